@@ -1,5 +1,6 @@
 import { fieldLines } from "@countersign/core/door";
 import type { BaseLine, Draft, MismatchContext } from "./draft.ts";
+import { quoted } from "./explanation.ts";
 import { missesOf, orderRows, type NearMiss, type Row } from "./near-miss.ts";
 
 type Change<Value> = (value: Value) => Value;
@@ -9,7 +10,11 @@ export function baseMisses(context: MismatchContext): readonly NearMiss<Draft>[]
   const { lines } = context.right;
   return [
     ...texts.flatMap(({ part, says, rows }) =>
-      missesOf<Draft, string>(rows, { part, says, put: (draft, text) => ({ ...draft, [part]: text }) }),
+      missesOf<Draft, string>(rows, {
+        part,
+        says: (how, text) => says(how === "" ? quoted(text) : how),
+        put: (draft, text) => ({ ...draft, [part]: text }),
+      }),
     ),
     ...identifierMisses(context),
     ...missesOf<Draft, Change<Draft>>(paramsLines, {
@@ -54,9 +59,9 @@ function withOrder(draft: Draft, lines: readonly BaseLine[]): Draft {
   return { ...draft, lines: ordered };
 }
 
-/** The texts around and between the lines. */
+/** The texts around and between the lines; without a name a sentence quotes the text. */
 const texts: readonly {
-  readonly part: "colon" | "head" | "lineEnd" | "paramsColon" | "tail";
+  readonly part: "colon" | "head" | "lineEnd" | "tail";
   readonly says: (how: string) => string;
   readonly rows: readonly Row<string>[];
 }[] = [
@@ -65,8 +70,7 @@ const texts: readonly {
     says: (how) => `End the signature base with the line "@signature-params", without ${how} behind it.`,
     rows: [
       ["base-line-feed-at-end", "a line feed", ["\n"], "usual"],
-      ["base-line-feed-at-end", "CR and LF", ["\r\n"]],
-      ["base-line-feed-at-end", "two line feeds", ["\n\n"]],
+      ["base-line-feed-at-end", "", ["\r\n", "\n\n"]],
       ["base-white-space-at-end", "a blank", [" "]],
       ["base-zero-byte-at-end", "a zero byte", ["\0"]],
     ],
@@ -85,18 +89,9 @@ const texts: readonly {
       `Put a colon and one blank behind each component identifier of the signature base: the signature fits with ${how}.`,
     rows: [
       ["base-no-blank-after-colon", "no blank", [":"], "usual"],
-      ["base-colon-spacing", "a blank before the colon too", [" : "]],
-      ["base-colon-spacing", "two blanks", [":  "]],
-      ["base-colon-spacing", "a tab", [":\t"]],
-      ["base-colon-other", "an equals sign", ["="]],
-      ["base-colon-other", "no colon", [" "]],
+      ["base-colon-spacing", "", [" : ", ":  ", ":\t"]],
+      ["base-colon-other", "", ["=", " "]],
     ],
-  },
-  {
-    part: "paramsColon",
-    says: (how) =>
-      `Put a blank behind the colon of the line "@signature-params" of the signature base: the signature fits ${how}.`,
-    rows: [["base-no-blank-after-colon", "without it", [":"]]],
   },
   {
     part: "lineEnd",
@@ -106,11 +101,7 @@ const texts: readonly {
       ["base-crlf", "CR LF", ["\r\n"], "usual"],
       ["base-crlf", "CR", ["\r"]],
       ["base-line-separator", "nothing", [""]],
-      ["base-line-separator", "a blank", [" "]],
-      ["base-line-separator", "a backslash and the letter n", ["\\n"]],
-      ["base-line-separator", "a comma", [", "]],
-      ["base-line-separator", "an ampersand", ["&"]],
-      ["base-line-separator", "two line feeds", ["\n\n"]],
+      ["base-line-separator", "", [" ", "\\n", ", ", "&", "\n\n"]],
     ],
   },
 ];
@@ -130,19 +121,9 @@ function identifierMisses({ rawHeaders }: MismatchContext): readonly NearMiss<Dr
     ["identifiers-unquoted", "without quotes", [bare], "usual"],
     ["identifiers-single-quotes", "in single quotes", [(name) => name.replaceAll('"', "'")]],
     ["identifiers-letter-case", "in the letter case of the header fields", [cased], "usual"],
-    [
-      "identifiers-letter-case",
-      "unquoted, in the letter case of the header fields",
-      [(name) => bare(cased(name))],
-    ],
     ["identifiers-letter-case", "in the usual letter case of header fields", [quotedAs(titleCase)]],
     ["identifiers-letter-case", "in upper case", [(name) => name.toUpperCase()]],
     ["identifiers-without-at", "without the @", [(name) => name.replace("@", "")], "usual"],
-    [
-      "identifiers-in-parentheses",
-      "as (request-target) and its like, of an older draft",
-      [(name) => bare(name).replace(/^@(.*)$/, "($1)")],
-    ],
   ];
   const ofComponents = `${quotedLowerCase}: the signature fits with those of the components`;
   const ofParams =
@@ -201,13 +182,6 @@ const paramsLines: readonly Row<Change<Draft>>[] = [
     'Put a line for each covered component into the signature base: the signature fits with "@signature-params" alone.',
     [(draft) => ({ ...draft, lines: [] })],
   ],
-  ...["signature-params", "@signature-parameters", "@signature-input", "signature-input"].map(
-    (name): Row<Change<Draft>> => [
-      "params-line-name",
-      `Call the last line of the signature base "@signature-params": the signature fits with it called "${name}".`,
-      [(draft) => withParamsName(draft, () => `"${name}"`)],
-    ],
-  ),
 ];
 
 const otherFields = ["host", "date", "content-type", "content-length", "content-digest", "user-agent"];

@@ -47,18 +47,13 @@ export function knownBody({ method, rawHeaders, body }: ExplainedRequest): Uint8
   return isEmpty ? new Uint8Array() : undefined;
 }
 
+// Fastify's request has Node's as its member `raw`.
 function ofNode(req: object): ReceivedRequest | undefined {
-  if (isNodeRequest(req)) return receivedRequest(req);
-  // Fastify's request has Node's behind it.
-  return "raw" in req && isNodeRequest(req.raw) ? receivedRequest(req.raw) : undefined;
+  const node: unknown = "raw" in req ? req.raw : req;
+  return isNodeRequest(node) ? receivedRequest(node) : undefined;
 }
 
 function isNodeRequest(value: unknown): value is GuardRequest {
-  return (
-    typeof value === "object" &&
-    value !== null &&
-    "rawHeaders" in value &&
-    Array.isArray(value.rawHeaders) &&
-    "socket" in value
-  );
+  const { rawHeaders, socket }: Readonly<Record<string, unknown>> = Object(value);
+  return Array.isArray(rawHeaders) && socket !== undefined;
 }

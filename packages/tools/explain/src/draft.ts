@@ -14,8 +14,6 @@ export interface Draft {
   /** The last line; undefined where a signer leaves it out. */
   readonly params: BaseLine | undefined;
   readonly colon: string;
-  /** The colon of the last line, where it is another one. */
-  readonly paramsColon?: string;
   readonly lineEnd: string;
   readonly head: string;
   readonly tail: string;
@@ -51,10 +49,9 @@ function readLine(line: string): BaseLine {
 }
 
 /** Puts the base of a draft together. */
-export function baseOf({ lines, params, colon, paramsColon = colon, ...draft }: Draft): string {
-  const all = lines.map(({ identifier, value }) => identifier + colon + value);
-  if (params !== undefined) all.push(params.identifier + paramsColon + params.value);
-  return draft.head + all.join(draft.lineEnd) + draft.tail;
+export function baseOf({ lines, params, colon, lineEnd, head, tail }: Draft): string {
+  const all = params === undefined ? lines : [...lines, params];
+  return head + all.map(({ identifier, value }) => identifier + colon + value).join(lineEnd) + tail;
 }
 
 function signedBytes(draft: Draft): Buffer {

@@ -13,6 +13,7 @@ type Repair = readonly [
   what: Parameters<typeof remedy>[0],
   find: RegExp,
   put: string | ((found: string, ...groups: string[]) => string),
+  form?: string,
 ];
 
 interface Field {
@@ -50,9 +51,9 @@ const maxRepaired = 4096;
 
 async function repaired(text: string, { repairs, parse }: Field): Promise<readonly NearMiss<string>[]> {
   if (text.length > maxRepaired) return [];
-  const misses = repairs.map(([what, find, put], index): NearMiss<string> => ({
+  const misses = repairs.map(([what, find, put, form = ""], index): NearMiss<string> => ({
     what,
-    says: remedy(what)[1],
+    says: remedy(what, { form })[1],
     part: String(index),
     isUsual: true,
     change: (old) => (typeof put === "string" ? old.replace(find, put) : old.replace(find, put)),
@@ -84,8 +85,8 @@ const inputRepairs: readonly Repair[] = [
   ["signature-input-parameter-letter-case", /;[A-Za-z]+=(?=[^)]*$)/g, inLowerCase],
   ["signature-input-separator", /,\s*(?=[^)]*$)/g, ";"],
   ["signature-input-end", /[;,\s]$/, ""],
-  ["signature-input-created-date", /;(created|expires)=@/g, ";$1="],
-  ["signature-input-created-date", /;(created|expires)="?\d{4}-[^;"]*"?/g, ";$1=1"],
+  ["signature-input-created-date", /;(created|expires)=@/g, ";$1=", "a whole number without an @"],
+  ["signature-input-created-date", /;(created|expires)="?\d{4}-[^;"]*"?/g, ";$1=1", "not as a date"],
   ["signature-input-unquoted", /;(keyid|alg|nonce|tag)=([^";]*)/g, ';$1="$2"'],
   ["signature-input-parameter-repeated", /(?<=\))[^)]*$/, withoutRepeated],
   ["signature-input-label-repeated", /^.*$/s, (text) => text.slice(0, Math.floor(text.length / 2) - 1)],

@@ -182,22 +182,25 @@ function nonces(list: string, parameters: readonly Parameter[]): readonly Row<st
   const nonce = parameters.find(({ name }) => name === "nonce")?.value.slice(1, -1) ?? "";
   if (nonce === "") return [];
   const decoded = Buffer.from(nonce, "base64");
-  const forms: readonly (readonly [how: string, text: string])[] = [
-    ["the nonce without its hyphens", nonce.replaceAll("-", "")],
-    ["the nonce in upper case", nonce.toUpperCase()],
-    ["the nonce in lower case", nonce.toLowerCase()],
-    ["the nonce in base64", Buffer.from(nonce).toString("base64")],
-    ["the nonce decoded from base64", decoded.toString("latin1")],
-    ["the nonce in hex, not base64", decoded.toString("hex")],
-    ["the nonce in base64url, not base64", decoded.toString("base64url")],
-    ["the nonce in base64, not hex", Buffer.from(nonce, "hex").toString("base64")],
-    ["the nonce without its padding", nonce.replace(/=+$/, "")],
-    ["an empty nonce", ""],
+  const forms = [
+    nonce.replaceAll("-", ""),
+    nonce.toUpperCase(),
+    nonce.toLowerCase(),
+    nonce.replace(/=+$/, ""),
+    "",
+    ...(["latin1", "hex", "base64url"] as const).map((encoding) => decoded.toString(encoding)),
+    Buffer.from(nonce, "hex").toString("base64"),
   ];
-  return forms.map(([how, text]) => {
-    const instead = withValues(list, parameters, { names: ["nonce"], change: () => `"${text}"` });
-    return ["params-nonce-form", how, [instead]];
-  });
+  const withNonce = (text: string): string =>
+    withValues(list, parameters, { names: ["nonce"], change: () => `"${text}"` });
+  return [
+    ["params-nonce-form", "the nonce in base64", [withNonce(Buffer.from(nonce).toString("base64"))]],
+    ...forms.map((text): Row<string> => [
+      "params-nonce-form",
+      `the nonce ${quoted(text)}`,
+      [withNonce(text)],
+    ]),
+  ];
 }
 
 function splitOutside(text: string, separator: string): readonly string[] {

@@ -53,8 +53,7 @@ const ofFields = {
   "signature-input-separator": "Separate the parameters of Signature-Input by semicolons, not by commas.",
   "signature-input-end":
     "End Signature-Input with its last parameter, without a semicolon or comma behind it.",
-  "signature-input-created-date":
-    "Write created and expires in Signature-Input as Unix seconds, not as a date.",
+  "signature-input-created-date": "Write created and expires in Signature-Input as Unix seconds, {form}.",
   "signature-input-unquoted": "Write keyid, alg and nonce of Signature-Input in double quotes.",
   "signature-input-parameter-repeated": "Write each parameter of Signature-Input once.",
   "signature-input-label-repeated":

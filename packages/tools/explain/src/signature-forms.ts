@@ -33,23 +33,10 @@ function textForms(text: string): readonly Form[] {
 function binaryForms(bytes: Buffer): readonly Form[] {
   const asHex = Buffer.from(bytes.toString("base64"), "hex");
   const isLonger = bytes.length > 64;
-  const isPair = bytes.length === 64 || bytes.length === 96;
-  const r = bytes.subarray(0, bytes.length / 2);
-  const s = bytes.subarray(bytes.length / 2);
   const isBehind = "with the message behind them, as libsodium's crypto_sign gives them";
-  const halves = "with each half from the last to the first";
   return [
     ["signature-hex", "in hex, which was read as base64", asHex.length >= 64 && asHex],
     ["signature-with-message", isBehind, isLonger && bytes.subarray(0, 64)],
     ["signature-with-message", "with something before them", isLonger && bytes.subarray(-64)],
-    ["signature-reversed", "from the last to the first", isPair && reversed(bytes)],
-    ["signature-reversed", "with their halves exchanged", isPair && Buffer.concat([s, r])],
-    ["signature-reversed", halves, isPair && Buffer.concat([reversed(r), reversed(s)])],
   ];
-}
-
-function reversed(bytes: Buffer): Buffer {
-  const copy = Buffer.from(bytes);
-  copy.reverse();
-  return copy;
 }

@@ -20,12 +20,9 @@ export function pathVariants(path: string, context: MismatchContext): Texts {
     ["path-with-authority", "with the server before it", [authority + path, `//${authority}${path}`]],
     slashRow("path-trailing-slash", path),
     ["path-decoded", "decoded", [decoded(path)], "usual"],
-    ["path-encoded", "encoded once more", [encoded(path, encodeURI)]],
-    ["path-encoded", "with its slashes encoded", [encoded(path)]],
-    ...hexCaseRows("path-encoded", path),
-    ["path-encoded", "with + in place of %20", [path.replaceAll("%20", "+")]],
-    ["path-letter-case", "in lower case", [path.toLowerCase()]],
-    ["path-letter-case", "in upper case", [path.toUpperCase()]],
+    ["path-encoded", "encoded once more", [encoded(path, encodeURI), encoded(path)]],
+    ["path-encoded", "in another encoding", [...otherHexCases(path), path.replaceAll("%20", "+")]],
+    ["path-letter-case", "in another letter case", [path.toLowerCase(), path.toUpperCase()]],
     ["path-without-leading-slash", "without its first slash", [path.slice(1)]],
     ["path-slashes-merged", "its double slashes merged", [path.replaceAll(/\/{2,}/g, "/")]],
     ["path-with-prefix", "the path that a proxy has received", forwarded, "usual"],
@@ -68,15 +65,13 @@ export function queryVariants(query: string): Texts {
   reversed.reverse();
   return [
     ["query-without-question-mark", "without the question mark", [text], "usual"],
-    ["query-left-out", "with no query", [""], "usual"],
-    ["query-left-out", "with an empty query", ["?"], "usual"],
+    ["query-left-out", "with no query", ["", "?"], "usual"],
     ["query-reordered", "its parameters in another order", [`?${sorted.join("&")}`], "usual"],
     ["query-reordered", "its parameters in another order", [`?${reversed.join("&")}`]],
-    ["query-decoded", "decoded", [decoded(query)], "usual"],
-    ["query-decoded", "decoded", [decoded(query.replaceAll("+", " "))]],
+    ["query-decoded", "decoded", [decoded(query), decoded(query.replaceAll("+", " "))], "usual"],
     ["query-encoded", "with + in place of %20", [query.replaceAll("%20", "+")]],
     ["query-encoded", "with %20 in place of +", [query.replaceAll("+", "%20")]],
-    ...hexCaseRows("query-encoded", query),
+    ["query-encoded", "in another encoding", otherHexCases(query)],
     ["query-encoded", "encoded once more", [`?${encoded(text)}`]],
   ];
 }
@@ -110,12 +105,9 @@ function slashRow(what: string, text: string): Row<string> {
     : [what, "with a slash at its end", [`${text}/`], "usual"];
 }
 
-function hexCaseRows(what: string, text: string): Texts {
+function otherHexCases(text: string): readonly string[] {
   const hexIn = (change: (byte: string) => string): string => text.replaceAll(/%[0-9a-f]{2}/gi, change);
-  return [
-    [what, "its percent-encoding in lower case", [hexIn((byte) => byte.toLowerCase())]],
-    [what, "its percent-encoding in upper case", [hexIn((byte) => byte.toUpperCase())]],
-  ];
+  return [hexIn((byte) => byte.toLowerCase()), hexIn((byte) => byte.toUpperCase())];
 }
 
 /** The text in URL encoding; as it is where it cannot be. */

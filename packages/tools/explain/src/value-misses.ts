@@ -105,8 +105,7 @@ function schemeVariants(value: string): Texts {
   return [
     ["scheme-other", "the scheme of the other side of a proxy", [other], "usual"],
     ["scheme-upper-case", "in upper case", [value.toUpperCase()]],
-    ["scheme-with-colon", "with a colon behind it", [`${value}:`]],
-    ["scheme-with-colon", "with a colon and slashes behind it", [`${value}://`]],
+    ["scheme-with-colon", "with a colon behind it", [`${value}:`, `${value}://`]],
   ];
 }
 
@@ -149,13 +148,9 @@ function contentDigestVariants(value: string, { body }: MismatchContext): Texts 
       digestRows("content-digest-of-other-body", says, bytes(), index === 0 ? "usual" : undefined),
     ),
     [what, "the base64 text alone", [bare]],
-    [what, "the digest in hex alone", [hex]],
+    [what, "the digest in hex", [hex, `sha-256=:${hex}:`, `sha-256=${hex}`]],
     [what, "without the colons", [`sha-256=${bare}`, value.replaceAll(":", "")]],
-    [what, "in the form of the old field Digest", [`SHA-256=${bare}`]],
-    [what, "the name of the algorithm in upper case", [`SHA-256=:${bare}:`]],
-    [what, "the algorithm named sha256", [`sha256=:${bare}:`]],
-    [what, "the digest in hex", [`sha-256=:${hex}:`]],
-    [what, "the digest in hex, without colons", [`sha-256=${hex}`]],
+    [what, "with another name", [`SHA-256=${bare}`, `SHA-256=:${bare}:`, `sha256=:${bare}:`]],
     [what, "in quotes", [`"${value}"`]],
     [what, "the digest in base64url", [`sha-256=:${digest.toString("base64url")}:`]],
     [what, "without the padding", [`sha-256=:${bare.replace(/=+$/, "")}:`]],
@@ -185,8 +180,7 @@ function fieldVariants(name: string, value: string, context: MismatchContext): T
     ["field-upper-case", "in upper case", [value.toUpperCase()]],
     ["field-quoted", "in quotes", [`"${value}"`]],
     ["field-unquoted", "without its quotes", [value.replace(/^"(.*)"$/, "$1")]],
-    ["field-white-space", "with a blank before it", [` ${value}`]],
-    ["field-white-space", "with a blank behind it", [`${value} `]],
+    ["field-white-space", "with a blank", [` ${value}`, `${value} `]],
     ["field-url-encoded", "in URL encoding", [encoded(value)]],
     ["field-url-decoded", "decoded from URL encoding", [decoded(value)]],
   ];
