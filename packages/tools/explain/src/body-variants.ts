@@ -1,20 +1,20 @@
 import { createHash } from "node:crypto";
 
-/** A body as a sender may have had it when it computed a digest or an HMAC. */
+/** A form that a body may have had when its sender computed a digest or an HMAC. */
 export interface BodyVariant {
   readonly what: string;
-  /** What the sender has taken instead of the bytes that it sent, as an object of a sentence. */
+  /** Names the form in a sentence: "the body in hex". */
   readonly says: string;
   /** Made on first use: each takes milliseconds of a long body, and others have a turn between two. */
   readonly bytes: () => Buffer;
 }
 
-/** Of a longer body no other form is made for a signature: others wait for one that is. */
+/** A longer body gets no other form for a signature: making one holds the event loop. */
 export const maxSignedBodyBytes = 32_768;
 
 type Row = readonly [what: string, says: string, make: () => string | Buffer];
 
-/** The usual other forms of a body; of one that is unknown, or longer than `maxBytes`, the empty one alone. */
+/** Lists the usual other forms of a body; only the empty one if it is unknown, or longer than `maxBytes`. */
 export function bodyVariants(
   body: Uint8Array | undefined,
   maxBytes: number = maxSignedBodyBytes,

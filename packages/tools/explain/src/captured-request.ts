@@ -7,18 +7,18 @@ export interface ExplainedRequest {
   readonly method: string;
   /** The request target as on the wire. */
   readonly target: string;
-  /** Names and values by turns, as Node's `req.rawHeaders`. */
+  /** Alternating names and values, as Node's `req.rawHeaders`. */
   readonly rawHeaders: readonly string[];
-  /** The bytes of the body as received. Undefined where nobody has read them; then nothing is said of a body that the fields announce. */
+  /** The bytes as received; undefined if nobody has read them: then checks of the body are skipped. */
   readonly body?: Uint8Array | undefined;
   /** How the client reached the server. Default `https`. */
   readonly scheme?: "http" | "https" | undefined;
 }
 
 /**
- * What a check has known of the request of an event: the member `req` of `countersign:guard`, from the Express, Fastify or fetch door.
- * `body` is undefined where nobody has read it yet. Undefined where no check has looked at a `Request` of fetch, and where nobody can say
- * how the client reached the server. Take it when the event comes: an app may change its request later.
+ * Reads the request of a `countersign:guard` event, its member `req`, from any door. `body` is undefined if nobody has read it yet. The
+ * result is undefined for a fetch `Request` that no check has read, and if the scheme is unknown. Call it during the event: an app may
+ * change its request later.
  */
 export function capturedRequest(req: object): ExplainedRequest | undefined {
   try {
@@ -35,8 +35,7 @@ export function capturedRequest(req: object): ExplainedRequest | undefined {
 const methodsWithoutContent = /^(?:GET|HEAD|DELETE|OPTIONS|TRACE)$/;
 
 /**
- * The bytes of a request's body as far as they are known: those that were captured, none where its fields say that there are none, and
- * undefined for a body that nobody has read.
+ * Gives the body of a request: the captured bytes, none if its fields say that there are none, undefined if nobody has read it.
  */
 export function knownBody({ method, rawHeaders, body }: ExplainedRequest): Uint8Array | undefined {
   if (body !== undefined) return body;

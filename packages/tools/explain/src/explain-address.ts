@@ -4,13 +4,12 @@ import { trustsEverybody, type TrustFunction } from "@countersign/express/door";
 import { admitAddress, compileAllowlist } from "@countersign/ip-allowlist";
 import { explanation, quoted, refusalOf, verifies, type Explanation, type Remedy } from "./explanation.ts";
 
-/** A request whose address is not admitted, and how it is looked at. */
 export interface ExplainedAddress extends HeaderLines {
-  /** The address of the socket's other end. */
+  /** The remote address of the socket. */
   readonly peer: string | undefined;
   /**
-   * Express's setting `trust proxy`: the number of proxies, their addresses and CIDR blocks, or any setting as Express has compiled it,
-   * `app.get("trust proxy fn")`. Default none is trusted.
+   * Express's setting `trust proxy`: the number of proxies, their addresses and CIDR blocks, or `app.get("trust proxy fn")`. Default:
+   * none is trusted.
    */
   readonly trustProxy?: number | readonly string[] | TrustFunction | undefined;
   /** The addresses and CIDR blocks that are admitted. */
@@ -27,7 +26,7 @@ const maxHops = 32;
 export function explainAddress({ peer, trustProxy, allow, rawHeaders }: ExplainedAddress): Explanation {
   const isAllowed = compileAllowlist(allow);
   const trusts = trustOf(trustProxy);
-  // From the socket outwards: a proxy writes the address of its own peer behind those that it got.
+  // From the socket outwards: a proxy appends the address of its own peer.
   const hops = [...forwardedFor({ rawHeaders }), peer ?? ""];
   hops.reverse();
   const untrusted = hops.findIndex((address, hop) => !trusts(address, hop));
@@ -77,7 +76,7 @@ function placeOf(hop: number): string {
   return hop === 0 ? "the socket" : `entry ${hop} of X-Forwarded-For from its end`;
 }
 
-// Express goes on from each that is trusted, and takes the first that is not.
+// Express takes the first address that is not trusted.
 function whyUntrusted(trustProxy: ExplainedAddress["trustProxy"]): string {
   return typeof trustProxy === "number"
     ? `trust proxy counts ${trustProxy}`

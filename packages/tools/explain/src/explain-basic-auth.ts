@@ -3,15 +3,14 @@ import { verifyBasicAuth } from "@countersign/webhook-basic-auth";
 import { explanation, refusalOf, verifies, type Explanation, type Remedy } from "./explanation.ts";
 import { decoded } from "./target-variants.ts";
 
-/** A username and password that are accepted. */
 interface Credential {
   readonly username: string;
   readonly password: string;
 }
 
 /**
- * Says which part of basic authentication (RFC 7617) is wrong. Nothing of what was received or is expected is shown: credentials are
- * named by their position, from 1. At most 32 are looked at. Rejects with a TypeError on bad credentials.
+ * Says which part of basic authentication (RFC 7617) is wrong. It shows no received or expected text: credentials are named by their
+ * position, from 1. Compares with at most 32. Rejects with a TypeError on bad credentials.
  */
 export async function explainBasicAuth(
   request: HeaderLines,
@@ -117,7 +116,7 @@ const readings: readonly (readonly [what: string, sentence: string, read: (token
   ],
 ];
 
-/** What is otherwise with a token that means one of the credentials; undefined where it means none. */
+/** How a token should be written that means one of the credentials; undefined if it means none. */
 function remedyOfToken(token: string, credentials: readonly Credential[]): Remedy | undefined {
   const known = new Set(credentials.map(({ username, password }) => `${username}:${password}`));
   const found = readings.find(([, , read]) => known.has(read(token)));

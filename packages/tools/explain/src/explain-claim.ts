@@ -3,12 +3,11 @@ import { leaseExpired } from "@countersign/idempotency/store";
 import type { IdempotencyRecord } from "@countersign/idempotency";
 import { explanation, quoted, type Explanation } from "./explanation.ts";
 
-/** A key of an idempotency store, as `store.read()` gives it. */
 export interface ExplainedClaim {
   readonly key: string;
   /** Undefined when the store has no record of it. */
   readonly record: IdempotencyRecord | undefined;
-  /** The digest of the payload that came again, where it is known: a second payment under one key differs in it. */
+  /** The digest of the payload that came again: a second payment under one key differs in it. */
   readonly fingerprint?: string | undefined;
   /** Milliseconds since 1970; default now. */
   readonly nowMs?: number | undefined;

@@ -6,14 +6,14 @@ import { explanation, refusalOf, verifies, type Explanation, type Remedy } from 
 import { pace } from "./pace.ts";
 
 /**
- * Says why the Content-Digest field (RFC 9530) of a request does not fit its body, and what its sender has to change. `body` are the
- * bytes as received; undefined where nobody has read them: then only the form of the field is looked at.
+ * Says why Content-Digest (RFC 9530) does not fit the body, and what its sender has to change. An undefined `body` was not read: then
+ * only the form of the field is checked.
  */
 export function explainDigest(request: HeaderLines, body: Uint8Array | undefined): Promise<Explanation> {
   return pace.run(() => digestExplanation(request, body));
 }
 
-/** For the explanation of a signature, which is under way already and would wait for itself. */
+/** {@link explainDigest} without its turn: an explanation that already runs would wait for itself. */
 export async function digestExplanation(
   { rawHeaders }: HeaderLines,
   body: Uint8Array | undefined,
@@ -86,13 +86,13 @@ function missingField(request: DigestContext): Remedy {
   return ["digest-other-field", `${advice}, not in ${other}.`];
 }
 
-// The others fit: what they are the digest of says nothing.
+// Members that fit say nothing about the mistake.
 function wrongMember(field: string, { body = new Uint8Array() }: DigestContext): string {
   const members = field.split(",").map((member) => member.trim());
   return members.find((member) => verdictOn(["content-digest", member], body) !== undefined) ?? field;
 }
 
-/** What the value is: the digest of these bytes written otherwise, by another algorithm, or of other bytes. */
+/** Finds the body, the algorithm and the form whose digest the value is. */
 async function remedyOfValue(value: string, { body }: DigestContext): Promise<Remedy | undefined> {
   if (body === undefined) return undefined;
   const own = digestIn(value, body);
@@ -120,7 +120,7 @@ function remedyOfForm({ name, form }: FoundDigest): Remedy {
 
 interface FoundDigest {
   readonly name: string;
-  /** How it is written; empty when it is base64 between colons. */
+  /** Empty for base64 between colons. */
   readonly form: string;
 }
 
@@ -132,7 +132,6 @@ const hashes = {
   sha384: "SHA-384",
 } as const;
 
-/** The algorithm by which a value is the digest of these bytes, and its form; undefined when it is none. */
 function digestIn(value: string, bytes: Uint8Array): FoundDigest | undefined {
   for (const [algorithm, name] of Object.entries(hashes)) {
     const form = formOf(value, hash(algorithm, bytes, "buffer"));

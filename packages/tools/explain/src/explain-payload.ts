@@ -7,15 +7,14 @@ export interface SchemaFault {
   readonly pointer: string;
   /** `required`, `wrong-type` and others. */
   readonly code: string;
-  /** What the member must be. */
   readonly detail: string;
 }
 
 const maxFaults = 20;
 
 /**
- * Says which member of a payload breaks the schema, what it should be, and which member of nearly that name is there instead. Shows names
- * of members and none of their values. Throws a TypeError for what is no list of faults; the body may be anything.
+ * Says which member of a payload breaks the schema, what it should be, and which similar name it has instead. Shows names of members,
+ * never values. Throws a TypeError if `faults` is no list; the body may be anything.
  */
 export function explainPayload(body: Uint8Array, faults: readonly SchemaFault[]): Explanation {
   if (!Array.isArray(faults)) throw new TypeError("explainPayload: faults must be a list");
@@ -44,7 +43,7 @@ function remedyOf(body: unknown, { pointer, code, detail }: SchemaFault): Remedy
     .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"));
   const name = path.at(-1);
   const place = pointer === "" ? "the body" : quoted(pointer);
-  // Of our own checks; escaped all the same, since anybody may call.
+  // Escaped although our own checks write it: anyone may call.
   const due = quoted(detail).slice(1, -1);
   if (code === "wrong-type") {
     const kind = kindOf(valueAt(body, path));
@@ -76,7 +75,7 @@ function valueAt(body: unknown, path: readonly string[]): unknown {
   return value;
 }
 
-/** Where a member of this name stands, one level down or at the top. */
+/** Finds a member of this name at the top or one level down. */
 function pathOf(body: unknown, name: string): string | undefined {
   if (!isRecord(body)) return undefined;
   if (Object.hasOwn(body, name)) return `/${name}`;

@@ -8,7 +8,7 @@ import { remedy } from "./remedies.ts";
 import { remedyOfMisses, search } from "./search.ts";
 import type { SignatureContext } from "./signature-context.ts";
 
-/** What is exchanged in a text that cannot be read; the identifier's sentence says how it should be. */
+/** A mistake that keeps a field from being read, as what repairs it. */
 type Repair = readonly [
   what: Parameters<typeof remedy>[0],
   find: RegExp,
@@ -23,7 +23,7 @@ interface Field {
   readonly form: "signature-form" | "signature-input-form";
 }
 
-/** Why Signature-Input or Signature cannot be read: the usual slip, or two, whose repair makes it readable. */
+/** Explains an unreadable Signature-Input or Signature by the mistake, or two, whose repair makes it readable. */
 export async function explainFields({ request, code }: SignatureContext): Promise<Explanation> {
   const textOf = ({ name }: Field): string => fieldLines(request, name.toLowerCase()).join(", ");
   const isReadable = faultOf(textOf(signatureInput), signatureInput.parse) === undefined;
@@ -37,7 +37,7 @@ export async function explainFields({ request, code }: SignatureContext): Promis
     : explanation(remedy(field.form, { fault }), code);
 }
 
-// The engine's own message names the field and the rule, and holds nothing of the text.
+// The engine's message names the field and the rule, and no text of the request.
 function faultOf(text: string, parse: Field["parse"]): string | undefined {
   try {
     parse(text);
@@ -104,7 +104,7 @@ function withoutRepeated(parameters: string): string {
 
 const aSignature = ":c2lnbmF0dXJl:";
 
-/** What stands behind the label in place of base64 between colons. */
+/** Other forms of the value after the label. */
 const otherForms: readonly (readonly [what: Repair[0], form: RegExp])[] = [
   ["signature-hex", /^["':]*(?:0x)?(?:[0-9a-f]{2}[: ]?)+["':]*$/i],
   ["signature-quoted", /^["'][A-Za-z0-9+/]+={0,2}["']$/],

@@ -7,7 +7,6 @@ import { missesOf, type NearMiss, type Row } from "./near-miss.ts";
 import { pace } from "./pace.ts";
 import { search } from "./search.ts";
 
-/** What the HMAC of one request is explained by. */
 export interface HmacContext {
   readonly request: HeaderLines;
   readonly body: Uint8Array;
@@ -30,7 +29,7 @@ const maxHashedBytes = 64_000_000;
 const maxSecrets = 32;
 const maxBodyBytes = 262_144;
 
-/** Finds the secret, its reading and the content that fit the field; undefined when none does. */
+/** Finds the secret, its reading and the content that fit the field; undefined if none does. */
 export async function explainHmacForm(field: string, context: HmacContext): Promise<Remedy | undefined> {
   const { body, secrets, scheme } = context;
   const written = readingsOfField(field);
@@ -53,7 +52,7 @@ export async function explainHmacForm(field: string, context: HmacContext): Prom
   const { found } = await search({ drafts, misses: hmacMisses(context), fits, maxAttempts, pace });
   const form = found === undefined ? undefined : writtenOf(found.draft, written);
   if (found === undefined || form === undefined) return undefined;
-  // A content that is otherwise tells more than how the secret was read then.
+  // Another content says more than the reading of the secret.
   const miss = found.misses.find(({ part }) => part === "content") ?? found.misses[0];
   if (miss === undefined) return otherwiseWritten(form, found.draft, scheme);
   return [miss.what, miss.says.replace("{number}", String(found.draft.number))];
@@ -95,7 +94,7 @@ function bareOf(secret: string, { secretPrefix = "" }: SignatureScheme): string 
   return secret.startsWith(secretPrefix) ? secret.slice(secretPrefix.length) : secret;
 }
 
-/** How the field may be meant: its bytes, and how it is written. */
+/** A MAC that the field may mean, and how it is written. */
 interface Written {
   readonly bytes: Buffer;
   readonly encoding: string;
@@ -135,7 +134,7 @@ function readingsOfText(text: string): readonly (readonly [encoding: string, byt
   ];
 }
 
-// A MAC of this length is of this algorithm.
+// By the length of a MAC.
 const algorithms: ReadonlyMap<number, string> = new Map([
   [32, "sha256"],
   [64, "sha512"],
@@ -177,7 +176,6 @@ function readingsOfSecret(scheme: SignatureScheme): readonly Row<Reading>[] {
   return rows.map(([what, how, read]) => [what, how, [read], "usual"]);
 }
 
-/** What is signed by a pattern of a scheme. */
 function contentBy(pattern: string, body: Uint8Array, { request, scheme, time }: HmacContext): Buffer {
   const id = scheme.id === undefined ? "" : (fieldLines(request, scheme.id.toLowerCase())[0]?.trim() ?? "");
   const text = pattern.replaceAll("{timestamp}", time).replaceAll("{id}", id);
@@ -203,7 +201,7 @@ function contentsOf(context: HmacContext): readonly Row<Buffer>[] {
 
 const behind = (text: string): string => (text === "" ? "without a prefix" : `behind ${quoted(text)}`);
 
-/** What is otherwise where the HMAC is right: the algorithm, the encoding, or what stands before it. */
+/** The HMAC is right: its algorithm, its encoding or its prefix is not. */
 function otherwiseWritten(
   { bytes, encoding, prefix: has }: Written,
   { number }: HmacDraft,

@@ -24,7 +24,7 @@ const kinds: Readonly<Record<string, string>> = {
   boolean: "a flag without a value",
 };
 
-/** A parameter that is missing, has another name, or another type than this one. */
+/** Explains a parameter that is missing, or has another name or type. */
 export function explainParameter({ input }: SignatureContext, name: string, form: string): Remedy {
   const item = input?.parameters.get(name);
   const isDue = `Send ${name} in Signature-Input as ${form}`;
@@ -59,7 +59,7 @@ function inMilliseconds({ input }: SignatureContext): Remedy | undefined {
   return undefined;
 }
 
-/** By whole quarters of an hour it is a time zone, else a clock. */
+// An offset of whole quarters of an hour is a time zone, any other a wrong clock.
 function timeZone(aheadSeconds: number): Remedy | undefined {
   const quarters = Math.round(aheadSeconds / 900);
   const isZone = Math.abs(quarters) >= 2 && Math.abs(quarters) <= 56;
@@ -68,10 +68,10 @@ function timeZone(aheadSeconds: number): Remedy | undefined {
   return remedy("created-time-zone", { hours });
 }
 
-// Below it is no time of this century.
+// A smaller number is no time of this century.
 const longestDuration = 100_000;
 
-/** The refusals of the times of a signature, by their codes. */
+/** Explains the refusals about time, by code. */
 export const timeFaults: Readonly<Record<string, (context: SignatureContext) => Remedy>> = {
   "created-invalid": (context) => explainSeconds(context, "created"),
   "expires-invalid": (context) => {

@@ -70,7 +70,6 @@ function written(parameters: readonly Parameter[]): string {
   return parameters.map(({ name, value }) => (value === "?1" ? `;${name}` : `;${name}=${value}`)).join("");
 }
 
-/** The text with other values of the parameters that have one of these names. */
 function withValues(
   list: string,
   parameters: readonly Parameter[],
@@ -212,9 +211,9 @@ function splitOutside(text: string, separator: string): readonly string[] {
   return parts;
 }
 
-/** The text behind the label's `=` in a dictionary field; empty where the label is not in it. */
+/** The text of a label's member in a dictionary field; empty if there is none. */
 export function memberText(field: string, label: string): string {
-  // Commas stand in strings alone, and the inner list of a signature has none.
+  // Within a member commas are only in strings.
   const member = splitOutside(field, ",").find((text) => text.trim().startsWith(`${label}=`));
   return member === undefined ? "" : member.trim().slice(label.length + 1);
 }

@@ -14,14 +14,13 @@ import { remedy, remedyOf } from "./remedies.ts";
 import { search } from "./search.ts";
 import { baseOfMessage, textOf, type LabelledSignature, type SignatureContext } from "./signature-context.ts";
 
-/** The refusals that are about the key of a signature. */
 export function isKeyCode(code: string): boolean {
   return code === "key-unknown" || code === "alg-mismatch";
 }
 
 const maxKeys = 100;
 
-/** An unknown keyid, or an algorithm that is not the key's: looks which known key has signed. */
+/** Explains an unknown keyid or a wrong algorithm by the known key that has signed. */
 export async function explainKey(
   context: SignatureContext,
   { signature }: LabelledSignature,
@@ -67,7 +66,7 @@ function otherAlgorithm(
   return remedy("alg-other", { wanted, alg: quotedOr(textOf(input, "alg") || undefined) });
 }
 
-/** The explanation of a refusal whose code says nearly all. */
+/** Explains a refusal whose code says nearly all. */
 export function explainPolicy(context: SignatureContext): Explanation {
   const { code = "" } = context;
   const explain = Object.hasOwn(byCode, code) ? byCode[code] : undefined;
@@ -122,7 +121,7 @@ function ofKey(what: Parameters<typeof remedy>[0]): Explain {
   return ({ input }) => remedy(what, { keyid: quotedOr(textOf(input, "keyid")) });
 }
 
-/** Names the field that keeps the base from being computed. */
+/** Names the component whose value cannot be computed. */
 function uncomputable(what: Parameters<typeof remedy>[0]): Explain {
   return (context) => {
     const isUncomputable = (component: Component): boolean =>

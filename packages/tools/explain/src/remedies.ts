@@ -1,6 +1,6 @@
 import type { Remedy } from "./explanation.ts";
 
-/** Remedies of codes that say all by themselves. */
+// By code: the whole explanation.
 const ofCodes = {
   "authority-conflict":
     "Send one Host, the same as :authority: the request names its server twice, or two of them.",
@@ -20,7 +20,7 @@ const ofCodes = {
     "Send the request target as a path and query alone, without a full URL, dot segments, double slashes at its start, # or \\.",
 };
 
-/** Remedies of what is wrong with Signature-Input and Signature as texts. */
+// Signature-Input and Signature as texts.
 const ofFields = {
   "labels-differ":
     "Give the signature the same label in both fields: it is {input} in Signature-Input and {signature} in Signature.",
@@ -77,7 +77,7 @@ const ofFields = {
   "signature-label-repeated": "Send one Signature, or give each of its members a label of its own.",
 };
 
-/** Remedies of what is wrong with the parameters and components of a signature, and with its key. */
+// Parameters, components and key.
 const ofPolicies = {
   "alg-not-taken": "Sign with a key of {taken}: the verifier takes no signature by {alg}.",
   "alg-other": "Send alg={wanted}, the algorithm of the key: Signature-Input has {alg}.",
@@ -122,7 +122,7 @@ const ofPolicies = {
     "Send an expires in Signature-Input at most {window} s behind created: it is {length} s behind.",
 };
 
-/** Remedies of a signature that fits nothing that was tried. */
+// A signature that fits nothing that was tried.
 const ofBases = {
   "signature-unexplained":
     "Compare the signature base of the signer with the expected one: the signature fits no usual mistake under the key {keyid}, so it is another private key, or another base.",
@@ -135,10 +135,10 @@ const ofBases = {
 
 const all: Readonly<Record<string, string>> = { ...ofCodes, ...ofFields, ...ofPolicies, ...ofBases };
 
-/** What stands in the places `{name}` of a sentence; text of the request has to be quoted. */
+/** Values for the places `{name}` of a sentence. Text of the request must be quoted. */
 export type Values = Readonly<Record<string, string | number>>;
 
-/** The sentence of an identifier, its places filled. */
+/** Fills the sentence of an identifier. */
 export function remedy(
   what: keyof typeof ofBases | keyof typeof ofCodes | keyof typeof ofFields | keyof typeof ofPolicies,
   values: Values = {},
@@ -151,7 +151,7 @@ export function filled(sentence: string, values: Values): string {
   return sentence.replaceAll(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? ""));
 }
 
-/** The remedy of a code that says all by itself; undefined for any other code. The page of codes shows it too. */
+/** Says what to change about a code that needs no explanation; undefined for other codes. */
 export function remedyOf(code: string): string | undefined {
   return Object.hasOwn(ofCodes, code) ? all[code] : undefined;
 }

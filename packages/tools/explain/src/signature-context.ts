@@ -18,11 +18,10 @@ export interface SignatureContext {
   readonly own: Omit<OwnOptions, "keys"> & { readonly keys: KnownKeys };
   readonly check: HttpSignatureVerifyOptions;
   readonly code: string | undefined;
-  /** That of the signature which the check has looked at; undefined where it cannot be read. */
+  /** That of the checked signature; undefined if it cannot be read. */
   readonly input: SignatureInput | undefined;
 }
 
-/** One label of both fields. */
 export interface LabelledSignature {
   readonly label: string;
   readonly input: SignatureInput;
@@ -31,7 +30,7 @@ export interface LabelledSignature {
   readonly others: ReadonlyMap<string, Uint8Array>;
 }
 
-/** The signature that the check has looked at: that of the option `label`, else the first whose key is known, else the first. */
+/** The checked signature: that of the option `label`, else the first whose key is known, else the first. */
 export function signatureOf({
   request,
   own,
@@ -60,7 +59,7 @@ function inputsOf(request: HeaderLines): ReadonlyMap<string, SignatureInput> {
 
 const maxKeyids = 10;
 
-/** The keyids that a request names: text of a stranger. */
+/** The keyids of a request, unauthenticated. */
 export function keyidsOf(request: HeaderLines): readonly string[] {
   try {
     const keyids = [...inputsOf(request).values()].flatMap((input) => textOf(input, "keyid") ?? []);
@@ -70,13 +69,11 @@ export function keyidsOf(request: HeaderLines): readonly string[] {
   }
 }
 
-/** A parameter that is a text. */
 export function textOf(input: SignatureInput | undefined, name: string): string | undefined {
   const item = input?.parameters.get(name);
   return item?.type === "string" ? item.value : undefined;
 }
 
-/** A parameter that is a whole number. */
 export function numberOf(input: SignatureInput | undefined, name: string): number | undefined {
   const item = input?.parameters.get(name);
   return item?.type === "integer" ? item.value : undefined;
@@ -96,7 +93,7 @@ export function messageOf({ request, check }: SignatureContext): RequestMessage 
   };
 }
 
-/** The base that the verifier expects; undefined where a component cannot be computed. */
+/** The base that the verifier expects; undefined if a component cannot be computed. */
 export function baseOfMessage(context: SignatureContext, input: SignatureInput): string | undefined {
   try {
     return createSignatureBase(messageOf(context), input, context.check.fieldTypes);

@@ -12,21 +12,21 @@ import { capturedRequest, type ExplainedRequest } from "./captured-request.ts";
 import { explainSignature, type SignatureExplanation } from "./explain-signature.ts";
 import { readExplainOptions, type ExplainSignatureOptions } from "./options.ts";
 
-/** Those of {@link explainSignature}, which are to be the check's own, and these. */
+/** Options of {@link signatureExplainer}: the check's own, as for {@link explainSignature}, and these. */
 export interface SignatureExplainerOptions extends Omit<ExplainSignatureOptions, "signerBase"> {
-  /** Gets each explanation, for a log of operators: an answer to the caller must not hold it. */
+  /** Gets each explanation, for a log of operators. Never put it into an answer. */
   readonly write: (explained: SignatureExplanation) => void;
-  /** Refusals that are explained in a minute at most; the others are not looked at. Default 6. */
+  /** Most refusals to explain in a minute; others are skipped. Default 6. */
   readonly perMinute?: number | undefined;
-  /** Explain although NODE_ENV is `production`. Default false: there nothing is explained. */
+  /** Explain also with NODE_ENV `production`. Default false. */
   readonly allowInProduction?: boolean | undefined;
 }
 
-/** The explainer at work. */
+/** A running {@link signatureExplainer}. */
 export interface SignatureExplainer {
   /** False in production, unless it is allowed there. */
   readonly isActive: boolean;
-  /** Ends it; what is under way is still written. */
+  /** Explanations under way are still written. */
   close(): void;
 }
 
@@ -42,7 +42,7 @@ export const explainerTable = {
 const owner = "signatureExplainer";
 const minuteMs = 60_000;
 
-// Each keeps its request until it is its turn.
+// Each waiting explanation keeps its request.
 const mostWaiting = 20;
 const dropped = `not explained: ${mostWaiting} explanations are waiting`;
 let waiting = 0;
@@ -118,7 +118,7 @@ function isAllowed(allowInProduction: boolean): boolean {
 // Not a replay: its signature is right.
 const unexplained: ReadonlySet<string | undefined> = new Set(["nonce-replayed", "request-aborted"]);
 
-/** What is kept of a request whose signature was refused; undefined of any other event. */
+/** The request of an event that refused a signature; undefined for any other event. */
 function refusedRequest({ guard, outcome, code, req }: GuardEvent): ExplainedRequest | undefined {
   const isRefused = guard === "httpSignatureVerify" && outcome === "reject" && !unexplained.has(code);
   return isRefused ? capturedRequest(req) : undefined;

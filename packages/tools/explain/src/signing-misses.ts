@@ -19,7 +19,7 @@ import { signatureForms } from "./signature-forms.ts";
 
 const maxKeys = 100;
 
-/** Near misses in what is done with a base: hashed, encoded, replaced, signed with another key, written otherwise. */
+/** Near misses in what a signer does with its base: hashes, encodes or replaces it, or signs with another key. */
 export function signingMisses(context: MismatchContext): readonly NearMiss<Draft>[] {
   const { right, keys, label, otherSignatures } = context;
   const { alg, keyid } = right.key;
@@ -141,7 +141,7 @@ function wayBy(digest: string, options: Omit<VerifyKeyObjectInput, "key">): Veri
   return (key, data, signature) => verify(digest, data, { key, ...options }, signature);
 }
 
-/** ECDSA's signature as OpenSSL writes it. RFC 9421 section 3.3.4 has r and s alone. */
+// OpenSSL writes ECDSA in DER; RFC 9421 section 3.3.4 has r and s alone.
 function derWays(alg: string): readonly Row<Verify>[] {
   if (!alg.startsWith("ecdsa")) return [];
   const way = wayBy(`sha${alg.slice(-3)}`, { dsaEncoding: "der" });
@@ -230,7 +230,7 @@ function contentOfBody(
   ];
 }
 
-// draft-cavage-http-signatures-12 section 2.3, of the fields that are usual and of those that are covered.
+// draft-cavage-http-signatures-12 section 2.3, of the usual and of the covered fields.
 function cavageBases(context: MismatchContext): readonly string[] {
   const { method, target, right, member } = context;
   const covered = right.lines.flatMap(({ identifier }) => /^"([^@"][^"]*)"$/.exec(identifier)?.[1] ?? []);

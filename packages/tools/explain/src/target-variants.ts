@@ -2,10 +2,10 @@ import { fieldLines } from "@countersign/core/door";
 import type { MismatchContext } from "./draft.ts";
 import type { Row } from "./near-miss.ts";
 
-/** What stands behind a component: its value, in the place of which there are texts. */
+/** Other texts for the value of a component. */
 export type Texts = readonly Row<string>[];
 
-/** What signers put behind `@path` in place of the path as it is sent. */
+/** Other texts that signers have for `@path`. */
 export function pathVariants(path: string, context: MismatchContext): Texts {
   const whole = path + /(?:\?.*)?$/s.exec(context.target)?.[0];
   const authority = context.authority ?? "";
@@ -56,7 +56,7 @@ function shorterPaths(path: string): Texts {
   });
 }
 
-/** What signers put behind `@query` in place of the query as it is sent. */
+/** Other texts that signers have for `@query`. */
 export function queryVariants(query: string): Texts {
   const text = query.slice(1);
   const sorted = text.split("&").slice(0, 100);
@@ -76,10 +76,10 @@ export function queryVariants(query: string): Texts {
   ];
 }
 
-/** The ports that servers behind a proxy and in front of it listen on. */
+/** Usual ports of proxies and of servers behind them. */
 export const usualPorts: readonly string[] = ["443", "80", "8080", "8443", "3000"];
 
-/** What signers put behind `@target-uri` in place of the URL that is asked for. */
+/** Other texts that signers have for `@target-uri`. */
 export function targetUriVariants(uri: string, context: MismatchContext): Texts {
   const [bare = ""] = uri.split("?");
   const other = uri.replace(/^http(s?)/, (_, s: string) => (s === "" ? "https" : "http"));
@@ -110,7 +110,7 @@ function otherHexCases(text: string): readonly string[] {
   return [hexIn((byte) => byte.toLowerCase()), hexIn((byte) => byte.toUpperCase())];
 }
 
-/** The text in URL encoding; as it is where it cannot be. */
+/** URL-encodes a text; unchanged if that is impossible. */
 export function encoded(text: string, encode: (text: string) => string = encodeURIComponent): string {
   try {
     return encode(text);
@@ -119,7 +119,7 @@ export function encoded(text: string, encode: (text: string) => string = encodeU
   }
 }
 
-/** The text decoded from URL encoding; as it is where it is none. */
+/** URL-decodes a text; unchanged if it is malformed. */
 export function decoded(text: string): string {
   return encoded(text, decodeURIComponent);
 }

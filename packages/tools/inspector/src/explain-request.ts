@@ -18,14 +18,13 @@ import { signatureSchemes } from "@countersign/webhook-hmac";
 import type { Explainers, ResolvedInspectorOptions } from "./options.ts";
 import type { RecordedRequest, RecordedVerdict } from "./recorded-request.ts";
 
-/** What was found out about a request. */
 export interface ExplainedRequest {
   readonly explanations: readonly (Explanation & { readonly guard: string })[];
-  /** The expected one; undefined where none can be computed, or no keys are known. */
+  /** Undefined if none can be computed, or no keys are known. */
   readonly bases: { readonly expected: string } | undefined;
 }
 
-/** The bytes of the body; undefined where nobody has read them, and where they are not kept whole. */
+/** The bytes of the body; undefined if nobody has read them, or only a part is kept. */
 export function wholeBody({
   method,
   target,
@@ -39,7 +38,7 @@ export function wholeBody({
 
 const signatureGuard = "httpSignatureVerify";
 
-/** Explains each refusal of a request, by the options of its checks. Takes up to seconds: never on the request path. */
+/** Explains each refusal of a request by the options of its checks. Never on the request path: it takes up to seconds. */
 export async function explainRequest(record: RecordedRequest, by: Explainers): Promise<ExplainedRequest> {
   const judged = record.verdicts.find(({ guard }) => guard === signatureGuard);
   const signature =
@@ -61,10 +60,10 @@ export async function explainRequest(record: RecordedRequest, by: Explainers): P
   };
 }
 
-/** The options of the checks, and for the signature what was found by them. */
+/** The options of the checks; for the signature its explanation. */
 type Found = Omit<Explainers, "signature"> & { readonly signature: SignatureExplanation | undefined };
 
-/** The explanation, where it is about the same refusal; else the check's own message. */
+/** The explanation if it is about this refusal, else the check's own message. */
 async function explainVerdict(
   record: RecordedRequest,
   verdict: RecordedVerdict,
@@ -107,7 +106,7 @@ async function explainBy(
   }
 }
 
-/** The check as it was then: a clock is refused beside a scheme without a timestamp. */
+// verifyPayload refuses a clock beside a scheme without a timestamp.
 function asOf(options: ExplainHmacOptions, at: number): ExplainHmacOptions {
   const scheme = typeof options.scheme === "string" ? signatureSchemes[options.scheme] : options.scheme;
   return scheme?.timestamp === undefined ? options : { ...options, clock: () => at };
@@ -127,7 +126,7 @@ function messageOf(record: RecordedRequest, { guard, code, message, docs }: Reco
 const timeoutMs = 5000;
 const late = (): Error => new Error(`no answer within ${timeoutMs} ms`);
 
-/** The key in the first store that has it now; undefined where a store does not answer and no other has it. */
+/** Explains the key of the first store that has it; undefined if none has it and one does not answer. */
 export async function claimNow(
   stores: ResolvedInspectorOptions["stores"],
   key: string,

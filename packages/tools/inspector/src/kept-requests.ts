@@ -1,14 +1,13 @@
 import type { RecordedRequest } from "./recorded-request.ts";
 
-// Beside those of kept requests: whoever asks for one is told that it is gone.
+// Verdict ids of dropped requests, which are answered with request-not-kept.
 const rememberedIds = 10_000;
 
 /** The newest requests, found by number and by the ids of their verdicts. */
 export class KeptRequests {
-  /** How many there are of each outcome. */
   readonly counts: Record<RecordedRequest["outcome"], number> = { pass: 0, reject: 0, error: 0 };
   readonly #kept: number;
-  // In the order in which they came.
+  // Oldest first.
   readonly #requests = new Map<number, RecordedRequest>();
   readonly #byVerdict = new Map<string, number>();
 
@@ -26,7 +25,7 @@ export class KeptRequests {
     }
   }
 
-  /** Does what may change the outcome. */
+  /** Call it for any work that may change the outcome. */
   change<T>(record: RecordedRequest, work: () => T): T {
     const before = record.outcome;
     const made = work();
@@ -47,7 +46,7 @@ export class KeptRequests {
     return this.#requests.get(id);
   }
 
-  /** The number of a request, which may be kept no longer. */
+  /** The number of a request, which may already be dropped. */
   numberOf(verdictId: string): number | undefined {
     return this.#byVerdict.get(verdictId);
   }

@@ -35,17 +35,17 @@ type InspectedBasicAuth = Pick<WebhookBasicAuthOptions, "realm" | "status"> &
 /** The options of `ipAllowlist`, and Express's setting `trust proxy`. */
 type InspectedAddresses = Pick<Parameters<typeof explainAddress>[0], "allow" | "trustProxy">;
 
-/** Options of {@link inspector}. Each is for looking alone: no request is decided by it. */
+/** Options of {@link inspector}. No option decides about a request. */
 export interface InspectorOptions {
   /** Default 0: a free one. */
   readonly port?: number | undefined;
   /** Default `127.0.0.1`. */
   readonly host?: "127.0.0.1" | "::1" | "localhost" | undefined;
-  /** How many requests are kept, the newest. Default 500. */
+  /** How many of the newest requests are kept. Default 500. */
   readonly kept?: number | undefined;
   /** Bytes of each body that are kept. Together with `kept` at most a GiB. Default 65,536. */
   readonly bodyLimitBytes?: number | undefined;
-  /** Explains signatures: the options of the check. Default none: the code of a refusal is all that is said of it. */
+  /** Explains signatures: the options of the check. Default none: only the code of a refusal is shown. */
   readonly signature?: InspectedSignature | undefined;
   /** Explains the HMACs of webhooks: the options of the check. Its secrets are never shown. Default none. */
   readonly hmac?: InspectedHmac | undefined;
@@ -53,9 +53,9 @@ export interface InspectorOptions {
   readonly basicAuth?: InspectedBasicAuth | undefined;
   /** Explains addresses: the list of the check, and how proxies are trusted. Default none. */
   readonly addresses?: InspectedAddresses | undefined;
-  /** Idempotency stores by a name for each: of a request its key is read. Default none. */
+  /** Idempotency stores by name, to read a request's key. Default none. */
   readonly stores?: Readonly<Record<string, IdempotencyStore>> | undefined;
-  /** Further texts that are never shown, such as keys of other services. Default none. */
+  /** Further texts never to show, such as keys of other services. Default none. */
   readonly secrets?: readonly string[] | undefined;
 }
 
@@ -75,10 +75,8 @@ export const table = {
   secrets: option.own(readSecrets, "none"),
 } satisfies OptionTable<InspectorOptions, unknown>;
 
-/** The options with defaults, checked. */
 export type ResolvedInspectorOptions = ReadOptions<typeof table>;
 
-/** What explanations are made with. */
 export type Explainers = Pick<ResolvedInspectorOptions, "signature" | "hmac" | "basicAuth" | "addresses">;
 
 /** Throws an OptionError, which shows no secret; in production always. */
@@ -92,7 +90,7 @@ export async function resolveOptions(options: InspectorOptions): Promise<Resolve
   if (read.kept * read.bodyLimitBytes > maxKeptBytes) {
     throw new OptionError(owner, { what: "kept times bodyLimitBytes must be at most 1 GiB" });
   }
-  // Explanations read their options when they are made; a bad one has to be refused now.
+  // Explanations read their options late; a bad one must be refused now.
   const { signature, hmac, basicAuth, addresses } = read;
   await refusing("signature", signature, (given) => explainSignature(nothing, given));
   await refusing("hmac", hmac, (given) => explainHmac(nothing, new Uint8Array(), given));

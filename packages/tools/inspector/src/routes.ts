@@ -10,7 +10,6 @@ import type { RecordedRequest } from "./recorded-request.ts";
 import { maskerOfRequest } from "./secrets.ts";
 import { nonceOf, shownBody, shownHeaders, summaryOf } from "./shown-request.ts";
 
-/** What the paths show. */
 export interface Shown {
   readonly options: ResolvedInspectorOptions;
   readonly recorder: Recorder;
@@ -20,7 +19,7 @@ export interface Shown {
 
 const listedRequests = 50;
 
-/** Every path of the inspector: to be looked at alone. */
+/** Every path of the inspector; all are read-only. */
 export function inspectorRoutes(shown: Shown, stream: ChangeStream<ChangeKind>): Router {
   const router = Router({ caseSensitive: true, strict: true });
   const explain = explainer(shown);
@@ -83,7 +82,7 @@ function listOf({ recorder, mask }: Shown, { outcome, before, limit }: Request["
 
 type Explain = (record: RecordedRequest) => Promise<ExplainedRequest>;
 
-/** Explains each request once for as many verdicts as it has. */
+/** Explains a request again only after another verdict. */
 function explainer({ options }: Shown): Explain {
   const made = new WeakMap<
     RecordedRequest,

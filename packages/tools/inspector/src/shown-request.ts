@@ -7,7 +7,7 @@ import { wholeBody } from "./explain-request.ts";
 import { isCredentialName, linesOf, notShown } from "./secrets.ts";
 import type { RecordedRequest } from "./recorded-request.ts";
 
-/** A line of the list, without the secrets that the request names itself. `status` is undefined until node:http has sent one. */
+/** A line of the list, masked. `status` is undefined until node:http has sent one. */
 export function summaryOf(record: RecordedRequest, mask: Masker) {
   const { id, at, method, target, outcome, status, durationMs, verdicts } = record;
   const refused = verdicts.find((verdict) => verdict.outcome === outcome && outcome !== "pass");
@@ -34,14 +34,12 @@ function lastOf(
   return verdicts.flatMap((verdict) => verdict[name] ?? []).at(-1);
 }
 
-/** Header lines, without credentials. */
 export function shownHeaders(rawHeaders: readonly string[]): readonly (readonly string[])[] {
   return linesOf(rawHeaders).map(([name, value]) => [name, isCredentialName(name) ? notShown : value]);
 }
 
 /**
- * The body as text where it is UTF-8, else in base64, in which no secret would be found: so it is masked first, then cut, then
- * encoded.
+ * The body as text if it is UTF-8, else in base64. It is masked first, because no secret is found in base64, and then cut.
  */
 export function shownBody(record: RecordedRequest, limitBytes: number, mask: Masker): object {
   const { body, bodyBytes: bytes } = record;
@@ -63,7 +61,7 @@ function cutText(text: string, limitBytes: number): string {
   return untilCharacter(Buffer.from(text, "utf8").subarray(0, limitBytes)).toString("utf8");
 }
 
-// Without the beginning of a character that was cut.
+// Drops a character that the cut has split.
 function untilCharacter(bytes: Buffer): Buffer {
   for (let dropped = 0; dropped < 4 && dropped < bytes.length; dropped += 1) {
     const rest = bytes.subarray(0, bytes.length - dropped);

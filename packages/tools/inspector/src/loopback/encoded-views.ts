@@ -1,8 +1,8 @@
-/** Bytes that a text says in some encoding, and the place in the text that each of them is made of. */
+/** Decoded bytes of a text, each with its place in the text. */
 export interface View {
   /** Each byte as a character of latin1. */
   readonly bytes: string;
-  /** By byte, in units of UTF-16; negative at a break: what is before it does not touch what is after it. */
+  /** By byte, in UTF-16 units; negative at a break, which separates what is before it from what is after it. */
   readonly starts: readonly number[];
   /** By byte, exclusive. */
   readonly ends: readonly number[];
@@ -11,8 +11,8 @@ export interface View {
 const deepest = 4;
 
 /**
- * A text as UTF-8, and as each of these makes of it, up to four in one another: escapes of JSON, percent-encoding, form encoding,
- * UTF-8 read as latin1, hex, base64 and base64url, also wrapped, at every offset.
+ * Decodes a text in every way, up to four in one another: escapes of JSON, percent-encoding, form encoding, UTF-8 read as latin1, hex,
+ * base64 and base64url, also wrapped, at every offset.
  */
 export function viewsOf(text: string): Generator<View> {
   return nested(utf8View(text), deepest);
@@ -34,7 +34,6 @@ function* nested(view: View, depth: number): Generator<View> {
   }
 }
 
-/** A view in the making: its bytes, and a place for each. */
 class ViewBuilder {
   bytes = "";
   readonly starts: number[] = [];
@@ -69,12 +68,12 @@ function utf8View(text: string): View {
   return built;
 }
 
-/** UTF-8 as a string of bytes. */
+/** A text in UTF-8, each byte as a character of latin1. */
 export function utf8Of(text: string): string {
   return Buffer.from(text, "utf8").toString("latin1");
 }
 
-/** How one unit of an encoding is found in bytes, and what it says. */
+/** Finds the units of an encoding, and decodes one. */
 type Encoding = readonly [unit: RegExp, decode: (unit: string) => string];
 
 const encodings: readonly Encoding[] = [
@@ -86,7 +85,7 @@ const encodings: readonly Encoding[] = [
   // RFC 3986 section 2.1.
   [/%[\da-fA-F]{2}/g, (unit) => String.fromCharCode(Number.parseInt(unit.slice(1), 16))],
   [/\+/g, () => " "],
-  // A character of U+0080 to U+00FF in UTF-8, as the byte that a reader of latin1 took for it.
+  // UTF-8 that was read as latin1: U+0080 to U+00FF were bytes.
   [/[\xc2\xc3][\x80-\xbf]/g, (unit) => Buffer.from(unit, "latin1").toString("utf8")],
 ];
 
@@ -98,7 +97,6 @@ function unescaped(unit: string): string {
   return utf8Of(String.fromCharCode(...[hex, ...more].map((each) => Number.parseInt(each, 16))));
 }
 
-/** Undefined where nothing is encoded. */
 function decodedView(view: View, [unit, decode]: Encoding): View | undefined {
   const built = new ViewBuilder();
   let end = 0;
@@ -159,7 +157,7 @@ const readable =
   /(?:[\t\n\r\x20-\x7f]+|[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf7][\x80-\xbf]{3})+/g;
 const fewestReadable = 4;
 
-/** The parts of decoded bytes that are text: of bytes by chance next to nothing is. */
+/** The text in decoded bytes: almost none if they were decoded by chance. */
 function readableView(view: View): View | undefined {
   const built = new ViewBuilder();
   for (const { index, 0: found } of view.bytes.matchAll(readable)) {

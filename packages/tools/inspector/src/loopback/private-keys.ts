@@ -18,7 +18,7 @@ export function isPrivateMember(name: string, value: string): boolean {
   return memberName.test(name) && wholeValue.test(value);
 }
 
-/** Marks each private key that the view holds, by its form: in an armour, as a JWK, as DER, in OpenSSH's own format. */
+/** Marks each private key by its form: in an armour, as a JWK, as DER, in OpenSSH's own format. */
 export function markPrivateKeys({ bytes, starts, ends }: View, mark: Mark): void {
   const markBytes = (first: number, end: number): void => {
     if (end > first) mark(starts[first] ?? 0, ends[end - 1] ?? 0);
@@ -41,7 +41,7 @@ export function markPrivateKeys({ bytes, starts, ends }: View, mark: Mark): void
   }
 }
 
-/** Where the content of an element of DER begins; -1 where no length stands. */
+/** The start of the content of a DER element; -1 without a length. */
 function contentAt(bytes: string, index: number): number {
   const length = bytes.charCodeAt(index + 1);
   // 0x80 is a length that is not known before the end (BER).

@@ -11,9 +11,10 @@ export const serviceStatuses = {
   "method-not-allowed": 405,
 } as const;
 
+/** Codes that every service has. */
 export type ServiceErrorCode = keyof typeof serviceStatuses;
 
-/** The service refuses what was asked of it. The message shows no secret: it is the `detail` of the answer. */
+/** A refusal of the service. The message shows no secret: it is the `detail` of the answer. */
 export class ServiceError<Code extends string = string> extends Error {
   override readonly name: string = "ServiceError";
   readonly code: Code;
@@ -27,22 +28,19 @@ export class ServiceError<Code extends string = string> extends Error {
   }
 }
 
-/** A refusal that every service has. */
 export function serviceError(code: ServiceErrorCode, message: string): ServiceError<ServiceErrorCode> {
   return new ServiceError(code, serviceStatuses[code], message);
 }
 
-/** How errors of one service are shown. */
 export interface ProblemInit {
   /** The service in the warning about a fault of its own: "the sandbox". */
   readonly service: string;
-  /** Makes a refusal of what a body parser has thrown. */
+  /** Turns an error of a body parser into a refusal. */
   readonly translate?: ((thrown: unknown) => ServiceError | undefined) | undefined;
 }
 
 /**
- * Answers every error as problem details (RFC 9457); an answer is always the last thing that a path does. A fault of the service is a
- * 500 and a warning of the process.
+ * Answers every error as problem details (RFC 9457). A fault of the service is a 500 and a warning of the process.
  */
 export function sendProblem({ service, translate = () => undefined }: ProblemInit): ErrorRequestHandler {
   return (thrown: unknown, _req, res, _next) => {
@@ -64,12 +62,12 @@ export function sendProblem({ service, translate = () => undefined }: ProblemIni
   };
 }
 
-/** For paths that do not exist. */
+/** Answers an unknown path. */
 export const refuseUnknownPath: RequestHandler = (_req, _res, next) => {
   next(serviceError("not-found", "no such path"));
 };
 
-/** For the methods that a path does not have; `allowed` is the value of Allow. */
+/** Answers a method that a path lacks; `allowed` is the value of Allow. */
 export function refuseOtherMethods(allowed: string): RequestHandler {
   return (_req, res, next) => {
     res.set("Allow", allowed);
@@ -77,19 +75,19 @@ export function refuseOtherMethods(allowed: string): RequestHandler {
   };
 }
 
-/** The status that Express and its body parsers give to what they throw. */
+/** The status of an error of Express or its body parsers. */
 export function statusOfThrown(thrown: unknown): number {
   const status = typeof thrown === "object" && thrown !== null && "status" in thrown ? thrown.status : 500;
   return typeof status === "number" ? status : 500;
 }
 
-// Their messages can quote the request, and are not passed on.
+// Messages of Express can quote the request, so they are not sent.
 function requestError(thrown: unknown): ServiceError | undefined {
   if (statusOfThrown(thrown) !== 400) return undefined;
   return serviceError("invalid-request", "the path or the JSON of the body cannot be read");
 }
 
-// Errors of Node itself are no `instanceof Error` of a vm context, so these ask for the members they need.
+// In a vm context Node's own errors are not `instanceof Error`.
 
 /** The `code` of a thrown value, such as ENOENT. */
 export function codeOf(thrown: unknown): string {
