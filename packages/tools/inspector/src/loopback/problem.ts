@@ -1,18 +1,24 @@
 import { STATUS_CODES } from "node:http";
 import type { ErrorRequestHandler, RequestHandler } from "express";
 
-/** The statuses of what every service on loopback may refuse; one of them adds its own codes. */
-export const serviceStatuses = {
+/** Codes that every service on loopback has; one of them adds its own. */
+export type ServiceErrorCode =
+  | "invalid-request"
+  | "token-wrong"
+  | "host-refused"
+  | "origin-refused"
+  | "not-found"
+  | "method-not-allowed";
+
+/** The statuses of their answers. */
+export const serviceStatuses: Readonly<Record<ServiceErrorCode, number>> = {
   "invalid-request": 400,
   "token-wrong": 401,
   "host-refused": 403,
   "origin-refused": 403,
   "not-found": 404,
   "method-not-allowed": 405,
-} as const;
-
-/** Codes that every service has. */
-export type ServiceErrorCode = keyof typeof serviceStatuses;
+};
 
 /** A refusal of the service. The message shows no secret: it is the `detail` of the answer. */
 export class ServiceError<Code extends string = string> extends Error {
