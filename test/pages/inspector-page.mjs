@@ -100,13 +100,13 @@ async function byKeyboard(page, { inspector, baseOf, ...scene }) {
   await tabTo(page, (name) => name.startsWith("#6"));
   await page.keyboard.press("Enter");
   await page.getByText(/decide by countersign keys resolve: .*late-op-2.* is held/).waitFor();
-  await tabTo(page, (name) => name === "Keys and nonces");
+  await tabTo(page, (name) => name === "Keys");
   await page.keyboard.press("Enter");
   await page
     .getByRole("row", { name: /service-2026-08/ })
     .first()
     .waitFor();
-  await tabTo(page, (name) => name === "As API calls");
+  await tabTo(page, (name) => name === "As an API call");
   await page.keyboard.press("Enter");
   await tabTo(page, (name) => name === "Copy: Keys");
   await page.keyboard.press("Enter");

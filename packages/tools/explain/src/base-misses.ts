@@ -1,24 +1,65 @@
 import { fieldLines } from "@countersign/core/door";
 import type { BaseLine, Draft, MismatchContext } from "./draft.ts";
-import { missesOf, otherOrders, type NearMiss, type Row, type TableOf } from "./near-miss.ts";
+import { quoted } from "./explanation.ts";
+import { missesOf, orderRows, type NearMiss, type Row } from "./near-miss.ts";
+
+type Change<Value> = (value: Value) => Value;
 
 /** Near misses in how the lines of a base are put together (RFC 9421 section 2.5). */
 export function baseMisses(context: MismatchContext): readonly NearMiss<Draft>[] {
   const { lines } = context.right;
   return [
     ...texts.flatMap(({ part, says, rows }) =>
-      missesOf<Draft, string>(rows, { part, says, put: (draft, text) => ({ ...draft, [part]: text }) }),
+      missesOf<Draft, string>(rows, {
+        part,
+        says: (how, text) => says(how === "" ? quoted(text) : how),
+        put: (draft, text) => ({ ...draft, [part]: text }),
+      }),
     ),
-    ...missesOf([["base-no-blank-after-colon", "", [":"]]], colonOfParams),
     ...identifierMisses(context),
-    ...missesOf(paramsLines, paramsLine),
-    ...missesOf(missingLines(lines), missing),
-    ...missesOf(additionalLines(context), additional),
-    ...missesOf(otherLineOrders(lines), order),
+    ...missesOf<Draft, Change<Draft>>(paramsLines, {
+      part: "params line",
+      says: (how) => how,
+      put: (draft, change) => change(draft),
+    }),
+    ...missesOf<Draft, BaseLine>(
+      lines.map((line) => ["base-component-missing", line.identifier, [line], "usual"]),
+      {
+        part: "lines",
+        says: (identifier) =>
+          `Put the line ${identifier} into the signature base: the signature fits without it, though Signature-Input names it.`,
+        put: (draft, missing) =>
+          withOrder(
+            draft,
+            lines.filter((line) => line !== missing),
+          ),
+      },
+    ),
+    ...missesOf<Draft, Change<readonly BaseLine[]>>(additionalLines(context), {
+      part: "lines",
+      says: (identifier) =>
+        `Name ${identifier} in Signature-Input, or leave it out of the signature base: the signature fits with a line of it that Signature-Input does not name.`,
+      put: (draft, insert) => ({ ...draft, lines: insert(draft.lines) }),
+    }),
+    ...missesOf<Draft, readonly BaseLine[]>(
+      orderRows("base-component-order", lines, ({ identifier }) => identifier),
+      {
+        part: "lines",
+        says: (how) =>
+          `Put the lines of the signature base into the order of Signature-Input: the signature fits with ${how}.`,
+        put: withOrder,
+      },
+    ),
   ];
 }
 
-/** The texts around and between the lines. */
+// By their identifiers: another near miss may have changed the values.
+function withOrder(draft: Draft, lines: readonly BaseLine[]): Draft {
+  const ordered = lines.flatMap((line) => draft.lines.filter((each) => each.identifier === line.identifier));
+  return { ...draft, lines: ordered };
+}
+
+/** The texts around and between the lines. Where the row has no name for the text, the sentence quotes it. */
 const texts: readonly {
   readonly part: "colon" | "head" | "lineEnd" | "tail";
   readonly says: (how: string) => string;
@@ -29,8 +70,7 @@ const texts: readonly {
     says: (how) => `End the signature base with the line "@signature-params", without ${how} behind it.`,
     rows: [
       ["base-line-feed-at-end", "a line feed", ["\n"], "usual"],
-      ["base-line-feed-at-end", "CR and LF", ["\r\n"]],
-      ["base-line-feed-at-end", "two line feeds", ["\n\n"]],
+      ["base-line-feed-at-end", "", ["\r\n", "\n\n"]],
       ["base-white-space-at-end", "a blank", [" "]],
       ["base-zero-byte-at-end", "a zero byte", ["\0"]],
     ],
@@ -49,11 +89,8 @@ const texts: readonly {
       `Put a colon and one blank behind each component identifier of the signature base: the signature fits with ${how}.`,
     rows: [
       ["base-no-blank-after-colon", "no blank", [":"], "usual"],
-      ["base-colon-spacing", "a blank before the colon too", [" : "]],
-      ["base-colon-spacing", "two blanks", [":  "]],
-      ["base-colon-spacing", "a tab", [":\t"]],
-      ["base-colon-other", "an equals sign", ["="]],
-      ["base-colon-other", "no colon", [" "]],
+      ["base-colon-spacing", "", [" : ", ":  ", ":\t"]],
+      ["base-colon-other", "", ["=", " "]],
     ],
   },
   {
@@ -64,97 +101,65 @@ const texts: readonly {
       ["base-crlf", "CR LF", ["\r\n"], "usual"],
       ["base-crlf", "CR", ["\r"]],
       ["base-line-separator", "nothing", [""]],
-      ["base-line-separator", "a blank", [" "]],
-      ["base-line-separator", "a backslash and the letter n", ["\\n"]],
-      ["base-line-separator", "a comma", [", "]],
-      ["base-line-separator", "an ampersand", ["&"]],
-      ["base-line-separator", "two line feeds", ["\n\n"]],
+      ["base-line-separator", "", [" ", "\\n", ", ", "&", "\n\n"]],
     ],
   },
 ];
 
-const colonOfParams: TableOf<Draft, string> = {
-  part: "colon",
-  says: () =>
-    'Put a blank behind the colon of the line "@signature-params" of the signature base: the signature fits without it.',
-  put: (draft, text) => withParams(draft, (line) => ({ ...line, colon: text })),
-};
-
-type Renaming = (identifier: string) => string;
-
-const bare: Renaming = (identifier) => identifier.replaceAll('"', "");
-const titleCase: Renaming = (name) => name.replaceAll(/(^|-)[a-z]/g, (letter) => letter.toUpperCase());
+const bare: Change<string> = (identifier) => identifier.replaceAll('"', "");
+const titleCase: Change<string> = (name) => name.replaceAll(/(^|-)[a-z]/g, (letter) => letter.toUpperCase());
 const quotedLowerCase =
   'Write each component identifier of the signature base in lower case and double quotes, such as "@method"';
 
-function identifierMisses(context: MismatchContext): readonly NearMiss<Draft>[] {
-  const received = new Map(
-    context.rawHeaders.flatMap((name, index) =>
-      index % 2 === 0 ? [[name.toLowerCase(), name] as const] : [],
-    ),
-  );
-  const quotedAs = (spell: Renaming) => (identifier: string) =>
+function identifierMisses({ rawHeaders }: MismatchContext): readonly NearMiss<Draft>[] {
+  const names = rawHeaders.filter((_, index) => index % 2 === 0);
+  const received = new Map(names.map((name) => [name.toLowerCase(), name]));
+  const quotedAs = (spell: Change<string>) => (identifier: string) =>
     identifier.replace(/^"([^"]*)"/, (_, name: string) => `"${spell(name)}"`);
   const cased = quotedAs((name) => received.get(name) ?? titleCase(name));
-  const rows: readonly Row<Renaming>[] = [
+  const rows: readonly Row<Change<string>>[] = [
     ["identifiers-unquoted", "without quotes", [bare], "usual"],
     ["identifiers-single-quotes", "in single quotes", [(name) => name.replaceAll('"', "'")]],
     ["identifiers-letter-case", "in the letter case of the header fields", [cased], "usual"],
-    [
-      "identifiers-letter-case",
-      "unquoted, in the letter case of the header fields",
-      [(name) => bare(cased(name))],
-    ],
     ["identifiers-letter-case", "in the usual letter case of header fields", [quotedAs(titleCase)]],
     ["identifiers-letter-case", "in upper case", [(name) => name.toUpperCase()]],
     ["identifiers-without-at", "without the @", [(name) => name.replace("@", "")], "usual"],
-    [
-      "identifiers-in-parentheses",
-      "as (request-target) and its like, of an older draft",
-      [(name) => bare(name).replace(/^@(.*)$/, "($1)")],
-    ],
   ];
-  const ofOneKind = rows.map(([what, how, renamings]): Row<Renaming> => [what, how, renamings]);
-  const part = "identifiers";
+  const ofComponents = `${quotedLowerCase}: the signature fits with those of the components`;
+  const ofParams =
+    'Begin the last line of the signature base with "@signature-params" in double quotes: the signature fits with it';
   return [
-    ...missesOf<Draft, Renaming>(rows, {
-      part,
+    ...missesOf<Draft, Change<string>>(rows, {
+      part: "identifiers",
       says: (how) => `${quotedLowerCase}: the signature fits with them ${how}.`,
-      put: (draft, rename) => withIdentifiers(withParams(draft, renamed(rename)), rename),
+      put: (draft, rename) => withIdentifiers(withParamsName(draft, rename), rename),
     }),
-    ...missesOf<Draft, Renaming>(ofOneKind, {
-      part,
-      says: (how) => `${quotedLowerCase}: the signature fits with those of the components ${how}.`,
-      put: withIdentifiers,
-    }),
-    ...missesOf<Draft, Renaming>(ofOneKind, {
-      part,
-      says: (how) =>
-        `Begin the last line of the signature base with "@signature-params" in double quotes: the signature fits with it ${how}.`,
-      put: (draft, rename) => withParams(draft, renamed(rename)),
-    }),
+    ...[
+      { advice: ofComponents, put: withIdentifiers },
+      { advice: ofParams, put: withParamsName },
+    ].flatMap(({ advice, put }) =>
+      missesOf<Draft, Change<string>>(
+        rows.map(([what, how, renamings]) => [what, how, renamings]),
+        { part: "identifiers", says: (how) => `${advice} ${how}.`, put },
+      ),
+    ),
   ];
 }
 
-function renamed(rename: Renaming): (line: BaseLine) => BaseLine {
-  return ({ identifier, value }) => ({ identifier: rename(identifier), value });
+function withIdentifiers(draft: Draft, rename: Change<string>): Draft {
+  return {
+    ...draft,
+    lines: draft.lines.map(({ identifier, value }) => ({ identifier: rename(identifier), value })),
+  };
 }
 
-function withIdentifiers(draft: Draft, rename: Renaming): Draft {
-  return { ...draft, lines: draft.lines.map(renamed(rename)) };
-}
-
-function withParams(draft: Draft, change: (line: BaseLine) => BaseLine): Draft {
-  return { ...draft, params: draft.params === undefined ? undefined : change(draft.params) };
+function withParamsName(draft: Draft, rename: Change<string>): Draft {
+  const { params } = draft;
+  return { ...draft, params: params && { ...params, identifier: rename(params.identifier) } };
 }
 
 const last = 'End the signature base with the line "@signature-params": the signature fits';
-const paramsLine: TableOf<Draft, (draft: Draft) => Draft> = {
-  part: "params line",
-  says: (how) => how,
-  put: (draft, change) => change(draft),
-};
-const paramsLines: readonly Row<(draft: Draft) => Draft>[] = [
+const paramsLines: readonly Row<Change<Draft>>[] = [
   ["params-line-missing", `${last} without it.`, [(draft) => ({ ...draft, params: undefined })], "usual"],
   [
     "params-line-missing",
@@ -165,9 +170,9 @@ const paramsLines: readonly Row<(draft: Draft) => Draft>[] = [
     "params-line-first",
     'Put the line "@signature-params" last in the signature base: the signature fits with it first.',
     [
-      ({ params, lines, ...draft }) => ({
+      (draft) => ({
         ...draft,
-        lines: params === undefined ? lines : [params, ...lines],
+        lines: draft.params === undefined ? draft.lines : [draft.params, ...draft.lines],
         params: undefined,
       }),
     ],
@@ -177,84 +182,30 @@ const paramsLines: readonly Row<(draft: Draft) => Draft>[] = [
     'Put a line for each covered component into the signature base: the signature fits with "@signature-params" alone.',
     [(draft) => ({ ...draft, lines: [] })],
   ],
-  ...['"signature-params"', '"@signature-parameters"', '"@signature-input"', '"signature-input"'].map(
-    (name): Row<(draft: Draft) => Draft> => [
-      "params-line-name",
-      `Call the last line of the signature base "@signature-params": the signature fits with it called ${name}.`,
-      [(draft) => withParams(draft, ({ value }) => ({ identifier: name, value }))],
-    ],
-  ),
 ];
 
-const missing: TableOf<Draft, BaseLine> = {
-  part: "lines",
-  says: (identifier) =>
-    `Put the line ${identifier} into the signature base: the signature fits without it, though Signature-Input names it.`,
-  put: (draft, { identifier }) => ({
-    ...draft,
-    lines: draft.lines.filter((line) => line.identifier !== identifier),
-  }),
-};
+const otherFields = ["host", "date", "content-type", "content-length", "content-digest", "user-agent"];
 
-function missingLines(lines: readonly BaseLine[]): readonly Row<BaseLine>[] {
-  return lines.map((line) => ["base-component-missing", line.identifier, [line], "usual"]);
-}
-
-type Insertion = (lines: readonly BaseLine[]) => readonly BaseLine[];
-
-const additional: TableOf<Draft, Insertion> = {
-  part: "lines",
-  says: (identifier) =>
-    `Name ${identifier} in Signature-Input, or leave it out of the signature base: the signature fits with a line of it that Signature-Input does not name.`,
-  put: (draft, insert) => ({ ...draft, lines: insert(draft.lines) }),
-};
-
-function additionalLines(context: MismatchContext): readonly Row<Insertion>[] {
+function additionalLines(context: MismatchContext): readonly Row<Change<readonly BaseLine[]>>[] {
   const { method, target, authority = "", right } = context;
-  const covered = new Set(right.lines.map(({ identifier }) => identifier));
-  const query = target.indexOf("?");
-  const extra: readonly (readonly [identifier: string, value: string])[] = [
-    ['"@authority"', authority],
-    ['"@query"', query === -1 ? "?" : target.slice(query)],
-    ['"@method"', method],
-    ['"@path"', query === -1 ? target : target.slice(0, query)],
-    ['"@target-uri"', `https://${authority}${target}`],
-    ['"@scheme"', "https"],
-    ...["host", "date", "content-type", "content-length", "content-digest", "user-agent"].flatMap((name) =>
-      fieldLines(context, name)
-        .slice(0, 1)
-        .map((line) => [`"${name}"`, line.trim()] as const),
-    ),
+  const [path = ""] = target.split("?");
+  const extra: readonly (readonly [name: string, value: string | undefined])[] = [
+    ["@authority", authority],
+    ["@query", target.slice(path.length) || "?"],
+    ["@method", method],
+    ["@path", path],
+    ["@target-uri", `https://${authority}${target}`],
+    ["@scheme", "https"],
+    ...otherFields.map((name) => [name, fieldLines(context, name)[0]?.trim()] as const),
   ];
-  return extra
-    .filter(([identifier]) => !covered.has(identifier))
-    .map(([identifier, value]) => {
-      const at =
-        (index: number): Insertion =>
-        (lines) => [...lines.slice(0, index), { identifier, value }, ...lines.slice(index)];
-      return ["base-component-additional", identifier, [at(right.lines.length), at(0), at(2)]];
-    });
-}
-
-const maxOrders = 120;
-const order: TableOf<Draft, readonly BaseLine[]> = {
-  part: "lines",
-  says: (how) =>
-    `Put the lines of the signature base into the order of Signature-Input: the signature fits with ${how}.`,
-  // By their identifiers: another near miss may have changed the values.
-  put: (draft, lines) => ({
-    ...draft,
-    lines: lines.flatMap((line) => draft.lines.filter(({ identifier }) => identifier === line.identifier)),
-  }),
-};
-
-function otherLineOrders(lines: readonly BaseLine[]): readonly Row<readonly BaseLine[]>[] {
-  const sorted = [...lines];
-  sorted.sort((one, other) => (one.identifier < other.identifier ? -1 : 1));
-  return [sorted, ...otherOrders(lines, maxOrders)].map((each, index) => [
-    "base-component-order",
-    each.map(({ identifier }) => identifier).join(", "),
-    [each],
-    index === 0 ? "usual" : undefined,
-  ]);
+  return extra.flatMap(([name, value]): readonly Row<Change<readonly BaseLine[]>>[] => {
+    const identifier = `"${name}"`;
+    if (value === undefined || right.lines.some((line) => line.identifier === identifier)) return [];
+    const insertions = [right.lines.length, 0, 2].map((at): Change<readonly BaseLine[]> => (lines) => [
+      ...lines.slice(0, at),
+      { identifier, value },
+      ...lines.slice(at),
+    ]);
+    return [["base-component-additional", identifier, insertions]];
+  });
 }

@@ -1,34 +1,27 @@
 import { createHash } from "node:crypto";
 
-/** A body as a sender may have had it when it computed a digest or an HMAC. */
+/** A form that a body may have had when its sender computed a digest or an HMAC. */
 export interface BodyVariant {
   readonly what: string;
-  /** What the sender has taken instead of the bytes that it sent, as an object of a sentence. */
+  /** Names the form in a sentence: "the body in hex". */
   readonly says: string;
-  /** Made when it is first asked for, so that one after the other can be: each takes some milliseconds of a long body. */
+  /** Made on first use: each takes milliseconds of a long body, and others have a turn between two. */
   readonly bytes: () => Buffer;
 }
 
-/** Of a longer body no other form is made for a signature: others wait for one that is. */
+/** A longer body gets no other form for a signature: making one holds the event loop. */
 export const maxSignedBodyBytes = 32_768;
 
-/** The usual ones, those of JSON only where the body is some; none of a body longer than `maxBytes`. Of one that is not known the empty one. */
+type Row = readonly [what: string, says: string, make: () => string | Buffer];
+
+/** Lists the usual other forms of a body; only the empty one if it is unknown, or longer than `maxBytes`. */
 export function bodyVariants(
   body: Uint8Array | undefined,
   maxBytes: number = maxSignedBodyBytes,
 ): readonly BodyVariant[] {
-  if (body === undefined || body.length > maxBytes) return variantsOf([empty]);
-  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-  const text = bytes.toString("utf8");
-  return variantsOf([...textVariants(text), ...jsonVariants(text), ...encodedVariants(bytes, text), empty]);
-}
-
-type Row = readonly [what: string, says: string, make: () => string | Buffer];
-
-const empty: Row = ["empty-body", "an empty body", () => ""];
-
-function variantsOf(rows: readonly Row[]): readonly BodyVariant[] {
-  return rows.map(([what, says, make]) => {
+  const rows = body === undefined || body.length > maxBytes ? [] : formsOf(Buffer.from(body));
+  const empty: Row = ["empty-body", "an empty body", () => ""];
+  return [...rows, empty].map(([what, says, make]) => {
     let made: Buffer | undefined;
     return { what, says, bytes: () => (made ??= bytesOf(make)) };
   });
@@ -44,7 +37,9 @@ function bytesOf(make: () => string | Buffer): Buffer {
   }
 }
 
-function textVariants(text: string): readonly Row[] {
+function formsOf(bytes: Buffer): readonly Row[] {
+  const text = bytes.toString("utf8");
+  const digest = (): Buffer => createHash("sha256").update(bytes).digest();
   return [
     ["body-with-line-feed", "the body with a line feed behind it", () => `${text}\n`],
     ["body-with-crlf", "the body with CR and LF behind it", () => `${text}\r\n`],
@@ -56,12 +51,7 @@ function textVariants(text: string): readonly Row[] {
     ["body-byte-order-mark", "the body without its byte order mark", () => text.replace(/^\ufeff/, "")],
     ["body-normalised", "the body in Unicode normalization form C", () => text.normalize("NFC")],
     ["body-normalised", "the body in Unicode normalization form D", () => text.normalize("NFD")],
-  ];
-}
-
-function encodedVariants(bytes: Buffer, text: string): readonly Row[] {
-  const digest = (): Buffer => createHash("sha256").update(bytes).digest();
-  return [
+    ...jsonVariants(text),
     ["body-latin1", "the body in ISO 8859-1", () => Buffer.from(text, "latin1")],
     ["body-utf16", "the body in UTF-16", () => Buffer.from(text, "utf16le")],
     ["body-double-encoded", "the body encoded as UTF-8 twice", () => bytes.toString("latin1")],

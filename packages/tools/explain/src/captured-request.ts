@@ -7,18 +7,18 @@ export interface ExplainedRequest {
   readonly method: string;
   /** The request target as on the wire. */
   readonly target: string;
-  /** Names and values by turns, as Node's `req.rawHeaders`. */
+  /** Alternating names and values, as Node's `req.rawHeaders`. */
   readonly rawHeaders: readonly string[];
-  /** The bytes of the body as received. Undefined where nobody has read them; then nothing is said of a body that the fields announce. */
+  /** The bytes as received; undefined if nobody has read them: then checks of the body are skipped. */
   readonly body?: Uint8Array | undefined;
   /** How the client reached the server. Default `https`. */
   readonly scheme?: "http" | "https" | undefined;
 }
 
 /**
- * What a check has known of the request of an event: the member `req` of `countersign:guard`, from the Express, Fastify or fetch door.
- * `body` is undefined where nobody has read it yet. Undefined where no check has looked at a `Request` of fetch, and where nobody can say
- * how the client reached the server. Take it when the event comes: an app may change its request later.
+ * Reads the request of a `countersign:guard` event, its member `req`, from any door. `body` is undefined if nobody has read it yet. The
+ * result is undefined for a fetch `Request` that no check has read, and if the scheme is unknown. Call it during the event: an app may
+ * change its request later.
  */
 export function capturedRequest(req: object): ExplainedRequest | undefined {
   try {
@@ -35,8 +35,7 @@ export function capturedRequest(req: object): ExplainedRequest | undefined {
 const methodsWithoutContent = /^(?:GET|HEAD|DELETE|OPTIONS|TRACE)$/;
 
 /**
- * The bytes of a request's body as far as they are known: those that were captured, none where its fields say that there are none, and
- * undefined for a body that nobody has read.
+ * Gives the body of a request: the captured bytes, none if its fields say that there are none, undefined if nobody has read it.
  */
 export function knownBody({ method, rawHeaders, body }: ExplainedRequest): Uint8Array | undefined {
   if (body !== undefined) return body;
@@ -47,18 +46,13 @@ export function knownBody({ method, rawHeaders, body }: ExplainedRequest): Uint8
   return isEmpty ? new Uint8Array() : undefined;
 }
 
+// Fastify's request has Node's as its member `raw`.
 function ofNode(req: object): ReceivedRequest | undefined {
-  if (isNodeRequest(req)) return receivedRequest(req);
-  // Fastify's request has Node's behind it.
-  return "raw" in req && isNodeRequest(req.raw) ? receivedRequest(req.raw) : undefined;
+  const node: unknown = "raw" in req ? req.raw : req;
+  return isNodeRequest(node) ? receivedRequest(node) : undefined;
 }
 
 function isNodeRequest(value: unknown): value is GuardRequest {
-  return (
-    typeof value === "object" &&
-    value !== null &&
-    "rawHeaders" in value &&
-    Array.isArray(value.rawHeaders) &&
-    "socket" in value
-  );
+  const { rawHeaders, socket }: Readonly<Record<string, unknown>> = Object(value);
+  return Array.isArray(rawHeaders) && socket !== undefined;
 }

@@ -6,11 +6,9 @@ import type { VerificationKey } from "@countersign/http-message-signatures";
 export interface BaseLine {
   readonly identifier: string;
   readonly value: string;
-  /** What stands between the two, where it is not what the draft has there. */
-  readonly colon?: string | undefined;
 }
 
-/** How a signer may have made its signature: what it put together, and what it did with that. */
+/** How a signer may have made its signature. */
 export interface Draft {
   readonly lines: readonly BaseLine[];
   /** The last line; undefined where a signer leaves it out. */
@@ -19,15 +17,14 @@ export interface Draft {
   readonly lineEnd: string;
   readonly head: string;
   readonly tail: string;
-  /** What is signed of the base; by default the base itself. */
+  /** Makes the signed bytes from the base. */
   readonly finish: (base: Buffer) => Buffer;
   readonly signature: Uint8Array;
   readonly key: VerificationKey;
-  /** Whether the signature is one of these bytes. */
   readonly verify: (key: VerificationKey, data: Uint8Array, signature: Uint8Array) => boolean;
 }
 
-/** The draft of a signer that does everything right. */
+/** Makes the draft of a signer without mistakes. */
 export function rightDraft(base: string, key: VerificationKey, signature: Uint8Array): Draft {
   const lines = base.split("\n").map(readLine);
   return {
@@ -44,28 +41,28 @@ export function rightDraft(base: string, key: VerificationKey, signature: Uint8A
   };
 }
 
-// An identifier holds `": "` nowhere but at its end: its quotes are escaped.
+// An identifier has `": "` only at its end: its quotes are escaped.
 function readLine(line: string): BaseLine {
   const end = /^"(?:[^"\\]|\\.)*"(?:;[^"=;: ]+(?:="(?:[^"\\]|\\.)*")?)*/.exec(line)?.[0].length ?? 0;
   return { identifier: line.slice(0, end), value: line.slice(end + 2) };
 }
 
-/** The base that a draft stands for. */
+/** Puts the base of a draft together. */
 export function baseOf({ lines, params, colon, lineEnd, head, tail }: Draft): string {
   const all = params === undefined ? lines : [...lines, params];
-  return head + all.map((line) => line.identifier + (line.colon ?? colon) + line.value).join(lineEnd) + tail;
+  return head + all.map(({ identifier, value }) => identifier + colon + value).join(lineEnd) + tail;
 }
 
 function signedBytes(draft: Draft): Buffer {
   return draft.finish(Buffer.from(baseOf(draft), "utf8"));
 }
 
-/** Whether the signature of a draft is one of what it says was signed. */
+/** Whether the signature fits the draft. */
 export function isSigned(draft: Draft): boolean {
   try {
     return draft.verify(draft.key, signedBytes(draft), draft.signature);
   } catch {
-    // A key of another kind than the one that this way of verifying is for.
+    // The algorithm needs a key of another type.
     return false;
   }
 }
@@ -73,7 +70,7 @@ export function isSigned(draft: Draft): boolean {
 const idOfWay = new WeakMap<Draft["verify"], number>();
 let ways = 0;
 
-/** Equal for two drafts of which both signatures fit, or none. */
+/** Equal for two drafts with the same bytes, key, signature and algorithm. */
 export function identityOfDraft(draft: Draft): string {
   const way = idOfWay.get(draft.verify) ?? (ways += 1);
   idOfWay.set(draft.verify, way);
@@ -84,7 +81,7 @@ export function identityOfDraft(draft: Draft): string {
     .digest("base64");
 }
 
-/** What the near misses of a signature are made of. */
+/** The facts that near misses of a signature are made of. */
 export interface MismatchContext {
   readonly method: string;
   readonly target: string;

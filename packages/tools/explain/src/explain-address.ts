@@ -2,15 +2,14 @@ import { isIP } from "node:net";
 import { fieldLines, type HeaderLines } from "@countersign/core/door";
 import { trustsEverybody, type TrustFunction } from "@countersign/express/door";
 import { admitAddress, compileAllowlist } from "@countersign/ip-allowlist";
-import { explanation, quoted, refusalOf, type Explanation, type Remedy } from "./explanation.ts";
+import { explanation, quoted, refusalOf, verifies, type Explanation, type Remedy } from "./explanation.ts";
 
-/** A request whose address is not admitted, and how it is looked at. */
 export interface ExplainedAddress extends HeaderLines {
-  /** The address of the socket's other end. */
+  /** The remote address of the socket. */
   readonly peer: string | undefined;
   /**
-   * Express's setting `trust proxy`: the number of proxies, their addresses and CIDR blocks, or any setting as Express has compiled it,
-   * `app.get("trust proxy fn")`. Default none is trusted.
+   * Express's setting `trust proxy`: the number of proxies, their addresses and CIDR blocks, or `app.get("trust proxy fn")`. Default:
+   * none is trusted.
    */
   readonly trustProxy?: number | readonly string[] | TrustFunction | undefined;
   /** The addresses and CIDR blocks that are admitted. */
@@ -20,21 +19,16 @@ export interface ExplainedAddress extends HeaderLines {
 const maxHops = 32;
 
 /**
- * Says which address of a request was taken for the client's, which proxy hop decided that, and which one would have been admitted. X-Forwarded-For is what
- * callers and proxies have written: an entry that would be admitted is no proof of who called. Throws a TypeError on a bad list, and
- * what a trust function throws.
+ * Says which address of a request was taken for the client's, which proxy hop decided that, and which one would have been admitted.
+ * X-Forwarded-For is what callers and proxies have written: an entry that would be admitted is no proof of who called. Throws a
+ * TypeError on a bad list, and what a trust function throws.
  */
 export function explainAddress({ peer, trustProxy, allow, rawHeaders }: ExplainedAddress): Explanation {
   const isAllowed = compileAllowlist(allow);
   const trusts = trustOf(trustProxy);
-  // From the socket outwards: a proxy writes the address of its own peer behind those that it got.
-  const forwarded = fieldLines({ rawHeaders }, "x-forwarded-for")
-    .flatMap((line) => line.slice(0, 4096).split(","))
-    .map((entry) => entry.trim())
-    .filter((entry) => entry !== "");
-  const written = forwarded.slice(-maxHops);
-  written.reverse();
-  const hops = [peer ?? "", ...written];
+  // From the socket outwards: a proxy appends the address of its own peer.
+  const hops = [...forwardedFor({ rawHeaders }), peer ?? ""];
+  hops.reverse();
   const untrusted = hops.findIndex((address, hop) => !trusts(address, hop));
   const taken = untrusted === -1 ? hops.length - 1 : untrusted;
   const why = untrusted === -1 ? "nothing is behind it" : whyUntrusted(trustProxy);
@@ -42,22 +36,32 @@ export function explainAddress({ peer, trustProxy, allow, rawHeaders }: Explaine
     const role = index < taken ? ", trusted as a proxy" : index > taken ? "" : `, taken, since ${why}`;
     return `${placeOf(index)}: ${quoted(hop)}${role}`;
   });
-  const withHops = (code: string, [what, sentence]: Remedy): Explanation =>
-    explanation(what, code, sentence, details);
   if (typeof trustProxy === "function" && trustsEverybody(trustProxy)) {
-    const advice = "Set trust proxy to the addresses of your proxies";
-    const sentence = `${advice}: it trusts every address, so that callers choose their own.`;
-    return withHops("trust-proxy-unsafe", ["address-everybody-trusted", sentence]);
+    return explanation(everybodyTrusted, "trust-proxy-unsafe", details);
   }
   const address = hops[taken] ?? "";
   const code = refusalOf(() => admitAddress(address === "" ? undefined : address, isAllowed));
-  if (code !== undefined) return withHops(code, remedyOf(hops, { taken, isAllowed, trustProxy }));
-  if (untrusted === -1 && trustProxy !== undefined) {
-    const advice = "Let the proxy send X-Forwarded-For, or count fewer proxies in trust proxy";
-    const sentence = `${advice}: every address of the request is a trusted proxy.`;
-    return withHops("ip-is-proxy", ["address-is-proxy", sentence]);
-  }
-  return explanation("verifies", undefined, `The address ${quoted(address)} is in the list.`, details);
+  if (code !== undefined) return explanation(remedyOf(hops, { taken, isAllowed, trustProxy }), code, details);
+  return untrusted === -1 && trustProxy !== undefined
+    ? explanation(proxyAlone, "ip-is-proxy", details)
+    : verifies(`The address ${quoted(address)} is in the list.`, details);
+}
+
+const everybodyTrusted: Remedy = [
+  "address-everybody-trusted",
+  "Set trust proxy to the addresses of your proxies: it trusts every address, so that callers choose their own.",
+];
+const proxyAlone: Remedy = [
+  "address-is-proxy",
+  "Let the proxy send X-Forwarded-For, or count fewer proxies in trust proxy: every address of the request is a trusted proxy.",
+];
+
+function forwardedFor(request: HeaderLines): readonly string[] {
+  return fieldLines(request, "x-forwarded-for")
+    .flatMap((line) => line.slice(0, 4096).split(","))
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== "")
+    .slice(-maxHops);
 }
 
 function trustOf(trustProxy: ExplainedAddress["trustProxy"]): (address: string, hop: number) => boolean {
@@ -72,7 +76,7 @@ function placeOf(hop: number): string {
   return hop === 0 ? "the socket" : `entry ${hop} of X-Forwarded-For from its end`;
 }
 
-// Express goes on from each that is trusted, and takes the first that is not.
+// Express takes the first address that is not trusted.
 function whyUntrusted(trustProxy: ExplainedAddress["trustProxy"]): string {
   return typeof trustProxy === "number"
     ? `trust proxy counts ${trustProxy}`
@@ -87,10 +91,13 @@ interface Taken {
 
 function remedyOf(hops: readonly string[], { taken, isAllowed, trustProxy }: Taken): Remedy {
   const address = hops[taken] ?? "";
-  const form = formsOf(address).find(({ bare }) => isAllowed(bare));
-  if (form !== undefined) {
+  const other = addressForms.find(([, form]) => {
+    const bare = form.exec(address)?.[1] ?? "";
+    return isIP(bare) !== 0 && isAllowed(bare);
+  });
+  if (other !== undefined) {
     const advice = "Let the proxy write addresses alone into X-Forwarded-For";
-    return ["address-form", `${advice}: it has ${quoted(address)}, ${form.says}.`];
+    return ["address-form", `${advice}: it has ${quoted(address)}, ${other[0]}.`];
   }
   const admitted = hops.findIndex((hop) => isAllowed(hop));
   const got = `taken was the address of ${placeOf(taken)}, ${quoted(address)}`;
@@ -119,12 +126,9 @@ function remedyOf(hops: readonly string[], { taken, isAllowed, trustProxy }: Tak
   return ["address-not-listed", `${advice}: ${got}.`];
 }
 
-/** What proxies write beside an address. */
-function formsOf(text: string): readonly { readonly bare: string; readonly says: string }[] {
-  const forms: readonly (readonly [says: string, bare: string | undefined])[] = [
-    ["with brackets", /^\[([^\]]+)\](?::\d+)?$/.exec(text)?.[1]],
-    ["with a port", /^([\d.]+):\d+$/.exec(text)?.[1]],
-    ["in quotes", /^["']+([^"']*)["']+$/.exec(text)?.[1]],
-  ];
-  return forms.flatMap(([says, bare = ""]) => (isIP(bare) === 0 ? [] : [{ bare, says }]));
-}
+// What proxies write beside an address.
+const addressForms: readonly (readonly [says: string, form: RegExp])[] = [
+  ["with brackets", /^\[([^\]]+)\](?::\d+)?$/],
+  ["with a port", /^([\d.]+):\d+$/],
+  ["in quotes", /^["']+([^"']*)["']+$/],
+];

@@ -1,14 +1,13 @@
 import { begunAtMs } from "@countersign/idempotency/door";
 import { leaseExpired } from "@countersign/idempotency/store";
 import type { IdempotencyRecord } from "@countersign/idempotency";
-import { explanation, quoted, type Explanation, type Remedy } from "./explanation.ts";
+import { explanation, quoted, type Explanation } from "./explanation.ts";
 
-/** A key of an idempotency store, as `store.read()` gives it. */
 export interface ExplainedClaim {
   readonly key: string;
   /** Undefined when the store has no record of it. */
   readonly record: IdempotencyRecord | undefined;
-  /** The digest of the payload that came again, where it is known: a second payment under one key differs in it. */
+  /** The digest of the payload that came again: a second payment under one key differs in it. */
   readonly fingerprint?: string | undefined;
   /** Milliseconds since 1970; default now. */
   readonly nowMs?: number | undefined;
@@ -22,53 +21,48 @@ export function explainClaim({ key, record, fingerprint, nowMs = Date.now() }: E
   const name = quoted(key);
   if (record === undefined) {
     const sentence = `Send the request: nobody holds ${name}, or its retention has ended.`;
-    return explanation("claim-free", undefined, sentence);
+    return explanation(["claim-free", sentence], undefined);
   }
-  const [code, [what, sentence]] = holderOf(name, record, sinceWhen(record.fence, nowMs));
   const isOther = fingerprint !== undefined && fingerprint !== record.fingerprint;
-  return explanation(what, code, sentence, isOther ? [otherPayload] : []);
-}
-
-function holderOf(
-  name: string,
-  record: IdempotencyRecord,
-  since: string,
-): readonly [code: string | undefined, remedy: Remedy] {
+  const details = isOther ? [otherPayload] : [];
+  const since = sinceWhen(record.fence, nowMs);
   switch (record.state) {
-    case "done":
-      return ["already-processed", ["claim-done", `Do not send it again: ${endedBy(name, record, since)}.`]];
+    case "done": {
+      const sentence = `Do not send it again: ${endedBy(name, record, since)}.`;
+      return explanation(["claim-done", sentence], "already-processed", details);
+    }
     case "held": {
-      const held = `${name} is held for an operator since its attempt${since}, ${reasonText(record.reason)}`;
-      return [
-        "held",
-        ["claim-held", `Look for the payment, then decide by countersign keys resolve: ${held}.`],
-      ];
+      const { reason } = record;
+      const why =
+        reason === leaseExpired ? "whose process died or stood still" : `for the reason ${quoted(reason)}`;
+      const held = `${name} is held for an operator since its attempt${since}, ${why}`;
+      const sentence = `Look for the payment, then decide by countersign keys resolve: ${held}.`;
+      return explanation(["claim-held", sentence], "held", details);
     }
     case "run": {
       const seconds = Math.ceil(Math.abs(record.remainingMs) / 1000);
       const works = `an attempt${since} works on ${name}, and its lease lasts ${seconds} s more unless it is renewed`;
       const ended = `the attempt${since} that works on ${name} has not renewed its lease, which ended ${seconds} s ago`;
       return record.remainingMs > 0
-        ? ["in-flight", ["claim-running", `Wait and send it again: ${works}.`]]
-        : ["in-flight", ["claim-lease-ended", `Send it again, or look for the process that died: ${ended}.`]];
+        ? explanation(["claim-running", `Wait and send it again: ${works}.`], "in-flight", details)
+        : explanation(
+            ["claim-lease-ended", `Send it again, or look for the process that died: ${ended}.`],
+            "in-flight",
+            details,
+          );
     }
-    default:
-      return [undefined, ["claim-unknown", `Look at ${name} in the store: its record has no known state.`]];
+    default: {
+      const sentence = `Look at ${name} in the store: its record has no known state.`;
+      return explanation(["claim-unknown", sentence], undefined, details);
+    }
   }
 }
 
 function endedBy(name: string, { decision, fence }: IdempotencyRecord, since: string): string {
-  return decision?.fence === fence
-    ? `an operator has declared the payment of ${name} as made${byText(decision.by)}, at ${new Date(decision.at).toISOString()}`
-    : `the payment of ${name} has been made by the attempt${since}`;
-}
-
-function byText(by: string | undefined): string {
-  return by === undefined ? "" : ` by ${quoted(by)}`;
-}
-
-function reasonText(reason: string): string {
-  return reason === leaseExpired ? "whose process died or stood still" : `for the reason ${quoted(reason)}`;
+  if (decision?.fence !== fence) return `the payment of ${name} has been made by the attempt${since}`;
+  const by = decision.by === undefined ? "" : ` by ${quoted(decision.by)}`;
+  const at = new Date(decision.at).toISOString();
+  return `an operator has declared the payment of ${name} as made${by}, at ${at}`;
 }
 
 function sinceWhen(fence: number, nowMs: number): string {

@@ -1,4 +1,4 @@
-import { explanation, quoted, type Explanation, type Remedy } from "./explanation.ts";
+import { explanation, quoted, verifies, type Explanation, type Remedy } from "./explanation.ts";
 import { nearest } from "./nearest.ts";
 
 /** One fault of a schema, as in `errors` of a 400 and in the `problem` of its GuardError. */
@@ -7,21 +7,25 @@ export interface SchemaFault {
   readonly pointer: string;
   /** `required`, `wrong-type` and others. */
   readonly code: string;
-  /** What the member must be. */
   readonly detail: string;
 }
 
 const maxFaults = 20;
 
 /**
- * Says which member of a payload breaks the schema, what it should be, and which member of nearly that name is there instead. Shows names
- * of members and none of their values. Throws a TypeError for what is no list of faults; the body may be anything.
+ * Says which member of a payload breaks the schema, what it should be, and which similar name it has instead. Shows names of members,
+ * never values. Throws a TypeError if `faults` is no list; the body may be anything.
  */
 export function explainPayload(body: Uint8Array, faults: readonly SchemaFault[]): Explanation {
   if (!Array.isArray(faults)) throw new TypeError("explainPayload: faults must be a list");
-  const [first, ...others] = faults.slice(0, maxFaults).map((fault) => explainFault(parsed(body), fault));
-  if (first === undefined) return explanation("verifies", undefined, "The payload fits the schema.");
-  return { ...first, details: others.map(({ sentence }) => sentence) };
+  const payload = parsed(body);
+  const [first, ...others] = faults.slice(0, maxFaults).map((fault) => remedyOf(payload, fault));
+  if (first === undefined) return verifies("The payload fits the schema.");
+  return explanation(
+    first,
+    "payout-invalid",
+    others.map(([, sentence]) => sentence),
+  );
 }
 
 function parsed(body: Uint8Array): unknown {
@@ -32,19 +36,18 @@ function parsed(body: Uint8Array): unknown {
   }
 }
 
-function explainFault(body: unknown, fault: SchemaFault): Explanation {
-  const [what, sentence] = remedyOf(body, fault);
-  return explanation(what, "payout-invalid", sentence);
-}
-
 function remedyOf(body: unknown, { pointer, code, detail }: SchemaFault): Remedy {
-  const path = pointer.split("/").slice(1, 20).map(unescapedPart);
+  const path = pointer
+    .split("/")
+    .slice(1, 20)
+    .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"));
   const name = path.at(-1);
   const place = pointer === "" ? "the body" : quoted(pointer);
-  const due = quotedDetail(detail);
+  // Escaped although our own checks write it: anyone may call.
+  const due = quoted(detail).slice(1, -1);
   if (code === "wrong-type") {
-    const got = kindOf(valueAt(body, path));
-    return ["payload-member-type", `Send ${place} otherwise: it ${due}, and is ${got}.`];
+    const kind = kindOf(valueAt(body, path));
+    return ["payload-member-type", `Send ${place} otherwise: it ${due}, and is ${kind}.`];
   }
   if (code !== "required" || name === undefined) {
     return ["payload-member-value", `Send ${place} otherwise: it ${due}.`];
@@ -63,15 +66,6 @@ function remedyOf(body: unknown, { pointer, code, detail }: SchemaFault): Remedy
   return ["payload-member-missing", `Send the member ${place}: it ${due}.`];
 }
 
-// Of our own checks; escaped all the same, since anybody may call.
-function quotedDetail(detail: string): string {
-  return quoted(detail).slice(1, -1);
-}
-
-function unescapedPart(part: string): string {
-  return part.replaceAll("~1", "/").replaceAll("~0", "~");
-}
-
 function valueAt(body: unknown, path: readonly string[]): unknown {
   let value = body;
   for (const part of path) {
@@ -81,7 +75,7 @@ function valueAt(body: unknown, path: readonly string[]): unknown {
   return value;
 }
 
-/** Where a member of this name stands, one level down or at the top. */
+/** Finds a member of this name at the top or one level down. */
 function pathOf(body: unknown, name: string): string | undefined {
   if (!isRecord(body)) return undefined;
   if (Object.hasOwn(body, name)) return `/${name}`;

@@ -2,19 +2,11 @@ import { isGuardError, type ReceivedRequest } from "@countersign/core";
 import { fieldLines } from "@countersign/core/door";
 import type { VerificationKey } from "@countersign/http-message-signatures";
 import { recheckHttpSignature } from "@countersign/http-signature-verify";
-import { differenceOf, type BaseDifference } from "./base-difference.ts";
 import { baseMisses } from "./base-misses.ts";
 import { knownBody, type ExplainedRequest } from "./captured-request.ts";
 import { baseOf, identityOfDraft, isSigned, rightDraft, type Draft, type MismatchContext } from "./draft.ts";
 import { digestExplanation } from "./explain-digest.ts";
-import {
-  explanation,
-  explanationOf,
-  quoted,
-  visibleBase,
-  type Explanation,
-  type Remedy,
-} from "./explanation.ts";
+import { explanation, quoted, verifies, type Explanation, type Remedy } from "./explanation.ts";
 import { explainFields } from "./field-faults.ts";
 import { explainMissingSignature } from "./missing-signature.ts";
 import type { NearMiss } from "./near-miss.ts";
@@ -22,7 +14,8 @@ import { readExplainOptions, type ExplainSignatureOptions } from "./options.ts";
 import { pace } from "./pace.ts";
 import { memberText, paramsMisses } from "./params-misses.ts";
 import { explainKey, explainPolicy, isKeyCode } from "./policy-faults.ts";
-import { search } from "./search.ts";
+import { remedy } from "./remedies.ts";
+import { remedyOfMisses, search } from "./search.ts";
 import {
   baseOfMessage,
   keyidsOf,
@@ -35,6 +28,7 @@ import {
 } from "./signature-context.ts";
 import { signingMisses } from "./signing-misses.ts";
 import { valueMisses } from "./value-misses.ts";
+import { differenceOf, visibleBase, type BaseDifference } from "./visible-base.ts";
 
 /** Why a signature was refused. */
 export interface SignatureExplanation extends Explanation {
@@ -48,12 +42,14 @@ export interface SignatureExplanation extends Explanation {
   readonly difference: BaseDifference | undefined;
 }
 
+/** What one step finds; the two bases are added to it. */
+type Found = Explanation & Partial<Pick<SignatureExplanation, "attempts" | "difference" | "signerBase">>;
+
 /**
- * Says why the signature of a request is refused, and what its signer has to change: it asks httpSignatureVerify's own check, and for a
- * mismatch tries near misses with the public key, at most `maxAttempts`. Never on the request path: it takes up to seconds, and what it
- * says is for operators, not for callers. Those of a process are made one after the other, and let others have a turn of the event loop
- * about every 20 ms. It claims no nonce, so that a replay `verifies`. Rejects with a TypeError on a bad option alone; whatever the request
- * is, it gets an explanation.
+ * Says why the signature of a request is refused, and what its signer has to change: it asks httpSignatureVerify's own check, and for
+ * a mismatch tries near misses with the public key, at most `maxAttempts`. Never on the request path, and for operators alone: it takes
+ * up to seconds, one explanation at a time in a process, and lets others have a turn of the event loop about every 20 ms. It claims no
+ * nonce, so that a replay `verifies`. Rejects with a TypeError on a bad option; whatever the request is, it gets an explanation.
  */
 export async function explainSignature(
   request: ExplainedRequest,
@@ -63,7 +59,7 @@ export async function explainSignature(
   assertRequest(request);
   const body = knownBody(request);
   const received = receivedOf(request, body);
-  // What has failed says the check.
+  // The check says what has failed.
   const keys = await own.keys(keyidsOf(received)).catch(() => undefined);
   const known = { ...own, keys: keys ?? new Map<string, VerificationKey>() };
   const judged = { request: received, body, own: known, check: check(keys), code: undefined };
@@ -72,15 +68,16 @@ export async function explainSignature(
   return pace.run(() => explainJudged(context));
 }
 
-async function explainJudged(unjudged: SignatureContext): Promise<SignatureExplanation> {
-  const code = await verdictOn(unjudged);
-  const context = { ...unjudged, code };
+async function explainJudged(context: SignatureContext): Promise<SignatureExplanation> {
+  const code = await verdictOn(context);
   await pace.rest();
-  if (code === undefined) {
-    const sentence = "The signature verifies; nonces are not looked at.";
-    return alone(explanation("verifies", undefined, sentence), context);
-  }
-  return isTimeCode(code) ? explainTime(context) : explainCode(context);
+  const found: Found =
+    code === undefined
+      ? verifies("The signature verifies; nonces are not looked at.")
+      : await (isTimeCode(code) ? explainTime : explainCode)({ ...context, code });
+  const base = context.input && baseOfMessage(context, context.input);
+  const expectedBase = base && visibleBase(base);
+  return { attempts: 0, signerBase: undefined, difference: undefined, ...found, expectedBase };
 }
 
 function assertRequest({ method, target, rawHeaders, body }: ExplainedRequest): void {
@@ -106,7 +103,10 @@ function receivedOf(
     rawHeaders: [...rawHeaders],
     scheme: scheme === "http" ? "http" : "https",
     clientAddress: undefined,
-    body: async () => body ?? neededBody(),
+    body: async () => {
+      if (body === undefined) throw new BodyNotKnown();
+      return body;
+    },
   };
 }
 
@@ -115,18 +115,15 @@ const bodyNotKnown = "body-not-known";
 
 class BodyNotKnown extends Error {}
 
-function neededBody(): never {
-  throw new BodyNotKnown();
-}
-
 const someByte = new Uint8Array(1);
 
 /** The code of the check's refusal; undefined when it admits. */
 async function verdictOn(context: SignatureContext): Promise<string | undefined> {
-  const { request, body, check } = context;
+  const { request, body, check, input } = context;
   // Whether an unsigned body is refused does not depend on its bytes.
-  const isUnsigned = body === undefined && !coversDigest(context);
-  const judged = isUnsigned ? { ...request, body: async () => someByte } : { ...request };
+  const isSignedBody = input?.components.some(({ name }) => name === "content-digest") === true;
+  const isSpare = body === undefined && !isSignedBody;
+  const judged = isSpare ? { ...request, body: async () => someByte } : { ...request };
   try {
     await recheckHttpSignature(judged, check);
     return undefined;
@@ -137,54 +134,40 @@ async function verdictOn(context: SignatureContext): Promise<string | undefined>
   }
 }
 
-function coversDigest({ input }: SignatureContext): boolean {
-  return input?.components.some(({ name }) => name === "content-digest") === true;
-}
-
 function isTimeCode(code: string): boolean {
   return code === "signature-expired" || code === "created-in-future";
 }
 
 /** The time, and what else is wrong: of a request that was captured earlier the time is no news. */
-async function explainTime(context: SignatureContext): Promise<SignatureExplanation> {
-  const first = alone(explainPolicy(context), context);
+async function explainTime(context: SignatureContext): Promise<Found> {
+  const first = explainPolicy(context);
   const created = numberOf(context.input, "created");
   if (created === undefined) return first;
   const then = { ...context, check: { ...context.check, clock: () => created * 1000 } };
   const code = await verdictOn(then);
   if (code === undefined || isTimeCode(code)) return first;
   const second = await explainCode({ ...then, code });
-  return {
-    ...second,
-    what: first.what,
-    sentence: first.sentence,
-    code: first.code,
-    details: [...first.details, `Apart from the time: ${second.sentence}`, ...second.details],
-  };
+  const details = [`Apart from the time: ${second.sentence}`, ...second.details];
+  return { ...second, ...first, details: [...first.details, ...details] };
 }
 
-async function explainCode(context: SignatureContext): Promise<SignatureExplanation> {
+async function explainCode(context: SignatureContext): Promise<Found> {
   const { code = "", request, body } = context;
   if (code === bodyNotKnown) {
     const found = await digestExplanation(request, undefined);
-    return alone({ ...found, details: ["The signature fits the fields of the request."] }, context);
+    return { ...found, details: ["The signature fits the fields of the request."] };
   }
-  if (code.startsWith("content-digest-")) return alone(await digestExplanation(request, body), context);
-  if (code === "signature-missing") {
-    const [what, sentence] = explainMissingSignature(context);
-    return alone(explanation(what, code, sentence), context);
-  }
-  if (code === "field-invalid" || code === "field-limit") return alone(await explainFields(context), context);
+  if (code.startsWith("content-digest-")) return digestExplanation(request, body);
+  if (code === "signature-missing") return explanation(explainMissingSignature(context), code);
+  if (code === "field-invalid" || code === "field-limit") return explainFields(context);
   const signature = signatureOf(context);
   const base = signature === undefined ? undefined : baseOfMessage(context, signature.input);
-  if (signature !== undefined && isKeyCode(code)) {
-    return alone(await explainKey(context, signature, base), context);
-  }
+  if (signature !== undefined && isKeyCode(code)) return explainKey(context, signature, base);
   const key = context.own.keys.get(textOf(context.input, "keyid") ?? "");
   const isMismatch = code === "signature-mismatch" || code === "signature-malformed";
   return isMismatch && signature !== undefined && base !== undefined && key !== undefined
     ? explainMismatch(context, signature, rightDraft(base, key, signature.signature))
-    : alone(explainPolicy(context), context);
+    : explainPolicy(context);
 }
 
 const maxBaseBytes = 16_384;
@@ -193,7 +176,7 @@ async function explainMismatch(
   context: SignatureContext,
   signature: LabelledSignature,
   right: Draft,
-): Promise<SignatureExplanation> {
+): Promise<Found> {
   const { own, code, body } = context;
   const base = baseOf(right);
   const { found, attempts } = await search({
@@ -204,22 +187,14 @@ async function explainMismatch(
     maxAttempts: own.maxAttempts,
     pace,
   });
-  const expectedBase = visibleBase(base);
   const signerBase = own.signerBase === undefined ? undefined : visibleBase(own.signerBase);
-  if (found !== undefined) {
-    return {
-      ...explanationOf(found.misses, code),
-      attempts,
-      expectedBase,
-      signerBase,
-      difference: undefined,
-    };
-  }
+  if (found !== undefined)
+    return { ...explanation(remedyOfMisses(found.misses), code), attempts, signerBase };
   const difference = own.signerBase === undefined ? undefined : differenceOf(base, own.signerBase);
-  const [what, sentence] = explainByBases(own.signerBase, right, difference);
   const details =
     body === undefined ? ["The body was not read: what may have been made of it was not tried."] : [];
-  return { ...explanation(what, code, sentence, details), attempts, expectedBase, signerBase, difference };
+  const unfound = explanation(explainByBases(own.signerBase, right, difference), code, details);
+  return { ...unfound, attempts, signerBase, difference };
 }
 
 /** Every near miss, the usual ones first. */
@@ -262,32 +237,10 @@ function explainByBases(
   difference: BaseDifference | undefined,
 ): Remedy {
   const keyid = quoted(key.keyid);
-  if (signerBase === undefined) {
-    return [
-      "signature-unexplained",
-      `Compare the signature base of the signer with the expected one: the signature fits no usual mistake under the key ${keyid}, so it is another private key, or another base.`,
-    ];
-  }
-  if (difference === undefined) {
-    return [
-      "signature-of-other-key",
-      `Sign with the private key that belongs to ${keyid}: the signer's base is the expected one, and the signature does not fit it.`,
-    ];
-  }
-  const place = `${difference.component} differs at character ${difference.column} of line ${difference.line}`;
-  return verify(key, Buffer.from(signerBase, "utf8"), signature)
-    ? ["base-differs", `Change the signature base where ${place}; the key is the right one.`]
-    : [
-        "base-and-signature-differ",
-        `Change the signature base where ${place}, and look at the key: the signature does not fit the signer's own base either.`,
-      ];
-}
-
-function alone(
-  found: Explanation & { readonly attempts?: number },
-  context: SignatureContext,
-): SignatureExplanation {
-  const base = context.input === undefined ? undefined : baseOfMessage(context, context.input);
-  const expectedBase = base === undefined ? undefined : visibleBase(base);
-  return { attempts: 0, ...found, expectedBase, signerBase: undefined, difference: undefined };
+  if (signerBase === undefined) return remedy("signature-unexplained", { keyid });
+  if (difference === undefined) return remedy("signature-of-other-key", { keyid });
+  const { component, column, line } = difference;
+  const place = `${component} differs at character ${column} of line ${line}`;
+  const isOfIt = verify(key, Buffer.from(signerBase, "utf8"), signature);
+  return remedy(isOfIt ? "base-differs" : "base-and-signature-differ", { place });
 }

@@ -3,11 +3,10 @@ import { fieldLines, type HeaderLines } from "@countersign/core/door";
 import type { SignatureScheme } from "@countersign/webhook-hmac";
 import { bodyVariants, type BodyVariant } from "./body-variants.ts";
 import { quoted, type Remedy } from "./explanation.ts";
-import { missesOf, type Row } from "./near-miss.ts";
+import { missesOf, type NearMiss, type Row } from "./near-miss.ts";
 import { pace } from "./pace.ts";
 import { search } from "./search.ts";
 
-/** What the HMAC of one request is explained by. */
 export interface HmacContext {
   readonly request: HeaderLines;
   readonly body: Uint8Array;
@@ -29,24 +28,19 @@ const maxHmacs = 2000;
 const maxHashedBytes = 64_000_000;
 const maxSecrets = 32;
 const maxBodyBytes = 262_144;
-const maxField = 8192;
 
-/** Finds the secret, its reading and the content that fit the field; undefined when none does. */
+/** Finds the secret, its reading and the content that fit the field; undefined if none does. */
 export async function explainHmacForm(field: string, context: HmacContext): Promise<Remedy | undefined> {
   const { body, secrets, scheme } = context;
   const written = readingsOfField(field);
   if (written.length === 0) return undefined;
-  const { secretEncoding = "utf8", signed = "{body}" } = scheme;
-  const content = contentBy(signed, body, context);
+  const content = contentBy(scheme.signed ?? "{body}", body, context);
   const drafts = secrets.slice(0, maxSecrets).map((secret, index) => ({
     number: index + 1,
     secret,
-    key: Buffer.from(bareOf(secret, scheme), secretEncoding),
+    key: Buffer.from(bareOf(secret, scheme), scheme.secretEncoding ?? "utf8"),
     content,
   }));
-  const bodies = bodyVariants(body, maxBodyBytes).map((variant): Row<BodyVariant> => {
-    return [`hmac-of-${variant.what}`, variant.says, [variant], "usual"];
-  });
   // One for each length of a MAC in the field.
   const hmacsEach = new Set(written.map(({ bytes: { length } }) => length)).size;
   let hashedBytes = 0;
@@ -55,75 +49,92 @@ export async function explainHmacForm(field: string, context: HmacContext): Prom
     return hashedBytes <= maxHashedBytes && writtenOf(draft, written) !== undefined;
   };
   const maxAttempts = Math.floor(maxHmacs / hmacsEach);
-  const misses = [
-    ...missesOf<HmacDraft, Reading>(readingsOfSecret(scheme), {
-      part: "key",
-      says: (how) =>
-        `Set secretEncoding, or the secret itself, to what the sender takes as its key: ${scheme.header} fits secret number {number} ${how}.`,
-      put: (draft, read) => ({ ...draft, key: read(draft.secret) }),
-    }),
-    ...missesOf<HmacDraft, BodyVariant>(bodies, {
-      part: "content",
-      says: (how) =>
-        `Compute ${scheme.header} over the bytes that are sent: it fits secret number {number} over ${how}.`,
-      put: (draft, { bytes }) =>
-        bytes().equals(body) ? draft : withContent(draft, contentBy(signed, bytes(), context)),
-    }),
-    ...missesOf(contentsOf(context), {
-      part: "content",
-      says: (how) =>
-        `Agree on what is signed: ${scheme.header} fits secret number {number} over ${how}, and the scheme says ${quoted(signed)}.`,
-      put: withContent,
-    }),
-  ];
-  const { found } = await search({ drafts, misses, fits, maxAttempts, pace });
+  const { found } = await search({ drafts, misses: hmacMisses(context), fits, maxAttempts, pace });
   const form = found === undefined ? undefined : writtenOf(found.draft, written);
   if (found === undefined || form === undefined) return undefined;
-  // A content that is otherwise tells more than how the secret was read then.
+  // Another content says more than the reading of the secret.
   const miss = found.misses.find(({ part }) => part === "content") ?? found.misses[0];
   if (miss === undefined) return otherwiseWritten(form, found.draft, scheme);
   return [miss.what, miss.says.replace("{number}", String(found.draft.number))];
 }
 
-function withContent(draft: HmacDraft, content: Buffer): HmacDraft {
-  return { ...draft, content };
+function hmacMisses(context: HmacContext): readonly NearMiss<HmacDraft>[] {
+  const { body, scheme } = context;
+  const { header, signed = "{body}" } = scheme;
+  const bodies = bodyVariants(body, maxBodyBytes).map((variant): Row<BodyVariant> => [
+    `hmac-of-${variant.what}`,
+    variant.says,
+    [variant],
+    "usual",
+  ]);
+  return [
+    ...missesOf<HmacDraft, Reading>(readingsOfSecret(scheme), {
+      part: "key",
+      says: (how) =>
+        `Set secretEncoding, or the secret itself, to what the sender takes as its key: ${header} fits secret number {number} ${how}.`,
+      put: (draft, read) => ({ ...draft, key: read(draft.secret) }),
+    }),
+    ...missesOf<HmacDraft, BodyVariant>(bodies, {
+      part: "content",
+      says: (how) =>
+        `Compute ${header} over the bytes that are sent: it fits secret number {number} over ${how}.`,
+      put: (draft, { bytes }) =>
+        bytes().equals(body) ? draft : { ...draft, content: contentBy(signed, bytes(), context) },
+    }),
+    ...missesOf<HmacDraft, Buffer>(contentsOf(context), {
+      part: "content",
+      says: (how) =>
+        `Agree on what is signed: ${header} fits secret number {number} over ${how}, and the scheme says ${quoted(signed)}.`,
+      put: (draft, content) => ({ ...draft, content }),
+    }),
+  ];
 }
 
 function bareOf(secret: string, { secretPrefix = "" }: SignatureScheme): string {
   return secret.startsWith(secretPrefix) ? secret.slice(secretPrefix.length) : secret;
 }
 
-/** How the field may be meant: its bytes, and how it is written. */
+/** A MAC that the field may mean, and how it is written. */
 interface Written {
   readonly bytes: Buffer;
   readonly encoding: string;
   readonly prefix: string;
 }
 
+const maxField = 8192;
+const maxEntries = 16;
+const hex = /^[0-9a-f]{40,128}$/i;
+
 function readingsOfField(field: string): readonly Written[] {
-  const written: Written[] = [];
-  if (field.length > maxField) return written;
-  for (const entry of field.split(/[,\s]+/).slice(0, 16)) {
+  if (field.length > maxField) return [];
+  const entries = field.split(/[,\s]+/).slice(0, maxEntries);
+  const written = entries.flatMap((entry) => {
     const prefix = /^(?:sha(?:1|256|512)[=:]|v\d[=,]|hmac[ -]?)/i.exec(entry)?.[0] ?? "";
-    for (const text of new Set([entry.slice(prefix.length), entry])) {
-      const bare = text.replaceAll(/^["']|["']$/g, "");
-      if (/^[0-9a-f]{40,128}$/i.test(bare))
-        written.push({ bytes: Buffer.from(bare, "hex"), encoding: "hex", prefix });
-      if (/^[A-Za-z0-9+/_-]{27,172}={0,2}$/.test(bare)) {
-        const bytes = Buffer.from(bare, "base64");
-        const padded = bare.endsWith("=") ? "base64" : "base64 without padding";
-        written.push({ bytes, encoding: /[-_]/.test(bare) ? "base64url" : padded, prefix });
-        const inner = bytes.toString("latin1");
-        if (/^[0-9a-f]{40,128}$/i.test(inner)) {
-          written.push({ bytes: Buffer.from(inner, "hex"), encoding: "hex, and that in base64", prefix });
-        }
-      }
-    }
-  }
+    return [entry.slice(prefix.length), entry].flatMap((text) =>
+      readingsOfText(text.replaceAll(/^["']|["']$/g, "")).map(([encoding, bytes]): Written => ({
+        encoding,
+        bytes,
+        prefix,
+      })),
+    );
+  });
   return written.filter(({ bytes: { length } }) => algorithms.has(length));
 }
 
-// A MAC of this length is of this algorithm.
+function readingsOfText(text: string): readonly (readonly [encoding: string, bytes: Buffer])[] {
+  const inHex = hex.test(text) ? [["hex", Buffer.from(text, "hex")] as const] : [];
+  if (!/^[A-Za-z0-9+/_-]{27,172}={0,2}$/.test(text)) return inHex;
+  const bytes = Buffer.from(text, "base64");
+  const padded = text.endsWith("=") ? "base64" : "base64 without padding";
+  const inner = bytes.toString("latin1");
+  return [
+    ...inHex,
+    [/[-_]/.test(text) ? "base64url" : padded, bytes],
+    ["hex, and that in base64", Buffer.from(hex.test(inner) ? inner : "", "hex")],
+  ];
+}
+
+// By the length of a MAC.
 const algorithms: ReadonlyMap<number, string> = new Map([
   [32, "sha256"],
   [64, "sha512"],
@@ -144,47 +155,27 @@ function writtenOf({ key, content }: HmacDraft, written: readonly Written[]): Wr
 
 type Reading = (secret: string) => Buffer;
 
-const behindPrefix = (secret: string): string => secret.replace(/^[a-z]+_/i, "");
+const unprefixed = (secret: string): string => secret.replace(/^[a-z]+_/i, "");
 
 function readingsOfSecret(scheme: SignatureScheme): readonly Row<Reading>[] {
-  const { secretEncoding = "utf8" } = scheme;
-  return [
-    ["hmac-secret-utf8", "as UTF-8 text", [(secret) => Buffer.from(secret)], "usual"],
-    [
-      "hmac-secret-base64",
-      "decoded from base64",
-      [(secret) => Buffer.from(bareOf(secret, scheme), "base64")],
-      "usual",
-    ],
-    [
-      "hmac-secret-hex",
-      "decoded from hex",
-      [(secret) => Buffer.from(bareOf(secret, scheme), "hex")],
-      "usual",
-    ],
-    [
-      "hmac-secret-trimmed",
-      "without white space around it",
-      [(secret) => Buffer.from(secret.trim(), secretEncoding)],
-      "usual",
-    ],
-    [
-      "hmac-secret-line-feed",
-      "with a line feed behind it",
-      [(secret) => Buffer.from(`${secret}\n`)],
-      "usual",
-    ],
-    ["hmac-secret-prefix", "without its prefix", [(secret) => Buffer.from(behindPrefix(secret))], "usual"],
+  const bare = (secret: string): string => bareOf(secret, scheme);
+  const trimmed: Reading = (secret) => Buffer.from(secret.trim(), scheme.secretEncoding ?? "utf8");
+  const rows: readonly (readonly [what: string, how: string, read: Reading])[] = [
+    ["hmac-secret-utf8", "as UTF-8 text", (secret) => Buffer.from(secret)],
+    ["hmac-secret-base64", "decoded from base64", (secret) => Buffer.from(bare(secret), "base64")],
+    ["hmac-secret-hex", "decoded from hex", (secret) => Buffer.from(bare(secret), "hex")],
+    ["hmac-secret-trimmed", "without white space around it", trimmed],
+    ["hmac-secret-line-feed", "with a line feed behind it", (secret) => Buffer.from(`${secret}\n`)],
+    ["hmac-secret-prefix", "without its prefix", (secret) => Buffer.from(unprefixed(secret))],
     [
       "hmac-secret-prefix",
       "without its prefix, decoded from base64",
-      [(secret) => Buffer.from(behindPrefix(secret), "base64")],
-      "usual",
+      (secret) => Buffer.from(unprefixed(secret), "base64"),
     ],
   ];
+  return rows.map(([what, how, read]) => [what, how, [read], "usual"]);
 }
 
-/** What is signed by a pattern of a scheme. */
 function contentBy(pattern: string, body: Uint8Array, { request, scheme, time }: HmacContext): Buffer {
   const id = scheme.id === undefined ? "" : (fieldLines(request, scheme.id.toLowerCase())[0]?.trim() ?? "");
   const text = pattern.replaceAll("{timestamp}", time).replaceAll("{id}", id);
@@ -203,17 +194,14 @@ const patterns: readonly (readonly [pattern: string, says: string])[] = [
 ];
 
 function contentsOf(context: HmacContext): readonly Row<Buffer>[] {
-  return patterns.map(([pattern, says]) => [
-    "hmac-of-other-content",
-    says,
-    [contentBy(pattern, context.body, context)],
-    "usual",
-  ]);
+  return patterns.map(([pattern, says]) => {
+    return ["hmac-of-other-content", says, [contentBy(pattern, context.body, context)], "usual"];
+  });
 }
 
 const behind = (text: string): string => (text === "" ? "without a prefix" : `behind ${quoted(text)}`);
 
-/** What is otherwise where the HMAC is right: the algorithm, the encoding, or what stands before it. */
+/** The HMAC is right: its algorithm, its encoding or its prefix is not. */
 function otherwiseWritten(
   { bytes, encoding, prefix: has }: Written,
   { number }: HmacDraft,
@@ -226,14 +214,9 @@ function otherwiseWritten(
     return ["hmac-algorithm", `Set algorithm, or let the sender use ${wanted}: ${fits}.`];
   }
   if (!signatureEncodings.some((each) => each === encoding)) {
-    const wantedEncodings = signatureEncodings.join(" or ");
-    return [
-      "hmac-encoding",
-      `Write ${header} in ${wantedEncodings}, or set signatureEncodings: it is in ${encoding}.`,
-    ];
+    const advice = `Write ${header} in ${signatureEncodings.join(" or ")}, or set signatureEncodings`;
+    return ["hmac-encoding", `${advice}: it is in ${encoding}.`];
   }
-  return [
-    "hmac-prefix",
-    `Write ${header} ${behind(prefix)}, or set prefix: the signature stands there ${behind(has)}.`,
-  ];
+  const advice = `Write ${header} ${behind(prefix)}, or set prefix`;
+  return ["hmac-prefix", `${advice}: the signature stands there ${behind(has)}.`];
 }

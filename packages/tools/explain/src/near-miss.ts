@@ -1,18 +1,18 @@
-/** One mistake that senders make. */
+/** A mistake that senders make. */
 export interface NearMiss<Draft> {
   /** Stable identifier in kebab-case. */
   readonly what: string;
   /** What the sender has to change, beginning with a verb. */
   readonly says: string;
-  /** Makes the draft of a sender with this mistake; gives the same draft where there is none to make. */
+  /** Applies the mistake to a draft; the same draft if it does not apply. */
   readonly change: (draft: Draft) => Draft;
   /** Two near misses of one part are not tried together. */
   readonly part: string;
-  /** Whether it is so usual that it is tried together with another one. */
+  /** Usual ones are also tried in pairs. */
   readonly isUsual: boolean;
 }
 
-/** A row of a table of near misses: its identifier, how a signature fits then, and what a sender has instead. */
+/** A row of a table of near misses: the identifier, the words for it, and what the sender had instead. */
 export type Row<Instead> = readonly [
   what: string,
   how: string,
@@ -20,14 +20,12 @@ export type Row<Instead> = readonly [
   isUsual?: "usual" | undefined,
 ];
 
-/** What all rows of a table have in common. */
 export interface TableOf<Draft, Instead> {
   readonly part: string;
   readonly says: (how: string, instead: Instead) => string;
   readonly put: (draft: Draft, instead: Instead) => Draft;
 }
 
-/** Makes the near misses of a table. */
 export function missesOf<Draft, Instead>(
   rows: readonly Row<Instead>[],
   { part, says, put }: TableOf<Draft, Instead>,
@@ -43,14 +41,26 @@ export function missesOf<Draft, Instead>(
   );
 }
 
-/** All orders of a list, at most `max` of them, without the one that it has. */
-export function* otherOrders<Item>(items: readonly Item[], max: number): Generator<readonly Item[]> {
-  let given = -1;
+const maxOrders = 120;
+
+/** Lists at most 120 other orders: the sorted one first, as many signers have it. */
+export function orderRows<Item>(
+  what: string,
+  items: readonly Item[],
+  nameOf: (item: Item) => string,
+): readonly Row<readonly Item[]>[] {
+  const sorted = [...items];
+  sorted.sort((one, other) => (nameOf(one) < nameOf(other) ? -1 : 1));
+  const orders: (readonly Item[])[] = [];
   for (const order of permutations(items)) {
-    given += 1;
-    if (given > max) return;
-    if (given > 0) yield order;
+    // The first is the order that they have.
+    orders.push(orders.length === 0 ? sorted : order);
+    if (orders.length > maxOrders) break;
   }
+  return orders.map((order, index) => {
+    const how = order.length === 0 ? "none" : order.map(nameOf).join(", ");
+    return [what, how, [order], index === 0 ? "usual" : undefined];
+  });
 }
 
 function* permutations<Item>(items: readonly Item[]): Generator<readonly Item[]> {

@@ -20,7 +20,7 @@ import {
   type LiveKeyStore,
 } from "@countersign/http-signature-verify";
 
-/** Those of httpSignatureVerify that say what a signature has to be, and these. */
+/** Options of {@link explainSignature}: the policy options of httpSignatureVerify, and these. */
 export interface ExplainSignatureOptions extends Omit<
   HttpSignatureVerifyOptions,
   "engine" | "keys" | "limit" | "nonces" | "storeTimeoutMs" | "threadPool"
@@ -30,15 +30,15 @@ export interface ExplainSignatureOptions extends Omit<
    * most 100; a function or another store is asked for the keyids of the request alone.
    */
   readonly keys: Keys;
-  /** The signature base as the signer has made it: where nothing fits, it is compared with the expected one. Default none. */
+  /** The signer's own signature base, compared with the expected one if nothing fits. Default none. */
   readonly signerBase?: string | undefined;
-  /** Path prefixes that are tried before `@path`. Default `/api`, `/api/v1`, `/v1`, `/v2`, `/payments`, `/payout`. */
+  /** Path prefixes to try before `@path`. Default `/api`, `/api/v1`, `/v1`, `/v2`, `/payments`, `/payout`. */
   readonly pathPrefixes?: readonly string[] | undefined;
-  /** Signatures that are verified at most. Default 2,000. */
+  /** Most signatures to verify. Default 2,000. */
   readonly maxAttempts?: number | undefined;
 }
 
-/** The keys that an explanation goes by. Rejects when a store gives no answer. */
+/** Rejects if a store gives no answer. */
 type FindKeys = (keyids: readonly string[]) => Promise<KnownKeys>;
 
 /** By keyid. */
@@ -46,7 +46,6 @@ export type KnownKeys = ReadonlyMap<string, VerificationKey>;
 
 const maxBaseLength = 65_536;
 
-/** The rules of the options that no check has. */
 export const table = {
   keys: option.own(readKnownKeys),
   signerBase: option.optional(option.own(readBase)),
@@ -57,20 +56,19 @@ export const table = {
   unknown
 >;
 
-/** The options of an explanation alone; the rest is for the check. */
 export type OwnOptions = ReadOptions<typeof table>;
 
-// Who times stores sees by this that no request has waited.
+// Tells subscribers who time stores that no request has waited.
 const engine = "explain";
 const anyNonce: NonceStore = { engine, claim: () => "fresh" };
 
-/** The options of an explanation, and those of the check whose verdict it explains. Throws an OptionError. */
+/** Splits the options into the explanation's own and the check's. Throws an OptionError. */
 export function readExplainOptions(
   owner: OptionOwner,
   options: ExplainSignatureOptions,
 ): {
   readonly own: OwnOptions;
-  /** The check by keys that are known; without them its key store is down. */
+  /** The check with these keys; without keys its store counts as down. */
   readonly check: (keys: KnownKeys | undefined) => HttpSignatureVerifyOptions;
 } {
   const [own, rest] = splitOptions(owner, table, options);
@@ -106,7 +104,6 @@ function isListing(keys: unknown): keys is LiveKeyStore {
   return typeof keys === "object" && typeof Object(keys).keys === "function";
 }
 
-/** Asks for each keyid of the request, and for no other: a function lists none. */
 function asked(lookup: KeyLookup): FindKeys {
   const find = async (keyid: string): Promise<[string, VerificationKey] | undefined> => {
     const key = await inTime(lookup(keyid), storeTimeoutMs, late);

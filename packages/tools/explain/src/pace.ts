@@ -1,17 +1,16 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 
-/** The time and the turns of the event loop that work is paced by. */
 export interface PaceInit {
   /** Milliseconds that never go back. */
   readonly now: () => number;
-  /** Resolves when everybody else has had a turn. */
+  /** Resolves after a turn of the event loop. */
   readonly turn: () => Promise<unknown>;
 }
 
-// A first step, before the compiler knows it, takes up to 15 ms: others wait for about 20 ms at the most.
+// A first step, not yet compiled, takes up to 15 ms: others wait at most about 20 ms.
 const budgetMs = 5;
 
-/** Does long work one after the other, in pieces of 5 ms and the step that is begun then: others wait no longer than for one. */
+/** Runs long work one at a time, and yields to the event loop every 5 ms and one step. */
 export class Pace {
   readonly #init: PaceInit;
   #last: Promise<unknown> = Promise.resolve();
@@ -21,7 +20,7 @@ export class Pace {
     this.#init = init;
   }
 
-  /** Begins `work` when all that was handed in before is over, at the beginning of a turn. */
+  /** Starts `work` after all earlier work, at the start of a turn. */
   run<T>(work: () => Promise<T>): Promise<T> {
     const done = this.#last.then(async () => {
       await this.#rest();
@@ -31,7 +30,7 @@ export class Pace {
     return done;
   }
 
-  /** To be awaited between two steps. */
+  /** Await it between two steps. */
   async rest(): Promise<void> {
     if (this.#init.now() - this.#sinceMs >= budgetMs) await this.#rest();
   }
@@ -42,5 +41,5 @@ export class Pace {
   }
 }
 
-/** One for the process: explanations that are asked for at once share its turns. */
+/** One per process, shared by all explanations. */
 export const pace: Pace = new Pace({ now: () => performance.now(), turn: () => nextTurn() });

@@ -6,21 +6,21 @@ import {
 } from "@countersign/http-message-signatures";
 import { isSigned, rightDraft } from "./draft.ts";
 import { explanation, quoted, type Explanation, type Remedy } from "./explanation.ts";
+import { plain } from "./missing-signature.ts";
 import { nearest } from "./nearest.ts";
 import { pace } from "./pace.ts";
 import { explainParameter, isLike, timeFaults } from "./parameter-faults.ts";
-import { remedyOf } from "./remedies.ts";
+import { remedy, remedyOf } from "./remedies.ts";
 import { search } from "./search.ts";
 import { baseOfMessage, textOf, type LabelledSignature, type SignatureContext } from "./signature-context.ts";
 
-/** The refusals that are about the key of a signature. */
 export function isKeyCode(code: string): boolean {
   return code === "key-unknown" || code === "alg-mismatch";
 }
 
 const maxKeys = 100;
 
-/** An unknown keyid, or an algorithm that is not the key's: looks which known key has signed. */
+/** Explains an unknown keyid or a wrong algorithm by the known key that has signed. */
 export async function explainKey(
   context: SignatureContext,
   { signature }: LabelledSignature,
@@ -36,139 +36,102 @@ export async function explainKey(
     pace,
   });
   const signer = found?.draft.key;
-  const isUnknown = code === "key-unknown";
-  const [what, sentence] = isUnknown ? otherKey(context, signer) : otherAlgorithm(context, signer);
+  if (code !== "key-unknown") return { ...explanation(otherAlgorithm(context, signer), code), attempts };
   const known = [...own.keys.keys()].slice(0, 20).map(quoted).join(", ");
-  const details = [
-    known === "" ? "No other key was tried: the key store lists none." : `Known keyids: ${known}`,
-  ];
-  return { ...explanation(what, code, sentence, isUnknown ? details : []), attempts };
+  const detail =
+    known === "" ? "No other key was tried: the key store lists none." : `Known keyids: ${known}`;
+  return { ...explanation(otherKey(context, signer), code, [detail]), attempts };
 }
 
 function otherKey({ own, input }: SignatureContext, signer: VerificationKey | undefined): Remedy {
-  const keyid = textOf(input, "keyid") ?? "";
-  if (signer !== undefined) {
-    return [
-      "keyid-other-name",
-      `Send keyid=${quoted(signer.keyid)}: the signature fits that key, and none is known as ${quoted(keyid)}.`,
-    ];
-  }
-  const near = nearest(keyid, [...own.keys.keys()]);
+  const text = textOf(input, "keyid") ?? "";
+  const keyid = quoted(text);
+  if (signer !== undefined) return remedy("keyid-other-name", { keyid, signer: quoted(signer.keyid) });
+  const near = nearest(text, [...own.keys.keys()]);
   return near === undefined
-    ? [
-        "key-unknown",
-        `Send a keyid that was handed over, or hand over the public key of ${quoted(keyid)}: no key is known under it, and the signature fits none that is.`,
-      ]
-    : ["keyid-spelling", `Send keyid=${quoted(near)}: no key is known as ${quoted(keyid)}.`];
+    ? remedy("key-unknown", { keyid })
+    : remedy("keyid-spelling", { keyid, near: quoted(near) });
 }
 
 function otherAlgorithm(
   { own, check, input }: SignatureContext,
   signer: VerificationKey | undefined,
 ): Remedy {
-  const received = textOf(input, "alg") ?? "";
   const key = own.keys.get(textOf(input, "keyid") ?? "") ?? signer;
   const taken = check.algorithms ?? ["ed25519"];
-  const wanted = key?.alg ?? taken[0] ?? "ed25519";
-  return key !== undefined && !taken.includes(key.alg)
-    ? [
-        "alg-not-taken",
-        `Sign with a key of ${taken.join(" or ")}: the verifier takes no signature by ${key.alg}.`,
-      ]
-    : [
-        "alg-other",
-        `Send alg=${quoted(wanted)}, the algorithm of the key: Signature-Input has ${received === "" ? "none" : quoted(received)}.`,
-      ];
+  if (key !== undefined && !taken.includes(key.alg)) {
+    return remedy("alg-not-taken", { taken: taken.join(" or "), alg: key.alg });
+  }
+  const wanted = quoted(key?.alg ?? taken[0] ?? "ed25519");
+  return remedy("alg-other", { wanted, alg: quotedOr(textOf(input, "alg") || undefined) });
 }
 
-/** The explanation of a refusal whose code says nearly all. */
+/** Explains a refusal whose code says nearly all. */
 export function explainPolicy(context: SignatureContext): Explanation {
   const { code = "" } = context;
-  const [what, sentence] = (Object.hasOwn(byCode, code) ? byCode[code] : undefined)?.(context) ?? [
-    code,
-    remedyOf(code) ?? `Look up the refusal ${quoted(code)}: no usual mistake of a signer is behind it.`,
-  ];
-  return explanation(what, code, sentence);
+  const explain = Object.hasOwn(byCode, code) ? byCode[code] : undefined;
+  const unknown = `Look up the refusal ${quoted(code)}: no usual mistake of a signer is behind it.`;
+  return explanation(explain?.(context) ?? [code, remedyOf(code) ?? unknown], code);
 }
 
 type Component = SignatureInput["components"][number];
+type Explain = (context: SignatureContext) => Remedy;
 
-const byCode: Readonly<Record<string, (context: SignatureContext) => Remedy>> = {
+const inQuotes = "a text in double quotes";
+const parameter =
+  (name: string, form: string): Explain =>
+  (context) =>
+    explainParameter(context, name, form);
+
+const byCode: Readonly<Record<string, Explain>> = {
   ...timeFaults,
-  "alg-invalid": (context) =>
-    explainParameter(context, "alg", 'a text in double quotes, such as alg="ed25519"'),
-  "keyid-invalid": (context) =>
-    explainParameter(context, "keyid", "a text in double quotes of 1 to 256 characters"),
-  "nonce-invalid": (context) =>
-    explainParameter(
-      context,
-      "nonce",
-      "a text in double quotes of 1 to 128 characters, another one each time",
-    ),
-  "tag-invalid": (context) => explainParameter(context, "tag", "a text in double quotes"),
-  "tag-mismatch": ({ input }) => [
-    "tag-other",
-    `Send the tag in Signature-Input that the verifier takes: it has ${quotedOr(textOf(input, "tag"))}.`,
-  ],
-  "parameter-forbidden": ({ check }) => [
-    "parameter-forbidden",
-    `Leave the parameters ${listed(check.forbiddenParameters)} out of Signature-Input.`,
-  ],
+  "alg-invalid": parameter("alg", `${inQuotes}, such as alg="ed25519"`),
+  "keyid-invalid": parameter("keyid", `${inQuotes} of 1 to 256 characters`),
+  "nonce-invalid": parameter("nonce", `${inQuotes} of 1 to 128 characters, another one each time`),
+  "tag-invalid": parameter("tag", inQuotes),
+  "tag-mismatch": ({ input }) => remedy("tag-other", { tag: quotedOr(textOf(input, "tag")) }),
+  "parameter-forbidden": ({ check }) =>
+    remedy("parameter-forbidden", { forbidden: listed(check.forbiddenParameters) }),
   "component-required": explainRequired,
   "component-name-invalid": explainName,
   "component-unsupported": explainDerived,
   "component-duplicate": ({ input }) => {
     const texts = input?.components.map(componentText) ?? [];
     const repeated = input?.components.find((_, index) => texts.indexOf(texts[index] ?? "") < index);
-    return ["component-duplicate", `Name each component of Signature-Input once${which(repeated)}`];
+    return remedy("component-duplicate", { which: which(repeated) });
   },
-  "component-parameter-unsupported": ({ input }) => {
-    const advice = "Name components in Signature-Input without parameters that the message cannot have";
-    return [
-      "component-parameter",
-      advice + which(input?.components.find(({ parameters }) => parameters.size > 0)),
-    ];
-  },
-  "component-forbidden": ({ check }) => [
-    "component-forbidden",
-    `Leave ${listed(check.forbiddenComponents)} out of Signature-Input: it is not taken.`,
-  ],
-  "components-empty": ({ check }) => [
-    "components-empty",
-    `Cover ${listed(check.requiredComponents ?? defaultComponents)} in Signature-Input: its list is empty.`,
-  ],
-  "covered-field-missing": ofField("Send every field that Signature-Input names, unchanged by proxies"),
-  "covered-field-repeated": ofField("Send each signed field of one value once"),
-  "covered-field-invalid": ofField("Sign fields whose values are printable ASCII and well-formed"),
-  "key-revoked": ({ input }) => [
-    "key-revoked",
-    `Sign with a key that is in use: ${quotedOr(textOf(input, "keyid"))} is revoked.`,
-  ],
-  "key-retired": ({ input }) => [
-    "key-retired",
-    `Sign with a key that is in use: ${quotedOr(textOf(input, "keyid"))} was not valid when the signature was created.`,
-  ],
-  "key-scope": ({ input }) => [
-    "key-scope",
-    `Sign with a key that is for this path and environment: ${quotedOr(textOf(input, "keyid"))} is not.`,
-  ],
-  "signature-malformed": () => [
-    "signature-length",
-    "Send the 64 bytes of an Ed25519 signature in Signature, in base64: it has another length.",
-  ],
+  "component-parameter-unsupported": ({ input }) =>
+    remedy("component-parameter", {
+      which: which(input?.components.find(({ parameters }) => parameters.size > 0)),
+    }),
+  "component-forbidden": ({ check }) =>
+    remedy("component-forbidden", { forbidden: listed(check.forbiddenComponents) }),
+  "components-empty": ({ check }) =>
+    remedy("components-empty", { required: listed(check.requiredComponents ?? defaultComponents) }),
+  "covered-field-missing": uncomputable("covered-field-missing"),
+  "covered-field-repeated": uncomputable("covered-field-repeated"),
+  "covered-field-invalid": uncomputable("covered-field-invalid"),
+  "key-revoked": ofKey("key-revoked"),
+  "key-retired": ofKey("key-retired"),
+  "key-scope": ofKey("key-scope"),
+  "signature-malformed": () => remedy("signature-length"),
 };
 
-function which(component: Component | undefined): string {
-  return component === undefined ? "." : `: look at ${quoted(componentText(component))}.`;
+function ofKey(what: Parameters<typeof remedy>[0]): Explain {
+  return ({ input }) => remedy(what, { keyid: quotedOr(textOf(input, "keyid")) });
 }
 
-/** Names the field that keeps the base from being computed. */
-function ofField(advice: string): (context: SignatureContext) => Remedy {
+/** Names the component whose value cannot be computed. */
+function uncomputable(what: Parameters<typeof remedy>[0]): Explain {
   return (context) => {
     const isUncomputable = (component: Component): boolean =>
       baseOfMessage(context, { components: [component], parameters: new Map() }) === undefined;
-    return [context.code ?? "", advice + which(context.input?.components.find(isUncomputable))];
+    return remedy(what, { which: which(context.input?.components.find(isUncomputable)) });
   };
+}
+
+function which(component: Component | undefined): string {
+  return component === undefined ? "." : `: look at ${quoted(componentText(component))}.`;
 }
 
 function listed(names: readonly string[] = []): string {
@@ -184,10 +147,10 @@ function explainRequired({ check, input }: SignatureContext): Remedy {
   const covered = (input?.components ?? []).map(componentText);
   const missing = required.filter((component) => !covered.includes(component));
   const [first = ""] = missing;
-  const like = covered.find((component) => isLike(component, first.replaceAll(/[^a-z]/g, "")));
+  const like = covered.find((component) => isLike(component, plain(first)));
   return like === undefined
-    ? ["component-required", `Cover ${listed(missing)} in Signature-Input: nothing signs it.`]
-    : ["component-spelling", `Write ${quoted(first)} in Signature-Input where ${quoted(like)} stands.`];
+    ? remedy("component-required", { missing: listed(missing) })
+    : remedy("component-spelling", { wanted: quoted(first), name: quoted(like) });
 }
 
 function explainName({ input }: SignatureContext): Remedy {
@@ -195,14 +158,8 @@ function explainName({ input }: SignatureContext): Remedy {
   const name = bad?.name ?? "";
   const lower = name.toLowerCase();
   return name === lower
-    ? [
-        "component-name",
-        `Name fields in Signature-Input by their names alone: ${quoted(name)} is no field name.`,
-      ]
-    : [
-        "component-letter-case",
-        `Write ${quoted(lower)} in lower case in Signature-Input: it is there as ${quoted(name)}.`,
-      ];
+    ? remedy("component-name", { name: quoted(name) })
+    : remedy("component-letter-case", { wanted: quoted(lower), name: quoted(name) });
 }
 
 const derived: readonly string[] = [...derivedComponents, "@query-param"];
@@ -210,23 +167,12 @@ const derived: readonly string[] = [...derivedComponents, "@query-param"];
 function explainDerived({ input }: SignatureContext): Remedy {
   const unknown = input?.components.find(({ name }) => name.startsWith("@") && !derived.includes(name));
   const name = unknown?.name;
-  switch (name) {
-    case "@signature-params":
-      return [
-        "component-signature-params",
-        'Leave "@signature-params" out of the list of Signature-Input: it is signed without being named.',
-      ];
-    case "@status":
-      return ["component-of-response", 'Leave "@status" out of Signature-Input: a request has none.'];
-    case undefined:
-      return ["component-unknown", 'Give "@query-param" the parameter name in Signature-Input.'];
-    default: {
-      const near = nearest(name, derived);
-      const advice = near === undefined ? "" : ` Write ${quoted(near)}.`;
-      return [
-        "component-unknown",
-        `Name components in Signature-Input that RFC 9421 has: ${quoted(name)} is none of them.${advice}`,
-      ];
-    }
+  if (name === undefined) {
+    return ["component-unknown", 'Give "@query-param" the parameter name in Signature-Input.'];
   }
+  if (name === "@signature-params") return remedy("component-signature-params");
+  if (name === "@status") return remedy("component-of-response");
+  const near = nearest(name, derived);
+  const advice = near === undefined ? "" : ` Write ${quoted(near)}.`;
+  return remedy("component-unknown", { name: quoted(name), advice });
 }

@@ -1,35 +1,157 @@
-const remedies: ReadonlyMap<string, string> = new Map([
-  [
-    "authority-conflict",
-    "Send one Host, the same as :authority: the request names its server twice, or two of them.",
-  ],
-  [
-    "body-not-covered",
-    'Send Content-Digest and cover "content-digest" in Signature-Input: nothing signs the body.',
-  ],
-  [
-    "key-store-unavailable",
-    "Nothing to change: the key store gave no answer, so nobody knows whether the signature fits.",
-  ],
-  ["method-invalid", "Send a method that is a token, such as POST."],
-  ["method-override", "Send the request by its own method, without X-HTTP-Method-Override or its like."],
-  [
-    "nonce-replayed",
-    "Use a nonce of its own for each request, also when it is sent again: this one was used before.",
-  ],
-  ["query-not-covered", 'Cover "@query" in Signature-Input, or send the request without a query.'],
-  ["request-aborted", "Nothing to change: the client closed the connection before the body was complete."],
-  [
-    "signature-ambiguous",
-    "Send one signature that fits the profile: there are several in Signature-Input, and none is chosen by guess.",
-  ],
-  [
-    "target-invalid",
-    "Send the request target as a path and query alone, without a full URL, dot segments, double slashes at its start, # or \\.",
-  ],
-]);
+import type { Remedy } from "./explanation.ts";
 
-/** The remedy of a code that says all by itself; undefined for any other code. The page of codes shows it too. */
+// By code: the whole explanation.
+const ofCodes = {
+  "authority-conflict":
+    "Send one Host, the same as :authority: the request names its server twice, or two of them.",
+  "body-not-covered":
+    'Send Content-Digest and cover "content-digest" in Signature-Input: nothing signs the body.',
+  "key-store-unavailable":
+    "Nothing to change: the key store gave no answer, so nobody knows whether the signature fits.",
+  "method-invalid": "Send a method that is a token, such as POST.",
+  "method-override": "Send the request by its own method, without X-HTTP-Method-Override or its like.",
+  "nonce-replayed":
+    "Use a nonce of its own for each request, also when it is sent again: this one was used before.",
+  "query-not-covered": 'Cover "@query" in Signature-Input, or send the request without a query.',
+  "request-aborted": "Nothing to change: the client closed the connection before the body was complete.",
+  "signature-ambiguous":
+    "Send one signature that fits the profile: there are several in Signature-Input, and none is chosen by guess.",
+  "target-invalid":
+    "Send the request target as a path and query alone, without a full URL, dot segments, double slashes at its start, # or \\.",
+};
+
+// Signature-Input and Signature as texts.
+const ofFields = {
+  "labels-differ":
+    "Give the signature the same label in both fields: it is {input} in Signature-Input and {signature} in Signature.",
+  "label-not-looked-at":
+    "Give the signature the label {label}, the only one that is looked at: it has {found}.",
+  "signature-absent": "Send Signature-Input and Signature: the request has neither of them.",
+  "signature-field-absent": "Send Signature too: the request has Signature-Input alone.",
+  "signature-field-name": "Send {field} under that name: the request has {found}.",
+  "signature-input-absent": "Send Signature-Input too: the request has Signature alone.",
+  "signature-cavage":
+    "Sign by RFC 9421, with the fields Signature-Input and Signature: the request has a signature of the older draft-cavage-http-signatures.",
+  "field-too-long": "Make {field} shorter: {fault}.",
+  "signature-input-form":
+    'Write Signature-Input as sig1=("@method" "@path");created=1700000000;keyid="...", since {fault}.',
+  "signature-input-escaped-quotes":
+    'Write the quotes of Signature-Input as " alone, without a backslash before them.',
+  "signature-input-single-quotes": "Write the texts of Signature-Input in double quotes, not in single ones.",
+  "signature-input-quoted": "Write Signature-Input without quotes around all of it.",
+  "signature-input-without-label":
+    "Begin Signature-Input with a label, sig1=(...), the one that Signature has.",
+  "signature-input-colon": "Put an equals sign behind the label of Signature-Input, not a colon.",
+  "signature-input-label-letter-case": "Write the label of Signature-Input in lower case.",
+  "signature-input-list-commas": "Separate the components of Signature-Input by blanks, without commas.",
+  "signature-input-list-unquoted":
+    'Write each component of Signature-Input in double quotes, such as "@method".',
+  "signature-input-list-form": "Write the components of Signature-Input in parentheses.",
+  "signature-input-spacing": "Write Signature-Input without white space around semicolons and equals signs.",
+  "signature-input-parameter-letter-case":
+    "Write the names of the parameters of Signature-Input in lower case, keyid and not keyId.",
+  "signature-input-separator": "Separate the parameters of Signature-Input by semicolons, not by commas.",
+  "signature-input-end":
+    "End Signature-Input with its last parameter, without a semicolon or comma behind it.",
+  "signature-input-created-date": "Write created and expires in Signature-Input as Unix seconds, {form}.",
+  "signature-input-unquoted": "Write keyid, alg and nonce of Signature-Input in double quotes.",
+  "signature-input-parameter-repeated": "Write each parameter of Signature-Input once.",
+  "signature-input-label-repeated":
+    "Send one Signature-Input, or give each of its members a label of its own.",
+  "signature-input-not-ascii": "Write Signature-Input in ASCII.",
+  "signature-form": "Write Signature as sig1=:<base64>:, since {fault}.",
+  "signature-without-label":
+    "Begin Signature with the label of Signature-Input, and put its base64 between colons: sig1=:<base64>:.",
+  "signature-colon": "Put an equals sign behind the label of Signature, not a colon.",
+  "signature-label-letter-case": "Write the label of Signature in lower case, as in Signature-Input.",
+  "signature-hex": "Write the signature of Signature in base64 between colons: it is there in hex.",
+  "signature-quoted": "Put the base64 of Signature between colons, sig1=:<base64>:, not in quotes.",
+  "signature-without-colons": "Put the base64 of Signature between colons: sig1=:<base64>:.",
+  "signature-base64url":
+    "Write the signature of Signature in base64, with + and /: it is there in base64url.",
+  "signature-without-padding": "Write the base64 of Signature with its padding, the = at its end.",
+  "signature-white-space": "Write the base64 of Signature without white space or line ends in it.",
+  "signature-empty": "Put the signature into Signature: there is none between its colons.",
+  "signature-parameters":
+    "Write the parameters into Signature-Input alone: Signature has some behind its bytes.",
+  "signature-label-repeated": "Send one Signature, or give each of its members a label of its own.",
+};
+
+// Parameters, components and key.
+const ofPolicies = {
+  "alg-not-taken": "Sign with a key of {taken}: the verifier takes no signature by {alg}.",
+  "alg-other": "Send alg={wanted}, the algorithm of the key: Signature-Input has {alg}.",
+  "component-duplicate": "Name each component of Signature-Input once{which}",
+  "component-forbidden": "Leave {forbidden} out of Signature-Input: it is not taken.",
+  "component-letter-case": "Write {wanted} in lower case in Signature-Input: it is there as {name}.",
+  "component-name": "Name fields in Signature-Input by their names alone: {name} is no field name.",
+  "component-of-response": 'Leave "@status" out of Signature-Input: a request has none.',
+  "component-parameter":
+    "Name components in Signature-Input without parameters that the message cannot have{which}",
+  "component-required": "Cover {missing} in Signature-Input: nothing signs it.",
+  "component-signature-params":
+    'Leave "@signature-params" out of the list of Signature-Input: it is signed without being named.',
+  "component-spelling": "Write {wanted} in Signature-Input where {name} stands.",
+  "component-unknown":
+    "Name components in Signature-Input that RFC 9421 has: {name} is none of them.{advice}",
+  "components-empty": "Cover {required} in Signature-Input: its list is empty.",
+  "covered-field-invalid": "Sign fields whose values are printable ASCII and well-formed{which}",
+  "covered-field-missing": "Send every field that Signature-Input names, unchanged by proxies{which}",
+  "covered-field-repeated": "Send each signed field of one value once{which}",
+  "created-in-future":
+    "Set the signer's clock: created in Signature-Input is {ahead} s ahead of the verifier's clock.",
+  "created-time-zone":
+    "Send created in Signature-Input as Unix seconds in UTC: it is {hours} the verifier's clock, as a local time would be.",
+  "expires-duration":
+    "Send expires in Signature-Input as a point in time, created + {expires} = {end}: it is a duration.",
+  "expires-not-later": "Send an expires in Signature-Input that is later than created.",
+  "key-retired": "Sign with a key that is in use: {keyid} was not valid when the signature was created.",
+  "key-revoked": "Sign with a key that is in use: {keyid} is revoked.",
+  "key-scope": "Sign with a key that is for this path and environment: {keyid} is not.",
+  "key-unknown":
+    "Send a keyid that was handed over, or hand over the public key of {keyid}: no key is known under it, and the signature fits none that is.",
+  "keyid-other-name": "Send keyid={signer}: the signature fits that key, and none is known as {keyid}.",
+  "keyid-spelling": "Send keyid={near}: no key is known as {keyid}.",
+  "parameter-forbidden": "Leave the parameters {forbidden} out of Signature-Input.",
+  "signature-expired":
+    "Sign each request anew right before it is sent, also when it is sent again: the signature expired {late} s ago by the verifier's clock.",
+  "signature-length":
+    "Send the 64 bytes of an Ed25519 signature in Signature, in base64: it has another length.",
+  "tag-other": "Send the tag in Signature-Input that the verifier takes: it has {tag}.",
+  "window-too-long":
+    "Send an expires in Signature-Input at most {window} s behind created: it is {length} s behind.",
+};
+
+// A signature that fits nothing that was tried.
+const ofBases = {
+  "signature-unexplained":
+    "Compare the signature base of the signer with the expected one: the signature fits no usual mistake under the key {keyid}, so it is another private key, or another base.",
+  "signature-of-other-key":
+    "Sign with the private key that belongs to {keyid}: the signer's base is the expected one, and the signature does not fit it.",
+  "base-differs": "Change the signature base where {place}; the key is the right one.",
+  "base-and-signature-differ":
+    "Change the signature base where {place}, and look at the key: the signature does not fit the signer's own base either.",
+};
+
+const all: Readonly<Record<string, string>> = { ...ofCodes, ...ofFields, ...ofPolicies, ...ofBases };
+
+/** Values for the places `{name}` of a sentence. Text of the request must be quoted. */
+export type Values = Readonly<Record<string, string | number>>;
+
+/** Fills the sentence of an identifier. */
+export function remedy(
+  what: keyof typeof ofBases | keyof typeof ofCodes | keyof typeof ofFields | keyof typeof ofPolicies,
+  values: Values = {},
+): Remedy {
+  return [what, filled(all[what] ?? "", values)];
+}
+
+/** A sentence with its places `{name}` filled. */
+export function filled(sentence: string, values: Values): string {
+  return sentence.replaceAll(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? ""));
+}
+
+/** Says what to change about a code that needs no explanation; undefined for other codes. */
 export function remedyOf(code: string): string | undefined {
-  return remedies.get(code);
+  return Object.hasOwn(ofCodes, code) ? all[code] : undefined;
 }

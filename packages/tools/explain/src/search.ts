@@ -1,35 +1,28 @@
+import type { Remedy } from "./explanation.ts";
 import type { NearMiss } from "./near-miss.ts";
 import type { Pace } from "./pace.ts";
 
-/** What is searched, by what, and how far. */
 export interface Search<Draft> {
-  /** Those of senders that do everything right: one for each key or secret that is accepted. */
+  /** The right drafts: one for each accepted key or secret. */
   readonly drafts: readonly Draft[];
   readonly misses: readonly NearMiss<Draft>[];
-  /** Asks the check again: whether what was received is what such a sender sends. */
+  /** Whether such a sender would send what was received. */
   readonly fits: (draft: Draft) => boolean;
-  /** Two drafts of one identity are tried once. Without it all are tried. */
+  /** Drafts of one identity are tried once. Default: all are tried. */
   readonly identityOf?: ((draft: Draft) => string) | undefined;
   readonly maxAttempts?: number | undefined;
   readonly pace: Pick<Pace, "rest">;
 }
 
-/** What fits. */
-interface Found<Draft> {
-  readonly draft: Draft;
-  /** None where a right draft fits, else one, or two together. */
-  readonly misses: readonly NearMiss<Draft>[];
-}
-
+/** The draft that fits with its near misses, none to two, and the number of calls of `fits`. */
 export interface SearchResult<Draft> {
-  readonly found: Found<Draft> | undefined;
-  /** How often `fits` was asked. */
+  readonly found: { readonly draft: Draft; readonly misses: readonly NearMiss<Draft>[] } | undefined;
   readonly attempts: number;
 }
 
 /**
- * Tries the right drafts, then each near miss, then the usual ones by twos, until one fits or `maxAttempts` were tried. Rests between
- * two attempts, so that an event loop is not held.
+ * Tries the right drafts, then each near miss, then the usual ones in pairs, until one fits or `maxAttempts` are used up. Yields to the
+ * event loop between attempts.
  */
 export async function search<Draft>(wanted: Search<Draft>): Promise<SearchResult<Draft>> {
   const { drafts, misses, fits, identityOf, maxAttempts = 2000, pace } = wanted;
@@ -52,7 +45,6 @@ export async function search<Draft>(wanted: Search<Draft>): Promise<SearchResult
   return { found: undefined, attempts };
 }
 
-/** Undefined where one of them leaves the draft as it is. */
 function changedBy<Draft>(candidate: readonly NearMiss<Draft>[], right: Draft): Draft | undefined {
   let draft = right;
   for (const { change } of candidate) {
@@ -72,4 +64,11 @@ function* candidates<Draft>(misses: readonly NearMiss<Draft>[]): Generator<reado
       if (one.part !== other.part) yield [one, other];
     }
   }
+}
+
+/** The remedy of near misses that fit: one, or two. */
+export function remedyOfMisses(misses: readonly Pick<NearMiss<unknown>, "says" | "what">[]): Remedy {
+  const [first = "", second] = misses.map(({ says }) => says);
+  const sentence = second === undefined ? first : `Two things: ${first} And: ${second}`;
+  return [misses.map(({ what }) => what).join("+"), sentence];
 }

@@ -10,7 +10,7 @@ import { parseByteSequenceDictionary } from "@countersign/http-message-signature
 import type { HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
 import type { KnownKeys, OwnOptions } from "./options.ts";
 
-/** What the explanation of one refusal goes by. */
+/** What one refusal is explained by. */
 export interface SignatureContext {
   readonly request: ReceivedRequest;
   /** Undefined where it is not known. */
@@ -18,11 +18,10 @@ export interface SignatureContext {
   readonly own: Omit<OwnOptions, "keys"> & { readonly keys: KnownKeys };
   readonly check: HttpSignatureVerifyOptions;
   readonly code: string | undefined;
-  /** That of the signature which the check has looked at; undefined where it cannot be read. */
+  /** That of the checked signature; undefined if it cannot be read. */
   readonly input: SignatureInput | undefined;
 }
 
-/** One label of both fields. */
 export interface LabelledSignature {
   readonly label: string;
   readonly input: SignatureInput;
@@ -31,14 +30,14 @@ export interface LabelledSignature {
   readonly others: ReadonlyMap<string, Uint8Array>;
 }
 
-/** The signature that the check has looked at: that of the option `label`, else the first whose key is known, else the first. */
+/** The checked signature: that of the option `label`, else the first whose key is known, else the first. */
 export function signatureOf({
   request,
   own,
   check,
 }: Pick<SignatureContext, "check" | "own" | "request">): LabelledSignature | undefined {
   try {
-    const inputs = parseSignatureInput(fieldLines(request, "signature-input").join(", "));
+    const inputs = inputsOf(request);
     const signatures = parseByteSequenceDictionary(fieldLines(request, "signature").join(", "), "Signature");
     const labels = [...inputs.keys()].filter(
       (label) => signatures.has(label) && (check.label === undefined || check.label === label),
@@ -54,26 +53,27 @@ export function signatureOf({
   }
 }
 
+function inputsOf(request: HeaderLines): ReadonlyMap<string, SignatureInput> {
+  return parseSignatureInput(fieldLines(request, "signature-input").join(", "));
+}
+
 const maxKeyids = 10;
 
-/** The keyids that a request names: text of a stranger. */
+/** The keyids of a request, unauthenticated. */
 export function keyidsOf(request: HeaderLines): readonly string[] {
   try {
-    const inputs = parseSignatureInput(fieldLines(request, "signature-input").join(", "));
-    const keyids = [...inputs.values()].map((input) => textOf(input, "keyid"));
-    return [...new Set(keyids.filter((keyid) => keyid !== undefined))].slice(0, maxKeyids);
+    const keyids = [...inputsOf(request).values()].flatMap((input) => textOf(input, "keyid") ?? []);
+    return [...new Set(keyids)].slice(0, maxKeyids);
   } catch {
     return [];
   }
 }
 
-/** A parameter that is a text. */
 export function textOf(input: SignatureInput | undefined, name: string): string | undefined {
   const item = input?.parameters.get(name);
   return item?.type === "string" ? item.value : undefined;
 }
 
-/** A parameter that is a whole number. */
 export function numberOf(input: SignatureInput | undefined, name: string): number | undefined {
   const item = input?.parameters.get(name);
   return item?.type === "integer" ? item.value : undefined;
@@ -93,7 +93,7 @@ export function messageOf({ request, check }: SignatureContext): RequestMessage 
   };
 }
 
-/** The base that the verifier expects; undefined where a component cannot be computed. */
+/** The base that the verifier expects; undefined if a component cannot be computed. */
 export function baseOfMessage(context: SignatureContext, input: SignatureInput): string | undefined {
   try {
     return createSignatureBase(messageOf(context), input, context.check.fieldTypes);

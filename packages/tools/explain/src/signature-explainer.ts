@@ -12,21 +12,21 @@ import { capturedRequest, type ExplainedRequest } from "./captured-request.ts";
 import { explainSignature, type SignatureExplanation } from "./explain-signature.ts";
 import { readExplainOptions, type ExplainSignatureOptions } from "./options.ts";
 
-/** Those of {@link explainSignature}, which are to be the check's own, and these. */
+/** Options of {@link signatureExplainer}: the check's own, as for {@link explainSignature}, and these. */
 export interface SignatureExplainerOptions extends Omit<ExplainSignatureOptions, "signerBase"> {
-  /** Gets each explanation, for a log of operators: an answer to the caller must not hold it. */
+  /** Gets each explanation, for a log of operators. Never put it into an answer. */
   readonly write: (explained: SignatureExplanation) => void;
-  /** Refusals that are explained in a minute at most; the others are not looked at. Default 6. */
+  /** Most refusals to explain in a minute; others are skipped. Default 6. */
   readonly perMinute?: number | undefined;
-  /** Explain although NODE_ENV is `production`. Default false: there nothing is explained. */
+  /** Explain also with NODE_ENV `production`. Default false. */
   readonly allowInProduction?: boolean | undefined;
 }
 
-/** The explainer at work. */
+/** A running {@link signatureExplainer}. */
 export interface SignatureExplainer {
   /** False in production, unless it is allowed there. */
   readonly isActive: boolean;
-  /** Ends it; what is under way is still written. */
+  /** Explanations under way are still written. */
   close(): void;
 }
 
@@ -42,12 +42,12 @@ export const explainerTable = {
 const owner = "signatureExplainer";
 const minuteMs = 60_000;
 
-// Each keeps its request until it is its turn.
+// Each waiting explanation keeps its request.
 const mostWaiting = 20;
 const dropped = `not explained: ${mostWaiting} explanations are waiting`;
 let waiting = 0;
 
-/** Explains behind the answer's turn of the event loop; undefined where too many wait, of all explainers of the process. */
+/** Explains after the answer's turn of the event loop; undefined where too many wait, of all explainers of the process. */
 async function explainWaiting(
   request: ExplainedRequest,
   options: ExplainSignatureOptions,
@@ -63,52 +63,42 @@ async function explainWaiting(
 }
 
 /**
- * Explains the signatures that httpSignatureVerify refuses at any door, off the request path: behind the answer's turn of the event loop,
- * one at a time, at most `perMinute`; of one that finds twenty waiting it says on `countersign:notice` that it is dropped. Throws a TypeError on a bad option.
+ * Explains the signatures that httpSignatureVerify refuses at any door, off the request path: after the answer's turn of the event loop,
+ * one at a time, at most `perMinute`. The one that finds twenty waiting is dropped, with a `countersign:notice`. Throws a TypeError on a
+ * bad option.
  */
 export function signatureExplainer(options: SignatureExplainerOptions): SignatureExplainer {
   const [{ write, perMinute, allowInProduction }, rest] = splitOptions(owner, explainerTable, options);
   const { clock = systemClock } = readExplainOptions(owner, rest).check(undefined);
   if (!isAllowed(allowInProduction)) return { isActive: false, close: () => undefined };
   const taken: number[] = [];
-  const onVerdict = (event: GuardEvent): void => {
-    const request = refusedRequest(event);
-    const at = clock();
-    while (taken.length > 0 && !(at - (taken[0] ?? 0) < minuteMs)) taken.shift();
-    if (request === undefined || taken.length >= perMinute) return;
-    taken.push(at);
-    void writeOne(request, at);
-  };
-  const writeOne = async (request: ExplainedRequest, at: number): Promise<void> => {
+  const onVerdict = async (event: GuardEvent): Promise<void> => {
     try {
+      const request = refusedRequest(event);
+      const at = clock();
+      while (taken.length > 0 && !(at - (taken[0] ?? 0) < minuteMs)) taken.shift();
+      if (request === undefined || taken.length >= perMinute) return;
+      taken.push(at);
       const explained = await explainWaiting(request, { ...rest, clock: () => at });
       if (explained !== undefined) write(explained);
       else publishFailure({ guard: owner, code: "explanation-dropped", message: dropped });
     } catch (error) {
-      publishFailure({
-        guard: owner,
-        code: "unexpected-error",
-        message: "an explanation has failed",
-        error,
-      });
+      const message = "an explanation has failed";
+      publishFailure({ guard: owner, code: "unexpected-error", message, error });
     }
   };
-  return { isActive: true, close: listen(owner, { verdict: onVerdict }) };
+  return { isActive: true, close: listen(owner, { verdict: (event) => void onVerdict(event) }) };
 }
-
-/** Those of {@link signatureExplainer} but for `write` and `perMinute`, which a log sink has itself. */
-export type RefusalExplainerOptions = Omit<SignatureExplainerOptions, "perMinute" | "write">;
 
 const refusalTable = { allowInProduction: explainerTable.allowInProduction };
 
 /**
- * What the option `explain` of a log sink takes, such as that of pinoLog: the first sentence of {@link explainSignature} for a signature
- * that httpSignatureVerify has refused, undefined of anything else. The sink bounds how often it is asked; explanations are made one at a time,
- * and one that finds twenty waiting is a sentence that says so. Throws a TypeError on a bad
- * option.
+ * Makes the option `explain` of a log sink such as pinoLog: the first sentence of {@link explainSignature} for a signature that
+ * httpSignatureVerify has refused, undefined for anything else. The sink bounds how often it asks; explanations are made one at a time,
+ * and the one that finds twenty waiting says so. Throws a TypeError on a bad option.
  */
 export function refusalExplainer(
-  options: RefusalExplainerOptions,
+  options: Omit<SignatureExplainerOptions, "perMinute" | "write">,
 ): (event: GuardEvent) => Promise<string | undefined> {
   const [{ allowInProduction }, rest] = splitOptions("refusalExplainer", refusalTable, options);
   readExplainOptions("refusalExplainer", rest);
@@ -120,7 +110,7 @@ export function refusalExplainer(
   };
 }
 
-// An explanation says what would have been right: it stays out of the logs of production unless somebody wants it there.
+// An explanation says what would have been right: it stays out of the logs of production unless the platform allows it.
 function isAllowed(allowInProduction: boolean): boolean {
   return process.env["NODE_ENV"] !== "production" || allowInProduction;
 }
@@ -128,7 +118,7 @@ function isAllowed(allowInProduction: boolean): boolean {
 // Not a replay: its signature is right.
 const unexplained: ReadonlySet<string | undefined> = new Set(["nonce-replayed", "request-aborted"]);
 
-/** What is kept of a request whose signature was refused; undefined of any other event. */
+/** The request of an event that refused a signature; undefined for any other event. */
 function refusedRequest({ guard, outcome, code, req }: GuardEvent): ExplainedRequest | undefined {
   const isRefused = guard === "httpSignatureVerify" && outcome === "reject" && !unexplained.has(code);
   return isRefused ? capturedRequest(req) : undefined;

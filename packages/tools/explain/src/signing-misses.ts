@@ -1,4 +1,12 @@
-import { constants, createHash, createHmac, timingSafeEqual, verify, type KeyObject } from "node:crypto";
+import {
+  constants,
+  createHash,
+  createHmac,
+  timingSafeEqual,
+  verify,
+  type KeyObject,
+  type VerifyKeyObjectInput,
+} from "node:crypto";
 import { fieldLines } from "@countersign/core/door";
 import { isSignatureOf } from "@countersign/http-message-signatures/door";
 import type { VerificationKey } from "@countersign/http-message-signatures";
@@ -6,62 +14,61 @@ import { ed25519ph } from "@noble/curves/ed25519.js";
 import { bodyVariants, maxSignedBodyBytes } from "./body-variants.ts";
 import type { Draft, MismatchContext } from "./draft.ts";
 import { quoted } from "./explanation.ts";
-import { missesOf, type NearMiss, type Row, type TableOf } from "./near-miss.ts";
+import { missesOf, type NearMiss, type Row } from "./near-miss.ts";
 import { signatureForms } from "./signature-forms.ts";
 
 const maxKeys = 100;
 
-/** Near misses in what is done with a base: hashed, encoded, replaced, signed with another key, written otherwise. */
+/** Near misses in what a signer does with its base: hashes, encodes or replaces it, or signs with another key. */
 export function signingMisses(context: MismatchContext): readonly NearMiss<Draft>[] {
   const { right, keys, label, otherSignatures } = context;
-  const otherKeys = [...keys.values()].filter(({ keyid }) => keyid !== right.key.keyid).slice(0, maxKeys);
-  const named = otherKeys.map((key, index): Row<VerificationKey> => [
-    "key-other",
-    quoted(key.keyid),
-    [key],
-    index < 3 ? "usual" : undefined,
-  ]);
-  const labelled = [...otherSignatures].map(([other, bytes]): Row<Uint8Array> => [
-    "label-other",
-    quoted(other),
-    [bytes],
-  ]);
-  const forms = signatureForms(right.signature).map(({ what, says, bytes }): Row<Uint8Array> => [
-    what,
-    says,
-    [bytes],
-    what === "signature-hex" || what === "signature-der" ? "usual" : undefined,
-  ]);
+  const { alg, keyid } = right.key;
+  const otherKeys = [...keys.values()].filter((key) => key.keyid !== keyid).slice(0, maxKeys);
+  const hashedAgain =
+    alg === "ed25519"
+      ? "Sign the signature base itself, all of it, since Ed25519 takes no digest: the signature fits"
+      : `Sign the signature base itself: ${alg} hashes it once more, and the signature fits`;
   return [
-    ...missesOf<Draft, VerificationKey>(named, {
-      part: "key",
-      says: (name) =>
-        `Name the key that signs: keyid is ${quoted(right.key.keyid)}, and the signature fits the key ${name}.`,
-      put: (draft, key) => ({ ...draft, key }),
+    ...missesOf<Draft, VerificationKey>(
+      otherKeys.map((key, index) => ["key-other", quoted(key.keyid), [key], index < 3 ? "usual" : undefined]),
+      {
+        part: "key",
+        says: (name) =>
+          `Name the key that signs: keyid is ${quoted(keyid)}, and the signature fits the key ${name}.`,
+        put: (draft, key) => ({ ...draft, key }),
+      },
+    ),
+    ...missesOf<Draft, Uint8Array>(
+      [...otherSignatures].map(([other, bytes]) => ["label-other", quoted(other), [bytes]]),
+      {
+        part: "signature",
+        says: (other) =>
+          `Give the members of Signature-Input and Signature the labels that belong together: what Signature has under ${other} fits ${quoted(label)} of Signature-Input.`,
+        put: withSignature,
+      },
+    ),
+    ...missesOf(signatureForms(right.signature), { part: "signature", says: saysForm, put: withSignature }),
+    ...missesOf(derWays(alg), { part: "signature", says: saysForm, put: withVerify }),
+    ...missesOf(hashedBy(alg), { part: "finish", says: (how) => `${hashedAgain} ${how}.`, put: withFinish }),
+    ...missesOf(encodings, {
+      part: "finish",
+      says: (how) => `Sign the ASCII bytes of the signature base: the signature fits the base in ${how}.`,
+      put: withFinish,
     }),
-    ...missesOf(labelled, {
-      part: "signature",
-      says: (other) =>
-        `Give the members of Signature-Input and Signature the labels that belong together: what Signature has under ${other} fits ${quoted(label)} of Signature-Input.`,
-      put: withSignature,
-    }),
-    ...missesOf(forms, {
-      part: "signature",
-      says: (how) =>
-        `Put the bytes of the signature into Signature, in base64 between colons: they are there ${how}.`,
-      put: withSignature,
-    }),
-    ...missesOf(hashedBy(right.key.alg), hashedBase(right.key.alg)),
-    ...missesOf(encodings, encodedBase),
-    ...missesOf<Draft, Verify>(waysBeside(right.key.alg), {
+    ...missesOf<Draft, Verify>(waysBeside(alg), {
       part: "algorithm",
-      says: (how) => `Sign by ${right.key.alg}, which the key is for: the signature fits by ${how}.`,
-      put: (draft, fits) => ({
-        ...draft,
-        verify: ({ publicKey }, data, signature) => fits(publicKey, data, signature),
-      }),
+      says: (how) => `Sign by ${alg}, which the key is for: the signature fits by ${how}.`,
+      put: withVerify,
     }),
-    ...missesOf(otherContents(context), otherContent),
+    ...missesOf<Draft, string | Uint8Array>(otherContents(context), {
+      part: "finish",
+      says: (how) =>
+        `Sign the signature base of RFC 9421 section 2.5, one line for each component and "@signature-params" last: the signature fits ${how}.`,
+      put: (draft, content) => {
+        const bytes = Buffer.from(content);
+        return { ...draft, finish: () => bytes, verify: isSignatureOf };
+      },
+    }),
   ];
 }
 
@@ -69,14 +76,30 @@ function withSignature(draft: Draft, signature: Uint8Array): Draft {
   return { ...draft, signature };
 }
 
+function withFinish(draft: Draft, finish: Finish): Draft {
+  return { ...draft, finish };
+}
+
+function withVerify(draft: Draft, fits: Verify): Draft {
+  return { ...draft, verify: ({ publicKey }, data, signature) => fits(publicKey, data, signature) };
+}
+
+function saysForm(how: string): string {
+  return `Put the bytes of the signature into Signature, in base64 between colons: they are there ${how}.`;
+}
+
 type Finish = Draft["finish"];
 
 const sha =
   (algorithm: string, encoding?: "base64" | "hex"): Finish =>
-  (base) => {
-    const digest = digestOf(algorithm, base);
-    return encoding === undefined ? digest : Buffer.from(digest.toString(encoding));
-  };
+  (base) =>
+    Buffer.from(
+      encoding === undefined ? digestOf(algorithm, base) : digestOf(algorithm, base).toString(encoding),
+    );
+const ofText =
+  (encode: (text: string) => string | Buffer): Finish =>
+  (base) =>
+    Buffer.from(encode(base.toString("utf8")));
 const hashed: readonly Row<Finish>[] = [
   ["sha256", "its SHA-256 digest", [sha("sha256")], "usual"],
   ["sha512", "its SHA-512 digest", [sha("sha512")], "usual"],
@@ -95,25 +118,10 @@ const hashed: readonly Row<Finish>[] = [
 const encodings: readonly Row<Finish>[] = [
   ["base-encoded", "base64", [(base) => Buffer.from(base.toString("base64"))]],
   ["base-encoded", "hex", [(base) => Buffer.from(base.toString("hex"))]],
-  ["base-encoded", "UTF-16", [(base) => Buffer.from(base.toString("utf8"), "utf16le")]],
-  ["base-encoded", "URL encoding", [(base) => Buffer.from(encodeURIComponent(base.toString("utf8")))]],
-  ["base-encoded", "JSON, as a string", [(base) => Buffer.from(JSON.stringify(base.toString("utf8")))]],
+  ["base-encoded", "UTF-16", [ofText((text) => Buffer.from(text, "utf16le"))]],
+  ["base-encoded", "URL encoding", [ofText(encodeURIComponent)]],
+  ["base-encoded", "JSON, as a string", [ofText((text) => JSON.stringify(text))]],
 ];
-const encodedBase: TableOf<Draft, Finish> = {
-  part: "finish",
-  says: (how) => `Sign the ASCII bytes of the signature base: the signature fits the base in ${how}.`,
-  put: (draft, finish) => ({ ...draft, finish }),
-};
-
-function hashedBase(alg: string): TableOf<Draft, Finish> {
-  return {
-    ...encodedBase,
-    says: (how) =>
-      alg === "ed25519"
-        ? `Sign the signature base itself, all of it, since Ed25519 takes no digest: the signature fits ${how}.`
-        : `Sign the signature base itself: ${alg} hashes it once more, and the signature fits ${how}.`,
-  };
-}
 
 function hashedBy(alg: string): readonly Row<Finish>[] {
   const prefix = alg === "ed25519" ? "base-prehashed" : "base-hashed-twice";
@@ -127,37 +135,39 @@ function digestOf(algorithm: string, bytes: Uint8Array): Buffer {
 type Verify = (key: KeyObject, data: Uint8Array, signature: Uint8Array) => boolean;
 
 const { RSA_PKCS1_PADDING, RSA_PKCS1_PSS_PADDING, RSA_PSS_SALTLEN_AUTO } = constants;
-const digests = ["sha256", "sha384", "sha512", "sha1"];
-const ecdsaWays = ["sha1", "sha256", "sha384", "sha512"].flatMap((digest): readonly Row<Verify>[] => {
-  const by =
-    (dsaEncoding: "der" | "ieee-p1363"): Verify =>
-    (key, data, signature) =>
-      verify(digest, data, { key, dsaEncoding }, signature);
-  return [
-    ["algorithm-other", `ECDSA with ${digest}`, [by("ieee-p1363")]],
-    ["algorithm-other", `ECDSA with ${digest}, written in DER`, [by("der")]],
-  ];
-});
+const digests = ["sha1", "sha256", "sha384", "sha512"];
+
+function wayBy(digest: string, options: Omit<VerifyKeyObjectInput, "key">): Verify {
+  return (key, data, signature) => verify(digest, data, { key, ...options }, signature);
+}
+
+// OpenSSL writes ECDSA in DER; RFC 9421 section 3.3.4 has r and s alone.
+function derWays(alg: string): readonly Row<Verify>[] {
+  if (!alg.startsWith("ecdsa")) return [];
+  const way = wayBy(`sha${alg.slice(-3)}`, { dsaEncoding: "der" });
+  return [["signature-der", "in DER, not as r and s", [way], "usual"]];
+}
+
+const ecdsaWays = digests.flatMap((digest): readonly Row<Verify>[] => [
+  ["algorithm-other", `ECDSA with ${digest}`, [wayBy(digest, { dsaEncoding: "ieee-p1363" })]],
+  ["algorithm-other", `ECDSA with ${digest}, written in DER`, [wayBy(digest, { dsaEncoding: "der" })]],
+]);
+const anySalt = { padding: RSA_PKCS1_PSS_PADDING, saltLength: RSA_PSS_SALTLEN_AUTO };
 const rsaWays = digests.flatMap((digest): readonly Row<Verify>[] => {
-  const by =
-    (options: { readonly padding: number; readonly saltLength?: number }): Verify =>
-    (key, data, signature) =>
-      verify(digest, data, { key, ...options }, signature);
-  const anySalt = { padding: RSA_PKCS1_PSS_PADDING, saltLength: RSA_PSS_SALTLEN_AUTO };
   const pss = `RSASSA-PSS with ${digest}, or with a salt of another length`;
   return [
-    ["algorithm-other", `RSASSA-PKCS1-v1_5 with ${digest}`, [by({ padding: RSA_PKCS1_PADDING })]],
-    ["algorithm-other", pss, [by(anySalt)]],
+    ["algorithm-other", `RSASSA-PKCS1-v1_5 with ${digest}`, [wayBy(digest, { padding: RSA_PKCS1_PADDING })]],
+    ["algorithm-other", pss, [wayBy(digest, anySalt)]],
   ];
 });
 const byPrehash: Verify = (key, data, signature) =>
   ed25519ph.verify(signature, data, Buffer.from(key.export({ format: "jwk" }).x ?? "", "base64url"));
 const prehash: Row<Verify> = ["algorithm-other", "Ed25519ph, which signs a digest", [byPrehash]];
 
-// Which reading of the secret is told, never what comes of it.
-const readings: readonly (readonly [how: string, read: (secret: Buffer) => Buffer])[] = [
-  ["the secret's text in base64", (secret) => Buffer.from(secret.toString("base64"))],
-  ["the secret's text in hex", (secret) => Buffer.from(secret.toString("hex"))],
+// The sentence names the reading of the secret, never its result.
+const readings: readonly (readonly [how: string, read: (secret: Buffer) => string | Buffer])[] = [
+  ["the secret's text in base64", (secret) => secret.toString("base64")],
+  ["the secret's text in hex", (secret) => secret.toString("hex")],
   ["the secret decoded from base64", (secret) => Buffer.from(secret.toString("latin1"), "base64")],
   ["the secret decoded from hex", (secret) => Buffer.from(secret.toString("latin1"), "hex")],
 ];
@@ -176,16 +186,6 @@ function waysBeside(alg: string): readonly Row<Verify>[] {
   return alg.startsWith("rsa") ? rsaWays : [];
 }
 
-const otherContent: TableOf<Draft, string | Uint8Array> = {
-  part: "finish",
-  says: (how) =>
-    `Sign the signature base of RFC 9421 section 2.5, one line for each component and "@signature-params" last: the signature fits ${how}.`,
-  put: (draft, content) => {
-    const bytes = typeof content === "string" ? Buffer.from(content, "utf8") : Buffer.from(content);
-    return { ...draft, finish: () => bytes, verify: isSignatureOf };
-  },
-};
-
 function otherContents(context: MismatchContext): readonly Row<string | Uint8Array>[] {
   const { body, member, right } = context;
   const values = right.lines.map(({ value }) => value);
@@ -197,11 +197,7 @@ function otherContents(context: MismatchContext): readonly Row<string | Uint8Arr
     ["signed-params", 'the value of "@signature-params" alone', [right.params?.value ?? ""]],
     ["signed-values", "the values of the components in lines", [values.join("\n")]],
     ["signed-values", "the values of the components in a row", [values.join("")]],
-    ...bodyVariants(body).map(({ says, bytes }): Row<string | Uint8Array> => [
-      "signed-body",
-      says,
-      [bytes()],
-    ]),
+    ...bodyVariants(body).map(({ says, bytes }): Row<Uint8Array> => ["signed-body", says, [bytes()]]),
     [
       "signed-cavage-base",
       "the signing string of the older draft-cavage-http-signatures",
@@ -210,13 +206,16 @@ function otherContents(context: MismatchContext): readonly Row<string | Uint8Arr
   ];
 }
 
+function parameterOf(member: string, name: string): string {
+  return new RegExp(`;${name}="?([^";]*)`).exec(member)?.[1] ?? "";
+}
+
 function contentOfBody(
   { method, target, member }: MismatchContext,
   body: Uint8Array,
 ): readonly Row<string | Uint8Array>[] {
-  const path = target.split("?")[0] ?? "";
-  const parameter = (name: string): string => new RegExp(`;${name}="?([^";]*)`).exec(member)?.[1] ?? "";
-  const created = parameter("created");
+  const [path = ""] = target.split("?");
+  const created = parameterOf(member, "created");
   const digest = digestOf("sha256", body);
   const text = Buffer.from(body).toString("utf8");
   return [
@@ -224,37 +223,34 @@ function contentOfBody(
     ["signed-digest", "the digest of the body alone", [digest]],
     ["signed-digest", "the digest of the body in hex alone", [digest.toString("hex")]],
     ["signed-text", "created, a dot and the body", [`${created}.${text}`]],
-    ["signed-text", "nonce, a dot and the body", [`${parameter("nonce")}.${text}`]],
+    ["signed-text", "nonce, a dot and the body", [`${parameterOf(member, "nonce")}.${text}`]],
     ["signed-text", "method, path and body", [method + path + text]],
     ["signed-text", "method, path and body in lines", [[method, path, text].join("\n")]],
     ["signed-text", "method, path, created and body in lines", [[method, path, created, text].join("\n")]],
   ];
 }
 
-// draft-cavage-http-signatures-12 section 2.3, of the fields that are usual and of those that are covered.
+// draft-cavage-http-signatures-12 section 2.3, of the usual and of the covered fields.
 function cavageBases(context: MismatchContext): readonly string[] {
-  const { method, target, right } = context;
-  const requestTarget = `(request-target): ${method.toLowerCase()} ${target}`;
-  const lines = (...names: readonly string[]): readonly string[] =>
-    names.flatMap((name) =>
-      fieldLines(context, name)
-        .slice(0, 1)
-        .map((value) => `${name}: ${value.trim()}`),
-    );
-  const fields = right.lines.map(({ identifier }) => identifier.replaceAll('"', ""));
-  const covered = lines(...fields.filter((name) => !name.startsWith("@")));
-  const created = `(created): ${/;created=(\d+)/.exec(context.member)?.[1] ?? ""}`;
+  const { method, target, right, member } = context;
+  const covered = right.lines.flatMap(({ identifier }) => /^"([^@"][^"]*)"$/.exec(identifier)?.[1] ?? []);
+  const lineOf = (name: string): readonly string[] => {
+    if (name === "(request-target)") return [`${name}: ${method.toLowerCase()} ${target}`];
+    if (name === "(created)") return [`${name}: ${parameterOf(member, "created")}`];
+    const [value] = fieldLines(context, name);
+    return value === undefined ? [] : [`${name}: ${value.trim()}`];
+  };
   const lists: readonly (readonly string[])[] = [
-    [requestTarget, ...covered],
-    [requestTarget, ...lines("host", "date", "digest")],
-    [requestTarget, ...lines("host", "date", "content-type", "content-digest")],
-    [requestTarget, ...lines("host"), ...covered],
-    [requestTarget, ...lines("host", "date"), ...covered],
-    [requestTarget, ...lines("date"), ...covered],
-    [requestTarget, created, ...covered],
-    [requestTarget, created, ...lines("host"), ...covered],
-    lines("date"),
-    [requestTarget],
+    ["(request-target)", ...covered],
+    ["(request-target)", "host", "date", "digest"],
+    ["(request-target)", "host", "date", "content-type", "content-digest"],
+    ["(request-target)", "host", ...covered],
+    ["(request-target)", "host", "date", ...covered],
+    ["(request-target)", "date", ...covered],
+    ["(request-target)", "(created)", ...covered],
+    ["(request-target)", "(created)", "host", ...covered],
+    ["date"],
+    ["(request-target)"],
   ];
-  return lists.map((list) => list.join("\n"));
+  return lists.map((names) => names.flatMap(lineOf).join("\n"));
 }

@@ -2,15 +2,17 @@ import { fieldLines } from "@countersign/core/door";
 import type { MismatchContext } from "./draft.ts";
 import type { Row } from "./near-miss.ts";
 
-/** What stands behind a component: its value, in the place of which there are texts. */
+/** Other texts for the value of a component. */
 export type Texts = readonly Row<string>[];
 
-/** What signers put behind `@path` in place of the path as it is sent. */
+/** Other texts that signers have for `@path`. */
 export function pathVariants(path: string, context: MismatchContext): Texts {
-  const start = context.target.indexOf("?");
-  const whole = path + (start === -1 ? "" : context.target.slice(start));
+  const whole = path + /(?:\?.*)?$/s.exec(context.target)?.[0];
   const authority = context.authority ?? "";
-  const [forwarded, prefixes] = prefixesOf(path, context);
+  const forwarded = fieldsOfProxies.flatMap((name) =>
+    fieldLines(context, name).map((line) => line.trim().split("?")[0] ?? ""),
+  );
+  const prefixes = [...forwarded, ...context.pathPrefixes].map((prefix) => prefix.replace(/\/$/, "") + path);
   return [
     ["path-with-query", "with the query behind it", [whole], "usual"],
     ["path-full-url", "the full URL", [path, whole].map((text) => `https://${authority}${text}`), "usual"],
@@ -18,12 +20,9 @@ export function pathVariants(path: string, context: MismatchContext): Texts {
     ["path-with-authority", "with the server before it", [authority + path, `//${authority}${path}`]],
     slashRow("path-trailing-slash", path),
     ["path-decoded", "decoded", [decoded(path)], "usual"],
-    ["path-encoded", "encoded once more", [encoded(path, encodeURI)]],
-    ["path-encoded", "with its slashes encoded", [encoded(path)]],
-    ...hexCaseRows("path-encoded", path),
-    ["path-encoded", "with + in place of %20", [path.replaceAll("%20", "+")]],
-    ["path-letter-case", "in lower case", [path.toLowerCase()]],
-    ["path-letter-case", "in upper case", [path.toUpperCase()]],
+    ["path-encoded", "encoded once more", [encoded(path, encodeURI), encoded(path)]],
+    ["path-encoded", "in another encoding", [...otherHexCases(path), path.replaceAll("%20", "+")]],
+    ["path-letter-case", "in another letter case", [path.toLowerCase(), path.toUpperCase()]],
     ["path-without-leading-slash", "without its first slash", [path.slice(1)]],
     ["path-slashes-merged", "its double slashes merged", [path.replaceAll(/\/{2,}/g, "/")]],
     ["path-with-prefix", "the path that a proxy has received", forwarded, "usual"],
@@ -42,32 +41,22 @@ const fieldsOfProxies = [
   "x-envoy-original-path",
   "x-forwarded-uri",
 ];
-
-function prefixesOf(path: string, context: MismatchContext): readonly [readonly string[], readonly string[]] {
-  const forwarded = fieldsOfProxies.flatMap((name) =>
-    fieldLines(context, name).map((line) => line.trim().split("?")[0] ?? ""),
-  );
-  const prefixes = [...forwarded, ...context.pathPrefixes];
-  return [forwarded, prefixes.map((prefix) => prefix.replace(/\/$/, "") + path)];
-}
-
 const maxSegments = 10;
 
 function shorterPaths(path: string): Texts {
   const segments = path.split("/");
-  const places = Array.from({ length: Math.min(segments.length, maxSegments + 1) }, (_, at) => at).slice(2);
-  return places.flatMap((at): Texts => [
-    [
-      "path-without-prefix",
-      "without the prefix before it",
-      [`/${segments.slice(at).join("/")}`],
-      at === 2 ? "usual" : undefined,
-    ],
-    ["path-without-end", "without its end", [segments.slice(0, at).join("/")]],
-  ]);
+  const places = Array.from(segments.keys()).slice(2, maxSegments + 1);
+  return places.flatMap((at): Texts => {
+    const isUsual = at === 2 ? "usual" : undefined;
+    const end = `/${segments.slice(at).join("/")}`;
+    return [
+      ["path-without-prefix", "without the prefix before it", [end], isUsual],
+      ["path-without-end", "without its end", [segments.slice(0, at).join("/")]],
+    ];
+  });
 }
 
-/** What signers put behind `@query` in place of the query as it is sent. */
+/** Other texts that signers have for `@query`. */
 export function queryVariants(query: string): Texts {
   const text = query.slice(1);
   const sorted = text.split("&").slice(0, 100);
@@ -76,38 +65,36 @@ export function queryVariants(query: string): Texts {
   reversed.reverse();
   return [
     ["query-without-question-mark", "without the question mark", [text], "usual"],
-    ["query-left-out", "with no query", [""], "usual"],
-    ["query-left-out", "with an empty query", ["?"], "usual"],
+    ["query-left-out", "with no query", ["", "?"], "usual"],
     ["query-reordered", "its parameters in another order", [`?${sorted.join("&")}`], "usual"],
     ["query-reordered", "its parameters in another order", [`?${reversed.join("&")}`]],
-    ["query-decoded", "decoded", [decoded(query)], "usual"],
-    ["query-decoded", "decoded", [decoded(query.replaceAll("+", " "))]],
+    ["query-decoded", "decoded", [decoded(query), decoded(query.replaceAll("+", " "))], "usual"],
     ["query-encoded", "with + in place of %20", [query.replaceAll("%20", "+")]],
     ["query-encoded", "with %20 in place of +", [query.replaceAll("+", "%20")]],
-    ...hexCaseRows("query-encoded", query),
+    ["query-encoded", "in another encoding", otherHexCases(query)],
     ["query-encoded", "encoded once more", [`?${encoded(text)}`]],
   ];
 }
 
-/** The ports that servers behind a proxy and in front of it listen on. */
+/** Usual ports of proxies and of servers behind them. */
 export const usualPorts: readonly string[] = ["443", "80", "8080", "8443", "3000"];
 
-/** What signers put behind `@target-uri` in place of the URL that is asked for. */
+/** Other texts that signers have for `@target-uri`. */
 export function targetUriVariants(uri: string, context: MismatchContext): Texts {
   const [bare = ""] = uri.split("?");
-  const other = uri.startsWith("https:") ? uri.replace("https:", "http:") : uri.replace("http:", "https:");
+  const other = uri.replace(/^http(s?)/, (_, s: string) => (s === "" ? "https" : "http"));
   const hosts = ["host", "x-forwarded-host"].flatMap((name) => fieldLines(context, name));
   const withHost = (host: string): string =>
     uri.replace(/^([a-z]+:\/\/)[^/]+/, (_, scheme: string) => scheme + host.trim());
-  const withPort = (port: string): string => uri.replace(/^([a-z]+:\/\/[^/:]+)(?::\d+)?/, `$1:${port}`);
+  const withPort = (port: string): string => uri.replace(/^([a-z]+:\/\/[^/:]+)(?::\d+)?/, `$1${port}`);
   return [
     ["target-uri-without-query", "without the query", [bare], "usual"],
     ["target-uri-other-scheme", "with the other scheme", [other], "usual"],
     ["target-uri-path-alone", "the path and query alone", [context.target], "usual"],
     slashRow("target-uri-trailing-slash", uri),
     ["target-uri-decoded", "decoded", [decoded(uri)]],
-    ["target-uri-with-port", "with another port", usualPorts.map(withPort)],
-    ["target-uri-with-port", "without the port", [uri.replace(/^([a-z]+:\/\/[^/:]+):\d+/, "$1")]],
+    ["target-uri-with-port", "with another port", usualPorts.map((port) => withPort(`:${port}`))],
+    ["target-uri-with-port", "without the port", [withPort("")]],
     ["target-uri-other-authority", "with another server", hosts.map(withHost)],
   ];
 }
@@ -118,15 +105,12 @@ function slashRow(what: string, text: string): Row<string> {
     : [what, "with a slash at its end", [`${text}/`], "usual"];
 }
 
-function hexCaseRows(what: string, text: string): Texts {
+function otherHexCases(text: string): readonly string[] {
   const hexIn = (change: (byte: string) => string): string => text.replaceAll(/%[0-9a-f]{2}/gi, change);
-  return [
-    [what, "its percent-encoding in lower case", [hexIn((byte) => byte.toLowerCase())]],
-    [what, "its percent-encoding in upper case", [hexIn((byte) => byte.toUpperCase())]],
-  ];
+  return [hexIn((byte) => byte.toLowerCase()), hexIn((byte) => byte.toUpperCase())];
 }
 
-/** The text in URL encoding; as it is where it cannot be. */
+/** URL-encodes a text; unchanged if that is impossible. */
 export function encoded(text: string, encode: (text: string) => string = encodeURIComponent): string {
   try {
     return encode(text);
@@ -135,7 +119,7 @@ export function encoded(text: string, encode: (text: string) => string = encodeU
   }
 }
 
-/** The text decoded from URL encoding; as it is where it is none. */
+/** URL-decodes a text; unchanged if it is malformed. */
 export function decoded(text: string): string {
   return encoded(text, decodeURIComponent);
 }

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { fieldLines } from "@countersign/core/door";
 import { bodyVariants } from "./body-variants.ts";
 import type { BaseLine, Draft, MismatchContext } from "./draft.ts";
-import { isCredential, quoted } from "./explanation.ts";
+import { quoted } from "./explanation.ts";
 import { missesOf, type NearMiss, type Row } from "./near-miss.ts";
 import {
   decoded,
@@ -13,6 +13,7 @@ import {
   usualPorts,
   type Texts,
 } from "./target-variants.ts";
+import { isCredential } from "./visible-base.ts";
 
 /** Near misses in the value of one component. */
 export function valueMisses(context: MismatchContext): readonly NearMiss<Draft>[] {
@@ -55,12 +56,9 @@ function variantsOf({ identifier, value }: BaseLine, context: MismatchContext): 
   const name = /^"([^"]*)"/.exec(identifier)?.[1] ?? "";
   const variants = Object.hasOwn(byComponent, name) ? byComponent[name] : undefined;
   const rows = variants?.(value, context) ?? fieldVariants(name, value, context);
-  return rows.map(([what, how, texts, isUsual]) => [
-    what,
-    how,
-    texts.filter((text) => text !== value),
-    isUsual,
-  ]);
+  return rows.map(([what, how, texts, isUsual]) => {
+    return [what, how, texts.filter((text) => text !== value), isUsual];
+  });
 }
 
 const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
@@ -107,8 +105,7 @@ function schemeVariants(value: string): Texts {
   return [
     ["scheme-other", "the scheme of the other side of a proxy", [other], "usual"],
     ["scheme-upper-case", "in upper case", [value.toUpperCase()]],
-    ["scheme-with-colon", "with a colon behind it", [`${value}:`]],
-    ["scheme-with-colon", "with a colon and slashes behind it", [`${value}://`]],
+    ["scheme-with-colon", "with a colon behind it", [`${value}:`, `${value}://`]],
   ];
 }
 
@@ -133,29 +130,27 @@ function contentTypeVariants(value: string): Texts {
   ];
 }
 
-const sha256Field = (bytes: Uint8Array): string => `sha-256=:${hash("sha256", bytes, "base64")}:`;
-const sha512Field = (bytes: Uint8Array): string => `sha-512=:${hash("sha512", bytes, "base64")}:`;
+type Digest = "sha256" | "sha512";
+
+function fieldOf(algorithm: Digest, bytes: Uint8Array): string {
+  return `${algorithm.replace("sha", "sha-")}=:${hash(algorithm, bytes, "base64")}:`;
+}
 
 function contentDigestVariants(value: string, { body }: MismatchContext): Texts {
   // What is sent, where the body itself is not known.
-  const bare = /:([^:]*):/.exec(body === undefined ? value : sha256Field(body))?.[1] ?? "";
+  const bare = /:([^:]*):/.exec(body === undefined ? value : fieldOf("sha256", body))?.[1] ?? "";
   const digest = Buffer.from(bare, "base64");
   const hex = digest.toString("hex");
   const what = "content-digest-form";
-  const ofOther = "content-digest-of-other-body";
   return [
     ...(body === undefined ? [] : digestRows(what, "the same body", body)),
     ...bodyVariants(body).flatMap(({ says, bytes }, index) =>
-      digestRows(ofOther, says, bytes(), index === 0 ? "usual" : undefined),
+      digestRows("content-digest-of-other-body", says, bytes(), index === 0 ? "usual" : undefined),
     ),
     [what, "the base64 text alone", [bare]],
-    [what, "the digest in hex alone", [hex]],
+    [what, "the digest in hex", [hex, `sha-256=:${hex}:`, `sha-256=${hex}`]],
     [what, "without the colons", [`sha-256=${bare}`, value.replaceAll(":", "")]],
-    [what, "in the form of the old field Digest", [`SHA-256=${bare}`]],
-    [what, "the name of the algorithm in upper case", [`SHA-256=:${bare}:`]],
-    [what, "the algorithm named sha256", [`sha256=:${bare}:`]],
-    [what, "the digest in hex", [`sha-256=:${hex}:`]],
-    [what, "the digest in hex, without colons", [`sha-256=${hex}`]],
+    [what, "with another name", [`SHA-256=${bare}`, `SHA-256=:${bare}:`, `sha256=:${bare}:`]],
     [what, "in quotes", [`"${value}"`]],
     [what, "the digest in base64url", [`sha-256=:${digest.toString("base64url")}:`]],
     [what, "without the padding", [`sha-256=:${bare.replace(/=+$/, "")}:`]],
@@ -165,8 +160,8 @@ function contentDigestVariants(value: string, { body }: MismatchContext): Texts 
 
 function digestRows(what: string, of: string, bytes: Uint8Array, isUsual?: "usual"): Texts {
   return [
-    [what, `the digest of ${of}`, [sha256Field(bytes)], isUsual],
-    [what, `the SHA-512 digest of ${of}`, [sha512Field(bytes)]],
+    [what, `the digest of ${of}`, [fieldOf("sha256", bytes)], isUsual],
+    [what, `the SHA-512 digest of ${of}`, [fieldOf("sha512", bytes)]],
   ];
 }
 
@@ -185,8 +180,7 @@ function fieldVariants(name: string, value: string, context: MismatchContext): T
     ["field-upper-case", "in upper case", [value.toUpperCase()]],
     ["field-quoted", "in quotes", [`"${value}"`]],
     ["field-unquoted", "without its quotes", [value.replace(/^"(.*)"$/, "$1")]],
-    ["field-white-space", "with a blank before it", [` ${value}`]],
-    ["field-white-space", "with a blank behind it", [`${value} `]],
+    ["field-white-space", "with a blank", [` ${value}`, `${value} `]],
     ["field-url-encoded", "in URL encoding", [encoded(value)]],
     ["field-url-decoded", "decoded from URL encoding", [decoded(value)]],
   ];

@@ -3,9 +3,30 @@ import { hostileSignatures } from "@countersign/test-support/signers/hostile-sig
 import { signRequest } from "@countersign/test-support/signers/independent-signer.ts";
 import { servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
 import { explainSignature, type ExplainSignatureOptions } from "../dist/index.js";
+import { explainedAs } from "./explained-as.ts";
+import { covering, mistakes, sending } from "./mistakes.ts";
 import { mistaken, now, pemOf, ecPublic, verifier, type Mistake } from "./signed-with-mistake.ts";
 
 const keys = { "test-key": servicePublicPem };
+
+const rows = explainedAs("mistakes.txt");
+
+describe("explainSignature of the mistakes of signers", () => {
+  test.each(rows)("$mistake", async ({ mistake, what, says }) => {
+    const made = mistakes[mistake];
+    const explained = await explainSignature(mistaken(made), { ...verifier, ...made?.options });
+    expect(explained).toMatchObject({ what, sentence: says });
+    expect(explained.attempts).toBeLessThanOrEqual(2000);
+  });
+
+  test("names all but three", () => {
+    expect(rows.map(({ mistake }) => mistake)).toEqual(Object.keys(mistakes));
+    expect(rows.filter(({ what }) => what === "signature-unexplained").map(({ mistake }) => mistake)).toEqual(
+      ["a private key that nobody knows", "a base in words of its own", "three things at once"],
+    );
+    expect(rows.length).toBe(128);
+  });
+});
 
 describe("explainSignature of what no verifier takes", () => {
   test.each(hostileSignatures((plan) => signRequest(plan)))("%s: %s", async (_title, code, make) => {
@@ -33,16 +54,11 @@ describe("explainSignature of what no verifier takes", () => {
       {},
       { forbiddenParameters: ["nonce"], requiredParameters: ["created", "keyid"] },
     ],
-    [
-      "another tag",
-      "tag-other",
-      { plan: { parameters: { tag: '"other"' } } },
-      { tag: { require: "payout" } },
-    ],
+    ["another tag", "tag-other", sending({ tag: '"other"' }), { tag: { require: "payout" } }],
     [
       "a key of another algorithm",
       "alg-not-taken",
-      { plan: { parameters: { alg: '"ecdsa-p256-sha256"' } } },
+      sending({ alg: '"ecdsa-p256-sha256"' }),
       { keys: { "test-key": pemOf(ecPublic) } },
     ],
     ["two servers", "authority-conflict", { headers: ["Host", "other.example"] }, {}],
@@ -50,30 +66,13 @@ describe("explainSignature of what no verifier takes", () => {
     [
       "a body that is not covered",
       "body-not-covered",
-      {
-        plan: {
-          covered: [
-            ['"@method"', "POST"],
-            ['"@path"', "/api/v1/transaction"],
-          ],
-        },
-      },
+      { plan: covering("@method", "@path") },
       { requiredComponents: ["@method", "@path"] },
     ],
-    ["@status of a request", "component-of-response", { plan: { covered: [['"@status"', "200"]] } }, {}],
-    ["a name of a field with a blank", "component-name", { plan: { covered: [['"a b"', "x"]] } }, {}],
-    [
-      "a nonce of another name",
-      "nonce-missing",
-      { plan: { parameters: { nonce: undefined, jti: '"a"' } } },
-      {},
-    ],
-    [
-      "created of another name",
-      "created-other-name",
-      { plan: { parameters: { created: undefined, iat: String(now) } } },
-      {},
-    ],
+    ["@status of a request", "component-of-response", { plan: covering("@status") }, {}],
+    ["a name of a field with a blank", "component-name", { plan: covering("a b") }, {}],
+    ["a nonce of another name", "nonce-missing", sending({ nonce: undefined, jti: '"a"' }), {}],
+    ["created of another name", "created-other-name", sending({ created: undefined, iat: String(now) }), {}],
   ])("%s: %s", async (_title, what, mistake, options) => {
     const explained = await explainSignature(mistaken(mistake), { ...verifier, ...options });
     expect(explained.what).toBe(what);

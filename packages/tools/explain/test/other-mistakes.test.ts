@@ -50,17 +50,6 @@ describe("explanations of the other checks", () => {
     }
   });
 
-  test("an HMAC of a long body lets others have their turn while it tries", async () => {
-    let turns = 0;
-    const ticking = setInterval(() => (turns += 1), 0);
-    const body = Buffer.from(JSON.stringify({ events: Array.from({ length: 5_000 }, (_, id) => ({ id })) }));
-    const rawHeaders = ["X-Payload-Signature", Buffer.alloc(32, 7).toString("base64")];
-    const { what } = await explainHmac({ rawHeaders }, body, { secrets: ["a secret", "another one"] });
-    clearInterval(ticking);
-    expect(what).toBe("hmac-wrong-secret");
-    expect(turns).toBeGreaterThan(1);
-  });
-
   test("no explanation of basic authentication shows a username or a password", async () => {
     const credentials = [{ username: "the-service", password: "its-password" }];
     for (const text of [

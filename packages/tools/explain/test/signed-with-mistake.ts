@@ -85,9 +85,6 @@ export function line(identifier: string, change: (value: string) => string): (ba
       .join("\n");
 }
 
-export const params = (change: (value: string) => string): ((base: string) => string) =>
-  line('"@signature-params"', change);
-
 export const sha = (algorithm: string, data: string | Uint8Array): Buffer =>
   createHash(algorithm).update(data).digest();
 
@@ -102,4 +99,4 @@ export const header =
   (headers: readonly string[]): readonly string[] =>
     withHeader(headers, name, change);
 
-export { samplePath, serviceKey, servicePublicPem, strangerKey };
+export { samplePath, serviceKey, servicePublicPem, strangerKey, type SigningPlan };

@@ -9,7 +9,6 @@ export const paths = {
     `/inspector/requests?limit=50${filter === "" ? "" : `&outcome=${enc(filter)}`}${before === undefined ? "" : `&before=${before}`}`,
   request: (id) => `/inspector/requests/${id}`,
   verdict: (id) => `/inspector/verdicts/${enc(id)}`,
-  nonces: "/inspector/nonces",
 };
 
 /** A request of the API as a line of curl, which has the token in COUNTERSIGN_INSPECTOR_TOKEN. */

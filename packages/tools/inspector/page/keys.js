@@ -1,4 +1,4 @@
-// Keys and nonces as they were seen in the traffic of this process.
+// Keys as they were seen in the traffic of this process.
 
 import { curlLine, paths } from "./calls.js";
 import { badge, code, html, openedLines, throttled, time, When } from "./kit.js";
@@ -6,11 +6,9 @@ import { get } from "./service.js";
 
 export function keysView(_overview, redraw) {
   let keys = [];
-  let nonces = [];
   async function load() {
-    const [overview, seen] = await Promise.all([get(paths.overview), get(paths.nonces)]);
+    const overview = await get(paths.overview);
     keys = overview.keys.toSorted((one, other) => (one.keyid < other.keyid ? -1 : 1));
-    nonces = seen.nonces;
     redraw();
   }
   const reload = throttled(300, () => void load().catch(() => {}));
@@ -22,20 +20,19 @@ export function keysView(_overview, redraw) {
     },
     draw: () =>
       html`<div class="column">
-        ${table("Keys of signers", keyColumns, keys, noKey)} ${table("Nonces", nonceColumns, nonces, noNonce)}
-        ${openedLines([
-          ["Keys", curlLine(paths.overview)],
-          ["Nonces", curlLine(paths.nonces)],
-        ])}
+        <section class="card">
+          <h2>Keys of signers</h2>
+          ${keys.length === 0 ? html`<p class="hint">${noKey}</p>` : table(keys)}
+        </section>
+        ${openedLines([["Keys", curlLine(paths.overview)]])}
       </div>`,
   };
 }
 
 const noKey =
   "No signature was seen yet. A key stands here as soon as one is verified with it, or refused under its name.";
-const noNonce = "No nonce was seen yet: a signature has one in its parameter nonce, and each is taken once.";
 
-const keyColumns = {
+const columns = {
   keyid: ({ keyid }) => code(keyid),
   Subject: ({ subject }) => code(subject) ?? "–",
   Uses: ({ uses }) => uses.toLocaleString("en"),
@@ -49,39 +46,23 @@ const keyColumns = {
   },
 };
 
-const nonceColumns = {
-  Nonce: ({ nonce }) => code(nonce),
-  keyid: ({ keyid }) => code(keyid),
-  Seen: ({ at }) => time(at),
-  Outcome: ({ outcome }) => badge(outcome, outcome === "fresh" ? "good" : "bad"),
-  Request: ({ requestId }) => html`<a href="#/requests/${requestId}">#${requestId}</a>`,
-};
+const names = Object.keys(columns);
 
 /** A table that a telephone shows as a list: its parts say their roles, which their display takes from them. */
-function table(title, columns, rows, nothing) {
-  const names = Object.keys(columns);
-  return html`<section class="card">
-    <h2>${title}</h2>
-    ${
-      rows.length === 0
-        ? html`<p class="hint">${nothing}</p>`
-        : html`<table role="table" aria-label=${title}>
-            <thead role="rowgroup">
-              <tr role="row">
-                ${names.map((name) => html`<th role="columnheader" scope="col">${name}</th>`)}
-              </tr>
-            </thead>
-            <tbody role="rowgroup">
-              ${rows.map(
-                (row) =>
-                  html`<tr role="row" key=${`${row.requestId} ${row.keyid} ${row.nonce}`}>
-                    ${names.map(
-                      (name) => html`<td role="cell" data-label=${name}>${columns[name](row)}</td>`,
-                    )}
-                  </tr>`,
-              )}
-            </tbody>
-          </table>`
-    }
-  </section>`;
+function table(keys) {
+  return html`<table role="table" aria-label="Keys of signers">
+    <thead role="rowgroup">
+      <tr role="row">
+        ${names.map((name) => html`<th role="columnheader" scope="col">${name}</th>`)}
+      </tr>
+    </thead>
+    <tbody role="rowgroup">
+      ${keys.map(
+        (key) =>
+          html`<tr role="row" key=${key.keyid}>
+            ${names.map((name) => html`<td role="cell" data-label=${name}>${columns[name](key)}</td>`)}
+          </tr>`,
+      )}
+    </tbody>
+  </table>`;
 }

@@ -1,7 +1,9 @@
+import { withDeadline } from "@countersign/core";
 import { warnOfError } from "@countersign/core/door";
 import {
   explainAddress,
   explainBasicAuth,
+  explainClaim,
   explainDigest,
   explainHmac,
   explainPayload,
@@ -13,22 +15,16 @@ import {
   type SignatureExplanation,
 } from "@countersign/explain";
 import { signatureSchemes } from "@countersign/webhook-hmac";
-import type { Explainers } from "./options.ts";
+import type { Explainers, ResolvedInspectorOptions } from "./options.ts";
 import type { RecordedRequest, RecordedVerdict } from "./recorded-request.ts";
 
-/** Why a guard has refused a request. */
-interface GuardExplanation extends Explanation {
-  readonly guard: string;
-}
-
-/** What was found out about a request. */
 export interface ExplainedRequest {
-  readonly explanations: readonly GuardExplanation[];
-  /** Undefined where no base can be computed, or no keys are known. */
-  readonly bases: (Pick<SignatureExplanation, "difference"> & { readonly expected: string }) | undefined;
+  readonly explanations: readonly (Explanation & { readonly guard: string })[];
+  /** Undefined if none can be computed, or no keys are known. */
+  readonly bases: { readonly expected: string } | undefined;
 }
 
-/** The bytes of the body; undefined where nobody has read them, and where they are not kept whole. */
+/** The bytes of the body; undefined if nobody has read them, or only a part is kept. */
 export function wholeBody({
   method,
   target,
@@ -42,7 +38,7 @@ export function wholeBody({
 
 const signatureGuard = "httpSignatureVerify";
 
-/** Explains each refusal of a request, by the options of its checks. Takes up to seconds: never on the request path. */
+/** Explains each refusal of a request by the options of its checks. Never on the request path: it takes up to seconds. */
 export async function explainRequest(record: RecordedRequest, by: Explainers): Promise<ExplainedRequest> {
   const judged = record.verdicts.find(({ guard }) => guard === signatureGuard);
   const signature =
@@ -55,92 +51,94 @@ export async function explainRequest(record: RecordedRequest, by: Explainers): P
   const expected = signature?.expectedBase;
   const refusals = record.verdicts.filter(({ outcome }) => outcome !== "pass");
   const explanations = refusals.map(async (verdict) => {
-    const { what, sentence, code, details } = await explainVerdict(record, verdict, { by, signature });
+    const { what, sentence, code, details } = await explainVerdict(record, verdict, { ...by, signature });
     return { guard: verdict.guard, what, sentence, code, details };
   });
   return {
     explanations: await Promise.all(explanations),
-    bases: expected === undefined ? undefined : { expected, difference: signature?.difference },
+    bases: expected === undefined ? undefined : { expected },
   };
 }
 
-interface Found {
-  readonly by: Explainers;
-  readonly signature: SignatureExplanation | undefined;
-}
+/** The options of the checks; for the signature its explanation. */
+type Found = Omit<Explainers, "signature"> & { readonly signature: SignatureExplanation | undefined };
 
-/** What its own explanation says, where that is about the same refusal; else what the check has said. */
+/** The explanation if it is about this refusal, else the check's own message. */
 async function explainVerdict(
   record: RecordedRequest,
   verdict: RecordedVerdict,
   found: Found,
 ): Promise<Explanation> {
-  const explained = await attempt(() => explainBy(record, verdict, found));
-  const isOfIt = explained !== undefined && explained.code !== undefined && explained.code === verdict.code;
-  return isOfIt ? explained : messageOf(record, verdict);
-}
-
-/** Without one explanation the request is shown all the same. */
-async function attempt<T>(explain: () => Promise<T>): Promise<T | undefined> {
   try {
-    return await explain();
+    const explained = await explainBy(record, verdict, found);
+    if (explained?.code !== undefined && explained.code === verdict.code) return explained;
   } catch (error) {
+    // Without one explanation the request is shown all the same.
     warnOfError("inspector", "could not explain a refusal", error);
-    return undefined;
   }
+  return messageOf(record, verdict);
 }
 
 async function explainBy(
   record: RecordedRequest,
   { guard, code = "" }: RecordedVerdict,
-  { by, signature }: Found,
+  by: Found,
 ): Promise<Explanation | undefined> {
   const { rawHeaders, peer, faults } = record;
   const body = wholeBody(record);
   if (faults.length > 0 && code.endsWith("-invalid"))
-    return body === undefined ? undefined : { ...explainPayload(body, faults), code };
+    return body && { ...explainPayload(body, faults), code };
   switch (guard) {
     case signatureGuard:
-      return (await digestOf(record, code)) ?? signature;
-    case "contentDigest":
-      return digestOf(record, code);
+    case "contentDigest": {
+      // The digest needs no key.
+      const isDigest = code.startsWith("content-digest-") && body !== undefined;
+      return isDigest ? explainDigest(record, body) : guard === signatureGuard ? by.signature : undefined;
+    }
     case "webhookHmac":
-      return by.hmac === undefined || body === undefined
-        ? undefined
-        : explainHmac({ rawHeaders }, body, asOf(by.hmac, record.at));
+      return by.hmac && body && explainHmac({ rawHeaders }, body, asOf(by.hmac, record.at));
     case "webhookBasicAuth":
-      return by.basicAuth === undefined ? undefined : explainBasicAuth({ rawHeaders }, by.basicAuth);
+      return by.basicAuth && explainBasicAuth({ rawHeaders }, by.basicAuth);
     case "ipAllowlist":
-      return by.addresses === undefined ? undefined : explainAddress({ ...by.addresses, rawHeaders, peer });
+      return by.addresses && explainAddress({ ...by.addresses, rawHeaders, peer });
     default:
       return undefined;
   }
 }
 
-/** The check as it was then: a clock is refused beside a scheme without a timestamp. */
+// verifyPayload refuses a clock beside a scheme without a timestamp.
 function asOf(options: ExplainHmacOptions, at: number): ExplainHmacOptions {
   const scheme = typeof options.scheme === "string" ? signatureSchemes[options.scheme] : options.scheme;
   return scheme?.timestamp === undefined ? options : { ...options, clock: () => at };
 }
 
-/** The digest needs no key. */
-async function digestOf(record: RecordedRequest, code: string): Promise<Explanation | undefined> {
-  const body = wholeBody(record);
-  return code.startsWith("content-digest-") && body !== undefined ? explainDigest(record, body) : undefined;
-}
-
 function messageOf(record: RecordedRequest, { guard, code, message, docs }: RecordedVerdict): Explanation {
-  const sentence =
-    remedyOf(code ?? "") ?? message ?? "The guard failed by itself: look at the app's own log.";
-  const details = [
-    ...(isOfBytes(guard, code) && wholeBody(record) === undefined
-      ? ["The body is not here as a whole to be looked at."]
-      : []),
-    ...(docs === undefined ? [] : [`What the code means: ${docs}`]),
-  ];
-  return { what: code ?? "unexpected-error", sentence, code, details };
+  const what = code ?? "unexpected-error";
+  const sentence = remedyOf(what) ?? message ?? "The guard failed by itself: look at the app's own log.";
+  const isOfBytes =
+    guard === "webhookHmac" || guard === "contentDigest" || what.startsWith("content-digest-");
+  const details = docs === undefined ? [] : [`What the code means: ${docs}`];
+  if (isOfBytes && wholeBody(record) === undefined)
+    details.unshift("The body is not here as a whole to be looked at.");
+  return { what, sentence, code, details };
 }
 
-function isOfBytes(guard: string, code = ""): boolean {
-  return guard === "webhookHmac" || guard === "contentDigest" || code.startsWith("content-digest-");
+const timeoutMs = 5000;
+const late = (): Error => new Error(`no answer within ${timeoutMs} ms`);
+
+/** Explains the key of the first store that has it; undefined if none has it and one does not answer. */
+export async function claimNow(
+  stores: ResolvedInspectorOptions["stores"],
+  key: string,
+  nowMs: number,
+): Promise<Explanation | undefined> {
+  if (stores.size === 0) return undefined;
+  const answers = await Promise.allSettled(
+    [...stores.values()].map(async (store) =>
+      withDeadline(Promise.resolve(store.read(key)), timeoutMs, late),
+    ),
+  );
+  const record = answers.map((each) => (each.status === "fulfilled" ? each.value : undefined)).find(Boolean);
+  const isSilent = answers.some(({ status }) => status === "rejected");
+  return record === undefined && isSilent ? undefined : explainClaim({ key, record, nowMs });
 }

@@ -14,13 +14,13 @@ import { Recorder, type ChangeKind } from "./recorder.ts";
 import { inspectorRoutes } from "./routes.ts";
 import { maskerOfOptions } from "./secrets.ts";
 
-/** The inspector as it runs. */
+/** A running {@link inspector}. */
 export interface Inspector {
   /** Where it listens, without a slash at the end. */
   readonly url: string;
-  /** The page, with the token of this start as its fragment: for whoever develops here, and for no log that others read. */
+  /** The page, with the token of this start as its fragment. Keep it out of logs that others read. */
   readonly pageUrl: string;
-  /** Hears of nothing more, and ends when requests under way are answered. */
+  /** Ends every subscription; resolves when requests under way are answered. */
   close(): Promise<void>;
 }
 
@@ -28,9 +28,8 @@ const service = "the inspector";
 const pageFolder = new URL("../page/", import.meta.url);
 
 /**
- * Shows the requests that the guards of this process decide on from now on: on a server of its own, on loopback, to whoever has its
- * address. It keeps no process alive. Rejects with an OptionError, in production always, or with the error of node:net when the port
- * cannot be had.
+ * Shows the requests that this process's guards decide from now on, on its own server on loopback, to whoever has its address. It keeps
+ * no process alive. Rejects with an OptionError, in production always, or with the error of node:net for the port.
  */
 export async function inspector(options: InspectorOptions = {}): Promise<Inspector> {
   const resolved = await resolveOptions(options);

@@ -35,17 +35,17 @@ type InspectedBasicAuth = Pick<WebhookBasicAuthOptions, "realm" | "status"> &
 /** The options of `ipAllowlist`, and Express's setting `trust proxy`. */
 type InspectedAddresses = Pick<Parameters<typeof explainAddress>[0], "allow" | "trustProxy">;
 
-/** Options of {@link inspector}. Each is for looking alone: no request is decided by it. */
+/** Options of {@link inspector}. No option decides about a request. */
 export interface InspectorOptions {
   /** Default 0: a free one. */
   readonly port?: number | undefined;
   /** Default `127.0.0.1`. */
   readonly host?: "127.0.0.1" | "::1" | "localhost" | undefined;
-  /** How many requests are kept, the newest. Default 500. */
+  /** How many of the newest requests are kept. Default 500. */
   readonly kept?: number | undefined;
   /** Bytes of each body that are kept. Together with `kept` at most a GiB. Default 65,536. */
   readonly bodyLimitBytes?: number | undefined;
-  /** Explains signatures: the options of the check. Default none: the code of a refusal is all that is said of it. */
+  /** Explains signatures: the options of the check. Default none: only the code of a refusal is shown. */
   readonly signature?: InspectedSignature | undefined;
   /** Explains the HMACs of webhooks: the options of the check. Its secrets are never shown. Default none. */
   readonly hmac?: InspectedHmac | undefined;
@@ -53,9 +53,9 @@ export interface InspectorOptions {
   readonly basicAuth?: InspectedBasicAuth | undefined;
   /** Explains addresses: the list of the check, and how proxies are trusted. Default none. */
   readonly addresses?: InspectedAddresses | undefined;
-  /** Idempotency stores by a name for each: of a request its key is read. Default none. */
+  /** Idempotency stores by name, to read a request's key. Default none. */
   readonly stores?: Readonly<Record<string, IdempotencyStore>> | undefined;
-  /** Further texts that are never shown, such as keys of other services. Default none. */
+  /** Further texts never to show, such as keys of other services. Default none. */
   readonly secrets?: readonly string[] | undefined;
 }
 
@@ -75,10 +75,8 @@ export const table = {
   secrets: option.own(readSecrets, "none"),
 } satisfies OptionTable<InspectorOptions, unknown>;
 
-/** The options with defaults, checked. */
 export type ResolvedInspectorOptions = ReadOptions<typeof table>;
 
-/** What explanations are made with. */
 export type Explainers = Pick<ResolvedInspectorOptions, "signature" | "hmac" | "basicAuth" | "addresses">;
 
 /** Throws an OptionError, which shows no secret; in production always. */
@@ -92,32 +90,34 @@ export async function resolveOptions(options: InspectorOptions): Promise<Resolve
   if (read.kept * read.bodyLimitBytes > maxKeptBytes) {
     throw new OptionError(owner, { what: "kept times bodyLimitBytes must be at most 1 GiB" });
   }
-  // They read their options when they explain: what these are is to be known now.
-  const { signature, hmac, basicAuth } = read;
-  if (signature !== undefined) await refusing("signature", () => explainSignature(nothing, signature));
-  if (hmac !== undefined) await refusing("hmac", () => explainHmac(nothing, new Uint8Array(), hmac));
-  if (basicAuth !== undefined) await refusing("basicAuth", () => explainBasicAuth(nothing, basicAuth));
+  // Explanations read their options late; a bad one must be refused now.
+  const { signature, hmac, basicAuth, addresses } = read;
+  await refusing("signature", signature, (given) => explainSignature(nothing, given));
+  await refusing("hmac", hmac, (given) => explainHmac(nothing, new Uint8Array(), given));
+  await refusing("basicAuth", basicAuth, (given) => explainBasicAuth(nothing, given));
+  await refusing("addresses", addresses, (given) => explainAddress({ ...nothing, ...given }));
   return read;
 }
 
-const nothing = { method: "GET", target: "/", rawHeaders: [] };
+const nothing = { method: "GET", target: "/", rawHeaders: [], peer: undefined };
 
-async function refusing(name: string, work: () => unknown): Promise<void> {
+async function refusing<T>(
+  name: string,
+  given: T | undefined,
+  explain: (given: T) => unknown,
+): Promise<void> {
+  if (given === undefined) return;
   try {
-    await work();
+    await explain(given);
   } catch (error) {
-    throw refused(owner, name, error);
+    const what = error instanceof TypeError ? error.message : "cannot be used";
+    throw new OptionError(owner, { option: name, what: `, ${what}`, cause: error });
   }
-}
-
-function refused(by: OptionOwner, name: string, error: unknown): OptionError {
-  const what = error instanceof TypeError ? error.message : "cannot be used";
-  return new OptionError(by, { option: name, what: `, ${what}`, cause: error });
 }
 
 function readSignature(value: unknown, by: OptionOwner, name: string): ExplainSignatureOptions {
   assertObject(value, by, name, "{ keys }");
-  // What says where nonces are, and how fast to be, says nothing of the signature.
+  // An explanation claims no nonce and has a pace of its own.
   const left = without(value, ["engine", "limit", "nonces", "storeTimeoutMs", "threadPool"]);
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- explainSignature reads them
   return left as unknown as ExplainSignatureOptions;
@@ -125,10 +125,7 @@ function readSignature(value: unknown, by: OptionOwner, name: string): ExplainSi
 
 function readHmac(value: unknown, by: OptionOwner, name: string): ExplainHmacOptions {
   assertObject(value, by, name, "{ secret }");
-  const { secret, secrets = secret === undefined ? undefined : [secret] } = value as {
-    readonly secret?: unknown;
-    readonly secrets?: unknown;
-  };
+  const { secret, secrets = secret === undefined ? undefined : [secret] } = value;
   const left = { ...without(value, ["limit", "secret", "timeoutMs"]), secrets };
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- explainHmac reads them
   return left as unknown as ExplainHmacOptions;
@@ -136,29 +133,15 @@ function readHmac(value: unknown, by: OptionOwner, name: string): ExplainHmacOpt
 
 function readBasicAuth(value: unknown, by: OptionOwner, name: string): readonly BasicAuthCredential[] {
   assertObject(value, by, name, "{ username, password }");
-  const given = value as Partial<BasicAuthCredential> & { readonly credentials?: unknown };
-  const credentials = given.credentials ?? [{ username: given.username, password: given.password }];
-  if (!Array.isArray(credentials) || credentials.length === 0 || !credentials.every(isCredential)) {
-    throw optionError(by, name, "username with password, or a list of credentials", value);
-  }
-  return credentials;
-}
-
-function isCredential(value: unknown): value is BasicAuthCredential {
-  const { username, password }: Readonly<Record<string, unknown>> = Object(value);
-  return typeof username === "string" && typeof password === "string";
+  const { username, password, credentials = [{ username, password }] } = value;
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- explainBasicAuth reads them
+  return credentials as readonly BasicAuthCredential[];
 }
 
 function readAddresses(value: unknown, by: OptionOwner, name: string): InspectedAddresses {
   assertObject(value, by, name, "{ allow }");
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- explainAddress reads them
-  const read = value as unknown as InspectedAddresses;
-  try {
-    explainAddress({ ...read, peer: undefined, rawHeaders: [] });
-  } catch (error) {
-    throw refused(by, name, error);
-  }
-  return read;
+  return value as unknown as InspectedAddresses;
 }
 
 function readStores(

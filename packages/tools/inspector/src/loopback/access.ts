@@ -1,21 +1,21 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Request, RequestHandler } from "express";
 import type { Masker } from "./masking.ts";
-import { serviceError } from "./service-error.ts";
+import { serviceError } from "./problem.ts";
 
-/** The token of one start, for the page's address: 24 random bytes. */
+/** Makes the token of one start: 24 random bytes. */
 export function createPageToken(): string {
   return randomBytes(24).toString("base64url");
 }
 
-/** The address that opens the page: no server gets to know a fragment, and no log. */
+/** The address that opens the page. The token is its fragment, which reaches no server and no log. */
 export function pageUrlOf(url: string, token: string): string {
   return `${url}/#token=${token}`;
 }
 
 /**
- * Hands on only requests that name the token of this start in X-Page-Token, by a name of loopback, from the page itself: a browser
- * says of a request where it comes from. What they get is masked.
+ * Admits only requests with the token of this start in X-Page-Token, a Host of loopback, and the page's own origin. Their answers are
+ * masked.
  */
 export function requirePageToken(token: string, mask: Masker): RequestHandler {
   const isPageToken = isSameAs(token);
@@ -30,19 +30,19 @@ export function requirePageToken(token: string, mask: Masker): RequestHandler {
   };
 }
 
-/** Refuses every name but those of loopback: one that a stranger's DNS has led here would let its page read this one. */
+/** Refuses a Host that is not loopback: DNS rebinding would let another page read this one. */
 export const requireLoopbackHost: RequestHandler = (req, _res, next) => {
   next(isLoopbackHost(req) ? undefined : serviceError("host-refused", hostRefused));
 };
 
 const hostRefused = "open the page as 127.0.0.1 or localhost";
 
-// With any port: a tunnel from another machine has one of its own.
+// Any port: a tunnel from another machine has its own.
 function isLoopbackHost(req: Request): boolean {
   return /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i.test(req.get("Host") ?? "");
 }
 
-// Older browsers say nothing of the site of a reading; the origin of a write all of them say.
+// Older browsers send no Sec-Fetch-Site with a GET; all send Origin with a POST.
 function isFromPage(req: Request): boolean {
   const { "sec-fetch-site": site = "same-origin", origin } = req.headers;
   if (site !== "same-origin") return false;
@@ -50,7 +50,7 @@ function isFromPage(req: Request): boolean {
   return origin === `http://${req.get("Host")}`;
 }
 
-/** Digests have one length, so neither the length nor the beginning of a secret shows in the time of the comparison. */
+/** Compares in constant time: digests hide the length, too. */
 export function isSameAs(expected: string): (text: string | undefined) => boolean {
   const wanted = digest(expected);
   return (text = "") => timingSafeEqual(digest(text), wanted);

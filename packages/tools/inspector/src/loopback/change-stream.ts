@@ -1,30 +1,27 @@
 import type { Response } from "express";
-import { messageOf } from "./thrown.ts";
+import { messageOf } from "./problem.ts";
 
-/** Tells those who listen over HTTP what has changed, as server-sent events. */
+/** Server-sent events about what has changed. */
 export interface ChangeStream<Kind extends string> {
-  /** Something has changed: of what the stream is about by number; of the rest by name. What is new is found without. */
+  /** Announces changes: requests or deliveries by number, anything else by name. */
   readonly changed: (what: { readonly ids?: readonly number[]; readonly kind?: Kind }) => void;
-  /** Answers a request with the stream. */
   readonly open: (res: Response) => void;
-  /** Ends every stream. */
   readonly close: () => void;
 }
 
-/** What a stream needs. */
 export interface ChangeStreamInit {
   /** The service in a warning: "the sandbox". */
   readonly service: string;
-  /** How many things there are by state. Asked when there is something to tell, and somebody to tell it to. */
+  /** How many things there are by state. Called only for an event that somebody gets. */
   readonly counts: () => object;
 }
 
-// A burst is one event; who cannot keep up is let go, and reads anew.
+// A burst is one event. A client that cannot keep up is disconnected, and reloads.
 const pauseMs = 100;
 const heartbeatMs = 15_000;
 const backlogBytes = 1_048_576;
 
-/** Makes a stream, which costs nothing but what is noted while nobody listens. */
+/** Makes a stream; without a client it only notes what has changed. */
 export function createChangeStream<Kind extends string>({
   service,
   counts,

@@ -1,11 +1,18 @@
-import { base64, hex, hexAt, radixViews, readableView } from "./radix-views.ts";
-import { at, utf8View, ViewBuilder, type View } from "./view.ts";
+/** Decoded bytes of a text, each with its place in the text. */
+export interface View {
+  /** Each byte as a character of latin1. */
+  readonly bytes: string;
+  /** By byte, in UTF-16 units; negative at a break, which separates what is before it from what is after it. */
+  readonly starts: readonly number[];
+  /** By byte, exclusive. */
+  readonly ends: readonly number[];
+}
 
 const deepest = 4;
 
 /**
- * A text as UTF-8, and as each of these makes of it, up to four in one another: escapes of JSON, percent-encoding, form encoding,
- * UTF-8 read as latin1, hex, base64 and base64url, also wrapped, at every offset.
+ * Decodes a text in every way, up to four in one another: escapes of JSON, percent-encoding, form encoding, UTF-8 read as latin1, hex,
+ * base64 and base64url, also wrapped, at every offset.
  */
 export function viewsOf(text: string): Generator<View> {
   return nested(utf8View(text), deepest);
@@ -14,11 +21,11 @@ export function viewsOf(text: string): Generator<View> {
 function* nested(view: View, depth: number): Generator<View> {
   yield view;
   if (depth === 0) return;
-  for (const decode of decoders) {
-    const decoded = decode(view);
+  for (const encoding of encodings) {
+    const decoded = decodedView(view, encoding);
     if (decoded !== undefined) yield* nested(decoded, depth - 1);
   }
-  for (const radix of [base64, hex]) {
+  for (const radix of radices) {
     for (const decoded of radixViews(view, radix)) {
       yield decoded;
       const readable = readableView(decoded);
@@ -27,91 +34,136 @@ function* nested(view: View, depth: number): Generator<View> {
   }
 }
 
-/** How much of a view is one unit of an encoding, and what it says; a length of 0 where nothing is encoded. */
-interface Unit {
-  readonly length: number;
-  readonly code: number;
+class ViewBuilder {
+  bytes = "";
+  readonly starts: number[] = [];
+  readonly ends: number[] = [];
+
+  place(start: number, end: number): void {
+    this.starts.push(start);
+    this.ends.push(end);
+  }
+
+  addFrom({ bytes, starts, ends }: View, first: number, end: number): void {
+    this.bytes += bytes.slice(first, end);
+    for (let index = first; index < end; index += 1) this.place(starts[index] ?? -1, ends[index] ?? -1);
+  }
+
+  addBreak(): void {
+    this.bytes += "\0";
+    this.place(-1, -1);
+  }
 }
 
-const plain: Unit = { length: 0, code: 0 };
-
-type Decoder = (view: View) => View | undefined;
-
-/** Undefined where nothing is encoded. */
-function decoder(
-  marks: readonly number[],
-  unitAt: (bytes: Uint8Array, index: number) => Unit,
-  isText: boolean,
-): Decoder {
-  const isMark = new Uint8Array(256);
-  for (const mark of marks) isMark[mark] = 1;
-  return (view) => {
-    const { bytes, starts, ends } = view;
-    if (!marks.some((mark) => bytes.includes(mark))) return undefined;
-    // One unit becomes no more bytes than it has.
-    const built = new ViewBuilder(bytes.length);
-    let isDecoded = false;
-    for (let index = 0; index < bytes.length;) {
-      const { length, code } = at(isMark, at(bytes, index)) === 1 ? unitAt(bytes, index) : plain;
-      if (length === 0) {
-        built.addFrom(view, index);
-        index += 1;
-        continue;
-      }
-      const [start, end] = [at(starts, index), at(ends, index + length - 1)];
-      if (isText) built.addCodePoint(code, start, end);
-      else built.add(code, start, end);
-      isDecoded = true;
-      index += length;
-    }
-    return isDecoded ? built.view() : undefined;
-  };
+function utf8View(text: string): View {
+  const built = new ViewBuilder();
+  built.bytes = utf8Of(text);
+  for (let start = 0; start < text.length;) {
+    const code = text.codePointAt(start) ?? 0;
+    const end = start + (code > 0xff_ff ? 2 : 1);
+    const length = code < 0x80 ? 1 : code < 0x8_00 ? 2 : code > 0xff_ff ? 4 : 3;
+    for (let byte = 0; byte < length; byte += 1) built.place(start, end);
+    start = end;
+  }
+  return built;
 }
 
-const escaped = "\"\\/'\b\f\n\r\t";
-const escapes = new Map(
-  Array.from("\"\\/'bfnrt", (letter, index) => [letter.charCodeAt(0), escaped.charCodeAt(index)] as const),
-);
-
-/** RFC 8259 section 7, and `\xHH` of JavaScript and others. */
-function escapeAt(bytes: Uint8Array, index: number): Unit {
-  const letter = at(bytes, index + 1);
-  if (letter === 0x78)
-    return { code: hexAt(bytes, index + 2, 2), length: hexAt(bytes, index + 2, 2) < 0 ? 0 : 4 };
-  if (letter === 0x75) return unicodeEscapeAt(bytes, index);
-  const code = escapes.get(letter);
-  return code === undefined ? plain : { code, length: 2 };
+/** A text in UTF-8, each byte as a character of latin1. */
+export function utf8Of(text: string): string {
+  return Buffer.from(text, "utf8").toString("latin1");
 }
 
-function unicodeEscapeAt(bytes: Uint8Array, index: number): Unit {
-  const high = hexAt(bytes, index + 2, 4);
-  if (high < 0) return plain;
-  const isPair = high >> 10 === 0x36 && at(bytes, index + 6) === 0x5c && at(bytes, index + 7) === 0x75;
-  const low = isPair ? hexAt(bytes, index + 8, 4) : -1;
-  if (low >> 10 !== 0x37) return { code: high, length: 6 };
-  return { code: 0x1_00_00 + ((high & 0x3_ff) << 10) + (low & 0x3_ff), length: 12 };
-}
+/** Finds the units of an encoding, and decodes one. */
+type Encoding = readonly [unit: RegExp, decode: (unit: string) => string];
 
-/** RFC 3986 section 2.1. */
-function percentAt(bytes: Uint8Array, index: number): Unit {
-  const code = hexAt(bytes, index + 1, 2);
-  return code < 0 ? plain : { code, length: 3 };
-}
-
-function formAt(bytes: Uint8Array, index: number): Unit {
-  return at(bytes, index) === 0x2b ? { code: 0x20, length: 1 } : percentAt(bytes, index);
-}
-
-/** A character of U+0080 to U+00FF in UTF-8, as the byte that a reader of latin1 took for it. */
-function latin1At(bytes: Uint8Array, index: number): Unit {
-  const second = at(bytes, index + 1);
-  if (second >> 6 !== 0b10) return plain;
-  return { code: ((at(bytes, index) & 0b11) << 6) | (second & 0x3f), length: 2 };
-}
-
-const decoders: readonly Decoder[] = [
-  decoder([0x5c], escapeAt, true),
-  decoder([0x25], percentAt, false),
-  decoder([0x2b], formAt, false),
-  decoder([0xc2, 0xc3], latin1At, false),
+const encodings: readonly Encoding[] = [
+  // RFC 8259 section 7, and `\xHH` of JavaScript and others.
+  [
+    /\\(?:u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|u[\da-fA-F]{4}|x[\da-fA-F]{2}|["\\/'bfnrt])/g,
+    unescaped,
+  ],
+  // RFC 3986 section 2.1.
+  [/%[\da-fA-F]{2}/g, (unit) => String.fromCharCode(Number.parseInt(unit.slice(1), 16))],
+  [/\+/g, () => " "],
+  // UTF-8 that was read as latin1: U+0080 to U+00FF were bytes.
+  [/[\xc2\xc3][\x80-\xbf]/g, (unit) => Buffer.from(unit, "latin1").toString("utf8")],
 ];
+
+const escapes: Readonly<Record<string, string>> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" };
+
+function unescaped(unit: string): string {
+  const [, hex, ...more] = unit.split(/\\[ux]/);
+  if (hex === undefined || hex === "") return escapes[unit.slice(1)] ?? unit.slice(1);
+  return utf8Of(String.fromCharCode(...[hex, ...more].map((each) => Number.parseInt(each, 16))));
+}
+
+function decodedView(view: View, [unit, decode]: Encoding): View | undefined {
+  const built = new ViewBuilder();
+  let end = 0;
+  for (const { index, 0: found } of view.bytes.matchAll(unit)) {
+    built.addFrom(view, end, index);
+    end = index + found.length;
+    const decoded = decode(found);
+    built.bytes += decoded;
+    for (let byte = 0; byte < decoded.length; byte += 1)
+      built.place(view.starts[index] ?? -1, view.ends[end - 1] ?? -1);
+  }
+  if (end === 0) return undefined;
+  built.addFrom(view, end, view.bytes.length);
+  return built;
+}
+
+/** Digits that stand for bits: runs of them, which may be wrapped, and their padding. */
+interface Radix {
+  readonly encoding: "base64" | "hex";
+  readonly bits: number;
+  readonly run: RegExp;
+  /** At how many digits a byte may begin. */
+  readonly offsets: number;
+}
+
+// RFC 4648 sections 4, 5 and 8.
+const radices: readonly Radix[] = [
+  { encoding: "base64", bits: 6, run: /([\w+/ \t\r\n-]+)(={0,2})/g, offsets: 4 },
+  { encoding: "hex", bits: 4, run: /([\da-fA-F \t\r\n]+)()/g, offsets: 2 },
+];
+// A shorter run holds no secret.
+const fewestBits = 32;
+
+/** The bytes of each run of digits that is long enough for a secret, once for each digit at which a byte may begin. */
+function radixViews({ bytes, starts, ends }: View, { encoding, bits, run, offsets }: Radix): readonly View[] {
+  const built = Array.from({ length: offsets }, () => new ViewBuilder());
+  for (const { index, 0: found, 1: wrapped = "", 2: padding } of bytes.matchAll(run)) {
+    const digits = wrapped.replaceAll(/\s+/g, "");
+    if (digits.length * bits < fewestBits) continue;
+    const places: number[] = [];
+    for (let at = 0; at < wrapped.length; at += 1) if (wrapped.charCodeAt(at) > 0x20) places.push(index + at);
+    for (const [offset, view] of built.entries()) {
+      const decoded = Buffer.from(digits.slice(offset), encoding).toString("latin1");
+      view.bytes += decoded;
+      for (let at = 0; at < decoded.length; at += 1) {
+        const first = places[offset + Math.floor((8 * at) / bits)] ?? -1;
+        const isPadded = padding !== "" && at === decoded.length - 1;
+        const last = isPadded ? index + found.length - 1 : places[offset + Math.floor((8 * at + 7) / bits)];
+        view.place(starts[first] ?? -1, ends[last ?? -1] ?? -1);
+      }
+      view.addBreak();
+    }
+  }
+  return built.filter((view) => view.bytes !== "");
+}
+
+const readable =
+  /(?:[\t\n\r\x20-\x7f]+|[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf7][\x80-\xbf]{3})+/g;
+const fewestReadable = 4;
+
+/** The text in decoded bytes: almost none if they were decoded by chance. */
+function readableView(view: View): View | undefined {
+  const built = new ViewBuilder();
+  for (const { index, 0: found } of view.bytes.matchAll(readable)) {
+    if (found.length < fewestReadable) continue;
+    built.addFrom(view, index, index + found.length);
+    built.addBreak();
+  }
+  return built.bytes === "" ? undefined : built;
+}

@@ -1,21 +1,20 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 
-/** An HTTP server that listens. */
+/** A listening HTTP server. */
 export interface Listening {
   /** Without a slash at its end. */
   readonly url: string;
-  /** Takes no more requests; ends when those under way are answered, or after a second without them. */
+  /** Resolves when requests under way are answered; after a second it cuts them off. */
   close(): Promise<void>;
 }
 
 const closeWaitMs = 1_000;
 
-/** Where a server listens. */
 export interface ListenInit {
   readonly host: string;
   /** 0 is a free one. */
   readonly port: number;
-  /** Whether the process may end although it listens: beside another server, whose end is the end. Default false. */
+  /** Let the process end although this server listens. Default false. */
   readonly isUnref?: boolean | undefined;
 }
 

@@ -1,31 +1,29 @@
-import { viewsOf } from "./encoded-views.ts";
+import { utf8Of, viewsOf } from "./encoded-views.ts";
 import { isPrivateMember, markPrivateKeys } from "./private-keys.ts";
 import { SecretSearch } from "./secret-search.ts";
-import { utf8View } from "./view.ts";
 
 /** Gives a copy of a value without secrets. */
 export type Masker = <T>(value: T) => T;
 
-/** What stands in the place of a secret. */
+/** Stands in place of a secret. */
 export const masked = "[masked]";
 
-/** A text is to be masked this much longer than it is shown, and cut then: a secret over its end is found whole. */
+/** Mask this much more of a text than you show, then cut it: a secret across the end is found whole. */
 export const marginBytes = 4096;
 
-/** What nobody may see. */
 export interface Secrets {
   readonly texts?: readonly string[] | undefined;
-  /** Of RFC 7617: the password, and both parts as they are sent. */
+  /** RFC 7617: the password, and both parts joined. */
   readonly credentials?: readonly { readonly username: string; readonly password: string }[] | undefined;
 }
 
-// A shorter one keeps nothing secret, and would be found in every second word.
+// A shorter one would be found in ordinary words.
 const shortestSecret = 4;
 
 /**
- * Replaces every secret in the texts of a value, names of members too: as it is, in hex, base64 and base64url, percent-encoded, in JSON with
- * any escapes, as a part of something longer, and up to four of these in one another. And every private key, known or not, by its form: in an armour,
- * as a JWK, as DER. Takes time that is linear in the text; one in which more is nested is masked as a whole.
+ * Replaces every secret in the texts and member names of a value: as it is, in hex, base64 and base64url, percent-encoded, in JSON with
+ * any escapes, as a part of something longer, and up to four of these in one another. Also every private key, known or not: in an
+ * armour, as a JWK, as DER. Takes linear time; a text with more nested encodings is masked as a whole.
  */
 export function maskerOf({ texts = [], credentials = [] }: Secrets): Masker {
   const known = [
@@ -36,20 +34,14 @@ export function maskerOf({ texts = [], credentials = [] }: Secrets): Masker {
   ];
   const secrets = known.filter((text) => text.length >= shortestSecret);
   const search = new SecretSearch([...new Set(secrets)].flatMap(bytesOf));
-  // What leaves is JSON anyway.
+  // Answers are JSON anyway.
   return (value) => maskedValue(JSON.parse(JSON.stringify(value)), (text) => maskedText(text, search));
 }
 
 /** As UTF-8, as the bytes of latin1 that btoa() takes, and as the UTF-16 of Windows. */
-function bytesOf(text: string): readonly Uint8Array[] {
+function bytesOf(text: string): readonly string[] {
   const isLatin1 = /^[\0-\u00ff]*$/.test(text);
-  return [
-    // With a lone surrogate as an escape of JSON says it; in a Buffer it is U+FFFD.
-    utf8View(text).bytes,
-    Buffer.from(text, "utf8"),
-    ...(isLatin1 ? [Buffer.from(text, "latin1")] : []),
-    Buffer.from(text, "utf16le"),
-  ];
+  return [utf8Of(text), ...(isLatin1 ? [text] : []), Buffer.from(text, "utf16le").toString("latin1")];
 }
 
 function maskedValue<T>(value: T, mask: (text: string) => string): T;
@@ -64,7 +56,7 @@ function maskedValue(value: unknown, mask: (text: string) => string): unknown {
   return Object.fromEntries(members);
 }
 
-// Where encodings are nested, some 30 bytes are looked at for each unit of a text; a hostile one gets no more than this.
+// Nested encodings take about 30 bytes for each unit; a hostile text gets no more than this.
 const mostBytesOfUnit = 64;
 const mostBytes = 65_536;
 

@@ -9,13 +9,13 @@ const types = { html: "text/html", css: "text/css", js: "text/javascript", svg: 
 
 const require = createRequire(import.meta.url);
 const shared = new URL("../../page/shared/", import.meta.url);
-// Browsers get both as their packages have them: no build step, no copy.
+// Served as their packages have them: no build step, no copy.
 const libraries = {
   "preact.js": new URL("preact.mjs", pathToFileURL(require.resolve("preact"))),
   "htm.js": new URL("htm.mjs", pathToFileURL(require.resolve("htm"))),
 };
 
-// Nothing but the page's own files runs, is shown or is asked; no other page can hold it in a frame.
+// Only the page's own files run, and no other page can frame it.
 const headers = {
   "Content-Security-Policy":
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
@@ -29,8 +29,8 @@ const headers = {
 } as const;
 
 /**
- * Serves the files of a page, which it reads once: `index.html` of `folder` at `/`, the other files there, those that all pages share, and
- * preact and htm under `/page/`. None holds a secret, so that anybody on this machine may read them.
+ * Serves the files of a page, read once: `index.html` of `folder` at `/`; its other files, those of all pages, preact and htm under
+ * `/page/`. No file holds a secret, so none needs the token.
  */
 export function pageFiles(folder: URL): Router {
   const router = Router({ caseSensitive: true, strict: true });

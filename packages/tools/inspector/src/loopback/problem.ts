@@ -1,19 +1,52 @@
 import { STATUS_CODES } from "node:http";
 import type { ErrorRequestHandler, RequestHandler } from "express";
-import { codeOf, messageOf } from "./thrown.ts";
-import { ServiceError, serviceError } from "./service-error.ts";
 
-/** How errors of one service are shown. */
+/** Codes that every service on loopback has; one of them adds its own. */
+export type ServiceErrorCode =
+  | "invalid-request"
+  | "token-wrong"
+  | "host-refused"
+  | "origin-refused"
+  | "not-found"
+  | "method-not-allowed";
+
+/** The statuses of their answers. */
+export const serviceStatuses: Readonly<Record<ServiceErrorCode, number>> = {
+  "invalid-request": 400,
+  "token-wrong": 401,
+  "host-refused": 403,
+  "origin-refused": 403,
+  "not-found": 404,
+  "method-not-allowed": 405,
+};
+
+/** A refusal of the service. The message shows no secret: it is the `detail` of the answer. */
+export class ServiceError<Code extends string = string> extends Error {
+  override readonly name: string = "ServiceError";
+  readonly code: Code;
+  /** The status of the answer over HTTP. */
+  readonly status: number;
+
+  constructor(code: Code, status: number, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+    this.status = status;
+  }
+}
+
+export function serviceError(code: ServiceErrorCode, message: string): ServiceError<ServiceErrorCode> {
+  return new ServiceError(code, serviceStatuses[code], message);
+}
+
 export interface ProblemInit {
   /** The service in the warning about a fault of its own: "the sandbox". */
   readonly service: string;
-  /** Makes a refusal of what a body parser has thrown. */
+  /** Turns an error of a body parser into a refusal. */
   readonly translate?: ((thrown: unknown) => ServiceError | undefined) | undefined;
 }
 
 /**
- * Answers every error as problem details (RFC 9457); an answer is always the last thing that a path does. A fault of the service is a
- * 500 and a warning of the process.
+ * Answers every error as problem details (RFC 9457). A fault of the service is a 500 and a warning of the process.
  */
 export function sendProblem({ service, translate = () => undefined }: ProblemInit): ErrorRequestHandler {
   return (thrown: unknown, _req, res, _next) => {
@@ -35,12 +68,12 @@ export function sendProblem({ service, translate = () => undefined }: ProblemIni
   };
 }
 
-/** For paths that do not exist. */
+/** Answers an unknown path. */
 export const refuseUnknownPath: RequestHandler = (_req, _res, next) => {
   next(serviceError("not-found", "no such path"));
 };
 
-/** For the methods that a path does not have; `allowed` is the value of Allow. */
+/** Answers a method that a path lacks; `allowed` is the value of Allow. */
 export function refuseOtherMethods(allowed: string): RequestHandler {
   return (_req, res, next) => {
     res.set("Allow", allowed);
@@ -48,14 +81,32 @@ export function refuseOtherMethods(allowed: string): RequestHandler {
   };
 }
 
-/** The status that Express and its body parsers give to what they throw. */
+/** The status of an error of Express or its body parsers. */
 export function statusOfThrown(thrown: unknown): number {
   const status = typeof thrown === "object" && thrown !== null && "status" in thrown ? thrown.status : 500;
   return typeof status === "number" ? status : 500;
 }
 
-// Their messages can quote the request, and are not passed on.
+// Messages of Express can quote the request, so they are not sent.
 function requestError(thrown: unknown): ServiceError | undefined {
   if (statusOfThrown(thrown) !== 400) return undefined;
   return serviceError("invalid-request", "the path or the JSON of the body cannot be read");
+}
+
+// In a vm context Node's own errors are not `instanceof Error`.
+
+/** The `code` of a thrown value, such as ENOENT. */
+export function codeOf(thrown: unknown): string {
+  const code = isObject(thrown) && "code" in thrown ? thrown.code : undefined;
+  return typeof code === "string" ? code : "no code";
+}
+
+/** The message of a thrown value. */
+export function messageOf(thrown: unknown): string {
+  const message = isObject(thrown) && "message" in thrown ? thrown.message : undefined;
+  return typeof message === "string" ? message : String(thrown);
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
 }

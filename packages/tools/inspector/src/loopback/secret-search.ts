@@ -1,32 +1,33 @@
-import { at, type View } from "./view.ts";
+import type { View } from "./encoded-views.ts";
 
-/** Is told a part of a text, by its first unit of UTF-16 and the one after its last. */
+/** Gets a part of a text: its first UTF-16 unit and the one after its last. */
 export type Mark = (start: number, end: number) => void;
 
-/** A beginning of a secret, by the bytes that may follow. */
+/** A prefix of a secret, with the bytes that may follow. */
 interface State {
   readonly next: Map<number, State>;
-  /** The longest proper ending that is a beginning too; undefined at the empty one. */
+  /** The longest proper suffix that is also a prefix; undefined for the empty one. */
   suffix: State | undefined;
   /** The length of the longest secret that ends here; 0 for none. */
   found: number;
 }
 
-/** Finds many byte strings at once, in time that is linear however they are made (Aho and Corasick, 1975). */
+/** Finds many byte strings at once in linear time (Aho and Corasick, 1975). */
 export class SecretSearch {
   readonly #empty = newState();
 
-  constructor(secrets: readonly Uint8Array[]) {
+  /** Secrets are strings of bytes, as those of a view. */
+  constructor(secrets: readonly string[]) {
     for (const secret of secrets) {
       let state = this.#empty;
-      for (const byte of secret) {
+      for (const byte of Buffer.from(secret, "latin1")) {
         const next = state.next.get(byte) ?? newState();
         state.next.set(byte, next);
         state = next;
       }
       state.found = secret.length;
     }
-    // Breadth first: what a state falls back to is shorter.
+    // Breadth first: a suffix is shorter than its state.
     const order = [this.#empty];
     for (const state of order) {
       for (const [byte, next] of state.next) {
@@ -42,9 +43,9 @@ export class SecretSearch {
     if (this.#empty.next.size === 0) return;
     let state = this.#empty;
     for (let index = 0; index < bytes.length; index += 1) {
-      // What is before a break touches nothing after it.
-      state = (at(starts, index) < 0 ? undefined : step(state, at(bytes, index))) ?? this.#empty;
-      if (state.found > 0) mark(at(starts, index - state.found + 1), at(ends, index));
+      const isBreak = (starts[index] ?? -1) < 0;
+      state = (isBreak ? undefined : step(state, bytes.charCodeAt(index))) ?? this.#empty;
+      if (state.found > 0) mark(starts[index - state.found + 1] ?? 0, ends[index] ?? 0);
     }
   }
 }

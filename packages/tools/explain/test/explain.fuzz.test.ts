@@ -13,7 +13,17 @@ import {
   tuple,
 } from "fast-check";
 import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
-import { explainSignature, knownBody, type SignatureExplanation } from "../dist/index.js";
+import {
+  explainAddress,
+  explainBasicAuth,
+  explainDigest,
+  explainHmac,
+  explainPayload,
+  explainSignature,
+  knownBody,
+  type Explanation,
+  type SignatureExplanation,
+} from "../dist/index.js";
 import { mistakes } from "./mistakes.ts";
 import { mistaken, now, verifier } from "./signed-with-mistake.ts";
 
@@ -28,20 +38,16 @@ const path = array(constantFrom("a", "api", "%20", "x.y", "~", "0"), { minLength
 );
 
 /** What must hold of every explanation. */
-function assertShowable(explained: SignatureExplanation): void {
-  const all = [
-    explained.what,
-    explained.sentence,
-    ...explained.details,
-    explained.expectedBase ?? "",
-    explained.difference?.expected ?? "",
-  ];
-  for (const shown of all) {
+function assertShowable(explained: Explanation & Partial<SignatureExplanation>): void {
+  const { what, sentence, details, expectedBase = "", difference } = explained;
+  for (const shown of [what, sentence, ...details, expectedBase, difference?.expected ?? ""]) {
     if (!/^[\x20-\x7e\n]*$/.test(shown)) throw new Error(`not printable: ${JSON.stringify(shown)}`);
     if (shown.length > 60_000) throw new Error("not capped");
   }
-  if (explained.sentence.length > 710 || explained.sentence.includes("\n")) throw new Error("no sentence");
-  if (!/^[a-z0-9+-]+$/.test(explained.what)) throw new Error(`no identifier: ${explained.what}`);
+  for (const shown of [sentence, ...(expectedBase === "" ? details : [])]) {
+    if (shown.length > 710 || shown.includes("\n")) throw new Error("no sentence");
+  }
+  if (!/^[a-z0-9+-]+$/.test(what)) throw new Error(`no identifier: ${what}`);
 }
 
 async function isAdmitted(request: ReturnType<typeof mistaken>): Promise<boolean> {
@@ -135,6 +141,50 @@ test("explains garbage without throwing", async () => {
       assertShowable(explained);
       if (explained.what === "verifies") throw new Error("garbage verifies");
     }),
+    fuzzRuns(1000),
+  );
+});
+
+const names = constantFrom(
+  "Content-Digest",
+  "X-Payload-Signature",
+  "Authorization",
+  "X-Forwarded-For",
+  "Digest",
+  "Stripe-Signature",
+);
+const headers = array(
+  tuple(
+    names,
+    oneof(
+      text,
+      text.map((each) => `Basic ${Buffer.from(each).toString("base64")}`),
+    ),
+  ),
+  {
+    maxLength: 4,
+  },
+).map((lines) => lines.flat());
+const bytes = text.map((content) => Buffer.from(content));
+
+test("explains whatever other checks refuse, showably", async () => {
+  await assert(
+    asyncProperty(
+      headers,
+      bytes,
+      text,
+      integer({ min: 0, max: 3 }),
+      async (rawHeaders, body, pointer, trustProxy) => {
+        assertShowable(await explainDigest({ rawHeaders }, body));
+        assertShowable(await explainHmac({ rawHeaders }, body, { secrets: ["secret"] }));
+        assertShowable(await explainHmac({ rawHeaders }, body, { secrets: ["secret"], scheme: "stripe" }));
+        assertShowable(await explainBasicAuth({ rawHeaders }, [{ username: "a", password: "b" }]));
+        assertShowable(explainAddress({ rawHeaders, peer: pointer, trustProxy, allow: ["192.0.2.1"] }));
+        for (const code of ["required", "wrong-type", "empty"]) {
+          assertShowable(explainPayload(body, [{ pointer, code, detail: pointer }]));
+        }
+      },
+    ),
     fuzzRuns(1000),
   );
 });
