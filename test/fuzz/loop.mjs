@@ -5,7 +5,7 @@ import { createMutator } from "./mutate.mjs";
 import { createRandom } from "./random.mjs";
 import { shrink } from "./shrink.mjs";
 
-const ownScripts = /\/packages\/[^/]+\/dist\//;
+const ownScripts = /\/packages\/[^/]+\/[^/]+\/dist\//;
 // Reading the counters costs as much as hundreds of inputs: they are read once for so many.
 const batchSize = 256;
 

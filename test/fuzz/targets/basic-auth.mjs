@@ -25,7 +25,7 @@ export const seeds = [
   "",
 ];
 export const maxLength = 256;
-export const scripts = /\/packages\/[^/]+\/dist\/|\/node_modules\/basic-auth\//;
+export const scripts = /\/packages\/[^/]+\/[^/]+\/dist\/|\/node_modules\/basic-auth\//;
 export const dictionary = [
   ...tokens,
   [

@@ -25,7 +25,7 @@ export const seeds = [
   " null ",
   "",
 ];
-export const scripts = /\/packages\/[^/]+\/dist\/|\/node_modules\/secure-json-parse\//;
+export const scripts = /\/packages\/[^/]+\/[^/]+\/dist\/|\/node_modules\/secure-json-parse\//;
 export const dictionary = [
   '"',
   "\\u0000",

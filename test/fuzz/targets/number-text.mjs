@@ -5,7 +5,7 @@ import { numberTextAt, parseJsonBody } from "@countersign/raw-body";
 import { assertProperty, assertSame, attempt } from "../property.mjs";
 import { numberTexts } from "../reference/json.mjs";
 
-export const scripts = /\/packages\/[^/]+\/dist\/|\/node_modules\/lossless-json\//;
+export const scripts = /\/packages\/[^/]+\/[^/]+\/dist\/|\/node_modules\/lossless-json\//;
 export const seeds = [
   '{"amount":{"value":10.10,"currency":"EUR"}}',
   '[1,-0,-0.0,1e5,1E+05,12345678901234567890,0.1e-2,[2,{"":3}]]',
