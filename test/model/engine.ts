@@ -33,7 +33,7 @@ export interface Platform {
 export interface Engine {
   /** Whether payments can commit together with their keys. */
   readonly pays: boolean;
-  /** How many contests one test affords. */
+  /** How many contests `npm run test:long` affords. */
   readonly numRuns: number;
   open(clock: Clock): Promise<Platform>;
   /** Removes everything from a server. */
@@ -44,7 +44,7 @@ export interface Engine {
 export function memoryEngine(): Engine {
   return {
     pays: false,
-    numRuns: 600,
+    numRuns: 1_000,
     async open(clock) {
       const store = memoryIdempotencyStore({ max: 8, retentionMs, now: () => clock.nowMs });
       return { store: () => store, close: () => store.close() };

@@ -17,7 +17,7 @@ export async function postgresEngine(url: string): Promise<Engine> {
   const pools: [Pool, Pool] = [newPool(url), newPool(url)];
   return {
     pays: true,
-    numRuns: 120,
+    numRuns: 300,
     async open(clock) {
       await admin.query(`DELETE FROM "${schema}".countersign_idempotency; DELETE FROM "${schema}".payments`);
       return openPostgres({ url, schema, pools, clock });

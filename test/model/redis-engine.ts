@@ -11,7 +11,7 @@ export async function redisEngine(url: string): Promise<Engine> {
   let runs = 0;
   return {
     pays: false,
-    numRuns: 120,
+    numRuns: 300,
     async open(clock) {
       runs += 1;
       const start = (client: (typeof clients)[number]) =>

@@ -3,6 +3,7 @@ import type { IdempotencyStore } from "@countersign/idempotency";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { ReferenceStore } from "@countersign/store-contract/model";
 import * as fc from "fast-check";
+import { fuzzRuns } from "../support/runs/fuzz-runs.ts";
 import { describeOnPostgres, describeOnRedis, postgresUrl, redisUrl } from "../support/servers/engines.ts";
 import { type Clock, type Engine, memoryEngine, type Platform, retentionMs } from "./engine.ts";
 import { type Contest, contested, contests, record } from "./history.ts";
@@ -66,7 +67,7 @@ function agreesOnAnOrder(start: () => Promise<Engine>): void {
 
   test("answers concurrent steps as if they came one after the other, and pays at most once", async () => {
     const property = fc.asyncProperty(contests(engine), (contest) => expectOneOrder(engine, contest));
-    await fc.assert(property, { numRuns: engine.numRuns, interruptAfterTimeLimit: propertyTimeMs });
+    await fc.assert(property, { ...fuzzRuns(engine.numRuns), interruptAfterTimeLimit: propertyTimeMs });
   }, 30_000);
 }
 
