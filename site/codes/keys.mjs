@@ -288,20 +288,24 @@ export const noticesOfKeys = {
     "None, unless it is frequent: then the app's time-out is too short for the store.",
     "An app that answers at once, and a claim that takes longer:",
     noticed("answered-before-handler", () =>
-      answered((app) => {
-        const store = memoryIdempotencyStore();
-        const slow = instead(store, {
-          claim: async (...claim) => {
-            await wait(50);
-            return store.claim(...claim);
-          },
-        });
-        app.use((_req, res, next) => {
-          setTimeout(() => res.status(504).end(), 10);
-          next();
-        });
-        route({ store: slow })(app);
-      }, keyed())().catch(() => wait(200)),
+      answered(
+        (app) => {
+          const store = memoryIdempotencyStore();
+          const slow = instead(store, {
+            claim: async (...claim) => {
+              await wait(50);
+              return store.claim(...claim);
+            },
+          });
+          app.use((_req, res, next) => {
+            setTimeout(() => res.status(504).end(), 10);
+            next();
+          });
+          route({ store: slow })(app);
+        },
+        keyed(),
+        { refused: false },
+      )().then(() => wait(200)),
     ),
   ),
   "handler-answered-409": notice(
@@ -313,7 +317,8 @@ export const noticesOfKeys = {
       answered(
         route({}, (_req, res) => void res.status(409).end()),
         keyed(),
-      )().catch(() => {}),
+        { refused: false },
+      )(),
     ),
   ),
   "answer-unsendable": notice(
@@ -325,7 +330,8 @@ export const noticesOfKeys = {
       answered(
         route({}, (_req, res) => void res.writeHead(200, { "X-Note": "line\nfeed" }).end("paid")),
         keyed(),
-      )().catch(() => {}),
+        { refused: false },
+      )(),
     ),
   ),
   "completion-delayed": notice(

@@ -644,7 +644,8 @@ export const notices = {
       answered(
         signedAnswers({ alg: "ed25519", keyid, sign: () => Promise.reject(new Error("KMS is down")) }),
         () => payoutRequest(),
-      )().catch(() => {}),
+        { refused: false },
+      )(),
     ),
   ),
   "answer-too-large": notice(
@@ -653,9 +654,11 @@ export const notices = {
     "Raise `limit`, or answer with less.",
     "20 bytes where 10 are the limit:",
     noticed("answer-too-large", () =>
-      answered(signedAnswers(createSigner(privateKey, keyid), { limit: 10 }, '{"note":"twenty by"}'), () =>
-        payoutRequest(),
-      )().catch(() => {}),
+      answered(
+        signedAnswers(createSigner(privateKey, keyid), { limit: 10 }, '{"note":"twenty by"}'),
+        () => payoutRequest(),
+        { refused: false },
+      )(),
     ),
   ),
   "webhook-not-hidden": notice(

@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "@jest/globals";
 import { hostileRows } from "../doors/hostile-rows.ts";
 import { socketRows } from "../doors/hostile-socket-rows.ts";
+import { payoutRows } from "../doors/payout-rows.ts";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 const folders: Readonly<Record<string, string>> = {
@@ -19,7 +20,7 @@ const rows = readFileSync(join(root, "docs", "hostile-requests.md"), "utf8")
   .filter((line) => /^\| (?!-|Request )/.test(line))
   .map((line) => line.split(/(?<!\\)\|/).map((cell) => cell.trim()));
 const tables: Readonly<Record<string, readonly string[]>> = {
-  doors: hostileRows.map(({ title }) => title),
+  doors: [...hostileRows, ...payoutRows].map(({ title }) => title),
   sockets: socketRows.map(({ title }) => title),
 };
 

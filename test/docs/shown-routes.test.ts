@@ -30,25 +30,9 @@ describe("what is found", () => {
       ["/api/v1/transaction"],
     ],
     [
-      "a signature alone before a payout",
-      `const verify = httpSignatureVerify({ keys, nonces });
-       app.post("/payouts", verify, (req, res) => void res.end());`,
-      ["/payouts"],
-    ],
-    [
-      "a key alone before a payout",
-      `app.post("/payouts", rawBody(), idempotencyGuard({ store, key }), pay);`,
-      ["/payouts"],
-    ],
-    [
       "another path that answers as a payout does",
       `app.post("/orders", verify, (_req, res) => void res.json({ status: "acknowledged" }));`,
       ["/orders"],
-    ],
-    [
-      "basic auth alone before webhooks",
-      `app.post("/webhooks", webhookBasicAuth({ credentials }), take);`,
-      ["/webhooks"],
     ],
     [
       "a sender's signature alone, whose messages can be replayed",

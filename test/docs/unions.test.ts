@@ -60,6 +60,13 @@ const packages = [...workspacePackages.keys()].filter((name) =>
 );
 const unions = packages.flatMap(exportedUnions);
 
+function sourcesOf(name: string): readonly string[] {
+  const folder = join(root, packageFolder(name), "src");
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".ts"))
+    .map((file) => readFileSync(join(folder, file), "utf8"));
+}
+
 /** The unions of texts that the entry points of a package export, without the other unions in them. */
 function exportedUnions(name: string): readonly Union[] {
   const folder = join(root, packageFolder(name), "src");
@@ -67,10 +74,7 @@ function exportedUnions(name: string): readonly Union[] {
     .filter((file) => basename(file) === "index.ts")
     .map((file) => readFileSync(join(folder, file), "utf8"))
     .join("\n");
-  const sources = readdirSync(folder, { recursive: true, encoding: "utf8" })
-    .filter((file) => file.endsWith(".ts"))
-    .map((file) => readFileSync(join(folder, file), "utf8"));
-  const declared = sources.flatMap((text) =>
+  const declared = sourcesOf(name).flatMap((text) =>
     [...text.matchAll(/^export type (\w+) =([^;]+);/gm)].map(([, union = "", written = ""]) => ({
       name: union,
       package: name,
@@ -114,4 +118,38 @@ test.each(unions)("every $name of $package is told by its page", ({ name, packag
   expect(
     members.filter((member) => !page.includes(`\`${member}\``) && !page.includes(`"${member}"`)),
   ).toEqual([]);
+});
+
+const sources = packages.flatMap(sourcesOf);
+const declaration = /^export type (\w+Code) =([^;]+);/gm;
+const declared = sources.flatMap((text) => [...text.matchAll(declaration)]);
+const codes = declared.flatMap(([, , members = ""]) =>
+  [...members.matchAll(/"([a-z0-9-]+)"/g)].map(([, code = ""]) => code),
+);
+
+test.each(packages)("the tables of codes in the page of %s have no code that no union has", (name) => {
+  const tables = [...packagePage(name).matchAll(/^\| *code *\|.*\n\|[-| ]+\n((?:\|.*\n)+)/gim)];
+  const listed = tables
+    .flatMap(([, rows = ""]) => rows.split("\n"))
+    .flatMap((row) => namesIn(row.split("|")[1]));
+  expect(listed.filter((code) => !codes.includes(code))).toEqual([]);
+});
+
+test("each GuardError is made with a union of codes", () => {
+  const made = sources.flatMap((text) =>
+    [...text.matchAll(/new GuardError\b(?:<(\w+)>)?/g)].map(([, union]) => union),
+  );
+  const names = new Set<string | undefined>(declared.map(([, name]) => name));
+  expect(made.length).toBeGreaterThan(0);
+  expect(made.filter((union) => !names.has(union))).toEqual([]);
+});
+
+// Whole, or as the end of a template such as `credentials-${reason}`.
+test("each code of a union is used somewhere", () => {
+  const code = sources.map((text) => text.replaceAll(declaration, "")).join("\n");
+  const prefixes = [...code.matchAll(/`([a-z-]+-)\$\{\w+\}`/g)].map(([, prefix = ""]) => prefix);
+  const isUsed = (name: string): boolean =>
+    code.includes(`"${name}"`) ||
+    prefixes.some((prefix) => name.startsWith(prefix) && code.includes(`"${name.slice(prefix.length)}"`));
+  expect(codes.filter((name) => !isUsed(name))).toEqual([]);
 });

@@ -83,17 +83,7 @@ const digests = (
       withDigest(`${right}, sha-512=:${Buffer.alloc(64).toString("base64")}:`),
       mismatch,
     ],
-    ["a digest one byte short", withDigest("sha-256=:AAAA:"), "content-digest-invalid"],
-    ["a digest twice", withDigest(`${right}, ${right}`), "content-digest-invalid"],
-    ["a digest with a parameter", withDigest(`${right};a=1`), "content-digest-invalid"],
-    ["a digest in base64url", withDigest(`sha-256=:${"-_".repeat(21)}-=:`), "content-digest-invalid"],
-    ["a digest as text", withDigest('sha-256="abc"'), "content-digest-invalid"],
     ["an empty digest", withDigest(""), "content-digest-missing"],
-    [
-      "five digests",
-      withDigest(`a=:AAAA:, b=:AAAA:, c=:AAAA:, d=:AAAA:, ${right}`),
-      "content-digest-invalid",
-    ],
     ["another body", () => ({ ...signOrder(), body: Buffer.from('{"order":8}') }), mismatch],
     [
       "a body that was written anew",

@@ -1,39 +1,13 @@
-// What no verifier may let in, of a policy that asks for components with parameters; and beside it what it has to let in.
+// Requests to a policy with components of every kind, where doors could differ: the lines, the target, the body, several policies, the
+// stores. Signatures that none may take are rows of the payout; components, algorithms and keys are vectors, which every door runs.
 import type { HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
-import { hostileSignatures } from "../support/signers/hostile-signatures.ts";
 import { unavailable } from "./answers.ts";
-import { algorithmRows } from "./hostile-algorithm-rows.ts";
 import { bodyRows } from "./hostile-body-rows.ts";
 import { componentRows } from "./hostile-component-rows.ts";
 import { severalRows } from "./hostile-several-rows.ts";
 import { targetRows } from "./hostile-target-rows.ts";
 import { policyScene, signOrder, unauthorized, type OrderPlan } from "./policy-scene.ts";
 import type { Row } from "./row.ts";
-
-const scene = policyScene();
-
-// What the query of an order makes of the rows that all signatures have.
-const otherwise: Readonly<Record<string, string>> = {
-  "a query that nothing signs": "covered-field-missing",
-  "an empty query that nothing signs": "covered-field-missing",
-  "another case of the path": "covered-field-missing",
-  "a slash at the end of the path": "covered-field-missing",
-};
-const absolute = { fetch: { why: "the URL of a Request is absolute anyway", answer: "unsendable" } } as const;
-
-const signatures = hostileSignatures(signOrder).map(([title, code, request]): Row => ({
-  title,
-  scene,
-  request,
-  answer: unauthorized,
-  code: otherwise[title] ?? code,
-  except: {
-    ...(title === "an absolute-form target" && absolute),
-    ...(title === "Content-Type twice" && {
-      fetch: { why: "Headers has merged the lines", answer: unauthorized, code: "signature-mismatch" },
-    }),
-  },
-}));
 
 const policies = (
   [
@@ -119,10 +93,8 @@ const stores = (
 }));
 
 export const hostileRows: readonly Row[] = [
-  ...signatures,
   ...componentRows,
   ...severalRows,
-  ...algorithmRows,
   ...targetRows,
   ...bodyRows,
   ...policies,

@@ -8,27 +8,16 @@ import type { Row } from "./row.ts";
 
 const scene = policyScene();
 
-/** Targets that two readers could take for two paths, each rightly signed as it is sent. */
+/** Targets that two readers could take for two paths, each rightly signed as it is sent; further ones are vectors. */
 const doubtful = [
   "//api/v1/transaction",
   "/api/../v1/transaction",
-  "/api/./v1/transaction",
   "/api/v1/%2e%2e/transaction",
-  "/api/v1/%2E/transaction",
-  "/api/v1/..",
   "/api\\v1",
   "/api/v1#a",
 ];
 /** What has one reading: the bytes of the wire. A router that decodes them has no other path in the signature. */
-const plain = [
-  "/api/v1%2Ftransaction",
-  "/api/v1%5Ctransaction",
-  "/api/v1;a=1/..b",
-  "/api//v1",
-  "/api/v1/%C3%A4",
-  "/%00",
-  "/*",
-];
+const plain = ["/api/v1%2Ftransaction", "/api/v1%5Ctransaction", "/api//v1", "/%00"];
 const normalised = { why: "a Request has its URL normalised", answer: "unsendable" } as const;
 const paths: readonly Row[] = [
   ...doubtful.map((path): Row => ({
@@ -80,7 +69,6 @@ const hosts: readonly Row[] = (
   [
     ["a request for the origin", () => hosted("pay.example"), undefined],
     ["a request for another host", () => hosted("other.example"), "signature-mismatch"],
-    ["a request for the Host that it came with", () => hosted("127.0.0.1"), "signature-mismatch"],
     [
       "a request for a host in X-Forwarded-Host",
       () => hosted("other.example", "X-Forwarded-Host", "other.example"),
@@ -91,9 +79,7 @@ const hosts: readonly Row[] = (
       () => hosted("other.example", "Forwarded", "host=other.example"),
       "signature-mismatch",
     ],
-    ["a request for the port of TLS", () => hosted("pay.example:443"), "signature-mismatch"],
     ["a request for the origin in capitals", () => hosted("PAY.example"), "signature-mismatch"],
-    ["a request for the origin with a dot", () => hosted("pay.example."), "signature-mismatch"],
   ] as const
 ).map(([title, request, code]): Row => ({
   title,
@@ -120,7 +106,6 @@ const unnamed: readonly Row[] = (
       ["X-Forwarded-Proto", "https"],
       "signature-mismatch",
     ],
-    ["a server other than Host", '"@authority"', "other.example", [], "signature-mismatch"],
     [
       "a server in X-Forwarded-Host",
       '"@authority"',

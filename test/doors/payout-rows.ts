@@ -22,21 +22,13 @@ const genuine: readonly Row[] = (
   [
     ["a genuine payout", () => signPayout()],
     ["a charset of UTF-8", () => signPayout({ contentType: "application/json; charset=utf-8" })],
-    ["a body with line breaks", () => signBody(JSON.stringify(JSON.parse(payoutText), null, 2))],
-    ["a body in CRLF", () => signBody(payoutText.replaceAll(",", ",\r\n"))],
-    ["escapes in the body", () => signBody(payoutText.replace("Funding", String.raw`\u0046unding`))],
     ["a byte order mark", () => signBody(`\ufeff${payoutText}`)],
-    ["letters beyond ASCII", () => signBody(payoutText.replace("Funding", "Überweisung 💶"))],
     ["a further covered field", () => withNote("note", ["note"])],
     ["a covered field in two lines", () => withNote("one, two", ["one", "two"])],
     ["a further, foreign label", () => withLine("Signature", "other=:AAAA:")],
     ["chunks", () => withLine("Transfer-Encoding", "chunked")],
     ["the identity coding", () => withLine("Content-Encoding", "identity")],
     ["header names in capitals", () => withCapitals(signPayout())],
-    [
-      "parameters in another order",
-      () => signPayout({ parameterOrder: ["nonce", "alg", "keyid", "expires", "created"] }),
-    ],
     ["an unknown digest beside the right one", () => signPayout({ contentDigest: twoDigests("md5=:AAAA:") })],
     ["created 25 seconds ahead", () => signPayout({ created: now() + 25 })],
     ["created 50 seconds ago", () => signPayout({ created: now() - 50 })],
@@ -65,7 +57,7 @@ const bodies: readonly Row[] = [
     request: () => withLine("Host", "a.example", withLine("Host", "b.example")),
     answer: problem(400, { code: "host-repeated" }),
   },
-  ...["gzip", "deflate", "br", "zstd", "gzip, identity", "x-unknown"].map((coding) => ({
+  ...["gzip", "gzip, identity", "x-unknown"].map((coding) => ({
     title: `the content coding ${coding}`,
     request: () => withLine("Content-Encoding", coding),
     answer: problem(415, { code: "content-encoding-unsupported" }, { "accept-encoding": "identity" }),
@@ -81,13 +73,7 @@ const bodies: readonly Row[] = [
     answer: problem(501),
     code: "transfer-coding-unsupported",
   },
-  ...[
-    "text/plain",
-    "text/json",
-    "application/jsonp",
-    "application/json; charset=utf-16",
-    "application/xml",
-  ].map((type) => ({
+  ...["text/plain", "application/jsonp", "application/json; charset=utf-16"].map((type) => ({
     title: `the media type ${type}`,
     request: () => signPayout({ contentType: type }),
     answer: problem(415, { code: "media-type-unsupported" }),
@@ -95,10 +81,8 @@ const bodies: readonly Row[] = [
   ...(
     [
       ["an empty body", "", "json-empty"],
-      ["white space", " "],
       ["no JSON", "idempotency_key=a.b.c"],
       ["half of a body", payoutText.slice(0, -20)],
-      ["a comma at the end", payoutText.replace(/}$/, ",}")],
       ["a member twice", payoutText.replace("{", '{"business_id":"biz_2",'), "json-duplicate-key"],
       [
         "a member that reaches a prototype",
@@ -111,7 +95,6 @@ const bodies: readonly Row[] = [
         Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xff]), Buffer.from('"}')]),
       ],
       ["nesting without end", `${"[".repeat(1_000)}${"]".repeat(1_000)}`, "json-too-deep"],
-      ["a number that is none", payoutText.replace("10.1", "NaN")],
     ] satisfies readonly (readonly [title: string, body: string | Buffer, code?: string])[]
   ).map(([title, body, code = "json-invalid"]) => ({
     title,

@@ -30,19 +30,12 @@ const authorizations: readonly Refused[] = (
     ["no Authorization", "credentials-missing", []],
     ["an empty Authorization", "credentials-malformed", ""],
     ["another scheme", "credentials-malformed", `Bearer ${basic(rightUser).slice(6)}`],
-    ["a scheme alone", "credentials-malformed", "Basic"],
     ["no base64", "credentials-malformed", "Basic ***"],
-    ["unpadded credentials", "credentials-malformed", basic(`${rightUser}1`).replace(/=+$/, "")],
-    ["no colon", "credentials-malformed", basic("service")],
     ["a wrong user", "credentials-wrong", basic("Service:test-password")],
     ["a wrong password", "credentials-wrong", basic("service:test-passwort")],
-    ["a password with more behind it", "credentials-wrong", basic(`${rightUser} `)],
     ["an empty password", "credentials-malformed", basic("service:")],
-    ["an empty user", "credentials-malformed", basic(":test-password")],
-    ["credentials after a comma", "credentials-malformed", `${basic("a:b")}, ${basic(rightUser)}`],
     ["two Authorization lines", "credentials-malformed", [basic(rightUser), basic(rightUser)]],
     ["a wrong and a right Authorization line", "credentials-malformed", [basic("a:b"), basic(rightUser)]],
-    ["a right and a wrong Authorization line", "credentials-malformed", [basic(rightUser), basic("a:b")]],
   ] satisfies readonly (readonly [string, string, string | readonly string[]])[]
 ).map(([title, code, lines]) => [title, code, () => deliver(body, { Authorization: lines })]);
 
@@ -53,14 +46,9 @@ const signatures: readonly Refused[] = (
     ["two signature lines", "signature-malformed", [signature, signature]],
     ["a wrong and a right signature line", "signature-malformed", [hmac("other"), signature]],
     ["signatures joined by a comma", "signature-malformed", `${signature}, ${signature}`],
-    ["an unpadded signature", "signature-malformed", signature.replace(/=+$/, "")],
-    ["a signature in base64url", "signature-malformed", hmac(body, "base64url")],
-    ["a signature in hex", "signature-malformed", hmac(body, "hex")],
     ["a signature with more behind it", "signature-malformed", `${signature}x`],
-    ["a signature behind a name", "signature-malformed", `sha256=${signature}`],
     ["a signature of another body", "signature-wrong", hmac(`${body} `)],
     ["a signature of zeros", "signature-wrong", Buffer.alloc(32).toString("base64")],
-    ["a signature that is too short", "signature-malformed", Buffer.alloc(31).toString("base64")],
   ] satisfies readonly (readonly [string, string, string | readonly string[]])[]
 ).map(([title, code, lines]) => [
   title,
@@ -72,9 +60,7 @@ const types: readonly Refused[] = (
   [
     ["no Content-Type", []],
     ["another Content-Type", "text/plain"],
-    ["a Content-Type that begins alike", "application/jsonp"],
     ["a charset that is not UTF-8", "application/json; charset=utf-16"],
-    ["two Content-Type lines", ["application/json", "application/json"]],
     ["two different Content-Type lines", ["application/json", "text/plain"]],
     ["a Content-Type with a comma", "application/json, text/plain"],
   ] satisfies readonly (readonly [string, string | readonly string[]])[]
@@ -175,7 +161,6 @@ const methods: readonly Told[] = ["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTI
 const down = (): never => {
   throw new Error("down");
 };
-const late = (): Promise<never> => new Promise(() => {});
 const claimed = (store: Parameters<NonNullable<WebhookState["before"]>>[0], key: string): unknown =>
   store.claim(key, { token: "another", fingerprint: "another", leaseMs: 30_000, recovery: "rerun" });
 
@@ -192,12 +177,6 @@ const situations: readonly Told[] = [
     request: () => deliver(body, { "X-Forwarded-Proto": "https", Forwarded: "proto=https" }),
     code: "https-required",
     answer: problem(403, { code: "https-required" }),
-  },
-  {
-    title: "a webhook over plain http, with a status of its own",
-    options: { https: { status: 421 } },
-    code: "https-required",
-    answer: problem(421, { code: "https-required" }),
   },
   {
     title: "a webhook from an address that is not listed",
@@ -223,42 +202,16 @@ const situations: readonly Told[] = [
     answer: unauthorized,
   },
   {
-    title: "a realm of its own",
-    options: { basicAuth: { realm: "hooks" } },
-    request: () => deliver(body, { Authorization: [] }),
-    code: "credentials-missing",
-    answer: problem(401, {}, { "www-authenticate": 'Basic realm="hooks", charset="UTF-8"' }),
-  },
-  {
     title: "secrets that throw",
     options: { hmac: { secrets: down } },
     code: "secrets-unavailable",
     answer: unavailable(),
   },
   { title: "an event that fails", work: down, code: "events-failed", answer: unavailable() },
-  {
-    title: "an event that fails later",
-    work: async () => down(),
-    code: "events-failed",
-    answer: unavailable(),
-  },
   { title: "an event that runs elsewhere", before: claimed, code: "events-busy", answer: unavailable() },
-  {
-    title: "one of two events that fails",
-    work: ({ event_id }) => event_id === "ev_2" && down(),
-    request: () => deliver(envelope([event, { ...event, event_id: "ev_2" }])),
-    code: "events-failed",
-    answer: unavailable(),
-  },
   {
     title: "a store of events that throws",
     storeOf: (inner) => ({ ...steps(inner), claim: down }),
-    code: "events-failed",
-    answer: unavailable(),
-  },
-  {
-    title: "a store of events that is late",
-    storeOf: (inner) => ({ ...steps(inner), claim: late }),
     code: "events-failed",
     answer: unavailable(),
   },

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -6,11 +6,6 @@ import { afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/
 
 interface Setup {
   nodeProblem(version: string): string | undefined;
-  npmCommand(
-    env: Readonly<Record<string, string>>,
-    platform: string,
-    args: readonly string[],
-  ): { file: string; args: readonly string[]; shell: boolean };
   isInstallCurrent(folder: string): boolean;
   buildFingerprint(folder: string): string;
 }
@@ -46,27 +41,6 @@ describe("nodeProblem", () => {
     ["18.20.0", "Node 20.19 or later is needed, this is 18.20.0"],
   ])("of %s is %s", (version, problem) => {
     expect(setup.nodeProblem(version)).toBe(problem);
-  });
-});
-
-describe("npmCommand", () => {
-  test("takes the npm that runs the script", () => {
-    write("npm-cli.js");
-    const npm = path.join(folder, "npm-cli.js");
-    expect(setup.npmCommand({ npm_execpath: npm }, "linux", ["ci"])).toEqual({
-      file: process.execPath,
-      args: [npm, "ci"],
-      shell: false,
-    });
-  });
-
-  test.each<[string, Readonly<Record<string, string>>, string, boolean]>([
-    ["nothing runs it", {}, "linux", false],
-    ["nothing runs it on Windows", {}, "win32", true],
-    ["another package manager runs it", { npm_execpath: "/opt/yarn.js" }, "linux", false],
-    ["the npm that ran it is gone", { npm_execpath: "/nowhere/npm-cli.js" }, "linux", false],
-  ])("takes npm from the path when %s", (_name, env, platform, shell) => {
-    expect(setup.npmCommand(env, platform, ["ci"])).toEqual({ file: "npm", args: ["ci"], shell });
   });
 });
 
@@ -121,11 +95,6 @@ describe("buildFingerprint", () => {
     const before = setup.buildFingerprint(folder);
     change();
     expect(setup.buildFingerprint(folder)).not.toBe(before);
-  });
-
-  test("takes a link to nowhere, as editors make them", () => {
-    symlinkSync("nowhere", path.join(folder, "packages/made/a/src/.#index.ts"));
-    expect(setup.buildFingerprint(folder)).toBe(setup.buildFingerprint(folder));
   });
 
   test("stays when nothing changes", () => {

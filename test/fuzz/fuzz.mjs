@@ -1,4 +1,4 @@
-// npm run fuzz [-- target...] [--seconds N] [--runs N] [--seed S] [--input FILE] [--save] [--blind]: see README.md.
+// npm run fuzz [-- target...] [--seconds N] [--runs N] [--seed S] [--input FILE] [--save]: see README.md.
 import { createHash, randomInt } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -22,7 +22,6 @@ const { values, positionals } = parseArgs({
     input: { type: "string" },
     failures: { type: "string", default: fileURLToPath(new URL("failures/", import.meta.url)) },
     save: { type: "boolean", default: false },
-    blind: { type: "boolean", default: false },
   },
 });
 
@@ -41,7 +40,6 @@ for (const name of names) {
     seed: `${values.seed}:${name}`,
     seconds: seconds / names.length,
     runs: values.input === undefined ? runs : 0,
-    guided: !values.blind,
   });
   if (finding !== undefined) exit(describeFinding(name, finding));
   console.log(describeReport(name, report));

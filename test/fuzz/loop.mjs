@@ -5,7 +5,7 @@ import { createMutator } from "./mutate.mjs";
 import { createRandom } from "./random.mjs";
 import { shrink } from "./shrink.mjs";
 
-const ownScripts = /\/packages\/[^/]+\/dist\//;
+const ownScripts = /\/packages\/[^/]+\/[^/]+\/dist\//;
 // Reading the counters costs as much as hundreds of inputs: they are read once for so many.
 const batchSize = 256;
 
@@ -37,10 +37,9 @@ export class Finding extends Error {
  * @param {string} how.seed The same one gives the same inputs in the same order.
  * @param {number} how.seconds
  * @param {number} how.runs
- * @param {boolean} how.guided Without it an input that reached something new is made no use of.
  * @param {(input: Buffer) => void} how.onRun Is told each input before it runs.
  */
-export async function fuzz(target, { corpus, seed, seconds, runs, guided, onRun }) {
+export async function fuzz(target, { corpus, seed, seconds, runs, onRun }) {
   const { seeds, dictionary, maxLength = 512, scripts = ownScripts } = target;
   const random = createRandom(seed);
   const mutate = createMutator({ random, dictionary, maxLength });
@@ -82,7 +81,6 @@ export async function fuzz(target, { corpus, seed, seconds, runs, guided, onRun 
     if (countersUsed) coverage.take();
     const promising = [];
     for (const input of batch) if (!outcomes.has(await run(input))) promising.push(input);
-    if (!guided) return;
     const trace = coverage.take();
     countersUsed = false;
     // One by one, to learn which of them it was.

@@ -24,3 +24,8 @@ export function attempt(action) {
     return { error };
   }
 }
+
+/** The words of a dictionary, as they are written, between white space: a tag for a template. */
+export function words({ raw }) {
+  return raw.join("").trim().split(/\s+/);
+}

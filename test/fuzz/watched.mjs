@@ -9,11 +9,11 @@ const hangMicroseconds = 1_000_000;
  * Fuzzes one target in a worker. Resolves with its report, or with a finding: an input that broke a property or that
  * the target worked on for more than a second.
  */
-export async function fuzzWatched({ url, corpus, seed, seconds, runs, guided }) {
+export async function fuzzWatched({ url, corpus, seed, seconds, runs }) {
   const shared = { counter: new SharedArrayBuffer(8), input: new SharedArrayBuffer(longestInput) };
   const counter = new Int32Array(shared.counter);
   const worker = new Worker(new URL("worker.mjs", import.meta.url), {
-    workerData: { url, corpus, seed, seconds, runs, guided, shared },
+    workerData: { url, corpus, seed, seconds, runs, shared },
   });
 
   let last = { count: 0, usage: process.cpuUsage() };

@@ -1,4 +1,4 @@
-import type { IdempotencyStore } from "@countersign/idempotency";
+import { memoryIdempotencyStore, type IdempotencyStore } from "@countersign/idempotency";
 import type { PayStep } from "@countersign/store-contract/model";
 
 export const leaseMs = 1_000;
@@ -23,8 +23,6 @@ export interface Payments {
 /** A platform of two processes on one empty store. */
 export interface Platform {
   store(process: ProcessIndex): IdempotencyStore;
-  /** The process dies and comes back; nothing where the store lives in it. */
-  restart(process: ProcessIndex): void | Promise<void>;
   readonly payments?: Payments | undefined;
   /** Whether a step failed because it met a lock for too long, as it may under concurrency. */
   gaveUpWaiting?(error: unknown): boolean;
@@ -35,14 +33,22 @@ export interface Platform {
 export interface Engine {
   /** Whether payments can commit together with their keys. */
   readonly pays: boolean;
-  /** How many runs of the model it affords in `npm run test:long`. */
+  /** How many contests `npm run test:long` affords. */
   readonly numRuns: number;
-  /** Whether prune() removes what has ended; otherwise the engine does by itself. */
-  readonly prunes: boolean;
   open(clock: Clock): Promise<Platform>;
   /** Removes everything from a server. */
   close(): Promise<void>;
 }
 
-/** How long one property may run, in milliseconds: on a busy machine fewer runs are made, none is cut short. */
-export const propertyTimeMs = 7_000;
+/** The store in memory: both processes are one. */
+export function memoryEngine(): Engine {
+  return {
+    pays: false,
+    numRuns: 1_000,
+    async open(clock) {
+      const store = memoryIdempotencyStore({ max: 8, retentionMs, now: () => clock.nowMs });
+      return { store: () => store, close: () => store.close() };
+    },
+    close: async () => {},
+  };
+}

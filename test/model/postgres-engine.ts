@@ -17,8 +17,7 @@ export async function postgresEngine(url: string): Promise<Engine> {
   const pools: [Pool, Pool] = [newPool(url), newPool(url)];
   return {
     pays: true,
-    numRuns: 40,
-    prunes: true,
+    numRuns: 300,
     async open(clock) {
       await admin.query(`DELETE FROM "${schema}".countersign_idempotency; DELETE FROM "${schema}".payments`);
       return openPostgres({ url, schema, pools, clock });
@@ -41,7 +40,7 @@ interface Parts {
 function openPostgres({ url, schema, pools, clock }: Parts): Platform {
   const start = (pool: Pool) =>
     createPostgresStores({ pool, schema, retentionMs, pruneIntervalMs: 0, now: () => clock.nowMs });
-  const running: [ReturnType<typeof start>, ReturnType<typeof start>] = [start(pools[0]), start(pools[1])];
+  const running = [start(pools[0]), start(pools[1])] as const;
 
   const payOn = async (client: ClientBase, { key, token }: PayStep, by: ProcessIndex): Promise<unknown> => {
     await client.query("BEGIN");
@@ -50,10 +49,6 @@ function openPostgres({ url, schema, pools, clock }: Parts): Platform {
   };
   return {
     store: (index) => running[index].idempotency,
-    restart(index) {
-      running[index].close();
-      running[index] = start(pools[index]);
-    },
     payments: {
       pay: (by, step) =>
         step.ending === "crash"

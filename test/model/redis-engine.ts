@@ -11,8 +11,7 @@ export async function redisEngine(url: string): Promise<Engine> {
   let runs = 0;
   return {
     pays: false,
-    numRuns: 40,
-    prunes: false,
+    numRuns: 300,
     async open(clock) {
       runs += 1;
       const start = (client: (typeof clients)[number]) =>
@@ -22,16 +21,9 @@ export async function redisEngine(url: string): Promise<Engine> {
           retentionMs,
           now: () => clock.nowMs,
         });
-      const running: [ReturnType<typeof start>, ReturnType<typeof start>] = [
-        start(clients[0]),
-        start(clients[1]),
-      ];
+      const running = [start(clients[0]), start(clients[1])] as const;
       return {
         store: (index) => running[index].idempotency,
-        restart(index) {
-          running[index].close();
-          running[index] = start(clients[index]);
-        },
         close() {
           for (const stores of running) stores.close();
         },

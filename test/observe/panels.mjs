@@ -10,8 +10,8 @@ function withVariables(expr, variables) {
 }
 
 /**
- * Every panel that shows data, with `series` as `{ legend, points }`, and `faults`: what is refused, empty, all zero, or has a legend
- * that does not tell one series from another.
+ * Every panel that shows data, with its `faults`: what is refused, empty, all zero, or has a legend that does not tell one series from
+ * another.
  */
 export function askPanels({ panels }, { prometheus, range, variables }) {
   const shown = panels.filter(({ type }) => type !== "row");
@@ -27,9 +27,9 @@ export function askPanels({ panels }, { prometheus, range, variables }) {
         );
         const series = answers.flat();
         const withPoints = series.filter(({ points }) => points.length > 0);
-        return { panel, series: withPoints, faults: faultsOf(panel, withPoints) };
+        return { panel, faults: faultsOf(panel, withPoints) };
       } catch (error) {
-        return { panel, series: [], faults: [error.message] };
+        return { panel, faults: [error.message] };
       }
     }),
   );

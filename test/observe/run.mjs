@@ -1,11 +1,10 @@
 // npm run dashboard:check: what the dashboard and the alert rules of packages/observe/prometheus ask, answered by a Prometheus that scrapes a
-// platform under traffic. npm run dashboard:picture: the same for longer, and docs/pictures/dashboard.png drawn of the answers.
+// platform under traffic.
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 import { ensureReady, runScript, SetupError } from "../../scripts/setup.mjs";
 import { prometheusServer, reportMissing } from "../support/servers/server-binaries.mjs";
 import { askPanels } from "./panels.mjs";
@@ -13,14 +12,11 @@ import { startPrometheus } from "./prometheus-server.mjs";
 
 // What is refused on purpose.
 process.env["COUNTERSIGN_STDERR"] ??= "off";
-const { picture } = parseArgs({ options: { picture: { type: "boolean", default: false } } }).values;
 const fileOf = (name) => fileURLToPath(new URL(`../../packages/observe/observe/${name}`, import.meta.url));
 
-// Seconds; Grafana's $__rate_interval is at least four scrapes. A picture is taken of more time, with smoother lines. By two names the
-// platform is two processes for Prometheus, as in production: what a panel does not sum over them is there twice.
-const run = picture
-  ? { seconds: 110, outagesAt: [38, 78], rateInterval: 10, hosts: ["127.0.0.1"] }
-  : { seconds: 22, outagesAt: [9], rateInterval: 5, hosts: ["127.0.0.1", "localhost"] };
+// Seconds; Grafana's $__rate_interval is at least four scrapes. By two names the platform is two processes for Prometheus, as in
+// production: what a panel does not sum over them is there twice.
+const run = { seconds: 22, outagesAt: [9], rateInterval: 5, hosts: ["127.0.0.1", "localhost"] };
 
 runScript(async () => {
   const binary = prometheusServer();
@@ -31,16 +27,12 @@ runScript(async () => {
   testRules(path.join(path.dirname(binary), "promtool"));
   ensureReady();
   const dashboard = JSON.parse(readFileSync(fileOf("dashboard.json"), "utf8"));
-  const { asked, rules, range } = await observe(binary, dashboard);
+  const { asked, rules } = await observe(binary, dashboard);
   const { provoked } = await import("./scene.mjs");
   const faults = [...panelFaults(asked), ...alertFaults(rules, provoked)];
   for (const state of ["firing", "pending", "inactive"])
     console.log(`alerts ${state}: ${namesIn(rules, state).join(", ") || "none"}`);
   if (faults.length > 0) throw new SetupError(faults.join("\n"));
-  if (picture) {
-    const { takePicture } = await import("./picture.mjs");
-    await takePicture({ dashboard, asked, range });
-  }
   console.log(`dashboard: ${asked.length} panels with data, ${rules.length} alert rules`);
 });
 
@@ -70,7 +62,7 @@ async function observe(binary, dashboard) {
         __range: `${run.seconds}s`,
       };
       const asked = await askPanels(dashboard, { prometheus, range, variables });
-      return { asked, rules: await prometheus.alertRules(), range };
+      return { asked, rules: await prometheus.alertRules() };
     } finally {
       await prometheus.close();
     }

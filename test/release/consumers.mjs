@@ -14,13 +14,6 @@ export const consumers = [
     { title: "countersign: its README's example takes a payout and a webhook once", run: checkUmbrella },
     { title: "npx countersign says what to install, and is the command once it is there", run: checkCommand },
   ],
-  [
-    {
-      title: "single packages: the README's whole server takes a payout and a webhook once",
-      run: checkServer,
-    },
-  ],
-  [{ title: "@countersign/payout: its README's example pays once", run: checkPayout }],
 ];
 
 async function checkUmbrella(work, { clone, version }) {
@@ -66,23 +59,6 @@ function checkWritten(folder, version) {
   if (own.length === 0 || own.some(([, range]) => range !== `^${version}`)) {
     throw new Error(`written were ${own.map((entry) => entry.join("@")).join(", ")}`);
   }
-}
-
-async function checkServer(work, { clone, version }) {
-  const folder = await project(work, "server", installLine(clone, "examples/minimal"));
-  const blocks = [...readFileSync(join(clone, "README.md"), "utf8").matchAll(/```ts\n([\s\S]*?)```/g)];
-  const server = blocks.map(([, code]) => code).find((code) => code.includes("app.listen("));
-  if (server === undefined) throw new Error("README.md shows no whole server");
-  await compile(folder, server);
-  await node(["server.mjs"], folder);
-  checkVersions(folder, version);
-}
-
-async function checkPayout(work, { clone, version }) {
-  const folder = await project(work, "payout", installLine(clone, "packages/endpoints/payout"));
-  await compile(folder, firstExample(readme(folder, "@countersign/payout")));
-  await node(["payout.mjs"], folder);
-  checkVersions(folder, version);
 }
 
 /** An empty project, after the command of a README, and what sends to it and compiles it. */

@@ -52,17 +52,6 @@ What changed before.
     expect(composeChangelog(text, "0.2.0", "2026-01-02")).toBe(expected);
   });
 
-  test("is fit for the next release", () => {
-    const once = composeChangelog(fromLerna + own, "0.3.0", "2026-01-03");
-    const twice = composeChangelog(`${fromLerna.replaceAll("0.3.0", "0.4.0")}${once}`, "0.4.0", "2026-02-03");
-    expect(twice.match(/^## .*$/gm)).toEqual([
-      "## Unreleased",
-      "## [0.4.0](https://example.com/compare/v0.2.0...v0.4.0) (2026-02-03)",
-      "## [0.3.0](https://example.com/compare/v0.2.0...v0.3.0) (2026-01-03)",
-      "## 0.2.0 (2025-12-01)",
-    ]);
-  });
-
   test.each([
     ["lerna wrote nothing", own],
     ["lerna wrote of another version", fromLerna.replaceAll("0.3.0", "0.3.1") + own],

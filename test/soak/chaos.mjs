@@ -6,15 +6,15 @@ const sleepMs = { least: 700, most: 2_400 };
 /** Kills and stops the processes in turn until `deadline`, and once at least. Resolves to how often, when both run again. */
 export async function unleash(platform, random, deadline) {
   const counts = { kills: 0, stops: 0 };
-  const first = random.integer(2);
+  const first = random.below(2);
   for (let turn = first; turn < first + 2 || Date.now() < deadline; turn += 1) {
-    await delay(200 + random.integer(500));
-    const index = random.integer(2);
+    await delay(200 + random.below(500));
+    const index = random.below(2);
     if (turn % 2 === 0) {
       await platform.kill(index);
       counts.kills += 1;
     } else {
-      await platform.stop(index, sleepMs.least + random.integer(sleepMs.most - sleepMs.least));
+      await platform.stop(index, sleepMs.least + random.below(sleepMs.most - sleepMs.least));
       counts.stops += 1;
     }
   }

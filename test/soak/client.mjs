@@ -1,6 +1,6 @@
 // The lending service of the soak: signs payouts, sends them, and writes down every answer.
 import { buildPayoutRequest, createPayoutInstruction, sendPayout } from "@countersign/sandbox";
-import { payoutPath } from "./wire.mjs";
+import { payoutPath } from "./engines.mjs";
 
 // Longer than the lease, shorter than most sleeps: the retry finds the other process while the first owner still sleeps.
 const patienceMs = 1_500;
@@ -17,13 +17,13 @@ export function createClient({ platform, privateKey, keyid, random, inspection }
   let lastKey = 0;
 
   const sendTo = async (request, details) => {
-    const base = platform.urlOf(random.integer(2)) ?? platform.urlOf(0) ?? platform.urlOf(1);
+    const base = platform.urlOf(random.below(2)) ?? platform.urlOf(0) ?? platform.urlOf(1);
     const status =
       base === undefined
         ? 0
         : await exchange(
             { ...request, url: base + payoutPath },
-            random.chance(0.03) ? impatienceMs : patienceMs,
+            random.below(100) < 3 ? impatienceMs : patienceMs,
           );
     const { key } = details;
     const saysPaid = status === 409 || (status >= 200 && status < 300);
@@ -50,7 +50,7 @@ export function createClient({ platform, privateKey, keyid, random, inspection }
     accepted,
     attempt,
     newKey: () => `payout-${++lastKey}.funding-1.business-1`,
-    someKey: () => `payout-${1 + random.integer(Math.max(1, lastKey))}.funding-1.business-1`,
+    someKey: () => `payout-${1 + random.below(Math.max(1, lastKey))}.funding-1.business-1`,
     allKeys: () => Array.from({ length: lastKey }, (_, index) => `payout-${index + 1}.funding-1.business-1`),
     /** The same bytes again, as somebody does who has overheard them. */
     async replay() {

@@ -4,6 +4,9 @@ import path from "node:path";
 import { createSqliteStores, withImmediateTransaction } from "@countersign/store-sqlite";
 import Database from "libsql";
 
+/** What both sides of the wire agree on. */
+export const payoutPath = "/api/v1/transaction";
+
 /**
  * An engine has `prepare({ folder, url })`, which returns the location of an empty store, as JSON; `open(location)` for a
  * payer; `inspect(location)` for the judge. `pay(req, payout)` records a payout and, where the engine can, completes its

@@ -8,14 +8,14 @@ export async function load(client, random, deadline) {
   const work = async () => {
     while (Date.now() < deadline) {
       await next(client, random);
-      await delay(random.integer(20));
+      await delay(random.below(20));
     }
   };
   await Promise.all(Array.from({ length: workers }, work));
 }
 
 function next(client, random) {
-  const dice = random.integer(100);
+  const dice = random.below(100);
   if (dice < 45) return payout(client, random);
   if (dice < 60) return client.attempt(client.someKey(), "duplicate");
   if (dice < 65) return client.attempt(client.someKey(), "other amount", "99.00");
@@ -25,10 +25,10 @@ function next(client, random) {
 // A payout as an impatient service sends it: at once more than once, and again while it is not accepted.
 async function payout(client, random) {
   const key = client.newKey();
-  const copies = random.chance(0.3) ? 2 + random.integer(4) : 1;
+  const copies = random.below(10) < 3 ? 2 + random.below(4) : 1;
   await Promise.all(Array.from({ length: copies }, () => client.attempt(key, "payout")));
-  for (let tries = random.integer(10); tries > 0 && !client.accepted.has(key); tries -= 1) {
-    await delay(100 + random.integer(300));
+  for (let tries = random.below(10); tries > 0 && !client.accepted.has(key); tries -= 1) {
+    await delay(100 + random.below(300));
     await client.attempt(key, "retry");
   }
 }

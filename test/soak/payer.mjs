@@ -4,8 +4,7 @@ import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { payoutEndpoint, payoutOf } from "@countersign/payout";
 import express from "express";
-import { engines } from "./engines.mjs";
-import { payoutPath } from "./wire.mjs";
+import { engines, payoutPath } from "./engines.mjs";
 
 const longestHandlingMs = 40;
 // The kills refuse a great deal; the report counts it.

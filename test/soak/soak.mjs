@@ -12,7 +12,7 @@ import { createClient } from "./client.mjs";
 import { engines } from "./engines.mjs";
 import { load, settle } from "./load.mjs";
 import { startPlatform } from "./platform.mjs";
-import { seededRandom } from "./random.mjs";
+import { createRandom } from "../fuzz/random.mjs";
 import { serverUrl } from "./servers.mjs";
 import { judge } from "./verdict.mjs";
 
@@ -80,7 +80,7 @@ async function run() {
 
 async function soak({ name, url, seed, loadSeconds }) {
   const folder = mkdtempSync(path.join(tmpdir(), "soak-"));
-  const random = seededRandom(seed);
+  const random = createRandom(`load ${seed}`);
   const { publicKey, privateKey } = generateKeyPairSync("ed25519");
   const keyid = "soak-key";
   const publicKeyPem = publicKey.export({ type: "spki", format: "pem" });
@@ -102,7 +102,7 @@ async function soak({ name, url, seed, loadSeconds }) {
     const deadline = Date.now() + loadSeconds * 1_000;
     // Streams of their own: how fast the one is does not change what the other does.
     const [counts] = await Promise.all([
-      unleash(platform, seededRandom(seed + 1), deadline),
+      unleash(platform, createRandom(`chaos ${seed}`), deadline),
       load(client, random, deadline),
     ]);
     const startedAt = Date.now();

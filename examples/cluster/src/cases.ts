@@ -153,7 +153,7 @@ async function sendWebhooks(cluster: Cluster, service: DemoService): Promise<Sen
 }
 
 /** The webhook route behind the proxy. */
-export function endpointOf({ url, setup }: Cluster): WebhookEndpoint {
+function endpointOf({ url, setup }: Cluster): WebhookEndpoint {
   const { path: route, ...credentials } = setup.webhook;
   return { ...credentials, url: url + route };
 }

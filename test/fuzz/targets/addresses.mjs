@@ -2,7 +2,7 @@
 // know it too, and its BlockList has to agree about the address.
 import { BlockList, isIP } from "node:net";
 import { compileAllowlist } from "@countersign/ip-allowlist";
-import { assertProperty, assertSame, attempt } from "../property.mjs";
+import { assertProperty, assertSame, attempt, words } from "../property.mjs";
 
 export const seeds = [
   "10.0.0.0/8\n192.168.1.1\n10.255.255.255",
@@ -20,41 +20,16 @@ export const seeds = [
 ];
 export const maxLength = 200;
 export const dictionary = [
-  [
-    "\n",
-    "::",
-    ":",
-    ".",
-    "/",
-    "/0",
-    "/32",
-    "/33",
-    "/96",
-    "/128",
-    "/129",
-    "/01",
-    "::ffff:",
-    "::ffff:0:0/96",
-    "%1",
-    "[",
-    "]",
-  ],
-  [
-    "0.0.0.0",
-    "255.255.255.255",
-    "01",
-    "256",
-    "ffff",
-    "10000",
-    "::1",
-    "64:ff9b::1.2.3.4",
-    "2001:DB8::",
-    " ",
-    "0x7f",
-    "1.2.3",
-  ],
-  [",", "-", "+1", "\t", "\x00", "\xb2"],
-].flat();
+  "\n",
+  " ",
+  "\t",
+  "\x00",
+  "\xb2",
+  ...words`
+    :: : . / /0 /32 /33 /96 /128 /129 /01 ::ffff: ::ffff:0:0/96 %1 [ ] 0.0.0.0 255.255.255.255 01
+    256 ffff 10000 ::1 64:ff9b::1.2.3.4 2001:DB8:: 0x7f 1.2.3 , - +1
+  `,
+];
 
 const isAnyAddress = compileAllowlist(["0.0.0.0/0", "::/0"], { dangerouslyAllowAnyAddress: true });
 

@@ -2,7 +2,7 @@
 // a user-id and a password.
 import { isGuardError } from "@countersign/core";
 import { basicAuthVerifier, verifyBasicAuth } from "@countersign/webhook-basic-auth";
-import { assertProperty, assertSame, attempt } from "../property.mjs";
+import { assertProperty, assertSame, attempt, words } from "../property.mjs";
 import { decodeBase64 } from "../reference/base64.mjs";
 
 const credentials = [
@@ -25,24 +25,20 @@ export const seeds = [
   "",
 ];
 export const maxLength = 256;
-export const scripts = /\/packages\/[^/]+\/dist\/|\/node_modules\/basic-auth\//;
+export const scripts = /\/packages\/[^/]+\/[^/]+\/dist\/|\/node_modules\/basic-auth\//;
 export const dictionary = [
   ...tokens,
-  [
-    "Basic ",
-    "basic ",
-    "YTpi",
-    "OmI=",
-    "YTo=",
-    "YTph4oCo",
-    "YTrDqQ==",
-    "YTrtoIA=",
-    "YTr/",
-    "YTrvu78=",
-    "77u/YTpi",
-  ],
-  ["=", "==", "-", "_", " ", "\t", ",", "\x00", "\xa0", "YTp/", "YTqFYg==", "YQpiOmM="],
-].flat();
+  "Basic ",
+  "basic ",
+  " ",
+  "\t",
+  "\x00",
+  "\xa0",
+  ...words`
+    YTpi OmI= YTo= YTph4oCo YTrDqQ== YTrtoIA= YTr/ YTrvu78= 77u/YTpi = == - _ , YTp/ YTqFYg==
+    YQpiOmM=
+  `,
+];
 
 // RFC 7617 section 2, and no character that a user-id or password here may not have.
 function readReference(line) {

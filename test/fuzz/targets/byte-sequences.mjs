@@ -1,7 +1,7 @@
 // parseByteSequenceDictionary: accepts exactly what a reading by splitting at commas and decoding bit by bit accepts.
 import { MessageSignatureError } from "@countersign/http-message-signatures";
 import { parseByteSequenceDictionary } from "@countersign/http-message-signatures/door";
-import { assertProperty, assertSame, attempt } from "../property.mjs";
+import { assertProperty, assertSame, attempt, words } from "../property.mjs";
 import { decodeBase64 } from "../reference/base64.mjs";
 
 export const seeds = [
@@ -17,21 +17,13 @@ export const seeds = [
 ];
 export const maxLength = 4200;
 export const dictionary = [
-  "=:",
-  ":,",
   ", ",
-  "==:",
-  "=:YQ==:",
-  "=:YWI=:",
-  "::",
-  ";q=1",
-  "-",
-  "_",
-  "a=",
-  "*",
   "\t",
   " ",
   "\x80",
+  ...words`
+    =: :, ==: =:YQ==: =:YWI=: :: ;q=1 - _ a= *
+  `,
 ];
 
 const member = /^([a-z*][a-z0-9_\-.*]*)=:([^:]*):$/;

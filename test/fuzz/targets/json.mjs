@@ -1,7 +1,7 @@
 // parseJsonBytes: accepts exactly the texts in which a walk over the tokens finds no fault, with the value of JSON.parse.
 import { isGuardError } from "@countersign/core";
 import { parseJsonBytes } from "@countersign/core/door";
-import { assertProperty, assertSame, attempt } from "../property.mjs";
+import { assertProperty, assertSame, attempt, words } from "../property.mjs";
 import { judgeJson } from "../reference/json.mjs";
 
 const [maxDepth, maxValues] = [6, 24];
@@ -25,30 +25,8 @@ export const seeds = [
   " null ",
   "",
 ];
-export const scripts = /\/packages\/[^/]+\/dist\/|\/node_modules\/secure-json-parse\//;
+export const scripts = /\/packages\/[^/]+\/[^/]+\/dist\/|\/node_modules\/secure-json-parse\//;
 export const dictionary = [
-  '"',
-  "\\u0000",
-  "\\ud800",
-  "\\udc00",
-  "\\u005f",
-  "\\\\",
-  '\\"',
-  "__proto__",
-  '"__proto__":',
-  "constructor",
-  "prototype",
-  '"constructor":',
-  '{"prototype":0}',
-  "null",
-  "true",
-  "[]",
-  "{}",
-  ',"a":1',
-  '"a":',
-  "1e309",
-  "-1e999",
-  "1e-400",
   "\xef\xbb\xbf",
   "\xed\xa0\x80",
   "\xc0\x80",
@@ -58,6 +36,10 @@ export const dictionary = [
   "\x00",
   "\t",
   "\v",
+  ...words`
+    " \u0000 \ud800 \udc00 \u005f \\ \" __proto__ "__proto__": constructor prototype "constructor":
+    {"prototype":0} null true [] {} ,"a":1 "a": 1e309 -1e999 1e-400
+  `,
 ];
 
 export function run(input) {

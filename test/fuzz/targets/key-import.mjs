@@ -1,6 +1,6 @@
 // importVerificationKey on text, its bytes and JSON: a TypeError that shows nothing of the input, or the key that the input holds.
 import { importVerificationKey } from "@countersign/http-message-signatures";
-import { assertProperty, attempt } from "../property.mjs";
+import { assertProperty, attempt, words } from "../property.mjs";
 import { decodeBase64 } from "../reference/base64.mjs";
 
 // RFC 8032 section 7.1, tests 1 and 2.
@@ -25,48 +25,26 @@ export const seeds = [
   Buffer.alloc(32),
 ];
 export const dictionary = [
-  [
-    "-----BEGIN PUBLIC KEY-----",
-    "-----END PUBLIC KEY-----",
-    "-----BEGIN PRIVATE KEY-----",
-    "\n",
-    "\\n",
-    "\r",
-    "\t",
-  ],
-  [
-    spki(first).toString("base64"),
-    first.toString("base64"),
-    second.toString("base64url"),
-    first.toString("hex"),
-  ],
-  [
-    '{"kty":"OKP","crv":"Ed25519","x":"',
-    '"kid":"key",',
-    '"d":"",',
-    '"use":"enc",',
-    '"alg":"ES256",',
-    '{"keys":[',
-    "]}",
-  ],
-  [
-    '"key_ops":["sign"],',
-    "ssh-ed25519 ",
-    "=",
-    "==",
-    ":",
-    "0x",
-    '"',
-    "'",
-    "\x30\x2a",
-    "\x00",
-    "\xff",
-    "]",
-    "}",
-  ],
+  "-----BEGIN PUBLIC KEY-----",
+  "-----END PUBLIC KEY-----",
+  "-----BEGIN PRIVATE KEY-----",
+  "\n",
+  "\r",
+  "\t",
+  spki(first).toString("base64"),
+  first.toString("base64"),
+  second.toString("base64url"),
+  first.toString("hex"),
+  "ssh-ed25519 ",
+  "\x00",
+  "\xff",
   first.toString("latin1"),
   spki(second).toString("latin1"),
-].flat();
+  ...words`
+    \n {"kty":"OKP","crv":"Ed25519","x":" "kid":"key", "d":"", "use":"enc", "alg":"ES256", {"keys":[
+    ]} "key_ops":["sign"], = == : 0x " ' 0* ] }
+  `,
+];
 
 const keyid = "key";
 const shownCharacters = 16;
@@ -132,8 +110,8 @@ function assertSameInEveryForm(publicKey, der) {
 // Bytes, and base64 of which each bit counts: with its padding in a PEM, of one alphabet or the other elsewhere.
 function heldIn(input, text) {
   const body = text.replace(/-----[A-Z ]+-----/g, "").replace(/\\[rn]|\s/g, "");
-  const words = /^\s*-----BEGIN/.test(text) ? [] : (text.match(/[A-Za-z0-9+/_-]+/g) ?? []);
-  const padded = words.map((word) => {
+  const pieces = /^\s*-----BEGIN/.test(text) ? [] : (text.match(/[A-Za-z0-9+/_-]+/g) ?? []);
+  const padded = pieces.map((word) => {
     const digits = word.replaceAll("-", "+").replaceAll("_", "/");
     return digits.padEnd(Math.ceil(digits.length / 4) * 4, "=");
   });

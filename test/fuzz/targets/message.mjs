@@ -6,7 +6,7 @@ import {
   MessageSignatureError,
   readSignature,
 } from "@countersign/http-message-signatures";
-import { assertProperty, assertSame, attempt } from "../property.mjs";
+import { assertProperty, assertSame, attempt, words } from "../property.mjs";
 import { serializeSignatureInput } from "../reference/structured-fields.mjs";
 
 const profile = {
@@ -65,30 +65,13 @@ export const dictionary = [
   "\nSignature: ",
   "\nSignature-Input: ",
   parameters,
-  ";nonce=",
-  ";created=",
-  ";expires=",
-  ';alg="ed25519"',
-  ';tag="t"',
-  ';tag="not-this"',
-  "created=1700000000;",
-  "a=:",
-  "b=:",
-  ":443",
-  ":80",
-  "%2e",
-  "//",
-  "/../",
-  "\\",
-  "#",
-  "?",
   "\xe9",
-  "[::1]",
-  "\\\\",
-  '\\"',
-  ",",
   "\t",
   " ",
+  ...words`
+    ;nonce= ;created= ;expires= ;alg="ed25519" ;tag="t" ;tag="not-this" created=1700000000; a=: b=:
+    :443 :80 %2e // /../ \ # ? [::1] \\ \" ,
+  `,
 ];
 
 function readMessage(text) {

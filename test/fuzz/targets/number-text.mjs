@@ -2,10 +2,10 @@
 import { isGuardError } from "@countersign/core";
 import { recordRawBody } from "@countersign/core/door";
 import { numberTextAt, parseJsonBody } from "@countersign/raw-body";
-import { assertProperty, assertSame, attempt } from "../property.mjs";
+import { assertProperty, assertSame, attempt, words } from "../property.mjs";
 import { numberTexts } from "../reference/json.mjs";
 
-export const scripts = /\/packages\/[^/]+\/dist\/|\/node_modules\/lossless-json\//;
+export const scripts = /\/packages\/[^/]+\/[^/]+\/dist\/|\/node_modules\/lossless-json\//;
 export const seeds = [
   '{"amount":{"value":10.10,"currency":"EUR"}}',
   '[1,-0,-0.0,1e5,1E+05,12345678901234567890,0.1e-2,[2,{"":3}]]',
@@ -17,53 +17,16 @@ export const seeds = [
   "\xef\xbb\xbf[1]",
 ];
 export const dictionary = [
-  [
-    '"value":',
-    '"isLosslessNumber":true',
-    '"length":',
-    '"constructor":',
-    '"toString":',
-    '"0":',
-    '"":',
-    "~0",
-    "~1",
-    "/",
-  ],
-  [
-    "1.10",
-    "-0",
-    "1e5",
-    "1E-05",
-    "0.000",
-    "9007199254740993",
-    "[1]",
-    "{}",
-    ",",
-    ":",
-    "[",
-    "]",
-    "{",
-    "}",
-    '"',
-    "\\u0031",
-  ],
-  [
-    "\\n",
-    "\\/",
-    "\xc2\xa0",
-    "\xe2\x80\xa8",
-    "\xef\xbb\xbf",
-    "\t",
-    "\r\n",
-    "null",
-    "true",
-    "0x1",
-    "+1",
-    "1.",
-    ".1",
-    "01",
-  ],
-].flat();
+  "\xc2\xa0",
+  "\xe2\x80\xa8",
+  "\xef\xbb\xbf",
+  "\t",
+  "\r\n",
+  ...words`
+    "value": "isLosslessNumber":true "length": "constructor": "toString": "0": "": ~0 ~1 / 1.10 -0
+    1e5 1E-05 0.000 9007199254740993 [1] {} , : [ ] { } " \u0031 \n \/ null true 0x1 +1 1. .1 01
+  `,
+];
 
 export function run(input) {
   const request = { rawHeaders: ["Content-Type", "application/json"] };

@@ -1,6 +1,6 @@
 // parseSignatureInput: what is accepted is a dictionary of inner lists, and one spelling of it gives the same again.
 import { MessageSignatureError, parseSignatureInput } from "@countersign/http-message-signatures";
-import { assertProperty, assertSame, attempt } from "../property.mjs";
+import { assertProperty, assertSame, attempt, words } from "../property.mjs";
 import {
   isSignatureInput,
   listPieces,
@@ -20,38 +20,16 @@ export const seeds = [
 ];
 export const maxLength = 4200;
 export const dictionary = [
-  '"@query-param"',
-  '"@method"',
-  ";name=",
-  ";sf",
-  ";req",
-  ";created=",
-  ";alg=",
-  "=?1",
-  "=?0",
-  "=:AA==:",
-  "=:YQ==:",
-  "()",
-  '("a")',
   ", ",
-  ";",
   "; ",
-  "\\\\",
-  '\\"',
-  "-0",
-  "-0.0",
-  "0.10",
-  "000000000000001",
-  "999999999999.999",
-  "sig1=",
-  "b=()",
-  "*",
-  "@1",
-  '%"',
   "\t",
   "\x00",
   "\x7f",
   "\xe9",
+  ...words`
+    "@query-param" "@method" ;name= ;sf ;req ;created= ;alg= =?1 =?0 =:AA==: =:YQ==: () ("a") ; \\
+    \" -0 -0.0 0.10 000000000000001 999999999999.999 sig1= b=() * @1 %"
+  `,
 ];
 
 export function run(input) {

@@ -3,7 +3,7 @@
 import { createHmac } from "node:crypto";
 import { isGuardError } from "@countersign/core";
 import { verifyPayload } from "@countersign/webhook-hmac";
-import { assertProperty, assertSame, attempt } from "../property.mjs";
+import { assertProperty, assertSame, attempt, words } from "../property.mjs";
 
 const body = Buffer.from('{"id":"evt_1"}');
 const secrets = ["the first secret of this test", "the second secret of this test"];
@@ -30,19 +30,15 @@ export const dictionary = [
   `t=${now}000`,
   `t=0${now}`,
   `t=${now + 301}`,
-  "t=",
-  "v1=",
-  "v0=",
-  ",",
   ", ",
-  "=",
   " ",
   "\t",
   "\n",
   "\xa0",
-  "NaN",
-  "-",
   ...Array(3).fill(",v1=".repeat(8)),
+  ...words`
+    t= v1= v0= , = NaN -
+  `,
 ];
 
 const isOneOf = (text, letters) => text !== "" && [...text].every((letter) => letters.includes(letter));

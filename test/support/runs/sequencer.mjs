@@ -5,8 +5,9 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import TestSequencer from "@jest/test-sequencer";
 
-// Files that start processes or wait for servers: the longest by far, whatever their size.
-const slowOnes = /from ".*(?:engines|harness|private-|-process|-bench|cluster)|node:child_process/;
+// Files that start processes, wait for servers, or search all states: the longest by far, whatever their size.
+const slowOnes =
+  /from ".*(?:engines|harness|private-|-process|-bench|cluster|wrong|machine)|node:child_process/;
 
 // oxlint-disable-next-line import/no-default-export -- jest calls it
 export default class Sequencer extends TestSequencer {

@@ -1,7 +1,5 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
-import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { postgresUrl, redisUrl } from "../servers/engines.ts";
@@ -14,11 +12,10 @@ const started: ChildProcess[] = [];
 
 afterEach(() => Promise.all(started.splice(0).map((child) => endProcess(child, "SIGKILL"))));
 
-/** Starts one of the two programs on a script of Node that says one line of JSON. */
-function start(program: string, args: readonly string[], script: string) {
-  const file = fileURLToPath(new URL(program, import.meta.url));
-  const command = [...args, process.execPath, "--input-type=module", "-e", script];
-  const child = spawn(process.execPath, [file, ...command], {
+/** Starts with-servers.mjs on a script of Node that says one line of JSON. */
+function start(script: string) {
+  const file = fileURLToPath(new URL("with-servers.mjs", import.meta.url));
+  const child = spawn(process.execPath, [file, process.execPath, "--input-type=module", "-e", script], {
     stdio: ["ignore", "pipe", "inherit"],
     cwd: fileURLToPath(new URL("../../..", import.meta.url)),
   });
@@ -51,20 +48,12 @@ function isAlive(pid: number): boolean {
   }
 }
 
-async function until(check: () => boolean): Promise<void> {
-  for (const end = Date.now() + 10_000; !check(); await sleep(20)) {
-    if (Date.now() > end) throw new Error("did not happen within ten seconds");
-  }
-}
-
 const urls = "postgres: process.env.DATABASE_URL, redis: process.env.REDIS_URL";
 const describeHere = postgresFolder() === undefined || redisServer() === undefined ? describe.skip : describe;
 
 describeHere("with-servers.mjs", () => {
   test("gives the command servers that were never used, ends them after it, and ends as it did", async () => {
     const run = start(
-      "with-servers.mjs",
-      [],
       `import { createClient } from "redis";
        import pg from "pg";
        const redis = createClient({ url: process.env.REDIS_URL });
@@ -86,7 +75,7 @@ describeHere("with-servers.mjs", () => {
 
   test("hands a signal on, and leaves neither command nor server behind", async () => {
     const waiting = `console.log(JSON.stringify({ pid: process.pid, ${urls} })); setInterval(() => {}, 1_000);`;
-    const run = start("with-servers.mjs", [], waiting);
+    const run = start(waiting);
     const said = (await run.said) as { pid: number; postgres: string; redis: string };
     expect(await answering(said)).toEqual([true, true]);
     run.child.kill("SIGTERM");
@@ -94,54 +83,4 @@ describeHere("with-servers.mjs", () => {
     expect(isAlive(said.pid)).toBe(false);
     expect(await answering(said)).toEqual([false, false]);
   });
-});
-
-// Elsewhere a process does not see the others this way.
-const describeOnLinux = process.platform === "linux" ? describe : describe.skip;
-
-describeOnLinux("with-load.mjs", () => {
-  const proc = (pid: number, file: string): string => readFileSync(`/proc/${pid}/${file}`, "utf8");
-
-  /** The processes without rest that this one has started. */
-  const busyOnesOf = (pid: number): number[] =>
-    proc(pid, `task/${pid}/children`)
-      .split(" ")
-      .map(Number)
-      .filter((child) => child > 0 && proc(child, "cmdline").includes("for (;;);"));
-
-  /** Time on a processor until now, in ticks: fields 14 and 15, behind a name that may hold spaces. */
-  const ticks = (pid: number): number => {
-    const fields = proc(pid, "stat")
-      .replace(/^.*\) /, "")
-      .split(" ");
-    return Number(fields[11]) + Number(fields[12]);
-  };
-
-  test("keeps processors busy as long as the command runs, and ends as it did", async () => {
-    const waiting = `
-      process.once("SIGTERM", () => process.exit(5));
-      console.log(process.pid);
-      setInterval(() => {}, 1_000);`;
-    const run = start("with-load.mjs", ["2"], waiting);
-    const command = (await run.said) as number;
-    const busy = busyOnesOf(run.child.pid ?? 0);
-    expect(busy).toHaveLength(2);
-    const before = busy.map(ticks);
-    await until(() => busy.every((pid, index) => ticks(pid) > (before[index] ?? 0) + 10));
-    process.kill(command, "SIGTERM");
-    expect(await run.ended).toBe(5);
-    await until(() => !busy.some(isAlive));
-  });
-
-  test.each([[[]], [["2"]], [["many", "node"]], [["0", "node"]]])(
-    "refuses %j with its usage",
-    async (args) => {
-      const file = fileURLToPath(new URL("with-load.mjs", import.meta.url));
-      const child = spawn(process.execPath, [file, ...args], { stdio: ["ignore", "ignore", "pipe"] });
-      started.push(child);
-      const [text] = (await once(child.stderr, "data")) as [Buffer];
-      expect(String(text)).toContain("usage: node test/support/runs/with-load.mjs");
-      expect(await once(child, "exit")).toEqual([1, null]);
-    },
-  );
 });

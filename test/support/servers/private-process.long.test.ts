@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, test } from "@jest/globals";
-import { endProcess, privateFolder, spawnPrivate, startServer } from "./private-process.mjs";
+import { endProcess } from "./private-process.mjs";
 
 const idle = "setInterval(() => {}, 1000)";
 const started: ChildProcess[] = [];
@@ -56,49 +56,5 @@ describe("spawnPrivate and privateFolder", () => {
     process.kill(pid, "SIGSTOP");
     parent.kill("SIGKILL");
     await until(() => !isAlive(pid));
-  });
-
-  test("remove the folder on demand", () => {
-    const folder = privateFolder("test");
-    expect(existsSync(folder.path)).toBe(true);
-    folder.remove();
-    expect(existsSync(folder.path)).toBe(false);
-  });
-});
-
-describe("startServer", () => {
-  const node = (script: string) => ({ command: process.execPath, args: ["-e", script] });
-
-  test("throws what a server said that ended before it was ready", async () => {
-    const folder = privateFolder("test");
-    const isReady = () => Promise.resolve(false);
-    try {
-      await expect(
-        startServer({ ...node("console.error('no room'); process.exit(3)"), folder: folder.path, isReady }),
-      ).rejects.toThrow(/ended with 3[^]*no room/);
-    } finally {
-      folder.remove();
-    }
-  });
-
-  test("throws when the program is missing", async () => {
-    const folder = privateFolder("test");
-    const isReady = () => Promise.resolve(false);
-    try {
-      await expect(
-        startServer({ command: "/nowhere/server", args: [], folder: folder.path, isReady }),
-      ).rejects.toMatchObject({ code: "ENOENT" });
-    } finally {
-      folder.remove();
-    }
-  });
-});
-
-describe("endProcess", () => {
-  test("is done at once with a process that has ended", async () => {
-    const child = spawnPrivate(process.execPath, ["-e", ""], { stdio: "ignore" });
-    await once(child, "exit");
-    await endProcess(child, "SIGTERM");
-    expect(child.exitCode).toBe(0);
   });
 });

@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { capture, killAll } from "../../examples/platform/test/platform-process.ts";
+import { eventually } from "../support/runs/eventually.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -25,3 +26,21 @@ describe("npm start", () => {
     expect(demo.stderr()).toContain('npm start: expected no argument or --once, got "--twice"');
   }, 30_000);
 });
+
+test("npm run countersign -- sandbox ends with npm", async () => {
+  const npm = capture("npm", ["run", "--silent", "countersign", "--", "sandbox", "--port", "0"], {
+    cwd: root,
+    env: { COUNTERSIGN_API_KEY: "test-api-key" },
+  });
+  const urlOf = (): string | undefined => /http:\/\/127\.0\.0\.1:\d+/.exec(npm.stdout())?.[0];
+  await eventually(() => urlOf() !== undefined);
+  const answers = async (): Promise<boolean> =>
+    fetch(`${urlOf()}/sandbox/deliveries`).then(
+      ({ status }) => status === 401,
+      () => false,
+    );
+  expect(await answers()).toBe(true);
+  // npm alone, as a service manager does that knows only what it started.
+  npm.child.kill("SIGTERM");
+  await eventually(async () => !(await answers()));
+}, 30_000);
