@@ -1,4 +1,4 @@
-import { copyResponse, holdResponse, refuseUnparsedBody, whileConnected } from "@countersign/express/door";
+import { holdResponse, refuseUnparsedBody, whileConnected } from "@countersign/express/door";
 import {
   guard,
   type GuardRequest,
@@ -90,10 +90,6 @@ export function beginHandler(run: OwnedRun, { req, res, next }: Passage): void {
   try {
     req.idempotency = run.handle;
     holdResponse(res, run);
-    const { keeps } = run;
-    if (keeps !== undefined) {
-      copyResponse(res, { limitBytes: keeps.limitBytes, onEnd: (answer) => run.answered(answer) });
-    }
   } catch (error) {
     // What the app has hung on the request or the response threw. Behind a promise Express would not see it.
     run.giveBack();

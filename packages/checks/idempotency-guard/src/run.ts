@@ -74,7 +74,6 @@ export class OwnedRun {
   readonly #reserves409: boolean;
   /** Resolves when the handler's own promise has ended, and is there until then: whether its signal has stopped it. */
   #working: Promise<boolean> | undefined;
-  #answer: GivenAnswer | undefined;
   #holdReason: string | undefined;
   #responseEnded = false;
 
@@ -88,14 +87,9 @@ export class OwnedRun {
     this.#reserves409 = doneStatus === 409 && options.inFlightStatus === 503;
   }
 
-  /** How much of a body is given to answered(), and how long to read it; undefined where no answer is kept. */
+  /** How much of a body decide() is given, and how long to read it; undefined where no answer is kept. */
   get keeps(): Pick<Replay, "limitBytes" | "readMs"> | undefined {
     return this.#replay;
-  }
-
-  /** For doors, before decide(): the handler's answer as a whole, to be given again. */
-  answered(answer: GivenAnswer): void {
-    this.#answer = answer;
   }
 
   /** Starts the handler. Under `hold` it has to be known later whether it was the handler that answered. */
@@ -122,11 +116,14 @@ export class OwnedRun {
     this.#holdReason = reason.slice(0, maxReasonLength);
   }
 
-  /** Ends the key by the handler's answer; undefined lets that out. Neither throws nor rejects. */
-  decide(status: number): Promise<Replacement | undefined> {
+  /**
+   * Ends the key by the status of the handler's answer; undefined lets that out. Neither throws nor rejects. `answer`, to be given
+   * again, is asked for at once, and only where it is kept.
+   */
+  decide(status: number, answer?: () => GivenAnswer): Promise<Replacement | undefined> {
     this.#responseEnded = true;
     // An explicit success outweighs an earlier hold().
-    if (status >= 200 && status < 300) return this.owned.complete(this.#keeping(status));
+    if (status >= 200 && status < 300) return this.owned.complete(this.#keeping(answer));
     // A deliberate refusal is none of the handler's effects, but a server's error in its place may come while it still works.
     if (this.#recovery === "hold" && (status >= 500 || status === 408)) return this.#failedInDoubt(status);
     return this.#failed(status);
@@ -169,12 +166,11 @@ export class OwnedRun {
   }
 
   // I15: before the record, so that whoever reads it finds the answer.
-  #keeping(status: number): (() => Promise<void>) | undefined {
+  #keeping(answer: (() => GivenAnswer) | undefined): (() => Promise<void>) | undefined {
     const replay = this.#replay;
     if (replay === undefined) return undefined;
-    // Somebody may have exchanged the status behind the copy. What comes after the end is none of this answer.
-    const answer = this.#answer?.status === status ? this.#answer : undefined;
-    return () => replay.keep(this.#attempt, answer);
+    const given = answer?.();
+    return () => replay.keep(this.#attempt, given);
   }
 
   async #failed(status: number): Promise<Replacement | undefined> {

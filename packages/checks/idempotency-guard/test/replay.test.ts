@@ -46,28 +46,8 @@ describe("what is kept of a run", () => {
 
   test("is its answer", async () => {
     const { run, again } = await owned();
-    run.answered(given);
-    expect(await run.decide(200)).toBeUndefined();
+    expect(await run.decide(200, () => given)).toBeUndefined();
     expect(await again()).toMatchObject({ answer: { status: 200, body: given.body } });
-  });
-
-  test("is no answer of another status than that which has left", async () => {
-    const notices = collectNotices();
-    const { run, again } = await owned();
-    run.answered({ ...given, status: 201 });
-    expect(await run.decide(200)).toBeUndefined();
-    await expect(again()).rejects.toMatchObject({ status: 409, code: "already-processed" });
-    expect(notices.codes()).toEqual(["answer-not-kept"]);
-    notices.stop();
-  });
-
-  test("is no answer that came after the end", async () => {
-    const { run, again } = await owned();
-    run.answered(given);
-    const decided = run.decide(200);
-    run.answered({ ...given, body: Buffer.from("another") });
-    expect(await decided).toBeUndefined();
-    expect(await again()).toMatchObject({ answer: { body: given.body } });
   });
 });
 
