@@ -26,7 +26,7 @@ export async function lookupKey(
 ): Promise<VerificationKey | undefined> {
   if (store === undefined) return knownKeys.get(keyid);
   const { engine } = store;
-  const key = await askStore({ ...keyStore, engine, timeoutMs, req: request }, () => store.get(keyid));
+  const key = await askStore({ ...keyStore, engine, timeoutMs }, () => store.get(keyid), request);
   // Databases say null for what they do not have: another answer than to an unknown keyid elsewhere would tell them apart.
   if (key === undefined || key === null) return undefined;
   if (isVerificationKey(key)) return key;
@@ -57,9 +57,8 @@ export async function claimNonce(
     retainMs: Math.ceil((end + marginSeconds) * 1000 - clock()),
   };
   const { engine } = nonces;
-  const answer = await askStore({ ...nonceStore, engine, timeoutMs, req: request }, () =>
-    nonces.claim(claim),
-  );
+  const step = { ...nonceStore, engine, timeoutMs };
+  const answer = await askStore(step, () => nonces.claim(claim), request);
   if (answer !== "fresh") throw nonceReplayed();
 }
 

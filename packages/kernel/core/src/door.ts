@@ -1,5 +1,4 @@
 // What doors, checks and stores are made with, on top of index.ts: for whoever writes one.
-export { askStore } from "./ask-store.ts";
 export {
   assertAllHeaderLines,
   assertOneHost,
@@ -21,7 +20,7 @@ export {
 } from "./received-request.ts";
 export { builtChannelName, type Built, type BuiltFact } from "./built.ts";
 export type { BodyCode, JsonCode } from "./codes.ts";
-export { Deadlines, inTime, isPromiseLike, systemClock } from "./deadlines.ts";
+export { askStore, Deadlines, inTime, systemClock } from "./deadlines.ts";
 export { pageOf } from "./docs.ts";
 export { publishFailure, publishNotice } from "./diagnostics.ts";
 export { comeAgain, requestAborted, type HeaderFields } from "./guard-error.ts";
@@ -54,5 +53,5 @@ export {
   publishLateRefusal,
   writeUnreportedRefusal,
 } from "./verdict.ts";
-export { aroundTrace, traced, type Trace, type TraceContext } from "./traces.ts";
+export { aroundTrace, isPromiseLike, traced, type Trace, type TraceContext } from "./traces.ts";
 export { createWarnOnce, type WarnOnce } from "./warn-once.ts";

@@ -1,5 +1,4 @@
 import { channel, tracingChannel, type Channel } from "node:diagnostics_channel";
-import { isPromiseLike } from "./deadlines.ts";
 import { warnOfError } from "./reject-report.ts";
 
 /** What every trace tells beside its own members. `outcome` and `durationMs` are there when it is over: at `end`, or at `asyncEnd`. */
@@ -162,6 +161,13 @@ export function traced<T>(
       end.publish(context);
     }
   });
+}
+
+/** Whether a store or a handler answered with a promise; synchronous ones cost no turn of the event loop. */
+export function isPromiseLike<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
+  // `await` takes a function with a `then` for a promise too.
+  if ((typeof value !== "object" && typeof value !== "function") || value === null) return false;
+  return "then" in value && typeof value.then === "function";
 }
 
 function fault(): string {

@@ -1,13 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { claimTrace, type ClaimTrace } from "@countersign/core";
 import { escapeForLog, option, readOptions, traced, type OptionTable } from "@countersign/core/door";
-import { AttemptStore, readRecord, type KeyAttempt } from "./attempt-store.ts";
+import { AttemptStore, readRecord, Retries, stepsOf, type KeyAttempt } from "./attempt-store.ts";
 import { resolveKeyOptions, type IdempotencyKeysOptions, type ResolvedKeyOptions } from "./key-options.ts";
 import { Heartbeats } from "./lease.ts";
 import { alarm, failure, notice, type KeyNotice } from "./notices.ts";
 import { OwnedKey, type KeyState } from "./owned-key.ts";
 import { keysDraining, storeUnavailable } from "./refusals.ts";
-import { Retries } from "./retries.ts";
 import type { IdempotencyClaimResult, IdempotencyRecord } from "./store.ts";
 
 const drainTable: OptionTable<DrainOptions> = {
@@ -30,6 +29,7 @@ export class IdempotencyKeys {
   constructor(options: ResolvedKeyOptions) {
     this.#state = {
       options,
+      steps: stepsOf(options),
       heartbeats: new Heartbeats(options.leaseMs),
       retries: new Retries(),
       inDoubt: { status: 503, retryAfterSeconds: options.retryAfterSeconds },
@@ -60,7 +60,7 @@ export class IdempotencyKeys {
 
   /** What the store knows about a key; rejects with whatever the store throws, and when it is too slow. */
   read(key: string): Promise<IdempotencyRecord | undefined> {
-    return readRecord(this.#state.options, key);
+    return readRecord(this.#state.options.store, this.#state.steps.read, key);
   }
 
   /** Publishes on `countersign:notice` what an operator may want to know about a key. */
@@ -130,7 +130,7 @@ async function acquire(state: KeyState, attempt: KeyAttempt): Promise<OwnedKey |
     const cause = new Error("too many claims wait for the store's answer, or to be given back to it");
     throw storeUnavailable(cause, retryAfterSeconds);
   }
-  const store = new AttemptStore(state.options, attempt);
+  const store = new AttemptStore(state, attempt);
   const claimedAtMs = performance.now();
   let result: IdempotencyClaimResult;
   try {

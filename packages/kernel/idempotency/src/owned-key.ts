@@ -1,12 +1,10 @@
 // Over 200 lines: all steps share the private state of one ownership.
 import { settledChannel, type SettledEvent } from "@countersign/core";
 import { escapeForLog, isPromiseLike } from "@countersign/core/door";
-import type { AttemptStore } from "./attempt-store.ts";
-import type { ResolvedKeyOptions } from "./key-options.ts";
+import type { AskedStore, AttemptStore, Retries } from "./attempt-store.ts";
 import { Lease, type Heartbeats } from "./lease.ts";
 import { alarm } from "./notices.ts";
 import { idempotencyLost, noTransactions } from "./refusals.ts";
-import type { Retries } from "./retries.ts";
 import type { Awaitable, IdempotencyOwnership } from "./store.ts";
 
 /** The answer that is due when the store has not confirmed a success: the sender has to come again. */
@@ -16,8 +14,7 @@ export interface KeyInDoubt {
 }
 
 /** What all keys of one owner share. */
-export interface KeyState {
-  readonly options: ResolvedKeyOptions;
+export interface KeyState extends AskedStore {
   readonly heartbeats: Heartbeats;
   readonly retries: Retries;
   readonly inDoubt: KeyInDoubt;
