@@ -1,7 +1,7 @@
 import { AsyncResource } from "node:async_hooks";
-import { guardChannel } from "./diagnostics.ts";
-import { isPromiseLike, storeTrace, traced, type StoreTrace } from "./traces.ts";
-import { noteStoreTime } from "./verdict.ts";
+import { guardChannel } from "./observation/channels.ts";
+import { storeTrace, traced, type StoreTrace } from "./observation/traces.ts";
+import { noteStoreTime } from "./observation/verdict.ts";
 
 /** What waits for a deadline. */
 export interface Expiring {
@@ -120,6 +120,13 @@ export function withDeadline<T>(work: PromiseLike<T>, timeoutMs: number, late: (
 /** As {@link withDeadline}; an answer that is no promise is returned as it is. To be awaited. */
 export function inTime<T>(answer: T | PromiseLike<T>, timeoutMs: number, late: () => Error): T | Promise<T> {
   return isPromiseLike(answer) ? withDeadline(answer, timeoutMs, late) : answer;
+}
+
+/** Whether a store or a handler answered with a promise; synchronous ones cost no turn of the event loop. */
+export function isPromiseLike<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
+  // `await` takes a function with a `then` for a promise too.
+  if ((typeof value !== "object" && typeof value !== "function") || value === null) return false;
+  return "then" in value && typeof value.then === "function";
 }
 
 // An error that cannot be made must not leave its caller waiting for ever.

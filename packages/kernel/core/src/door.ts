@@ -18,16 +18,13 @@ export {
   untilNotCutLate,
   type HeaderLines,
 } from "./received-request.ts";
-export { builtChannelName, type Built, type BuiltFact } from "./built.ts";
 export type { BodyCode, JsonCode } from "./codes.ts";
-export { askStore, Deadlines, inTime, systemClock } from "./deadlines.ts";
+export { askStore, Deadlines, inTime, isPromiseLike, systemClock } from "./deadlines.ts";
 export { pageOf } from "./docs.ts";
-export { publishFailure, publishNotice } from "./diagnostics.ts";
 export { comeAgain, requestAborted, type HeaderFields } from "./guard-error.ts";
 export { escapeForLog, identifierFault, parseJsonBytes } from "./wire-text.ts";
 export { assertNoKeyClaimed, markKeyClaimed, shareFacts } from "./request-fact.ts";
 export { limitRule } from "./limit-bytes.ts";
-export { boundedLabel, listen } from "./listener.ts";
 export { RefreshingValue } from "./refreshing-value.ts";
 export { assertFunction, option, refuseInProduction } from "./option-rules.ts";
 export {
@@ -43,7 +40,18 @@ export {
   type ReadOptions,
 } from "./options.ts";
 export { problemAnswer, statusAnswer, titleOf, type Replacement } from "./problem.ts";
-export { reportReject, warnOfError } from "./reject-report.ts";
+export {
+  boundedLabel,
+  builtChannelName,
+  createWarnOnce,
+  listen,
+  publishFailure,
+  publishNotice,
+  type Built,
+  type BuiltFact,
+  type WarnOnce,
+} from "./observation/channels.ts";
+export { reportReject, warnOfError } from "./observation/stderr-lines.ts";
 export {
   noteVerdict,
   publishVerdict,
@@ -52,6 +60,5 @@ export {
   Steps,
   publishLateRefusal,
   writeUnreportedRefusal,
-} from "./verdict.ts";
-export { aroundTrace, isPromiseLike, traced, type Trace, type TraceContext } from "./traces.ts";
-export { createWarnOnce, type WarnOnce } from "./warn-once.ts";
+} from "./observation/verdict.ts";
+export { aroundTrace, traced, type Trace, type TraceContext } from "./observation/traces.ts";

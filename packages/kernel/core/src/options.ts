@@ -1,5 +1,5 @@
 import { types } from "node:util";
-import { builtChannel, type Built, type BuiltFact } from "./built.ts";
+import { builtChannel, type Built, type BuiltFact } from "./observation/channels.ts";
 
 /**
  * Whose options they are, in messages: the factory that was called, or, where they are nested, that factory and the option that

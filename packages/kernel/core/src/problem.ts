@@ -1,5 +1,5 @@
 import type { GuardError, HeaderFields } from "./guard-error.ts";
-import { quoteVerdictId } from "./verdict.ts";
+import { quoteVerdictId } from "./observation/verdict.ts";
 
 /** An answer that a door has yet to write. */
 export interface ProblemAnswer {

@@ -1,10 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { guardChannel, wasReported } from "./diagnostics.ts";
-import { isGuardError, type GuardError } from "./guard-error.ts";
-import { createRequestFact, type RequestFact } from "./request-fact.ts";
-import { nameOr, writeStderrLine } from "./stderr-lines.ts";
-import type { Verdict, VerdictFacts } from "./verdict-record.ts";
-import { escapeForLog } from "./wire-text.ts";
+import { isGuardError, type GuardError, type Verdict, type VerdictFacts } from "../guard-error.ts";
+import { createRequestFact, type RequestFact } from "../request-fact.ts";
+import { escapeForLog } from "../wire-text.ts";
+import { guardChannel } from "./channels.ts";
+import { nameOr, wasReported, writeStderrLine } from "./stderr-lines.ts";
 
 /** A check of one request; `req` is the request as its framework knows it. */
 export interface Check {

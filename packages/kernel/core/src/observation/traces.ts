@@ -1,5 +1,6 @@
 import { channel, tracingChannel, type Channel } from "node:diagnostics_channel";
-import { warnOfError } from "./reject-report.ts";
+import { types } from "node:util";
+import { warnOfError } from "./stderr-lines.ts";
 
 /** What every trace tells beside its own members. `outcome` and `durationMs` are there when it is over: at `end`, or at `asyncEnd`. */
 export interface TraceContext {
@@ -151,7 +152,7 @@ export function traced<T>(
     try {
       const answer = within(around, context, work);
       // Beside the caller, who gets the answer itself: nothing goes another way because somebody looks.
-      if (isPromiseLike(answer)) void later(answer);
+      if (types.isPromise(answer)) void later(answer);
       else succeed(answer);
       return answer;
     } catch (error) {
@@ -161,13 +162,6 @@ export function traced<T>(
       end.publish(context);
     }
   });
-}
-
-/** Whether a store or a handler answered with a promise; synchronous ones cost no turn of the event loop. */
-export function isPromiseLike<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
-  // `await` takes a function with a `then` for a promise too.
-  if ((typeof value !== "object" && typeof value !== "function") || value === null) return false;
-  return "then" in value && typeof value.then === "function";
 }
 
 function fault(): string {
