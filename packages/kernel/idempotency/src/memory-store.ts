@@ -20,7 +20,7 @@ import {
   recordOf,
   releasedOf,
   type StoredRecord,
-} from "./stored-record.ts";
+} from "./store-rules.ts";
 
 /** Options of {@link memoryIdempotencyStore}. */
 export interface MemoryIdempotencyStoreOptions {

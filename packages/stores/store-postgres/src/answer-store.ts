@@ -1,11 +1,5 @@
 import type { AnswerStore } from "@countersign/idempotency";
-import {
-  type PrunedBatch,
-  StoreGate,
-  assertText,
-  encodeText,
-  pruneAllRemote,
-} from "@countersign/idempotency/store";
+import { type PrunedBatch, StoreGate, encodeText, pruneAllRemote } from "@countersign/idempotency/store";
 import { Engine } from "./engine.ts";
 import { type PostgresStoresOptions, type ResolvedPostgresOptions, resolveOptions } from "./options.ts";
 import { pruneBatchSize, pruneInBackground } from "./pruning.ts";
@@ -89,8 +83,7 @@ ON CONFLICT (token) DO UPDATE SET answer = excluded.answer, until_at = excluded.
   }
 
   #assertToken(token: unknown): void {
-    this.#gate.assertUsable();
-    assertText(name, "token", token);
+    this.#gate.assertToken(token);
   }
 
   async #removeBatch(): Promise<PrunedBatch> {

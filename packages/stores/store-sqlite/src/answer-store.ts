@@ -1,12 +1,6 @@
 import { readOptions } from "@countersign/core/door";
 import type { AnswerStore } from "@countersign/idempotency";
-import {
-  type PrunedBatch,
-  type StoreGate,
-  assertText,
-  encodeText,
-  pruneAll,
-} from "@countersign/idempotency/store";
+import { type PrunedBatch, type StoreGate, encodeText, pruneAll } from "@countersign/idempotency/store";
 import { type SqliteStatement, createGate, withImmediateTransaction } from "./connection.ts";
 import { ensureDurability } from "./durability.ts";
 import { table, type ResolvedSqliteOptions, type SqliteStoresOptions } from "./options.ts";
@@ -103,8 +97,7 @@ class AnswerTable implements SqliteAnswerStore {
   }
 
   #assertToken(token: unknown): void {
-    this.#gate.assertUsable();
-    assertText(name, "token", token);
+    this.#gate.assertToken(token);
   }
 
   #removeBatch(): PrunedBatch {
