@@ -5,7 +5,7 @@ import type { Awaitable, IdempotencyKeys, OwnedKey } from "@countersign/idempote
 import type { KeyAttempt, Waiters } from "@countersign/idempotency/door";
 import type { IdempotencyGuardCode } from "./codes.ts";
 import type { ResolvedOwnerOptions } from "./options.ts";
-import { handlerWithoutResponse } from "./refusals.ts";
+import { refusal } from "./refusals.ts";
 import type { GivenAnswer, Replay } from "./replay.ts";
 
 /** What the handler of a guarded request gets as `req.idempotency`. */
@@ -185,7 +185,7 @@ export class OwnedRun {
     this.#responseEnded = true;
     this.#holdReason ??= "its handler returned no Response, and may have had its effect";
     await this.#leave();
-    return handlerWithoutResponse();
+    return refusal("handler-without-response");
   }
 
   /** The response was destroyed by the app: its handler may still be at work, and nothing will report its end. */

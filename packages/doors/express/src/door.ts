@@ -1,11 +1,9 @@
 // What checks and endpoints on Express are made with: for whoever writes one.
-export { refuseUnparsedBody } from "./body.ts";
 export { chain, composedGuard, expectManyProperties } from "./guard.ts";
 export { holdResponse } from "./held-response.ts";
 export { createCodingWatch, whileConnected } from "./node-response.ts";
 export {
-  addressOf,
-  countForwardedFor,
+  clientOf,
   createTrustInspector,
   isHttps,
   isMountPath,

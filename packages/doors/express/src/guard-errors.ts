@@ -6,8 +6,10 @@ import {
   problemAnswer,
   readOptions,
   reportReject,
-  publishLateRefusal,
+  publishVerdict,
+  startVerdict,
   warnOfError,
+  writeUnreportedRefusal,
   type HeaderFields,
   type OptionOwner,
   type OptionTable,
@@ -77,8 +79,11 @@ export function guardErrors(options: GuardErrorsOptions = {}): ErrorMiddleware {
   };
 }
 
+/** A refusal that no check has published, such as that of a completeIn() in a handler. */
 function publish(error: unknown, req: GuardRequest): void {
-  if (isGuardError(error)) publishLateRefusal({ name: factoryName, req }, req.method, error);
+  const check = { name: factoryName, req };
+  if (isGuardError(error) && publishVerdict(check, startVerdict(), error))
+    writeUnreportedRefusal(check, req.method, error);
 }
 
 function readHeaders(headers: unknown = {}, owner: OptionOwner, name: string): HeaderFields {

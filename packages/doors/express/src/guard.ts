@@ -1,10 +1,10 @@
+import { STATUS_CODES } from "node:http";
 import { isGuardError } from "@countersign/core";
 import {
   publishVerdict,
   refusedWith,
   requestAborted,
   startVerdict,
-  titleOf,
   warnOfError,
   writeUnreportedRefusal,
 } from "@countersign/core/door";
@@ -129,7 +129,7 @@ function failLate({ name, res }: Passage, error: unknown): void {
   replaceOrCut(res, () => {
     for (const field of res.getHeaderNames()) res.removeHeader(field);
     res.statusCode = 500;
-    res.statusMessage = titleOf(500);
+    res.statusMessage = STATUS_CODES[500] ?? "";
     res.end();
   });
 }

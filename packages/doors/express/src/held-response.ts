@@ -6,10 +6,10 @@ import {
   copyChunk,
   copyHead,
   hookResponse,
+  replaceHead,
   restoreHead,
   soon,
   toPiece,
-  type BareResponse,
   type Call,
   type Piece,
   type ResponseHooks,
@@ -56,7 +56,8 @@ export function holdResponse(res: GuardResponse, decider: AnswerDecider): void {
 class HeldResponse implements ResponseHooks {
   readonly #res: GuardResponse;
   readonly #decider: AnswerDecider;
-  readonly #below: BareResponse;
+  readonly #below: ResponseHooks;
+  readonly #namesBefore: readonly string[];
   /** `open`: never held back. `passing`: Node gets everything at once. `replaced`: the handler's own answer is dropped. */
   #phase: "waiting" | "open" | "holding" | "deciding" | "passing" | "replaced" = "waiting";
   #decided = false;
@@ -67,10 +68,11 @@ class HeldResponse implements ResponseHooks {
   #bytes = 0;
   #last: Piece | undefined;
 
-  constructor(res: GuardResponse, below: BareResponse, decider: AnswerDecider) {
+  constructor(res: GuardResponse, below: ResponseHooks, decider: AnswerDecider) {
     this.#res = res;
     this.#decider = decider;
     this.#below = below;
+    this.#namesBefore = res.getHeaderNames();
   }
 
   flushHeaders(): void {
@@ -237,7 +239,7 @@ class HeldResponse implements ResponseHooks {
       this.#res.destroy();
       return;
     }
-    const chunk = this.#below.replaceHead(replacement);
+    const chunk = replaceHead(this.#res, replacement, this.#namesBefore);
     this.#finish({ chunk, encoding: "utf8", callback: this.#last?.callback });
   }
 

@@ -54,10 +54,8 @@ class NodeRequest implements ReceivedRequest {
   }
 
   get clientAddress(): string | undefined {
-    const trust = trustOf(this.#req);
-    const address = addressOf(this.#req);
-    // A trusted one means that Express ran out of addresses: the proxy named no client.
-    return trust?.(address, countForwardedFor(this.#req)) === true ? undefined : address;
+    const { address, isProxy } = clientOf(this.#req, trustOf(this.#req));
+    return isProxy ? undefined : address;
   }
 
   body(limitBytes: number): Promise<Buffer> {
@@ -65,8 +63,20 @@ class NodeRequest implements ReceivedRequest {
   }
 }
 
-/** What Express, or the platform, takes for the client's address; the peer of the socket where neither is. */
-export function addressOf(req: GuardRequest): string | undefined {
+/**
+ * What Express, or the platform, takes for the client's address; the peer of the socket where neither is. `isProxy`: a trusted proxy,
+ * because Express ran out of addresses. Then the proxy named no client, or the hop count is larger than the chain and the caller wrote
+ * the rest of it.
+ */
+export function clientOf(
+  req: GuardRequest,
+  trust: TrustFunction | undefined,
+): { readonly address: string | undefined; readonly isProxy: boolean } {
+  const address = addressOf(req);
+  return { address, isProxy: trust?.(address, countForwardedFor(req)) === true };
+}
+
+function addressOf(req: GuardRequest): string | undefined {
   // On a unix socket Express's address is undefined: falling back to the peer there would change nothing, elsewhere it would
   // undo what the platform has put into req.ip.
   return "ip" in req ? req.ip : req.socket.remoteAddress;
@@ -88,7 +98,7 @@ export function isHttps(req: GuardRequest, trust: TrustFunction | undefined): bo
  * The number of addresses in X-Forwarded-For, counted as Express counts them: the distance of the last address that its
  * `trust proxy` could reach.
  */
-export function countForwardedFor(req: GuardRequest): number {
+function countForwardedFor(req: GuardRequest): number {
   const field = req.headers["x-forwarded-for"];
   if (field === undefined) return 0;
   return String(field)

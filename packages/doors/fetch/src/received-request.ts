@@ -3,8 +3,7 @@ import {
   assertAllHeaderLines,
   assertOneHost,
   assertReadableBody,
-  bodyAborted,
-  bodyLengthMismatch,
+  bodyRefusal,
   bodyTooLarge,
   fieldLines,
   receivedRequests,
@@ -88,18 +87,18 @@ async function readBody(
   try {
     bytes = await readCapped(body, limitBytes);
   } catch (error) {
-    throw bodyAborted(error);
+    throw bodyRefusal("request-aborted", error);
   }
   if (bytes === undefined) throw bodyTooLarge(limitBytes);
   if (body && isEndedByStream(rawHeaders)) await assertNotCut(request);
-  if (lengthBytes !== undefined && bytes.length !== lengthBytes) throw bodyLengthMismatch();
+  if (lengthBytes !== undefined && bytes.length !== lengthBytes) throw bodyRefusal("body-length-mismatch");
   return recordRawBody(request, bytes);
 }
 
 /** Over HTTP/2 a body that was cut ends for its reader like a whole one: the signal alone tells, and may tell late. */
 async function assertNotCut({ signal }: Request): Promise<void> {
   await untilNotCutLate(() => signal.aborted);
-  if (signal.aborted) throw bodyAborted(signal.reason);
+  if (signal.aborted) throw bodyRefusal("request-aborted", signal.reason);
 }
 
 /** In HTTP/1.1 one of the two fields says where a body ends. */

@@ -4,15 +4,13 @@ export {
   assertOneHost,
   asBuffer,
   assertReadableBody,
-  bodyAborted,
-  bodyLengthMismatch,
+  bodyRefusal,
   bodyTooLarge,
   capturedRawBody,
   fieldLines,
-  hasIdentityEncoding,
-  hasKnownTransferCoding,
   isJsonMediaType,
   isLimitBytes,
+  isSentAsIs,
   receivedRequests,
   recordRawBody,
   untilNotCutLate,
@@ -39,7 +37,7 @@ export {
   type OptionTable,
   type ReadOptions,
 } from "./options.ts";
-export { problemAnswer, statusAnswer, titleOf, type Replacement } from "./problem.ts";
+export { problemAnswer, statusAnswer, type Replacement } from "./problem.ts";
 export {
   boundedLabel,
   builtChannelName,
@@ -58,7 +56,6 @@ export {
   refusedWith,
   startVerdict,
   Steps,
-  publishLateRefusal,
   writeUnreportedRefusal,
 } from "./observation/verdict.ts";
 export { aroundTrace, traced, type Trace, type TraceContext } from "./observation/traces.ts";

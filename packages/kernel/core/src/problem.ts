@@ -54,11 +54,7 @@ const problemHeaders: HeaderFields = {
   "Content-Type": "application/problem+json",
 };
 
-/** The phrase that belongs to a status of an error (RFC 9110 section 15). */
-export function titleOf(status: number): string {
-  return titles.get(status) ?? "Error";
-}
-
+// RFC 9110 section 15.
 const titles: ReadonlyMap<number, string> = new Map([
   [400, "Bad Request"],
   [401, "Unauthorized"],
@@ -114,7 +110,7 @@ function problemBody(
   code: string | undefined,
   problem: Readonly<Record<string, unknown>>,
 ): string {
-  const base = { type: "about:blank", title: titleOf(status), status };
+  const base = { type: "about:blank", title: titles.get(status) ?? "Error", status };
   return JSON.stringify(
     status < 500 && code !== undefined ? { ...problem, ...base, code } : { ...problem, ...base },
   );

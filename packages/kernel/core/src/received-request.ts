@@ -1,6 +1,6 @@
 import { setImmediate as turn, setTimeout as delay } from "node:timers/promises";
 import type { BodyCode, CoreCode } from "./codes.ts";
-import { GuardError, requestAborted } from "./guard-error.ts";
+import { GuardError, requestAborted, type GuardErrorInit } from "./guard-error.ts";
 import { createRequestFact, type RequestFact } from "./request-fact.ts";
 
 /**
@@ -117,8 +117,8 @@ export function isLimitBytes(value: unknown): value is number {
  * where there is none.
  */
 export function assertReadableBody(request: HeaderLines, limitBytes: number): number | undefined {
-  if (!hasKnownTransferCoding(request)) throw transferCodingUnsupported();
-  if (!hasIdentityEncoding(request)) throw contentEncodingUnsupported();
+  if (!hasKnownTransferCoding(request)) throw bodyRefusal("transfer-coding-unsupported");
+  if (!hasIdentityEncoding(request)) throw bodyRefusal("content-encoding-unsupported");
   const lengthBytes = contentLength(request);
   if (lengthBytes !== undefined && lengthBytes > limitBytes) throw bodyTooLarge(limitBytes);
   return lengthBytes;
@@ -128,7 +128,7 @@ export function assertReadableBody(request: HeaderLines, limitBytes: number): nu
  * Whether the body came without a content coding. A digest is over the bytes as sent (RFC 9530 section 2): what an
  * inflating parser hands over is not what was signed.
  */
-export function hasIdentityEncoding(request: HeaderLines): boolean {
+function hasIdentityEncoding(request: HeaderLines): boolean {
   return isOnly(fieldLines(request, "content-encoding"), "identity");
 }
 
@@ -136,8 +136,13 @@ export function hasIdentityEncoding(request: HeaderLines): boolean {
  * Whether the body came without a transfer coding other than `chunked`, the only one that servers decode. With `gzip, chunked`
  * they hand over what gzip made, which is not the content that a digest or signature is of (RFC 9530 section 2).
  */
-export function hasKnownTransferCoding(request: HeaderLines): boolean {
+function hasKnownTransferCoding(request: HeaderLines): boolean {
   return isOnly(fieldLines(request, "transfer-encoding"), "chunked");
+}
+
+/** For doors: whether the bytes of the body are those that were sent, by its header lines. */
+export function isSentAsIs(request: HeaderLines): boolean {
+  return hasIdentityEncoding(request) && hasKnownTransferCoding(request);
 }
 
 function isOnly(lines: readonly string[], coding: string): boolean {
@@ -148,8 +153,38 @@ function isOnly(lines: readonly string[], coding: string): boolean {
 function contentLength(request: HeaderLines): number | undefined {
   const [text, ...others] = fieldLines(request, "content-length");
   if (text === undefined) return undefined;
-  if (!/^\d{1,15}$/.test(text) || others.some((other) => other !== text)) throw bodyLengthMismatch();
+  if (!/^\d{1,15}$/.test(text) || others.some((other) => other !== text))
+    throw bodyRefusal("body-length-mismatch");
   return Number(text);
+}
+
+/** Why a body cannot be had, as its refusals say it. */
+const bodyRefusals = {
+  "body-length-mismatch": {
+    status: 400,
+    message: "the body does not have the length that Content-Length gives",
+  },
+  // RFC 9110 section 15.5.16 asks for the field.
+  "content-encoding-unsupported": {
+    status: 415,
+    message: "the body has a Content-Encoding other than identity; its bytes as sent cannot be checked",
+    headers: { "Accept-Encoding": "identity" },
+  },
+  // In silence: nobody is left to answer.
+  [requestAborted]: {
+    status: 400,
+    message: "the client closed the connection before the body was complete",
+  },
+  // RFC 9112 section 6.1.
+  "transfer-coding-unsupported": {
+    status: 501,
+    message: "the body has a Transfer-Encoding other than chunked, which is not decoded",
+  },
+} as const satisfies Partial<Record<BodyCode, Omit<GuardErrorInit, "code">>>;
+
+/** The refusal of a body with this code. */
+export function bodyRefusal(code: keyof typeof bodyRefusals, cause?: unknown): GuardError<BodyCode> {
+  return new GuardError<BodyCode>({ ...bodyRefusals[code], code, cause });
 }
 
 /** The refusal of a body beyond the limit. */
@@ -160,25 +195,6 @@ export function bodyTooLarge(limitBytes: number): GuardError<BodyCode> {
     message: `the body is larger than the limit of ${limitBytes} bytes`,
     // The rest of the body stays unread; the connection cannot carry another request.
     headers: { Connection: "close" },
-  });
-}
-
-/** The refusal of a body that is longer or shorter than announced. */
-export function bodyLengthMismatch(): GuardError<BodyCode> {
-  return new GuardError<BodyCode>({
-    status: 400,
-    code: "body-length-mismatch",
-    message: "the body does not have the length that Content-Length gives",
-  });
-}
-
-/** What ends a request in silence: nobody is left to answer. */
-export function bodyAborted(cause?: unknown): GuardError<BodyCode> {
-  return new GuardError<BodyCode>({
-    status: 400,
-    code: requestAborted,
-    message: "the client closed the connection before the body was complete",
-    cause,
   });
 }
 
@@ -194,25 +210,6 @@ export async function untilNotCutLate(isCut: () => boolean): Promise<void> {
   // In a busy process the time is over before anything was read: between two turns of the event loop it is.
   await turn();
   await turn();
-}
-
-/** With the field that RFC 9110 section 15.5.16 asks for. */
-function contentEncodingUnsupported(): GuardError<BodyCode> {
-  return new GuardError<BodyCode>({
-    status: 415,
-    code: "content-encoding-unsupported",
-    message: "the body has a Content-Encoding other than identity; its bytes as sent cannot be checked",
-    headers: { "Accept-Encoding": "identity" },
-  });
-}
-
-/** The refusal that RFC 9112 section 6.1 asks for. */
-function transferCodingUnsupported(): GuardError<BodyCode> {
-  return new GuardError<BodyCode>({
-    status: 501,
-    code: "transfer-coding-unsupported",
-    message: "the body has a Transfer-Encoding other than chunked, which is not decoded",
-  });
 }
 
 /** The same bytes, without a copy. */

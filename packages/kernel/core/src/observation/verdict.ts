@@ -62,17 +62,21 @@ export function refusedWith(name: string, thrown: unknown): Error {
 
 const passed = { status: undefined, code: undefined };
 
-/** Publishes what a check decided: a pass without `error`. Skips the error that a check inside of this one has published. */
-export function publishVerdict({ name, req }: Check, startedAt: number, error: Error | undefined): void {
+/**
+ * Publishes what a check decided: a pass without `error`. False for the error that a check inside of this one has published, which is
+ * not published again.
+ */
+export function publishVerdict({ name, req }: Check, startedAt: number, error: Error | undefined): boolean {
   if (error !== undefined) {
-    if (published.get(req)?.error === error) return;
+    if (published.get(req)?.error === error) return false;
     published.set(req, { name, error });
-  } else if (startedAt === 0) return;
+  } else if (startedAt === 0) return true;
   const durationMs = startedAt === 0 ? undefined : performance.now() - startedAt;
   const verdict = recordOf({ name, req }, durationMs, error);
   // Not by an assignment: it must not be enumerable, and the error may be frozen.
   if (isGuardError(error)) Reflect.defineProperty(error, "verdict", { value: verdict, configurable: true });
   if (durationMs !== undefined) guardChannel.publish({ ...verdict, durationMs, req, error });
+  return true;
 }
 
 const facts: RequestFact<readonly VerdictFacts[]> = createRequestFact();
@@ -173,16 +177,6 @@ function knownOf(verdict: Verdict): string | undefined {
 function agoOf(ageSeconds: number): string {
   const seconds = Math.round(Math.abs(ageSeconds) * 10) / 10;
   return ageSeconds < 0 ? `${seconds} s ahead of this clock` : `${seconds} s ago`;
-}
-
-/**
- * Publishes a refusal that no check has published, such as that of a completeIn() in a handler; writes it on stderr if it was not
- * reported. For doors, after the answer.
- */
-export function publishLateRefusal(check: Check, method: unknown, error: Error): void {
-  if (published.get(check.req)?.error === error) return;
-  publishVerdict(check, startVerdict(), error);
-  writeUnreportedRefusal(check, method, error);
 }
 
 function verdictOf(error: unknown): { readonly status: number; readonly code: string } {
