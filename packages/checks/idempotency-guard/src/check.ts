@@ -30,7 +30,7 @@ import {
 import { fingerprintLate, held, inFlight, keyInvalid, refusal, reused } from "./refusals.ts";
 import { Replay, type ResolvedReplay } from "./replay.ts";
 
-/** Does `work` with a signal that aborts when the client leaves meanwhile, or has left. A door's way to know. */
+/** Does `work` with a signal that aborts when the client leaves, or has left. */
 export type WhileConnected = <T>(work: (left: AbortSignal) => Promise<T>) => Promise<T>;
 
 /** What becomes of a request that came with a key, or without one. */
@@ -42,7 +42,7 @@ export type Admission =
   /** The guard has nothing to do with it, by the options `methods` and `required`. */
   | { readonly passes: true };
 
-/** What a request says of itself: which key it claims, and what tells its payload from another one under that key. */
+/** The key that a request claims, and what identifies its payload. */
 interface KeyClaim {
   /** 1 to 512 characters, less those of `scope`; anything else is refused with 400. */
   readonly key: unknown;
@@ -215,8 +215,8 @@ function assertSamePayload(state: GuardState, { attempt, fingerprint }: DoneKey)
 }
 
 /**
- * The key as the option `key` returned it, behind its scope; throws a GuardError (400) on anything that a store cannot keep as it
- * is, or that a reader could take for another key.
+ * The key as stored, with its scope. Throws a GuardError (400) on what a store cannot keep unchanged, or a reader could take for another
+ * key.
  */
 export function checkIdempotencyKey(key: unknown, scope?: string): string {
   if (key === undefined || key === null || key === "") {

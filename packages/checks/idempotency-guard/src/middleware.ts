@@ -65,9 +65,8 @@ export function idempotencyGuard(options: IdempotencyGuardOptions): DrainableMid
 }
 
 /**
- * Lets a handler read `req.body` only where somebody has parsed it: `undefined` would be taken for a payload without members, and
- * `express.json()` behind a check parses nothing, in silence. Otherwise reading it throws, and is undefined again once the
- * answer is out, for the app's loggers.
+ * Makes reading an unparsed `req.body` throw: `undefined` would pass for a payload without members, and `express.json()` after a check
+ * silently parses nothing. It is undefined again once the answer has left, for the app's loggers.
  */
 function refuseUnparsedBody(req: GuardRequest, res: GuardResponse): void {
   const bytes = capturedRawBody(req);
@@ -112,7 +111,7 @@ export function beginHandler(run: OwnedRun, { req, res, next }: Passage): void {
     req.idempotency = run.handle;
     holdResponse(res, run);
   } catch (error) {
-    // What the app has hung on the request or the response threw. Behind a promise Express would not see it.
+    // A setter of the app on the request or response threw. After a promise Express would not see it.
     run.giveBack();
     next(error);
     return;

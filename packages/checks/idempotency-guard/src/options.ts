@@ -63,7 +63,7 @@ export interface IdempotencyGuardOptions<Native> {
   readonly heldRetryAfterSeconds?: number | undefined;
 }
 
-/** Options of {@link keyOwner}: who claims tells each key and fingerprint, and a done key is 409. */
+/** Options of {@link keyOwner}, whose caller gives each key and fingerprint; a done key is 409. */
 export type KeyOwnerOptions = Omit<
   IdempotencyGuardOptions<never>,
   "key" | "fingerprint" | "methods" | "required" | "doneStatus" | "replay"
@@ -122,7 +122,7 @@ export function resolveOptions<Native extends object>(
   return { ...read, factory: factoryName, key, fingerprint };
 }
 
-/** As {@link resolveOptions}, for whoever tells keys and fingerprints. */
+/** As {@link resolveOptions}, without the options that read requests. */
 export function resolveOwnerOptions(options: KeyOwnerOptions, owner: OptionOwner): ResolvedOwnerOptions {
   const read = readOptions(owner, ownerTable, options);
   assertConsistent(owner, read);

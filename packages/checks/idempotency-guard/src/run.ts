@@ -16,8 +16,8 @@ export interface RequestIdempotency {
   /** The random identity of this attempt, as the store knows it. */
   readonly token: string;
   /**
-   * Aborts when another attempt may own the key by now, also when somebody else has answered in the handler's place and the key
-   * is given back: do not begin an effect after that.
+   * Aborts when another attempt may own the key, or the request was answered elsewhere and the key is given back: begin no effect
+   * after that.
    */
   readonly signal: AbortSignal;
   /**
@@ -97,10 +97,7 @@ export class OwnedRun {
     return this.#recovery === "hold" ? handlers.run(this, handler) : handler();
   }
 
-  /**
-   * For doors that have the handler's own promise, as soon as they have it: under `hold` a 5xx or 408 does not end the key before that
-   * has ended.
-   */
+  /** For doors that have the handler's own promise: under `hold` a 5xx or 408 does not end the key before that has ended. */
   watch(handler: Promise<unknown>): void {
     if (this.#recovery === "hold" && !this.#responseEnded) this.#working = this.#untilEnded(handler);
   }
@@ -165,7 +162,7 @@ export class OwnedRun {
     }
   }
 
-  // I15: before the record, so that whoever reads it finds the answer.
+  // I15: before the record, so that every reader of the record finds the answer.
   #keeping(answer: (() => GivenAnswer) | undefined): (() => Promise<void>) | undefined {
     const replay = this.#replay;
     if (replay === undefined) return undefined;
@@ -180,7 +177,7 @@ export class OwnedRun {
     return replacement;
   }
 
-  /** For doors whose handler returns its answer, when it has returned none: nobody knows what it has done, so the key is held. */
+  /** For doors whose handler has returned no answer: it may have had its effect, so the key is held. */
   async unanswered(): Promise<GuardError<IdempotencyGuardCode>> {
     this.#responseEnded = true;
     this.#holdReason ??= "its handler returned no Response, and may have had its effect";
@@ -198,8 +195,8 @@ export class OwnedRun {
   }
 
   /**
-   * I1: somebody has answered while the key was claimed, such as a time-out of the app. The sender comes again, and what a handler did
-   * now would end with that answer's status: paid, and its key free.
+   * I1: the app, such as its time-out, answered while the key was claimed. The sender retries, and the effect of a handler would end
+   * with that answer's status: paid, and its key free.
    */
   answeredBefore(): void {
     const { key, req } = this.#attempt;

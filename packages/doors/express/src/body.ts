@@ -81,7 +81,7 @@ async function checkLate(req: GuardRequest, bytes: Buffer): Promise<Buffer> {
   return bytes;
 }
 
-/** Takes the bytes that the platform or `express.raw` kept, when somebody else has read the stream. */
+/** Takes the bytes that the platform or `express.raw` kept from a stream that was read. */
 function adopt(req: GuardRequest, lengthBytes: number | undefined, limitBytes: number): Buffer {
   const kept = [req.rawBody, req.body].find((candidate) => Buffer.isBuffer(candidate));
   if (kept === undefined) {

@@ -1,4 +1,4 @@
-// What checks and endpoints on Express are made with: for whoever writes one.
+// What checks and endpoints on Express are made with: for their authors.
 export { chain, composedGuard, expectManyProperties } from "./guard.ts";
 export { holdResponse } from "./held-response.ts";
 export { createCodingWatch, whileConnected } from "./node-response.ts";

@@ -51,7 +51,7 @@ export const table = {
 } satisfies OptionTable<GuardErrorsOptions, unknown>;
 
 /**
- * The error handler for guards, to be mounted behind them. Renders a GuardError as problem details (RFC 9457) with one body
+ * The error handler for guards, to be mounted after them. Renders a GuardError as problem details (RFC 9457) with one body
  * for every 401; hands any other error on, unless `hide` is set. Throws an OptionError on a bad option.
  */
 export function guardErrors(options: GuardErrorsOptions = {}): ErrorMiddleware {

@@ -167,8 +167,8 @@ export function beginsAnew(res: GuardResponse, status: number | undefined): bool
 }
 
 /**
- * Makes what warns once, `digest-of-other-bytes`, when an answer that has its digest leaves with another content coding than it has now:
- * whatever encodes stands in front of `factoryName`, and sees the answer behind it.
+ * Returns a function that warns once, `digest-of-other-bytes`, when an answer leaves with another content coding than it has now: a
+ * middleware before `factoryName` has encoded it after its digest.
  */
 export function createCodingWatch(factoryName: string): (req: GuardRequest, res: GuardResponse) => void {
   const warnOnce = createWarnOnce(factoryName);
@@ -184,7 +184,7 @@ export function createCodingWatch(factoryName: string): (req: GuardRequest, res:
   };
 }
 
-/** Does `work` with a signal that aborts when the client of `res` leaves meanwhile, or has left. Leaves no listener behind. */
+/** Does `work` with a signal that aborts when the client of `res` leaves, or has left. Removes its listener. */
 export async function whileConnected<T>(
   res: GuardResponse,
   work: (left: AbortSignal) => T | Promise<T>,

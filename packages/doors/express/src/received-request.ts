@@ -176,12 +176,12 @@ const strangersIPv4 = ["0.0.0.1", "192.0.2.1", "203.0.113.1", "240.0.0.1"];
 const strangersIPv6 = ["100::1", "2001:db8::1", "3fff::1"];
 const namedRanges = new Set(["loopback", "linklocal", "uniquelocal"]);
 
-/** Looks at the app's `trust proxy` setting behind a request; see {@link createTrustInspector}. */
+/** Reads the `trust proxy` setting of a request's app; see {@link createTrustInspector}. */
 export type TrustInspector = (req: GuardRequest) => TrustFunction | undefined;
 
 /**
- * Returns a function that looks at the app's `trust proxy` setting behind a request and returns the trust function when
- * proxies are trusted. It throws a GuardError (500, `trust-proxy-unsafe`) while the setting trusts everybody, because the caller
+ * Returns a function that reads the `trust proxy` setting of a request's app and returns the trust function when proxies are trusted. It
+ * throws a GuardError (500, `trust-proxy-unsafe`) while the setting trusts everybody, because the caller
  * then writes X-Forwarded-For and X-Forwarded-Proto itself, and warns once of that and of a setting that is read otherwise than it
  * looks. A setting is examined once, by the identity of its compiled function.
  */

@@ -81,7 +81,7 @@ export class Deadlines {
     const nowMs = this.#clock.now();
     // Node's timers may be early by a part of a millisecond: what this one was set for has expired.
     const reachedMs = Math.max(nowMs, this.#dueMs);
-    // Before anybody is told, who may add another one.
+    // Before any expires, which may add another one.
     for (const expiresAtMs of this.#waiting.values()) {
       if (expiresAtMs <= reachedMs) continue;
       this.#schedule(expiresAtMs, nowMs);

@@ -1,4 +1,4 @@
-// What doors, checks and stores are made with, on top of index.ts: for whoever writes one.
+// What doors, checks and stores are made with: for their authors. On top of index.ts.
 export {
   assertAllHeaderLines,
   assertOneHost,

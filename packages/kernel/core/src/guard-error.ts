@@ -64,8 +64,8 @@ export class GuardError<Code extends string = string> extends Error {
   }
 
   /**
-   * The address of the page on which the code is explained; undefined for a code of one's own. For logs: no answer has it, and, being a
-   * getter of the class, no serialisation of the error.
+   * The address of the code's page; undefined for a code of an app's own. For logs: no answer has it, nor, being a getter of the class,
+   * a serialised error.
    */
   get docs(): string | undefined {
     return docsOf(this.code);
@@ -96,7 +96,7 @@ export function comeAgain<Code extends string>(
 export interface VerdictFacts {
   /** The label of the signature (RFC 9421 section 4.1), as received. */
   readonly label?: string | undefined;
-  /** As received: of a signature that was refused it names no key that somebody has. */
+  /** As received: that of a refused signature may name no key. */
   readonly keyid?: string | undefined;
   /** Whose signing key it is. */
   readonly subject?: string | undefined;
@@ -111,8 +111,8 @@ export interface VerdictFacts {
 }
 
 /**
- * What a check has decided about a request, as one record. Text from the wire is escaped and cut, so that it can stand in a log. None
- * of it is for the caller, unless by an option the `id`.
+ * What a check has decided about a request, as one record. Text from the wire is escaped and cut, so that it can stand in a log. Never
+ * sent, except `id` with `verdictId`.
  */
 export interface Verdict extends VerdictFacts {
   /** A UUID of this verdict alone. */
@@ -125,8 +125,8 @@ export interface Verdict extends VerdictFacts {
   readonly code: string | undefined;
   /** The HTTP status of the GuardError; 500 for anything else; undefined on a pass. */
   readonly status: number | undefined;
-  /** Time in the guard alone, in milliseconds; undefined when nobody listened at its start. */
+  /** Time in the guard alone, in milliseconds; undefined without subscribers at its start. */
   readonly durationMs: number | undefined;
-  /** Of it the time in which stores were waited for, in milliseconds, where that was measured. */
+  /** The part of it that was spent waiting for stores, in milliseconds, if measured. */
   readonly storeMs: number | undefined;
 }

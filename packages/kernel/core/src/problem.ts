@@ -104,7 +104,7 @@ function wwwAuthenticateOf(error: GuardError): HeaderFields {
   return field === undefined ? {} : { [field[0]]: field[1] };
 }
 
-// The code of a 5xx names the part that failed; only what the guard put into `problem` on purpose leaves the house.
+// The code of a 5xx names the part that failed. Only `problem` reaches the caller.
 function problemBody(
   status: number,
   code: string | undefined,

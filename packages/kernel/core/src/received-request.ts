@@ -12,7 +12,7 @@ export interface ReceivedRequest extends HeaderLines {
   readonly method: string;
   /** The request target as on the wire, before any router stripped or decoded it. */
   readonly target: string;
-  /** How the client reached the server: a TLS socket, or what a proxy says that is trusted. Throws a GuardError where nobody can say. */
+  /** How the client reached the server: by TLS, or as a trusted proxy says. Throws a GuardError where that is not known. */
   readonly scheme: "http" | "https";
   /** The client's address by trusted proxies alone; undefined where it is not known. */
   readonly clientAddress: string | undefined;
@@ -24,12 +24,11 @@ export interface ReceivedRequest extends HeaderLines {
 }
 
 /**
- * For doors: what they have made of a native request for the checks. A subscriber of a channel finds by it what the `req` of an event
- * is, whatever its framework.
+ * For doors: the request for checks that they have made of a native one. By it a subscriber reads the `req` of an event of any framework.
  */
 export const receivedRequests: RequestFact<ReceivedRequest> = createRequestFact();
 
-/** The header lines of a request: names and values by turns, every line, in the order received. */
+/** The header lines of a request: names and values alternating, every line, in the order received. */
 export interface HeaderLines {
   readonly rawHeaders: readonly string[];
 }
@@ -170,7 +169,7 @@ const bodyRefusals = {
     message: "the body has a Content-Encoding other than identity; its bytes as sent cannot be checked",
     headers: { "Accept-Encoding": "identity" },
   },
-  // In silence: nobody is left to answer.
+  // Ends without an answer: the client has left.
   [requestAborted]: {
     status: 400,
     message: "the client closed the connection before the body was complete",
@@ -201,8 +200,8 @@ export function bodyTooLarge(limitBytes: number): GuardError<BodyCode> {
 const graceMs = 5;
 
 /**
- * For doors, behind the last byte of a body whose end only END_STREAM told (RFC 9113 section 8.1): waits as long as a RST_STREAM takes
- * that was sent right behind it. Node's own HTTP/2 client does that when its request is closed half way.
+ * For doors, after the last byte of a body that only END_STREAM ends (RFC 9113 section 8.1): waits as long as a RST_STREAM takes that was
+ * sent right after it, as Node's own HTTP/2 client does when its request is closed half way.
  */
 export async function untilNotCutLate(isCut: () => boolean): Promise<void> {
   if (isCut()) return;

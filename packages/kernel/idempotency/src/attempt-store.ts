@@ -60,7 +60,7 @@ export function readStepOf({
   return { engine, step: "read", timeoutMs, name: "the idempotency store" };
 }
 
-/** Asks the store for a record; undefined when the key is absent, also where a store of one's own says null. Rejects when it fails. */
+/** Asks the store for a record; undefined when the key is absent, also where an app's store says null. Rejects when it fails. */
 export async function readRecord(
   store: ResolvedKeyOptions["store"],
   step: StoreStep,
@@ -69,7 +69,7 @@ export async function readRecord(
   return (await askStore(step, () => store.read(key))) ?? undefined;
 }
 
-// On the record, so that nobody takes it for a person's decision.
+// On the record: no person has decided.
 const neverRan = { by: "countersign", note: "given back: its handler never ran" };
 
 /**
@@ -169,8 +169,8 @@ const longestDelayMs = 10_000;
 const giveUpAfterMs = 3_600_000;
 
 /**
- * How many claims may be under way or wait to be given back. A store that is down for all requests must not make the process collect
- * them, and a claim that nobody could give back must not be sent: its key would wait for an operator although nothing ran (I13).
+ * At most so many claims may be unconfirmed; the next is refused, unsent. A store that is down must not make the process collect them, and
+ * a claim that cannot be given back would leave its key to an operator although nothing ran (I13).
  */
 const maxClaims = 2_000;
 
@@ -207,7 +207,7 @@ export class Retries {
     this.#start(step, onFailure).pause();
   }
 
-  /** As repeat(), from `delayMs` on, and in silence. */
+  /** As repeat(), after `delayMs`, without a report. */
   repeatLater(delayMs: number, step: () => Awaitable<boolean>): void {
     setTimeout(() => this.repeat(step, () => {}), delayMs).unref();
   }

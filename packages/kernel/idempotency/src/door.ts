@@ -1,4 +1,4 @@
-// What guards and tools are made with: for whoever writes one.
+// What guards and tools are made with: for their authors.
 export type { KeyAttempt } from "./attempt-store.ts";
 export { begunAtMs } from "./begun-at.ts";
 export { failureFingerprint, failureKey, isFailureCount } from "./failure-count.ts";

@@ -40,8 +40,8 @@ export class IdempotencyKeys {
 
   /**
    * Claims the key: owned (`acquired`), or who has it. Settle an owned key with exactly one of complete(), release() and
-   * hold(); until then its lease is renewed. Throws a GuardError (503, `idempotency-store-unavailable`) when the store does
-   * not answer in time, and sees to it that no claim is left behind.
+   * hold(); until then its lease is renewed. Throws a GuardError (503, `idempotency-store-unavailable`) when the store does not
+   * answer in time, and gives the claim back.
    */
   acquire(attempt: KeyAttempt): Promise<OwnedKey | KeyRefusal> {
     return claimTrace.hasSubscribers ? acquireTraced(this.#state, attempt) : acquire(this.#state, attempt);
@@ -68,12 +68,12 @@ export class IdempotencyKeys {
     notice(this.#state.options.factory, event);
   }
 
-  /** As {@link notice}, for what a caller will ask about: one line on stderr when nobody subscribes. */
+  /** As {@link notice}; without subscribers one line on stderr. */
   failure(event: KeyNotice): void {
     failure(this.#state.options.factory, event);
   }
 
-  /** Publishes on `countersign:notice` what an operator should know about a key; a process warning when nobody subscribes. */
+  /** As {@link notice}, for what may concern money; without subscribers a process warning. */
   alarm(event: KeyNotice): void {
     alarm(this.#state.options.factory, event);
   }
@@ -85,7 +85,7 @@ export interface DrainOptions {
   readonly timeoutMs?: number | undefined;
 }
 
-/** What `drain()` has left behind; all 0 when everything was settled. */
+/** What `drain()` has not settled in time; all 0 when everything was settled. */
 export interface DrainReport {
   /** Keys that are owned: their handlers still run, or the store did not take their record. */
   readonly keys: number;
@@ -119,8 +119,8 @@ async function acquireTraced(state: KeyState, attempt: KeyAttempt): Promise<Owne
 }
 
 /**
- * Asks the store for the key; throws a GuardError (503) when it does not answer, and sees to it that no claim is left behind: one
- * for whose return there is no room is not sent.
+ * Asks the store for the key. Throws a GuardError (503) when it does not answer, and gives the claim back; without room for that the claim
+ * is not sent.
  */
 async function acquire(state: KeyState, attempt: KeyAttempt): Promise<OwnedKey | KeyRefusal> {
   const { retryAfterSeconds } = state.options;
@@ -145,7 +145,7 @@ async function acquire(state: KeyState, attempt: KeyAttempt): Promise<OwnedKey |
 function admit(
   state: KeyState,
   store: AttemptStore,
-  // A store of somebody else may give anything.
+  // An app's own store may give anything.
   result: IdempotencyClaimResult | null | undefined,
   claimedAtMs: number,
 ): OwnedKey | KeyRefusal {

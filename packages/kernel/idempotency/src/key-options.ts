@@ -26,7 +26,7 @@ export interface IdempotencyKeysOptions {
   readonly handlerTimeoutMs?: number | undefined;
   /** Retry-After of the errors that are thrown, in seconds. Default 5. */
   readonly retryAfterSeconds?: number | undefined;
-  /** Hears of each key that this process has settled, or given up. Must not throw. */
+  /** Called for each key that this process has settled, or given up. Must not throw. */
   readonly onSettled?: ((key: string) => void) | undefined;
 }
 
@@ -62,7 +62,7 @@ export function resolveKeyOptions(options: IdempotencyKeysOptions): ResolvedKeyO
   return resolved;
 }
 
-/** A claim that may take longer than its own lease could hand out a key that somebody else owns already. */
+/** A claim that takes longer than its own lease could hand out a key that another attempt owns. */
 export function assertTimeoutInLease(
   owner: OptionOwner,
   { storeTimeoutMs, leaseMs }: Pick<ResolvedKeyOptions, "storeTimeoutMs" | "leaseMs">,

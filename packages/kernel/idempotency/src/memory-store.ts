@@ -221,7 +221,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     this.#assertOpen();
     let pruned = 0;
     for (const [key, entry] of this.#entries) {
-      // A free one is not told of: no caller knows that it was there.
+      // A free one is not counted: no caller knows of it.
       if (this.#isForgotten(entry) && this.#entries.delete(key) && entry.state === "done") pruned += 1;
     }
     return pruned;

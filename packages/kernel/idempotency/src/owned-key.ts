@@ -117,7 +117,7 @@ export class OwnedKey {
     this.#lease.leave();
     await callStackEnd;
     if (before !== undefined) await before();
-    // Behind another await, which costs one promise less than to return theirs.
+    // With an await: one promise less than returning theirs.
     return await (this.#inTransaction ? this.#confirm() : this.#record());
   }
 
@@ -164,7 +164,7 @@ export class OwnedKey {
     }
   }
 
-  // I2: the payment rolls back behind its own success, so `done` would be of nothing.
+  // I2: the payment rolls back after its own success, so nothing is done.
   #succeededTooEarly(): void {
     this.#inTransaction = true;
     if (!this.#recordSent) return;
@@ -232,7 +232,7 @@ export class OwnedKey {
 
   async #leave(holdReason: string | undefined): Promise<void> {
     this.#lease.leave();
-    // I11, in the turn of the answer and before anybody else can begin: whoever answered, the handler may still be at work.
+    // I11, in the turn of the answer and before another attempt can begin: the handler may still be at work.
     this.abort();
     await callStackEnd;
     const step = async (): Promise<true> => {

@@ -49,7 +49,7 @@ export function decideClaim(
       ? { action: "answer", result: { status: "done", fingerprint } }
       : { action: "take" };
   }
-  // The same attempt again, after a lost reply: it must never see itself as somebody else, also when its lease has expired.
+  // The same attempt again, after a lost reply: it must never collide with itself, also after its lease.
   if (stored.token === token) return { action: "lease", result: { status: "acquired", fence } };
   if (remainingMs > leaseMs) {
     // The clock was set back since: a dead owner would keep the key for as long as it has to catch up.

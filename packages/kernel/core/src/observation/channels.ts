@@ -38,8 +38,8 @@ export interface GuardEvent<Native extends object = object> extends Verdict {
 export const guardChannel: Channel = channel(guardChannelName);
 
 /**
- * Publishes something that is not the verdict on one request: a replaced payload, a lost lease, a doubtful proxy setting.
- * Subscribers of `countersign:notice` receive `{ guard, code, message, ...details }`. Returns whether anybody listens.
+ * Publishes what is no verdict on `countersign:notice`: a replaced payload, a lost lease, a doubtful proxy setting. Returns whether there
+ * are subscribers.
  */
 export function publishNotice(notice: GuardNotice): boolean {
   if (!noticeChannel.hasSubscribers) return false;
@@ -47,7 +47,7 @@ export function publishNotice(notice: GuardNotice): boolean {
   return true;
 }
 
-/** As {@link publishNotice}, for what must not go unheard: one line on stderr, with its `error`, when nobody subscribes. */
+/** As {@link publishNotice}; without subscribers one line on stderr, with its `error`. */
 export function publishFailure(notice: GuardNotice): void {
   if (publishNotice(notice)) return;
   const { guard, code, message, error } = notice;
@@ -78,7 +78,7 @@ interface Warning {
   readonly req?: object | undefined;
 }
 
-/** Gives each code out once: as a notice on `countersign:notice` and as a process warning. */
+/** Warns once for each code: as a notice on `countersign:notice` and as a process warning. */
 export interface WarnOnce {
   (warning: Warning): void;
   /** Whether the code was given out before. */
@@ -120,7 +120,7 @@ interface BuiltFacts {
 
 export const builtChannel: Channel = channel(builtChannelName);
 
-/** The subscribers of a sink; those of traces are called when a trace is over. What it leaves out is not subscribed to, and costs nothing. */
+/** The subscribers of a sink; those of traces are called when a trace is over. An absent one costs nothing. */
 export interface Listener {
   readonly verdict?: ((event: GuardEvent) => void) | undefined;
   readonly notice?: ((notice: GuardNotice) => void) | undefined;
@@ -190,8 +190,8 @@ function warningOnThrow<Event>(factoryName: string, handle: (event: Event) => vo
 function nothing(): void {}
 
 /**
- * Makes a label of few values of a text that may have many: the first `max` different ones as they are, and `other` from then on. A
- * metric with a label for each caller's text would fill the memory.
+ * Bounds the values of a label: the first `max` different texts stay, all others are `other`. A metric with a label for each caller's
+ * text would fill the memory.
  */
 export function boundedLabel(max: number): (text: string) => string {
   const known = new Set<string>();

@@ -82,7 +82,7 @@ function admit(code: string): boolean {
 
 function tallyOf(code: string, nowMs: number): Tally {
   for (const tally of tallies.values()) if (nowMs >= tally.endsAtMs) close(tally);
-  // Ours are so many and no more; somebody's guard may make its codes of what it was sent.
+  // The number of our codes is fixed; an app's own guard may make codes of what it was sent.
   const hasOwn = tallies.has(code) || docsOf(code) !== undefined || tallies.size < maxCodes;
   const counted = hasOwn ? code : "other codes";
   const known = tallies.get(counted);
@@ -145,8 +145,8 @@ export function wasReported(req: object): boolean {
 }
 
 /**
- * Calls `onReject` with a refusal, which then needs no line on stderr. Nobody waits for it; its throw or rejection becomes a process
- * warning of `factoryName`.
+ * Calls `onReject` with a refusal, which then needs no line on stderr. Its throw or rejection becomes a process warning of
+ * `factoryName`.
  */
 export function reportReject<Native extends object>(
   factoryName: string,

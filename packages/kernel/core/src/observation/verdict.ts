@@ -15,9 +15,8 @@ export interface Check {
 const published: RequestFact<{ readonly name: string; readonly error: Error }> = createRequestFact();
 
 /**
- * The checks of one request that a door composes, one after the other, each with its verdict on `countersign:guard`: begin(name)
- * before each, end() behind the last one, and `throw steps.refused(thrown)` for what one of them has thrown. No closure and no promise
- * for a check, of which a request has many.
+ * The checks of one request that a door composes, each with its verdict on `countersign:guard`: begin(name) before each, end() after the
+ * last, and `throw steps.refused(thrown)` for a throw. No closure and no promise for each check.
  */
 export class Steps implements Check {
   name = "";
@@ -48,7 +47,7 @@ export class Steps implements Check {
   }
 }
 
-/** When a check began, for {@link publishVerdict}; 0 when nobody listens. */
+/** When a check began, for {@link publishVerdict}; 0 without subscribers. */
 export function startVerdict(): number {
   return guardChannel.hasSubscribers ? performance.now() : 0;
 }
@@ -83,8 +82,8 @@ const facts: RequestFact<readonly VerdictFacts[]> = createRequestFact();
 const storeTimes: RequestFact<number> = createRequestFact();
 
 /**
- * Notes of a request what belongs to its verdicts, this one and later ones; a member that is noted again is replaced. Members are read
- * when a verdict is made of them, so they may be getters of what has been found by then.
+ * Adds facts to this and later verdicts of a request; a member that is noted again is replaced. Members are read when a verdict is made,
+ * so they may be getters.
  */
 export function noteVerdict(req: object, noted: VerdictFacts): void {
   const known = facts.get(req);
@@ -136,7 +135,7 @@ function escaped(text: string | undefined): string | undefined {
   return text === undefined ? undefined : escapeForLog(text, longestText);
 }
 
-/** The id of the verdict behind a refusal, for its answer: whoever quotes it leads to the log. */
+/** The id of a refusal's verdict, for its answer: a caller who quotes it leads to the log. */
 export function quoteVerdictId(error: GuardError): string | undefined {
   const id = error.verdict?.id;
   if (error.verdict !== undefined) quoted.add(error.verdict);
@@ -147,8 +146,8 @@ export function quoteVerdictId(error: GuardError): string | undefined {
 const quoted = new WeakSet<Verdict>();
 
 /**
- * Writes a refusal on stderr when it was not reported: to a subscriber of `countersign:guard`, or to an `onReject`. For
- * doors, behind the answer. Without the target: the path of a webhook is a secret.
+ * Writes a refusal on stderr unless a subscriber of `countersign:guard` or an `onReject` got it. For doors, after the answer. Without
+ * the target: the path of a webhook is a secret.
  */
 export function writeUnreportedRefusal({ name, req }: Check, method: unknown, error: Error): void {
   if (guardChannel.hasSubscribers || wasReported(req)) return;

@@ -9,8 +9,8 @@ export function cursorBehind(storedKey: string): string {
 }
 
 /**
- * The stored key to begin behind, by {@link cursorBehind}; an empty text without a cursor. Throws a TypeError on any other cursor:
- * it may have come a long way, over a terminal or a URL, and a damaged one must not silently begin elsewhere.
+ * The stored key after which to begin, by {@link cursorBehind}; an empty text without a cursor. Throws a TypeError on any other cursor: one
+ * that a terminal or a URL has damaged must not silently begin elsewhere.
  */
 export function keyBefore(store: string, cursor: unknown): string {
   if (cursor === undefined) return "";
