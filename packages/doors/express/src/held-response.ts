@@ -17,7 +17,7 @@ import {
 import type { GuardResponse } from "./types.ts";
 
 /** An answer that has not left yet. */
-export interface WholeAnswer {
+interface WholeAnswer {
   readonly status: number;
   /** Names and values alternating, as they leave, without those that Node adds. */
   readonly rawHeaders: readonly string[];

@@ -10,8 +10,7 @@ import {
   type WarnOnce,
 } from "@countersign/core/door";
 import { readNodeBody } from "./body.ts";
-import type { ExpressCode } from "./codes.ts";
-import type { GuardRequest, Middleware } from "./types.ts";
+import type { ExpressCode, GuardRequest, Middleware } from "./types.ts";
 
 const trustOf = createTrustInspector(createWarnOnce("receivedRequest"));
 

@@ -14,13 +14,16 @@ import type { IdempotencyStore } from "./store.ts";
 export interface IdempotencyKeysOptions {
   /** The name that messages and notices begin with: that of the receiver's own factory. */
   readonly factory: string;
-  /** Where the keys are kept. */
+  /** Where the keys are kept, shared by all processes. */
   readonly store: IdempotencyStore;
   /** For how long a silent owner keeps the key, in milliseconds. A living owner renews it. Default 30,000. */
   readonly leaseMs?: number | undefined;
   /** How long one call of the store may take, in milliseconds; shorter than the lease. Default 2,000. */
   readonly storeTimeoutMs?: number | undefined;
-  /** What a claim does with a key whose owner fell silent, see `IdempotencyClaim`. Default `hold`. */
+  /**
+   * What happens to a key whose owner fell silent. `hold`: an operator decides. `rerun`: the next attempt runs, with a higher
+   * fence; safe where its effect is in a transaction with completeIn(), or the bank rail refuses duplicates. Default `hold`.
+   */
   readonly recovery?: "hold" | "rerun" | undefined;
   /** After how long an owner that settles nothing stops renewing its lease, in milliseconds. Default: never. */
   readonly handlerTimeoutMs?: number | undefined;

@@ -1,5 +1,11 @@
 import { randomUUID } from "node:crypto";
-import { option, readOptions, refuseInProduction, type OptionTable } from "@countersign/core/door";
+import {
+  option,
+  readOptions,
+  refuseInProduction,
+  type Given,
+  type OptionTable,
+} from "@countersign/core/door";
 import {
   leaseExpired,
   type IdempotencyClaim,
@@ -71,10 +77,7 @@ interface Entry {
   decision: KeptDecision | undefined;
 }
 
-interface MemoryParts {
-  readonly max: number;
-  readonly retentionMs: number;
-  readonly now: () => number;
+interface MemoryParts extends Omit<Given<MemoryIdempotencyStoreOptions>, "allowInProduction"> {
   /** Where the clock begins, in milliseconds since 1970. */
   readonly originMs: number;
   readonly warnInProduction: () => void;
