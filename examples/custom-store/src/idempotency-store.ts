@@ -14,14 +14,9 @@ import {
   leaseExpired,
   recordOf,
   releasedOf,
-  assertDecision,
-  assertDuration,
-  assertListQuery,
-  assertOpen,
-  assertOutcome,
-  assertText,
   assertTransaction,
   startPruning,
+  StoreGate,
   type TransactionShape,
 } from "@countersign/idempotency/store";
 import { decideRow } from "./claim-decision.ts";
@@ -54,7 +49,7 @@ export class KeyTable implements MariadbIdempotencyStore {
   readonly retentionMs: number;
   readonly #parts: StoreParts;
   readonly #stopPruning: () => void;
-  #closed = false;
+  readonly #gate = new StoreGate(name);
 
   constructor(parts: StoreParts) {
     this.retentionMs = parts.retentionMs;
@@ -69,9 +64,7 @@ export class KeyTable implements MariadbIdempotencyStore {
 
   // #region claim
   async claim(key: string, claim: IdempotencyClaim): Promise<IdempotencyClaimResult> {
-    this.#assertCall(key, claim.token);
-    assertText(name, "fingerprint", claim.fingerprint);
-    assertDuration(name, "leaseMs", claim.leaseMs);
+    this.#gate.assertClaim(key, claim);
     // Without a lock: duplicates of a paid key do not queue for its row. An answer that writes is decided again, under the lock.
     const seen = await this.#look(key);
     const looked = seen === undefined ? undefined : decideRow(seen, claim, 0);
@@ -86,22 +79,21 @@ export class KeyTable implements MariadbIdempotencyStore {
   // #endregion claim
 
   async read(key: string): Promise<IdempotencyRecord | undefined> {
-    this.#assertCall(key);
+    this.#gate.assertKey(key);
     const row = await this.#look(key);
     return row === undefined ? undefined : recordOf(storedOf(row));
   }
 
   // #region step
   async heartbeat(key: string, token: string, leaseMs: number): Promise<IdempotencyOwnership> {
-    this.#assertCall(key, token);
-    assertDuration(name, "leaseMs", leaseMs);
+    this.#gate.assertHeartbeat(key, token, leaseMs);
     const set = `until_us = ${this.#parts.clock} + :leaseUs`;
     return this.#update(set, "state = 'run' AND token = :token", key, { token, leaseUs: leaseMs * 1_000 });
   }
   // #endregion step
 
   async complete(key: string, token: string): Promise<IdempotencyOwnership> {
-    this.#assertCall(key, token);
+    this.#gate.assertOwner(key, token);
     if ((await this.#update(this.#ended("done"), isCompletable, key, { token })) === "ok") return "ok";
     // Done is final, so that a look behind the step still tells by whom.
     const record = await this.read(key);
@@ -110,7 +102,7 @@ export class KeyTable implements MariadbIdempotencyStore {
 
   // #region complete-in
   async completeIn(tx: MariadbTransaction, key: string, token: string): Promise<IdempotencyOwnership> {
-    this.#assertCall(key, token);
+    this.#gate.assertOwnerIn(key, token);
     assertTransaction(name, tx, transaction);
     const { names, time } = this.#parts;
     // The condition is the server's: behind a COMMIT or ROLLBACK that is on its way, `done` would commit alone. The update waits for
@@ -128,7 +120,7 @@ export class KeyTable implements MariadbIdempotencyStore {
   // #endregion complete-in
 
   async release(key: string, token: string): Promise<IdempotencyOwnership> {
-    this.#assertCall(key, token);
+    this.#gate.assertOwner(key, token);
     // What an operator has decided about the key stays as long as a done key: no retry that fails wipes it out.
     const kept = `IF(decision IS NULL, 0, ${this.retentionMs * 1_000})`;
     const set = `state = 'free', until_us = ${this.#parts.clock} + ${kept}`;
@@ -136,8 +128,7 @@ export class KeyTable implements MariadbIdempotencyStore {
   }
 
   async hold(key: string, token: string, reason: string): Promise<IdempotencyOwnership> {
-    this.#assertCall(key, token);
-    assertText(name, "reason", reason);
+    this.#gate.assertHold(key, token, reason);
     const set = "state = 'held', reason = :reason";
     return this.#update(set, "state = 'run' AND token = :token", key, { token, reason });
   }
@@ -147,9 +138,7 @@ export class KeyTable implements MariadbIdempotencyStore {
     outcome: "done" | "released",
     decision: IdempotencyDecision,
   ): Promise<"ok" | "not-held"> {
-    this.#assertCall(key);
-    assertOutcome(name, outcome);
-    assertDecision(name, decision);
+    this.#gate.assertResolve(key, outcome, decision);
     const { clock } = this.#parts;
     // From the left to the right, and each sees what those before it have set: the reason is read before it is emptied.
     const set = `decision = '${outcome}', decision_fence = fence, decision_us = ${clock}, decision_by = :by, decision_note = :note,
@@ -163,8 +152,7 @@ export class KeyTable implements MariadbIdempotencyStore {
   }
 
   async reopen(key: string, decision: IdempotencyDecision): Promise<"ok" | "not-decided"> {
-    this.#assertCall(key);
-    assertDecision(name, decision);
+    this.#gate.assertReopen(key, decision);
     const { clock } = this.#parts;
     // A fence of its own: a decision that is sent again was about the one before.
     const set = `state = 'held', token = :token, fence = fence + 1, reason = decision_reason,
@@ -176,19 +164,18 @@ export class KeyTable implements MariadbIdempotencyStore {
   }
 
   async readReleased(key: string): Promise<ReleasedKey | undefined> {
-    this.#assertCall(key);
+    this.#gate.assertKey(key);
     const row = await this.#look(key);
     return row === undefined ? undefined : releasedOf(storedOf(row));
   }
 
   async list(query: IdempotencyListQuery): Promise<IdempotencyListing> {
-    assertOpen(name, this.#closed);
-    assertListQuery(name, query);
+    this.#gate.assertList(query);
     return listPage(name, this.#parts, query);
   }
 
   async prune(): Promise<number> {
-    assertOpen(name, this.#closed);
+    this.#gate.assertUsable();
     let done = 0;
     for (;;) {
       // oxlint-disable-next-line no-await-in-loop -- its locks are given back between two batches
@@ -199,7 +186,7 @@ export class KeyTable implements MariadbIdempotencyStore {
   }
 
   close(): void {
-    this.#closed = true;
+    this.#gate.close();
     this.#stopPruning();
   }
 
@@ -254,12 +241,6 @@ export class KeyTable implements MariadbIdempotencyStore {
 
   #ended(state: "done" | "free"): string {
     return `state = '${state}', reason = '', until_us = ${this.#parts.clock} + ${this.retentionMs * 1_000}`;
-  }
-
-  #assertCall(key: string, token?: string): void {
-    assertOpen(name, this.#closed);
-    assertText(name, "key", key);
-    if (token !== undefined) assertText(name, "token", token);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { NonceClaim, NonceStore } from "@countersign/core";
-import { assertDuration, assertOpen, assertText, startPruning } from "@countersign/idempotency/store";
+import { startPruning, StoreGate } from "@countersign/idempotency/store";
 import { bytesOf, digestOf } from "./key-row.ts";
 import { factory, type StoreParts } from "./options.ts";
 
@@ -18,7 +18,7 @@ const pruneBatchSize = 500;
 export class NonceTable implements MariadbNonceStore {
   readonly #parts: StoreParts;
   readonly #stopPruning: () => void;
-  #closed = false;
+  readonly #gate = new StoreGate(name);
 
   constructor(parts: StoreParts) {
     this.#parts = parts;
@@ -30,12 +30,9 @@ export class NonceTable implements MariadbNonceStore {
     });
   }
 
-  async claim({ scope, nonce, token, retainMs }: NonceClaim): Promise<"fresh" | "seen"> {
-    assertOpen(name, this.#closed);
-    assertText(name, "scope", scope);
-    assertText(name, "nonce", nonce);
-    assertText(name, "token", token);
-    assertDuration(name, "retainMs", retainMs);
+  async claim(claim: NonceClaim): Promise<"fresh" | "seen"> {
+    this.#gate.assertNonce(claim);
+    const { scope, nonce, token, retainMs } = claim;
     const { engine, names, clock, time } = this.#parts;
     // The assignments happen one after the other: the second condition sees the token of the first. A nonce is live up to and
     // including its last microsecond.
@@ -51,7 +48,7 @@ RETURNING token = :token AS is_own`;
   }
 
   async prune(): Promise<number> {
-    assertOpen(name, this.#closed);
+    this.#gate.assertUsable();
     let removed = 0;
     for (;;) {
       // oxlint-disable-next-line no-await-in-loop -- its locks are given back between two batches
@@ -62,7 +59,7 @@ RETURNING token = :token AS is_own`;
   }
 
   close(): void {
-    this.#closed = true;
+    this.#gate.close();
     this.#stopPruning();
   }
 

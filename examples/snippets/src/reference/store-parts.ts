@@ -1,12 +1,10 @@
-import { assertOpen, assertText, decodeText, encodeText } from "@countersign/idempotency/store";
+import { decodeText, encodeText, StoreGate } from "@countersign/idempotency/store";
 
 const rows = new Map<string, string>();
-let closed = false;
+const gate = new StoreGate("my store");
 
 export function remember(key: string, token: string): void {
-  assertOpen("my store", closed);
-  assertText("my store", "key", key);
-  assertText("my store", "token", token);
+  gate.assertOwner(key, token);
   rows.set(encodeText(key), encodeText(token));
 }
 
@@ -16,5 +14,5 @@ export function tokenOf(key: string): string | undefined {
 }
 
 export function close(): void {
-  closed = true;
+  gate.close();
 }

@@ -241,8 +241,8 @@ async function askKeyStore(
   { storeTimeoutMs: timeoutMs }: ResolvedVerifyOptions,
 ): Promise<VerificationKey | undefined> {
   const { engine } = store;
-  const asked = { engine, step: "get-key", timeoutMs, name: "the key store", failure: keyStoreFailed, req };
-  const key = await askStore(asked, () => store.get(keyid));
+  const asked = { engine, step: "get-key", timeoutMs, name: "the key store", failure: keyStoreFailed };
+  const key = await askStore(asked, () => store.get(keyid), req);
   // Databases say null for what they do not have: another answer than to an unknown keyid elsewhere would tell them apart.
   if (key === undefined || key === null) return undefined;
   if (isVerificationKey(key)) return key;
@@ -275,9 +275,8 @@ async function claimNonce(
     timeoutMs,
     name: "the nonce store",
     failure: nonceStoreFailed,
-    req,
   };
-  const answer = await askStore(asked, () => nonces.claim(claim));
+  const answer = await askStore(asked, () => nonces.claim(claim), req);
   if (answer !== "fresh") throw refusal("nonce-replayed", "the nonce was used before");
 }
 

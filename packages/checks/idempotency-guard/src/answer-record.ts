@@ -8,7 +8,7 @@ export interface KeptAnswer {
   readonly body: Buffer;
 }
 
-/** Whose answer it is: a record is good for no other key and attempt. */
+/** The key and attempt of an answer: its record is good for no other. */
 export interface AnswerPlace {
   readonly key: string;
   readonly token: string;
@@ -44,8 +44,8 @@ export function writeRecord(answer: KeptAnswer, place: AnswerPlace, keys: readon
 }
 
 /**
- * The answer of a record. Throws for one that was changed, that is of another key or attempt, or under a key that is not among `keys`;
- * beside `keys` also for a plain one: whoever can write to the store must not choose the answer.
+ * Reads the answer of a record. Throws for one that was changed, that is of another key or attempt, or under a key outside of `keys`.
+ * With `keys` a plain one throws too: write access to the store must not decide an answer.
  */
 export function readRecord(record: Uint8Array, place: AnswerPlace, keys: readonly AnswerKey[]): KeptAnswer {
   const bytes = Buffer.from(record.buffer, record.byteOffset, record.byteLength);

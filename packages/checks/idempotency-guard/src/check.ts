@@ -27,22 +27,10 @@ import {
   type KeyOwnerOptions,
   type ResolvedOwnerOptions,
 } from "./options.ts";
-import {
-  alreadyProcessed,
-  claimedTwice,
-  clientLeft,
-  fingerprintInvalid,
-  fingerprintLate,
-  fingerprintMissing,
-  held,
-  inFlight,
-  keyInvalid,
-  keyMissing,
-  reused,
-} from "./refusals.ts";
+import { fingerprintLate, held, inFlight, keyInvalid, refusal, reused } from "./refusals.ts";
 import { Replay, type ResolvedReplay } from "./replay.ts";
 
-/** Does `work` with a signal that aborts when the client leaves meanwhile, or has left. A door's way to know. */
+/** Does `work` with a signal that aborts when the client leaves, or has left. */
 export type WhileConnected = <T>(work: (left: AbortSignal) => Promise<T>) => Promise<T>;
 
 /** What becomes of a request that came with a key, or without one. */
@@ -54,7 +42,7 @@ export type Admission =
   /** The guard has nothing to do with it, by the options `methods` and `required`. */
   | { readonly passes: true };
 
-/** What a request says of itself: which key it claims, and what tells its payload from another one under that key. */
+/** The key that a request claims, and what identifies its payload. */
 interface KeyClaim {
   /** 1 to 512 characters, less those of `scope`; anything else is refused with 400. */
   readonly key: unknown;
@@ -99,12 +87,12 @@ export function keyOwner(options: KeyOwnerOptions, owner: OptionOwner = factoryN
     async claim(native, attempt, whileConnected) {
       // First, so that no rejection of its promise goes unheard.
       const fingerprint = checkFingerprint(await fingerprintInTime(attempt.fingerprint, resolved));
-      if (runOf(native) !== undefined) throw claimedTwice();
+      if (runOf(native) !== undefined) throw refusal("idempotency-guard-twice");
       const key = checkIdempotencyKey(attempt.key, resolved.scope);
       const claimed = await claimKey(state, { req: native, key, fingerprint }, whileConnected);
       if (claimed instanceof OwnedRun) return claimed;
       assertSamePayload(state, claimed);
-      throw alreadyProcessed();
+      throw refusal("already-processed");
     },
     drain: (drainOptions) => state.keys.drain(drainOptions),
   };
@@ -120,7 +108,7 @@ export function keyGuard<Native extends object>(
   const state = createState(resolved, resolved);
   return {
     async admit(native, whileConnected) {
-      if (runOf(native) !== undefined) throw claimedTwice();
+      if (runOf(native) !== undefined) throw refusal("idempotency-guard-twice");
       if (!isGuarded(native, methods)) return { passes: true };
       const given = keyOf(native);
       if (given === undefined && !required) return { passes: true };
@@ -203,7 +191,7 @@ async function claimInTurn(
     const leftMs = waitUntilMs - performance.now();
     // oxlint-disable-next-line no-await-in-loop -- see above
     const outcome = await whileConnected(async (left) => waiters.wait(attempt.key, left, leftMs));
-    if (outcome === "client-left") throw clientLeft();
+    if (outcome === "client-left") throw refusal("request-aborted");
     if (outcome === "timeout") throw inFlight(state);
     if (outcome === "claim") continue;
     if (outcome.state === "held") throw held(state, attempt, outcome);
@@ -218,7 +206,7 @@ async function answerOfDone(state: GuardState, done: DoneKey): Promise<KeptAnswe
   const kept = await state.replay?.find(attempt.key, attempt.req);
   if (kept !== undefined) return { ...kept, headers: [...kept.headers, ["idempotency-replayed", "true"]] };
   const { doneStatus } = state;
-  if (doneStatus === 409) throw alreadyProcessed();
+  if (doneStatus === 409) throw refusal("already-processed");
   return { status: doneStatus, headers: [], body: Buffer.alloc(0) };
 }
 
@@ -227,12 +215,12 @@ function assertSamePayload(state: GuardState, { attempt, fingerprint }: DoneKey)
 }
 
 /**
- * The key as the option `key` returned it, behind its scope; throws a GuardError (400) on anything that a store cannot keep as it
- * is, or that a reader could take for another key.
+ * The key as stored, with its scope. Throws a GuardError (400) on what a store cannot keep unchanged, or a reader could take for another
+ * key.
  */
 export function checkIdempotencyKey(key: unknown, scope?: string): string {
   if (key === undefined || key === null || key === "") {
-    throw keyMissing();
+    throw refusal("idempotency-key-missing");
   }
   if (typeof key !== "string") {
     // Every request would be refused: the integration is wrong, not the caller.
@@ -269,7 +257,7 @@ function fingerprintInTime(
 export function bodyFingerprint(subject: object): string {
   const bytes = capturedRawBody(subject);
   if (bytes !== undefined && bytes.length > 0) return hash("sha256", bytes, "base64url");
-  throw fingerprintMissing();
+  throw refusal("fingerprint-missing");
 }
 
 const printable = /^[\x20-\x7e]{1,128}$/;
@@ -277,5 +265,5 @@ const printable = /^[\x20-\x7e]{1,128}$/;
 /** The fingerprint as the option returned it; throws a GuardError (500) on what no store promises to keep. */
 export function checkFingerprint(fingerprint: unknown): string {
   if (typeof fingerprint === "string" && printable.test(fingerprint)) return fingerprint;
-  throw fingerprintInvalid();
+  throw refusal("fingerprint-invalid");
 }

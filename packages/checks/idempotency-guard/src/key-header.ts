@@ -12,7 +12,7 @@ import {
   type OptionTable,
 } from "@countersign/core/door";
 import type { IdempotencyGuardCode } from "./codes.ts";
-import { fingerprintMissing } from "./refusals.ts";
+import { refusal } from "./refusals.ts";
 
 /** Options of {@link idempotencyKeyHeader}. */
 export interface IdempotencyKeyHeaderOptions<Native> {
@@ -148,7 +148,7 @@ function bodyOfNone(req: AnyRequest): Buffer {
     fieldLines(raw, "transfer-encoding").length === 0 &&
     fieldLines(raw, "content-length").every((length) => /^0+$/.test(length));
   if (isNone) return Buffer.alloc(0);
-  throw fingerprintMissing();
+  throw refusal("fingerprint-missing");
 }
 
 // RFC 9110 section 5.6.2.

@@ -1,4 +1,5 @@
-import { copyResponse, holdResponse, refuseUnparsedBody, whileConnected } from "@countersign/express/door";
+import { capturedRawBody } from "@countersign/core/door";
+import { holdResponse, whileConnected } from "@countersign/express/door";
 import {
   guard,
   type GuardRequest,
@@ -14,7 +15,7 @@ import {
   type IdempotencyKeyHeaderPreset,
 } from "./key-header.ts";
 import { factoryName, type IdempotencyGuardOptions as OptionsOf } from "./options.ts";
-import { bodyNotParsed } from "./refusals.ts";
+import { refusal } from "./refusals.ts";
 import type { OwnedRun, RequestIdempotency } from "./run.ts";
 
 declare global {
@@ -56,11 +57,30 @@ export function idempotencyGuard(options: IdempotencyGuardOptions): DrainableMid
   const { admit, drain } = keyGuard(options);
   const middleware = guard(factoryName, (req, res) => admit(req, (work) => whileConnected(res, work)), {
     found(admission: Admission, req, res, next) {
-      if ("run" in admission) refuseUnparsedBody(req, res, bodyNotParsed);
+      if ("run" in admission) refuseUnparsedBody(req, res);
       goOn(admission, { req, res, next });
     },
   });
   return Object.assign(middleware, { drain });
+}
+
+/**
+ * Makes reading an unparsed `req.body` throw: `undefined` would pass for a payload without members, and `express.json()` after a check
+ * silently parses nothing. It is undefined again once the answer has left, for the app's loggers.
+ */
+function refuseUnparsedBody(req: GuardRequest, res: GuardResponse): void {
+  const bytes = capturedRawBody(req);
+  if (req.body !== undefined || bytes === undefined || bytes.length === 0) return;
+  Object.defineProperty(req, "body", {
+    configurable: true,
+    get() {
+      if (res.headersSent || res.writableEnded) return undefined;
+      throw refusal("body-not-parsed");
+    },
+    set(value: unknown) {
+      Object.defineProperty(req, "body", { value, writable: true, enumerable: true, configurable: true });
+    },
+  });
 }
 
 /** A request on its way to the handler of a door on node:http. */
@@ -90,12 +110,8 @@ export function beginHandler(run: OwnedRun, { req, res, next }: Passage): void {
   try {
     req.idempotency = run.handle;
     holdResponse(res, run);
-    const { keeps } = run;
-    if (keeps !== undefined) {
-      copyResponse(res, { limitBytes: keeps.limitBytes, onEnd: (answer) => run.answered(answer) });
-    }
   } catch (error) {
-    // What the app has hung on the request or the response threw. Behind a promise Express would not see it.
+    // A setter of the app on the request or response threw. After a promise Express would not see it.
     run.giveBack();
     next(error);
     return;

@@ -8,13 +8,14 @@ import {
   type ReadOptions,
 } from "@countersign/core/door";
 import { assertTimeoutInLease, keyRules, type ResolvedKeyOptions } from "@countersign/idempotency/door";
-import type { Awaitable, IdempotencyStore } from "@countersign/idempotency";
+import type { Awaitable, IdempotencyKeysOptions } from "@countersign/idempotency";
 import { replayTable, type ReplayOptions } from "./replay.ts";
 
 /** Options of {@link idempotencyGuard}. `Native` is the request of the framework. */
-export interface IdempotencyGuardOptions<Native> {
-  /** Where the keys are kept, shared by every process that serves the route. */
-  readonly store: IdempotencyStore;
+export interface IdempotencyGuardOptions<Native> extends Pick<
+  IdempotencyKeysOptions,
+  "store" | "leaseMs" | "storeTimeoutMs" | "recovery" | "retryAfterSeconds"
+> {
   /** Returns the idempotency key of a request. Anything but a string of 1 to 512 characters, less those of `scope`, is 400. */
   readonly key: (req: Native) => unknown;
   /**
@@ -28,19 +29,10 @@ export interface IdempotencyGuardOptions<Native> {
    * within `storeTimeoutMs`.
    */
   readonly fingerprint?: ((req: Native) => Awaitable<string>) | undefined;
-  /** For how long a silent owner keeps the key, in milliseconds. A living owner renews it. Default 30,000. */
-  readonly leaseMs?: number | undefined;
   /** For how long a duplicate waits for the first attempt, in milliseconds. Default 2,000; 0 answers 503 at once. */
   readonly waitMs?: number | undefined;
   /** How often a waiting process reads the key, in milliseconds; one reader for all its waiters. Default 100. */
   readonly pollMs?: number | undefined;
-  /**
-   * What happens to a key whose owner fell silent. `hold`: an operator decides. `rerun`: the next attempt runs, with a higher
-   * fence; safe where the handler uses completeIn() or the bank rail refuses duplicates. Default `hold`.
-   */
-  readonly recovery?: "hold" | "rerun" | undefined;
-  /** How long one call of the store may take, in milliseconds; shorter than the lease. Default 2,000. */
-  readonly storeTimeoutMs?: number | undefined;
   /** For how long a handler that never answers keeps its key, in milliseconds. Default 600,000 (ten minutes). */
   readonly handlerTimeoutMs?: number | undefined;
   /** How many duplicates may wait at the same time; more are answered with 503 at once. Default 1,000. */
@@ -57,13 +49,11 @@ export interface IdempotencyGuardOptions<Native> {
   readonly replay?: ReplayOptions | undefined;
   /** The status for a processed key that comes with another payload. Default 409. */
   readonly reusedStatus?: 409 | 422 | undefined;
-  /** Retry-After of a 503, in seconds. Default 5. */
-  readonly retryAfterSeconds?: number | undefined;
   /** Retry-After while an operator has to decide, in seconds. Default 300. */
   readonly heldRetryAfterSeconds?: number | undefined;
 }
 
-/** Options of {@link keyOwner}: who claims tells each key and fingerprint, and a done key is 409. */
+/** Options of {@link keyOwner}, whose caller gives each key and fingerprint; a done key is 409. */
 export type KeyOwnerOptions = Omit<
   IdempotencyGuardOptions<never>,
   "key" | "fingerprint" | "methods" | "required" | "doneStatus" | "replay"
@@ -122,7 +112,7 @@ export function resolveOptions<Native extends object>(
   return { ...read, factory: factoryName, key, fingerprint };
 }
 
-/** As {@link resolveOptions}, for whoever tells keys and fingerprints. */
+/** As {@link resolveOptions}, without the options that read requests. */
 export function resolveOwnerOptions(options: KeyOwnerOptions, owner: OptionOwner): ResolvedOwnerOptions {
   const read = readOptions(owner, ownerTable, options);
   assertConsistent(owner, read);

@@ -1,5 +1,5 @@
 import { GuardError } from "@countersign/core";
-import { comeAgain, requestAborted } from "@countersign/core/door";
+import { comeAgain } from "@countersign/core/door";
 import type { IdempotencyKeys } from "@countersign/idempotency";
 import type { KeyAttempt } from "@countersign/idempotency/door";
 import type { IdempotencyGuardCode } from "./codes.ts";
@@ -11,13 +11,40 @@ interface Refusing {
   readonly options: ResolvedOwnerOptions;
 }
 
-/** I2: for a `done` record that was read from the store, and for nothing else. On the payout's wire 409 ends the retries. */
-export function alreadyProcessed(): GuardError<IdempotencyGuardCode> {
-  return new GuardError<IdempotencyGuardCode>({
-    status: 409,
-    code: "already-processed",
-    message: "the idempotency key has been processed",
-  });
+/** The refusals that have one message each. */
+const fixed = {
+  // I2: for a `done` record that was read from the store, and for nothing else. On the payout's wire 409 ends the retries.
+  "already-processed": [409, "the idempotency key has been processed"],
+  "body-not-parsed": [
+    500,
+    "the handler reads req.body, and nobody has parsed it: mount jsonBody() in front of it, or read req.rawBody; behind rawBody() " +
+      "and the checks express.json() finds nothing to read",
+  ],
+  "fingerprint-invalid": [
+    500,
+    "idempotencyGuard: option fingerprint must return 1 to 128 printable ASCII characters",
+  ],
+  "fingerprint-missing": [
+    500,
+    "idempotencyGuard found no captured body to tell one payload from another: mount rawBody() or the signature guard " +
+      "before it, give your body parser verify: captureRawBody, or give the option fingerprint",
+  ],
+  "handler-without-response": [
+    500,
+    "the handler returned no Response, and its key is held: return a Response on every path, or throw",
+  ],
+  "idempotency-guard-twice": [
+    500,
+    "idempotencyGuard() runs twice for one request: mount it once on each route",
+  ],
+  "idempotency-key-missing": [400, "the request has no idempotency key"],
+  "request-aborted": [400, "the client left while its request waited for the first attempt"],
+} as const satisfies Partial<Record<IdempotencyGuardCode, readonly [status: number, message: string]>>;
+
+/** The refusal with this code. */
+export function refusal(code: keyof typeof fixed): GuardError<IdempotencyGuardCode> {
+  const [status, message] = fixed[code];
+  return new GuardError<IdempotencyGuardCode>({ status, code, message });
 }
 
 /** The key is done, with another payload. */
@@ -60,15 +87,6 @@ export function held(
   );
 }
 
-/** The waiting client has left; nobody is there to answer. */
-export function clientLeft(): GuardError<IdempotencyGuardCode> {
-  return new GuardError<IdempotencyGuardCode>({
-    status: 400,
-    code: requestAborted,
-    message: "the client left while its request waited for the first attempt",
-  });
-}
-
 function noticeReuse(keys: IdempotencyKeys, { key, req }: KeyAttempt): void {
   keys.notice({
     code: "idempotency-key-reused",
@@ -78,29 +96,11 @@ function noticeReuse(keys: IdempotencyKeys, { key, req }: KeyAttempt): void {
   });
 }
 
-/** The option `key` found none. */
-export function keyMissing(): GuardError<IdempotencyGuardCode> {
-  return new GuardError<IdempotencyGuardCode>({
-    status: 400,
-    code: "idempotency-key-missing",
-    message: "the request has no idempotency key",
-  });
-}
-
 export function keyInvalid(fault: string): GuardError<IdempotencyGuardCode> {
   return new GuardError<IdempotencyGuardCode>({
     status: 400,
     code: "idempotency-key-invalid",
     message: `the idempotency key ${fault}`,
-  });
-}
-
-/** The request owns a key already. */
-export function claimedTwice(): GuardError<IdempotencyGuardCode> {
-  return new GuardError<IdempotencyGuardCode>({
-    status: 500,
-    code: "idempotency-guard-twice",
-    message: "idempotencyGuard() runs twice for one request: mount it once on each route",
   });
 }
 
@@ -114,46 +114,5 @@ export function fingerprintLate(
     code: "fingerprint-unavailable",
     message: `idempotencyGuard: option fingerprint did not answer within ${storeTimeoutMs} ms`,
     headers: { "Retry-After": String(retryAfterSeconds) },
-  });
-}
-
-/** No store promises to keep it. */
-export function fingerprintInvalid(): GuardError<IdempotencyGuardCode> {
-  return new GuardError<IdempotencyGuardCode>({
-    status: 500,
-    code: "fingerprint-invalid",
-    message: "idempotencyGuard: option fingerprint must return 1 to 128 printable ASCII characters",
-  });
-}
-
-/** Nothing tells one payload from another. */
-export function fingerprintMissing(): GuardError<IdempotencyGuardCode> {
-  return new GuardError<IdempotencyGuardCode>({
-    status: 500,
-    code: "fingerprint-missing",
-    message:
-      "idempotencyGuard found no captured body to tell one payload from another: mount rawBody() or the signature guard " +
-      "before it, give your body parser verify: captureRawBody, or give the option fingerprint",
-  });
-}
-
-/** A handler takes `undefined` for a payload. */
-export function bodyNotParsed(): GuardError<IdempotencyGuardCode> {
-  return new GuardError<IdempotencyGuardCode>({
-    status: 500,
-    code: "body-not-parsed",
-    message:
-      "the handler reads req.body, and nobody has parsed it: mount jsonBody() in front of it, or read req.rawBody; behind rawBody() " +
-      "and the checks express.json() finds nothing to read",
-  });
-}
-
-/** Of a door whose handler returns its answer. */
-export function handlerWithoutResponse(): GuardError<IdempotencyGuardCode> {
-  return new GuardError<IdempotencyGuardCode>({
-    status: 500,
-    code: "handler-without-response",
-    message:
-      "the handler returned no Response, and its key is held: return a Response on every path, or throw",
   });
 }

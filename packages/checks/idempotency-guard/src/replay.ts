@@ -75,7 +75,7 @@ export type ResolvedReplay = ReadOptions<typeof replayTable>;
 /** An answer on its way out. */
 export interface GivenAnswer {
   readonly status: number;
-  /** Names and values by turns. */
+  /** Names and values alternating. */
   readonly rawHeaders: readonly string[];
   /** Undefined where there was more than the limit, or it did not end in time. */
   readonly body: Buffer | undefined;
@@ -112,7 +112,7 @@ export class Replay {
   /** Does not reject: the effect has happened, and its key becomes done without an answer. */
   async keep(owner: Owner, answer: GivenAnswer | undefined): Promise<void> {
     const { key, token, req } = owner;
-    const fault = whyNotKept(answer);
+    const fault = whyNotKept(answer, this.limitBytes);
     try {
       if (answer?.body === undefined || fault !== undefined) throw new Error(fault);
       const { answers, encryptionKeys } = this.#options;
@@ -178,11 +178,12 @@ export class Replay {
   }
 }
 
-function whyNotKept(answer: GivenAnswer | undefined): string | undefined {
+function whyNotKept(answer: GivenAnswer | undefined, limitBytes: number): string | undefined {
   if (answer === undefined) return "it was not seen as a whole";
   if (!isKeptStatus(answer.status)) return `its status is ${answer.status}`;
-  if (answer.body === undefined) return "its body is larger than the limit, or did not end in time";
-  // Its bytes mean nothing without that field, and who asks again may not take the coding.
+  if (answer.body === undefined || answer.body.length > limitBytes)
+    return "its body is larger than the limit, or did not end in time";
+  // Its bytes mean nothing without that field, and the retry may not accept the coding.
   const isCoded = answer.rawHeaders.some(
     (name, index) => index % 2 === 0 && name.toLowerCase() === "content-encoding",
   );
@@ -235,7 +236,7 @@ function readLimit(value: unknown, owner: OptionOwner, name: string): number {
 }
 
 const keyId = /^[!-~]{1,64}$/;
-// 32 bytes: the last character has two bits that nobody reads.
+// 32 bytes: the last character has two unused bits.
 const keyText = /^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/;
 
 function readKeys(value: unknown, owner: OptionOwner, name: string): readonly AnswerKey[] {

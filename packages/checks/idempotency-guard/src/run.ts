@@ -5,7 +5,7 @@ import type { Awaitable, IdempotencyKeys, OwnedKey } from "@countersign/idempote
 import type { KeyAttempt, Waiters } from "@countersign/idempotency/door";
 import type { IdempotencyGuardCode } from "./codes.ts";
 import type { ResolvedOwnerOptions } from "./options.ts";
-import { handlerWithoutResponse } from "./refusals.ts";
+import { refusal } from "./refusals.ts";
 import type { GivenAnswer, Replay } from "./replay.ts";
 
 /** What the handler of a guarded request gets as `req.idempotency`. */
@@ -16,8 +16,8 @@ export interface RequestIdempotency {
   /** The random identity of this attempt, as the store knows it. */
   readonly token: string;
   /**
-   * Aborts when another attempt may own the key by now, also when somebody else has answered in the handler's place and the key
-   * is given back: do not begin an effect after that.
+   * Aborts when another attempt may own the key, or the request was answered elsewhere and the key is given back: begin no effect
+   * after that.
    */
   readonly signal: AbortSignal;
   /**
@@ -74,7 +74,6 @@ export class OwnedRun {
   readonly #reserves409: boolean;
   /** Resolves when the handler's own promise has ended, and is there until then: whether its signal has stopped it. */
   #working: Promise<boolean> | undefined;
-  #answer: GivenAnswer | undefined;
   #holdReason: string | undefined;
   #responseEnded = false;
 
@@ -88,14 +87,9 @@ export class OwnedRun {
     this.#reserves409 = doneStatus === 409 && options.inFlightStatus === 503;
   }
 
-  /** How much of a body is given to answered(), and how long to read it; undefined where no answer is kept. */
+  /** How much of a body decide() is given, and how long to read it; undefined where no answer is kept. */
   get keeps(): Pick<Replay, "limitBytes" | "readMs"> | undefined {
     return this.#replay;
-  }
-
-  /** For doors, before decide(): the handler's answer as a whole, to be given again. */
-  answered(answer: GivenAnswer): void {
-    this.#answer = answer;
   }
 
   /** Starts the handler. Under `hold` it has to be known later whether it was the handler that answered. */
@@ -103,10 +97,7 @@ export class OwnedRun {
     return this.#recovery === "hold" ? handlers.run(this, handler) : handler();
   }
 
-  /**
-   * For doors that have the handler's own promise, as soon as they have it: under `hold` a 5xx or 408 does not end the key before that
-   * has ended.
-   */
+  /** For doors that have the handler's own promise: under `hold` a 5xx or 408 does not end the key before that has ended. */
   watch(handler: Promise<unknown>): void {
     if (this.#recovery === "hold" && !this.#responseEnded) this.#working = this.#untilEnded(handler);
   }
@@ -122,11 +113,14 @@ export class OwnedRun {
     this.#holdReason = reason.slice(0, maxReasonLength);
   }
 
-  /** Ends the key by the handler's answer; undefined lets that out. Neither throws nor rejects. */
-  decide(status: number): Promise<Replacement | undefined> {
+  /**
+   * Ends the key by the status of the handler's answer; undefined lets that out. Neither throws nor rejects. `answer`, to be given
+   * again, is asked for at once, and only where it is kept.
+   */
+  decide(status: number, answer?: () => GivenAnswer): Promise<Replacement | undefined> {
     this.#responseEnded = true;
     // An explicit success outweighs an earlier hold().
-    if (status >= 200 && status < 300) return this.owned.complete(this.#keeping(status));
+    if (status >= 200 && status < 300) return this.owned.complete(this.#keeping(answer));
     // A deliberate refusal is none of the handler's effects, but a server's error in its place may come while it still works.
     if (this.#recovery === "hold" && (status >= 500 || status === 408)) return this.#failedInDoubt(status);
     return this.#failed(status);
@@ -168,13 +162,12 @@ export class OwnedRun {
     }
   }
 
-  // I15: before the record, so that whoever reads it finds the answer.
-  #keeping(status: number): (() => Promise<void>) | undefined {
+  // I15: before the record, so that every reader of the record finds the answer.
+  #keeping(answer: (() => GivenAnswer) | undefined): (() => Promise<void>) | undefined {
     const replay = this.#replay;
     if (replay === undefined) return undefined;
-    // Somebody may have exchanged the status behind the copy. What comes after the end is none of this answer.
-    const answer = this.#answer?.status === status ? this.#answer : undefined;
-    return () => replay.keep(this.#attempt, answer);
+    const given = answer?.();
+    return () => replay.keep(this.#attempt, given);
   }
 
   async #failed(status: number): Promise<Replacement | undefined> {
@@ -184,12 +177,12 @@ export class OwnedRun {
     return replacement;
   }
 
-  /** For doors whose handler returns its answer, when it has returned none: nobody knows what it has done, so the key is held. */
+  /** For doors whose handler has returned no answer: it may have had its effect, so the key is held. */
   async unanswered(): Promise<GuardError<IdempotencyGuardCode>> {
     this.#responseEnded = true;
     this.#holdReason ??= "its handler returned no Response, and may have had its effect";
     await this.#leave();
-    return handlerWithoutResponse();
+    return refusal("handler-without-response");
   }
 
   /** The response was destroyed by the app: its handler may still be at work, and nothing will report its end. */
@@ -202,8 +195,8 @@ export class OwnedRun {
   }
 
   /**
-   * I1: somebody has answered while the key was claimed, such as a time-out of the app. The sender comes again, and what a handler did
-   * now would end with that answer's status: paid, and its key free.
+   * I1: the app, such as its time-out, answered while the key was claimed. The sender retries, and the effect of a handler would end
+   * with that answer's status: paid, and its key free.
    */
   answeredBefore(): void {
     const { key, req } = this.#attempt;

@@ -197,22 +197,6 @@ describe.each(frameworks)("one process on %s", (_name, framework) => {
   });
 
   describe("completeIn", () => {
-    test.each([{ synchronous: true }, { synchronous: false }])(
-      "lets the 2xx out after the commit, without a complete() of its own (synchronous: $synchronous)",
-      async ({ synchronous }) => {
-        const store = transactionalStore({ synchronous });
-        const app = await platform(framework, { store }, async (req, res) => {
-          const tx = new FakeTransaction();
-          await req.idempotency?.completeIn(tx);
-          tx.commit();
-          res.status(201).json({});
-        });
-        expect((await app.pay()).status).toBe(201);
-        expect(store.calls.complete).toBe(0);
-        expect((await app.pay()).status).toBe(409);
-      },
-    );
-
     test("lets out a 2xx that was ended inside a synchronous transaction", async () => {
       const store = transactionalStore({ synchronous: true });
       const app = await platform(framework, { store }, (req, res) => {
@@ -347,19 +331,6 @@ describe.each(frameworks)("one process on %s", (_name, framework) => {
         expect(store.inner.read(key)).toMatchObject({ state: "run", token: "other" });
       },
     );
-  });
-
-  test("answers 503 to a success whose key belongs to another attempt", async () => {
-    const store = memoryIdempotencyStore();
-    const app = await platform(framework, { store }, async (req, res) => {
-      store.release(key, req.idempotency?.token ?? "");
-      store.claim(key, { token: "other", fingerprint: "f", leaseMs: 9_999, recovery: "hold" });
-      res.json({ paid: true });
-    });
-    const answer = await app.pay();
-    expect(answer.status).toBe(503);
-    expect(answer.body).not.toContain("paid");
-    expect(notices.codes()).toEqual(["completion-lost"]);
   });
 
   test("says so when a hold() came too late for the key", async () => {

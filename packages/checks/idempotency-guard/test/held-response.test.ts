@@ -1,6 +1,4 @@
 import { createReadStream, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { request, type IncomingMessage } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
@@ -17,7 +15,6 @@ import {
   eventually,
   faultyStore,
   frameworks,
-  gate,
   listen,
   payoutGuard,
   platform,
@@ -378,41 +375,6 @@ describe.each(frameworks)("the answer of a handler on %s", (version, framework) 
       expect(await running.pay()).toMatchObject({ status: 201, headers: { "x-outer": "1", "x-inner": "1" } });
       expect(seen).toEqual(["Inner 201", "Outer 201"]);
     });
-  });
-
-  test("does not begin before done is recorded, however long that takes", async () => {
-    const store = faultyStore();
-    const recording = gate();
-    const complete = store.complete.bind(store);
-    store.complete = async (...args) => {
-      await recording.opened;
-      return complete(...args);
-    };
-    let answered = false;
-    const app = await platform(framework, { store, storeTimeoutMs: 20_000 }, (_req, res) => {
-      res.json({});
-      answered = true;
-    });
-    const { port } = app.server.address() as AddressInfo;
-    const req = request({
-      port,
-      host: "127.0.0.1",
-      method: "POST",
-      path: "/pay",
-      agent: false,
-      headers: { "idempotency-key": key },
-    });
-    let bytes = 0;
-    req.on("socket", (socket) => socket.on("data", (data: Buffer) => (bytes += data.length)));
-    req.end("1");
-    await eventually(() => answered);
-    await sleep(50);
-    expect(bytes).toBe(0);
-    expect(store.inner.read(key)).toMatchObject({ state: "run" });
-    recording.open();
-    const [res] = (await once(req, "response")) as [IncomingMessage];
-    res.resume();
-    expect(store.inner.read(key)).toMatchObject({ state: "done" });
   });
 
   test("tells the writer of a large 2xx to wait, and to go on", async () => {

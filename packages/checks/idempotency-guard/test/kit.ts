@@ -26,7 +26,6 @@ export {
   faultyStore,
   transactionalStore,
   type Fault,
-  type FaultyStore,
 } from "@countersign/test-support/runs/faulty-store.ts";
 
 /** Both frameworks, for describe.each. */

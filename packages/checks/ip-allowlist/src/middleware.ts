@@ -1,11 +1,6 @@
 import { GuardError } from "@countersign/core";
 import { assertNoKeyClaimed, createWarnOnce, type OptionOwner, type WarnOnce } from "@countersign/core/door";
-import {
-  addressOf,
-  countForwardedFor,
-  createTrustInspector,
-  type TrustFunction,
-} from "@countersign/express/door";
+import { clientOf, createTrustInspector, type TrustFunction } from "@countersign/express/door";
 import { guard, type GuardRequest, type Middleware } from "@countersign/express";
 import { assertAllowed, type AddressMatcher, type IpAllowlistCode } from "./address.ts";
 import { factoryName, resolveOptions, type IpAllowlistOptions } from "./options.ts";
@@ -32,11 +27,9 @@ export function expressAdmission(
     assertNoKeyClaimed(factoryName, req);
     const trust = inspectTrust(req);
     warnOfDoubtfulTrust(req, trust, { isAllowed, warnOnce });
-    const address = addressOf(req);
+    const { address, isProxy } = clientOf(req, trust);
     assertAllowed(address, isAllowed, status);
-    // Express stops at the first address that it does not trust. A trusted one means that it ran out of addresses: the proxy
-    // named no client, or the hop count is larger than the chain and the caller wrote the rest of it.
-    if (trust?.(address, countForwardedFor(req))) {
+    if (isProxy) {
       const message =
         "every address of the request is a trusted proxy, so none is the client's: the proxy sent no X-Forwarded-For, " +
         "or the app's trust proxy setting counts more hops than there are";

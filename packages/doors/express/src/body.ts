@@ -1,20 +1,18 @@
 import { createRequestFact, GuardError, type RequestFact } from "@countersign/core";
 import {
   assertReadableBody,
-  bodyAborted,
-  bodyLengthMismatch,
+  bodyRefusal,
   bodyTooLarge,
   capturedRawBody,
-  hasIdentityEncoding,
-  hasKnownTransferCoding,
   isLimitBytes,
+  isSentAsIs,
   recordRawBody,
   untilNotCutLate,
   type BodyCode,
   type HeaderLines,
 } from "@countersign/core/door";
 import getRawBody from "raw-body";
-import type { GuardRequest, GuardResponse, OverHttp2 } from "./types.ts";
+import type { GuardRequest, OverHttp2 } from "./types.ts";
 
 declare global {
   namespace Express {
@@ -32,8 +30,7 @@ declare global {
  */
 export function captureRawBody(req: GuardRequest, _res: unknown, buffer: Buffer, _encoding?: string): void {
   if (!Buffer.isBuffer(buffer) || isCut(req)) return;
-  const lines = bodyHeaderLines(req);
-  if (hasIdentityEncoding(lines) && hasKnownTransferCoding(lines)) keepRawBody(req, buffer);
+  if (isSentAsIs(bodyHeaderLines(req))) keepRawBody(req, buffer);
 }
 
 /** Records the bytes for every later check, and shows them to the app. */
@@ -61,7 +58,7 @@ async function readOnce(req: GuardRequest, limitBytes: number): Promise<Buffer> 
   const captured = capturedRawBody(req);
   if (captured !== undefined) return mayBeCutLate(req) ? checkLate(req, captured) : captured;
   if (!isLimitBytes(limitBytes)) throw new TypeError("body: limitBytes must be a positive integer");
-  if (isCut(req)) throw bodyAborted();
+  if (isCut(req)) throw bodyRefusal("request-aborted");
   const lengthBytes = assertReadableBody(bodyHeaderLines(req), limitBytes);
   if (isConsumed(req)) {
     const kept = adopt(req, lengthBytes, limitBytes);
@@ -72,19 +69,19 @@ async function readOnce(req: GuardRequest, limitBytes: number): Promise<Buffer> 
     if (mayBeCutLate(req)) await untilNotCutLate(() => isCut(req));
     if (!isCut(req)) return keepRawBody(req, bytes);
   } catch (error) {
-    throw isCut(req) ? bodyAborted(error) : refusalOf(error, limitBytes);
+    throw isCut(req) ? bodyRefusal("request-aborted", error) : refusalOf(error, limitBytes);
   }
-  throw bodyAborted();
+  throw bodyRefusal("request-aborted");
 }
 
 /** Bytes that a parser kept, once it is known that they are all. */
 async function checkLate(req: GuardRequest, bytes: Buffer): Promise<Buffer> {
   await untilNotCutLate(() => isCut(req));
-  if (isCut(req)) throw bodyAborted();
+  if (isCut(req)) throw bodyRefusal("request-aborted");
   return bytes;
 }
 
-/** Takes the bytes that the platform or `express.raw` kept, when somebody else has read the stream. */
+/** Takes the bytes that the platform or `express.raw` kept from a stream that was read. */
 function adopt(req: GuardRequest, lengthBytes: number | undefined, limitBytes: number): Buffer {
   const kept = [req.rawBody, req.body].find((candidate) => Buffer.isBuffer(candidate));
   if (kept === undefined) {
@@ -92,7 +89,7 @@ function adopt(req: GuardRequest, lengthBytes: number | undefined, limitBytes: n
     throw bodyAlreadyConsumed();
   }
   if (kept.length > limitBytes) throw bodyTooLarge(limitBytes);
-  if (lengthBytes !== undefined && kept.length !== lengthBytes) throw bodyLengthMismatch();
+  if (lengthBytes !== undefined && kept.length !== lengthBytes) throw bodyRefusal("body-length-mismatch");
   return keepRawBody(req, kept);
 }
 
@@ -119,9 +116,9 @@ function hasNoBody(req: GuardRequest): boolean {
 function refusalOf(error: unknown, limitBytes: number): unknown {
   const type = error instanceof Error && "type" in error ? error.type : undefined;
   if (type === "entity.too.large") return bodyTooLarge(limitBytes);
-  if (type === "request.size.invalid") return bodyLengthMismatch();
+  if (type === "request.size.invalid") return bodyRefusal("body-length-mismatch");
   // raw-body names what it saw itself; a stream that fails is a connection that broke.
-  return bodyAborted(error);
+  return bodyRefusal("request-aborted", error);
 }
 
 function bodyAlreadyConsumed(): GuardError<BodyCode> {
@@ -131,26 +128,6 @@ function bodyAlreadyConsumed(): GuardError<BodyCode> {
     message:
       "a body parser has read the request before its bytes were captured: mount rawBody() or the guard that needs the bytes " +
       "before express.json() and other parsers, or write express.json({ verify: captureRawBody })",
-  });
-}
-
-/**
- * Lets a handler read `req.body` only where somebody has parsed it: `undefined` would be taken for a payload without members, and
- * `express.json()` behind a check parses nothing, in silence. Otherwise reading it throws `refusal()`, and is undefined again once the
- * answer is out, for the app's loggers.
- */
-export function refuseUnparsedBody(req: GuardRequest, res: GuardResponse, refusal: () => Error): void {
-  const bytes = capturedRawBody(req);
-  if (req.body !== undefined || bytes === undefined || bytes.length === 0) return;
-  Object.defineProperty(req, "body", {
-    configurable: true,
-    get() {
-      if (res.headersSent || res.writableEnded) return undefined;
-      throw refusal();
-    },
-    set(value: unknown) {
-      Object.defineProperty(req, "body", { value, writable: true, enumerable: true, configurable: true });
-    },
   });
 }
 

@@ -1,13 +1,9 @@
-// What checks and endpoints on Express are made with: for whoever writes one.
-export { refuseUnparsedBody } from "./body.ts";
+// What checks and endpoints on Express are made with: for their authors.
 export { chain, composedGuard, expectManyProperties } from "./guard.ts";
-export { copyResponse } from "./copied-response.ts";
 export { holdResponse } from "./held-response.ts";
-export { finishResponse } from "./whole-response.ts";
 export { createCodingWatch, whileConnected } from "./node-response.ts";
 export {
-  addressOf,
-  countForwardedFor,
+  clientOf,
   createTrustInspector,
   isHttps,
   isMountPath,

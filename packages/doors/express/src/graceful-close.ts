@@ -14,7 +14,7 @@ export interface Drainable {
 
 /** Options of {@link gracefulClose}. */
 export interface GracefulCloseOptions {
-  /** All that own keys behind this server; `[]` where nothing does. */
+  /** All owners of keys on this server; `[]` where nothing owns keys. */
   readonly endpoints: readonly Drainable[];
   /**
    * How long closing may take, in milliseconds; longer than your slowest handler, and shorter than the time after which your platform
@@ -93,7 +93,7 @@ interface ClosesConnections {
   closeAllConnections?(): void;
 }
 
-/** The connections of a server, and what is under way on each. Node itself tells nobody of them afterwards. */
+/** The connections of a server, and the answer under way on each. Node does not list them. */
 class Traffic {
   readonly #server: Server & ClosesConnections;
   readonly #sockets = new Set<Socket>();
@@ -169,7 +169,7 @@ class Traffic {
 
   #cut(open: number): number {
     for (const socket of this.#sockets) socket.destroy();
-    // Those from before the first call, which are known to nobody else.
+    // Those from before the first call, which only Node knows.
     this.#server.closeAllConnections?.();
     return open;
   }

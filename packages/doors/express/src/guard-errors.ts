@@ -6,8 +6,10 @@ import {
   problemAnswer,
   readOptions,
   reportReject,
-  publishLateRefusal,
+  publishVerdict,
+  startVerdict,
   warnOfError,
+  writeUnreportedRefusal,
   type HeaderFields,
   type OptionOwner,
   type OptionTable,
@@ -49,7 +51,7 @@ export const table = {
 } satisfies OptionTable<GuardErrorsOptions, unknown>;
 
 /**
- * The error handler for guards, to be mounted behind them. Renders a GuardError as problem details (RFC 9457) with one body
+ * The error handler for guards, to be mounted after them. Renders a GuardError as problem details (RFC 9457) with one body
  * for every 401; hands any other error on, unless `hide` is set. Throws an OptionError on a bad option.
  */
 export function guardErrors(options: GuardErrorsOptions = {}): ErrorMiddleware {
@@ -77,8 +79,11 @@ export function guardErrors(options: GuardErrorsOptions = {}): ErrorMiddleware {
   };
 }
 
+/** A refusal that no check has published, such as that of a completeIn() in a handler. */
 function publish(error: unknown, req: GuardRequest): void {
-  if (isGuardError(error)) publishLateRefusal({ name: factoryName, req }, req.method, error);
+  const check = { name: factoryName, req };
+  if (isGuardError(error) && publishVerdict(check, startVerdict(), error))
+    writeUnreportedRefusal(check, req.method, error);
 }
 
 function readHeaders(headers: unknown = {}, owner: OptionOwner, name: string): HeaderFields {

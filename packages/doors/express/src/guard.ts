@@ -1,10 +1,10 @@
+import { STATUS_CODES } from "node:http";
 import { isGuardError } from "@countersign/core";
 import {
   publishVerdict,
   refusedWith,
   requestAborted,
   startVerdict,
-  titleOf,
   warnOfError,
   writeUnreportedRefusal,
 } from "@countersign/core/door";
@@ -32,9 +32,8 @@ export interface Ways<Found> {
  * Turns `decide` into a middleware named `<name>Middleware`. A throw or a rejection reaches `next(error)` on Express 4 and 5
  * alike, a return calls `next()`. Before it asks `decide`, refuses a request of which Node may have dropped header lines (431), or
  * that has two Host lines (400).
- * Publishes a GuardEvent when `countersign:guard` has subscribers; without, a refusal is a line on stderr. What a refusal left
- * unread of the body is drained within a bound, whoever answers. A GuardError with the code `request-aborted` ends in silence:
- * nobody is left to answer.
+ * Publishes a GuardEvent when `countersign:guard` has subscribers; without, a refusal is a line on stderr. The unread rest of a refused
+ * body is drained within a bound. A GuardError with the code `request-aborted` ends without an answer: the client has left.
  */
 export function guard(name: string, decide: GuardFunction): Middleware;
 export function guard<Found>(name: string, decide: FindingFunction<Found>, ways: Ways<Found>): Middleware;
@@ -93,7 +92,7 @@ interface Passage {
   readonly next: NextFunction;
   readonly ways: Ways<never>;
   readonly publishesPass: boolean;
-  /** 0 when nobody listened at the start. */
+  /** 0 without subscribers at the start. */
   readonly startedAt: number;
 }
 
@@ -115,28 +114,28 @@ function refuse(passage: Passage, thrown: unknown): void {
     if (ways.refused === undefined) next(reason);
     else ways.refused(reason, req, res, next);
   } finally {
-    // Behind next(), where the answer usually is: it may have been reported to an onReject, and nobody waits for the line.
+    // After next(), which usually answers and may have reported to an onReject.
     if (passage.startedAt === 0) writeUnreportedRefusal(passage, req.method, reason);
   }
 }
 
 /**
- * Answers 500 for what came after a check and threw, or cuts the connection where an answer has begun. Express sees to that itself; a
- * handler on node:http has nobody else behind a promise, and the process would end with the request.
+ * Answers 500 when what follows a check throws, or cuts the connection where an answer has begun. On node:http the rejection would end
+ * the process; Express catches it itself.
  */
 function failLate({ name, res }: Passage, error: unknown): void {
   warnOfError(name, "caught what came after it threw", error);
   replaceOrCut(res, () => {
     for (const field of res.getHeaderNames()) res.removeHeader(field);
     res.statusCode = 500;
-    res.statusMessage = titleOf(500);
+    res.statusMessage = STATUS_CODES[500] ?? "";
     res.end();
   });
 }
 
 /**
- * Answers by `replace` in the place of an answer that Node has refused; cuts the connection where its head has left, or Node refuses
- * this one as well. Does not throw: behind a promise that nobody waits for, it would be the end of the process.
+ * Answers by `replace` in place of an answer that Node has refused; cuts the connection if its head has left, or Node refuses this one
+ * too. Never throws: after a promise that would end the process.
  */
 export function replaceOrCut(res: GuardResponse, replace: () => void): void {
   try {
@@ -149,7 +148,7 @@ export function replaceOrCut(res: GuardResponse, replace: () => void): void {
 
 /**
  * Makes one middleware, named `<name>Middleware`, of several that run in order. An error of one of them goes to `onError`,
- * default to the app. One function keeps the types of an inline handler behind it, which an array of handlers loses. For
+ * default to the app. Unlike an array, one function keeps the types of an inline handler after it. For
  * middlewares made by `guard()`: one that throws instead of calling `next` is left to Express.
  */
 export function chain(

@@ -1,4 +1,4 @@
-import type { Replacement } from "@countersign/core/door";
+import type { HeaderFields, Replacement } from "@countersign/core/door";
 import { replaceOrCut } from "./guard.ts";
 import {
   alreadyEnded,
@@ -6,33 +6,48 @@ import {
   copyChunk,
   copyHead,
   hookResponse,
+  replaceHead,
   restoreHead,
   soon,
   toPiece,
-  type BareResponse,
   type Call,
   type Piece,
   type ResponseHooks,
 } from "./node-response.ts";
 import type { GuardResponse } from "./types.ts";
 
-/** What decides about an answer that is held back. Neither throws nor rejects. */
+/** An answer that has not left yet. */
+interface WholeAnswer {
+  readonly status: number;
+  /** Names and values alternating, as they leave, without those that Node adds. */
+  readonly rawHeaders: readonly string[];
+  /** Undefined where it is larger than the limit, or its end is yet to come. */
+  readonly body: Buffer | undefined;
+}
+
+/** What decides about an answer that is held back. Nothing of it throws or rejects. */
 export interface AnswerDecider {
-  /** Decides what becomes of an answer with this status; undefined lets it out. */
-  decide(status: number): Promise<Replacement | undefined>;
-  /** Hears that the app has destroyed the response before it was decided. */
-  destroyed(): void;
-  /** Hears of an answer that Node refused to send in the end. */
+  /** Whether the answer is held back; asked once, at its first output. Default: it is. */
+  isDue?(): boolean;
+  /** How much of a body is held back, in bytes. Default 1 MB, beyond which an answer but a 2xx or 409 leaves undecided. */
+  readonly limitBytes?: number | undefined;
+  /** Decides what becomes of the answer: the fields that it gets, or what takes its place; undefined lets it out. */
+  decide(
+    status: number,
+    answer: () => WholeAnswer,
+  ): Promise<{ readonly headers: HeaderFields } | Replacement | undefined>;
+  /** The app has destroyed the response before it was decided. */
+  destroyed?(): void;
+  /** Node refused to send the answer: it is 500 instead. */
   unsendable(error: unknown): void;
 }
 
-/** Beyond this much of a body the answer is decided before the handler has ended it. */
-const heldBytes = 1_048_576;
+const usualLimitBytes = 1_048_576;
 
 /**
- * I4: keeps the handler's answer in the process until `decide` has answered, once, whether it comes by `end`, in
- * writes, from a pipe or from an error handler. Until then `headersSent` is false, which is the truth: an error handler can
- * still answer in place of a 2xx that was begun.
+ * I4: holds the handler's answer back until `decide` has resolved, whether it comes by `end`, in writes, from a pipe or from an error
+ * handler. Until then `headersSent` is false, so that an error handler can still answer in place of a 2xx that was begun. Of several
+ * deciders of one response the first is the last to decide.
  */
 export function holdResponse(res: GuardResponse, decider: AnswerDecider): void {
   hookResponse(res, (below) => new HeldResponse(res, below, decider));
@@ -41,9 +56,10 @@ export function holdResponse(res: GuardResponse, decider: AnswerDecider): void {
 class HeldResponse implements ResponseHooks {
   readonly #res: GuardResponse;
   readonly #decider: AnswerDecider;
-  readonly #below: BareResponse;
-  /** `passing`: Node gets everything at once. `replaced`: the handler's own answer is dropped. */
-  #phase: "holding" | "deciding" | "passing" | "replaced" = "holding";
+  readonly #below: ResponseHooks;
+  readonly #namesBefore: readonly string[];
+  /** `open`: never held back. `passing`: Node gets everything at once. `replaced`: the handler's own answer is dropped. */
+  #phase: "waiting" | "open" | "holding" | "deciding" | "passing" | "replaced" = "waiting";
   #decided = false;
   /** The status at the first output: later changes do not count, as with Node, except to an error. */
   #status: number | undefined;
@@ -52,20 +68,22 @@ class HeldResponse implements ResponseHooks {
   #bytes = 0;
   #last: Piece | undefined;
 
-  constructor(res: GuardResponse, below: BareResponse, decider: AnswerDecider) {
+  constructor(res: GuardResponse, below: ResponseHooks, decider: AnswerDecider) {
     this.#res = res;
     this.#decider = decider;
     this.#below = below;
+    this.#namesBefore = res.getHeaderNames();
   }
 
   flushHeaders(): void {
-    if (this.#phase === "passing") this.#below.flushHeaders();
+    if (this.#isOpen() || this.#phase === "passing") this.#below.flushHeaders();
   }
 
   writeHead(head: readonly unknown[]): void {
     const status = Number(head[0]);
-    // Node's own call when it sends the head, or an argument that only Node should refuse.
-    if (this.#phase === "passing" || this.#phase === "replaced" || !(status >= 100 && status <= 999)) {
+    const isRefused = !(status >= 100 && status <= 999);
+    // An argument that only Node should refuse, or Node's own call when it sends the head.
+    if (isRefused || this.#isOpen() || this.#phase === "passing" || this.#phase === "replaced") {
       this.#below.writeHead(head);
     } else if (this.#phase === "holding") {
       this.#res.statusCode = Math.trunc(status);
@@ -76,6 +94,7 @@ class HeldResponse implements ResponseHooks {
   }
 
   write(...call: Call): boolean {
+    if (this.#isOpen()) return this.#below.write(...call);
     const piece = toPiece(...call);
     if (this.#phase === "replaced") {
       soon(piece.callback);
@@ -88,15 +107,18 @@ class HeldResponse implements ResponseHooks {
     if (this.#phase === "passing") return this.#pass(piece);
     const chunk = copyChunk(piece.chunk);
     this.#begin();
+    soon(piece.callback);
+    if (!this.#hasContent()) return true;
     this.#pieces.push({ chunk, encoding: piece.encoding, callback: undefined });
     this.#bytes += typeof chunk === "string" ? Buffer.byteLength(chunk, piece.encoding) : chunk.length;
-    soon(piece.callback);
-    return this.#phase === "holding" && (this.#bytes <= heldBytes || this.#overflow());
+    return this.#phase === "holding" && (this.#bytes <= this.#limitBytes || this.#overflow());
   }
 
   end(...call: Call): void {
     const piece = toPiece(...call);
-    if (this.#phase === "replaced") {
+    if (this.#isOpen()) {
+      this.#below.end(...call);
+    } else if (this.#phase === "replaced") {
       soon(piece.callback);
     } else if (this.#hasEnded()) {
       soon(piece.callback, alreadyEnded("ERR_STREAM_ALREADY_FINISHED"));
@@ -116,9 +138,23 @@ class HeldResponse implements ResponseHooks {
       this.#decided = true;
       this.#phase = "replaced";
       this.#pieces = [];
-      this.#decider.destroyed();
+      this.#decider.destroyed?.();
     }
     this.#below.destroy(error);
+  }
+
+  get #limitBytes(): number {
+    return this.#decider.limitBytes ?? usualLimitBytes;
+  }
+
+  #isOpen(): boolean {
+    if (this.#phase === "waiting") this.#phase = this.#decider.isDue?.() === false ? "open" : "holding";
+    return this.#phase === "open";
+  }
+
+  // RFC 9110 section 6.4.1: what Node does not send.
+  #hasContent(): boolean {
+    return this.#res.req.method !== "HEAD" && this.#status !== 204 && this.#status !== 304;
   }
 
   // Once passing, Node's word counts: it may have thrown at the end, and an error handler ends in its place. Behind a real end Node
@@ -135,10 +171,11 @@ class HeldResponse implements ResponseHooks {
     this.#explicitHead = undefined;
   }
 
-  /** Too much to keep. A failure may leave while its handler goes on; a 2xx, and a 409, has to be decided first. */
+  /** Too much to keep. By default a failure may leave while its handler goes on; a 2xx, and a 409, has to be decided first. */
   #overflow(): boolean {
     const { statusCode } = this.#res;
-    if (statusCode === 409 || (statusCode >= 200 && statusCode < 300)) void this.#decide();
+    const isSuccess = statusCode === 409 || (statusCode >= 200 && statusCode < 300);
+    if (isSuccess || this.#decider.limitBytes !== undefined) void this.#decide();
     else this.#flush();
     return this.#phase !== "deciding" && !this.#res.writableNeedDrain;
   }
@@ -147,13 +184,15 @@ class HeldResponse implements ResponseHooks {
     const streaming = this.#phase === "passing";
     this.#phase = "deciding";
     this.#decided = true;
-    const decision = this.#decider.decide(this.#res.statusCode);
+    const asked = this.#decider.decide(this.#res.statusCode, () => this.#answer(streaming));
     const head = streaming ? undefined : copyHead(this.#res);
-    const replacement = await decision;
+    const decision = await asked;
     try {
       // A handler that throws after its answer makes Express write another head meanwhile.
       if (head !== undefined) restoreHead(this.#res, head);
-      this.#deliver(streaming ? undefined : replacement);
+      if (decision === undefined || streaming) this.#deliver({});
+      else if ("headers" in decision) this.#deliver(decision.headers);
+      else this.#replace(decision);
       // A writer that was told to wait in write(); Node tells it itself when its own buffer is full by now.
       if (this.#last === undefined && !this.#res.writableNeedDrain) this.#res.emit("drain");
     } catch (error) {
@@ -162,10 +201,19 @@ class HeldResponse implements ResponseHooks {
     }
   }
 
-  #deliver(replacement: Replacement | undefined): void {
-    if (replacement !== undefined) {
-      this.#replace(replacement);
-      return;
+  #answer(streaming: boolean): WholeAnswer {
+    const { statusCode: status } = this.#res;
+    const rawHeaders = rawHeadersOf(this.#res, this.#explicitHead ?? []);
+    const last = this.#last;
+    if (streaming || last === undefined) return { status, rawHeaders, body: undefined };
+    const chunks = [...this.#pieces, ...(this.#hasContent() ? [last] : [])].flatMap(bytesOf);
+    const body = Buffer.concat(chunks);
+    return { status, rawHeaders, body: body.length > this.#limitBytes ? undefined : body };
+  }
+
+  #deliver(headers: HeaderFields): void {
+    for (const [name, value] of Object.entries(headers)) {
+      if (value !== undefined) this.#res.setHeader(name, value);
     }
     this.#flush();
     if (this.#last !== undefined) this.#finish(this.#last);
@@ -191,7 +239,7 @@ class HeldResponse implements ResponseHooks {
       this.#res.destroy();
       return;
     }
-    const chunk = this.#below.replaceHead(replacement);
+    const chunk = replaceHead(this.#res, replacement, this.#namesBefore);
     this.#finish({ chunk, encoding: "utf8", callback: this.#last?.callback });
   }
 
@@ -207,4 +255,40 @@ class HeldResponse implements ResponseHooks {
 function copyFields(part: unknown): unknown {
   if (typeof part !== "object" || part === null) return part;
   return Array.isArray(part) ? Array.from<unknown>(part) : { ...part };
+}
+
+// What is no chunk Node refuses.
+function bytesOf({ chunk, encoding }: Piece): readonly Uint8Array[] {
+  if (typeof chunk === "string") return [Buffer.from(chunk, encoding)];
+  return chunk instanceof Uint8Array ? [chunk] : [];
+}
+
+/** The fields that were set, and after them those of `writeHead(status, message?, fields?)`, which replace them. */
+function rawHeadersOf(res: GuardResponse, [message, fields]: readonly unknown[]): readonly string[] {
+  const explicit = pairsOf(typeof message === "string" ? fields : (message ?? fields));
+  const named = new Set(explicit.map(([name]) => name.toLowerCase()));
+  const set = res
+    .getHeaderNames()
+    .filter((name) => !named.has(name))
+    .map((name) => [name, res.getHeader(name)] as const);
+  return [...set, ...explicit].flatMap(([name, value]) => linesOf(name, value));
+}
+
+function linesOf(name: string, value: unknown): readonly string[] {
+  return [value]
+    .flat()
+    .flatMap((line: unknown) =>
+      typeof line === "string" || typeof line === "number" ? [name, String(line)] : [],
+    );
+}
+
+// Node takes { name: value }, [name, value, …] and [[name, value], …].
+function pairsOf(fields: unknown): readonly (readonly [name: string, value: unknown])[] {
+  if (!Array.isArray(fields)) return Object.entries(fields ?? {});
+  if (fields.every((field) => Array.isArray(field))) {
+    return fields.map(([name, value]: readonly unknown[]) => [String(name), value]);
+  }
+  return fields.flatMap((name: unknown, index) =>
+    index % 2 === 0 ? [[String(name), fields[index + 1] as unknown] as const] : [],
+  );
 }

@@ -1,4 +1,3 @@
-export type { ExpressCode } from "./codes.ts";
 export { captureRawBody } from "./body.ts";
 export {
   gracefulClose,
@@ -9,4 +8,11 @@ export {
 export { guard } from "./guard.ts";
 export { guardErrors, type GuardErrorsOptions } from "./guard-errors.ts";
 export { receivedRequest } from "./received-request.ts";
-export type { ErrorMiddleware, GuardRequest, GuardResponse, Middleware, NextFunction } from "./types.ts";
+export type {
+  ErrorMiddleware,
+  ExpressCode,
+  GuardRequest,
+  GuardResponse,
+  Middleware,
+  NextFunction,
+} from "./types.ts";

@@ -1,6 +1,6 @@
-import type { OutgoingHttpHeader } from "node:http";
+import { STATUS_CODES, type OutgoingHttpHeader } from "node:http";
 import { createRequestFact, type RequestFact } from "@countersign/core";
-import { createWarnOnce, statusAnswer, titleOf, type Replacement } from "@countersign/core/door";
+import { createWarnOnce, statusAnswer, type Replacement } from "@countersign/core/door";
 import { expectManyProperties } from "./guard.ts";
 import type { GuardRequest, GuardResponse } from "./types.ts";
 
@@ -13,22 +13,19 @@ export interface ResponseHooks {
   destroy(error: Error | undefined): void;
 }
 
-/** The methods of one response that were there before. */
-type Methods = Pick<GuardResponse, "write" | "end" | "writeHead" | "flushHeaders" | "destroy">;
-
 /** One write or end, as it was called. */
 export type Call = readonly [chunk: unknown, encoding: unknown, callback: unknown];
 
-/** A response below its hooks: what is called here goes to the methods that were there before. */
-export class BareResponse {
+/** The methods that a response had before it got hooks. */
+class BareResponse implements ResponseHooks {
   readonly #res: GuardResponse;
-  readonly #methods: Methods;
-  readonly #namesBefore: readonly string[];
+  readonly #methods: Pick<GuardResponse, "write" | "end" | "writeHead" | "flushHeaders" | "destroy">;
 
-  constructor(res: GuardResponse, methods: Methods) {
+  constructor(res: GuardResponse) {
     this.#res = res;
-    this.#methods = methods;
-    this.#namesBefore = res.getHeaderNames();
+    // oxlint-disable-next-line typescript/unbound-method -- to be applied to this very response
+    const { write, end, writeHead, flushHeaders, destroy } = res;
+    this.#methods = { write, end, writeHead, flushHeaders, destroy };
   }
 
   write(...call: Call): boolean {
@@ -50,26 +47,17 @@ export class BareResponse {
   destroy(error: Error | undefined): void {
     Reflect.apply(this.#methods.destroy, this.#res, [error]);
   }
-
-  /** Writes the head of another answer in place of the handler's; see {@link replaceHead}. Returns its body. */
-  replaceHead(replacement: Replacement): string {
-    return replaceHead(this.#res, replacement, this.#namesBefore);
-  }
 }
 
 const hooksOf: RequestFact<ResponseHooks> = createRequestFact();
 
 /**
- * Puts hooks before the methods of `res`; `makeHooks` gets what is below them: the hooks that were put there earlier, where there are
- * some. On the response itself: Express exchanges its prototype whenever it enters or leaves a mounted app.
+ * Puts hooks before the methods of `res`; `makeHooks` gets what is below them: the hooks that were put there earlier, or Node's methods.
+ * On the response itself: Express exchanges its prototype whenever it enters or leaves a mounted app.
  */
-export function hookResponse(res: GuardResponse, makeHooks: (below: BareResponse) => ResponseHooks): void {
+export function hookResponse(res: GuardResponse, makeHooks: (below: ResponseHooks) => ResponseHooks): void {
   const earlier = hooksOf.get(res);
-  // oxlint-disable-next-line typescript/unbound-method -- to be applied to this very response
-  const { write, end, writeHead, flushHeaders, destroy } =
-    earlier === undefined ? res : methodsOf(res, earlier);
-  const hooks = makeHooks(new BareResponse(res, { write, end, writeHead, flushHeaders, destroy }));
-  hooksOf.set(res, hooks);
+  hooksOf.set(res, makeHooks(earlier ?? new BareResponse(res)));
   if (earlier !== undefined) return;
   expectManyProperties(res, "sendDate");
   res.write = hookedWrite;
@@ -77,25 +65,6 @@ export function hookResponse(res: GuardResponse, makeHooks: (below: BareResponse
   res.writeHead = hookedWriteHead;
   res.flushHeaders = hookedFlushHeaders;
   res.destroy = hookedDestroy;
-}
-
-function methodsOf(res: GuardResponse, hooks: ResponseHooks): Methods {
-  return {
-    write: (chunk: unknown, encoding?: unknown, callback?: unknown) => hooks.write(chunk, encoding, callback),
-    end: (chunk?: unknown, encoding?: unknown, callback?: unknown) => {
-      hooks.end(chunk, encoding, callback);
-      return res;
-    },
-    writeHead: (...head: readonly unknown[]) => {
-      hooks.writeHead(head);
-      return res;
-    },
-    flushHeaders: () => hooks.flushHeaders(),
-    destroy: (error?: Error) => {
-      hooks.destroy(error);
-      return res;
-    },
-  };
 }
 
 function hookedWrite(this: GuardResponse, chunk: unknown, encoding?: unknown, callback?: unknown): boolean {
@@ -169,7 +138,7 @@ const describesBody =
  * Writes the head of problem details (RFC 9457) and returns its body. Of the header fields only those stay that were there
  * before the handler, which had an answer in mind that is not given.
  */
-function replaceHead(
+export function replaceHead(
   res: GuardResponse,
   { status, retryAfterSeconds }: Replacement,
   namesBefore: readonly string[],
@@ -180,7 +149,7 @@ function replaceHead(
   const retryAfter = retryAfterSeconds === undefined ? {} : { "Retry-After": String(retryAfterSeconds) };
   const { headers, body } = statusAnswer(status, retryAfter);
   res.statusCode = status;
-  res.statusMessage = titleOf(status);
+  res.statusMessage = STATUS_CODES[status] ?? "";
   for (const [name, value] of Object.entries(headers)) if (value !== undefined) res.setHeader(name, value);
   res.setHeader("Content-Length", Buffer.byteLength(body));
   return body;
@@ -198,8 +167,8 @@ export function beginsAnew(res: GuardResponse, status: number | undefined): bool
 }
 
 /**
- * Makes what warns once, `digest-of-other-bytes`, when an answer that has its digest leaves with another content coding than it has now:
- * whatever encodes stands in front of `factoryName`, and sees the answer behind it.
+ * Returns a function that warns once, `digest-of-other-bytes`, when an answer leaves with another content coding than it has now: a
+ * middleware before `factoryName` has encoded it after its digest.
  */
 export function createCodingWatch(factoryName: string): (req: GuardRequest, res: GuardResponse) => void {
   const warnOnce = createWarnOnce(factoryName);
@@ -215,7 +184,7 @@ export function createCodingWatch(factoryName: string): (req: GuardRequest, res:
   };
 }
 
-/** Does `work` with a signal that aborts when the client of `res` leaves meanwhile, or has left. Leaves no listener behind. */
+/** Does `work` with a signal that aborts when the client of `res` leaves, or has left. Removes its listener. */
 export async function whileConnected<T>(
   res: GuardResponse,
   work: (left: AbortSignal) => T | Promise<T>,

@@ -10,8 +10,7 @@ import {
   type WarnOnce,
 } from "@countersign/core/door";
 import { readNodeBody } from "./body.ts";
-import type { ExpressCode } from "./codes.ts";
-import type { GuardRequest, Middleware } from "./types.ts";
+import type { ExpressCode, GuardRequest, Middleware } from "./types.ts";
 
 const trustOf = createTrustInspector(createWarnOnce("receivedRequest"));
 
@@ -54,10 +53,8 @@ class NodeRequest implements ReceivedRequest {
   }
 
   get clientAddress(): string | undefined {
-    const trust = trustOf(this.#req);
-    const address = addressOf(this.#req);
-    // A trusted one means that Express ran out of addresses: the proxy named no client.
-    return trust?.(address, countForwardedFor(this.#req)) === true ? undefined : address;
+    const { address, isProxy } = clientOf(this.#req, trustOf(this.#req));
+    return isProxy ? undefined : address;
   }
 
   body(limitBytes: number): Promise<Buffer> {
@@ -65,8 +62,20 @@ class NodeRequest implements ReceivedRequest {
   }
 }
 
-/** What Express, or the platform, takes for the client's address; the peer of the socket where neither is. */
-export function addressOf(req: GuardRequest): string | undefined {
+/**
+ * What Express, or the platform, takes for the client's address; the peer of the socket where neither is. `isProxy`: a trusted proxy,
+ * because Express ran out of addresses. Then the proxy named no client, or the hop count is larger than the chain and the caller wrote
+ * the rest of it.
+ */
+export function clientOf(
+  req: GuardRequest,
+  trust: TrustFunction | undefined,
+): { readonly address: string | undefined; readonly isProxy: boolean } {
+  const address = addressOf(req);
+  return { address, isProxy: trust?.(address, countForwardedFor(req)) === true };
+}
+
+function addressOf(req: GuardRequest): string | undefined {
   // On a unix socket Express's address is undefined: falling back to the peer there would change nothing, elsewhere it would
   // undo what the platform has put into req.ip.
   return "ip" in req ? req.ip : req.socket.remoteAddress;
@@ -88,7 +97,7 @@ export function isHttps(req: GuardRequest, trust: TrustFunction | undefined): bo
  * The number of addresses in X-Forwarded-For, counted as Express counts them: the distance of the last address that its
  * `trust proxy` could reach.
  */
-export function countForwardedFor(req: GuardRequest): number {
+function countForwardedFor(req: GuardRequest): number {
   const field = req.headers["x-forwarded-for"];
   if (field === undefined) return 0;
   return String(field)
@@ -166,12 +175,12 @@ const strangersIPv4 = ["0.0.0.1", "192.0.2.1", "203.0.113.1", "240.0.0.1"];
 const strangersIPv6 = ["100::1", "2001:db8::1", "3fff::1"];
 const namedRanges = new Set(["loopback", "linklocal", "uniquelocal"]);
 
-/** Looks at the app's `trust proxy` setting behind a request; see {@link createTrustInspector}. */
+/** Reads the `trust proxy` setting of a request's app; see {@link createTrustInspector}. */
 export type TrustInspector = (req: GuardRequest) => TrustFunction | undefined;
 
 /**
- * Returns a function that looks at the app's `trust proxy` setting behind a request and returns the trust function when
- * proxies are trusted. It throws a GuardError (500, `trust-proxy-unsafe`) while the setting trusts everybody, because the caller
+ * Returns a function that reads the `trust proxy` setting of a request's app and returns the trust function when proxies are trusted. It
+ * throws a GuardError (500, `trust-proxy-unsafe`) while the setting trusts everybody, because the caller
  * then writes X-Forwarded-For and X-Forwarded-Proto itself, and warns once of that and of a setting that is read otherwise than it
  * looks. A setting is examined once, by the identity of its compiled function.
  */

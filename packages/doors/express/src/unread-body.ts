@@ -10,9 +10,8 @@ const noError = 0;
 const bodies: RequestFact<"bounded" | "draining" | "lifted"> = createRequestFact();
 
 /**
- * Sees to the rest of a refused request's body, whoever answers: from the answer on, or from when somebody else lets it flow
- * away, it is read and forgotten, and the connection is closed after 10 seconds or about 16 MiB. Otherwise a body that was half
- * read when it was refused stands still for ever, and with it the next request on the connection.
+ * Discards the rest of a refused request's body from the answer on, or from when the stream is resumed, and closes the connection after
+ * 10 seconds or about 16 MiB. Otherwise a half-read body would block the connection's next request for ever.
  */
 export function boundUnreadBody(req: GuardRequest & OverHttp2, res: GuardResponse): void {
   // An imitation of a request may have no such member, and no stream to read from.
@@ -54,7 +53,7 @@ function drain(req: GuardRequest): void {
   const startBytes = socket.bytesRead;
   const endMs = performance.now() + maxMs;
   req.resume();
-  // Node tells nobody of the bytes that it throws away.
+  // Node emits nothing for the bytes that it discards.
   const timer = setInterval(() => {
     const isOver = req.complete || socket.destroyed;
     const isTooMuch = socket.bytesRead - startBytes > maxBytes || performance.now() >= endMs;

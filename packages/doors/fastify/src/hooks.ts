@@ -35,7 +35,7 @@ type Step<Found> = (request: FastifyRequest, reply: FastifyReply, ways: StepWays
 /** Answers what a check threw. */
 export type Refuse = (error: unknown, request: FastifyRequest, reply: FastifyReply, next: Next) => void;
 
-/** A step of Express's door, on what is behind Fastify's request and reply: events, unread bodies, silence for who has left. */
+/** A step of Express's door on Node's request and response: events, unread bodies, no answer for a client that has left. */
 export function hook(
   name: string,
   check: (request: FastifyRequest, reply: FastifyReply) => void | Promise<void>,
@@ -88,7 +88,7 @@ export function hiddenRefusal({ onReject }: RefusalOptions): Refuse {
   return (error, request, reply, next) => {
     const hide = guardErrors({ hide: true, onReject: callbackOf(onReject, request) });
     hide(error, request.raw, reply.raw, () => {
-      // Of a body over the limit the beginning is gone; whoever sent it knows the credentials.
+      // The beginning of a body over the limit is gone; its sender knows the credentials.
       const isCut = request.raw.readableDidRead && capturedRawBody(request) === undefined;
       if (isCut) reply.callNotFound();
       else next();

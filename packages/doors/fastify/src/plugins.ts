@@ -162,7 +162,7 @@ export function webhookPlugin(options: WebhookPluginOptions): FastifyPluginCallb
 /** Options of {@link idempotencyHook}. */
 export interface IdempotencyHookOptions extends IdempotencyGuardOptions<FastifyRequest>, RefusalOptions {}
 
-/** `idempotencyGuard` as a `preHandler` of a route, behind the parser of its body. Throws a TypeError on a bad option. */
+/** `idempotencyGuard` as a `preHandler` of a route, after the parser of its body. Throws a TypeError on a bad option. */
 export function idempotencyHook(
   options: IdempotencyHookOptions,
 ): preHandlerHookHandler & Pick<KeyOwner, "drain"> {
@@ -193,7 +193,7 @@ export function idempotencyOf(request: FastifyRequest): RequestIdempotency {
   return run.handle;
 }
 
-/** What is behind Fastify's request and reply, on its way to the handler. */
+/** Node's request and response on their way to the handler. */
 function passageOf(
   { raw: req }: FastifyRequest,
   { raw: res }: FastifyReply,
@@ -202,7 +202,7 @@ function passageOf(
   return { req, res, next: (fault) => next(errorOf(fault)) };
 }
 
-/** Calls a handler. Its run hears of the promise that it returns: a time-out may answer before that has ended. */
+/** Calls a handler, and watches the promise that it returns: a time-out may answer before that has ended. */
 function watched(run: OwnedRun | undefined, reply: FastifyReply, handler: () => unknown): unknown {
   const send = reply.send.bind(reply);
   const then = reply.then.bind(reply);
@@ -211,7 +211,7 @@ function watched(run: OwnedRun | undefined, reply: FastifyReply, handler: () => 
     sends += 1;
     return send(...payload);
   };
-  // An async handler that returns its reply behind the only answer has ended: its promise waits for that to leave.
+  // An async handler that returns its reply after the only answer has ended: its promise waits for that to leave.
   // oxlint-disable-next-line unicorn/no-thenable -- it has one, which is called when the handler returns the reply
   reply.then = (sent, failed) => {
     if (sends === 1) run?.handlerAnswered();

@@ -11,8 +11,8 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { internal } from "./hidden-route.ts";
 
 /**
- * What is known of the connection behind a proxy. Fastify's own `trustProxy` is not read: what it trusts cannot be told from a
- * request, and one that trusts everybody lets the caller choose.
+ * How to read the connection behind a proxy. Fastify's own `trustProxy` is not read: a request does not show it, and one that trusts
+ * everybody lets the caller choose.
  */
 export interface ConnectionOptions {
   /** The client's address, for example `(request) => request.ip` where `trustProxy` lists your proxies. Default: the peer of the socket. */

@@ -83,8 +83,8 @@ export async function answerOf(
     }
     if (!isResponse(response)) return refused(await run.unanswered());
     const { keeps } = run;
-    if (keeps !== undefined && response.ok) run.answered(await copyAnswer(response, keeps));
-    const replacement = await run.decide(response.status);
+    const copy = keeps !== undefined && response.ok ? await copyAnswer(response, keeps) : undefined;
+    const replacement = await run.decide(response.status, copy && (() => copy));
     if (replacement === undefined) return response;
     giveUp(response.body);
     return replacementResponse(replacement);
@@ -100,11 +100,13 @@ function isResponse(value: unknown): boolean {
   return hasStatus && hasHeaders && typeof clone === "function";
 }
 
+type CopiedAnswer = ReturnType<NonNullable<Parameters<OwnedRun["decide"]>[1]>>;
+
 /** Reads a copy of the answer, as much and as long as it is kept. */
 async function copyAnswer(
   response: Response,
   { limitBytes, readMs }: NonNullable<OwnedRun["keeps"]>,
-): Promise<Parameters<OwnedRun["answered"]>[0]> {
+): Promise<CopiedAnswer> {
   const { status, headers } = response;
   return { status, rawHeaders: [...headers].flat(), body: await copyBody(response, limitBytes, readMs) };
 }

@@ -43,7 +43,7 @@ async function readPieces(reader: Reader | undefined, limitBytes: number): Promi
   }
 }
 
-/** Cancels what nobody reads to its end. Not waited for: half of a stream that was cloned ends with the other half. */
+/** Cancels an unfinished read. Not waited for: half of a cloned stream ends with the other half. */
 export function giveUp(source: Source | null | undefined): void {
   // Of a stream that has failed, or whose source throws: as an unhandled rejection it would be the end of the process.
   const cancel = async (): Promise<void> => {

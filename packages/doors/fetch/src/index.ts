@@ -1,5 +1,5 @@
 export { gracefulClose } from "@countersign/payout";
-export { digestedRoute } from "./digested-route.ts";
+export { digestedRoute, signedRoute } from "./finished-routes.ts";
 export { refusalResponse, type RefusalOptions } from "./answer.ts";
 export { receivedRequest } from "./received-request.ts";
 export {
@@ -15,4 +15,3 @@ export {
   type PayoutRouteOptions,
   type WebhookRouteOptions,
 } from "./routes.ts";
-export { signedRoute } from "./signed-route.ts";

@@ -3,8 +3,7 @@ import {
   assertAllHeaderLines,
   assertOneHost,
   assertReadableBody,
-  bodyAborted,
-  bodyLengthMismatch,
+  bodyRefusal,
   bodyTooLarge,
   fieldLines,
   receivedRequests,
@@ -15,7 +14,7 @@ import {
 } from "@countersign/core/door";
 import { readCapped } from "./body.ts";
 
-/** What a `Request` does not tell of the connection. What is not said is not assumed: checks that need it refuse. */
+/** The connection, which a `Request` does not show. Nothing is assumed: checks that need a missing member refuse. */
 export interface ConnectionInfo {
   /** The client's address, by the platform or by trusted proxies alone. Without it an allowlist refuses. */
   readonly clientAddress?: string | undefined;
@@ -25,8 +24,8 @@ export interface ConnectionInfo {
    */
   readonly scheme?: "http" | "https" | undefined;
   /**
-   * Names and values of the header lines by turns, as Node's `req.rawHeaders` has them: each line of a field as it came, and 431 for so
-   * many that Node may have dropped some. Default: what `request.headers` has made of them.
+   * Names and values of the header lines alternating, as Node's `req.rawHeaders`. 431 for so many that Node may have dropped some.
+   * Default: what `request.headers` has made of them.
    */
   readonly rawHeaders?: readonly string[] | undefined;
   /** The request target as on the wire. Default: what follows the authority in `request.url`, which every `Request` has normalised. */
@@ -88,18 +87,18 @@ async function readBody(
   try {
     bytes = await readCapped(body, limitBytes);
   } catch (error) {
-    throw bodyAborted(error);
+    throw bodyRefusal("request-aborted", error);
   }
   if (bytes === undefined) throw bodyTooLarge(limitBytes);
   if (body && isEndedByStream(rawHeaders)) await assertNotCut(request);
-  if (lengthBytes !== undefined && bytes.length !== lengthBytes) throw bodyLengthMismatch();
+  if (lengthBytes !== undefined && bytes.length !== lengthBytes) throw bodyRefusal("body-length-mismatch");
   return recordRawBody(request, bytes);
 }
 
 /** Over HTTP/2 a body that was cut ends for its reader like a whole one: the signal alone tells, and may tell late. */
 async function assertNotCut({ signal }: Request): Promise<void> {
   await untilNotCutLate(() => signal.aborted);
-  if (signal.aborted) throw bodyAborted(signal.reason);
+  if (signal.aborted) throw bodyRefusal("request-aborted", signal.reason);
 }
 
 /** In HTTP/1.1 one of the two fields says where a body ends. */

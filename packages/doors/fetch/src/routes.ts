@@ -69,8 +69,8 @@ export function payoutRoute(options: PayoutRouteOptions, handler: PayoutHandler)
 /** Options of {@link webhookRoute}. */
 export interface WebhookRouteOptions extends WebhookOptions<Request>, RefusalOptions {
   /**
-   * The answer of the app to an unknown route, which takes the place of every refusal, so that nobody can tell that there is a
-   * webhook; `false` answers refusals as such. Default: 404 without a body.
+   * The app's answer to an unknown route, in place of every refusal, so that the webhook is hidden; `false` shows refusals. Default: 404
+   * without a body.
    */
   readonly hide?: ((request: Request) => Response | Promise<Response>) | false | undefined;
 }
@@ -183,8 +183,8 @@ export const checkedTable = {
 } satisfies OptionTable<CheckedRouteOptions, unknown>;
 
 /**
- * A handler behind single checks, such as `httpSignatureVerifier(options)`: what `check` returns goes to the handler, what it throws
- * is answered. Throws a TypeError on a bad option.
+ * A handler after single checks, such as `httpSignatureVerifier(options)`: it gets what `check` returns; a throw is answered. Throws a
+ * TypeError on a bad option.
  */
 export function checkedRoute<Found>(
   options: CheckedRouteOptions,

@@ -39,19 +39,6 @@ function delivery(changes: Readonly<Record<string, string>> = {}): Request {
 const wrongUser = { Authorization: basic("service:wrong") };
 
 describe("webhookRoute", () => {
-  test("hands each event to its handler, and answers an empty 200", async () => {
-    const { route, handled } = hookOf();
-    const answer = await route(delivery());
-    expect([answer.status, await answer.text(), handled]).toEqual([200, "", ["ev_1"]]);
-  });
-
-  test("hides a refusal behind an empty 404, and tells onReject", async () => {
-    const { route, handled, codes } = hookOf();
-    const answer = await route(delivery(wrongUser));
-    expect([answer.status, await answer.text(), [...answer.headers]]).toEqual([404, "", []]);
-    expect([handled, codes]).toEqual([[], ["credentials-wrong"]]);
-  });
-
   test("hides it behind the answer of the app to an unknown route", async () => {
     const hide = (request: Request): Response =>
       new Response(`no ${new URL(request.url).pathname}`, { status: 404 });

@@ -1,41 +1,44 @@
 import { AsyncResource } from "node:async_hooks";
+import { guardChannel } from "./observation/channels.ts";
+import { storeTrace, traced, type StoreTrace } from "./observation/traces.ts";
+import { noteStoreTime } from "./observation/verdict.ts";
 
-/** What is told that its time is up. */
+/** What waits for a deadline. */
 export interface Expiring {
   /** Must not throw. */
   expire(): void;
 }
 
-/** Where time comes from: both of one kind, so that what waits for one is compared with the other. */
+/** `now` and `startTimer` must share one time source. */
 export interface Clock {
   /** Monotonic, in milliseconds. */
   now(this: void): number;
   startTimer(this: void, callback: () => void, delayMs: number): NodeJS.Timeout;
 }
 
-/** Milliseconds since 1970 by the clock that is there when it is asked: also a fake one that came later. */
+/** Milliseconds since 1970. Looks `Date` up at each call: a test may have put a fake one there. */
 export function systemClock(): number {
   return Date.now();
 }
 
-/** What is there when it is asked: also a fake clock that came later. */
+/** Looks the globals up at each call: a test may have put fake ones there. */
 const presentClock: Clock = {
   now: () => performance.now(),
   startTimer: (callback, delayMs) => setTimeout(callback, delayMs),
 };
 
-// A timer keeps the asynchronous context in which it was started: here it would be that of some request, for as long as others come.
+// A timer keeps the asynchronous context that started it, which would be that of some request.
 const outside = new AsyncResource("countersign.deadlines");
 
 /**
- * One timer for all that wait equally long: they expire in the order in which they were added. Without `keepsAlive` none of them
- * keeps the process alive; with it, each does until it expires or is removed.
+ * One timer for all that wait equally long; they expire in the order in which they were added. With `keepsAlive` each keeps the
+ * process alive until it expires or is removed.
  */
 export class Deadlines {
   readonly #timeoutMs: number;
   readonly #keepsAlive: boolean;
   readonly #clock: Clock;
-  /** When each one expires. */
+  /** By when each expires. */
   readonly #waiting = new Map<Expiring, number>();
   #timer: NodeJS.Timeout | undefined;
   #dueMs = 0;
@@ -78,7 +81,7 @@ export class Deadlines {
     const nowMs = this.#clock.now();
     // Node's timers may be early by a part of a millisecond: what this one was set for has expired.
     const reachedMs = Math.max(nowMs, this.#dueMs);
-    // Before anybody is told, who may add another one.
+    // Before any expires, which may add another one.
     for (const expiresAtMs of this.#waiting.values()) {
       if (expiresAtMs <= reachedMs) continue;
       this.#schedule(expiresAtMs, nowMs);
@@ -94,7 +97,7 @@ export class Deadlines {
 
 /**
  * Settles as `work` does, or rejects with what `late()` returns after `timeoutMs` milliseconds; keeps the process alive until then.
- * `work` itself goes on: whoever owns the effect must expect that it happens later.
+ * `work` itself goes on: its effect may come later.
  */
 export function withDeadline<T>(work: PromiseLike<T>, timeoutMs: number, late: () => Error): Promise<T> {
   return new Promise<T>((resolve, reject) => {
@@ -109,15 +112,12 @@ export function withDeadline<T>(work: PromiseLike<T>, timeoutMs: number, late: (
       reject(error);
     };
     deadlines.add(one);
-    // Through a promise: a thenable of somebody's own may throw, or answer twice.
+    // Through a promise: a thenable of an app's own may throw, or answer twice.
     Promise.resolve(work).then(onFulfilled, onRejected);
   });
 }
 
-/**
- * As {@link withDeadline}, for an answer that may be there already: that is returned as it is, without a deadline or a promise. To
- * be awaited.
- */
+/** As {@link withDeadline}; an answer that is no promise is returned as it is. To be awaited. */
 export function inTime<T>(answer: T | PromiseLike<T>, timeoutMs: number, late: () => Error): T | Promise<T> {
   return isPromiseLike(answer) ? withDeadline(answer, timeoutMs, late) : answer;
 }
@@ -129,7 +129,7 @@ export function isPromiseLike<T>(value: T | PromiseLike<T>): value is PromiseLik
   return "then" in value && typeof value.then === "function";
 }
 
-// An error that cannot be made must not leave somebody waiting for ever.
+// An error that cannot be made must not leave its caller waiting for ever.
 function errorOf(late: () => Error): unknown {
   try {
     return late();
@@ -148,9 +148,9 @@ const clock: Clock = {
 const maxShared = 64;
 const shared = new Map<number, Deadlines>();
 
-/** A store call that answers in time starts and stops no timer: they share one for each time-out. */
+/** Store calls that answer in time start and stop no timer: they share one for each time-out. */
 function deadlinesOf(timeoutMs: number): Pick<Deadlines, "add" | "remove"> {
-  // Somebody has put a fake clock in place: what began by one clock must not be ended, or forgotten, by another.
+  // A test has exchanged the clock: what began by one clock must not be ended, or forgotten, by another.
   if (globalThis.setTimeout !== startTimer) return ownTimer(timeoutMs);
   let deadlines = shared.get(timeoutMs);
   if (deadlines === undefined) {
@@ -174,4 +174,84 @@ function ownTimer(timeoutMs: number): Pick<Deadlines, "add" | "remove"> {
     },
     remove: () => clearTimeout(timer),
   };
+}
+
+/** One kind of call of a store. Make it once: a request asks several. */
+export interface StoreStep {
+  /** `engine` of the store. Default `other`. */
+  readonly engine: string | undefined;
+  /** The word for the call on `countersign:store`. */
+  readonly step: string;
+  readonly timeoutMs: number;
+  /** What errors call the store, such as `the key store`. */
+  readonly name: string;
+  /** Returns what is thrown in place of the store's error, or of that of a late answer. Default: that error. */
+  readonly failure?: ((cause: unknown) => unknown) | undefined;
+}
+
+/**
+ * Asks a store once: the one place that traces a call, bounds its time and translates its failure. An answer that is no promise is
+ * returned as it is, so that a synchronous transaction can use it. A late call goes on: its effect may come later. With `req` the time
+ * counts as `storeMs` of that request's verdict.
+ */
+export function askStore<T>(asked: StoreStep, call: () => T | PromiseLike<T>, req?: object): T | Promise<T> {
+  const { failure } = asked;
+  const startedAtMs = req !== undefined && guardChannel.hasSubscribers ? performance.now() : 0;
+  try {
+    const answer = storeTrace.hasSubscribers ? tracedAnswer(asked, call) : timelyAnswer(asked, call);
+    if (isPromiseLike(answer)) {
+      return failure === undefined && startedAtMs === 0
+        ? answer
+        : laterAnswer(answer, { failure, req, startedAtMs });
+    }
+    noteTime(req, startedAtMs);
+    return answer;
+  } catch (error) {
+    noteTime(req, startedAtMs);
+    throw failure === undefined ? error : failure(error);
+  }
+}
+
+interface Asking extends Pick<StoreStep, "failure"> {
+  readonly req: object | undefined;
+  readonly startedAtMs: number;
+}
+
+async function laterAnswer<T>(answer: Promise<T>, { failure, req, startedAtMs }: Asking): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    throw failure === undefined ? error : failure(error);
+  } finally {
+    noteTime(req, startedAtMs);
+  }
+}
+
+function noteTime(req: object | undefined, startedAtMs: number): void {
+  if (req !== undefined && startedAtMs !== 0) noteStoreTime(req, performance.now() - startedAtMs);
+}
+
+function timelyAnswer<T>(asked: StoreStep, call: () => T | PromiseLike<T>): T | Promise<T> {
+  const answer = call();
+  return isPromiseLike(answer) ? withDeadline(answer, asked.timeoutMs, () => lateError(asked)) : answer;
+}
+
+/** As {@link timelyAnswer}, in one trace, which ends when the caller has its answer. */
+function tracedAnswer<T>(asked: StoreStep, call: () => T | PromiseLike<T>): T | Promise<T> {
+  const { engine = "other", step, timeoutMs } = asked;
+  const context: StoreTrace = { engine, step };
+  let isLate = false;
+  const late = (): Error => {
+    isLate = true;
+    return lateError(asked);
+  };
+  return traced(storeTrace, context, {
+    work: () => inTime(call(), timeoutMs, late),
+    outcomeOf: () => "ok",
+    faultOf: () => (isLate ? "timeout" : "error"),
+  });
+}
+
+function lateError({ name, timeoutMs }: StoreStep): Error {
+  return new Error(`${name} did not answer within ${timeoutMs} ms`);
 }

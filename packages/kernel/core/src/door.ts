@@ -1,34 +1,28 @@
-// What doors, checks and stores are made with, on top of index.ts: for whoever writes one.
-export { askStore } from "./ask-store.ts";
+// What doors, checks and stores are made with: for their authors. On top of index.ts.
 export {
   assertAllHeaderLines,
   assertOneHost,
   asBuffer,
   assertReadableBody,
-  bodyAborted,
-  bodyLengthMismatch,
+  bodyRefusal,
   bodyTooLarge,
   capturedRawBody,
   fieldLines,
-  hasIdentityEncoding,
-  hasKnownTransferCoding,
   isJsonMediaType,
   isLimitBytes,
+  isSentAsIs,
   receivedRequests,
   recordRawBody,
   untilNotCutLate,
   type HeaderLines,
 } from "./received-request.ts";
-export { builtChannelName, type Built, type BuiltFact } from "./built.ts";
 export type { BodyCode, JsonCode } from "./codes.ts";
-export { Deadlines, inTime, isPromiseLike, systemClock } from "./deadlines.ts";
+export { askStore, Deadlines, inTime, isPromiseLike, systemClock } from "./deadlines.ts";
 export { pageOf } from "./docs.ts";
-export { publishFailure, publishNotice } from "./diagnostics.ts";
 export { comeAgain, requestAborted, type HeaderFields } from "./guard-error.ts";
 export { escapeForLog, identifierFault, parseJsonBytes } from "./wire-text.ts";
 export { assertNoKeyClaimed, markKeyClaimed, shareFacts } from "./request-fact.ts";
 export { limitRule } from "./limit-bytes.ts";
-export { boundedLabel, listen } from "./listener.ts";
 export { RefreshingValue } from "./refreshing-value.ts";
 export { assertFunction, option, refuseInProduction } from "./option-rules.ts";
 export {
@@ -43,16 +37,25 @@ export {
   type OptionTable,
   type ReadOptions,
 } from "./options.ts";
-export { problemAnswer, statusAnswer, titleOf, type Replacement } from "./problem.ts";
-export { reportReject, warnOfError } from "./reject-report.ts";
+export { problemAnswer, statusAnswer, type Replacement } from "./problem.ts";
+export {
+  boundedLabel,
+  builtChannelName,
+  createWarnOnce,
+  listen,
+  publishFailure,
+  publishNotice,
+  type Built,
+  type BuiltFact,
+  type WarnOnce,
+} from "./observation/channels.ts";
+export { reportReject, warnOfError } from "./observation/stderr-lines.ts";
 export {
   noteVerdict,
   publishVerdict,
   refusedWith,
   startVerdict,
   Steps,
-  publishLateRefusal,
   writeUnreportedRefusal,
-} from "./verdict.ts";
-export { aroundTrace, traced, type Trace, type TraceContext } from "./traces.ts";
-export { createWarnOnce, type WarnOnce } from "./warn-once.ts";
+} from "./observation/verdict.ts";
+export { aroundTrace, traced, type Trace, type TraceContext } from "./observation/traces.ts";

@@ -1,5 +1,4 @@
 import { docsOf } from "./docs.ts";
-import type { Verdict } from "./verdict-record.ts";
 
 const brand: unique symbol = Symbol.for("countersign.GuardError");
 
@@ -65,8 +64,8 @@ export class GuardError<Code extends string = string> extends Error {
   }
 
   /**
-   * The address of the page on which the code is explained; undefined for a code of one's own. For logs: no answer has it, and, being a
-   * getter of the class, no serialisation of the error.
+   * The address of the code's page; undefined for a code of an app's own. For logs: no answer has it, nor, being a getter of the class,
+   * a serialised error.
    */
   get docs(): string | undefined {
     return docsOf(this.code);
@@ -91,4 +90,43 @@ export function comeAgain<Code extends string>(
 ): GuardErrorInit<Code> {
   const headers = { "Retry-After": String(retryAfterSeconds) };
   return { status: 503, code, message, headers, problem: { code } };
+}
+
+/** What checks have found of a request when its verdict is given. A member is undefined where no check knows it. */
+export interface VerdictFacts {
+  /** The label of the signature (RFC 9421 section 4.1), as received. */
+  readonly label?: string | undefined;
+  /** As received: that of a refused signature may name no key. */
+  readonly keyid?: string | undefined;
+  /** Whose signing key it is. */
+  readonly subject?: string | undefined;
+  /** When the signature says that it was made, in Unix seconds. */
+  readonly created?: number | undefined;
+  /** The verifier's time less `created`, in seconds: negative where the signer's clock is ahead. */
+  readonly ageSeconds?: number | undefined;
+  /** The covered components in the order of the signature. */
+  readonly components?: readonly string[] | undefined;
+  /** As the store keeps it. */
+  readonly idempotencyKey?: string | undefined;
+}
+
+/**
+ * What a check has decided about a request, as one record. Text from the wire is escaped and cut, so that it can stand in a log. Never
+ * sent, except `id` with `verdictId`.
+ */
+export interface Verdict extends VerdictFacts {
+  /** A UUID of this verdict alone. */
+  readonly id: string;
+  /** The factory's name, for example `httpSignatureVerify`. */
+  readonly guard: string;
+  /** `reject`: the caller's fault (4xx). `error`: the guard could not decide, or failed (5xx). */
+  readonly outcome: "pass" | "reject" | "error";
+  /** The code of the GuardError; `unexpected-error` for anything else; undefined on a pass. */
+  readonly code: string | undefined;
+  /** The HTTP status of the GuardError; 500 for anything else; undefined on a pass. */
+  readonly status: number | undefined;
+  /** Time in the guard alone, in milliseconds; undefined without subscribers at its start. */
+  readonly durationMs: number | undefined;
+  /** The part of it that was spent waiting for stores, in milliseconds, if measured. */
+  readonly storeMs: number | undefined;
 }

@@ -9,8 +9,14 @@ export {
   noticeChannelName,
   type GuardEvent,
   type GuardNotice,
-} from "./diagnostics.ts";
-export { GuardError, isGuardError, type GuardErrorInit } from "./guard-error.ts";
+} from "./observation/channels.ts";
+export {
+  GuardError,
+  isGuardError,
+  type GuardErrorInit,
+  type Verdict,
+  type VerdictFacts,
+} from "./guard-error.ts";
 export { quoteForLog } from "./wire-text.ts";
 export { createRequestFact, type RequestFact } from "./request-fact.ts";
 export type { NonceClaim, NonceStore } from "./nonce-store.ts";
@@ -31,5 +37,4 @@ export {
   type SettledEvent,
   type StoreTrace,
   type WaitTrace,
-} from "./traces.ts";
-export type { Verdict, VerdictFacts } from "./verdict-record.ts";
+} from "./observation/traces.ts";

@@ -1,5 +1,4 @@
 import { types } from "node:util";
-import type { BuiltFact } from "./built.ts";
 import {
   holderOf,
   OptionError,
@@ -10,7 +9,7 @@ import {
   type OptionRule,
   type ReadOptions,
 } from "./options.ts";
-import { createWarnOnce } from "./warn-once.ts";
+import { createWarnOnce, type BuiltFact } from "./observation/channels.ts";
 
 /** NoInfer of TypeScript 5.4, for those with an older one: the values alone say what `Value` is. */
 type Uninferred<Value> = [Value][Value extends unknown ? 0 : never];

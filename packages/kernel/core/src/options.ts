@@ -1,9 +1,8 @@
 import { types } from "node:util";
-import { builtChannel, type Built, type BuiltFact } from "./built.ts";
+import { builtChannel, type Built, type BuiltFact } from "./observation/channels.ts";
 
 /**
- * Whose options they are, in messages: the factory that was called, or, where they are nested, that factory and the option that
- * holds them.
+ * Who has the options, in messages: the factory that was called, or, of nested ones, that factory and the option that holds them.
  */
 export type OptionOwner = string | { readonly factory: string; readonly holder: string };
 
@@ -15,8 +14,8 @@ export class OptionError extends TypeError {
   readonly option: string | undefined;
 
   /**
-   * `what` goes on behind the option's name, and shows nothing of a value that may be a secret. `isUnknown`: it goes on behind
-   * "unknown option" and that name.
+   * `what` follows the option's name, and shows nothing of a value that may be a secret. `isUnknown`: it follows "unknown option" and
+   * that name.
    */
   constructor(
     owner: OptionOwner,
@@ -117,8 +116,8 @@ function publishBuilt(owner: OptionOwner, table: AnyTable, read: Readonly<Record
 }
 
 /**
- * Reads the options that are a door's own by its table, and leaves the rest to the checks behind it, which refuse what they do not
- * know. Throws an OptionError for what is no object, and for a value that its rule refuses.
+ * Reads a door's own options by its table, and leaves the rest to its checks, which refuse what they do not know. Throws an OptionError
+ * for what is no object, and for a value that its rule refuses.
  */
 export function splitOptions<Table extends AnyTable, Options extends object>(
   owner: OptionOwner,
@@ -134,7 +133,7 @@ export function splitOptions<Table extends AnyTable, Options extends object>(
   return [readOptions(owner, table, own), left];
 }
 
-// Of options that a door has split: the names of its own, for whoever tells what options there are.
+// The names of a door's own options, by what it left: messages list all known options.
 const doorsOwn = new WeakMap<object, readonly string[]>();
 
 /** Throws an OptionError when `options` is no object or has a key outside `known`. */

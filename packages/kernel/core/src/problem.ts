@@ -1,5 +1,5 @@
 import type { GuardError, HeaderFields } from "./guard-error.ts";
-import { quoteVerdictId } from "./verdict.ts";
+import { quoteVerdictId } from "./observation/verdict.ts";
 
 /** An answer that a door has yet to write. */
 export interface ProblemAnswer {
@@ -54,11 +54,7 @@ const problemHeaders: HeaderFields = {
   "Content-Type": "application/problem+json",
 };
 
-/** The phrase that belongs to a status of an error (RFC 9110 section 15). */
-export function titleOf(status: number): string {
-  return titles.get(status) ?? "Error";
-}
-
+// RFC 9110 section 15.
 const titles: ReadonlyMap<number, string> = new Map([
   [400, "Bad Request"],
   [401, "Unauthorized"],
@@ -108,13 +104,13 @@ function wwwAuthenticateOf(error: GuardError): HeaderFields {
   return field === undefined ? {} : { [field[0]]: field[1] };
 }
 
-// The code of a 5xx names the part that failed; only what the guard put into `problem` on purpose leaves the house.
+// The code of a 5xx names the part that failed. Only `problem` reaches the caller.
 function problemBody(
   status: number,
   code: string | undefined,
   problem: Readonly<Record<string, unknown>>,
 ): string {
-  const base = { type: "about:blank", title: titleOf(status), status };
+  const base = { type: "about:blank", title: titles.get(status) ?? "Error", status };
   return JSON.stringify(
     status < 500 && code !== undefined ? { ...problem, ...base, code } : { ...problem, ...base },
   );

@@ -1,6 +1,6 @@
 import { setImmediate as turn, setTimeout as delay } from "node:timers/promises";
 import type { BodyCode, CoreCode } from "./codes.ts";
-import { GuardError, requestAborted } from "./guard-error.ts";
+import { GuardError, requestAborted, type GuardErrorInit } from "./guard-error.ts";
 import { createRequestFact, type RequestFact } from "./request-fact.ts";
 
 /**
@@ -12,7 +12,7 @@ export interface ReceivedRequest extends HeaderLines {
   readonly method: string;
   /** The request target as on the wire, before any router stripped or decoded it. */
   readonly target: string;
-  /** How the client reached the server: a TLS socket, or what a proxy says that is trusted. Throws a GuardError where nobody can say. */
+  /** How the client reached the server: by TLS, or as a trusted proxy says. Throws a GuardError where that is not known. */
   readonly scheme: "http" | "https";
   /** The client's address by trusted proxies alone; undefined where it is not known. */
   readonly clientAddress: string | undefined;
@@ -24,12 +24,11 @@ export interface ReceivedRequest extends HeaderLines {
 }
 
 /**
- * For doors: what they have made of a native request for the checks. A subscriber of a channel finds by it what the `req` of an event
- * is, whatever its framework.
+ * For doors: the request for checks that they have made of a native one. By it a subscriber reads the `req` of an event of any framework.
  */
 export const receivedRequests: RequestFact<ReceivedRequest> = createRequestFact();
 
-/** The header lines of a request: names and values by turns, every line, in the order received. */
+/** The header lines of a request: names and values alternating, every line, in the order received. */
 export interface HeaderLines {
   readonly rawHeaders: readonly string[];
 }
@@ -117,8 +116,8 @@ export function isLimitBytes(value: unknown): value is number {
  * where there is none.
  */
 export function assertReadableBody(request: HeaderLines, limitBytes: number): number | undefined {
-  if (!hasKnownTransferCoding(request)) throw transferCodingUnsupported();
-  if (!hasIdentityEncoding(request)) throw contentEncodingUnsupported();
+  if (!hasKnownTransferCoding(request)) throw bodyRefusal("transfer-coding-unsupported");
+  if (!hasIdentityEncoding(request)) throw bodyRefusal("content-encoding-unsupported");
   const lengthBytes = contentLength(request);
   if (lengthBytes !== undefined && lengthBytes > limitBytes) throw bodyTooLarge(limitBytes);
   return lengthBytes;
@@ -128,7 +127,7 @@ export function assertReadableBody(request: HeaderLines, limitBytes: number): nu
  * Whether the body came without a content coding. A digest is over the bytes as sent (RFC 9530 section 2): what an
  * inflating parser hands over is not what was signed.
  */
-export function hasIdentityEncoding(request: HeaderLines): boolean {
+function hasIdentityEncoding(request: HeaderLines): boolean {
   return isOnly(fieldLines(request, "content-encoding"), "identity");
 }
 
@@ -136,8 +135,13 @@ export function hasIdentityEncoding(request: HeaderLines): boolean {
  * Whether the body came without a transfer coding other than `chunked`, the only one that servers decode. With `gzip, chunked`
  * they hand over what gzip made, which is not the content that a digest or signature is of (RFC 9530 section 2).
  */
-export function hasKnownTransferCoding(request: HeaderLines): boolean {
+function hasKnownTransferCoding(request: HeaderLines): boolean {
   return isOnly(fieldLines(request, "transfer-encoding"), "chunked");
+}
+
+/** For doors: whether the bytes of the body are those that were sent, by its header lines. */
+export function isSentAsIs(request: HeaderLines): boolean {
+  return hasIdentityEncoding(request) && hasKnownTransferCoding(request);
 }
 
 function isOnly(lines: readonly string[], coding: string): boolean {
@@ -148,8 +152,38 @@ function isOnly(lines: readonly string[], coding: string): boolean {
 function contentLength(request: HeaderLines): number | undefined {
   const [text, ...others] = fieldLines(request, "content-length");
   if (text === undefined) return undefined;
-  if (!/^\d{1,15}$/.test(text) || others.some((other) => other !== text)) throw bodyLengthMismatch();
+  if (!/^\d{1,15}$/.test(text) || others.some((other) => other !== text))
+    throw bodyRefusal("body-length-mismatch");
   return Number(text);
+}
+
+/** Why a body cannot be had, as its refusals say it. */
+const bodyRefusals = {
+  "body-length-mismatch": {
+    status: 400,
+    message: "the body does not have the length that Content-Length gives",
+  },
+  // RFC 9110 section 15.5.16 asks for the field.
+  "content-encoding-unsupported": {
+    status: 415,
+    message: "the body has a Content-Encoding other than identity; its bytes as sent cannot be checked",
+    headers: { "Accept-Encoding": "identity" },
+  },
+  // Ends without an answer: the client has left.
+  [requestAborted]: {
+    status: 400,
+    message: "the client closed the connection before the body was complete",
+  },
+  // RFC 9112 section 6.1.
+  "transfer-coding-unsupported": {
+    status: 501,
+    message: "the body has a Transfer-Encoding other than chunked, which is not decoded",
+  },
+} as const satisfies Partial<Record<BodyCode, Omit<GuardErrorInit, "code">>>;
+
+/** The refusal of a body with this code. */
+export function bodyRefusal(code: keyof typeof bodyRefusals, cause?: unknown): GuardError<BodyCode> {
+  return new GuardError<BodyCode>({ ...bodyRefusals[code], code, cause });
 }
 
 /** The refusal of a body beyond the limit. */
@@ -163,30 +197,11 @@ export function bodyTooLarge(limitBytes: number): GuardError<BodyCode> {
   });
 }
 
-/** The refusal of a body that is longer or shorter than announced. */
-export function bodyLengthMismatch(): GuardError<BodyCode> {
-  return new GuardError<BodyCode>({
-    status: 400,
-    code: "body-length-mismatch",
-    message: "the body does not have the length that Content-Length gives",
-  });
-}
-
-/** What ends a request in silence: nobody is left to answer. */
-export function bodyAborted(cause?: unknown): GuardError<BodyCode> {
-  return new GuardError<BodyCode>({
-    status: 400,
-    code: requestAborted,
-    message: "the client closed the connection before the body was complete",
-    cause,
-  });
-}
-
 const graceMs = 5;
 
 /**
- * For doors, behind the last byte of a body whose end only END_STREAM told (RFC 9113 section 8.1): waits as long as a RST_STREAM takes
- * that was sent right behind it. Node's own HTTP/2 client does that when its request is closed half way.
+ * For doors, after the last byte of a body that only END_STREAM ends (RFC 9113 section 8.1): waits as long as a RST_STREAM takes that was
+ * sent right after it, as Node's own HTTP/2 client does when its request is closed half way.
  */
 export async function untilNotCutLate(isCut: () => boolean): Promise<void> {
   if (isCut()) return;
@@ -194,25 +209,6 @@ export async function untilNotCutLate(isCut: () => boolean): Promise<void> {
   // In a busy process the time is over before anything was read: between two turns of the event loop it is.
   await turn();
   await turn();
-}
-
-/** With the field that RFC 9110 section 15.5.16 asks for. */
-function contentEncodingUnsupported(): GuardError<BodyCode> {
-  return new GuardError<BodyCode>({
-    status: 415,
-    code: "content-encoding-unsupported",
-    message: "the body has a Content-Encoding other than identity; its bytes as sent cannot be checked",
-    headers: { "Accept-Encoding": "identity" },
-  });
-}
-
-/** The refusal that RFC 9112 section 6.1 asks for. */
-function transferCodingUnsupported(): GuardError<BodyCode> {
-  return new GuardError<BodyCode>({
-    status: 501,
-    code: "transfer-coding-unsupported",
-    message: "the body has a Transfer-Encoding other than chunked, which is not decoded",
-  });
 }
 
 /** The same bytes, without a copy. */

@@ -186,7 +186,7 @@ export function quoteForLog(text: string, maxLength = 64): string {
   return text.length > maxLength ? `"${escaped}"... (${text.length} characters)` : `"${escaped}"`;
 }
 
-/** As {@link quoteForLog}, without the quotes: usual text stays as it is, so that it can be compared and searched for. */
+/** As {@link quoteForLog}, without the quotes: usual text stays unchanged, so that it can be searched for. */
 export function escapeForLog(text: string, maxLength = 64): string {
   const cut = text.length > maxLength ? `${text.slice(0, maxLength)}...` : text;
   return cut.replace(unprintable, escapeOne);

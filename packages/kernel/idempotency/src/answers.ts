@@ -2,10 +2,9 @@ import { option, readOptions, refuseInProduction, type OptionTable } from "@coun
 import type { Awaitable } from "./store.ts";
 
 /**
- * Where a receiver keeps the answers of keys that are done, to give them again. Apart from the keys: an answer is kept before its key
- * is recorded as done, under the token of the attempt, and is found by the token that the done record has. So what an attempt left
- * that did not end its key is never found, and an answer that is not there leaves the key done. A method that cannot reach the
- * engine throws; it never guesses.
+ * Keeps the answers of done keys, to give them again. An answer is kept before its key is done, under the token of its attempt, and found
+ * by the token of the done record: what another attempt left is never found, and a missing answer leaves the key done. A method that
+ * cannot reach the engine throws.
  */
 export interface AnswerStore {
   /** What it is on, one word for traces, such as `postgresql`. Default `other`. */

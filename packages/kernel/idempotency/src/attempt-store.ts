@@ -1,13 +1,7 @@
 import { askStore, isPromiseLike } from "@countersign/core/door";
 import type { ResolvedKeyOptions } from "./key-options.ts";
 import { storeUnavailable } from "./refusals.ts";
-import type {
-  Awaitable,
-  IdempotencyClaimResult,
-  IdempotencyOwnership,
-  IdempotencyRecord,
-  IdempotencyStore,
-} from "./store.ts";
+import type { Awaitable, IdempotencyClaimResult, IdempotencyOwnership, IdempotencyRecord } from "./store.ts";
 
 type StoreStep = Parameters<typeof askStore>[0];
 
@@ -22,97 +16,130 @@ export interface KeyAttempt {
   readonly req?: object | undefined;
 }
 
-/** A store, and how long one call of it may take, in milliseconds. */
-interface TimedStore {
-  readonly store: IdempotencyStore<unknown>;
-  readonly storeTimeoutMs: number;
+/** The store that all attempts of one owner ask, and how. */
+export interface AskedStore {
+  readonly options: ResolvedKeyOptions;
+  readonly steps: Readonly<Record<KeyStep, StoreStep>>;
 }
 
-/** Asks the store for a record; undefined when the key is absent, also where a store of one's own says null. Rejects when it fails. */
-export async function readRecord(timed: TimedStore, key: string): Promise<IdempotencyRecord | undefined> {
-  return (await askStore(stepOf(timed, "read"), () => timed.store.read(key))) ?? undefined;
+type KeyStep = "claim" | "read" | "heartbeat" | "complete" | "completeIn" | "release" | "hold" | "resolve";
+
+/** Makes the steps of a store once for all attempts. */
+export function stepsOf({
+  store,
+  leaseMs,
+  storeTimeoutMs,
+  retryAfterSeconds,
+}: ResolvedKeyOptions): AskedStore["steps"] {
+  const unavailable = (cause: unknown): Error => storeUnavailable(cause, retryAfterSeconds);
+  const stepOf = (step: KeyStep, more?: Partial<StoreStep>): StoreStep => ({
+    ...readStepOf({ store, storeTimeoutMs }),
+    step,
+    ...more,
+  });
+  return {
+    claim: stepOf("claim", { failure: unavailable }),
+    read: stepOf("read"),
+    heartbeat: stepOf("heartbeat", { timeoutMs: Math.min(storeTimeoutMs, leaseMs / 3) }),
+    complete: stepOf("complete"),
+    completeIn: stepOf("completeIn", {
+      // A TypeError is the handler's mistake, which no retry mends.
+      failure: (cause) => (cause instanceof TypeError ? cause : unavailable(cause)),
+    }),
+    release: stepOf("release"),
+    hold: stepOf("hold"),
+    resolve: stepOf("resolve"),
+  };
 }
 
-function stepOf({ store: { engine }, storeTimeoutMs: timeoutMs }: TimedStore, step: string): StoreStep {
-  return { engine, step, timeoutMs, name: "the idempotency store" };
+/** The step by which a record is read. */
+export function readStepOf({
+  store: { engine },
+  storeTimeoutMs: timeoutMs,
+}: Pick<ResolvedKeyOptions, "store" | "storeTimeoutMs">): StoreStep {
+  return { engine, step: "read", timeoutMs, name: "the idempotency store" };
 }
 
-// On the record, so that nobody takes it for a person's decision.
+/** Asks the store for a record; undefined when the key is absent, also where an app's store says null. Rejects when it fails. */
+export async function readRecord(
+  store: ResolvedKeyOptions["store"],
+  step: StoreStep,
+  key: string,
+): Promise<IdempotencyRecord | undefined> {
+  return (await askStore(step, () => store.read(key))) ?? undefined;
+}
+
+// On the record: no person has decided.
 const neverRan = { by: "countersign", note: "given back: its handler never ran" };
 
 /**
- * The store, as one attempt asks it about its own key. Each method fails when the store throws, rejects or is late, with its error unless
- * the method says otherwise; await it where it is called.
+ * The store as one attempt asks it about its own key. Unless a method says otherwise it fails with the store's error, or when the store is
+ * late; await it where it is called.
  */
 export class AttemptStore {
   readonly attempt: KeyAttempt;
   readonly options: ResolvedKeyOptions;
+  readonly #steps: AskedStore["steps"];
   #claimed: Promise<unknown> | undefined;
 
-  constructor(options: ResolvedKeyOptions, attempt: KeyAttempt) {
+  constructor({ options, steps }: AskedStore, attempt: KeyAttempt) {
     this.options = options;
+    this.#steps = steps;
     this.attempt = attempt;
   }
 
-  /** The answer to claim() that is not there yet, or was not when it was due; undefined where the store answered or threw at once. */
+  /** The pending answer to claim(), also one that is late; undefined where the store answered or threw at once. */
   get claimUnderWay(): Promise<unknown> | undefined {
     return this.#claimed;
   }
 
   /** Fails with a GuardError (503). Its time counts as `storeMs`. */
   claim(): Awaitable<IdempotencyClaimResult> {
-    const { store, leaseMs, recovery, retryAfterSeconds } = this.options;
+    const { store, leaseMs, recovery } = this.options;
     const { key, token, fingerprint, req } = this.attempt;
-    const failure = (cause: unknown): Error => storeUnavailable(cause, retryAfterSeconds);
-    return askStore({ ...stepOf(this.options, "claim"), failure, req }, () => {
+    const call = (): Awaitable<IdempotencyClaimResult> => {
       const answer = store.claim(key, { token, fingerprint, leaseMs, recovery });
       if (!isPromiseLike(answer)) return answer;
       // One promise for both who wait: some drivers send a query at each then().
       const claimed = Promise.resolve(answer);
       this.#claimed = claimed;
       return claimed;
-    });
+    };
+    return askStore(this.#steps.claim, call, req);
   }
 
   heartbeat(): Awaitable<IdempotencyOwnership> {
-    const { store, leaseMs, storeTimeoutMs } = this.options;
+    const { store, leaseMs } = this.options;
     const { key, token } = this.attempt;
-    const timeoutMs = Math.min(storeTimeoutMs, leaseMs / 3);
-    const step = { ...stepOf(this.options, "heartbeat"), timeoutMs };
-    return askStore(step, () => store.heartbeat(key, token, leaseMs));
+    return askStore(this.#steps.heartbeat, () => store.heartbeat(key, token, leaseMs));
   }
 
   complete(): Awaitable<IdempotencyOwnership> {
     const { key, token } = this.attempt;
-    return askStore(stepOf(this.options, "complete"), () => this.options.store.complete(key, token));
+    return askStore(this.#steps.complete, () => this.options.store.complete(key, token));
   }
 
   /** In the caller's own transaction. Fails with a GuardError (503), and with the TypeError of a store that is given no transaction. */
   completeIn(tx: unknown): Awaitable<IdempotencyOwnership> {
-    const { store, retryAfterSeconds } = this.options;
+    const { store } = this.options;
     const { key, token } = this.attempt;
-    // The handler's mistake, which no retry mends.
-    const failure = (cause: unknown): unknown =>
-      cause instanceof TypeError ? cause : storeUnavailable(cause, retryAfterSeconds);
-    const step = { ...stepOf(this.options, "completeIn"), failure };
-    return askStore(step, () => store.completeIn?.(tx, key, token) ?? "lost");
+    return askStore(this.#steps.completeIn, () => store.completeIn?.(tx, key, token) ?? "lost");
   }
 
   release(): Awaitable<IdempotencyOwnership> {
     const { key, token } = this.attempt;
-    return askStore(stepOf(this.options, "release"), () => this.options.store.release(key, token));
+    return askStore(this.#steps.release, () => this.options.store.release(key, token));
   }
 
-  /** `ok` also when it was held by an earlier call, whose answer was lost or late. */
+  /** `ok` also when an earlier call, whose answer was lost or late, has held it. */
   async hold(reason: string): Promise<IdempotencyOwnership> {
     const { key, token } = this.attempt;
-    const step = stepOf(this.options, "hold");
-    if ((await askStore(step, () => this.options.store.hold(key, token, reason))) === "ok") return "ok";
-    return this.#isOwn(await this.read(), "held") ? "ok" : "lost";
+    const held = await askStore(this.#steps.hold, () => this.options.store.hold(key, token, reason));
+    return held === "ok" || this.#isOwn(await this.read(), "held") ? "ok" : "lost";
   }
 
   read(): Promise<IdempotencyRecord | undefined> {
-    return readRecord(this.options, this.attempt.key);
+    return readRecord(this.options.store, this.#steps.read, this.attempt.key);
   }
 
   /** Whether the store has this attempt's own durable record, read from outside of any transaction. */
@@ -127,12 +154,131 @@ export class AttemptStore {
     const record = await this.read();
     if (record === undefined || !this.#isOwn(record, "held")) return "lost";
     const decision = { fence: record.fence, ...neverRan };
-    const step = stepOf(this.options, "resolve");
-    const resolved = await askStore(step, () => this.options.store.resolve(key, "released", decision));
+    const { store } = this.options;
+    const resolved = await askStore(this.#steps.resolve, () => store.resolve(key, "released", decision));
     return resolved === "ok" ? "ok" : "lost";
   }
 
   #isOwn(record: IdempotencyRecord | undefined, state: IdempotencyRecord["state"]): boolean {
     return record?.state === state && record.token === this.attempt.token;
+  }
+}
+
+const firstDelayMs = 100;
+const longestDelayMs = 10_000;
+const giveUpAfterMs = 3_600_000;
+
+/**
+ * At most so many claims may be unconfirmed; the next is refused, unsent. A store that is down must not make the process collect them, and
+ * a claim that cannot be given back would leave its key to an operator although nothing ran (I13).
+ */
+const maxClaims = 2_000;
+
+/** Steps that a store refused and that are repeated in the background. Its timers keep no process alive. */
+export class Retries {
+  readonly #tasks = new Set<Task>();
+  #claims = 0;
+
+  /** How many claims are under way or wait to be given back. */
+  get claims(): number {
+    return this.#claims;
+  }
+
+  /** Takes a place for a claim that is about to be sent; false when there is none. */
+  reserveClaim(): boolean {
+    if (this.#claims >= maxClaims) return false;
+    this.#claims += 1;
+    return true;
+  }
+
+  /** Gives back the place of a claim that was answered. */
+  claimAnswered(): void {
+    this.#claims -= 1;
+  }
+
+  /** Repeats `step` until it returns true, with growing pauses; calls `abandoned` after an hour. */
+  repeat(step: () => Awaitable<boolean>, abandoned: () => void): void {
+    const giveUpAt = performance.now() + giveUpAfterMs;
+    const onFailure = (): boolean => {
+      if (performance.now() < giveUpAt) return true;
+      abandoned();
+      return false;
+    };
+    this.#start(step, onFailure).pause();
+  }
+
+  /** As repeat(), after `delayMs`, without a report. */
+  repeatLater(delayMs: number, step: () => Awaitable<boolean>): void {
+    setTimeout(() => this.repeat(step, () => {}), delayMs).unref();
+  }
+
+  /**
+   * Gives a claim back, beginning at once: repeats `step` until it returns true, for as long as the process lives, and keeps the
+   * place of the claim until then. No pause is longer than `longestPauseMs`, and none than ten seconds.
+   */
+  giveBackClaim(longestPauseMs: number, step: () => Awaitable<boolean>): void {
+    const counted = async (): Promise<boolean> => {
+      const done = await step();
+      if (done) this.claimAnswered();
+      return done;
+    };
+    this.#start(counted, () => true, longestPauseMs).hurry();
+  }
+
+  /** Runs what waits for its next attempt now. */
+  hurry(): void {
+    for (const task of this.#tasks) task.hurry();
+  }
+
+  #start(step: () => Awaitable<boolean>, onFailure: () => boolean, longestPauseMs = longestDelayMs): Task {
+    const work = async (): Promise<boolean> => {
+      const ended = (await succeeds(step)) || !onFailure();
+      if (ended) this.#tasks.delete(task);
+      return ended;
+    };
+    const task = new Task(work, Math.min(longestPauseMs, longestDelayMs));
+    this.#tasks.add(task);
+    return task;
+  }
+}
+
+/** One step that is attempted until it has ended. */
+class Task {
+  readonly #attempt: () => Promise<boolean>;
+  readonly #longestDelayMs: number;
+  #delayMs = firstDelayMs;
+  #timer: NodeJS.Timeout | undefined;
+  #running = false;
+
+  constructor(attempt: () => Promise<boolean>, longestMs: number) {
+    this.#attempt = attempt;
+    this.#longestDelayMs = longestMs;
+  }
+
+  pause(): void {
+    this.#timer = setTimeout(() => this.hurry(), this.#delayMs).unref();
+    this.#delayMs = Math.min(this.#delayMs * 2, this.#longestDelayMs);
+  }
+
+  /** Attempts the step now, unless it is being attempted. */
+  hurry(): void {
+    if (this.#running) return;
+    clearTimeout(this.#timer);
+    void this.#run();
+  }
+
+  async #run(): Promise<void> {
+    this.#running = true;
+    const ended = await this.#attempt();
+    this.#running = false;
+    if (!ended) this.pause();
+  }
+}
+
+async function succeeds(step: () => Awaitable<boolean>): Promise<boolean> {
+  try {
+    return await step();
+  } catch {
+    return false;
   }
 }

@@ -1,7 +1,6 @@
-// What guards and tools are made with: for whoever writes one.
+// What guards and tools are made with: for their authors.
 export type { KeyAttempt } from "./attempt-store.ts";
-export { begunAtMs } from "./begun-at.ts";
-export { failureFingerprint, failureKey, isFailureCount } from "./failure-count.ts";
+export { begunAtMs, failureFingerprint, failureKey, isFailureCount } from "./record-facts.ts";
 export { assertTimeoutInLease, keyRules, type ResolvedKeyOptions } from "./key-options.ts";
 export { Waiters } from "./waiters.ts";
 export type { KeyRefusal } from "./idempotency-keys.ts";

@@ -1,13 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { claimTrace, type ClaimTrace } from "@countersign/core";
 import { escapeForLog, option, readOptions, traced, type OptionTable } from "@countersign/core/door";
-import { AttemptStore, readRecord, type KeyAttempt } from "./attempt-store.ts";
+import { AttemptStore, readRecord, Retries, stepsOf, type KeyAttempt } from "./attempt-store.ts";
 import { resolveKeyOptions, type IdempotencyKeysOptions, type ResolvedKeyOptions } from "./key-options.ts";
 import { Heartbeats } from "./lease.ts";
 import { alarm, failure, notice, type KeyNotice } from "./notices.ts";
 import { OwnedKey, type KeyState } from "./owned-key.ts";
 import { keysDraining, storeUnavailable } from "./refusals.ts";
-import { Retries } from "./retries.ts";
 import type { IdempotencyClaimResult, IdempotencyRecord } from "./store.ts";
 
 const drainTable: OptionTable<DrainOptions> = {
@@ -30,6 +29,7 @@ export class IdempotencyKeys {
   constructor(options: ResolvedKeyOptions) {
     this.#state = {
       options,
+      steps: stepsOf(options),
       heartbeats: new Heartbeats(options.leaseMs),
       retries: new Retries(),
       inDoubt: { status: 503, retryAfterSeconds: options.retryAfterSeconds },
@@ -40,8 +40,8 @@ export class IdempotencyKeys {
 
   /**
    * Claims the key: owned (`acquired`), or who has it. Settle an owned key with exactly one of complete(), release() and
-   * hold(); until then its lease is renewed. Throws a GuardError (503, `idempotency-store-unavailable`) when the store does
-   * not answer in time, and sees to it that no claim is left behind.
+   * hold(); until then its lease is renewed. Throws a GuardError (503, `idempotency-store-unavailable`) when the store does not
+   * answer in time, and gives the claim back.
    */
   acquire(attempt: KeyAttempt): Promise<OwnedKey | KeyRefusal> {
     return claimTrace.hasSubscribers ? acquireTraced(this.#state, attempt) : acquire(this.#state, attempt);
@@ -60,7 +60,7 @@ export class IdempotencyKeys {
 
   /** What the store knows about a key; rejects with whatever the store throws, and when it is too slow. */
   read(key: string): Promise<IdempotencyRecord | undefined> {
-    return readRecord(this.#state.options, key);
+    return readRecord(this.#state.options.store, this.#state.steps.read, key);
   }
 
   /** Publishes on `countersign:notice` what an operator may want to know about a key. */
@@ -68,12 +68,12 @@ export class IdempotencyKeys {
     notice(this.#state.options.factory, event);
   }
 
-  /** As {@link notice}, for what a caller will ask about: one line on stderr when nobody subscribes. */
+  /** As {@link notice}; without subscribers one line on stderr. */
   failure(event: KeyNotice): void {
     failure(this.#state.options.factory, event);
   }
 
-  /** Publishes on `countersign:notice` what an operator should know about a key; a process warning when nobody subscribes. */
+  /** As {@link notice}, for what may concern money; without subscribers a process warning. */
   alarm(event: KeyNotice): void {
     alarm(this.#state.options.factory, event);
   }
@@ -85,7 +85,7 @@ export interface DrainOptions {
   readonly timeoutMs?: number | undefined;
 }
 
-/** What `drain()` has left behind; all 0 when everything was settled. */
+/** What `drain()` has not settled in time; all 0 when everything was settled. */
 export interface DrainReport {
   /** Keys that are owned: their handlers still run, or the store did not take their record. */
   readonly keys: number;
@@ -119,8 +119,8 @@ async function acquireTraced(state: KeyState, attempt: KeyAttempt): Promise<Owne
 }
 
 /**
- * Asks the store for the key; throws a GuardError (503) when it does not answer, and sees to it that no claim is left behind: one
- * for whose return there is no room is not sent.
+ * Asks the store for the key. Throws a GuardError (503) when it does not answer, and gives the claim back; without room for that the claim
+ * is not sent.
  */
 async function acquire(state: KeyState, attempt: KeyAttempt): Promise<OwnedKey | KeyRefusal> {
   const { retryAfterSeconds } = state.options;
@@ -130,7 +130,7 @@ async function acquire(state: KeyState, attempt: KeyAttempt): Promise<OwnedKey |
     const cause = new Error("too many claims wait for the store's answer, or to be given back to it");
     throw storeUnavailable(cause, retryAfterSeconds);
   }
-  const store = new AttemptStore(state.options, attempt);
+  const store = new AttemptStore(state, attempt);
   const claimedAtMs = performance.now();
   let result: IdempotencyClaimResult;
   try {
@@ -145,7 +145,7 @@ async function acquire(state: KeyState, attempt: KeyAttempt): Promise<OwnedKey |
 function admit(
   state: KeyState,
   store: AttemptStore,
-  // A store of somebody else may give anything.
+  // An app's own store may give anything.
   result: IdempotencyClaimResult | null | undefined,
   claimedAtMs: number,
 ): OwnedKey | KeyRefusal {

@@ -4,7 +4,7 @@ export {
   type AnswerStore,
   type MemoryAnswerStoreOptions,
 } from "./answers.ts";
-export type { IdempotencyCode } from "./codes.ts";
+export type { IdempotencyCode } from "./refusals.ts";
 export { IdempotencyKeys, idempotencyKeys, type DrainOptions, type DrainReport } from "./idempotency-keys.ts";
 export { type IdempotencyKeysOptions } from "./key-options.ts";
 export type { OwnedKey } from "./owned-key.ts";

@@ -14,19 +14,22 @@ import type { IdempotencyStore } from "./store.ts";
 export interface IdempotencyKeysOptions {
   /** The name that messages and notices begin with: that of the receiver's own factory. */
   readonly factory: string;
-  /** Where the keys are kept. */
+  /** Where the keys are kept, shared by all processes. */
   readonly store: IdempotencyStore;
   /** For how long a silent owner keeps the key, in milliseconds. A living owner renews it. Default 30,000. */
   readonly leaseMs?: number | undefined;
   /** How long one call of the store may take, in milliseconds; shorter than the lease. Default 2,000. */
   readonly storeTimeoutMs?: number | undefined;
-  /** What a claim does with a key whose owner fell silent, see `IdempotencyClaim`. Default `hold`. */
+  /**
+   * What happens to a key whose owner fell silent. `hold`: an operator decides. `rerun`: the next attempt runs, with a higher
+   * fence; safe where its effect is in a transaction with completeIn(), or the bank rail refuses duplicates. Default `hold`.
+   */
   readonly recovery?: "hold" | "rerun" | undefined;
   /** After how long an owner that settles nothing stops renewing its lease, in milliseconds. Default: never. */
   readonly handlerTimeoutMs?: number | undefined;
   /** Retry-After of the errors that are thrown, in seconds. Default 5. */
   readonly retryAfterSeconds?: number | undefined;
-  /** Hears of each key that this process has settled, or given up. Must not throw. */
+  /** Called for each key that this process has settled, or given up. Must not throw. */
   readonly onSettled?: ((key: string) => void) | undefined;
 }
 
@@ -62,7 +65,7 @@ export function resolveKeyOptions(options: IdempotencyKeysOptions): ResolvedKeyO
   return resolved;
 }
 
-/** A claim that may take longer than its own lease could hand out a key that somebody else owns already. */
+/** A claim that takes longer than its own lease could hand out a key that another attempt owns. */
 export function assertTimeoutInLease(
   owner: OptionOwner,
   { storeTimeoutMs, leaseMs }: Pick<ResolvedKeyOptions, "storeTimeoutMs" | "leaseMs">,

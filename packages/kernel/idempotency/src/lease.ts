@@ -27,7 +27,7 @@ export class Lease {
     this.#renewedAtMs = claimedAtMs;
   }
 
-  /** Made when somebody asks for it: most handlers never do. */
+  /** Made on first use: most handlers never ask. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
@@ -45,7 +45,7 @@ export class Lease {
     return this.#lost;
   }
 
-  /** Whether the key is on its way out: by the owner's own word, or by that of whoever answered in its place. */
+  /** Whether the key is being settled, by its owner or by an answer in its place. */
   get leaving(): boolean {
     return this.#leaving;
   }
@@ -112,8 +112,8 @@ export class Lease {
       this.#lose("lease-lost", "belongs to another attempt, or was decided about, while its handler runs");
   }
 
-  // The store may be back in time, or nobody else may want the key: the heartbeat goes on, also after the end of the lease. While
-  // the handler's own transaction holds the key, nobody takes it, and no heartbeat gets through either.
+  // The store may be back in time, or no other attempt may come: the heartbeat goes on after the end of the lease. While the handler's own
+  // transaction locks the key, no heartbeat gets through either.
   #missed(error: unknown): void {
     this.#beating = false;
     if (this.#phase !== "running" || this.#isCommitted !== undefined) return;

@@ -1,5 +1,11 @@
 import { randomUUID } from "node:crypto";
-import { option, readOptions, refuseInProduction, type OptionTable } from "@countersign/core/door";
+import {
+  option,
+  readOptions,
+  refuseInProduction,
+  type Given,
+  type OptionTable,
+} from "@countersign/core/door";
 import {
   leaseExpired,
   type IdempotencyClaim,
@@ -20,7 +26,7 @@ import {
   recordOf,
   releasedOf,
   type StoredRecord,
-} from "./stored-record.ts";
+} from "./store-rules.ts";
 
 /** Options of {@link memoryIdempotencyStore}. */
 export interface MemoryIdempotencyStoreOptions {
@@ -71,10 +77,7 @@ interface Entry {
   decision: KeptDecision | undefined;
 }
 
-interface MemoryParts {
-  readonly max: number;
-  readonly retentionMs: number;
-  readonly now: () => number;
+interface MemoryParts extends Omit<Given<MemoryIdempotencyStoreOptions>, "allowInProduction"> {
   /** Where the clock begins, in milliseconds since 1970. */
   readonly originMs: number;
   readonly warnInProduction: () => void;
@@ -221,7 +224,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     this.#assertOpen();
     let pruned = 0;
     for (const [key, entry] of this.#entries) {
-      // A free one is not told of: no caller knows that it was there.
+      // A free one is not counted: no caller knows of it.
       if (this.#isForgotten(entry) && this.#entries.delete(key) && entry.state === "done") pruned += 1;
     }
     return pruned;

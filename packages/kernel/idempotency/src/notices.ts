@@ -17,12 +17,12 @@ export function notice(guard: string, { code, key, message, req, error }: KeyNot
   return publishNotice({ guard, code, message: `key ${quoteForLog(key)} ${message}`, req, error });
 }
 
-/** For what a caller will ask about: one line on stderr when nobody subscribes. */
+/** Without subscribers one line on stderr. */
 export function failure(guard: string, { code, key, message, req, error }: KeyNotice): void {
   publishFailure({ guard, code, message: `key ${quoteForLog(key)} ${message}`, req, error });
 }
 
-/** For what may concern money: becomes a process warning when nobody subscribes. */
+/** For what may concern money: without subscribers a process warning. */
 export function alarm(guard: string, event: KeyNotice): void {
   if (notice(guard, event)) return;
   process.emitWarning(`${guard}: key ${quoteForLog(event.key)} ${event.message}`, {

@@ -1,12 +1,10 @@
 // Over 200 lines: all steps share the private state of one ownership.
 import { settledChannel, type SettledEvent } from "@countersign/core";
 import { escapeForLog, isPromiseLike } from "@countersign/core/door";
-import type { AttemptStore } from "./attempt-store.ts";
-import type { ResolvedKeyOptions } from "./key-options.ts";
+import type { AskedStore, AttemptStore, Retries } from "./attempt-store.ts";
 import { Lease, type Heartbeats } from "./lease.ts";
 import { alarm } from "./notices.ts";
 import { idempotencyLost, noTransactions } from "./refusals.ts";
-import type { Retries } from "./retries.ts";
 import type { Awaitable, IdempotencyOwnership } from "./store.ts";
 
 /** The answer that is due when the store has not confirmed a success: the sender has to come again. */
@@ -16,8 +14,7 @@ export interface KeyInDoubt {
 }
 
 /** What all keys of one owner share. */
-export interface KeyState {
-  readonly options: ResolvedKeyOptions;
+export interface KeyState extends AskedStore {
   readonly heartbeats: Heartbeats;
   readonly retries: Retries;
   readonly inDoubt: KeyInDoubt;
@@ -120,7 +117,7 @@ export class OwnedKey {
     this.#lease.leave();
     await callStackEnd;
     if (before !== undefined) await before();
-    // Behind another await, which costs one promise less than to return theirs.
+    // With an await: one promise less than returning theirs.
     return await (this.#inTransaction ? this.#confirm() : this.#record());
   }
 
@@ -167,7 +164,7 @@ export class OwnedKey {
     }
   }
 
-  // I2: the payment rolls back behind its own success, so `done` would be of nothing.
+  // I2: the payment rolls back after its own success, so nothing is done.
   #succeededTooEarly(): void {
     this.#inTransaction = true;
     if (!this.#recordSent) return;
@@ -235,7 +232,7 @@ export class OwnedKey {
 
   async #leave(holdReason: string | undefined): Promise<void> {
     this.#lease.leave();
-    // I11, in the turn of the answer and before anybody else can begin: whoever answered, the handler may still be at work.
+    // I11, in the turn of the answer and before another attempt can begin: the handler may still be at work.
     this.abort();
     await callStackEnd;
     const step = async (): Promise<true> => {

@@ -1,6 +1,8 @@
 import { GuardError } from "@countersign/core";
 import { comeAgain, pageOf } from "@countersign/core/door";
-import type { IdempotencyCode } from "./codes.ts";
+
+/** The codes of the refusals that this package makes. */
+export type IdempotencyCode = "draining" | "idempotency-lost" | "idempotency-store-unavailable";
 
 /** The store failed, or was too slow. */
 export function storeUnavailable(cause: unknown, retryAfterSeconds: number): GuardError<IdempotencyCode> {

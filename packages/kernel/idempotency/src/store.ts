@@ -27,33 +27,19 @@ export type IdempotencyClaimResult =
   /** An operator has to decide: see {@link IdempotencyStore.resolve}. */
   | { readonly status: "held"; readonly fingerprint: string; readonly reason: string };
 
-/** What the store knows about a key, for waiting, checking and operating. */
+interface KnownAttempt {
+  readonly token: string;
+  readonly fence: number;
+  readonly fingerprint: string;
+  /** With the record's own fence: an operator made it done. With a lower one: about an earlier attempt. */
+  readonly decision?: KeptDecision | undefined;
+}
+
+/** What the store knows about a key, for waiting, checking and operating. `remainingMs` is at most 0 when the lease has expired. */
 export type IdempotencyRecord =
-  | {
-      readonly state: "run";
-      readonly token: string;
-      readonly fence: number;
-      readonly fingerprint: string;
-      /** Zero or less when the lease has expired. */
-      readonly remainingMs: number;
-      readonly decision?: KeptDecision | undefined;
-    }
-  | {
-      readonly state: "done";
-      readonly token: string;
-      readonly fence: number;
-      readonly fingerprint: string;
-      /** With the record's own fence: an operator made it done. With a lower one: about an earlier attempt. */
-      readonly decision?: KeptDecision | undefined;
-    }
-  | {
-      readonly state: "held";
-      readonly token: string;
-      readonly fence: number;
-      readonly fingerprint: string;
-      readonly reason: string;
-      readonly decision?: KeptDecision | undefined;
-    };
+  | (KnownAttempt & { readonly state: "run"; readonly remainingMs: number })
+  | (KnownAttempt & { readonly state: "done" })
+  | (KnownAttempt & { readonly state: "held"; readonly reason: string });
 
 /** A key that an operator has decided about, and that is free now: absent to claims and to {@link IdempotencyStore.read}. */
 export interface ReleasedKey {

@@ -1,6 +1,6 @@
 import { waitTrace, type WaitTrace } from "@countersign/core";
 import { escapeForLog, traced } from "@countersign/core/door";
-import { readRecord } from "./attempt-store.ts";
+import { readRecord, readStepOf } from "./attempt-store.ts";
 import type { IdempotencyRecord, IdempotencyStore } from "./store.ts";
 
 /** Options of {@link Waiters}. */
@@ -41,11 +41,13 @@ interface Room {
  */
 export class Waiters {
   readonly #options: WaitersOptions;
+  readonly #readStep: ReturnType<typeof readStepOf>;
   readonly #rooms = new Map<string, Room>();
   #count = 0;
 
   constructor(options: WaitersOptions) {
     this.#options = options;
+    this.#readStep = readStepOf(options);
   }
 
   /** Waits for at most `timeoutMs`; `timeout` at once when there is no room. `left` aborts when the client leaves. */
@@ -118,7 +120,7 @@ export class Waiters {
     }
     room.reading = true;
     try {
-      this.#wake(room, await readRecord(this.#options, key));
+      this.#wake(room, await readRecord(this.#options.store, this.#readStep, key));
     } catch {
       // The waiters' own time runs: a store that stays away ends in 503.
     }

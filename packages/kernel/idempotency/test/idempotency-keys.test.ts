@@ -46,22 +46,6 @@ describe.each([
     expect(await owned.isDone()).toBe(true);
     expect(await keys.acquire(attempt())).toEqual({ status: "done", fingerprint: "f" });
   });
-
-  test("gives a key back, with a higher fence for the next owner", async () => {
-    const keys = create({ store: store() });
-    const first = await own(keys);
-    await first.release();
-    const second = await own(keys);
-    expect(second.fence).toBeGreaterThan(first.fence);
-    expect(await first.isDone()).toBe(false);
-  });
-
-  test("holds a key for an operator", async () => {
-    const keys = create({ store: store() });
-    const owned = await own(keys);
-    await owned.hold("the file was sent");
-    expect(await keys.acquire(attempt())).toMatchObject({ status: "held", reason: "the file was sent" });
-  });
 });
 
 test("a null of the store is an absent key", async () => {
@@ -243,13 +227,6 @@ describe("idempotencyKeys", () => {
     await expect(slow.read("k")).rejects.toThrow("did not answer within 20 ms");
   });
 
-  test("publishes what concerns a key under the receiver's name", () => {
-    const notices = collectNotices("k");
-    create().alarm({ code: "file-lost", key: "k", message: "has no file" });
-    expect(notices.codes()).toEqual(["file-lost"]);
-    notices.stop();
-  });
-
   test.each<[string, object, string]>([
     ["a store without a method", { store: { ...faultyStore(), hold: 5 } }, "option store.hold"],
     ["a lease that is too short", { leaseMs: 1 }, "option leaseMs"],
@@ -260,12 +237,5 @@ describe("idempotencyKeys", () => {
   ])("refuses %s in the receiver's name", (_name, options, message) => {
     expect(() => create(options)).toThrow(TypeError);
     expect(() => create(options)).toThrow(`receiveFiles: ${message}`);
-  });
-
-  test.each([
-    ["the default", undefined, 86_400_000],
-    ["its option", 5_000, 5_000],
-  ])("can ask the memory store for its retention: %s", (_name, retentionMs, expected) => {
-    expect(memoryIdempotencyStore({ retentionMs }).retentionMs).toBe(expected);
   });
 });

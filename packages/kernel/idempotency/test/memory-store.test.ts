@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
-import { leaseExpired } from "@countersign/idempotency/store";
 import {
   memoryIdempotencyStore,
   type IdempotencyClaim,
@@ -67,59 +66,12 @@ describe("memoryIdempotencyStore", () => {
     warn.mockRestore();
   });
 
-  test("gives a key to one token until its lease ends", () => {
-    expect(store.claim("k", by("a"))).toEqual({ status: "acquired", fence: firstFence });
-    nowMs = 999;
-    expect(store.claim("k", by("b"))).toEqual({
-      status: "in-flight",
-      fingerprint: "print of a",
-      remainingMs: 1,
-    });
-    expect(store.read("k")).toEqual({
-      state: "run",
-      token: "a",
-      fence: firstFence,
-      fingerprint: "print of a",
-      remainingMs: 1,
-    });
-  });
-
   test("gives no live run away when its clock fails", () => {
     store.claim("k", by("a"));
     nowMs = Number.NaN;
     expect(() => store.claim("k", by("b"))).toThrow(/option now/);
     nowMs = 1;
     expect(store.claim("k", by("b"))).toMatchObject({ status: "in-flight" });
-  });
-
-  test("answers the same token again, with the same fence and a new lease", () => {
-    store.claim("k", by("a"));
-    nowMs = 5_000;
-    expect(store.claim("k", by("a"))).toEqual({ status: "acquired", fence: firstFence });
-    expect(store.read("k")).toMatchObject({ remainingMs: 1_000 });
-  });
-
-  test("holds an expired run at a claim under hold, and keeps it for its late owner", () => {
-    store.claim("k", by("a"));
-    nowMs = 1_000;
-    expect(store.claim("k", by("b"))).toEqual({
-      status: "held",
-      fingerprint: "print of a",
-      reason: leaseExpired,
-    });
-    expect(store.read("k")).toEqual({
-      state: "held",
-      token: "a",
-      fence: firstFence,
-      fingerprint: "print of a",
-      reason: leaseExpired,
-    });
-    expect(store.claim("k", by("a"))).toMatchObject({ status: "held" });
-    expect(store.heartbeat("k", "a", 1_000)).toBe("lost");
-    expect(store.release("k", "a")).toBe("lost");
-    expect(store.complete("k", "b")).toBe("lost");
-    expect(store.complete("k", "a")).toBe("ok");
-    expect(store.claim("k", by("b"))).toEqual({ status: "done", fingerprint: "print of a" });
   });
 
   test("hands an expired run over at a claim under rerun, with a higher fence", () => {
@@ -134,15 +86,6 @@ describe("memoryIdempotencyStore", () => {
     expect(store.release("k", "a")).toBe("lost");
     expect(store.hold("k", "a", "late")).toBe("lost");
     expect(store.read("k")).toMatchObject({ state: "run", token: "b", fingerprint: "print of b" });
-  });
-
-  test("renews a lease by heartbeat, also an expired one that nobody took", () => {
-    store.claim("k", by("a"));
-    nowMs = 5_000;
-    expect(store.heartbeat("k", "a", 700)).toBe("ok");
-    expect(store.read("k")).toMatchObject({ state: "run", remainingMs: 700 });
-    expect(store.heartbeat("k", "b", 700)).toBe("lost");
-    expect(store.heartbeat("other", "a", 700)).toBe("lost");
   });
 
   test("completes for the owner alone, any number of times", () => {
@@ -161,31 +104,6 @@ describe("memoryIdempotencyStore", () => {
     expect(store.release("k", "a")).toBe("lost");
     expect(store.hold("k", "a", "late")).toBe("lost");
     expect(store.resolve("k", "released", { fence: firstFence })).toBe("not-held");
-  });
-
-  test("releases for the owner alone, and the next fence is higher", () => {
-    store.claim("k", by("a"));
-    expect(store.release("k", "b")).toBe("lost");
-    expect(store.release("k", "a")).toBe("ok");
-    expect(store.release("k", "a")).toBe("lost");
-    expect(store.read("k")).toBeUndefined();
-    expect(store.claim("k", by("b"))).toEqual({ status: "acquired", fence: firstFence + 1 });
-  });
-
-  test.each([
-    { outcome: "done", next: { status: "done", fingerprint: "print of a" } },
-    { outcome: "released", next: { status: "acquired", fence: firstFence + 1 } },
-  ] as const)("lets the operator resolve a held key as $outcome", ({ outcome, next }) => {
-    store.claim("k", by("a"));
-    expect(store.hold("k", "a", "bank timed out")).toBe("ok");
-    expect(store.claim("k", by("b"))).toEqual({
-      status: "held",
-      fingerprint: "print of a",
-      reason: "bank timed out",
-    });
-    expect(store.resolve("k", outcome, { fence: firstFence })).toBe("ok");
-    expect(store.resolve("k", outcome, { fence: firstFence })).toBe("not-held");
-    expect(store.claim("k", by("b"))).toEqual(next);
   });
 
   test("lets the operator resolve an expired run, not a living one", () => {
@@ -239,54 +157,6 @@ describe("memoryIdempotencyStore", () => {
     expect(at).toBeLessThanOrEqual(Math.ceil(performance.timeOrigin + performance.now()));
   });
 
-  test.each([undefined, null])("refuses the decision %p", (decision) => {
-    store.claim("k", by("a"));
-    store.hold("k", "a", "in doubt");
-    expect(() => store.resolve("k", "done", decision as never)).toThrow(/a decision needs \{ fence \}/);
-    expect(store.read("k")).toMatchObject({ state: "held" });
-  });
-
-  test.each([
-    { state: "held", outcome: "done" },
-    { state: "held", outcome: "released" },
-    { state: "expired", outcome: "done" },
-    { state: "expired", outcome: "released" },
-  ] as const)("leaves nothing to end to the owner of a $state key resolved as $outcome", (row) => {
-    store.claim("k", by("a"));
-    if (row.state === "held") store.hold("k", "a", "in doubt");
-    nowMs = 1_000;
-    expect(store.resolve("k", row.outcome, { fence: firstFence })).toBe("ok");
-    const before = store.read("k");
-    expect(store.heartbeat("k", "a", 1_000)).toBe("lost");
-    expect(store.complete("k", "a")).toBe("lost");
-    expect(store.release("k", "a")).toBe("lost");
-    expect(store.hold("k", "a", "late")).toBe("lost");
-    expect(store.read("k")).toEqual(before);
-    const nobody: unknown = expect.stringMatching(/^[\da-f-]{36}$/);
-    const reason = row.state === "held" ? "in doubt" : leaseExpired;
-    const decision = { outcome: "done", fence: firstFence, at: 1_000, reason };
-    const done = { state: "done", token: nobody, fence: firstFence, fingerprint: "print of a", decision };
-    expect(before).toEqual(row.outcome === "done" ? done : undefined);
-  });
-
-  test.each(["rerun", "hold"] as const)(
-    "leaves a dead owner one lease when its clock is set back: %s",
-    (recovery) => {
-      nowMs = 3_600_000;
-      store.claim("k", by("a"));
-      nowMs = 0;
-      const inFlight = { status: "in-flight", fingerprint: "print of a", remainingMs: 1_000 };
-      expect(store.claim("k", by("b", { recovery }))).toEqual(inFlight);
-      expect(store.read("k")).toMatchObject({ state: "run", token: "a", remainingMs: 1_000 });
-      // A claim that waits no longer than the owner itself has, leaves the lease alone.
-      nowMs = 400;
-      expect(store.claim("k", by("b", { recovery }))).toMatchObject({ remainingMs: 600 });
-      nowMs = 1_000;
-      const status = recovery === "rerun" ? "acquired" : "held";
-      expect(store.claim("k", by("b", { recovery }))).toMatchObject({ status });
-    },
-  );
-
   test("begins its fences above those of a process that was here before", () => {
     store.claim("k", by("a"));
     jest.spyOn(Date, "now").mockReturnValue(Date.UTC(2030) + 1);
@@ -295,40 +165,6 @@ describe("memoryIdempotencyStore", () => {
     jest.spyOn(Date, "now").mockReturnValue(0);
     next.release("k", "a");
     expect(next.claim("k", by("a"))).toEqual({ status: "acquired", fence: firstFence + 1_001 });
-  });
-
-  test("fault 18: remembers a done key until the retention has passed, read or not", () => {
-    store.claim("k", by("a"));
-    nowMs = 3_000;
-    store.complete("k", "a");
-    nowMs = 12_999;
-    expect(store.prune()).toBe(0);
-    expect(store.claim("k", by("b"))).toMatchObject({ status: "done" });
-    nowMs = 13_000;
-    expect(store.read("k")).toBeUndefined();
-    expect(store.prune()).toBe(1);
-    expect(store.prune()).toBe(0);
-    expect(store.claim("k", by("b"))).toMatchObject({ status: "acquired", fence: firstFence + 1 });
-  });
-
-  test("takes a key whose retention has ended without a prune", () => {
-    store.claim("k", by("a"));
-    store.complete("k", "a");
-    nowMs = 10_000;
-    expect(store.claim("k", by("b"))).toMatchObject({ status: "acquired" });
-    expect(store.complete("k", "a")).toBe("lost");
-    expect(store.read("k")).toMatchObject({ state: "run", token: "b" });
-    expect(store.prune()).toBe(0);
-  });
-
-  test("never prunes a run or a held key", () => {
-    store.claim("run", by("a"));
-    store.claim("held", by("b"));
-    store.hold("held", "b", "in doubt");
-    nowMs = 1_000_000_000;
-    expect(store.prune()).toBe(0);
-    expect(store.read("run")).toMatchObject({ state: "run" });
-    expect(store.read("held")).toMatchObject({ state: "held" });
   });
 
   test("fault 16: refuses a new key when full, and evicts nothing alive", () => {
@@ -348,60 +184,11 @@ describe("memoryIdempotencyStore", () => {
     expect(store.release("run", "a")).toBe("ok");
     expect(store.claim("newer", by("e"))).toMatchObject({ status: "acquired" });
   });
-
-  test.each<{ name: string; call: () => unknown }>([
-    { name: "claim", call: () => store.claim("k", by("a")) },
-    { name: "read", call: () => store.read("k") },
-    { name: "heartbeat", call: () => store.heartbeat("k", "a", 1) },
-    { name: "complete", call: () => store.complete("k", "a") },
-    { name: "release", call: () => store.release("k", "a") },
-    { name: "hold", call: () => store.hold("k", "a", "r") },
-    { name: "resolve", call: () => store.resolve("k", "done", { fence: firstFence }) },
-    { name: "prune", call: () => store.prune() },
-  ])("throws at $name after close", ({ call }) => {
-    store.close();
-    expect(call).toThrow("closed");
-  });
-
-  test("runs on the monotonic clock of the process by default", () => {
-    const real = memoryIdempotencyStore();
-    real.claim("k", by("a"));
-    expect(real.read("k")).toMatchObject({ state: "run" });
-    real.complete("k", "a");
-    expect(real.read("k")).toMatchObject({ state: "done" });
-  });
 });
 
 describe("list()", () => {
-  test("gives the keys of one state page by page, as read() gives them", () => {
-    const wide = memoryIdempotencyStore({ now: () => 0 });
-    for (const key of ["d", "b", "a", "c", "held", "run"]) wide.claim(key, by("a"));
-    for (const key of ["d", "b", "a", "c"]) wide.complete(key, "a");
-    wide.hold("held", "a", "why");
-    const first = wide.list({ state: "done", limit: 3 });
-    expect(first.entries.map(({ key }) => key)).toEqual(["a", "b", "c"]);
-    expect(first.entries[0]?.record).toEqual(wide.read("a"));
-    const second = wide.list({ state: "done", cursor: first.cursor, limit: 3 });
-    expect(second).toEqual({ entries: [{ key: "d", record: wide.read("d") }], cursor: undefined });
-    expect(wide.list({ state: "held", limit: 1 })).toEqual({
-      entries: [{ key: "held", record: wide.read("held") }],
-      cursor: undefined,
-    });
-    expect(wide.list({ state: "run", limit: 10 }).entries).toHaveLength(1);
-  });
-
   test.each([0, 1.5, 1_001, "10", undefined])("refuses a limit of %p", (limit) => {
     expect(() => store.list({ state: "done", limit: limit as number })).toThrow(/option limit must be/);
-  });
-
-  test("leaves out what has ended, and throws after close", () => {
-    store.claim("k", by("a"));
-    store.complete("k", "a");
-    expect(store.list({ state: "done", limit: 10 }).entries).toHaveLength(1);
-    nowMs += 10_000;
-    expect(store.list({ state: "done", limit: 10 })).toEqual({ entries: [], cursor: undefined });
-    store.close();
-    expect(() => store.list({ state: "done", limit: 10 })).toThrow("closed");
   });
 
   test("fault 16: a key whose retention has ended finds its own place in a full store", () => {

@@ -1,5 +1,5 @@
 import type { AnswerStore } from "@countersign/idempotency";
-import { type PrunedBatch, assertText, encodeText } from "@countersign/idempotency/store";
+import { type PrunedBatch, encodeText } from "@countersign/idempotency/store";
 import { Engine } from "./engine.ts";
 import { type PostgresStoresOptions, type ResolvedPostgresOptions, resolveOptions } from "./options.ts";
 import { PrunedTable, pruneBatchSize, wholeBatch } from "./pruning.ts";
@@ -54,8 +54,7 @@ ON CONFLICT (token) DO UPDATE SET answer = excluded.answer, until_at = excluded.
   }
 
   #assertToken(token: unknown): void {
-    this.gate.assertUsable();
-    assertText(name, "token", token);
+    this.gate.assertToken(token);
   }
 
   protected async removeBatch(): Promise<PrunedBatch> {

@@ -1,6 +1,6 @@
 import { readOptions } from "@countersign/core/door";
 import type { AnswerStore } from "@countersign/idempotency";
-import { StoreGate, assertText, encodeText } from "@countersign/idempotency/store";
+import { StoreGate, encodeText } from "@countersign/idempotency/store";
 import { ping, runScript } from "./commands.ts";
 import { table, type RedisStoresOptions, type ResolvedRedisOptions } from "./options.ts";
 import { oneOf, plain, unexpected } from "./replies.ts";
@@ -56,8 +56,7 @@ class Answers implements AnswerStore {
   }
 
   #keyOf(token: string): string {
-    this.#gate.assertUsable();
-    assertText(name, "token", token);
+    this.#gate.assertToken(token);
     return `${this.#options.prefix}:answer:${encodeText(token)}`;
   }
 }

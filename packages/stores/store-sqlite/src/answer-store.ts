@@ -1,6 +1,6 @@
 import { readOptions } from "@countersign/core/door";
 import type { AnswerStore } from "@countersign/idempotency";
-import { type PrunedBatch, assertText, encodeText } from "@countersign/idempotency/store";
+import { type PrunedBatch, encodeText } from "@countersign/idempotency/store";
 import { type SqliteStatement, withImmediateTransaction } from "./connection.ts";
 import { ensureDurability } from "./durability.ts";
 import { table, type ResolvedSqliteOptions, type SqliteStoresOptions } from "./options.ts";
@@ -76,8 +76,7 @@ class AnswerTable extends PrunedTable implements SqliteAnswerStore {
   }
 
   #assertToken(token: unknown): void {
-    this.gate.assertUsable();
-    assertText(name, "token", token);
+    this.gate.assertToken(token);
   }
 
   protected removeBatch(): PrunedBatch {

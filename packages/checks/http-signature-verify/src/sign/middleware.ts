@@ -1,5 +1,5 @@
 import { readOptions } from "@countersign/core/door";
-import { createCodingWatch, finishResponse } from "@countersign/express/door";
+import { createCodingWatch, holdResponse } from "@countersign/express/door";
 import type { Middleware } from "@countersign/express";
 import { factoryName, signerOf, publish } from "./check.ts";
 import { table, type SignResponseOptions } from "./options.ts";
@@ -13,12 +13,11 @@ export function signResponse(options: SignResponseOptions): Middleware {
   const sign = signerOf(readOptions(factoryName, table, options));
   const watchCoding = createCodingWatch(factoryName);
   const middleware: Middleware = (req, res, next) => {
-    finishResponse(res, {
-      method: req.method,
+    holdResponse(res, {
       limitBytes: sign.limitBytes,
       isDue: () => sign.signs(req),
-      async finish(answer) {
-        const signed = await sign(req, answer);
+      async decide(_status, answer) {
+        const signed = await sign(req, answer());
         if ("headers" in signed) watchCoding(req, res);
         return signed;
       },

@@ -1,7 +1,6 @@
 import type { KeptDecision } from "../store.ts";
-import { operatorEntry, type StoredRecord } from "../stored-record.ts";
+import { decodeText, operatorEntry, type StoredRecord } from "../store-rules.ts";
 import type { Row } from "./list-query.ts";
-import { decodeText } from "./store-gate.ts";
 
 /** For how long a released key is remembered for its fence: longer than any claim can be under way that has not seen the release. */
 export const fenceMemoryMs = 86_400_000;

@@ -3,28 +3,14 @@ import type { IdempotencyListing, IdempotencyRecord } from "../store.ts";
 /** A row by column name. */
 export type Row = Readonly<Record<string, unknown>>;
 
-const states: readonly unknown[] = ["run", "held", "done"];
-const maxLimit = 1000;
-
-/** Throws a TypeError unless `list()` may be asked for this state and so many keys. */
-export function assertListQuery(
-  store: string,
-  { state, limit }: { readonly state: unknown; readonly limit: unknown },
-): void {
-  if (!states.includes(state)) throw new TypeError(`${store}: state must be one of ${states.join(", ")}`);
-  if (typeof limit !== "number" || !Number.isInteger(limit) || limit < 1 || limit > maxLimit) {
-    throw new TypeError(`${store}: limit must be an integer from 1 to ${maxLimit}`);
-  }
-}
-
 /** The cursor of a page that ended with this key as stored: for stores that page in the order of their stored keys. */
 export function cursorBehind(storedKey: string): string {
   return Buffer.from(storedKey, "utf8").toString("base64url");
 }
 
 /**
- * The stored key to begin behind, by {@link cursorBehind}; an empty text without a cursor. Throws a TypeError on any other cursor:
- * it may have come a long way, over a terminal or a URL, and a damaged one must not silently begin elsewhere.
+ * The stored key after which to begin, by {@link cursorBehind}; an empty text without a cursor. Throws a TypeError on any other cursor: one
+ * that a terminal or a URL has damaged must not silently begin elsewhere.
  */
 export function keyBefore(store: string, cursor: unknown): string {
   if (cursor === undefined) return "";

@@ -60,7 +60,7 @@ export function startPruning(pruning: Pruning): () => void {
   };
 }
 
-/** Without a time-out: nobody waits for it. */
+/** Without a time-out: nothing waits for it. */
 function observedBatch({ engine = "other", removeBatch }: Pruning): ReturnType<Pruning["removeBatch"]> {
   if (!storeTrace.hasSubscribers) return removeBatch();
   const context: StoreTrace = { engine, step: "prune" };

@@ -1,7 +1,8 @@
 import { types } from "node:util";
-import { docsOf } from "./docs.ts";
-import { isGuardError } from "./guard-error.ts";
-import { quoteForLog } from "./wire-text.ts";
+import { docsOf } from "../docs.ts";
+import { isGuardError } from "../guard-error.ts";
+import { createRequestFact, type RequestFact } from "../request-fact.ts";
+import { quoteForLog } from "../wire-text.ts";
 
 const linesPerWindow = 10;
 const windowMs = 60_000;
@@ -81,7 +82,7 @@ function admit(code: string): boolean {
 
 function tallyOf(code: string, nowMs: number): Tally {
   for (const tally of tallies.values()) if (nowMs >= tally.endsAtMs) close(tally);
-  // Ours are so many and no more; somebody's guard may make its codes of what it was sent.
+  // The number of our codes is fixed; an app's own guard may make codes of what it was sent.
   const hasOwn = tallies.has(code) || docsOf(code) !== undefined || tallies.size < maxCodes;
   const counted = hasOwn ? code : "other codes";
   const known = tallies.get(counted);
@@ -134,4 +135,49 @@ function describeOne(error: Error & { readonly code?: unknown }): string {
 /** `text` where it is a plain name: it may be the caller's, who could forge a line with it, or flood one. */
 export function nameOr(text: unknown, otherwise: string): string {
   return typeof text === "string" && plainName.test(text) ? text : otherwise;
+}
+
+const reported: RequestFact<true> = createRequestFact();
+
+/** Whether the refusal was reported to an `onReject`, so that it needs no line on stderr. */
+export function wasReported(req: object): boolean {
+  return reported.get(req) === true;
+}
+
+/**
+ * Calls `onReject` with a refusal, which then needs no line on stderr. Its throw or rejection becomes a process warning of
+ * `factoryName`.
+ */
+export function reportReject<Native extends object>(
+  factoryName: string,
+  onReject: (error: unknown, req: Native) => unknown,
+  error: unknown,
+  req: Native,
+): void {
+  reported.set(req, true);
+  void callOnReject(factoryName, () => onReject(error, req));
+}
+
+// An async callback that rejects must not end the process as an unhandled rejection.
+async function callOnReject(factoryName: string, call: () => unknown): Promise<void> {
+  try {
+    await call();
+  } catch (thrown) {
+    warnOfError(factoryName, "caught what onReject threw", thrown);
+  }
+}
+
+/** Emits a process warning about an error that is reported nowhere else. */
+export function warnOfError(factoryName: string, what: string, error: unknown): void {
+  const isError = types.isNativeError(error);
+  // The message can quote the request, so it is escaped; the stack repeats it in front of its frames.
+  const text = isError ? `${error.name}: ${quoteForLog(error.message, 200)}` : "a value that is no Error";
+  const frames = isError ? framesOf(error) : "";
+  process.emitWarning(`${factoryName} ${what}: ${text}`, frames === "" ? {} : { detail: frames });
+}
+
+function framesOf(error: Error): string {
+  const { stack = "", message } = error;
+  const at = stack.indexOf(message);
+  return at < 0 ? "" : stack.slice(at + message.length).trimStart();
 }

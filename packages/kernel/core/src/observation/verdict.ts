@@ -1,10 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { guardChannel, wasReported } from "./diagnostics.ts";
-import { isGuardError, type GuardError } from "./guard-error.ts";
-import { createRequestFact, type RequestFact } from "./request-fact.ts";
-import { nameOr, writeStderrLine } from "./stderr-lines.ts";
-import type { Verdict, VerdictFacts } from "./verdict-record.ts";
-import { escapeForLog } from "./wire-text.ts";
+import { isGuardError, type GuardError, type Verdict, type VerdictFacts } from "../guard-error.ts";
+import { createRequestFact, type RequestFact } from "../request-fact.ts";
+import { escapeForLog } from "../wire-text.ts";
+import { guardChannel } from "./channels.ts";
+import { nameOr, wasReported, writeStderrLine } from "./stderr-lines.ts";
 
 /** A check of one request; `req` is the request as its framework knows it. */
 export interface Check {
@@ -16,9 +15,8 @@ export interface Check {
 const published: RequestFact<{ readonly name: string; readonly error: Error }> = createRequestFact();
 
 /**
- * The checks of one request that a door composes, one after the other, each with its verdict on `countersign:guard`: begin(name)
- * before each, end() behind the last one, and `throw steps.refused(thrown)` for what one of them has thrown. No closure and no promise
- * for a check, of which a request has many.
+ * The checks of one request that a door composes, each with its verdict on `countersign:guard`: begin(name) before each, end() after the
+ * last, and `throw steps.refused(thrown)` for a throw. No closure and no promise for each check.
  */
 export class Steps implements Check {
   name = "";
@@ -49,7 +47,7 @@ export class Steps implements Check {
   }
 }
 
-/** When a check began, for {@link publishVerdict}; 0 when nobody listens. */
+/** When a check began, for {@link publishVerdict}; 0 without subscribers. */
 export function startVerdict(): number {
   return guardChannel.hasSubscribers ? performance.now() : 0;
 }
@@ -63,25 +61,29 @@ export function refusedWith(name: string, thrown: unknown): Error {
 
 const passed = { status: undefined, code: undefined };
 
-/** Publishes what a check decided: a pass without `error`. Skips the error that a check inside of this one has published. */
-export function publishVerdict({ name, req }: Check, startedAt: number, error: Error | undefined): void {
+/**
+ * Publishes what a check decided: a pass without `error`. False for the error that a check inside of this one has published, which is
+ * not published again.
+ */
+export function publishVerdict({ name, req }: Check, startedAt: number, error: Error | undefined): boolean {
   if (error !== undefined) {
-    if (published.get(req)?.error === error) return;
+    if (published.get(req)?.error === error) return false;
     published.set(req, { name, error });
-  } else if (startedAt === 0) return;
+  } else if (startedAt === 0) return true;
   const durationMs = startedAt === 0 ? undefined : performance.now() - startedAt;
   const verdict = recordOf({ name, req }, durationMs, error);
   // Not by an assignment: it must not be enumerable, and the error may be frozen.
   if (isGuardError(error)) Reflect.defineProperty(error, "verdict", { value: verdict, configurable: true });
   if (durationMs !== undefined) guardChannel.publish({ ...verdict, durationMs, req, error });
+  return true;
 }
 
 const facts: RequestFact<readonly VerdictFacts[]> = createRequestFact();
 const storeTimes: RequestFact<number> = createRequestFact();
 
 /**
- * Notes of a request what belongs to its verdicts, this one and later ones; a member that is noted again is replaced. Members are read
- * when a verdict is made of them, so they may be getters of what has been found by then.
+ * Adds facts to this and later verdicts of a request; a member that is noted again is replaced. Members are read when a verdict is made,
+ * so they may be getters.
  */
 export function noteVerdict(req: object, noted: VerdictFacts): void {
   const known = facts.get(req);
@@ -133,7 +135,7 @@ function escaped(text: string | undefined): string | undefined {
   return text === undefined ? undefined : escapeForLog(text, longestText);
 }
 
-/** The id of the verdict behind a refusal, for its answer: whoever quotes it leads to the log. */
+/** The id of a refusal's verdict, for its answer: a caller who quotes it leads to the log. */
 export function quoteVerdictId(error: GuardError): string | undefined {
   const id = error.verdict?.id;
   if (error.verdict !== undefined) quoted.add(error.verdict);
@@ -144,8 +146,8 @@ export function quoteVerdictId(error: GuardError): string | undefined {
 const quoted = new WeakSet<Verdict>();
 
 /**
- * Writes a refusal on stderr when it was not reported: to a subscriber of `countersign:guard`, or to an `onReject`. For
- * doors, behind the answer. Without the target: the path of a webhook is a secret.
+ * Writes a refusal on stderr unless a subscriber of `countersign:guard` or an `onReject` got it. For doors, after the answer. Without
+ * the target: the path of a webhook is a secret.
  */
 export function writeUnreportedRefusal({ name, req }: Check, method: unknown, error: Error): void {
   if (guardChannel.hasSubscribers || wasReported(req)) return;
@@ -174,16 +176,6 @@ function knownOf(verdict: Verdict): string | undefined {
 function agoOf(ageSeconds: number): string {
   const seconds = Math.round(Math.abs(ageSeconds) * 10) / 10;
   return ageSeconds < 0 ? `${seconds} s ahead of this clock` : `${seconds} s ago`;
-}
-
-/**
- * Publishes a refusal that no check has published, such as that of a completeIn() in a handler; writes it on stderr if it was not
- * reported. For doors, after the answer.
- */
-export function publishLateRefusal(check: Check, method: unknown, error: Error): void {
-  if (published.get(check.req)?.error === error) return;
-  publishVerdict(check, startVerdict(), error);
-  writeUnreportedRefusal(check, method, error);
 }
 
 function verdictOf(error: unknown): { readonly status: number; readonly code: string } {

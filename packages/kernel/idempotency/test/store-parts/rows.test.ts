@@ -1,31 +1,7 @@
-import { assertListQuery, keyBefore, pageOf } from "@countersign/idempotency/store";
+import { encodeText, keyBefore, pageOf, storedRecord } from "@countersign/idempotency/store";
 import { cursorBehind } from "../../dist/store-parts/list-query.js";
 import { describe, expect, test } from "@jest/globals";
 import * as fc from "fast-check";
-
-describe("assertListQuery()", () => {
-  test.each([
-    ["run", 1],
-    ["held", 500],
-    ["done", 1000],
-  ])("takes %s with a limit of %d", (state, limit) => {
-    expect(() => assertListQuery("a store", { state, limit })).not.toThrow();
-  });
-
-  test.each([
-    ["a state that no reader sees", { state: "free", limit: 10 }, /^a store: state must be/],
-    ["no state", { state: undefined, limit: 10 }, /^a store: state must be/],
-    ["states", { state: ["run"], limit: 10 }, /^a store: state must be/],
-    ["no limit", { state: "run", limit: undefined }, /^a store: limit must be/],
-    ["a limit of 0", { state: "run", limit: 0 }, /^a store: limit must be/],
-    ["a limit above 1,000", { state: "run", limit: 1001 }, /^a store: limit must be/],
-    ["half a key", { state: "run", limit: 1.5 }, /^a store: limit must be/],
-    ["a limit as text", { state: "run", limit: "10" }, /^a store: limit must be/],
-  ])("refuses %s", (_case, query, message) => {
-    expect(() => assertListQuery("a store", query)).toThrow(TypeError);
-    expect(() => assertListQuery("a store", query)).toThrow(message);
-  });
-});
 
 describe("keyBefore()", () => {
   test("begins before all keys without a cursor", () => {
@@ -84,5 +60,52 @@ describe("pageOf()", () => {
       entries: rows.map(({ key }) => ({ key: key.toUpperCase(), record })),
       cursor: undefined,
     });
+  });
+});
+
+const counts = { fence: 7, remainingMs: 1_000 };
+const numbers = { ...counts, integerOf: Number };
+
+describe("storedRecord()", () => {
+  test.each(["run", "held", "done", "free"])(
+    "gives the texts of a row in state %s as they were given",
+    (state) => {
+      const texts = { token: "t\0", fingerprint: "\\f", reason: "\ud800" };
+      const stored = {
+        token: encodeText(texts.token),
+        fingerprint: encodeText(texts.fingerprint),
+        reason: encodeText(texts.reason),
+      };
+      expect(storedRecord({ state, ...stored }, numbers)).toEqual({ state, ...texts, ...counts });
+    },
+  );
+
+  test.each([["paid"], [undefined], [null], [["run"]]])("throws at the state %p", (state) => {
+    const row = { state, token: "t", fingerprint: "f", reason: "" };
+    expect(() => storedRecord(row, numbers)).toThrow(/unknown state/);
+  });
+
+  test("gives an operator's decision as it was given, and its reopening", () => {
+    const row = { state: "held", token: "t", fingerprint: "f", reason: "why" };
+    const decided = {
+      decision: "released",
+      decision_fence: "6",
+      decision_at: "1800000000000",
+      decision_by: encodeText("a\0"),
+      decision_note: null,
+      decision_reason: encodeText("\\why"),
+      reopened_at: null,
+      reopened_by: null,
+      reopened_note: null,
+    };
+    const decision = { outcome: "released", fence: 6, at: 1_800_000_000_000, by: "a\0", reason: "\\why" };
+    expect(storedRecord({ ...row, ...decided }, numbers).decision).toEqual(decision);
+    const reopening = { reopened_at: 1_800_000_000_001, reopened_note: encodeText("\ud800") };
+    expect(storedRecord({ ...row, ...decided, ...reopening }, numbers).decision).toEqual({
+      ...decision,
+      reopened: { at: 1_800_000_000_001, note: "\ud800" },
+    });
+    expect(storedRecord({ ...row, decision: null }, numbers).decision).toBeUndefined();
+    expect(() => storedRecord({ ...row, decision: "paid" }, numbers)).toThrow(/unknown decision/);
   });
 });

@@ -1,8 +1,8 @@
 import { channel, tracingChannel, type Channel } from "node:diagnostics_channel";
-import { isPromiseLike } from "./deadlines.ts";
-import { warnOfError } from "./reject-report.ts";
+import { types } from "node:util";
+import { warnOfError } from "./stderr-lines.ts";
 
-/** What every trace tells beside its own members. `outcome` and `durationMs` are there when it is over: at `end`, or at `asyncEnd`. */
+/** The members of every trace. `outcome` and `durationMs` are set when it is over: at `end`, or at `asyncEnd`. */
 export interface TraceContext {
   /** One of few words, fit for a label; `error` when it threw or rejected. */
   outcome?: string | undefined;
@@ -38,7 +38,7 @@ export interface StoreTrace extends TraceContext {
 export interface EventTrace extends TraceContext {
   /** Escaped and cut. */
   readonly type: string;
-  /** Whether the interface names the type: only these are few. */
+  /** True for the spec's own types; only these may be metric labels. */
   readonly isKnownType: boolean;
   readonly eventId: string;
   readonly webhookId: string;
@@ -114,8 +114,8 @@ export interface Traced<T> {
 }
 
 /**
- * Does `work` inside of a trace, as `tracePromise()` and `traceSync()` do: what subscribers have bound to `start` is there meanwhile,
- * so that spans nest. An answer that is there at once ends it at `end`; a promise, at `asyncEnd`, and it is given on as it is.
+ * Does `work` inside of a trace, as `tracePromise()` and `traceSync()` do, with the stores that subscribers have bound to `start`, so that
+ * spans nest. A value ends it at `end`, a promise at `asyncEnd`; either is returned unchanged.
  */
 export function traced<T>(
   trace: Trace<TraceContext>,
@@ -151,8 +151,8 @@ export function traced<T>(
   return start.runStores(context, () => {
     try {
       const answer = within(around, context, work);
-      // Beside the caller, who gets the answer itself: nothing goes another way because somebody looks.
-      if (isPromiseLike(answer)) void later(answer);
+      // The caller gets the answer itself: subscribers must not change behaviour.
+      if (types.isPromise(answer)) void later(answer);
       else succeed(answer);
       return answer;
     } catch (error) {
@@ -168,14 +168,14 @@ function fault(): string {
   return "error";
 }
 
-/** Does the work of a trace, and gives what that gives. What it throws of itself is a process warning, and changes nothing for the caller. */
+/** Must call `work` and return its result. What it throws itself becomes a process warning. */
 export type Around<Context extends TraceContext> = <R>(context: Context, work: () => R) => R;
 
 const arounds = new WeakMap<Trace<TraceContext>, Set<Around<never>>>();
 
 /**
- * Runs `around` around the work of each trace, for contexts that a function call alone can set, as OpenTelemetry's: `bindStore` of a
- * channel cannot. Without a subscriber of the trace it is not asked. Returns what ends it.
+ * Runs `around` around the work of each trace that has subscribers, for contexts that only a function call can set, such as
+ * OpenTelemetry's. Returns a function that ends it.
  */
 export function aroundTrace<Context extends TraceContext>(
   trace: Trace<Context>,
@@ -195,7 +195,7 @@ function within<R>(all: Iterable<Around<never>>, context: TraceContext, work: ()
   return run();
 }
 
-/** The work is done once, whatever `around` does, and what comes of it is its own answer or error: it may have claimed a payment. */
+/** Does the work exactly once, whatever `around` does, and returns its own answer or error: it may have claimed a payment. */
 function guarded<R>(around: Around<never>, context: TraceContext, work: () => R): R {
   let ended: { readonly answer: R } | { readonly error: unknown } | undefined;
   const once = (): R => {
@@ -228,7 +228,7 @@ export function onTraceEnd<Context extends TraceContext>(
 ): () => void {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- of what this package publishes alone
   const atAsyncEnd = (context: unknown): void => subscriber(context as Context);
-  // What goes on behind a promise has no outcome yet.
+  // A pending promise has no outcome yet.
   const atEnd = (context: unknown): void => {
     if (Object(context).outcome !== undefined) atAsyncEnd(context);
   };

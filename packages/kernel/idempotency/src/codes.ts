@@ -1,2 +1,0 @@
-/** The codes of the refusals that this package makes. */
-export type IdempotencyCode = "draining" | "idempotency-lost" | "idempotency-store-unavailable";

@@ -1,0 +1,43 @@
+/** What a store's `completeIn` takes. */
+export interface TransactionShape {
+  /** In words, such as "the client on which your transaction is open". */
+  readonly needs: string;
+  /** Names of its functions. */
+  readonly has: readonly string[];
+  /** Members of what is often given in its place, and what that is: `{ getConnection: "a pool" }`. */
+  readonly lacks: Readonly<Record<string, string>>;
+  /** The address of the page about it. */
+  readonly page: string;
+}
+
+/**
+ * For `completeIn`, before anything is sent: throws a TypeError, which no guard takes for a failure of the store, unless `tx` has the
+ * shape of what the store needs. The message says what that is, and the page about it.
+ */
+export function assertTransaction(
+  store: string,
+  tx: unknown,
+  { needs, has, lacks, page }: TransactionShape,
+): void {
+  const fault = isObject(tx) ? (otherThing(tx, lacks) ?? missingFunction(tx, has)) : `got ${kindOf(tx)}`;
+  if (fault === undefined) return;
+  throw new TypeError(`${store}: completeIn needs ${needs}; ${fault}. See ${page}`);
+}
+
+function otherThing(tx: object, lacks: TransactionShape["lacks"]): string | undefined {
+  const member = Object.keys(lacks).find((name) => name in tx);
+  return member === undefined ? undefined : `got ${lacks[member]}`;
+}
+
+function missingFunction(tx: object, has: TransactionShape["has"]): string | undefined {
+  const missing = has.find((name) => typeof Reflect.get(tx, name) !== "function");
+  return missing === undefined ? undefined : `got an object that has no function ${missing}`;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}
+
+function kindOf(value: unknown): string {
+  return value === undefined || value === null ? String(value) : `a ${typeof value}`;
+}

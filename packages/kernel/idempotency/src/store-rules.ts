@@ -1,0 +1,258 @@
+import {
+  leaseExpired,
+  type IdempotencyClaim,
+  type IdempotencyClaimResult,
+  type IdempotencyDecision,
+  type IdempotencyListQuery,
+  type IdempotencyRecord,
+  type KeptDecision,
+  type OperatorEntry,
+  type ReleasedKey,
+} from "./store.ts";
+
+/** What a store keeps about a key. */
+export interface StoredRecord {
+  /** `free` is absent to every reader: only its fence is remembered. */
+  readonly state: IdempotencyRecord["state"] | "free";
+  readonly token: string;
+  readonly fence: number;
+  readonly fingerprint: string;
+  /** Why the key is held; empty in every other state. */
+  readonly reason: string;
+  /** Of the lease, or of what is remembered, in milliseconds on the store's clock. At 0 it is over. */
+  readonly remainingMs: number;
+  /** The last decision of an operator; a claim leaves it as it is. */
+  readonly decision?: KeptDecision | undefined;
+}
+
+/** What becomes of a claim. What writes is decided under a lock on the record, or once more by the statement that writes it. */
+export type ClaimDecision =
+  /** Nothing is written. */
+  | { readonly action: "answer"; readonly result: IdempotencyClaimResult }
+  /** The lease of the run ends after one `leaseMs` from now; all else stays. */
+  | { readonly action: "lease"; readonly result: IdempotencyClaimResult }
+  /** The run is held for {@link leaseExpired}; all else stays. */
+  | { readonly action: "hold"; readonly result: IdempotencyClaimResult }
+  /** The claim owns the key from now on, with a fence above every one that the key has had. */
+  | { readonly action: "take" };
+
+/** The state machine at a claim. Reads nothing and writes nothing. */
+export function decideClaim(
+  stored: StoredRecord | undefined,
+  { token, leaseMs, recovery }: IdempotencyClaim,
+): ClaimDecision {
+  if (stored === undefined || stored.state === "free") return { action: "take" };
+  const { state, fence, fingerprint, reason, remainingMs } = stored;
+  if (state === "held") return { action: "answer", result: { status: "held", fingerprint, reason } };
+  if (state === "done") {
+    return remainingMs > 0
+      ? { action: "answer", result: { status: "done", fingerprint } }
+      : { action: "take" };
+  }
+  // The same attempt again, after a lost reply: it must never collide with itself, also after its lease.
+  if (stored.token === token) return { action: "lease", result: { status: "acquired", fence } };
+  if (remainingMs > leaseMs) {
+    // The clock was set back since: a dead owner would keep the key for as long as it has to catch up.
+    return { action: "lease", result: { status: "in-flight", fingerprint, remainingMs: leaseMs } };
+  }
+  if (remainingMs > 0) return { action: "answer", result: { status: "in-flight", fingerprint, remainingMs } };
+  // Whatever is not clearly `rerun` leaves an expired run to an operator.
+  if (recovery === "rerun") return { action: "take" };
+  return { action: "hold", result: { status: "held", fingerprint, reason: leaseExpired } };
+}
+
+/** The record as its readers see it; undefined when the key is absent to them. */
+export function recordOf({
+  state,
+  token,
+  fence,
+  fingerprint,
+  reason,
+  remainingMs,
+  decision,
+}: StoredRecord): IdempotencyRecord | undefined {
+  const decided = decision === undefined ? {} : { decision };
+  if (state === "run") return { state, token, fence, fingerprint, remainingMs, ...decided };
+  if (state === "held") return { state, token, fence, fingerprint, reason, ...decided };
+  return state === "done" && remainingMs > 0 ? { state, token, fence, fingerprint, ...decided } : undefined;
+}
+
+/** What {@link IdempotencyStore.readReleased} gives of the record. */
+export function releasedOf(stored: StoredRecord | undefined): ReleasedKey | undefined {
+  if (stored?.state !== "free" || stored.decision === undefined || stored.remainingMs <= 0) return undefined;
+  const { state, fence, fingerprint, decision } = stored;
+  return { state, fence, fingerprint, decision };
+}
+
+/** The entry of who decided or reopened at this time; without the members that were not given. */
+export function operatorEntry({ by, note }: Partial<OperatorEntry>, at: number): OperatorEntry {
+  return { at, ...(by === undefined ? {} : { by }), ...(note === undefined ? {} : { note }) };
+}
+
+interface Rule {
+  readonly isFit: (value: unknown) => boolean;
+  readonly form: string;
+}
+
+// Drivers would bind an object as parameters of their own.
+const textUpTo = (max: number): Rule => ({
+  isFit: (value) => typeof value === "string" && value.length >= 1 && value.length <= max,
+  form: `a string of 1 to ${max} characters`,
+});
+
+const anyText = textUpTo(512);
+
+const duration: Rule = {
+  isFit: (value) => typeof value === "number" && Number.isSafeInteger(value) && value > 0,
+  form: "a whole number of milliseconds above 0",
+};
+
+const oneOf = (...values: readonly string[]): Rule => ({
+  isFit: (value) => typeof value === "string" && values.includes(value),
+  form: values.map((value) => JSON.stringify(value)).join(" or "),
+});
+
+/** What a store can keep, and be asked for, by the name of the argument. */
+const rules = {
+  key: anyText,
+  token: anyText,
+  fingerprint: anyText,
+  reason: anyText,
+  scope: anyText,
+  nonce: anyText,
+  leaseMs: duration,
+  retainMs: duration,
+  outcome: oneOf("done", "released"),
+  state: oneOf("run", "held", "done"),
+  limit: {
+    isFit: (value) => typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= 1000,
+    form: "an integer from 1 to 1000",
+  },
+} satisfies Readonly<Record<string, Rule>>;
+
+type Arguments = Partial<Readonly<Record<keyof typeof rules, unknown>>>;
+
+function assertFit(store: string, name: string, value: unknown, { isFit, form }: Rule): void {
+  if (!isFit(value)) throw new TypeError(`${store}: ${name} must be ${form}`);
+}
+
+/**
+ * Throws a TypeError unless `decision` has the fence of the attempt that it is about, and no other texts than a store keeps: `by` in
+ * 1 to 128 characters, `note` in 1 to 512. `store` begins the message.
+ */
+export function assertDecision(store: string, decision: unknown): asserts decision is IdempotencyDecision {
+  const { fence, by, note }: Readonly<Record<string, unknown>> = Object(decision);
+  if (typeof fence !== "number" || !Number.isSafeInteger(fence) || fence < 0) {
+    throw new TypeError(`${store}: a decision needs { fence }, that of the record that was read`);
+  }
+  if (by !== undefined) assertFit(store, "by", by, textUpTo(128));
+  if (note !== undefined) assertFit(store, "note", note, anyText);
+}
+
+/**
+ * What every step of a store begins with: the store is open, its engine can be used, and the arguments can be kept. Each method throws
+ * an Error for the first two, a TypeError for the last.
+ */
+export class StoreGate {
+  readonly #store: string;
+  readonly #assertEngine: () => void;
+  #closed = false;
+
+  /** `store` begins every message; `assertEngine` throws while the engine must not be used. */
+  constructor(store: string, assertEngine: () => void = () => {}) {
+    this.#store = store;
+    this.#assertEngine = assertEngine;
+  }
+
+  /** From here on nothing passes. */
+  close(): void {
+    this.#closed = true;
+  }
+
+  assertUsable(): void {
+    this.#assertOpen();
+    this.#assertEngine();
+  }
+
+  assertKey(key: unknown): void {
+    this.#assert({ key });
+  }
+
+  assertOwner(key: unknown, token: unknown): void {
+    this.#assert({ key, token });
+  }
+
+  /** For an owner's step in its own transaction, which may be open on the store's connection. */
+  assertOwnerIn(key: unknown, token: unknown): void {
+    this.#assertOpen();
+    this.#assertArguments({ key, token });
+  }
+
+  assertClaim(key: unknown, { token, fingerprint, leaseMs }: IdempotencyClaim): void {
+    this.#assert({ key, token, fingerprint, leaseMs });
+  }
+
+  assertHeartbeat(key: unknown, token: unknown, leaseMs: unknown): void {
+    this.#assert({ key, token, leaseMs });
+  }
+
+  assertHold(key: unknown, token: unknown, reason: unknown): void {
+    this.#assert({ key, token, reason });
+  }
+
+  assertResolve(key: unknown, outcome: unknown, decision: unknown): void {
+    this.#assert({ key, outcome });
+    assertDecision(this.#store, decision);
+  }
+
+  assertReopen(key: unknown, decision: unknown): void {
+    this.#assert({ key });
+    assertDecision(this.#store, decision);
+  }
+
+  assertList({ state, limit }: IdempotencyListQuery): void {
+    this.#assert({ state, limit });
+  }
+
+  assertNonce({ scope, nonce, token, retainMs }: Arguments): void {
+    this.#assert({ scope, nonce, token, retainMs });
+  }
+
+  /** For the store of answers. */
+  assertToken(token: unknown): void {
+    this.#assert({ token });
+  }
+
+  #assert(given: Arguments): void {
+    this.assertUsable();
+    this.#assertArguments(given);
+  }
+
+  #assertArguments(given: Arguments): void {
+    for (const [name, value] of Object.entries(given)) {
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- entries know no names
+      assertFit(this.#store, name, value, rules[name as keyof typeof rules]);
+    }
+  }
+
+  #assertOpen(): void {
+    if (this.#closed) throw new Error(`${this.#store}: the store is closed`);
+  }
+}
+
+// NUL: some drivers cut a text at the first one, PostgreSQL refuses it. A lone surrogate: drivers send U+FFFD for it, so that two
+// different keys would become one and the second payment would be answered as already made.
+const unsafeToStore = /[\\\0\p{Surrogate}]/u;
+
+/**
+ * The text as stored: unchanged unless it holds a backslash, a NUL or a lone surrogate, otherwise escaped as in JSON. Different
+ * strings stay different, because only escaped ones hold a backslash.
+ */
+export function encodeText(text: string): string {
+  return unsafeToStore.test(text) ? JSON.stringify(text).slice(1, -1) : text;
+}
+
+/** The inverse of {@link encodeText}. */
+export function decodeText(stored: string): string {
+  return stored.includes("\\") ? String(JSON.parse(`"${stored}"`)) : stored;
+}

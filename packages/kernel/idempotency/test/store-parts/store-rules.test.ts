@@ -1,0 +1,271 @@
+import { beforeEach, describe, expect, jest, test } from "@jest/globals";
+import {
+  assertTransaction,
+  decideClaim,
+  leaseExpired,
+  recordOf,
+  StoreGate,
+  type StoredRecord,
+} from "@countersign/idempotency/store";
+import type { IdempotencyClaim } from "@countersign/idempotency";
+
+const leaseMs = 1_000;
+const stored = (more: Partial<StoredRecord> = {}): StoredRecord => ({
+  state: "run",
+  token: "owner",
+  fence: 7,
+  fingerprint: "print of owner",
+  reason: "",
+  remainingMs: leaseMs,
+  ...more,
+});
+const claimBy = (token: string, recovery: IdempotencyClaim["recovery"] = "hold"): IdempotencyClaim => ({
+  token,
+  fingerprint: `print of ${token}`,
+  leaseMs,
+  recovery,
+});
+
+const answer = (result: object): object => ({ action: "answer", result });
+const inFlight = (remainingMs: number): object => ({
+  status: "in-flight",
+  fingerprint: "print of owner",
+  remainingMs,
+});
+const held = (reason: string): object => ({ status: "held", fingerprint: "print of owner", reason });
+const renewed = { action: "lease", result: { status: "acquired", fence: 7 } };
+const take = { action: "take" };
+
+describe("decideClaim()", () => {
+  const other = claimBy("other");
+  const rerun = claimBy("other", "rerun");
+  test.each([
+    ["takes a key that never was", undefined, other, take],
+    ["takes a free key, whatever is left of its memory", stored({ state: "free" }), other, take],
+    ["takes it also for the token that has released it", stored({ state: "free" }), claimBy("owner"), take],
+    [
+      "tells of a done key until its last millisecond",
+      stored({ state: "done", remainingMs: 1 }),
+      rerun,
+      answer({ status: "done", fingerprint: "print of owner" }),
+    ],
+    [
+      "tells of a done key also the token that has completed it",
+      stored({ state: "done" }),
+      claimBy("owner"),
+      answer({ status: "done", fingerprint: "print of owner" }),
+    ],
+    ["takes a done key at the end of its retention", stored({ state: "done", remainingMs: 0 }), other, take],
+    [
+      "leaves a held key to its operator, however old it is",
+      stored({ state: "held", reason: "why", remainingMs: -1 }),
+      rerun,
+      answer(held("why")),
+    ],
+    ["begins the lease of the same attempt anew", stored(), claimBy("owner"), renewed],
+    ["begins it anew also behind its end", stored({ remainingMs: -1 }), claimBy("owner"), renewed],
+    ["leaves one lease to its owner", stored(), rerun, answer(inFlight(leaseMs))],
+    ["leaves the last millisecond to its owner", stored({ remainingMs: 1 }), rerun, answer(inFlight(1))],
+    [
+      "cuts what is longer to one lease",
+      stored({ remainingMs: leaseMs + 1 }),
+      rerun,
+      { action: "lease", result: inFlight(leaseMs) },
+    ],
+    [
+      "holds an expired run",
+      stored({ remainingMs: 0 }),
+      other,
+      { action: "hold", result: held(leaseExpired) },
+    ],
+    ["takes an expired run under rerun", stored({ remainingMs: 0 }), rerun, take],
+    [
+      "holds an expired run under what is no recovery",
+      stored({ remainingMs: 0 }),
+      { ...other, recovery: "Rerun" as "rerun" },
+      { action: "hold", result: held(leaseExpired) },
+    ],
+  ])("%s", (_title, record, claim, expected) => {
+    expect(decideClaim(record, claim)).toEqual(expected);
+  });
+});
+
+describe("recordOf()", () => {
+  const owner = { token: "owner", fence: 7, fingerprint: "print of owner" };
+  test.each([
+    ["a run", stored(), { state: "run", ...owner, remainingMs: leaseMs }],
+    ["an expired run", stored({ remainingMs: -5 }), { state: "run", ...owner, remainingMs: -5 }],
+    [
+      "a held key, however old",
+      stored({ state: "held", reason: "why", remainingMs: -5 }),
+      { state: "held", ...owner, reason: "why" },
+    ],
+    ["a done key", stored({ state: "done" }), { state: "done", ...owner }],
+    ["no done key at the end of its retention", stored({ state: "done", remainingMs: 0 }), undefined],
+    ["no free key", stored({ state: "free" }), undefined],
+  ])("shows %s", (_title, record, expected) => {
+    expect(recordOf(record)).toStrictEqual(expected);
+  });
+});
+
+const claim = { token: "t", fingerprint: "f", leaseMs: 1_000, recovery: "hold" } as const;
+const use = { scope: "s", nonce: "n", token: "t", retainMs: 1_000 };
+const list = { state: "run", limit: 1 } as const;
+
+type Step = (gate: StoreGate) => void;
+
+const steps: readonly (readonly [name: string, step: Step])[] = [
+  ["assertUsable", (gate) => gate.assertUsable()],
+  ["assertKey", (gate) => gate.assertKey("k")],
+  ["assertOwner", (gate) => gate.assertOwner("k", "t")],
+  ["assertClaim", (gate) => gate.assertClaim("k", claim)],
+  ["assertHeartbeat", (gate) => gate.assertHeartbeat("k", "t", 1_000)],
+  ["assertHold", (gate) => gate.assertHold("k", "t", "why")],
+  ["assertResolve", (gate) => gate.assertResolve("k", "done", { fence: 1 })],
+  ["assertReopen", (gate) => gate.assertReopen("k", { fence: 1 })],
+  ["assertList", (gate) => gate.assertList(list)],
+  ["assertNonce", (gate) => gate.assertNonce(use)],
+  ["assertToken", (gate) => gate.assertToken("t")],
+];
+
+const inOwnTransaction: Step = (gate) => gate.assertOwnerIn("k", "t");
+
+describe("StoreGate", () => {
+  const assertEngine = jest.fn<() => void>();
+  let gate: StoreGate;
+  beforeEach(() => {
+    assertEngine.mockReset();
+    gate = new StoreGate("a store", assertEngine);
+  });
+
+  test.each([...steps, ["assertOwnerIn", inOwnTransaction] as const])(
+    "%s() passes until close()",
+    (_name, step) => {
+      expect(() => step(gate)).not.toThrow();
+      gate.close();
+      expect(() => step(gate)).toThrow("a store: the store is closed");
+    },
+  );
+
+  test.each(steps)("%s() passes only while the engine can be used", (_name, step) => {
+    assertEngine.mockImplementation(() => {
+      throw new Error("not now");
+    });
+    expect(() => step(gate)).toThrow("not now");
+    expect(() => inOwnTransaction(gate)).not.toThrow();
+  });
+
+  test.each<readonly [title: string, argument: string, step: Step]>([
+    ["a key that is none, at a read", "key", () => gate.assertKey("")],
+    ["a key that is none, in a transaction", "key", () => gate.assertOwnerIn(7, "t")],
+    ["an owner without a token", "token", () => gate.assertOwner("k", undefined)],
+    ["an owner without a token, in a transaction", "token", () => gate.assertOwnerIn("k", undefined)],
+    ["a claim of no key", "key", () => gate.assertClaim(undefined, claim)],
+    ["a claim without a token", "token", () => gate.assertClaim("k", { ...claim, token: "" })],
+    [
+      "a claim without a fingerprint",
+      "fingerprint",
+      () => gate.assertClaim("k", { ...claim, fingerprint: "" }),
+    ],
+    ["a claim without a lease", "leaseMs", () => gate.assertClaim("k", { ...claim, leaseMs: 0 })],
+    ["a heartbeat without a token", "token", () => gate.assertHeartbeat("k", undefined, 1_000)],
+    ["a heartbeat without a lease", "leaseMs", () => gate.assertHeartbeat("k", "t", Number.NaN)],
+    ["a hold without a reason", "reason", () => gate.assertHold("k", "t", "")],
+    ["a decision about no key", "key", () => gate.assertResolve("", "done", { fence: 1 })],
+    ["a decision without a fence", "a decision", () => gate.assertResolve("k", "done", {})],
+    ["a reopening of no key", "key", () => gate.assertReopen("", { fence: 1 })],
+    ["a reopening without a fence", "a decision", () => gate.assertReopen("k", {})],
+    ["a nonce without a scope", "scope", () => gate.assertNonce({ ...use, scope: "" })],
+    ["no nonce", "nonce", () => gate.assertNonce({ ...use, nonce: undefined })],
+    ["a nonce without a token", "token", () => gate.assertNonce({ ...use, token: {} })],
+    ["a nonce for no time", "retainMs", () => gate.assertNonce({ ...use, retainMs: 0 })],
+    ["an answer without a token", "token", () => gate.assertToken("")],
+  ])("refuses %s", (_title, argument, step) => {
+    expect(() => step(gate)).toThrow(TypeError);
+    expect(() => step(gate)).toThrow(new RegExp(`^a store: ${argument} `));
+  });
+
+  test.each<readonly [argument: string, step: (value: never) => void, good: unknown[], bad: unknown[]]>([
+    [
+      "key",
+      (key) => gate.assertKey(key),
+      ["k", "k".repeat(512), "\0"],
+      ["", "k".repeat(513), undefined, 7, ["k"], { length: 3 }, new String("k")],
+    ],
+    [
+      "leaseMs",
+      (lease) => gate.assertHeartbeat("k", "t", lease),
+      [1, 60_000, Number.MAX_SAFE_INTEGER],
+      [0, -1, 0.5, Number.NaN, Infinity, 2 ** 53, "1000", 5n, undefined],
+    ],
+    [
+      "outcome",
+      (outcome) => gate.assertResolve("k", outcome, { fence: 1 }),
+      ["done", "released"],
+      ["", "Done", "paid", "__proto__", undefined, ["done"]],
+    ],
+    [
+      "state",
+      (state) => gate.assertList({ state, limit: 1 }),
+      ["run", "held", "done"],
+      ["free", undefined, ["run"]],
+    ],
+    [
+      "limit",
+      (limit) => gate.assertList({ state: "run", limit }),
+      [1, 1_000],
+      [undefined, 0, 1_001, 1.5, "10"],
+    ],
+    [
+      "by",
+      (by) => gate.assertReopen("k", { fence: 1, by }),
+      [undefined, "b".repeat(128), "\0"],
+      ["", "b".repeat(129), 7, null],
+    ],
+    [
+      "note",
+      (note) => gate.assertReopen("k", { fence: 1, note }),
+      [undefined, "n".repeat(512), "\ud800"],
+      ["", "n".repeat(513), ["n"]],
+    ],
+    [
+      "a decision",
+      (decision) => gate.assertReopen("k", decision),
+      [{ fence: 0 }, { fence: Number.MAX_SAFE_INTEGER }],
+      [undefined, null, 7, {}, ...["7", 7n, 7.5, -1, Number.NaN, 2 ** 53].map((fence) => ({ fence }))],
+    ],
+  ])("takes and refuses values of %s", (argument, step, good, bad) => {
+    for (const value of good) expect(() => step(value as never)).not.toThrow();
+    for (const value of bad) expect(() => step(value as never)).toThrow(new RegExp(`^a store: ${argument} `));
+  });
+});
+
+describe("assertTransaction()", () => {
+  const shape = {
+    needs: "the client",
+    has: ["query", "release"],
+    lacks: { totalCount: "a pool" },
+    page: "https://pages.example/",
+  };
+
+  test("takes an object with each function, its own or inherited", () => {
+    class Client {
+      query(): void {}
+      release(): void {}
+    }
+    expect(() => assertTransaction("a store", new Client(), shape)).not.toThrow();
+  });
+
+  test.each([
+    ["undefined", undefined, "got undefined"],
+    ["null", null, "got null"],
+    ["a text", "tx", "got a string"],
+    ["a function", () => {}, "got a function"],
+    ["an object without a function", { query() {} }, "got an object that has no function release"],
+    ["what is often given in its place", { query() {}, totalCount: 0 }, "got a pool"],
+  ])("says of %s what is needed, and where that is told", (_case, tx, fault) => {
+    expect(() => assertTransaction("a store", tx, shape)).toThrow(
+      new TypeError(`a store: completeIn needs the client; ${fault}. See https://pages.example/`),
+    );
+  });
+});
