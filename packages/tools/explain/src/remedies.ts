@@ -136,19 +136,17 @@ const ofBases = {
 const all: Readonly<Record<string, string>> = { ...ofCodes, ...ofFields, ...ofPolicies, ...ofBases };
 
 /** Values for the places `{name}` of a sentence. Text of the request must be quoted. */
-export type Values = Readonly<Record<string, string | number>>;
+type Values = Readonly<Record<string, string | number>>;
 
 /** Fills the sentence of an identifier. */
 export function remedy(
   what: keyof typeof ofBases | keyof typeof ofCodes | keyof typeof ofFields | keyof typeof ofPolicies,
   values: Values = {},
 ): Remedy {
-  return [what, filled(all[what] ?? "", values)];
-}
-
-/** A sentence with its places `{name}` filled. */
-export function filled(sentence: string, values: Values): string {
-  return sentence.replaceAll(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? ""));
+  const sentence = (all[what] ?? "").replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+    String(values[name] ?? ""),
+  );
+  return [what, sentence];
 }
 
 /** Says what to change about a code that needs no explanation; undefined for other codes. */
