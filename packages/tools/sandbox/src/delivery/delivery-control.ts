@@ -38,7 +38,6 @@ const shownSteps = 5;
 /** Acts on single deliveries for a person. No answer holds a password or a secret. */
 export class DeliveryControl {
   readonly #init: DeliveryControlInit;
-  #known: { readonly count: number; readonly mask: Masker } | undefined;
 
   constructor(init: DeliveryControlInit) {
     this.#init = init;
@@ -56,13 +55,9 @@ export class DeliveryControl {
 
   /** A copy of a value without the password and the secret of any endpoint, and without a private key, in its texts. */
   readonly mask: Masker = (value) => {
-    const credentials = this.#init.tables.credentials();
-    // Endpoints are only ever added.
-    if (this.#known?.count !== credentials.length) {
-      const texts = [...this.#init.secrets, ...credentials.map(({ secret }) => secret)];
-      this.#known = { count: credentials.length, mask: maskerOf({ credentials, texts }) };
-    }
-    return this.#known.mask(value);
+    const { tables, secrets } = this.#init;
+    const credentials = tables.credentials();
+    return maskerOf({ credentials, texts: [...secrets, ...credentials.map(({ secret }) => secret)] })(value);
   };
 
   /** Everything of one delivery; undefined where there is none of this number. */
