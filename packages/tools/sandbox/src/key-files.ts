@@ -42,16 +42,13 @@ export function writeKeyFiles(pair: SigningKeyPair, { directory, force = false }
     keysFile: join(directory, "keys.json"),
   };
   try {
-    makeFolder(directory, 0o700);
+    makeFolder(directory);
     const keys = readKeys(files.keysFile);
     if (!force) refuseToReplace(files, keys, pair.keyid);
     replaceFile(files.privateKeyFile, pair.privateKeyPem, 0o600);
     replaceFile(files.publicKeyFile, pair.publicKeyPem, 0o644);
-    replaceFile(
-      files.keysFile,
-      `${JSON.stringify({ ...keys, [pair.keyid]: pair.publicKeyPem }, undefined, 2)}\n`,
-      0o644,
-    );
+    const entered = { ...keys, [pair.keyid]: pair.publicKeyPem };
+    replaceFile(files.keysFile, `${JSON.stringify(entered, undefined, 2)}\n`, 0o644);
   } catch (error) {
     if (error instanceof KeyFileError) throw error;
     throw new KeyFileError(`cannot write the key files: ${messageOf(error)}`, { cause: error });
@@ -105,17 +102,14 @@ function exists(file: string): boolean {
   return lstatSync(file, { throwIfNoEntry: false }) !== undefined;
 }
 
-/**
- * Creates a folder and those above it that are missing, all with `mode`. Step by step: where the system refuses a folder as if its
- * parent were missing, as /proc does, `recursive` tries again forever.
- */
-function makeFolder(folder: string, mode: number): void {
+// Step by step: where the system refuses a folder as if its parent were missing, as /proc does, `recursive` tries again forever.
+function makeFolder(folder: string): void {
   const absolute = resolve(folder);
   if (isFolder(absolute)) return;
   const parent = dirname(absolute);
-  if (parent !== absolute) makeFolder(parent, mode);
+  if (parent !== absolute) makeFolder(parent);
   try {
-    mkdirSync(absolute, { mode });
+    mkdirSync(absolute, { mode: 0o700 });
   } catch (error) {
     // Another process may have made it in the meantime.
     if (!isFolder(absolute)) throw error;

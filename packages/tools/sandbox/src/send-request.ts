@@ -87,7 +87,7 @@ export function sendRequest(request: OutgoingRequest, options: ExchangeOptions =
       void readCapped(incoming, bodyLimitBytes).then((read) => {
         clearTimeout(timer);
         const durationMs = performance.now() - startedAt;
-        resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, ...read, durationMs });
+        return resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, ...read, durationMs });
       }, fail);
     });
     outgoing.end(request.bodyBytes);

@@ -5,7 +5,6 @@ import type { DeliveryService } from "../delivery/delivery-service.ts";
 import { Sql } from "../sql.ts";
 import { SandboxError } from "./sandbox-error.ts";
 
-/** A buyer or a seller. */
 export type PartyKind = "buyer" | "seller";
 
 /** All statuses of the spec, in its order. */
