@@ -4,15 +4,7 @@ import { isObject } from "./json-text.ts";
 import type { SigningKeyPair } from "./key-pair.ts";
 import { messageOf } from "@countersign/inspector/loopback";
 
-/** The files that {@link writeKeyFiles} wrote. */
-export interface KeyFiles {
-  /** `<keyid>.private.pem`, readable by its owner alone. */
-  readonly privateKeyFile: string;
-  /** `<keyid>.public.pem`. */
-  readonly publicKeyFile: string;
-  /** `keys.json`: a JSON object from keyid to public key, as a platform loads it. */
-  readonly keysFile: string;
-}
+type KeyFiles = ReturnType<typeof writeKeyFiles>;
 
 /** Options of {@link writeKeyFiles}. */
 export interface KeyFileOptions {
@@ -31,12 +23,13 @@ export class KeyFileError extends Error {
 const fileSafeKeyid = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 /**
- * Writes a key pair as two PEM files and enters the public key into `keys.json`, keeping what is in there. Nothing is
- * written when something of that keyid exists and `force` is not set. Throws a KeyFileError.
+ * Writes `<keyid>.private.pem`, which its owner alone can read, and `<keyid>.public.pem`, and enters the public key into `keys.json`, an
+ * object from keyid to public key as a platform loads it, keeping what is in there. Nothing is written when something of that keyid
+ * exists and `force` is not set. Throws a KeyFileError.
  */
-export function writeKeyFiles(pair: SigningKeyPair, { directory, force = false }: KeyFileOptions): KeyFiles {
+export function writeKeyFiles(pair: SigningKeyPair, { directory, force = false }: KeyFileOptions) {
   assertFileSafeKeyid(pair.keyid);
-  const files: KeyFiles = {
+  const files = {
     privateKeyFile: join(directory, `${pair.keyid}.private.pem`),
     publicKeyFile: join(directory, `${pair.keyid}.public.pem`),
     keysFile: join(directory, "keys.json"),
