@@ -11,12 +11,16 @@ export interface Exchange {
   readonly signal: AbortSignal;
 }
 
+interface CappedBody {
+  readonly bytes: Buffer;
+  /** Whether the body has more. */
+  readonly truncated: boolean;
+}
+
 /** A complete answer, its body cut at the limit. */
-export interface Answer {
+export interface Answer extends CappedBody {
   readonly status: number;
   readonly retryAfter: string | null;
-  readonly bytes: Buffer;
-  readonly truncated: boolean;
 }
 
 const bodyLimitBytes = 65_536;
@@ -52,8 +56,8 @@ async function send({ fetch, url, headers, body }: Request, signal: AbortSignal)
   try {
     // "manual": fetch would send X-API-KEY along a redirect.
     const response = await fetch(url, { method: "POST", headers, body, redirect: "manual", signal });
-    const { bytes, truncated } = await readCapped(response, bodyLimitBytes);
-    return { status: response.status, retryAfter: response.headers.get("retry-after"), bytes, truncated };
+    const read = await readCapped(response, bodyLimitBytes);
+    return { status: response.status, retryAfter: response.headers.get("retry-after"), ...read };
   } catch (error) {
     throw networkError(error);
   }
@@ -87,12 +91,6 @@ function systemCodeOf(error: unknown): string | undefined {
     current = "cause" in current ? current.cause : undefined;
   }
   return undefined;
-}
-
-export interface CappedBody {
-  readonly bytes: Buffer;
-  /** Whether the body has more. */
-  readonly truncated: boolean;
 }
 
 /**

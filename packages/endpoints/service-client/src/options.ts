@@ -1,11 +1,5 @@
 import { OptionError } from "@countersign/core";
-import {
-  option,
-  readOptions,
-  type OptionOwner,
-  type OptionTable,
-  type ReadOptions,
-} from "@countersign/core/door";
+import { option, readOptions, type OptionOwner, type OptionTable } from "@countersign/core/door";
 import { appendPath, baseUrlFault, serviceUrlFault } from "./service-url.ts";
 
 /** The part of the standard fetch that is used; `fetch` itself is one. */
@@ -44,19 +38,12 @@ export const table = {
   dangerouslyAllowHttp: option.boolean(false),
 } satisfies OptionTable<ServiceClientOptions, unknown>;
 
-export interface ResolvedClientOptions extends Omit<
-  ReadOptions<typeof table>,
-  "baseUrl" | "dangerouslyAllowHttp"
-> {
-  readonly fetch: FetchFunction;
-  readonly webhookEndpointsUrl: string;
-  readonly allowLoopbackHttp: boolean;
-}
+export type ResolvedClientOptions = ReturnType<typeof resolveOptions>;
 
 const webhookEndpointsPath = "/api/v2/b2b-payments/webhook-endpoints";
 
 /** Throws an OptionError, which shows neither the API key nor the base URL. */
-export function resolveOptions(options: ServiceClientOptions): ResolvedClientOptions {
+export function resolveOptions(options: ServiceClientOptions) {
   const given = readOptions(factoryName, table, options);
   const { baseUrl, dangerouslyAllowHttp: allowLoopbackHttp, fetch, ...read } = given;
   const fault = baseUrlFault(baseUrl, allowLoopbackHttp);

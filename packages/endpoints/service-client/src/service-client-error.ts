@@ -13,11 +13,8 @@ export type ServiceClientErrorCode =
   | "certificate-rejected"
   | "aborted";
 
-export interface ServiceClientErrorInit extends ErrorOptions {
-  readonly status?: number | undefined;
-  readonly body?: string | undefined;
-  readonly retryAfterSeconds?: number | undefined;
-}
+type ServiceClientErrorInit = ErrorOptions &
+  Partial<Pick<ServiceClientError, "status" | "body" | "retryAfterSeconds">>;
 
 /** The call did not succeed. Nothing in it shows the API key, a password or a signature secret. */
 export class ServiceClientError extends Error {

@@ -33,21 +33,7 @@ export function baseUrlFault(baseUrl: string, allowLoopbackHttp: boolean): strin
     : undefined;
 }
 
-/**
- * Appends `path`, which begins with a slash, to a base URL with or without a slash at its end. Throws a TypeError that begins with
- * `subject`, for example `createServiceClient: option baseUrl`.
- */
-export function joinServiceUrl(
-  baseUrl: string,
-  path: string,
-  { subject, allowLoopbackHttp }: { readonly subject: string; readonly allowLoopbackHttp: boolean },
-): string {
-  const fault = baseUrlFault(baseUrl, allowLoopbackHttp);
-  if (fault !== undefined) throw new TypeError(`${subject} ${fault}`);
-  return appendPath(baseUrl, path);
-}
-
-/** {@link joinServiceUrl} of a base URL without fault. */
+/** Appends `path`, which begins with a slash, to a base URL without fault. */
 export function appendPath(baseUrl: string, path: string): string {
   return `${withoutLastSlash(baseUrl)}${path}`;
 }

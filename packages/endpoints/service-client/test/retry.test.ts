@@ -1,5 +1,6 @@
 import { createServer, type AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import type { ServiceClientError } from "@countersign/service-client";
 import {
   clientOf,
   endpoint,
@@ -18,6 +19,9 @@ beforeAll(async () => {
   service = await startService();
 });
 afterAll(() => service.close());
+
+const refusal = (options?: Parameters<typeof clientOf>[1]): Promise<ServiceClientError> =>
+  failureOf(clientOf(service.baseUrl, options).createWebhookEndpoint(endpoint));
 
 const created = json(201, { id: "endpoint-1" });
 const halfAnAnswer: Answerer = (res) => {
@@ -61,33 +65,25 @@ describe("retries", () => {
     ["an answer without end", noEnd, { code: "timeout", status: undefined }],
   ])("end with the last failure after %s", async (_name, answerer, expected) => {
     service.answer(answerer);
-    const client = clientOf(service.baseUrl, { retries: 1, timeoutMs: timeoutFor(answerer) });
-    expect(await failureOf(client.createWebhookEndpoint(endpoint))).toMatchObject(expected);
+    expect(await refusal({ retries: 1, timeoutMs: timeoutFor(answerer) })).toMatchObject(expected);
     expect(service.received).toHaveLength(2);
   });
 
   test("are none with retries: 0", async () => {
     service.answer(json(503, {}), created);
-    const client = clientOf(service.baseUrl, { retries: 0 });
-    expect(await failureOf(client.createWebhookEndpoint(endpoint))).toMatchObject({ code: "unavailable" });
+    expect(await refusal({ retries: 0 })).toMatchObject({ code: "unavailable" });
     expect(service.received).toHaveLength(1);
   });
 
   test("are three by default", async () => {
     service.answer(json(500, {}));
-    expect(await failureOf(clientOf(service.baseUrl).createWebhookEndpoint(endpoint))).toMatchObject({
-      status: 500,
-    });
+    expect(await refusal()).toMatchObject({ status: 500 });
     expect(service.received).toHaveLength(4);
   });
 
   test("end at a refusal that follows a transient failure", async () => {
     service.answer(json(503, {}), json(401, {}), created);
-    const client = clientOf(service.baseUrl);
-    expect(await failureOf(client.createWebhookEndpoint(endpoint))).toMatchObject({
-      code: "rejected",
-      status: 401,
-    });
+    expect(await refusal()).toMatchObject({ code: "rejected", status: 401 });
     expect(service.received).toHaveLength(2);
   });
 
@@ -100,8 +96,7 @@ describe("retries", () => {
 
   test("are bounded in time, and the last answer is told", async () => {
     service.answer(json(503, {}));
-    const client = clientOf(service.baseUrl, { retries: 10, retryDelayMs: 2_000, totalTimeoutMs: 1_000 });
-    expect(await failureOf(client.createWebhookEndpoint(endpoint))).toMatchObject({
+    expect(await refusal({ retries: 10, retryDelayMs: 2_000, totalTimeoutMs: 1_000 })).toMatchObject({
       code: "unavailable",
       status: 503,
     });
@@ -110,8 +105,7 @@ describe("retries", () => {
 
   test("end with a time-out when the time is over within a request", async () => {
     service.answer(silence);
-    const client = clientOf(service.baseUrl, { totalTimeoutMs: 800 });
-    expect(await failureOf(client.createWebhookEndpoint(endpoint))).toMatchObject({
+    expect(await refusal({ totalTimeoutMs: 800 })).toMatchObject({
       code: "timeout",
       message: expect.stringContaining("800 ms"),
     });
@@ -133,11 +127,7 @@ describe("Retry-After", () => {
 
   test("longer than the time left ends the call at once and is told", async () => {
     service.answer(json(429, {}, { "retry-after": "3600" }), created);
-    expect(await failureOf(clientOf(service.baseUrl).createWebhookEndpoint(endpoint))).toMatchObject({
-      code: "unavailable",
-      status: 429,
-      retryAfterSeconds: 3600,
-    });
+    expect(await refusal()).toMatchObject({ code: "unavailable", status: 429, retryAfterSeconds: 3600 });
     expect(service.received).toHaveLength(1);
   });
 });
@@ -190,8 +180,9 @@ describe("the caller's signal", () => {
 });
 
 test("the time limit holds with a fetch that does not listen to its signal", async () => {
-  const client = clientOf(service.baseUrl, { fetch: () => new Promise(() => {}), timeoutMs: 50, retries: 0 });
-  expect(await failureOf(client.createWebhookEndpoint(endpoint))).toMatchObject({ code: "timeout" });
+  expect(await refusal({ fetch: () => new Promise(() => {}), timeoutMs: 50, retries: 0 })).toMatchObject({
+    code: "timeout",
+  });
 });
 
 async function freePort(): Promise<AddressInfo> {

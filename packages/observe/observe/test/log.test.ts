@@ -1,6 +1,6 @@
 import { channel } from "node:diagnostics_channel";
 import { guardChannel, type GuardEvent } from "@countersign/core";
-import { consoleLog, pinoLog, type LogOptions } from "@countersign/observe/log";
+import { consoleLog, pinoLog } from "@countersign/observe/log";
 import type { LineConsole } from "../dist/log/console-log.js";
 import { afterEach, describe, expect, jest, test } from "@jest/globals";
 import { pino } from "pino";
@@ -19,7 +19,7 @@ afterEach(() => {
   expect(subscribed()).toEqual(subscribedBefore);
 });
 
-function logged(options?: LogOptions): { readonly lines: Record<string, unknown>[] } {
+function logged(options?: Parameters<typeof pinoLog>[1]): { readonly lines: Record<string, unknown>[] } {
   const lines: Record<string, unknown>[] = [];
   const write = (line: string): void => void lines.push(JSON.parse(line));
   ends.push(pinoLog(pino({ base: null, timestamp: false }, { write }), options));

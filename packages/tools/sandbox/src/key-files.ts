@@ -4,15 +4,7 @@ import { isObject } from "./json-text.ts";
 import type { SigningKeyPair } from "./key-pair.ts";
 import { messageOf } from "@countersign/inspector/loopback";
 
-/** The files that {@link writeKeyFiles} wrote. */
-export interface KeyFiles {
-  /** `<keyid>.private.pem`, readable by its owner alone. */
-  readonly privateKeyFile: string;
-  /** `<keyid>.public.pem`. */
-  readonly publicKeyFile: string;
-  /** `keys.json`: a JSON object from keyid to public key, as a platform loads it. */
-  readonly keysFile: string;
-}
+type KeyFiles = ReturnType<typeof writeKeyFiles>;
 
 /** Options of {@link writeKeyFiles}. */
 export interface KeyFileOptions {
@@ -31,27 +23,25 @@ export class KeyFileError extends Error {
 const fileSafeKeyid = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 /**
- * Writes a key pair as two PEM files and enters the public key into `keys.json`, keeping what is in there. Nothing is
- * written when something of that keyid exists and `force` is not set. Throws a KeyFileError.
+ * Writes `<keyid>.private.pem`, which its owner alone can read, and `<keyid>.public.pem`, and enters the public key into `keys.json`, an
+ * object from keyid to public key as a platform loads it, keeping what is in there. Nothing is written when something of that keyid
+ * exists and `force` is not set. Throws a KeyFileError.
  */
-export function writeKeyFiles(pair: SigningKeyPair, { directory, force = false }: KeyFileOptions): KeyFiles {
+export function writeKeyFiles(pair: SigningKeyPair, { directory, force = false }: KeyFileOptions) {
   assertFileSafeKeyid(pair.keyid);
-  const files: KeyFiles = {
+  const files = {
     privateKeyFile: join(directory, `${pair.keyid}.private.pem`),
     publicKeyFile: join(directory, `${pair.keyid}.public.pem`),
     keysFile: join(directory, "keys.json"),
   };
   try {
-    makeFolder(directory, 0o700);
+    makeFolder(directory);
     const keys = readKeys(files.keysFile);
     if (!force) refuseToReplace(files, keys, pair.keyid);
     replaceFile(files.privateKeyFile, pair.privateKeyPem, 0o600);
     replaceFile(files.publicKeyFile, pair.publicKeyPem, 0o644);
-    replaceFile(
-      files.keysFile,
-      `${JSON.stringify({ ...keys, [pair.keyid]: pair.publicKeyPem }, undefined, 2)}\n`,
-      0o644,
-    );
+    const entered = { ...keys, [pair.keyid]: pair.publicKeyPem };
+    replaceFile(files.keysFile, `${JSON.stringify(entered, undefined, 2)}\n`, 0o644);
   } catch (error) {
     if (error instanceof KeyFileError) throw error;
     throw new KeyFileError(`cannot write the key files: ${messageOf(error)}`, { cause: error });
@@ -105,17 +95,14 @@ function exists(file: string): boolean {
   return lstatSync(file, { throwIfNoEntry: false }) !== undefined;
 }
 
-/**
- * Creates a folder and those above it that are missing, all with `mode`. Step by step: where the system refuses a folder as if its
- * parent were missing, as /proc does, `recursive` tries again forever.
- */
-function makeFolder(folder: string, mode: number): void {
+// Step by step: where the system refuses a folder as if its parent were missing, as /proc does, `recursive` tries again forever.
+function makeFolder(folder: string): void {
   const absolute = resolve(folder);
   if (isFolder(absolute)) return;
   const parent = dirname(absolute);
-  if (parent !== absolute) makeFolder(parent, mode);
+  if (parent !== absolute) makeFolder(parent);
   try {
-    mkdirSync(absolute, { mode });
+    mkdirSync(absolute, { mode: 0o700 });
   } catch (error) {
     // Another process may have made it in the meantime.
     if (!isFolder(absolute)) throw error;

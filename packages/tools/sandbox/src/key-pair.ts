@@ -9,17 +9,14 @@ export interface SigningKeyPair {
   readonly privateKeyPem: string;
 }
 
-/** Options of {@link generateKeyPair}. */
-export interface KeyPairOptions {
-  /** Name of the key in Signature-Input. Default `test-` and eight random hex digits. */
-  readonly keyid?: string | undefined;
-}
-
 // What a String of RFC 8941 section 3.3.3 can hold; the length is what receivers commonly accept.
 const printableAscii = /^[\x20-\x7e]{1,256}$/;
 
-/** Makes a fresh Ed25519 key pair. Throws a TypeError when the keyid cannot stand in Signature-Input. */
-export function generateKeyPair(options: KeyPairOptions = {}): SigningKeyPair {
+/**
+ * Makes a fresh Ed25519 key pair. `keyid` names it in Signature-Input; default `test-` and eight random hex digits. Throws a
+ * TypeError when it cannot stand there.
+ */
+export function generateKeyPair(options: { readonly keyid?: string | undefined } = {}): SigningKeyPair {
   const keyid = options.keyid ?? `test-${randomBytes(4).toString("hex")}`;
   if (!printableAscii.test(keyid)) {
     throw new TypeError("generateKeyPair: option keyid must be 1 to 256 printable ASCII characters");

@@ -1,7 +1,7 @@
 import { buildPayoutRequest, type PayoutRequest, type PayoutRequestOptions } from "./payout-request.ts";
 import { payoutVariants, type PayoutVariant } from "./payout-variants.ts";
 import { PayoutSendError } from "./send-error.ts";
-import { sendPayout, type PayoutAnswer, type SendOptions } from "./send-request.ts";
+import { sendPayout, type SendOptions } from "./send-request.ts";
 import { matchesStatus } from "./status.ts";
 
 /** Options of {@link planPayout}. Times, nonces and the spoilt part follow from the variant. */
@@ -34,22 +34,10 @@ export interface PayoutPlan {
 }
 
 /** One step with its answer, or the error in place of one. */
-export interface PayoutOutcome {
-  readonly name: string;
-  readonly request: PayoutRequest;
-  readonly expected: readonly string[];
-  readonly asExpected: boolean;
-  readonly answer: PayoutAnswer | undefined;
-  readonly error: PayoutSendError | undefined;
-}
+export type PayoutOutcome = Awaited<ReturnType<typeof runStep>>;
 
-export interface PayoutReport {
-  readonly variant: PayoutVariant;
-  readonly asExpected: boolean;
-  /** Whether every request got an answer. */
-  readonly reached: boolean;
-  readonly outcomes: readonly PayoutOutcome[];
-}
+/** `reached` is whether every request got an answer. */
+export type PayoutReport = Awaited<ReturnType<typeof runPayoutPlan>>;
 
 const acknowledged: readonly string[] = ["2xx"];
 
@@ -85,7 +73,7 @@ export function planPayout(options: PayoutPlanOptions): PayoutPlan {
  * Sends the requests of a plan and compares the answers with what is expected. A request that gets no answer ends a plan of several
  * steps; it is in the report, not thrown.
  */
-export async function runPayoutPlan(plan: PayoutPlan, options: SendOptions = {}): Promise<PayoutReport> {
+export async function runPayoutPlan(plan: PayoutPlan, options: SendOptions = {}) {
   const outcomes: PayoutOutcome[] = [];
   if (plan.atOnce) {
     outcomes.push(...(await Promise.all(plan.steps.map((step) => runStep(step, options)))));
@@ -108,7 +96,7 @@ export async function runPayoutPlan(plan: PayoutPlan, options: SendOptions = {})
   };
 }
 
-async function runStep({ name, build, expected }: PayoutStep, options: SendOptions): Promise<PayoutOutcome> {
+async function runStep({ name, build, expected }: PayoutStep, options: SendOptions) {
   const request = build();
   const step = { name, request, expected };
   try {

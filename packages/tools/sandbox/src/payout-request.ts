@@ -4,6 +4,7 @@ import { createContentDigest } from "@countersign/content-digest";
 import { assertKnownOptions } from "@countersign/core/door";
 import { sign } from "@countersign/http-message-signatures";
 import { importPrivateKey } from "./key-pair.ts";
+import type { OutgoingRequest } from "./send-request.ts";
 import { assertTarget, parsePayoutUrl } from "./payout-url.ts";
 import { tamperBody, tamperedParts, tamperPath, tamperSignature, type TamperedPart } from "./tamper.ts";
 
@@ -37,14 +38,8 @@ export interface PayoutRequestOptions {
 }
 
 /** A request that is ready to be sent, once or many times. */
-export interface PayoutRequest {
+export interface PayoutRequest extends OutgoingRequest {
   readonly method: "POST";
-  readonly url: string;
-  /** The request target on the wire. */
-  readonly target: string;
-  /** All header fields but Host and Content-Length, which the sender adds. */
-  readonly headers: Readonly<Record<string, string>>;
-  readonly bodyBytes: Buffer;
   /** What was signed; the nonce is spent as soon as the platform accepted it once. */
   readonly signature: {
     readonly keyid: string;

@@ -56,11 +56,6 @@ const wording: Readonly<Record<SendErrorCode, (origin: string) => string>> = {
   "connection-failed": (origin) => `the connection to ${origin} failed`,
 };
 
-/** Whether a text that was written down is one of the codes. */
-export function isSendErrorCode(text: unknown): text is SendErrorCode {
-  return typeof text === "string" && Object.hasOwn(wording, text);
-}
-
 function sendErrorCode(systemCode: string): SendErrorCode {
   const known = bySystemCode.get(systemCode);
   if (known !== undefined) return known;

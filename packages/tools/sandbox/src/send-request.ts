@@ -84,12 +84,11 @@ export function sendRequest(request: OutgoingRequest, options: ExchangeOptions =
         outgoing.destroy();
         return;
       }
-      readCapped(incoming, bodyLimitBytes, (error, read) => {
-        if (error !== undefined) return fail(error);
+      void readCapped(incoming, bodyLimitBytes).then((read) => {
         clearTimeout(timer);
         const durationMs = performance.now() - startedAt;
         return resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, ...read, durationMs });
-      });
+      }, fail);
     });
     outgoing.end(request.bodyBytes);
   });
@@ -118,27 +117,17 @@ function connection(
   };
 }
 
-function readCapped(
+async function readCapped(
   incoming: IncomingMessage,
   limitBytes: number,
-  done: (error: Error | undefined, read: Pick<PayoutAnswer, "body" | "bodyTruncated">) => void,
-): void {
+): Promise<Pick<PayoutAnswer, "body" | "bodyTruncated">> {
   const chunks: Buffer[] = [];
   let length = 0;
-  const finish = (error?: Error): void => {
-    const body = Buffer.concat(chunks).subarray(0, limitBytes).toString("utf8");
-    done(error, { body, bodyTruncated: length > limitBytes });
-  };
-  incoming.on("data", (chunk: Buffer) => {
+  for await (const chunk of incoming) {
     chunks.push(chunk);
     length += chunk.length;
-    if (length <= limitBytes) return;
-    finish();
-    incoming
-      .removeAllListeners()
-      .on("error", () => {})
-      .destroy();
-  });
-  incoming.on("end", () => finish());
-  incoming.on("error", finish);
+    if (length > limitBytes) break;
+  }
+  const body = Buffer.concat(chunks).subarray(0, limitBytes).toString("utf8");
+  return { body, bodyTruncated: length > limitBytes };
 }

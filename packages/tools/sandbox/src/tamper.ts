@@ -1,8 +1,7 @@
-/** What is changed after signing; with `path`, the signature is made for another path than the one that is sent. */
-export type TamperedPart = "body" | "digest" | "signature" | "path";
+export const tamperedParts = ["body", "digest", "signature", "path"] as const;
 
-/** In the order of the documentation. */
-export const tamperedParts: readonly TamperedPart[] = ["body", "digest", "signature", "path"];
+/** What is changed after signing; with `path`, the signature is made for another path than the one that is sent. */
+export type TamperedPart = (typeof tamperedParts)[number];
 
 /**
  * Changes one byte so that JSON stays JSON: the last digit below nine goes up by one. A body without such a digit gets a

@@ -1,33 +1,26 @@
-import { describe, expect, test } from "@jest/globals";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { SandboxOptions } from "../src/service/options.ts";
 import { startSandbox } from "../src/service/sandbox.ts";
+import { registration, ServiceBench } from "./service-bench.ts";
 
 describe("startSandbox", () => {
-  test.each<[string, unknown, RegExp]>([
+  test.each<[string, object | undefined, RegExp]>([
     ["no options", undefined, /options must be an object, got undefined/],
     ["an unknown option", { apikey: "k" }, /unknown option apikey; known options are apiKey, host/],
-    ["no apiKey", {}, /option apiKey must be/],
+    ["no apiKey", { apiKey: undefined }, /option apiKey must be/],
     ["an apiKey with a line break", { apiKey: "test-key\n" }, /option apiKey/],
-    ["any address", { apiKey: "k", host: "0.0.0.0" }, /option host must be a loopback address/],
-    ["a name that begins like loopback", { apiKey: "k", host: "127.example.com" }, /option host/],
-    ["localhost, which a hosts file decides", { apiKey: "k", host: "localhost" }, /option host/],
-    ["an empty host, which is any address", { apiKey: "k", host: "" }, /option host/],
-    ["a port that is none", { apiKey: "k", port: 65_536 }, /option port must be an integer from 0 to 65535/],
-    [
-      "another word for allowHttp",
-      { apiKey: "k", allowHttp: "any" },
-      /allowHttp must be true, false or "loopback"/,
-    ],
-    [
-      "an empty ca, which would be Node's list",
-      { apiKey: "k", ca: "" },
-      /option ca must be issuer certificates/,
-    ],
-    ["a ca that is no certificate", { apiKey: "k", ca: "authority.pem" }, /option ca/],
-    ["a bad delivery option", { apiKey: "k", delivery: { duplicate: 2 } }, /option delivery.duplicate/],
-    ["a speed of zero", { apiKey: "k", speed: 0 }, /option speed must be a number above 0, got 0/],
-  ])("refuses %s", async (_name, options, message) => {
-    const refusal = startSandbox(options as SandboxOptions);
+    ["any address", { host: "0.0.0.0" }, /option host must be a loopback address/],
+    ["a name that begins like loopback", { host: "127.example.com" }, /option host/],
+    ["localhost, which a hosts file decides", { host: "localhost" }, /option host/],
+    ["an empty host, which is any address", { host: "" }, /option host/],
+    ["a port that is none", { port: 65_536 }, /option port must be an integer from 0 to 65535/],
+    ["another word for allowHttp", { allowHttp: "any" }, /allowHttp must be true, false or "loopback"/],
+    ["an empty ca, which would be Node's list", { ca: "" }, /option ca must be issuer certificates/],
+    ["a ca that is no certificate", { ca: "authority.pem" }, /option ca/],
+    ["a bad delivery option", { delivery: { duplicate: 2 } }, /option delivery.duplicate/],
+    ["a speed of zero", { speed: 0 }, /option speed must be a number above 0, got 0/],
+  ])("refuses %s", async (_name, changes, message) => {
+    const refusal = startSandbox((changes && { apiKey: "k", ...changes }) as SandboxOptions);
     await expect(refusal).rejects.toThrow(TypeError);
     await expect(refusal).rejects.toThrow(message);
     await expect(refusal).rejects.not.toThrow(/test[- ]key/);
@@ -90,5 +83,37 @@ describe("startSandbox", () => {
       expect(work).toThrow(expect.objectContaining({ name: "SandboxError", code }));
     }
     await sandbox.close();
+  });
+});
+
+const endpoints = "/api/v2/b2b-payments/webhook-endpoints";
+const bench = new ServiceBench();
+
+describe("webhook endpoints", () => {
+  beforeAll(() => bench.open({ allowHttp: undefined }));
+  afterAll(() => bench.close());
+
+  const good = { url: "https://platform.example/hooks", ...registration };
+
+  test("are created, each with an id, and listed without credentials", async () => {
+    const { status, body } = await bench.post(endpoints, good);
+    expect({ status, body }).toEqual({ status: 201, body: { id: expect.any(String), url: good.url } });
+    expect(bench.sandbox.deliveries.endpoints()).toContainEqual(body);
+  });
+
+  test.each<[string, Record<string, unknown>, RegExp]>([
+    ["no url", { ...good, url: undefined }, /^url: /],
+    ["http", { ...good, url: "http://127.0.0.1/hooks" }, /the URL must be https/],
+    ["a password that is no text", { ...good, auth_password: 5 }, /^auth_password: /],
+    ["the names of customer support", { ...good, basic_auth_username: "x" }, /basic_auth_username/],
+  ])("are refused with %s, and no credential is shown", async (_name, body, detail) => {
+    const before = bench.sandbox.deliveries.endpoints().length;
+    const answer = await bench.post(endpoints, body);
+    expect(answer).toMatchObject({
+      status: 400,
+      body: { code: "invalid-request", detail: expect.stringMatching(detail) },
+    });
+    expect(JSON.stringify(answer.body)).not.toMatch(/test-password|test-secret/);
+    expect(bench.sandbox.deliveries.endpoints()).toHaveLength(before);
   });
 });

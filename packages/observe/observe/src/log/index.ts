@@ -1,3 +1,2 @@
-export { consoleLog, type ConsoleLogOptions } from "./console-log.ts";
-export type { LogOptions } from "./entries.ts";
+export { consoleLog } from "./console-log.ts";
 export { pinoLog, type FieldLogger } from "./pino-log.ts";

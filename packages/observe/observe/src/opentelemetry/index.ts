@@ -1,1 +1,1 @@
-export { opentelemetry, type OpenTelemetryOptions } from "./opentelemetry.ts";
+export { opentelemetry } from "./opentelemetry.ts";

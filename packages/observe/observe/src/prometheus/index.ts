@@ -1,1 +1,1 @@
-export { prometheus, type PrometheusOptions } from "./prometheus.ts";
+export { prometheus } from "./prometheus.ts";

@@ -5,23 +5,8 @@ import type { QueuedDelivery } from "./queue-tables.ts";
 import { shownAnswerLength, shownHeaders, type WebhookExchange } from "./send-webhook.ts";
 import { buildWebhookRequest, type TamperedWebhookPart } from "./webhook-request.ts";
 
-/** A delivery with its bytes and its times. */
-export interface DeliveryDetail {
-  readonly delivery: Delivery;
-  readonly request: {
-    readonly method: string;
-    readonly target: string;
-    /** As of an attempt now; the password of Authorization is left out. */
-    readonly headers: WebhookExchange["requestHeaders"];
-    /** The first 64 KiB, as UTF-8: what the signature is made of. */
-    readonly body: string;
-    readonly bodyBytes: number;
-  };
-  /** Milliseconds since 1970. `later` is when further attempts follow at the latest, each after a failure. */
-  readonly schedule: { readonly givesUpAt: number; readonly later: readonly number[] };
-  /** The newest fifty, with what went over the wire of the newest of all deliveries. */
-  readonly attempts: readonly (DeliveryAttempt & Partial<WebhookExchange>)[];
-}
+/** A delivery with its bytes and its times, in milliseconds since 1970. */
+export type DeliveryDetail = ReturnType<typeof detailOf>;
 
 export interface DeliveryControlInit extends DeliveryParts {
   readonly sender: DeliverySender;
@@ -38,7 +23,6 @@ const shownSteps = 5;
 /** Acts on single deliveries for a person. No answer holds a password or a secret. */
 export class DeliveryControl {
   readonly #init: DeliveryControlInit;
-  #known: { readonly count: number; readonly mask: Masker } | undefined;
 
   constructor(init: DeliveryControlInit) {
     this.#init = init;
@@ -56,13 +40,9 @@ export class DeliveryControl {
 
   /** A copy of a value without the password and the secret of any endpoint, and without a private key, in its texts. */
   readonly mask: Masker = (value) => {
-    const credentials = this.#init.tables.credentials();
-    // Endpoints are only ever added.
-    if (this.#known?.count !== credentials.length) {
-      const texts = [...this.#init.secrets, ...credentials.map(({ secret }) => secret)];
-      this.#known = { count: credentials.length, mask: maskerOf({ credentials, texts }) };
-    }
-    return this.#known.mask(value);
+    const { tables, secrets } = this.#init;
+    const credentials = tables.credentials();
+    return maskerOf({ credentials, texts: [...secrets, ...credentials.map(({ secret }) => secret)] })(value);
   };
 
   /** Everything of one delivery; undefined where there is none of this number. */
@@ -121,7 +101,7 @@ export class DeliveryControl {
   }
 }
 
-function detailOf(queued: QueuedDelivery, { sql, tables, options }: DeliveryControlInit): DeliveryDetail {
+function detailOf(queued: QueuedDelivery, { sql, tables, options }: DeliveryControlInit) {
   const { id, endpointId, webhookId, expiresMs } = queued;
   const delivery = oneDelivery(sql, id);
   const body = tables.body(webhookId);
@@ -133,22 +113,25 @@ function detailOf(queued: QueuedDelivery, { sql, tables, options }: DeliveryCont
     request: {
       method,
       target,
+      // As of an attempt now, without the password of Authorization.
       headers: shownHeaders(headers),
       body: body.subarray(0, shownBodyBytes).toString("utf8"),
       bodyBytes: body.length,
     },
+    // `later` is when further attempts follow at the latest, each after a failure.
     schedule: { givesUpAt: expiresMs, later: stepsAfter(delivery, queued, options) },
-    attempts: newest.map((attempt, index) => Object.assign({}, attempt, exchanges[index])),
+    attempts: newest.map((attempt, index): DeliveryAttempt & Partial<WebhookExchange> =>
+      Object.assign({}, attempt, exchanges[index]),
+    ),
   };
 }
 
 // After the masking: half a secret at the end of a text would not be found.
 function cut(detail: DeliveryDetail): DeliveryDetail {
-  const attempts = detail.attempts.map((attempt) =>
-    attempt.answerBody === undefined
-      ? attempt
-      : Object.assign({}, attempt, { answerBody: attempt.answerBody.slice(0, shownAnswerLength) }),
-  );
+  const attempts = detail.attempts.map(({ answerBody, ...attempt }) => ({
+    ...attempt,
+    answerBody: answerBody?.slice(0, shownAnswerLength),
+  }));
   return { ...detail, attempts };
 }
 

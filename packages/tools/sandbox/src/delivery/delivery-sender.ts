@@ -1,6 +1,7 @@
 import type { Sql } from "../sql.ts";
+import type { DeliveryState } from "./delivery.ts";
 import type { ResolvedDeliveryOptions } from "./options.ts";
-import type { DeliveryProgress, QueuedDelivery, QueueTables } from "./queue-tables.ts";
+import type { QueuedDelivery, QueueTables } from "./queue-tables.ts";
 import { exchangeWebhook, type WebhookAnswer, type WebhookOptions } from "./send-webhook.ts";
 import type { TamperedWebhookPart } from "./webhook-request.ts";
 
@@ -32,10 +33,10 @@ export class DeliverySender {
     const sent = await Promise.all(requests.map((one) => exchangeWebhook(one)));
     const delivered = sent.some(({ answer }) => isDelivery(answer));
     if (signal.aborted && !delivered) return;
-    const progress = this.#progress(due, delivered);
+    const [state, dueMs] = this.#progress(due, delivered);
     sql.atomically(() => {
       for (const { answer, exchange } of sent) tables.addAttempt(due.id, { at, ...answer }, exchange);
-      tables.progress(due.id, progress);
+      tables.progress(due.id, state, dueMs);
     });
   }
 
@@ -54,17 +55,17 @@ export class DeliverySender {
     return { ...tables.endpoint(endpointId), body: tables.body(webhookId), ca, timeoutMs };
   }
 
-  #progress(due: QueuedDelivery, delivered: boolean): DeliveryProgress {
+  #progress(due: QueuedDelivery, delivered: boolean): [state: DeliveryState, dueMs?: number] {
     const { options, clock } = this.#parts;
     const nowMs = clock();
     // What was sent once more is not repeated, whatever came of it.
-    if (due.state === "delivered") return { state: "delivered", dueMs: undefined };
+    if (due.state === "delivered") return ["delivered"];
     if (delivered) {
       const again = options.random() < options.duplicate;
-      return { state: "delivered", dueMs: again ? Math.ceil(nowMs + options.initialDelayMs) : undefined };
+      return again ? ["delivered", Math.ceil(nowMs + options.initialDelayMs)] : ["delivered"];
     }
     const dueMs = Math.ceil(nowMs + backoffMs(due.rounds, options));
-    return dueMs > due.expiresMs ? { state: "failed", dueMs: undefined } : { state: "pending", dueMs };
+    return dueMs > due.expiresMs ? ["failed"] : ["pending", dueMs];
   }
 }
 

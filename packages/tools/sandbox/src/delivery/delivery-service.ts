@@ -1,5 +1,6 @@
 import { messageOf } from "@countersign/inspector/loopback";
 import type Database from "libsql";
+import type { SandboxOptions } from "../service/options.ts";
 import { Sql } from "../sql.ts";
 import { Batcher } from "./batcher.ts";
 import { listDeliveries, oneDelivery, type Delivery, type DeliveryFilter } from "./delivery.ts";
@@ -14,20 +15,12 @@ import { endpointTarget, type EndpointRegistration } from "./webhook-request.ts"
 /** Calls back once after a delay, unless the function that it returns is called before. */
 export type StartTimer = (callback: () => void, delayMs: number) => () => void;
 
-export interface DeliveryServiceInit {
+export interface DeliveryServiceInit extends Pick<SandboxOptions, "clock" | "speed" | "ca" | "onAttempt"> {
   /** Holds endpoints, events, webhooks, deliveries and attempts; the tables are created when missing. */
   readonly database: Database.Database;
-  /** Milliseconds since 1970. Default the system's clock. */
-  readonly clock?: (() => number) | undefined;
-  /** Divides delays and the retry period: at 1440 a day takes a minute. Default 1. */
-  readonly speed?: number | undefined;
-  /** Issuer certificates in PEM form that https endpoints are checked against. Default those of Node. */
-  readonly ca?: string | Buffer | undefined;
   readonly options?: DeliveryOptions | undefined;
   /** Further texts that `control.mask` takes out, beside the credentials of the endpoints: the API key. */
   readonly secrets?: readonly string[] | undefined;
-  /** Called with a delivery after each of its attempts. A throw becomes a process warning. */
-  readonly onAttempt?: ((delivery: Delivery) => void) | undefined;
   /** Called with the numbers of deliveries that have changed; none when deliveries were formed. */
   readonly onChange?: ((ids: readonly number[]) => void) | undefined;
   /** Waits for the next due time. Default setTimeout. */
@@ -39,7 +32,7 @@ const pauseAfterErrorMs = 1000;
 
 interface Waiter {
   readonly resolve: () => void;
-  readonly reject: (error: Error) => void;
+  readonly reject: (error?: Error) => void;
 }
 
 /**
@@ -55,7 +48,7 @@ export class DeliveryService {
   readonly #onAttempt: DeliveryServiceInit["onAttempt"];
   readonly #onChange: NonNullable<DeliveryServiceInit["onChange"]>;
   readonly #underWay = new Map<number, Promise<void>>();
-  #waiters: Waiter[] = [];
+  readonly #waiters: Waiter[] = [];
   #running: AbortController | undefined;
   #cancelTimer: () => void = () => {};
 
@@ -225,10 +218,8 @@ export class DeliveryService {
     if (this.#waiters.length === 0) return;
     const isIdle = !this.#parts.tables.hasWork();
     if (!isIdle && otherwise === undefined) return;
-    const waiters = this.#waiters;
-    this.#waiters = [];
-    for (const { resolve, reject } of waiters) {
-      if (isIdle || otherwise === undefined) resolve();
+    for (const { resolve, reject } of this.#waiters.splice(0)) {
+      if (isIdle) resolve();
       else reject(otherwise);
     }
   }

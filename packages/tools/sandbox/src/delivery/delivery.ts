@@ -2,8 +2,10 @@ import type { Sql } from "../sql.ts";
 import type { WebhookAnswer } from "./send-webhook.ts";
 import type { TamperedWebhookPart } from "./webhook-request.ts";
 
+export const deliveryStates = ["pending", "delivered", "failed"] as const;
+
 /** `pending` is tried again later; `failed` was given up when the retry period was over. */
-export type DeliveryState = "pending" | "delivered" | "failed";
+export type DeliveryState = (typeof deliveryStates)[number];
 
 export type StopKind = "paused" | "dropped";
 
@@ -32,10 +34,6 @@ export interface DeliveryAttempt extends WebhookAnswer {
   readonly spoilt?: TamperedWebhookPart | undefined;
 }
 
-/** In the order of the documentation. */
-export const deliveryStates: readonly DeliveryState[] = ["pending", "delivered", "failed"];
-
-/** Which deliveries are listed. */
 export interface DeliveryFilter {
   readonly state?: DeliveryState | undefined;
   /** Deliveries whose webhook holds this event. */

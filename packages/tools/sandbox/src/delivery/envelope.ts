@@ -12,7 +12,7 @@ export interface ServiceEvent {
   readonly epochNanoseconds?: bigint | undefined;
 }
 
-export interface EnvelopeInit {
+interface EnvelopeInit {
   /** Default a random UUID. */
   readonly webhookId?: string | undefined;
   readonly events: readonly ServiceEvent[];
@@ -20,12 +20,7 @@ export interface EnvelopeInit {
   readonly now: bigint;
 }
 
-export interface WireEvent {
-  readonly event_id: string;
-  readonly timestamp: string;
-  readonly type: string;
-  readonly data: Readonly<Record<string, unknown>>;
-}
+export type WireEvent = ReturnType<typeof completeEvent>;
 
 /** The bytes of one webhook. Throws a TypeError on an event that cannot be written. */
 export function createEnvelope({ webhookId = randomUUID(), events, now }: EnvelopeInit): Buffer {
@@ -43,13 +38,11 @@ export function joinEnvelope(webhookId: string, timestamp: string, events: reado
 const identifier = /^[^\p{Cc}\p{Cs}]{1,256}$/u;
 
 /** Fills in what an event leaves open. Throws a TypeError. */
-export function completeEvent(event: ServiceEvent, now: bigint): WireEvent {
+export function completeEvent(event: ServiceEvent, now: bigint) {
   const { event_id = randomUUID(), type, data, epochNanoseconds = now } = event;
-  if (!isIdentifier(event_id)) {
-    throw new TypeError("event_id must be 1 to 256 characters without control characters");
-  }
-  if (!isIdentifier(type)) {
-    throw new TypeError("type of an event must be 1 to 256 characters without control characters");
+  for (const [name, value] of Object.entries({ event_id, "type of an event": type })) {
+    if (!isIdentifier(value))
+      throw new TypeError(`${name} must be 1 to 256 characters without control characters`);
   }
   if (!isObject(data)) throw new TypeError("data of an event must be an object");
   return { event_id, timestamp: formatTimestamp(epochNanoseconds), type, data };
@@ -61,7 +54,7 @@ function isIdentifier(value: unknown): boolean {
 }
 
 /** Data of an event of each type that the interface describes. */
-export const sampleEventData: ReadonlyMap<string, Readonly<Record<string, unknown>>> = new Map(
+export const sampleEventData: ReadonlyMap<string, ServiceEvent["data"]> = new Map(
   Object.entries({
     "buyer.status_changed": { buyer_id: "buyer-1", old_status: "PENDING", new_status: "ACTIVE" },
     "seller.status_changed": { seller_id: "seller-1", old_status: "PENDING", new_status: "ACTIVE" },
@@ -79,7 +72,9 @@ const nanosecondsPerMillisecond = 1_000_000n;
 
 /** `YYYY-MM-DDThh:mm:ss.fffffffffZ`, always with nine fraction digits. Throws a RangeError outside the years 0 to 9999. */
 export function formatTimestamp(epochNanoseconds: bigint): string {
-  const fraction = modulo(epochNanoseconds, nanosecondsPerSecond);
+  // Of a time before 1970, too, a positive part.
+  const rest = epochNanoseconds % nanosecondsPerSecond;
+  const fraction = rest < 0n ? rest + nanosecondsPerSecond : rest;
   const seconds = (epochNanoseconds - fraction) / nanosecondsPerSecond;
   const text = new Date(Number(seconds) * 1000).toISOString();
   if (text.length !== "2024-01-02T03:04:05.000Z".length) {
@@ -94,12 +89,8 @@ export function createNanosecondClock(clock: () => number): () => bigint {
   return () => {
     const now =
       BigInt(Math.floor(clock())) * nanosecondsPerMillisecond +
-      modulo(process.hrtime.bigint(), nanosecondsPerMillisecond);
+      (process.hrtime.bigint() % nanosecondsPerMillisecond);
     last = now > last ? now : last + 1n;
     return last;
   };
-}
-
-function modulo(value: bigint, divisor: bigint): bigint {
-  return ((value % divisor) + divisor) % divisor;
 }

@@ -27,14 +27,7 @@ export interface WaitingEvent {
   readonly json: string;
 }
 
-/** What becomes of a delivery after an attempt. */
-export interface DeliveryProgress {
-  readonly state: DeliveryState;
-  readonly dueMs: number | undefined;
-}
-
-/** A webhook as it is formed: one delivery for each endpoint. */
-export interface FormedWebhook {
+interface FormedWebhook {
   readonly webhookId: string;
   readonly body: Buffer;
   readonly events: readonly WaitingEvent[];
@@ -104,6 +97,7 @@ export class QueueTables {
     );
   }
 
+  /** One delivery for each endpoint. */
   addWebhook({ body, events, ...formed }: FormedWebhook): void {
     const { webhookId } = formed;
     this.#sql.run("INSERT INTO webhooks (webhook_id, body) VALUES (:webhookId, :body)", { webhookId, body });
@@ -168,7 +162,7 @@ export class QueueTables {
   }
 
   /** What was stopped while it was under way stays so, unless it has arrived. */
-  progress(id: number, { state, dueMs }: DeliveryProgress): void {
+  progress(id: number, state: DeliveryState, dueMs?: number): void {
     const stopped = this.stopOf(id);
     const isStopped = state !== "delivered" && stopped !== undefined;
     if (state === "delivered") this.#endStop(id);
@@ -190,11 +184,8 @@ export class QueueTables {
 
   /** Takes the due time away, and keeps it for `continue`. */
   pause(id: number): void {
-    this.#stop(
-      id,
-      "paused",
-      this.#dueMs("SELECT due_ms AS dueMs FROM webhook_deliveries WHERE id = :id", id),
-    );
+    const statement = "SELECT due_ms AS dueMs FROM webhook_deliveries WHERE id = :id";
+    this.#stop(id, "paused", this.#dueMs(statement, id));
     this.#setDue(id, undefined);
   }
 

@@ -4,11 +4,10 @@ import { parsePayoutUrl } from "../payout-url.ts";
 import type { OutgoingRequest } from "../send-request.ts";
 import { tamperBody, tamperSignature } from "../tamper.ts";
 
-/** What is spoilt after signing; with `password`, another one than the configured is sent. */
-export type TamperedWebhookPart = "body" | "signature" | "password";
+export const tamperedWebhookParts = ["body", "signature", "password"] as const;
 
-/** All of them, in the order of the documentation. */
-export const tamperedWebhookParts: readonly TamperedWebhookPart[] = ["body", "signature", "password"];
+/** What is spoilt after signing; with `password`, another one than the configured is sent. */
+export type TamperedWebhookPart = (typeof tamperedWebhookParts)[number];
 
 /** Where webhooks go, and the credentials for this endpoint alone. */
 export interface EndpointRegistration {

@@ -54,7 +54,7 @@ const shownBytes = 16_384;
 
 /** Makes a key pair if the options have none. Throws a TypeError for an unfit key. */
 export function createPayoutDesk(options: PageOptions, init: PayoutDeskInit) {
-  const made = generateKeyPair(options.keyid === undefined ? {} : { keyid: options.keyid });
+  const made = generateKeyPair({ keyid: options.keyid });
   const privateKey = importPrivateKey(options.privateKey ?? made.privateKeyPem);
   const { keyid } = made;
   const sent: SentPayout[] = [];

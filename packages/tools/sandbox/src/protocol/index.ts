@@ -9,13 +9,11 @@ export {
 export { payoutVariants, type PayoutVariant } from "../payout-variants.ts";
 export { explainStatus, matchesStatus, parseStatusPatterns } from "../status.ts";
 export { importPrivateKey } from "../key-pair.ts";
-export { assertFileSafeKeyid, KeyFileError, type KeyFiles } from "../key-files.ts";
+export { assertFileSafeKeyid, KeyFileError } from "../key-files.ts";
 export { isObjectText, jsonWithTexts } from "../json-text.ts";
-export { formatTimestamp } from "../delivery/envelope.ts";
-export { sampleEventData } from "../delivery/envelope.ts";
+export { formatTimestamp, sampleEventData } from "../delivery/envelope.ts";
 export type { OutgoingRequest } from "../send-request.ts";
 export type { TamperedPart } from "../tamper.ts";
 export type { TamperedWebhookPart } from "../delivery/webhook-request.ts";
 export { deliveryStates } from "../delivery/delivery.ts";
 export { SandboxDatabaseError } from "../service/database.ts";
-export { isSendErrorCode } from "../send-error.ts";

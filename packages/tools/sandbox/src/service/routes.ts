@@ -63,16 +63,10 @@ function partyPaths(kind: PartyKind, simulation: Simulation): Paths {
   return {
     [`/sandbox/${kind}s`]: { get: (req) => simulation.parties(kind, input.sliceOf(req.query)) },
     [`/sandbox/${kind}s/:id`]: {
-      get(req) {
-        const id = idOf(req);
-        return named(id, { status: simulation.status(kind, id) });
-      },
+      get: (req) => named(idOf(req), { status: simulation.status(kind, idOf(req)) }),
     },
     [`/sandbox/${kind}s/:id/status`]: {
-      post(req) {
-        const id = idOf(req);
-        return named(id, simulation.changeStatus(kind, id, input.statusOf(req.body)));
-      },
+      post: (req) => named(idOf(req), simulation.changeStatus(kind, idOf(req), input.statusOf(req.body))),
     },
   };
 }
@@ -84,15 +78,9 @@ function paymentRequestPaths(simulation: Simulation): Paths {
       get: (req) => simulation.paymentRequests(input.sliceOf(req.query)),
       post: (req) => simulation.createPaymentRequest(input.newPaymentRequestOf(req.body)),
     },
-    "/sandbox/payment-requests/:id": {
-      get: (req) => simulation.paymentRequest(idOf(req)),
-    },
-    "/sandbox/payment-requests/:id/repay": {
-      post: (req) => simulation.repay(idOf(req)),
-    },
-    "/sandbox/payment-requests/:id/remind": {
-      post: (req) => simulation.remind(idOf(req)),
-    },
+    "/sandbox/payment-requests/:id": { get: (req) => simulation.paymentRequest(idOf(req)) },
+    "/sandbox/payment-requests/:id/repay": { post: (req) => simulation.repay(idOf(req)) },
+    "/sandbox/payment-requests/:id/remind": { post: (req) => simulation.remind(idOf(req)) },
     "/sandbox/confirmations": {
       status: 201,
       get: () => ({ confirmations: simulation.confirmations() }),

@@ -33,7 +33,6 @@ export interface Sandbox {
   readonly deliveries: DeliveryService;
   /** An unknown buyer is created as PENDING first. Refuses the status that the buyer has. */
   changeBuyerStatus(id: string, status: PartyStatus): StatusChange;
-  /** As for buyers. */
   changeSellerStatus(id: string, status: PartyStatus): StatusChange;
   buyerStatus(id: string): PartyStatus;
   sellerStatus(id: string): PartyStatus;

@@ -5,7 +5,6 @@ import type { DeliveryService } from "../delivery/delivery-service.ts";
 import { Sql } from "../sql.ts";
 import { SandboxError } from "./sandbox-error.ts";
 
-/** A buyer or a seller. */
 export type PartyKind = "buyer" | "seller";
 
 /** All statuses of the spec, in its order. */
@@ -134,28 +133,14 @@ export class Simulation {
   }
 
   /** Buyers or sellers and how many there are, the newest first. */
-  parties(kind: PartyKind, { limit, offset }: Slice): Readonly<Record<string, unknown>> {
-    const rows = this.#sql.rows(
-      `SELECT id AS ${kind}_id, status FROM parties WHERE kind = :kind ORDER BY rowid DESC LIMIT :limit OFFSET :offset`,
-      { kind, limit, offset },
-    );
-    const total = this.#sql.row<{ readonly total: number }>(
-      "SELECT count(*) AS total FROM parties WHERE kind = :kind",
-      { kind },
-    );
-    return { [`${kind}s`]: rows, ...total };
+  parties(kind: PartyKind, slice: Slice): Readonly<Record<string, unknown>> {
+    const query = { columns: `id AS ${kind}_id, status`, from: "parties WHERE kind = :kind" };
+    return this.#page(`${kind}s`, query, { kind, ...slice });
   }
 
   /** Payment requests and how many there are, the newest first. */
-  paymentRequests({ limit, offset }: Slice): Readonly<Record<string, unknown>> {
-    const rows = this.#sql.rows(
-      "SELECT * FROM payment_requests ORDER BY rowid DESC LIMIT :limit OFFSET :offset",
-      { limit, offset },
-    );
-    return {
-      payment_requests: rows,
-      ...this.#sql.row<{ readonly total: number }>("SELECT count(*) AS total FROM payment_requests"),
-    };
+  paymentRequests(slice: Slice): Readonly<Record<string, unknown>> {
+    return this.#page("payment_requests", { columns: "*", from: "payment_requests" }, { ...slice });
   }
 
   paymentRequest(id: string): PaymentRequest {
@@ -221,6 +206,19 @@ export class Simulation {
       "SELECT * FROM confirmations ORDER BY confirmation_id",
     );
     return rows.map((row): Confirmation => Object.assign(row, { body: JSON.parse(row.body) }));
+  }
+
+  #page(
+    name: string,
+    { columns, from }: { readonly columns: string; readonly from: string },
+    values: Pick<Slice, keyof Slice> & Readonly<Record<string, unknown>>,
+  ): Readonly<Record<string, unknown>> {
+    const page = `SELECT ${columns} FROM ${from} ORDER BY rowid DESC LIMIT :limit OFFSET :offset`;
+    const { total } = this.#sql.row<{ readonly total: number }>(
+      `SELECT count(*) AS total FROM ${from}`,
+      values,
+    );
+    return { [name]: this.#sql.rows(page, values), total };
   }
 
   #statusOf(kind: PartyKind, id: string): PartyStatus | undefined {
