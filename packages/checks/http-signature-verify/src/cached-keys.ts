@@ -55,8 +55,10 @@ export function cachedKeys(store: KeySource | KeyStore, options: CachedKeysOptio
   const load = async (keyid: string): Promise<VerificationKey | undefined> => {
     const late = (): Error =>
       new Error(`${factoryName}: a look-up had no answer within ${lookupTimeoutMs} ms`);
+    // async: a throw of a synchronous source becomes a rejection.
+    const asked = (async () => lookup(keyid))();
     // Drops a late answer: a newer look-up may have found the key withdrawn.
-    const found = await withDeadline(ask(lookup, keyid), lookupTimeoutMs, late);
+    const found = await withDeadline(asked, lookupTimeoutMs, late);
     if (found === undefined || found === null) {
       known.delete(keyid);
       unknown.set(keyid, true);
@@ -95,9 +97,4 @@ function sourceOf(store: unknown): KeySource {
   if (isLookup(store)) return store;
   if (typeof store === "object" && store !== null && isKeyStore(store)) return (keyid) => store.get(keyid);
   throw optionError(factoryName, "store", "a function or a KeyStore", store);
-}
-
-// async: a throw of a synchronous source becomes a rejection.
-async function ask(lookup: KeySource, keyid: string): Promise<ConfiguredKey | null | undefined> {
-  return lookup(keyid);
 }

@@ -128,26 +128,6 @@ describe("a policy of httpSignatureVerify", () => {
       lax,
       { parameters: { ...bare, created: undefined } },
     ],
-    ["a required tag that is absent", "tag-invalid", { requiredParameters: ["keyid", "created", "tag"] }, {}],
-    [
-      "a forbidden parameter",
-      "parameter-forbidden",
-      { forbiddenParameters: ["x"] },
-      { parameters: { x: "1" } },
-    ],
-    [
-      "a forbidden component",
-      "component-forbidden",
-      { forbiddenComponents: ["date"] },
-      { covered: [...four, ['"date";bs', ":YQ==:"]], extra: ["Date", "a"] },
-    ],
-    ["another label", "signature-missing", { label: "other" }, {}],
-    [
-      "a query parameter twice",
-      "covered-field-repeated",
-      idRequired(),
-      withId('"@query-param";name="id"', "1&id=2", "1"),
-    ],
     [
       "another query parameter",
       "component-required",
@@ -166,49 +146,14 @@ describe("a policy of httpSignatureVerify", () => {
       { requiredComponents: ["@path"] },
       { covered: [...four.slice(0, 3), ['"content-digest";key="sha-256"', digest.slice("sha-256=".length)]] },
     ],
-    ["trailers", "component-parameter-unsupported", {}, { covered: [...four, ['"content-type";tr', "a"]] }],
-    [";req", "component-parameter-unsupported", {}, { covered: [...four, ['"@method";req', "POST"]] }],
-    ["@status", "component-unsupported", {}, { covered: [...four, ['"@status"', "200"]] }],
     [
       "@query-param without a name",
       "component-unsupported",
       {},
       { covered: [...four, ['"@query-param"', ""]] },
     ],
-    [
-      "an unknown type",
-      "component-parameter-unsupported",
-      {},
-      { covered: [...four, ['"content-type";sf', "a"]] },
-    ],
-    [
-      "bytes and structure",
-      "component-parameter-unsupported",
-      {},
-      { covered: [...four, ['"content-digest";bs;sf', "a"]] },
-    ],
   ])("refuses %s: %s", async (_title, code, options, plan) => {
     expect(await codeOf(options, plan)).toBe(code);
-  });
-
-  test.each([
-    ["at created plus the window", created + 60, 200],
-    ["after it", created + 60.001, 401],
-  ])("ends a signature without expires %s", async (_title, now, status) => {
-    platform = await startPlatform(express, { ...lax, clock: () => now * 1000 });
-    const answer = await platform.send(signRequest({ created, parameters: bare }));
-    expect(answer.status).toBe(status);
-  });
-
-  test.each([
-    ["a window ahead", created + 90, 200],
-    ["further ahead", created + 91, 401],
-    ["in the past", created - 1, 401],
-  ])("judges an expires without created that lies %s", async (_title, expires, status) => {
-    const requiredParameters = ["keyid", "expires"] as const;
-    platform = await startPlatform(express, { requiredParameters, clock: () => created * 1000 });
-    const plan = { parameters: { ...bare, created: undefined, expires: String(expires) } };
-    expect((await platform.send(signRequest(plan))).status).toBe(status);
   });
 
   test("claims a nonce that is there although none is required, until the signature's end", async () => {

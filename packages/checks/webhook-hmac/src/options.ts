@@ -121,13 +121,7 @@ export function resolveOptions<Native>(
   options: WebhookHmacOptions<Native>,
   owner: OptionOwner,
 ): ResolvedHmacOptions<Native> {
-  const {
-    secret: _secret,
-    secrets: _secrets,
-    limit: limitBytes,
-    timeoutMs,
-    ...read
-  } = readOptions(owner, table, options);
+  const { limit: limitBytes, timeoutMs, ...read } = readOptions(owner, table, options);
   const field = resolveField(owner, read, options);
   const keys = resolveKeys(owner, options, field.scheme);
   if (typeof keys !== "function" && options.timeoutMs !== undefined) {

@@ -5,12 +5,9 @@ import { serializePointer, type PayoutFault, type PayoutFaultCode } from "./faul
 /** What the schema leaves to the platform. */
 interface PayoutSchemaOptions {
   readonly referenceField: string | undefined;
-  readonly maxLengths: {
-    readonly idempotencyKey: number;
-    readonly businessId: number;
-    readonly beneficiaryName: number;
-    readonly reference: number;
-  };
+  readonly maxLengths: Readonly<
+    Record<"idempotencyKey" | "businessId" | "beneficiaryName" | "reference", number>
+  >;
 }
 
 /** What the body of a payout says, checked; unchanged but where a comment says so. */

@@ -1,12 +1,12 @@
 import type { BareItem, Parameters } from "./field-scanner.ts";
 import { maxNonceLength } from "./limits.ts";
 import { MessageSignatureError } from "./message-signature-error.ts";
-import type { FieldTypes, Message, RequestMessage, ResponseMessage } from "./message.ts";
-import { signAsync, type SignatureFields } from "./sign.ts";
+import type { Message, RequestMessage, ResponseMessage } from "./message.ts";
+import { signAsync, type SignatureFields, type SignatureOptions } from "./sign.ts";
 import {
   assertComputable,
-  parseAcceptSignatureMembers,
   parseComponentIdentifier,
+  parseSignatureInput,
   serializeComponentIdentifier,
   serializeSignatureParams,
   type SignatureInput,
@@ -27,7 +27,7 @@ const flag: BareItem = { type: "boolean", value: true };
  * have no value, the RFC's other parameters are Strings. Throws a MessageSignatureError (`field-invalid`, `field-limit`).
  */
 export function parseAcceptSignature(fieldValue: string): ReadonlyMap<string, SignatureInput> {
-  const requests = parseAcceptSignatureMembers(fieldValue);
+  const requests = parseSignatureInput(fieldValue, "Accept-Signature");
   for (const { parameters } of requests.values()) {
     for (const [name, item] of parameters) {
       if (isSignatureParameter(name) && !isRequested(name, item)) {
@@ -90,16 +90,10 @@ function asString(value: string | undefined): BareItem | undefined {
 }
 
 /** Options of {@link answerAcceptSignature}. */
-export interface AnswerOptions {
+export interface AnswerOptions extends Pick<SignatureOptions, "created" | "expires" | "fieldTypes"> {
   readonly signer: Signer;
   /** The tags under which this key signs when asked. Default none: a request for a tag is refused. */
   readonly tags?: readonly string[] | undefined;
-  /** Unix seconds; default now. */
-  readonly created?: number | undefined;
-  /** Unix seconds; default `created + 60`. */
-  readonly expires?: number | undefined;
-  /** Types of structured fields beside those of the registry. */
-  readonly fieldTypes?: FieldTypes | undefined;
 }
 
 /**

@@ -15,20 +15,8 @@ export type Parameters = ReadonlyMap<string, BareItem>;
 
 const noParameters: Parameters = new Map();
 const numberSyntax = /-?(\d+)(?:\.(\d*))?/y;
-
-const characterClass = new Uint8Array(128);
-const keyStart = 1;
-const keyRest = 2;
-const tokenRest = 4;
-const digit = 8;
-for (let code = 0; code < 128; code++) {
-  const character = String.fromCharCode(code);
-  characterClass[code] =
-    (/[a-z*]/.test(character) ? keyStart : 0) |
-    (/[a-z0-9_\-.*]/.test(character) ? keyRest : 0) |
-    (/[!#$%&'*+\-.^_`|~0-9A-Za-z:/]/.test(character) ? tokenRest : 0) |
-    (/[0-9]/.test(character) ? digit : 0);
-}
+const keySyntax = /[a-z*][a-z0-9_\-.*]*/y;
+const tokenSyntax = /[A-Za-z*][!#$%&'*+\-.^_`|~0-9A-Za-z:/]*/y;
 
 /**
  * Reads structured fields (RFC 8941 section 4.2) more strictly than a general parser: a repeated key, bytes that are not
@@ -129,9 +117,8 @@ export class FieldScanner {
     if (character === '"') return { type: "string", value: this.readString() };
     if (character === ":") return { type: "binary", base64: this.readByteSequence().toString("base64") };
     if (character === "?") return this.readBoolean();
-    if (character === "-" || this.is(digit)) return this.readNumber();
-    if (character !== undefined && /[A-Za-z*]/.test(character)) return this.readToken();
-    throw this.invalid("holds an item of an unknown or unsupported type");
+    if (character !== undefined && /[-0-9]/.test(character)) return this.readNumber();
+    return { type: "token", text: this.read(tokenSyntax, "holds an item of an unknown or unsupported type") };
   }
 
   /** RFC 8941 section 4.2.5. */
@@ -190,9 +177,14 @@ export class FieldScanner {
   }
 
   private readKey(): string {
+    return this.read(keySyntax, "has a key that is not lower-case or is missing");
+  }
+
+  private read(syntax: RegExp, fault: string): string {
     const start = this.position;
-    if (!this.is(keyStart)) throw this.invalid("has a key that is not lower-case or is missing");
-    while (this.is(keyRest)) this.position++;
+    syntax.lastIndex = start;
+    if (!syntax.test(this.text)) throw this.invalid(fault);
+    this.position = syntax.lastIndex;
     return this.text.slice(start, this.position);
   }
 
@@ -211,22 +203,11 @@ export class FieldScanner {
     return { type: "decimal", text: canonicalDecimal(text.startsWith("-"), whole, fraction) };
   }
 
-  private readToken(): BareItem {
-    const start = this.position++;
-    while (this.is(tokenRest)) this.position++;
-    return { type: "token", text: this.text.slice(start, this.position) };
-  }
-
   private readBoolean(): BareItem {
     const value = this.text[this.position + 1];
     if (value !== "0" && value !== "1") throw this.invalid("has a malformed boolean");
     this.position += 2;
     return { type: "boolean", value: value === "1" };
-  }
-
-  private is(wanted: number): boolean {
-    const code = this.text.charCodeAt(this.position);
-    return code < 128 && ((characterClass[code] ?? 0) & wanted) !== 0;
   }
 
   private atEnd(): boolean {

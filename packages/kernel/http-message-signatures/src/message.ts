@@ -29,12 +29,8 @@ export interface RequestMessage {
 }
 
 /** A response as it stands on the wire. */
-export interface ResponseMessage {
+export interface ResponseMessage extends Pick<RequestMessage, "rawHeaders" | "rawTrailers"> {
   readonly status: number;
-  /** As those of a request. */
-  readonly rawHeaders: readonly string[];
-  /** As those of a request. */
-  readonly rawTrailers?: readonly string[] | undefined;
   /** The request that it answers. Needed for `;req`. */
   readonly request?: RequestMessage | undefined;
 }

@@ -42,17 +42,11 @@ export interface SignatureInput {
 }
 
 /** Reads a Signature-Input field (RFC 9421 section 4.1). Throws a MessageSignatureError (`field-invalid`, `field-limit`). */
-export function parseSignatureInput(fieldValue: string): ReadonlyMap<string, SignatureInput> {
-  return parseInputs(fieldValue, "Signature-Input");
-}
-
-/** Reads an Accept-Signature field, whose members have the form of those of Signature-Input (RFC 9421 section 5.1). */
-export function parseAcceptSignatureMembers(fieldValue: string): ReadonlyMap<string, SignatureInput> {
-  return parseInputs(fieldValue, "Accept-Signature");
-}
-
-function parseInputs(fieldValue: string, name: string): ReadonlyMap<string, SignatureInput> {
-  const scanner = new FieldScanner(fieldValue, name);
+export function parseSignatureInput(
+  fieldValue: string,
+  fieldName = "Signature-Input",
+): ReadonlyMap<string, SignatureInput> {
+  const scanner = new FieldScanner(fieldValue, fieldName);
   return scanner.readDictionary(() => {
     const components = scanner.readInnerList(maxComponents, () => ({
       name: scanner.readString(),

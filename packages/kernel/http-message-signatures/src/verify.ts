@@ -102,13 +102,9 @@ function pickSignature(fields: FieldLines, profile: SignatureProfile, message: M
 }
 
 /** Options of {@link verify}. */
-export interface VerifyOptions extends SignatureProfile {
+export interface VerifyOptions extends SignatureProfile, KeyContext {
   /** The key of a keyid; undefined or null when it is unknown. Called at most once. */
   readonly keys: (keyid: string) => VerificationKey | null | undefined;
-  /** Unix seconds; default the system clock. */
-  readonly now?: number | undefined;
-  /** This verifier's environment, which the scope of a key may name. */
-  readonly environment?: string | undefined;
   readonly engine?: VerificationEngine | undefined;
 }
 

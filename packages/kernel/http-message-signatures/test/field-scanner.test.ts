@@ -1,8 +1,8 @@
 import { describe, expect, test } from "@jest/globals";
 import { parseByteSequenceDictionary } from "@countersign/http-message-signatures/door";
-import { parseSignatureInput } from "@countersign/http-message-signatures";
+import { parseSignatureInput, readSignature } from "@countersign/http-message-signatures";
 import type { BareItem } from "../dist/field-scanner.js";
-import { verdictOf } from "./hand-signer.ts";
+import { profile, verdictOf } from "./hand-signer.ts";
 
 const valueOf = (text: string): BareItem | undefined =>
   parseSignatureInput(`x=();v=${text}`).get("x")?.parameters.get("v");
@@ -206,4 +206,32 @@ describe("parseByteSequenceDictionary", () => {
     expect(() => parseByteSequenceDictionary("A", "Content-Digest")).toThrow(/^Content-Digest has a key/);
     expect(() => parseByteSequenceDictionary("A")).toThrow(/^the field has a key/);
   });
+});
+
+test.each<[string, string]>([
+  ["spaces", " "],
+  ["tabs", "\t"],
+  ["quotes", '"'],
+  ["backslashes", "\\"],
+  ["opening brackets", "("],
+  ["colons", ":"],
+  ["semicolons", ";"],
+  ["digits", "1"],
+  ["letters", "a"],
+  ["commas", ","],
+  ["key and value pairs", "a=1,"],
+  ["parameters", ";a"],
+  ["components", '"a" '],
+])("a field of a million %s is refused", (_title, unit) => {
+  const long = unit.repeat(1_000_000 / unit.length);
+  for (const prefix of ["", "a=", "a=(", "a=()", 'a=("', "a=:", 'a=();b="', "a=();b="]) {
+    for (const value of [prefix + long, (prefix + long).slice(0, 4096)]) {
+      const message = {
+        method: "POST",
+        target: "/",
+        rawHeaders: ["Signature-Input", value, "Signature", value],
+      };
+      expect(verdictOf(() => readSignature(message, profile))).toMatch(/^field-(?:invalid|limit)$/);
+    }
+  }
 });

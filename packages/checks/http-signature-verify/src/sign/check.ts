@@ -48,12 +48,8 @@ export interface SignAnswer {
  * request. Throws an OptionError on a bad option.
  */
 export function responseSigner(options: SignResponseOptions, owner: OptionOwner = factoryName): SignAnswer {
-  return signerOf(readOptions(owner, table, options));
-}
-
-/** {@link responseSigner} of options that were read. */
-export function signerOf(options: ResolvedSignOptions): SignAnswer {
-  const { limit, signTimeoutMs } = options;
+  const read = readOptions(owner, table, options);
+  const { limit, signTimeoutMs } = read;
   const late = (): Error => new Error(`the signer gave no signature within ${signTimeoutMs} ms`);
   const sign = async (subject: object, { status, rawHeaders, body }: AnswerToSign): Promise<SignedAnswer> => {
     const request = verifiedMessage(subject);
@@ -66,7 +62,7 @@ export function signerOf(options: ResolvedSignOptions): SignAnswer {
     const digest = createContentDigest(body);
     const lines = [...withoutDigest(rawHeaders), "Content-Digest", digest];
     try {
-      const signing = receiptOf({ status, rawHeaders: lines, request }, requestLabel, options);
+      const signing = receiptOf({ status, rawHeaders: lines, request }, requestLabel, read);
       const { signatureInput, signature } = await inTime(signing, signTimeoutMs, late);
       return {
         headers: { "Content-Digest": digest, "Signature-Input": signatureInput, Signature: signature },

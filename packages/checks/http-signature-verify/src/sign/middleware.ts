@@ -1,8 +1,7 @@
-import { readOptions } from "@countersign/core/door";
 import { createCodingWatch, holdResponse } from "@countersign/express/door";
 import type { Middleware } from "@countersign/express";
-import { factoryName, signerOf, publish } from "./check.ts";
-import { table, type SignResponseOptions } from "./options.ts";
+import { factoryName, publish, responseSigner } from "./check.ts";
+import type { SignResponseOptions } from "./options.ts";
 
 /**
  * Signs the answers to requests whose own signature was verified: the caller holds a receipt that fits no other request. Any other answer
@@ -10,7 +9,7 @@ import { table, type SignResponseOptions } from "./options.ts";
  * paid answer that cannot be signed is 503, and comes again as the 409 of a paid key. Throws a TypeError on a bad option.
  */
 export function signResponse(options: SignResponseOptions): Middleware {
-  const sign = signerOf(readOptions(factoryName, table, options));
+  const sign = responseSigner(options);
   const watchCoding = createCodingWatch(factoryName);
   const middleware: Middleware = (req, res, next) => {
     holdResponse(res, {

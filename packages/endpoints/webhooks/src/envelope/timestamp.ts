@@ -29,12 +29,11 @@ export const timestampRule =
 /** {@link parseTimestamp} that returns undefined where that one throws. */
 export function readTimestamp(raw: unknown): WebhookTimestamp | undefined {
   if (typeof raw !== "string" || !timestampForm.test(raw)) return undefined;
-  const day = twoDigits(raw, 8);
-  const wholeSeconds = epochMilliseconds(raw, day);
+  const wholeSeconds = Date.parse(`${raw.slice(0, 19)}Z`);
   const nanoseconds = Number(raw.slice(20, -1).padEnd(9, "0"));
   const date = new Date(wholeSeconds + Math.floor(nanoseconds / 1_000_000));
   // The 29th of February 2023 has become the first of March.
-  if (date.getUTCDate() !== day) return undefined;
+  if (date.getUTCDate() !== Number(raw.slice(8, 10))) return undefined;
   return new Timestamp(raw, date, BigInt(wholeSeconds) * 1_000_000n + BigInt(nanoseconds));
 }
 
@@ -51,20 +50,6 @@ export function isCalendarDate(text: string): boolean {
 
 // Second 60 is refused: neither a Date nor nanoseconds since 1970 tell a leap second from the next second.
 const timestampForm = /^\d{4}-(?:0[1-9]|1[0-2])-\d\dT(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?Z$/;
-
-const cycleYears = 400;
-const cycleMilliseconds = 146_097 * 86_400_000;
-
-function epochMilliseconds(raw: string, day: number): number {
-  const year = twoDigits(raw, 0) * 100 + twoDigits(raw, 2);
-  const clock = [twoDigits(raw, 11), twoDigits(raw, 14), twoDigits(raw, 17)] as const;
-  // Date.UTC reads the years 0 to 99 as 1900 to 1999, so it gets the same day of the next cycle of the calendar.
-  return Date.UTC(year + cycleYears, twoDigits(raw, 5) - 1, day, ...clock) - cycleMilliseconds;
-}
-
-function twoDigits(text: string, index: number): number {
-  return (text.charCodeAt(index) - 48) * 10 + text.charCodeAt(index + 1) - 48;
-}
 
 class Timestamp implements WebhookTimestamp {
   readonly raw: string;

@@ -6,7 +6,11 @@ import type { EventDelivery, EventOutcome, EventResult, WebhookOutcome } from ".
 /** Handles one event. Must not reject. */
 type HandleEvent = (delivery: EventDelivery) => Promise<EventOutcome>;
 
-/** Passes the events of an envelope to `handle`, `concurrency` at a time, and returns the outcome of each. */
+/**
+ * Passes the events of an envelope to `handle`, `concurrency` at a time and in their order, and returns the outcome of each. The
+ * event loop is free between them. One that fails does not stop the others; a store that does not answer does, because each of
+ * them would wait for it.
+ */
 export async function dispatchEvents(
   envelope: WebhookEnvelope,
   concurrency: number,
@@ -14,72 +18,42 @@ export async function dispatchEvents(
 ): Promise<WebhookOutcome> {
   const deliveries = deliveriesOf(envelope);
   const firsts = firstPositions(deliveries);
-  const dispatch = new EventDispatch(deliveries, firsts, handle);
-  const workers = Math.min(concurrency, deliveries.length);
-  await Promise.all(Array.from({ length: workers }, () => dispatch.work()));
+  // By position; none for a repeat.
+  const outcomes: EventOutcome[] = [];
+  let next = 0;
+  let storeFailed = false;
+  const pause = sharedPause();
+  const work = async (): Promise<void> => {
+    for (let delivery = deliveries[next]; delivery !== undefined; delivery = deliveries[next]) {
+      // Between two events, whatever was awaited for the last one: settled promises never yield to the event loop.
+      if (firsts[next] === next && workSlices.over) {
+        // oxlint-disable-next-line no-await-in-loop -- yields to the event loop
+        await pause();
+        continue;
+      }
+      const position = next;
+      next += 1;
+      if (firsts[position] !== position) continue;
+      // oxlint-disable-next-line no-await-in-loop -- one event at a time
+      const outcome = storeFailed ? "unavailable" : await handle(delivery);
+      outcomes[position] = outcome;
+      if (outcome === "unavailable") storeFailed = true;
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(concurrency, deliveries.length) }, work));
   const events = deliveries.map(({ event_id, type }, position): EventResult => {
     const first = firsts[position] ?? position;
-    const outcome = dispatch.outcomes[first] ?? "failed";
+    const outcome = outcomes[first] ?? "failed";
     const isDuplicate = first !== position && (outcome === "done" || outcome === "dead-lettered");
     return { event_id, type, outcome: isDuplicate ? "duplicate" : outcome };
   });
   return { acknowledged: events.every(({ outcome }) => isAcknowledged(outcome)), events };
 }
 
-/**
- * The events of one envelope, begun in their order, with the event loop free between them. One that fails does not stop the
- * others; a store that does not answer does, because each of them would wait for it.
- */
-class EventDispatch {
-  /** By position, complete when every worker has ended; none for a repeat. */
-  readonly outcomes: EventOutcome[] = [];
-  readonly #deliveries: readonly EventDelivery[];
-  readonly #firsts: readonly number[];
-  readonly #handle: HandleEvent;
-  #next = 0;
-  #storeFailed = false;
-  #paused: Promise<void> | undefined;
-
-  constructor(deliveries: readonly EventDelivery[], firsts: readonly number[], handle: HandleEvent) {
-    this.#deliveries = deliveries;
-    this.#firsts = firsts;
-    this.#handle = handle;
-  }
-
-  /** One worker: handles one event at a time, until none is left. */
-  async work(): Promise<void> {
-    for (;;) {
-      const position = this.#next;
-      const delivery = this.#deliveries[position];
-      if (delivery === undefined) return;
-      if (this.#firsts[position] !== position) {
-        this.#next += 1;
-        continue;
-      }
-      // Between two events, whatever was awaited for the last one: settled promises never yield to the event loop.
-      if (workSlices.over) {
-        // oxlint-disable-next-line no-await-in-loop -- yields to the event loop
-        await this.#pause();
-        continue;
-      }
-      this.#next += 1;
-      // oxlint-disable-next-line no-await-in-loop -- one event at a time
-      const outcome = this.#storeFailed ? "unavailable" : await this.#handle(delivery);
-      this.outcomes[position] = outcome;
-      if (outcome === "unavailable") this.#storeFailed = true;
-    }
-  }
-
-  // One pause for all workers: they would take as many slices in a row.
-  #pause(): Promise<void> {
-    this.#paused ??= this.#nextSlice();
-    return this.#paused;
-  }
-
-  async #nextSlice(): Promise<void> {
-    await workSlices.next();
-    this.#paused = undefined;
-  }
+/** One pause for all workers: they would take as many slices in a row. */
+function sharedPause(): () => Promise<void> {
+  let paused: Promise<void> | undefined;
+  return () => (paused ??= workSlices.next().finally(() => (paused = undefined)));
 }
 
 /** The events in the order of the array on the wire, valid or not. */

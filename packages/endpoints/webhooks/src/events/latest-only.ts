@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import {
   assertFunction,
   option,
@@ -223,12 +224,6 @@ function noOne(): void {}
 
 async function unlessAborted(wait: Promise<void>, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
-  await Promise.race([wait, abortOf(signal)]);
+  await Promise.race([wait, once(signal, "abort")]);
   signal.throwIfAborted();
-}
-
-function abortOf(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }

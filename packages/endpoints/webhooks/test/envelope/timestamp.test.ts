@@ -1,6 +1,8 @@
 import { isGuardError } from "@countersign/core";
 import { describe, expect, test } from "@jest/globals";
+import * as fc from "fast-check";
 import { compareTimestamps, parseTimestamp } from "@countersign/webhooks";
+import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
 
 function codeOf(raw: unknown): string {
   try {
@@ -79,6 +81,58 @@ describe("parseTimestamp", () => {
     expect(JSON.stringify({ at: parseTimestamp(raw) })).toBe(`{"at":"${raw}"}`);
   });
 });
+
+describe("any text that is nearly a timestamp", () => {
+  const digits = (length: number, ...hints: string[]): fc.Arbitrary<string> =>
+    fc.oneof(
+      fc.constantFrom(...hints),
+      fc.string({ unit: fc.constantFrom(..."0123456789".split("")), minLength: length, maxLength: length }),
+    );
+  const almost = fc
+    .tuple(
+      digits(4, "2023", "2024", "1900", "2000", "0000"),
+      digits(2, "02", "12", "13"),
+      digits(2, "28", "29", "30", "31"),
+      digits(2, "00", "23", "24"),
+      digits(2, "59", "60"),
+      digits(2, "59", "60"),
+      fc.oneof(
+        fc.constant(""),
+        fc
+          .string({ unit: fc.constantFrom(..."0123456789".split("")), maxLength: 11 })
+          .map((text) => `.${text}`),
+      ),
+      fc.constantFrom("Z", "z", "", "+00:00"),
+    )
+    .map(([year, month, day, hour, minute, second, fraction, zone]) => ({
+      raw: `${year}-${month}-${day}T${hour}:${minute}:${second}${fraction}${zone}`,
+      inGrammar:
+        Number(month) >= 1 &&
+        Number(month) <= 12 &&
+        Number(day) >= 1 &&
+        Number(day) <= daysOf(Number(year), Number(month)) &&
+        Number(hour) < 24 &&
+        Number(minute) < 60 &&
+        Number(second) < 60 &&
+        fraction !== "." &&
+        fraction.length <= 10 &&
+        zone === "Z",
+    }));
+
+  test("accepts exactly the grammar", () => {
+    fc.assert(
+      fc.property(almost, ({ raw, inGrammar }) => {
+        expect(codeOf(raw)).toBe(inGrammar ? "accepted" : "400 timestamp-invalid");
+      }),
+      fuzzRuns(3000),
+    );
+  });
+});
+
+function daysOf(year: number, month: number): number {
+  if (month === 2) return (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0 ? 29 : 28;
+  return [4, 6, 9, 11].includes(month) ? 30 : 31;
+}
 
 describe("compareTimestamps", () => {
   test.each([
