@@ -25,15 +25,9 @@ export interface ExplainedRequest {
 }
 
 /** The bytes of the body; undefined if nobody has read them, or only a part is kept. */
-export function wholeBody({
-  method,
-  target,
-  rawHeaders,
-  body,
-  bodyBytes,
-}: RecordedRequest): Uint8Array | undefined {
-  if (body === undefined) return knownBody({ method, target, rawHeaders });
-  return body.length === bodyBytes ? body : undefined;
+export function wholeBody(record: RecordedRequest): Uint8Array | undefined {
+  const { body, bodyBytes } = record;
+  return body === undefined || body.length === bodyBytes ? knownBody(record) : undefined;
 }
 
 const signatureGuard = "httpSignatureVerify";
