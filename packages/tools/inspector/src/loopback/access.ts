@@ -3,23 +3,17 @@ import type { Request, RequestHandler } from "express";
 import type { Masker } from "./masking.ts";
 import { serviceError } from "./problem.ts";
 
-/** The token of one start, and the address of the page with it as the fragment, which reaches no server and no log. */
-export interface PageToken {
-  readonly text: string;
-  readonly urlOn: (url: string) => string;
-}
-
-/** Makes a token of 24 random bytes. */
-export function createPageToken(): PageToken {
+/** Makes the token of one start, and the address of the page with it as the fragment, which reaches no server and no log. */
+export function createPageToken() {
   const text = randomBytes(24).toString("base64url");
-  return { text, urlOn: (url) => `${url}/#token=${text}` };
+  return { text, urlOn: (url: string): string => `${url}/#token=${text}` };
 }
 
 /**
  * Admits only requests with the token of this start in X-Page-Token, a Host of loopback, and the page's own origin. Their answers are
  * masked.
  */
-export function requirePageToken({ text }: PageToken, mask: Masker): RequestHandler {
+export function requirePageToken({ text }: { readonly text: string }, mask: Masker): RequestHandler {
   const isPageToken = isSameAs(text);
   return function requirePageTokenMiddleware(req, res, next) {
     if (!isPageToken(req.get("X-Page-Token")))
