@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { isSignatureOf } from "@countersign/http-message-signatures/door";
-import type { VerificationKey } from "@countersign/http-message-signatures";
+import type { RequestMessage, VerificationKey } from "@countersign/http-message-signatures";
 
 /** One line of a signature base: a component identifier and its value. */
 export interface BaseLine {
@@ -82,17 +82,12 @@ export function identityOfDraft(draft: Draft): string {
 }
 
 /** The facts that near misses of a signature are made of. */
-export interface MismatchContext {
-  readonly method: string;
-  readonly target: string;
-  readonly rawHeaders: readonly string[];
+export interface MismatchContext extends RequestMessage {
   /** Undefined where it is not known. */
   readonly body: Uint8Array | undefined;
   /** The label, and its member of Signature-Input as received. */
   readonly label: string;
   readonly member: string;
-  /** The authority that callers see, if it is known. */
-  readonly authority: string | undefined;
   readonly pathPrefixes: readonly string[];
   readonly keys: ReadonlyMap<string, VerificationKey>;
   /** The bytes of the other labels of Signature. */

@@ -4,6 +4,7 @@ import { verifyContentDigest } from "@countersign/content-digest";
 import { bodyVariants } from "./body-variants.ts";
 import { explanation, refusalOf, verifies, type Explanation, type Remedy } from "./explanation.ts";
 import { pace } from "./pace.ts";
+import { remedy } from "./remedies.ts";
 
 /**
  * Says why Content-Digest (RFC 9530) does not fit the body, and what its sender has to change. An undefined `body` was not read: then
@@ -20,7 +21,7 @@ export async function digestExplanation(
 ): Promise<Explanation> {
   const code = verdictOn(rawHeaders, body ?? new Uint8Array());
   if (body === undefined && (code === undefined || code === "content-digest-mismatch")) {
-    return explanation(remedies.notKnown, "content-digest-mismatch");
+    return explanation(remedy("body-not-known"), "content-digest-mismatch");
   }
   if (code === undefined) return verifies("Content-Digest fits the body.");
   const field = fieldLines({ rawHeaders }, "content-digest").join(", ");
@@ -39,51 +40,23 @@ async function remedyOfField(field: string, code: string, context: DigestContext
   if (code === "content-digest-missing") return missingField(context);
   if (code === "content-digest-mismatch") {
     const value = /=(:[^:,]*:)/.exec(wrongMember(field, context))?.[1] ?? "";
-    return (await remedyOfValue(value, context)) ?? remedies.unexplained;
+    return (await remedyOfValue(value, context)) ?? remedy("digest-unexplained");
   }
   const [name = "", ...rest] = field.split("=");
   const algorithm = name.trim();
-  if (!/^sha-(?:256|512)$/.test(algorithm) && /^sha-?(?:256|512)$/i.test(algorithm)) return remedies.spelling;
-  if (code === "content-digest-unsupported") return remedies.algorithm;
-  if (rest.length === 0 || !/^[A-Za-z][A-Za-z0-9_-]*$/.test(algorithm)) return remedies.withoutAlgorithm;
-  return (await remedyOfValue(rest.join("=").trim(), context)) ?? remedies.form;
+  if (!/^sha-(?:256|512)$/.test(algorithm) && /^sha-?(?:256|512)$/i.test(algorithm))
+    return remedy("digest-algorithm-spelling");
+  if (code === "content-digest-unsupported") return remedy("digest-algorithm");
+  if (rest.length === 0 || !/^[A-Za-z][A-Za-z0-9_-]*$/.test(algorithm))
+    return remedy("digest-without-algorithm");
+  return (await remedyOfValue(rest.join("=").trim(), context)) ?? remedy("digest-form");
 }
-
-const remedies = {
-  notKnown: [
-    "body-not-known",
-    "Compare Content-Digest with the bytes that are sent: the body was not read, so it is not known whether they fit.",
-  ],
-  unexplained: [
-    "digest-unexplained",
-    "Compute Content-Digest over the bytes that are sent: it fits neither the body nor any usual form of it, so the body was changed on its way, or the digest is that of another one.",
-  ],
-  spelling: [
-    "digest-algorithm-spelling",
-    "Write the algorithm of Content-Digest as sha-256 or sha-512, in lower case and with its hyphen.",
-  ],
-  algorithm: [
-    "digest-algorithm",
-    "Send a Content-Digest by sha-256 or sha-512: no other algorithm is taken.",
-  ],
-  withoutAlgorithm: [
-    "digest-without-algorithm",
-    "Write Content-Digest as sha-256=:<base64>:, the name of the algorithm first.",
-  ],
-  form: [
-    "digest-form",
-    "Write Content-Digest as sha-256=:<base64>:, the digest in base64 with its padding between two colons.",
-  ],
-  missing: ["digest-missing", "Send Content-Digest: sha-256=:<base64>: with the digest of the body."],
-} as const;
 
 function missingField(request: DigestContext): Remedy {
   const other = ["Digest", "Repr-Digest", "Content-MD5"].find(
     (name) => fieldLines(request, name.toLowerCase()).length > 0,
   );
-  if (other === undefined) return remedies.missing;
-  const advice = "Send the digest in the field Content-Digest, as sha-256=:<base64>:";
-  return ["digest-other-field", `${advice}, not in ${other}.`];
+  return other === undefined ? remedy("digest-missing") : remedy("digest-other-field", { other });
 }
 
 // Members that fit say nothing about the mistake.
@@ -110,10 +83,7 @@ async function remedyOfValue(value: string, { body }: DigestContext): Promise<Re
 }
 
 function remedyOfForm({ name, form }: FoundDigest): Remedy {
-  if (form === "") {
-    const advice = "Name the algorithm of Content-Digest that was used";
-    return ["digest-algorithm-name", `${advice}: the digest is one by ${name}.`];
-  }
+  if (form === "") return remedy("digest-algorithm-name", { name });
   const advice = "Write the digest of Content-Digest in base64 between two colons, sha-256=:<base64>:";
   return [`digest-${/hex|base64url/.exec(form)?.[0] ?? "form"}`, `${advice}, since it is there ${form}.`];
 }

@@ -17,6 +17,7 @@ import { explanation, quoted, refusalOf, verifies, type Explanation, type Remedy
 import { explainHmacForm, type HmacContext } from "./hmac-misses.ts";
 import { plain } from "./missing-signature.ts";
 import { pace } from "./pace.ts";
+import { remedy, type Told } from "./remedies.ts";
 
 /** What the HMAC of a webhook is explained by: the secrets, and the options of `verifyPayload`. */
 export interface ExplainHmacOptions extends VerifyPayloadOptions {
@@ -84,19 +85,16 @@ async function remedyOfHmac(context: HmacContext, code: string): Promise<Remedy>
     return remedyOfTime(code, time, isField ? timestamp.header : "the time of the signature");
   }
   if (lines.length > 1) {
-    return ["hmac-repeated", `Send one ${header}: the request has ${lines.length} of them.`];
+    return remedy("hmac-repeated", { header, count: lines.length });
   }
   const found = await explainHmacForm(lines[0] ?? "", context);
   if (found !== undefined) return found;
   if (code === "payload-signature-malformed") {
     const form = signatureEncodings.join(" or ") + (prefix === "" ? "" : ` behind ${quoted(prefix)}`);
-    return ["hmac-form", `Write ${header} as an HMAC by ${algorithm} in ${form}.`];
+    return remedy("hmac-form", { header, algorithm, form });
   }
   const any = secrets.length === 1 ? "the secret" : `any of the ${secrets.length} secrets`;
-  return [
-    "hmac-wrong-secret",
-    `Compare the secrets of both sides: ${header} does not fit ${any} in any usual reading, nor the body in any usual form, so the sender has another secret or another body.`,
-  ];
+  return remedy("hmac-wrong-secret", { header, any });
 }
 
 function missingField(request: HeaderLines, header: string): Remedy {
@@ -105,43 +103,27 @@ function missingField(request: HeaderLines, header: string): Remedy {
   );
   if (scheme !== undefined) {
     const [name, other] = scheme;
-    const advice = `Set scheme to ${quoted(name)}, or let the sender sign in ${header}`;
-    return ["hmac-other-scheme", `${advice}: the request has ${other.header} instead.`];
+    return remedy("hmac-other-scheme", { name: quoted(name), header, other: other.header });
   }
   const like = request.rawHeaders.find(
     (name, index) => index % 2 === 0 && plain(name).endsWith("signature") && plain(name) !== plain(header),
   );
-  if (like === undefined) {
-    return ["hmac-missing", `Send ${header} with the HMAC of the body: the request has none.`];
-  }
-  const advice = `Set header to the field that the sender uses, or let it send ${header}`;
-  return ["hmac-field-name", `${advice}: the request has ${quoted(like)}.`];
+  return like === undefined
+    ? remedy("hmac-missing", { header })
+    : remedy("hmac-field-name", { header, like: quoted(like) });
 }
 
+const ofTimes: Readonly<Record<string, Told>> = {
+  "payload-timestamp-missing": "hmac-time-missing",
+  "payload-timestamp-malformed": "hmac-time-form",
+  "payload-timestamp-expired": "hmac-expired",
+  "payload-timestamp-future": "hmac-in-future",
+  "payload-id-missing": "hmac-id-missing",
+  "payload-id-malformed": "hmac-id-form",
+};
+
 function remedyOfTime(code: string, time: string, field: string): Remedy {
-  const seconds = "whole seconds since 1970";
-  if (code === "payload-timestamp-malformed" && /^\d{13}$/.test(time)) {
-    return ["hmac-time-milliseconds", `Send ${field} as ${seconds}, not as milliseconds.`];
-  }
-  const remedies: Readonly<Record<string, Remedy>> = {
-    "payload-timestamp-missing": ["hmac-time-missing", `Send ${field}, ${seconds}: the request has none.`],
-    "payload-timestamp-malformed": ["hmac-time-form", `Send ${field} as ${seconds}.`],
-    "payload-timestamp-expired": [
-      "hmac-expired",
-      `Sign each delivery anew, and compare the clocks: ${field} is older than toleranceSeconds allow.`,
-    ],
-    "payload-timestamp-future": [
-      "hmac-in-future",
-      `Compare the clocks: ${field} lies ahead of the receiver's clock.`,
-    ],
-    "payload-id-missing": [
-      "hmac-id-missing",
-      "Send the identifier of the message in its field: it is signed.",
-    ],
-    "payload-id-malformed": [
-      "hmac-id-form",
-      "Send one identifier of the message of visible ASCII, without dots.",
-    ],
-  };
-  return remedies[code] ?? [code, `Look up the refusal ${quoted(code)}.`];
+  const isMilliseconds = code === "payload-timestamp-malformed" && /^\d{13}$/.test(time);
+  const what = isMilliseconds ? "hmac-time-milliseconds" : ofTimes[code];
+  return what === undefined ? [code, `Look up the refusal ${quoted(code)}.`] : remedy(what, { field });
 }

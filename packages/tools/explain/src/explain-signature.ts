@@ -214,15 +214,14 @@ function mismatchContext(
   right: Draft,
 ): MismatchContext {
   const { request, body, own } = context;
-  const { method, target, authority } = messageOf(context);
+  const message = messageOf(context);
+  const { authority = fieldLines(request, ":authority")[0] ?? fieldLines(request, "host")[0] } = message;
   return {
-    method,
-    target,
-    rawHeaders: request.rawHeaders,
+    ...message,
+    authority,
     body,
     label,
     member: memberText(fieldLines(request, "signature-input").join(", "), label),
-    authority: authority ?? fieldLines(request, ":authority")[0] ?? fieldLines(request, "host")[0],
     pathPrefixes: own.pathPrefixes,
     keys: own.keys,
     otherSignatures: others,

@@ -4,13 +4,13 @@ import { parseByteSequenceDictionary } from "@countersign/http-message-signature
 import { explanation, type Explanation } from "./explanation.ts";
 import type { NearMiss } from "./near-miss.ts";
 import { pace } from "./pace.ts";
-import { remedy } from "./remedies.ts";
+import { remedy, type Told } from "./remedies.ts";
 import { remedyOfMisses, search } from "./search.ts";
 import type { SignatureContext } from "./signature-context.ts";
 
 /** A mistake that keeps a field from being read, as what repairs it. */
 type Repair = readonly [
-  what: Parameters<typeof remedy>[0],
+  what: Told,
   find: RegExp,
   put: string | ((found: string, ...groups: string[]) => string),
   form?: string,

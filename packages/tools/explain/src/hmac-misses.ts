@@ -5,6 +5,7 @@ import { bodyVariants, type BodyVariant } from "./body-variants.ts";
 import { quoted, type Remedy } from "./explanation.ts";
 import { missesOf, type NearMiss, type Row } from "./near-miss.ts";
 import { pace } from "./pace.ts";
+import { remedy } from "./remedies.ts";
 import { search } from "./search.ts";
 
 export interface HmacContext {
@@ -208,15 +209,9 @@ function otherwiseWritten(
   scheme: SignatureScheme,
 ): Remedy {
   const { header, algorithm: wanted = "sha256", prefix = "", signatureEncodings = ["base64"] } = scheme;
-  const algorithm = algorithms.get(bytes.length);
-  if (algorithm !== wanted) {
-    const fits = `${header} fits secret number ${number} by ${algorithm}`;
-    return ["hmac-algorithm", `Set algorithm, or let the sender use ${wanted}: ${fits}.`];
-  }
-  if (!signatureEncodings.some((each) => each === encoding)) {
-    const advice = `Write ${header} in ${signatureEncodings.join(" or ")}, or set signatureEncodings`;
-    return ["hmac-encoding", `${advice}: it is in ${encoding}.`];
-  }
-  const advice = `Write ${header} ${behind(prefix)}, or set prefix`;
-  return ["hmac-prefix", `${advice}: the signature stands there ${behind(has)}.`];
+  const algorithm = algorithms.get(bytes.length) ?? "";
+  if (algorithm !== wanted) return remedy("hmac-algorithm", { header, number, wanted, algorithm });
+  return signatureEncodings.some((each) => each === encoding)
+    ? remedy("hmac-prefix", { header, due: behind(prefix), has: behind(has) })
+    : remedy("hmac-encoding", { header, encodings: signatureEncodings.join(" or "), encoding });
 }

@@ -93,11 +93,7 @@ const late = (): Error => new Error(`the key store gave no answer within ${store
 function readKnownKeys(keys: unknown, owner: OptionOwner, name: string): FindKeys {
   const { known, store } = readKeys(keys, owner, name);
   if (store === undefined) return async () => known;
-  return isListing(keys) ? async () => byKeyid(keys.keys()) : asked(store.get);
-}
-
-function byKeyid(keys: readonly VerificationKey[]): KnownKeys {
-  return new Map(keys.map((key) => [key.keyid, key]));
+  return isListing(keys) ? async () => new Map(keys.keys().map((key) => [key.keyid, key])) : asked(store.get);
 }
 
 function isListing(keys: unknown): keys is LiveKeyStore {

@@ -7,11 +7,17 @@ interface Parameter {
   readonly value: string;
 }
 
+interface Parts {
+  readonly list: string;
+  readonly parameters: readonly Parameter[];
+}
+
 /** Near misses in the value of the last line of a base (RFC 9421 section 2.3). */
 export function paramsMisses({ right, member, label }: MismatchContext): readonly NearMiss<Draft>[] {
   const value = right.params?.value ?? "";
   const raw = member.trim();
-  const { list, parameters } = partsOf(value);
+  const parts = partsOf(value);
+  const { list, parameters } = parts;
   const withLabel: Row<string> = [
     "params-with-label",
     `the label ${quoted(label)} before it`,
@@ -35,13 +41,13 @@ export function paramsMisses({ right, member, label }: MismatchContext): readonl
         return [what, `with ${names}`, orders.map((order) => list + written(order)), isUsual];
       }),
     ],
-    [sign, [withLabel, ...spellings(list, parameters), ...lists(list, written(parameters))].map(withHow)],
-    ['Sign all parameters of Signature-Input in the line "@signature-params":', subsets(list, parameters)],
+    [sign, [withLabel, ...spellings(parts), ...lists(list, written(parameters))].map(withHow)],
+    ['Sign all parameters of Signature-Input in the line "@signature-params":', subsets(parts)],
     [
       "Take created and expires once, and sign the numbers that Signature-Input has:",
-      times(list, parameters).map(withHow),
+      times(parts).map(withHow),
     ],
-    [sign, nonces(list, parameters).map(withHow)],
+    [sign, nonces(parts).map(withHow)],
   ];
   return tables.flatMap(([advice, rows]) =>
     missesOf<Draft, string>(rows, {
@@ -56,7 +62,7 @@ function withHow([what, how, texts, isUsual]: Row<string>): Row<string> {
   return [what, `with ${how}`, texts, isUsual];
 }
 
-function partsOf(value: string): { readonly list: string; readonly parameters: readonly Parameter[] } {
+function partsOf(value: string): Parts {
   const [beforeEnd = value] = splitOutside(value, ")");
   const list = value.slice(0, beforeEnd.length + 1);
   const parameters = splitOutside(value.slice(list.length), ";").flatMap((text) => {
@@ -70,27 +76,20 @@ function written(parameters: readonly Parameter[]): string {
   return parameters.map(({ name, value }) => (value === "?1" ? `;${name}` : `;${name}=${value}`)).join("");
 }
 
-function withValues(
-  list: string,
-  parameters: readonly Parameter[],
-  { names, change }: { readonly names: readonly string[]; readonly change: (value: string) => string },
-): string {
-  return (
-    list +
-    written(
-      parameters.map(({ name, value }) => ({ name, value: names.includes(name) ? change(value) : value })),
-    )
-  );
+type Change = (value: string) => string;
+
+function withValues({ list, parameters }: Parts, names: readonly string[], change: Change): string {
+  const valueOf = ({ name, value }: Parameter): string => (names.includes(name) ? change(value) : value);
+  return list + written(parameters.map((each) => ({ name: each.name, value: valueOf(each) })));
 }
 
-const unquote = (value: string): string => value.replace(/^"(.*)"$/, "$1");
-const quote = (value: string): string => (value.startsWith('"') ? value : `"${value}"`);
+const unquote: Change = (value) => value.replace(/^"(.*)"$/, "$1");
+const quote: Change = (value) => (value.startsWith('"') ? value : `"${value}"`);
 
-function spellings(list: string, parameters: readonly Parameter[]): readonly Row<string>[] {
+function spellings(parts: Parts): readonly Row<string>[] {
+  const { list, parameters } = parts;
   const names = parameters.map(({ name }) => name);
-  const changed = (some: readonly string[], change: (value: string) => string): readonly string[] => [
-    withValues(list, parameters, { names: some, change }),
-  ];
+  const changed = (some: readonly string[], change: Change) => [withValues(parts, some, change)];
   const joined = (before: string, equals: string): readonly string[] => [
     list + parameters.map(({ name, value }) => before + name + equals + value).join(""),
   ];
@@ -143,7 +142,7 @@ function lists(list: string, rest: string): readonly Row<string>[] {
 
 const maxSubsets = 32;
 
-function subsets(list: string, parameters: readonly Parameter[]): readonly Row<string>[] {
+function subsets({ list, parameters }: Parts): readonly Row<string>[] {
   const length = Math.min(2 ** parameters.length - 1, maxSubsets);
   return Array.from({ length }, (_, subset) => {
     const isKept = (index: number): boolean => (subset & (1 << index)) !== 0;
@@ -157,10 +156,9 @@ function subsets(list: string, parameters: readonly Parameter[]): readonly Row<s
 const timeNames = [["created", "expires"], ["created"], ["expires"]];
 const shifts = [-5, -4, -3, -2, -1, 1, 2, 3, 4, 5];
 
-function times(list: string, parameters: readonly Parameter[]): readonly Row<string>[] {
+function times(parts: Parts): readonly Row<string>[] {
   const changed = (names: readonly string[], by: (seconds: number) => number): string => {
-    const change = (value: string): string => (/^\d+$/.test(value) ? String(by(Number(value))) : value);
-    return withValues(list, parameters, { names, change });
+    return withValues(parts, names, (value) => (/^\d+$/.test(value) ? String(by(Number(value))) : value));
   };
   return [
     ...shifts.flatMap((shift) =>
@@ -177,8 +175,8 @@ function times(list: string, parameters: readonly Parameter[]): readonly Row<str
   ];
 }
 
-function nonces(list: string, parameters: readonly Parameter[]): readonly Row<string>[] {
-  const nonce = parameters.find(({ name }) => name === "nonce")?.value.slice(1, -1) ?? "";
+function nonces(parts: Parts): readonly Row<string>[] {
+  const nonce = parts.parameters.find(({ name }) => name === "nonce")?.value.slice(1, -1) ?? "";
   if (nonce === "") return [];
   const decoded = Buffer.from(nonce, "base64");
   const forms = [
@@ -190,8 +188,7 @@ function nonces(list: string, parameters: readonly Parameter[]): readonly Row<st
     ...(["latin1", "hex", "base64url"] as const).map((encoding) => decoded.toString(encoding)),
     Buffer.from(nonce, "hex").toString("base64"),
   ];
-  const withNonce = (text: string): string =>
-    withValues(list, parameters, { names: ["nonce"], change: () => `"${text}"` });
+  const withNonce = (text: string): string => withValues(parts, ["nonce"], () => `"${text}"`);
   return [
     ["params-nonce-form", "the nonce in base64", [withNonce(Buffer.from(nonce).toString("base64"))]],
     ...forms.map((text): Row<string> => [

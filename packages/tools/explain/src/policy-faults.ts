@@ -10,7 +10,7 @@ import { plain } from "./missing-signature.ts";
 import { nearest } from "./nearest.ts";
 import { pace } from "./pace.ts";
 import { explainParameter, isLike, timeFaults } from "./parameter-faults.ts";
-import { remedy, remedyOf } from "./remedies.ts";
+import { remedy, remedyOf, type Told } from "./remedies.ts";
 import { search } from "./search.ts";
 import { baseOfMessage, textOf, type LabelledSignature, type SignatureContext } from "./signature-context.ts";
 
@@ -117,12 +117,12 @@ const byCode: Readonly<Record<string, Explain>> = {
   "signature-malformed": () => remedy("signature-length"),
 };
 
-function ofKey(what: Parameters<typeof remedy>[0]): Explain {
+function ofKey(what: Told): Explain {
   return ({ input }) => remedy(what, { keyid: quotedOr(textOf(input, "keyid")) });
 }
 
 /** Names the component whose value cannot be computed. */
-function uncomputable(what: Parameters<typeof remedy>[0]): Explain {
+function uncomputable(what: Told): Explain {
   return (context) => {
     const isUncomputable = (component: Component): boolean =>
       baseOfMessage(context, { components: [component], parameters: new Map() }) === undefined;

@@ -133,23 +133,93 @@ const ofBases = {
     "Change the signature base where {place}, and look at the key: the signature does not fit the signer's own base either.",
 };
 
-const all: Readonly<Record<string, string>> = { ...ofCodes, ...ofFields, ...ofPolicies, ...ofBases };
+// Content-Digest.
+const ofDigests = {
+  "body-not-known":
+    "Compare Content-Digest with the bytes that are sent: the body was not read, so it is not known whether they fit.",
+  "digest-unexplained":
+    "Compute Content-Digest over the bytes that are sent: it fits neither the body nor any usual form of it, so the body was changed on its way, or the digest is that of another one.",
+  "digest-algorithm-spelling":
+    "Write the algorithm of Content-Digest as sha-256 or sha-512, in lower case and with its hyphen.",
+  "digest-algorithm": "Send a Content-Digest by sha-256 or sha-512: no other algorithm is taken.",
+  "digest-algorithm-name": "Name the algorithm of Content-Digest that was used: the digest is one by {name}.",
+  "digest-without-algorithm": "Write Content-Digest as sha-256=:<base64>:, the name of the algorithm first.",
+  "digest-form":
+    "Write Content-Digest as sha-256=:<base64>:, the digest in base64 with its padding between two colons.",
+  "digest-missing": "Send Content-Digest: sha-256=:<base64>: with the digest of the body.",
+  "digest-other-field": "Send the digest in the field Content-Digest, as sha-256=:<base64>:, not in {other}.",
+};
+
+// Authorization by RFC 7617.
+const ofBasicAuth = {
+  "basic-missing": "Send Authorization with the username and password: the request has none.",
+  "basic-repeated": "Send one Authorization: the request has {count} of them.",
+  "basic-scheme": "Send Authorization by the scheme Basic: it is by {by}.",
+  "basic-scheme-missing": "Begin Authorization with Basic and a blank: the base64 stands there alone.",
+  "basic-scheme-form": "Begin Authorization with Basic and one blank: something else stands between them.",
+  "basic-not-encoded":
+    "Encode username and password of Authorization in base64: they stand there as plain text.",
+  "basic-form": "Send username, a colon and password in base64 in Authorization: there is no colon.",
+  "basic-part-missing": "Send username and password in Authorization: the {empty} is empty.",
+  "basic-token-form": "Write the base64 of Authorization with its padding, with + and /, and over UTF-8.",
+  "basic-latin1":
+    "Encode username and password of Authorization as UTF-8 before base64: they are in ISO 8859-1.",
+  "basic-base64-twice":
+    "Encode username and password of Authorization in base64 once: they are encoded twice.",
+  "basic-url-encoded": "Send username and password of Authorization without URL encoding.",
+  "basic-white-space":
+    "Send username and password of Authorization without white space or a line end behind them.",
+  "basic-quoted": "Send username and password of Authorization without quotes.",
+  "basic-exchanged": "Send the username before the password in Authorization: they are exchanged.",
+  "basic-password":
+    "Compare the passwords of both sides: the username is that of credential number {number}, the password is not.",
+  "basic-username":
+    "Compare the usernames of both sides: the password is that of credential number {number}, the username is not.",
+  "basic-username-letter-case":
+    "Compare the usernames of both sides: the password is that of credential number {number}, the username is not, by its letter case.",
+  "basic-both":
+    "Compare the credentials of both sides: neither the username nor the password is one that is accepted.",
+};
+
+// The HMAC of a webhook.
+const ofHmacs = {
+  "hmac-missing": "Send {header} with the HMAC of the body: the request has none.",
+  "hmac-field-name":
+    "Set header to the field that the sender uses, or let it send {header}: the request has {like}.",
+  "hmac-other-scheme":
+    "Set scheme to {name}, or let the sender sign in {header}: the request has {other} instead.",
+  "hmac-repeated": "Send one {header}: the request has {count} of them.",
+  "hmac-form": "Write {header} as an HMAC by {algorithm} in {form}.",
+  "hmac-wrong-secret":
+    "Compare the secrets of both sides: {header} does not fit {any} in any usual reading, nor the body in any usual form, so the sender has another secret or another body.",
+  "hmac-algorithm":
+    "Set algorithm, or let the sender use {wanted}: {header} fits secret number {number} by {algorithm}.",
+  "hmac-encoding": "Write {header} in {encodings}, or set signatureEncodings: it is in {encoding}.",
+  "hmac-prefix": "Write {header} {due}, or set prefix: the signature stands there {has}.",
+  "hmac-time-milliseconds": "Send {field} as whole seconds since 1970, not as milliseconds.",
+  "hmac-time-missing": "Send {field}, whole seconds since 1970: the request has none.",
+  "hmac-time-form": "Send {field} as whole seconds since 1970.",
+  "hmac-expired":
+    "Sign each delivery anew, and compare the clocks: {field} is older than toleranceSeconds allow.",
+  "hmac-in-future": "Compare the clocks: {field} lies ahead of the receiver's clock.",
+  "hmac-id-missing": "Send the identifier of the message in its field: it is signed.",
+  "hmac-id-form": "Send one identifier of the message of visible ASCII, without dots.",
+};
+
+const all = { ...ofCodes, ...ofFields, ...ofPolicies, ...ofBases, ...ofDigests, ...ofBasicAuth, ...ofHmacs };
+
+/** An identifier whose sentence is here. */
+export type Told = keyof typeof all;
 
 /** Values for the places `{name}` of a sentence. Text of the request must be quoted. */
 type Values = Readonly<Record<string, string | number>>;
 
 /** Fills the sentence of an identifier. */
-export function remedy(
-  what: keyof typeof ofBases | keyof typeof ofCodes | keyof typeof ofFields | keyof typeof ofPolicies,
-  values: Values = {},
-): Remedy {
-  const sentence = (all[what] ?? "").replaceAll(/\{(\w+)\}/g, (_, name: string) =>
-    String(values[name] ?? ""),
-  );
-  return [what, sentence];
+export function remedy(what: Told, values: Values = {}): Remedy {
+  return [what, all[what].replaceAll(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? ""))];
 }
 
 /** Says what to change about a code that needs no explanation; undefined for other codes. */
 export function remedyOf(code: string): string | undefined {
-  return Object.hasOwn(ofCodes, code) ? all[code] : undefined;
+  return Object.entries(ofCodes).find(([known]) => known === code)?.[1];
 }

@@ -14,17 +14,11 @@ export interface Search<Draft> {
   readonly pace: Pick<Pace, "rest">;
 }
 
-/** The draft that fits with its near misses, none to two, and the number of calls of `fits`. */
-export interface SearchResult<Draft> {
-  readonly found: { readonly draft: Draft; readonly misses: readonly NearMiss<Draft>[] } | undefined;
-  readonly attempts: number;
-}
-
 /**
- * Tries the right drafts, then each near miss, then the usual ones in pairs, until one fits or `maxAttempts` are used up. Yields to the
- * event loop between attempts.
+ * Tries the right drafts, then each near miss, then the usual ones in pairs, until one fits or `maxAttempts` are used up. Gives the draft
+ * that fits with its near misses, and the number of calls of `fits`. Yields to the event loop between attempts.
  */
-export async function search<Draft>(wanted: Search<Draft>): Promise<SearchResult<Draft>> {
+export async function search<Draft>(wanted: Search<Draft>) {
   const { drafts, misses, fits, identityOf, maxAttempts = 2000, pace } = wanted;
   const tried = new Set<string>();
   let attempts = 0;

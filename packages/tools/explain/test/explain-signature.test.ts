@@ -133,22 +133,15 @@ describe("explainSignature", () => {
     }
   });
 
-  test.each([
-    ["no keys", {}],
-    ["keys that are no record", []],
-    ["a key that is none", { a: "text" }],
-  ])("refuses %s", async (_, keys) => {
-    await expect(explainSignature(mistaken(), { ...verifier, keys: keys as never })).rejects.toThrow(
-      TypeError,
-    );
-  });
-
-  test.each([
-    [{ maxAttempts: -1 }],
-    [{ signerBase: 1 as never }],
-    [{ pathPrefixes: ["no-slash"] }],
-    [{ unknown: 1 } as never],
-  ])("refuses the option %o", async (options) => {
+  test.each<[string, object]>([
+    ["no keys", { keys: {} }],
+    ["keys that are no record", { keys: [] }],
+    ["a key that is none", { keys: { a: "text" } }],
+    ["fewer than no attempts", { maxAttempts: -1 }],
+    ["a base that is no text", { signerBase: 1 }],
+    ["a prefix that is no path", { pathPrefixes: ["no-slash"] }],
+    ["an unknown option", { unknown: 1 }],
+  ])("refuses %s", async (_, options) => {
     await expect(explainSignature(mistaken(), { ...verifier, ...options })).rejects.toThrow(TypeError);
   });
 

@@ -3,9 +3,16 @@ import { hostileSignatures } from "@countersign/test-support/signers/hostile-sig
 import { signRequest } from "@countersign/test-support/signers/independent-signer.ts";
 import { servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
 import { explainSignature, type ExplainSignatureOptions } from "../dist/index.js";
-import { explainedAs } from "./explained-as.ts";
 import { covering, mistakes, sending } from "./mistakes.ts";
-import { mistaken, now, pemOf, ecPublic, verifier, type Mistake } from "./signed-with-mistake.ts";
+import {
+  ecPublic,
+  explainedAs,
+  mistaken,
+  now,
+  pemOf,
+  verifier,
+  type Mistake,
+} from "./signed-with-mistake.ts";
 
 const keys = { "test-key": servicePublicPem };
 

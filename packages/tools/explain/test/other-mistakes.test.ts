@@ -10,8 +10,8 @@ import {
   explainHmac,
   explainPayload,
 } from "../dist/index.js";
-import { explainedAs } from "./explained-as.ts";
 import { otherMistakes } from "./other-mistakes.ts";
+import { explainedAs } from "./signed-with-mistake.ts";
 
 const compiled = (setting: unknown): TrustFunction =>
   express().set("trust proxy", setting).get("trust proxy fn");

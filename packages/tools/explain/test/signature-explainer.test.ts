@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { Server } from "node:http";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, beforeAll, afterAll, describe, expect, test } from "@jest/globals";
 import { guardChannel, noticeChannelName, type GuardEvent } from "@countersign/core";
 import { guardErrors } from "@countersign/express";
@@ -25,6 +26,7 @@ const keys = { "test-key": servicePublicPem };
 const otherPublicPem = generateKeyPairSync("ed25519")
   .publicKey.export({ type: "spki", format: "pem" })
   .toString();
+type Signed = ReturnType<typeof signRequest>;
 let server: Server;
 let port = 0;
 const explainers: SignatureExplainer[] = [];
@@ -46,14 +48,15 @@ async function sendPut(plan: SigningPlan = {}): Promise<number> {
   return status;
 }
 
-/** The event of its refusal. */
-async function refusedPut(): Promise<GuardEvent> {
+/** The event of its refusal, and those of the other requests. */
+async function refusedPut(...others: readonly Signed[]): Promise<readonly [GuardEvent, ...GuardEvent[]]> {
   const heard: GuardEvent[] = [];
   const hear = (event: unknown): void => void heard.push(event as GuardEvent);
   guardChannel.subscribe(hear);
   await sendPut();
+  for (const other of others) await send(port, other);
   guardChannel.unsubscribe(hear);
-  return heard[0] as GuardEvent;
+  return heard as [GuardEvent, ...GuardEvent[]];
 }
 
 /** What is written until there are so many of them. */
@@ -62,23 +65,10 @@ function written(options: object = {}): {
   until: (count: number) => Promise<void>;
 } {
   const all: SignatureExplanation[] = [];
-  let told: () => void = () => undefined;
-  explainers.push(
-    signatureExplainer({
-      keys,
-      ...options,
-      write: (explained) => {
-        all.push(explained);
-        told();
-      },
-    }),
-  );
+  const write = (explained: SignatureExplanation): void => void all.push(explained);
+  explainers.push(signatureExplainer({ keys, ...options, write }));
   const until = async (count: number): Promise<void> => {
-    while (all.length < count) {
-      await new Promise<void>((resolve) => {
-        told = resolve;
-      });
-    }
+    while (all.length < count) await nextTurn();
   };
   return { all, until };
 }
@@ -110,7 +100,7 @@ describe("signatureExplainer", () => {
     const hear = (notice: unknown): void => void notices.push(notice);
     subscribe(noticeChannelName, hear);
     try {
-      const refused = await refusedPut();
+      const [refused] = await refusedPut();
       const { until } = written({ perMinute: 600 });
       for (let count = 0; count < 25; count += 1) guardChannel.publish(refused);
       await until(20);
@@ -154,31 +144,20 @@ describe("signatureExplainer", () => {
 });
 
 describe("refusalExplainer", () => {
-  const heard: GuardEvent[] = [];
-  const hear = (event: unknown): void => void heard.push(event as GuardEvent);
-  afterEach(() => {
-    guardChannel.unsubscribe(hear);
-    heard.length = 0;
-  });
-
   test("explains a refused signature, and nothing else", async () => {
     const explain = refusalExplainer({ keys });
-    guardChannel.subscribe(hear);
     const request = signRequest();
-    await sendPut();
-    await send(port, request);
-    await send(port, request);
+    const heard = await refusedPut(request, request);
     expect(await Promise.all(heard.map(explain))).toEqual([
       'Sign "@method" as "PUT": the signature fits with "POST", another method.',
       undefined,
       undefined,
     ]);
-    const [refused] = heard;
-    expect(await explain({ ...(refused as GuardEvent), guard: "ipAllowlist" })).toBeUndefined();
+    expect(await explain({ ...heard[0], guard: "ipAllowlist" })).toBeUndefined();
   });
 
   test("makes one explanation after the other, however many are asked for at once", async () => {
-    const refused = await refusedPut();
+    const [refused] = await refusedPut();
     let made = 0;
     const madeBefore = new Set<number>();
     // The check asks for the time when an explanation begins.
@@ -197,7 +176,7 @@ describe("refusalExplainer", () => {
   });
 
   test("says what it has dropped, of all explainers together, and goes on", async () => {
-    const refused = await refusedPut();
+    const [refused] = await refusedPut();
     const [one, other] = [refusalExplainer({ keys }), refusalExplainer({ keys })];
     const texts = await Promise.all(
       Array.from({ length: 30 }, (_, index) => (index % 2 === 0 ? one : other)(refused)),
@@ -208,7 +187,7 @@ describe("refusalExplainer", () => {
   });
 
   test("says nothing in production, as signatureExplainer, unless it is asked to", async () => {
-    const refused = await refusedPut();
+    const [refused] = await refusedPut();
     const environment = process.env["NODE_ENV"];
     const write = (): void => undefined;
     process.env["NODE_ENV"] = "production";

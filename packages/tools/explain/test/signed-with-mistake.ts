@@ -1,5 +1,6 @@
 // A signer whose every step can be made wrong: node:crypto and string concatenation alone.
 import { createHash, generateKeyPairSync, sign, type KeyObject } from "node:crypto";
+import { readFileSync } from "node:fs";
 import {
   samplePath,
   sha256Field,
@@ -98,5 +99,17 @@ export const header =
   (name: string, change: (value: string) => string | undefined) =>
   (headers: readonly string[]): readonly string[] =>
     withHeader(headers, name, change);
+
+/** The lines of a file: a mistake, and the identifier and whole first sentence by which it is explained. */
+export function explainedAs(file: "mistakes.txt" | "other-mistakes.txt") {
+  const text = readFileSync(new URL(file, import.meta.url), "utf8");
+  return text
+    .trimEnd()
+    .split("\n")
+    .map((row) => {
+      const [mistake = "", what = "", says = ""] = row.split(" | ");
+      return { mistake, what, says };
+    });
+}
 
 export { samplePath, serviceKey, servicePublicPem, strangerKey, type SigningPlan };

@@ -25,15 +25,9 @@ export interface ExplainedRequest {
 }
 
 /** The bytes of the body; undefined if nobody has read them, or only a part is kept. */
-export function wholeBody({
-  method,
-  target,
-  rawHeaders,
-  body,
-  bodyBytes,
-}: RecordedRequest): Uint8Array | undefined {
-  if (body === undefined) return knownBody({ method, target, rawHeaders });
-  return body.length === bodyBytes ? body : undefined;
+export function wholeBody(record: RecordedRequest): Uint8Array | undefined {
+  const { body, bodyBytes } = record;
+  return body === undefined || body.length === bodyBytes ? knownBody(record) : undefined;
 }
 
 const signatureGuard = "httpSignatureVerify";
@@ -41,13 +35,9 @@ const signatureGuard = "httpSignatureVerify";
 /** Explains each refusal of a request by the options of its checks. Never on the request path: it takes up to seconds. */
 export async function explainRequest(record: RecordedRequest, by: Explainers): Promise<ExplainedRequest> {
   const judged = record.verdicts.find(({ guard }) => guard === signatureGuard);
+  const request = { ...record, body: wholeBody(record) };
   const signature =
-    by.signature === undefined || judged === undefined
-      ? undefined
-      : await explainSignature(
-          { ...record, body: wholeBody(record) },
-          { ...by.signature, clock: () => judged.at },
-        );
+    by.signature && judged && (await explainSignature(request, { ...by.signature, clock: () => judged.at }));
   const expected = signature?.expectedBase;
   const refusals = record.verdicts.filter(({ outcome }) => outcome !== "pass");
   const explanations = refusals.map(async (verdict) => {
@@ -88,13 +78,12 @@ async function explainBy(
   const body = wholeBody(record);
   if (faults.length > 0 && code.endsWith("-invalid"))
     return body && { ...explainPayload(body, faults), code };
+  const isOfDigest = guard === signatureGuard || guard === "contentDigest";
+  // The digest needs no key.
+  if (isOfDigest && body && code.startsWith("content-digest-")) return explainDigest(record, body);
   switch (guard) {
     case signatureGuard:
-    case "contentDigest": {
-      // The digest needs no key.
-      const isDigest = code.startsWith("content-digest-") && body !== undefined;
-      return isDigest ? explainDigest(record, body) : guard === signatureGuard ? by.signature : undefined;
-    }
+      return by.signature;
     case "webhookHmac":
       return by.hmac && body && explainHmac({ rawHeaders }, body, asOf(by.hmac, record.at));
     case "webhookBasicAuth":

@@ -3,10 +3,8 @@ import {
   createPageToken,
   listen,
   pageFiles,
-  pageUrlOf,
-  refuseUnknownPath,
   requirePageToken,
-  sendProblem,
+  sendProblems,
 } from "./loopback/index.ts";
 import express from "express";
 import { resolveOptions, type InspectorOptions } from "./options.ts";
@@ -43,7 +41,7 @@ export async function inspector(options: InspectorOptions = {}): Promise<Inspect
     res.set("Cache-Control", "no-store");
     next();
   });
-  app.use(inspectorRoutes(shown, stream), refuseUnknownPath, sendProblem({ service }));
+  app.use(inspectorRoutes(shown, stream), ...sendProblems({ service }));
   const stop = (): void => {
     recorder.close();
     stream.close();
@@ -53,7 +51,7 @@ export async function inspector(options: InspectorOptions = {}): Promise<Inspect
     let closed: Promise<void> | undefined;
     return {
       url: listening.url,
-      pageUrl: pageUrlOf(listening.url, token),
+      pageUrl: token.urlOn(listening.url),
       close() {
         if (closed === undefined) stop();
         return (closed ??= listening.close());

@@ -5,7 +5,6 @@ const rememberedIds = 10_000;
 
 /** The newest requests, found by number and by the ids of their verdicts. */
 export class KeptRequests {
-  readonly counts: Record<RecordedRequest["outcome"], number> = { pass: 0, reject: 0, error: 0 };
   readonly #kept: number;
   // Oldest first.
   readonly #requests = new Map<number, RecordedRequest>();
@@ -17,21 +16,17 @@ export class KeptRequests {
 
   add(record: RecordedRequest): void {
     this.#requests.set(record.id, record);
-    this.counts[record.outcome] += 1;
-    for (const [id, oldest] of this.#requests) {
+    for (const id of this.#requests.keys()) {
       if (this.#requests.size <= this.#kept) return;
       this.#requests.delete(id);
-      this.counts[oldest.outcome] -= 1;
     }
   }
 
-  /** Call it for any work that may change the outcome. */
-  change<T>(record: RecordedRequest, work: () => T): T {
-    const before = record.outcome;
-    const made = work();
-    this.counts[before] -= 1;
-    this.counts[record.outcome] += 1;
-    return made;
+  /** How many there are by outcome; for an answer or an event, not for each request. */
+  get counts(): Readonly<Record<RecordedRequest["outcome"], number>> {
+    const counts = { pass: 0, reject: 0, error: 0 };
+    for (const { outcome } of this.#requests.values()) counts[outcome] += 1;
+    return counts;
   }
 
   nameVerdict(verdictId: string, record: RecordedRequest): void {

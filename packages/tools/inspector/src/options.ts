@@ -70,7 +70,7 @@ export const table = {
   signature: option.optional(option.own(readSignature)),
   hmac: option.optional(option.own(readHmac)),
   basicAuth: option.optional(option.own(readBasicAuth)),
-  addresses: option.optional(option.own(readAddresses)),
+  addresses: option.optional(option.section<InspectedAddresses>("{ allow }")),
   stores: option.own(readStores, "none"),
   secrets: option.own(readSecrets, "none"),
 } satisfies OptionTable<InspectorOptions, unknown>;
@@ -116,66 +116,51 @@ async function refusing<T>(
 }
 
 function readSignature(value: unknown, by: OptionOwner, name: string): ExplainSignatureOptions {
-  assertObject(value, by, name, "{ keys }");
   // An explanation claims no nonce and has a pace of its own.
-  const left = without(value, ["engine", "limit", "nonces", "storeTimeoutMs", "threadPool"]);
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- explainSignature reads them
-  return left as unknown as ExplainSignatureOptions;
+  const given = option.section<InspectedSignature>("{ keys }").read(value, by, name);
+  const {
+    engine: _engine,
+    limit: _limit,
+    nonces: _nonces,
+    storeTimeoutMs: _ms,
+    threadPool: _,
+    ...left
+  } = given;
+  return left;
 }
+
+type AnyHmac = Omit<WebhookHmacOptions, "secret" | "secrets"> & { secret?: string } & ExplainHmacOptions;
 
 function readHmac(value: unknown, by: OptionOwner, name: string): ExplainHmacOptions {
-  assertObject(value, by, name, "{ secret }");
-  const { secret, secrets = secret === undefined ? undefined : [secret] } = value;
-  const left = { ...without(value, ["limit", "secret", "timeoutMs"]), secrets };
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- explainHmac reads them
-  return left as unknown as ExplainHmacOptions;
+  const given = option.section<AnyHmac>("{ secret }").read(value, by, name);
+  const { limit: _limit, timeoutMs: _ms, secret, secrets, ...left } = given;
+  return { ...left, secrets: secrets === undefined && secret !== undefined ? [secret] : secrets };
 }
+
+type AnyBasicAuth = BasicAuthCredential & { readonly credentials?: readonly BasicAuthCredential[] };
 
 function readBasicAuth(value: unknown, by: OptionOwner, name: string): readonly BasicAuthCredential[] {
-  assertObject(value, by, name, "{ username, password }");
-  const { username, password, credentials = [{ username, password }] } = value;
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- explainBasicAuth reads them
-  return credentials as readonly BasicAuthCredential[];
+  const given = option.section<AnyBasicAuth>("{ username, password }").read(value, by, name);
+  const { username, password, credentials = [{ username, password }] } = given;
+  return credentials;
 }
 
-function readAddresses(value: unknown, by: OptionOwner, name: string): InspectedAddresses {
-  assertObject(value, by, name, "{ allow }");
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- explainAddress reads them
-  return value as unknown as InspectedAddresses;
-}
+type Stores = NonNullable<InspectorOptions["stores"]>;
 
 function readStores(
-  stores: unknown = {},
+  value: unknown = {},
   by: OptionOwner,
   name: string,
 ): ReadonlyMap<string, IdempotencyStore> {
-  assertObject(stores, by, name, "{ payouts: store }");
+  const stores = option.section<Stores>("{ payouts: store }").read(value, by, name);
   for (const store of Object.values(stores)) {
     if (typeof Object(store).read !== "function")
       throw optionError(by, name, "idempotency stores by name", store);
   }
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each has been looked at
-  return new Map(Object.entries(stores as Readonly<Record<string, IdempotencyStore>>));
+  return new Map(Object.entries(stores));
 }
 
 function readSecrets(secrets: unknown = [], by: OptionOwner, name: string): readonly string[] {
   if (Array.isArray(secrets) && secrets.every((secret) => typeof secret === "string")) return [...secrets];
   throw optionError(by, name, "a list of texts", secrets);
-}
-
-function assertObject(
-  value: unknown,
-  by: OptionOwner,
-  name: string,
-  example: string,
-): asserts value is Readonly<Record<string, unknown>> {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return;
-  throw optionError(by, name, `an object such as ${example}`, value);
-}
-
-function without(
-  value: Readonly<Record<string, unknown>>,
-  names: readonly string[],
-): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(value).filter(([name]) => !names.includes(name)));
 }

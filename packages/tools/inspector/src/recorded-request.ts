@@ -1,6 +1,6 @@
 import { isGuardError, type GuardEvent, type Verdict } from "@countersign/core";
 import { capturedRawBody, receivedRequests } from "@countersign/core/door";
-import { marginBytes } from "./loopback/index.ts";
+import { marginBytes } from "./loopback/masking.ts";
 import type { explainPayload } from "@countersign/explain";
 
 type SchemaFault = Parameters<typeof explainPayload>[1][number];

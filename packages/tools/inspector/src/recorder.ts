@@ -3,6 +3,8 @@ import { channel } from "node:diagnostics_channel";
 import { createRequestFact, type GuardEvent, type KeyUseEvent, type RequestFact } from "@countersign/core";
 import { escapeForLog, listen, warnOfError } from "@countersign/core/door";
 import { KeptRequests } from "./kept-requests.ts";
+import type { ChangeStream } from "./loopback/change-stream.ts";
+import type { ResolvedInspectorOptions } from "./options.ts";
 import {
   addLife,
   addVerdict,
@@ -27,10 +29,8 @@ export interface SeenKey {
 
 export type ChangeKind = "keys" | "stores";
 
-export interface RecorderInit {
-  readonly kept: number;
-  readonly bodyLimitBytes: number;
-  readonly changed: (change: { readonly ids?: readonly number[]; readonly kind?: ChangeKind }) => void;
+export interface RecorderInit extends Pick<ResolvedInspectorOptions, "bodyLimitBytes" | "kept"> {
+  readonly changed: ChangeStream<ChangeKind>["changed"];
 }
 
 /** A request of node:http until its answer is sent. */
@@ -89,7 +89,7 @@ export class Recorder {
     const record =
       this.#numberOf(event.req) === undefined ? this.#begin(at, event) : this.#recordOf(event.req);
     if (record === undefined) return;
-    const added = this.requests.change(record, () => addVerdict(record, at, event));
+    const added = addVerdict(record, at, event);
     if (added !== undefined) this.requests.nameVerdict(added.id, record);
     captureBody(record, event.req, this.#init.bodyLimitBytes);
     if (this.guards.size < maxGuards) this.guards.add(event.guard);

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
-import { refuseOtherMethods, ServiceError, type ChangeStream, type Masker } from "./loopback/index.ts";
-import { serviceError } from "./loopback/problem.ts";
+import type { ChangeStream } from "./loopback/change-stream.ts";
+import type { Masker } from "./loopback/masking.ts";
+import { refuseOtherMethods, serviceError, ServiceError } from "./loopback/problem.ts";
 import { Router, type Request, type RequestHandler } from "express";
 import { claimNow, explainRequest, type ExplainedRequest } from "./explain-request.ts";
 import type { KeptRequests } from "./kept-requests.ts";

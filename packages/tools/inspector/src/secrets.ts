@@ -1,4 +1,4 @@
-import { maskerOf, type Masker } from "./loopback/index.ts";
+import { maskerOf, type Masker } from "./loopback/masking.ts";
 import type { RecordedRequest } from "./recorded-request.ts";
 import type { ResolvedInspectorOptions } from "./options.ts";
 

@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { parseSignatureInput } from "@countersign/http-message-signatures";
 import { type Verdict } from "@countersign/core";
 import { fieldLines } from "@countersign/core/door";
-import type { Masker } from "./loopback/index.ts";
+import type { Masker } from "./loopback/masking.ts";
 import { wholeBody } from "./explain-request.ts";
 import { isCredentialName, linesOf, notShown } from "./secrets.ts";
 import type { RecordedRequest } from "./recorded-request.ts";

@@ -1,6 +1,7 @@
 import { Agent } from "node:http";
 import { GuardError } from "@countersign/core";
 import { publishVerdict, recordRawBody, startVerdict } from "@countersign/core/door";
+import type { Explanation } from "@countersign/explain";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { payoutPlugin } from "@countersign/fastify";
@@ -25,13 +26,7 @@ const bench = new InspectorBench();
 beforeEach(() => bench.open());
 afterEach(() => bench.close());
 
-interface Explained {
-  readonly guard: string;
-  readonly what: string;
-  readonly sentence: string;
-  readonly code?: string;
-  readonly details: readonly string[];
-}
+type Explained = Explanation & { readonly guard: string };
 
 const explained = async (): Promise<readonly Explained[]> =>
   (await bench.newest())["explanations"] as Explained[];

@@ -3,24 +3,18 @@ import { readFileSync } from "node:fs";
 import { get } from "node:http";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import {
-  createChangeStream,
-  listen,
-  pageFiles,
-  sendProblem,
-  type Listening,
-} from "@countersign/inspector/loopback";
+import { createChangeStream, listen, pageFiles, sendProblems } from "@countersign/inspector/loopback";
 import { afterEach, describe, expect, jest, test } from "@jest/globals";
 import express, { type RequestHandler } from "express";
 
-let listening: Listening | undefined;
+let listening: Awaited<ReturnType<typeof listen>> | undefined;
 afterEach(async () => {
   await listening?.close();
   jest.restoreAllMocks();
 });
 
 async function serve(handler: RequestHandler): Promise<string> {
-  const app = express().use(handler, sendProblem({ service: "the test" }));
+  const app = express().use(handler, ...sendProblems({ service: "the test" }));
   listening = await listen(app, { host: "127.0.0.1", port: 0 });
   return listening.url;
 }

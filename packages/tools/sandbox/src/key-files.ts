@@ -2,7 +2,7 @@ import { lstatSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, write
 import { dirname, join, resolve } from "node:path";
 import { isObject } from "./json-text.ts";
 import type { SigningKeyPair } from "./key-pair.ts";
-import { messageOf } from "@countersign/inspector/loopback";
+import { readThrown } from "@countersign/inspector/loopback";
 
 type KeyFiles = ReturnType<typeof writeKeyFiles>;
 
@@ -44,7 +44,7 @@ export function writeKeyFiles(pair: SigningKeyPair, { directory, force = false }
     replaceFile(files.keysFile, `${JSON.stringify(entered, undefined, 2)}\n`, 0o644);
   } catch (error) {
     if (error instanceof KeyFileError) throw error;
-    throw new KeyFileError(`cannot write the key files: ${messageOf(error)}`, { cause: error });
+    throw new KeyFileError(`cannot write the key files: ${readThrown(error).message}`, { cause: error });
   }
   return files;
 }

@@ -1,4 +1,4 @@
-import { codeOf } from "@countersign/inspector/loopback";
+import { readThrown } from "@countersign/inspector/loopback";
 
 /** Why no answer was received. */
 export type SendErrorCode =
@@ -25,7 +25,7 @@ export class PayoutSendError extends Error {
 /** Puts an error of node:http, node:tls or the resolver into words. `origin` is scheme, host and port. */
 export function sendErrorOf(error: unknown, origin: string): PayoutSendError {
   if (error instanceof PayoutSendError) return error;
-  const systemCode = codeOf(error);
+  const { code: systemCode } = readThrown(error);
   const code = sendErrorCode(systemCode);
   return new PayoutSendError(code, `${wording[code](origin)} (${systemCode})`, { cause: error });
 }

@@ -3,22 +3,18 @@ import type { Request, RequestHandler } from "express";
 import type { Masker } from "./masking.ts";
 import { serviceError } from "./problem.ts";
 
-/** Makes the token of one start: 24 random bytes. */
-export function createPageToken(): string {
-  return randomBytes(24).toString("base64url");
-}
-
-/** The address that opens the page. The token is its fragment, which reaches no server and no log. */
-export function pageUrlOf(url: string, token: string): string {
-  return `${url}/#token=${token}`;
+/** Makes the token of one start, and the address of the page with it as the fragment, which reaches no server and no log. */
+export function createPageToken() {
+  const text = randomBytes(24).toString("base64url");
+  return { text, urlOn: (url: string): string => `${url}/#token=${text}` };
 }
 
 /**
  * Admits only requests with the token of this start in X-Page-Token, a Host of loopback, and the page's own origin. Their answers are
  * masked.
  */
-export function requirePageToken(token: string, mask: Masker): RequestHandler {
-  const isPageToken = isSameAs(token);
+export function requirePageToken({ text }: { readonly text: string }, mask: Masker): RequestHandler {
+  const isPageToken = isSameAs(text);
   return function requirePageTokenMiddleware(req, res, next) {
     if (!isPageToken(req.get("X-Page-Token")))
       return next(serviceError("token-wrong", "X-Page-Token is missing or wrong"));

@@ -1,5 +1,5 @@
 import type { Response } from "express";
-import { messageOf } from "./problem.ts";
+import { readThrown } from "./problem.ts";
 
 /** Server-sent events about what has changed. */
 export interface ChangeStream<Kind extends string> {
@@ -47,7 +47,8 @@ export function createChangeStream<Kind extends string>({
     try {
       write(`event: change\ndata: ${JSON.stringify({ counts: counts(), ...change })}\n\n`);
     } catch (error) {
-      process.emitWarning(`${service}'s stream paused: ${messageOf(error)}`, "CountersignWarning");
+      const { message } = readThrown(error);
+      process.emitWarning(`${service}'s stream paused: ${message}`, "CountersignWarning");
     }
   };
   const heartbeat = setInterval(() => write(":\n\n"), heartbeatMs);

@@ -1,16 +1,6 @@
-export { createPageToken, isSameAs, pageUrlOf, requirePageToken } from "./access.ts";
-export { createChangeStream, type ChangeStream } from "./change-stream.ts";
-export { listen, type Listening } from "./listen.ts";
-export { marginBytes, masked, maskerOf, type Masker } from "./masking.ts";
+export { createPageToken, isSameAs, requirePageToken } from "./access.ts";
+export { createChangeStream } from "./change-stream.ts";
+export { listen } from "./listen.ts";
+export { marginBytes, masked, maskerOf } from "./masking.ts";
 export { pageFiles } from "./page-files.ts";
-export {
-  codeOf,
-  messageOf,
-  refuseOtherMethods,
-  refuseUnknownPath,
-  sendProblem,
-  ServiceError,
-  serviceStatuses,
-  statusOfThrown,
-  type ServiceErrorCode,
-} from "./problem.ts";
+export { readThrown, refuseOtherMethods, sendProblems, ServiceError, serviceStatuses } from "./problem.ts";

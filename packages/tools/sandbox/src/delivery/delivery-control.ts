@@ -1,4 +1,4 @@
-import { maskerOf, type Masker } from "@countersign/inspector/loopback";
+import { maskerOf } from "@countersign/inspector/loopback";
 import { oneDelivery, type Delivery, type DeliveryAttempt, type DeliveryState } from "./delivery.ts";
 import { backoffMs, type DeliveryParts, type DeliverySender } from "./delivery-sender.ts";
 import type { QueuedDelivery } from "./queue-tables.ts";
@@ -15,6 +15,8 @@ export interface DeliveryControlInit extends DeliveryParts {
   /** Called with the number of each delivery that was changed. */
   readonly changed: (id: number) => void;
 }
+
+type Masker = ReturnType<typeof maskerOf>;
 
 const shownBodyBytes = 65_536;
 const shownAttempts = 50;

@@ -1,4 +1,4 @@
-import { messageOf } from "@countersign/inspector/loopback";
+import { readThrown } from "@countersign/inspector/loopback";
 import type Database from "libsql";
 import type { SandboxOptions } from "../service/options.ts";
 import { Sql } from "../sql.ts";
@@ -195,7 +195,7 @@ export class DeliveryService {
     try {
       this.#onAttempt(oneDelivery(this.#parts.sql, deliveryId));
     } catch (error) {
-      process.emitWarning(`onAttempt threw: ${messageOf(error)}`, "CountersignWarning");
+      process.emitWarning(`onAttempt threw: ${readThrown(error).message}`, "CountersignWarning");
     }
   }
 
@@ -210,7 +210,7 @@ export class DeliveryService {
 
   // A locked or full database must neither end the process nor keep it busy.
   #pauseAfter(error: unknown): void {
-    process.emitWarning(`webhook deliveries pause: ${messageOf(error)}`, "CountersignWarning");
+    process.emitWarning(`webhook deliveries pause: ${readThrown(error).message}`, "CountersignWarning");
     if (this.#running !== undefined) this.#wakeAfter(pauseAfterErrorMs);
   }
 

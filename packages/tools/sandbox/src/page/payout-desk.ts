@@ -1,5 +1,5 @@
 import { createPublicKey } from "node:crypto";
-import { marginBytes, type Masker } from "@countersign/inspector/loopback";
+import { marginBytes, type maskerOf } from "@countersign/inspector/loopback";
 import { generateKeyPair, importPrivateKey } from "../key-pair.ts";
 import {
   createPayoutInstruction,
@@ -45,7 +45,7 @@ export interface PayoutDeskInit {
   readonly ca: string | Buffer | undefined;
   readonly clock: () => number;
   /** Takes secrets out of what a platform sends back. */
-  readonly mask: Masker;
+  readonly mask: ReturnType<typeof maskerOf>;
   readonly changed: () => void;
 }
 
@@ -112,7 +112,7 @@ function isAccepted({ answer }: PayoutOutcome): boolean {
   return answer !== undefined && answer.status >= 200 && answer.status <= 299;
 }
 
-function stepOf({ request, answer, error, ...step }: PayoutOutcome, mask: Masker) {
+function stepOf({ request, answer, error, ...step }: PayoutOutcome, mask: PayoutDeskInit["mask"]) {
   const { method, target, headers, bodyBytes, signature } = request;
   return {
     ...step,

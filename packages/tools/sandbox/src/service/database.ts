@@ -1,7 +1,7 @@
 import { closeSync, openSync } from "node:fs";
 import path from "node:path";
 import Database from "libsql";
-import { codeOf, messageOf } from "@countersign/inspector/loopback";
+import { readThrown } from "@countersign/inspector/loopback";
 
 /** The database cannot be used; the message is one line and says why. */
 export class SandboxDatabaseError extends Error {
@@ -70,7 +70,7 @@ function preparedFile(file: string): string {
     closeSync(openSync(absolute, "ax", 0o600));
   } catch (error) {
     // Opening a file that exists and closing it again would drop the locks that this process has on it.
-    if (codeOf(error) !== "EEXIST") throw error;
+    if (readThrown(error).code !== "EEXIST") throw error;
   }
   return absolute;
 }
@@ -83,6 +83,6 @@ const reasons: ReadonlyMap<string, string> = new Map([
 
 function reasonOf(error: unknown): string {
   if (error instanceof SandboxDatabaseError) return error.message;
-  const message = messageOf(error).replaceAll(/\s+/g, " ");
-  return reasons.get(codeOf(error)) ?? `cannot be opened (${message})`;
+  const { message, code } = readThrown(error);
+  return reasons.get(code) ?? `cannot be opened (${message.replaceAll(/\s+/g, " ")})`;
 }

@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { json, type Request, type RequestHandler, type Router } from "express";
-import { refuseOtherMethods, statusOfThrown } from "@countersign/inspector/loopback";
+import { refuseOtherMethods } from "@countersign/inspector/loopback";
 import { SandboxError } from "./sandbox-error.ts";
 
 /** What a path does; what its functions return is the JSON of the answer. */
@@ -44,8 +44,7 @@ const readJson = json({
 });
 
 /** Translates errors of the body parser. Its messages can quote the body, and are dropped. */
-export function bodyError(thrown: unknown): SandboxError | undefined {
-  const status = statusOfThrown(thrown);
+export function bodyError(status: number): SandboxError | undefined {
   if (status === 413) return new SandboxError("body-too-large", "the body is longer than 1 MiB");
   if (status !== 415) return undefined;
   return new SandboxError("media-type-unsupported", "send application/json, not encoded");

@@ -1,4 +1,4 @@
-import { refuseOtherMethods, type ChangeStream } from "@countersign/inspector/loopback";
+import { refuseOtherMethods, type createChangeStream } from "@countersign/inspector/loopback";
 import { Router, type Request } from "express";
 import type { DeliveryDetail } from "../delivery/delivery-control.ts";
 import type { DeliveryService } from "../delivery/delivery-service.ts";
@@ -15,7 +15,7 @@ export interface RouteTargets {
   readonly deliveries: DeliveryService;
   /** Accept endpoints at http URLs: of this machine, or any. */
   readonly allowHttp: boolean | "loopback";
-  readonly stream: ChangeStream<ChangeKind>;
+  readonly stream: ReturnType<typeof createChangeStream<ChangeKind>>;
   /** Undefined without a page. */
   readonly payouts: PayoutDesk | undefined;
 }

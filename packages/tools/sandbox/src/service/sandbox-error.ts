@@ -1,8 +1,8 @@
-import { ServiceError, serviceStatuses, type ServiceErrorCode } from "@countersign/inspector/loopback";
+import { ServiceError, serviceStatuses } from "@countersign/inspector/loopback";
 
 /** Why the service refused: codes of problem details, and of what the library throws. */
 export type SandboxErrorCode =
-  | ServiceErrorCode
+  | keyof typeof serviceStatuses
   | "api-key-wrong"
   | "status-unchanged"
   | "payment-request-exists"

@@ -1,10 +1,4 @@
-import {
-  createChangeStream,
-  createPageToken,
-  listen,
-  pageUrlOf,
-  type Listening,
-} from "@countersign/inspector/loopback";
+import { createChangeStream, createPageToken, listen } from "@countersign/inspector/loopback";
 import type { PartyStatus } from "@countersign/webhooks";
 import type Database from "libsql";
 import { DeliveryService } from "../delivery/delivery-service.ts";
@@ -61,7 +55,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     const app = createServiceApp({ apiKey: resolved.apiKey, pageToken }, parts);
     const listening = await listen(app, resolved);
     parts.deliveries.start();
-    const pageUrl = pageToken === undefined ? undefined : pageUrlOf(listening.url, pageToken);
+    const pageUrl = pageToken?.urlOn(listening.url);
     return sandboxOf(parts, { ...listening, pageUrl }, database);
   } catch (error) {
     closeDatabase(database);
@@ -100,7 +94,7 @@ function createParts(database: Database.Database, resolved: ResolvedSandboxOptio
 
 function sandboxOf(
   { deliveries, simulation, stream }: RouteTargets,
-  listening: Listening & Pick<Sandbox, "pageUrl">,
+  listening: Awaited<ReturnType<typeof listen>> & Pick<Sandbox, "pageUrl">,
   database: Database.Database,
 ): Sandbox {
   let closed: Promise<void> | undefined;

@@ -2,9 +2,9 @@ import express, { type Express, type RequestHandler } from "express";
 import {
   isSameAs,
   pageFiles,
-  refuseUnknownPath,
   requirePageToken,
-  sendProblem,
+  sendProblems,
+  type createPageToken,
 } from "@countersign/inspector/loopback";
 import { bodyError } from "./paths.ts";
 import { serviceRoutes, type RouteTargets } from "./routes.ts";
@@ -13,7 +13,7 @@ import { SandboxError } from "./sandbox-error.ts";
 export interface AccessInit {
   readonly apiKey: string;
   /** What the page sends in X-Page-Token; undefined without a page. */
-  readonly pageToken: string | undefined;
+  readonly pageToken: ReturnType<typeof createPageToken> | undefined;
 }
 
 const pageFolder = new URL("../../page/", import.meta.url);
@@ -23,8 +23,8 @@ export function createServiceApp(access: AccessInit, targets: RouteTargets): Exp
   const app = express();
   app.disable("x-powered-by").disable("etag");
   if (access.pageToken !== undefined) app.use(pageFiles(pageFolder));
-  app.use(requireAccess(access, targets), serviceRoutes(targets), refuseUnknownPath);
-  app.use(sendProblem({ service: "the sandbox", translate: bodyError }));
+  app.use(requireAccess(access, targets), serviceRoutes(targets));
+  app.use(...sendProblems({ service: "the sandbox", translate: bodyError }));
   return app;
 }
 
