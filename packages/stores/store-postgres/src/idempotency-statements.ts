@@ -22,26 +22,13 @@ const heartbeatLockTimeoutMs = 100;
 // No key is empty. The row of this one keeps the highest fence that pruning has removed.
 const floorKey = "''";
 
+export type IdempotencyStatements = ReturnType<typeof idempotencyStatements>;
+
 /**
  * The statements as text: prepared by name, none would work behind PgBouncer. The clock of the options, if there is one, follows the
  * parameters of all but `hold` and `beginToWrite`.
  */
-export interface IdempotencyStatements {
-  readonly look: string;
-  readonly insert: string;
-  readonly takeOver: string;
-  readonly heartbeat: string;
-  readonly complete: string;
-  readonly completeIn: string;
-  readonly beginToWrite: string;
-  readonly release: string;
-  readonly hold: string;
-  readonly resolve: string;
-  readonly reopen: string;
-  readonly removeExpired: string;
-}
-
-export function idempotencyStatements(options: ResolvedPostgresOptions): IdempotencyStatements {
+export function idempotencyStatements(options: ResolvedPostgresOptions) {
   const { names, lockTimeoutMs, retentionMs } = options;
   const { idempotency } = names;
   const now = clockOf(options);
