@@ -10,7 +10,7 @@ import { type ResolvedPostgresOptions, factoryName } from "./options.ts";
 import { timed } from "./statement-parts.ts";
 
 /** How many rows one step removes; between two steps nothing is locked. */
-export const pruneBatchSize = 500;
+const pruneBatchSize = 500;
 
 /** Prunes a table by hand and in the background, until it is closed. */
 export abstract class PrunedTable {
