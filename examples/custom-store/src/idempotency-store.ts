@@ -15,6 +15,7 @@ import {
   recordOf,
   releasedOf,
   assertTransaction,
+  pruneAllRemote,
   startPruning,
   StoreGate,
   type TransactionShape,
@@ -58,7 +59,7 @@ export class KeyTable implements MariadbIdempotencyStore {
       factory,
       intervalMs: parts.pruneIntervalMs,
       batchSize: pruneBatchSize,
-      removeBatch: async () => (await removeBatch(parts)).removed,
+      removeBatch: async () => (await removeBatch(parts)).rows,
     });
   }
 
@@ -176,13 +177,7 @@ export class KeyTable implements MariadbIdempotencyStore {
 
   async prune(): Promise<number> {
     this.#gate.assertUsable();
-    let done = 0;
-    for (;;) {
-      // oxlint-disable-next-line no-await-in-loop -- its locks are given back between two batches
-      const batch = await removeBatch(this.#parts);
-      done += batch.done;
-      if (batch.removed < pruneBatchSize) return done;
-    }
+    return pruneAllRemote(pruneBatchSize, () => removeBatch(this.#parts));
   }
 
   close(): void {

@@ -1,5 +1,5 @@
 import type { NonceClaim, NonceStore } from "@countersign/core";
-import { startPruning, StoreGate } from "@countersign/idempotency/store";
+import { pruneAllRemote, startPruning, StoreGate } from "@countersign/idempotency/store";
 import { bytesOf, digestOf } from "./key-row.ts";
 import { factory, type StoreParts } from "./options.ts";
 
@@ -49,13 +49,10 @@ RETURNING token = :token AS is_own`;
 
   async prune(): Promise<number> {
     this.#gate.assertUsable();
-    let removed = 0;
-    for (;;) {
-      // oxlint-disable-next-line no-await-in-loop -- its locks are given back between two batches
-      const batch = await this.#removeBatch();
-      removed += batch;
-      if (batch < pruneBatchSize) return removed;
-    }
+    return pruneAllRemote(pruneBatchSize, async () => {
+      const rows = await this.#removeBatch();
+      return { rows, counted: rows };
+    });
   }
 
   close(): void {

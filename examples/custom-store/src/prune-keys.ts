@@ -1,3 +1,4 @@
+import { type PrunedBatch, prunedKeys } from "@countersign/idempotency/store";
 import { change, rows } from "./engine.ts";
 import type { StoreParts } from "./options.ts";
 
@@ -5,12 +6,7 @@ import type { StoreParts } from "./options.ts";
 export const pruneBatchSize = 500;
 
 /** Removes rows of done keys past their retention and of free ones, and raises the floor to their fences in the same commit. */
-export async function removeBatch({
-  engine,
-  names,
-  clock,
-  time,
-}: StoreParts): Promise<{ done: number; removed: number }> {
+export async function removeBatch({ engine, names, clock, time }: StoreParts): Promise<PrunedBatch> {
   return engine.transaction(async (connection) => {
     const remove = `DELETE FROM ${names.keys} WHERE state IN ('free', 'done') AND until_us <= ${clock}
 ORDER BY until_us LIMIT ${pruneBatchSize} RETURNING state, fence`;
@@ -19,6 +15,6 @@ ORDER BY until_us LIMIT ${pruneBatchSize} RETURNING state, fence`;
       const highest = Math.max(...removed.map((row) => Number(row["fence"])));
       await change(connection, `UPDATE ${names.floor} SET fence = GREATEST(fence, :highest)`, { highest });
     }
-    return { done: removed.filter((row) => row["state"] === "done").length, removed: removed.length };
+    return prunedKeys(removed);
   });
 }

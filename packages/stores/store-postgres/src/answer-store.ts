@@ -1,8 +1,8 @@
 import type { AnswerStore } from "@countersign/idempotency";
-import { type PrunedBatch, encodeText } from "@countersign/idempotency/store";
+import { encodeText } from "@countersign/idempotency/store";
 import { Engine } from "./engine.ts";
 import { type PostgresStoresOptions, type ResolvedPostgresOptions, resolveOptions } from "./options.ts";
-import { PrunedTable, pruneBatchSize, wholeBatch } from "./pruning.ts";
+import { PrunedTable, removal } from "./pruning.ts";
 import { clockOf, isReadyToInsert, milliseconds } from "./statement-parts.ts";
 import { inTransaction } from "./errors.ts";
 
@@ -21,43 +21,31 @@ class AnswerTable extends PrunedTable implements AnswerStore {
   readonly retentionMs: number;
   readonly #keepSql: string;
   readonly #findSql: string;
-  readonly #removeExpiredSql: string;
 
   constructor(engine: Engine, options: ResolvedPostgresOptions) {
-    super(name, engine, options);
-    this.retentionMs = options.retentionMs;
     const { answers } = options.names;
     const clock = clockOf(options);
+    super(name, engine, options, removal(answers, `until_at <= (SELECT ${clock(0)})`, "1"));
+    this.retentionMs = options.retentionMs;
     this.#keepSql = `INSERT INTO ${answers} (token, answer, until_at)
 SELECT $1, $2::bytea, ${clock(3)} + ${milliseconds("$3")} WHERE ${isReadyToInsert(options.lockTimeoutMs)}
 ON CONFLICT (token) DO UPDATE SET answer = excluded.answer, until_at = excluded.until_at RETURNING 1`;
     this.#findSql = `SELECT answer FROM ${answers} WHERE token = $1 AND until_at > ${clock(1)}`;
-    const isExpired = `until_at <= (SELECT ${clock(0)})`;
-    this.#removeExpiredSql = `DELETE FROM ${answers} WHERE ${isExpired} AND ctid = ANY (ARRAY(
-  SELECT ctid FROM ${answers} WHERE ${isExpired} ORDER BY until_at LIMIT ${pruneBatchSize} FOR UPDATE SKIP LOCKED)) RETURNING 1`;
   }
 
   async keep(token: string, answer: Uint8Array): Promise<void> {
-    this.#assertToken(token);
+    this.gate.assertToken(token);
     if (!(answer instanceof Uint8Array)) throw new TypeError(`${name}: the answer must be bytes`);
     const kept = await this.run(this.#keepSql, encodeText(token), Buffer.from(answer), this.retentionMs);
     if (kept.length === 0) throw new Error(`${name}: ${inTransaction}`);
   }
 
   async find(token: string): Promise<Uint8Array | undefined> {
-    this.#assertToken(token);
+    this.gate.assertToken(token);
     const [row] = await this.run(this.#findSql, encodeText(token));
     if (row === undefined) return undefined;
     const { answer } = row;
     if (answer instanceof Uint8Array) return answer;
     throw new Error(`${name}: the driver gave no bytes for a bytea`);
-  }
-
-  #assertToken(token: unknown): void {
-    this.gate.assertToken(token);
-  }
-
-  protected async removeBatch(): Promise<PrunedBatch> {
-    return wholeBatch(await this.run(this.#removeExpiredSql));
   }
 }

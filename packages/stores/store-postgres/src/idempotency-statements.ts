@@ -1,6 +1,6 @@
 import { leaseExpired, fenceMemoryMs } from "@countersign/idempotency/store";
 import type { ResolvedPostgresOptions } from "./options.ts";
-import { pruneBatchSize } from "./pruning.ts";
+import { removal } from "./pruning.ts";
 import {
   type Clock,
   clockOf,
@@ -22,26 +22,13 @@ const heartbeatLockTimeoutMs = 100;
 // No key is empty. The row of this one keeps the highest fence that pruning has removed.
 const floorKey = "''";
 
+export type IdempotencyStatements = ReturnType<typeof idempotencyStatements>;
+
 /**
  * The statements as text: prepared by name, none would work behind PgBouncer. The clock of the options, if there is one, follows the
  * parameters of all but `hold` and `beginToWrite`.
  */
-export interface IdempotencyStatements {
-  readonly look: string;
-  readonly insert: string;
-  readonly takeOver: string;
-  readonly heartbeat: string;
-  readonly complete: string;
-  readonly completeIn: string;
-  readonly beginToWrite: string;
-  readonly release: string;
-  readonly hold: string;
-  readonly resolve: string;
-  readonly reopen: string;
-  readonly removeExpired: string;
-}
-
-export function idempotencyStatements(options: ResolvedPostgresOptions): IdempotencyStatements {
+export function idempotencyStatements(options: ResolvedPostgresOptions) {
   const { names, lockTimeoutMs, retentionMs } = options;
   const { idempotency } = names;
   const now = clockOf(options);
@@ -97,11 +84,8 @@ SELECT EXISTS (SELECT FROM completed) AS is_completed, ${transactionStart} AS tr
   reopened_at = ${now(5)}, reopened_by = $4, reopened_note = $5`,
       `kept.fence = $2 AND kept.decision_fence = kept.fence AND kept.state IN ('done', 'free') AND kept.until_at > ${now(5)}`,
     ),
-    // By row address, which no plan can turn into a walk over the table; the rows are locked, so nothing moves them. The outer condition
-    // asks again: a live row of another partition can have the same address. The same commit keeps the highest fence in the floor.
-    removeExpired: `WITH removed AS (
-  DELETE FROM ${idempotency} WHERE ${isExpired} AND ctid = ANY (ARRAY(
-    SELECT ctid FROM ${idempotency} WHERE ${isExpired} ORDER BY until_at LIMIT ${pruneBatchSize} FOR UPDATE SKIP LOCKED)) RETURNING state, fence),
+    // The same commit keeps the highest fence in the floor.
+    removeExpired: `WITH removed AS (${removal(idempotency, isExpired, "state, fence")}),
 raised AS (
   INSERT INTO ${idempotency} AS kept (key, state, token, fence, fingerprint, reason, until_at)
   SELECT ${floorKey}, 'free', '', max(fence), '', 'highest fence of a pruned key', '9999-12-31 00:00:00+00' FROM removed HAVING count(*) > 0

@@ -61,9 +61,10 @@ export class IdempotencyTable extends PrunedTable implements PostgresIdempotency
   readonly #sql: IdempotencyStatements;
 
   constructor(engine: Engine, options: ResolvedPostgresOptions) {
-    super(name, engine, options);
+    const sql = idempotencyStatements(options);
+    super(name, engine, options, sql.removeExpired);
     this.retentionMs = options.retentionMs;
-    this.#sql = idempotencyStatements(options);
+    this.#sql = sql;
   }
 
   async claim(key: string, claim: IdempotencyClaim): Promise<IdempotencyClaimResult> {
@@ -200,8 +201,8 @@ export class IdempotencyTable extends PrunedTable implements PostgresIdempotency
     return ownershipOf(await this.#run(statement, key, ...values));
   }
 
-  protected async removeBatch(): Promise<PrunedBatch> {
-    return prunedKeys(await this.run(this.#sql.removeExpired));
+  protected override batchOf(removed: readonly Row[]): PrunedBatch {
+    return prunedKeys(removed);
   }
 }
 

@@ -1,9 +1,9 @@
 import type { NonceClaim, NonceStore } from "@countersign/core";
-import { type PrunedBatch, encodeText } from "@countersign/idempotency/store";
+import { encodeText } from "@countersign/idempotency/store";
 import type { Engine } from "./engine.ts";
 import { inTransaction } from "./errors.ts";
 import type { ResolvedPostgresOptions } from "./options.ts";
-import { PrunedTable, pruneBatchSize, wholeBatch } from "./pruning.ts";
+import { PrunedTable, removal } from "./pruning.ts";
 import { clockOf, isAlone, isReadyToInsert, milliseconds } from "./statement-parts.ts";
 import { digestNonce } from "./stored-key.ts";
 
@@ -22,13 +22,12 @@ const maxAttempts = 5;
 export class NonceTable extends PrunedTable implements PostgresNonceStore {
   readonly #claimSql: string;
   readonly #lookSql: string;
-  readonly #removeExpiredSql: string;
 
   constructor(engine: Engine, options: ResolvedPostgresOptions) {
-    super(name, engine, options);
+    const { nonces } = options.names;
+    super(name, engine, options, removal(nonces, `until_at < (SELECT ${clockOf(options)(0)})`, "1"));
     this.#claimSql = claimStatement(options);
-    this.#lookSql = `SELECT ${isAlone} AS is_alone FROM ${options.names.nonces} WHERE digest = $1`;
-    this.#removeExpiredSql = removeExpiredStatement(options);
+    this.#lookSql = `SELECT ${isAlone} AS is_alone FROM ${nonces} WHERE digest = $1`;
   }
 
   async claim(claim: NonceClaim): Promise<"fresh" | "seen"> {
@@ -47,10 +46,6 @@ export class NonceTable extends PrunedTable implements PostgresNonceStore {
     }
     throw new Error(`${name}: ${inTransaction}`);
   }
-
-  protected async removeBatch(): Promise<PrunedBatch> {
-    return wholeBatch(await this.run(this.#removeExpiredSql));
-  }
 }
 
 // $1 digest, $2 token, $3 retention. A nonce is live up to and including its last millisecond, so that it outlives the signature
@@ -61,12 +56,4 @@ function claimStatement(options: ResolvedPostgresOptions): string {
 SELECT $1, $2, ${now} + ${milliseconds("$3")} WHERE ${isReadyToInsert(options.lockTimeoutMs)}
 ON CONFLICT (digest) DO UPDATE SET token = excluded.token, until_at = greatest(kept.until_at, excluded.until_at)
 WHERE kept.token = excluded.token OR kept.until_at < ${now} RETURNING 1`;
-}
-
-// By row address, and expired there, as in the idempotency store.
-function removeExpiredStatement(options: ResolvedPostgresOptions): string {
-  const { nonces } = options.names;
-  const isExpired = `until_at < (SELECT ${clockOf(options)(0)})`;
-  return `DELETE FROM ${nonces} WHERE ${isExpired} AND ctid = ANY (ARRAY(
-  SELECT ctid FROM ${nonces} WHERE ${isExpired} ORDER BY until_at LIMIT ${pruneBatchSize} FOR UPDATE SKIP LOCKED)) RETURNING 1`;
 }

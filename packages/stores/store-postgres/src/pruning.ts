@@ -10,7 +10,7 @@ import { type ResolvedPostgresOptions, factoryName } from "./options.ts";
 import { timed } from "./statement-parts.ts";
 
 /** How many rows one step removes; between two steps nothing is locked. */
-export const pruneBatchSize = 500;
+const pruneBatchSize = 500;
 
 /** Prunes a table by hand and in the background, until it is closed. */
 export abstract class PrunedTable {
@@ -19,10 +19,13 @@ export abstract class PrunedTable {
   protected readonly server: Engine;
   protected readonly options: ResolvedPostgresOptions;
   readonly #name: string;
+  readonly #removeSql: string;
   readonly #stopPruning: () => void;
 
-  constructor(name: string, server: Engine, options: ResolvedPostgresOptions) {
+  /** `removeSql` removes a batch of what has expired. */
+  constructor(name: string, server: Engine, options: ResolvedPostgresOptions, removeSql: string) {
     this.#name = name;
+    this.#removeSql = removeSql;
     this.gate = new StoreGate(name);
     this.server = server;
     this.options = options;
@@ -31,13 +34,13 @@ export abstract class PrunedTable {
       engine: this.engine,
       intervalMs: options.pruneIntervalMs,
       batchSize: pruneBatchSize,
-      removeBatch: async () => (await this.removeBatch()).rows,
+      removeBatch: async () => (await this.#removeBatch()).rows,
     });
   }
 
   async prune(): Promise<number> {
     this.gate.assertUsable();
-    return pruneAllRemote(pruneBatchSize, () => this.removeBatch());
+    return pruneAllRemote(pruneBatchSize, () => this.#removeBatch());
   }
 
   close(): void {
@@ -45,15 +48,26 @@ export abstract class PrunedTable {
     this.#stopPruning();
   }
 
-  protected abstract removeBatch(): Promise<PrunedBatch>;
-
   /** Runs a statement that reads the clock, which follows the values. */
   protected run(statement: string, ...values: unknown[]): Promise<readonly Row[]> {
     return this.server.run(this.#name, statement, timed(this.options, values));
   }
+
+  async #removeBatch(): Promise<PrunedBatch> {
+    return this.batchOf(await this.run(this.#removeSql));
+  }
+
+  /** Counts every row; a table that counts less says so. */
+  protected batchOf(removed: readonly Row[]): PrunedBatch {
+    return { rows: removed.length, counted: removed.length };
+  }
 }
 
-/** Counts every row of a batch. */
-export function wholeBatch({ length }: readonly Row[]): PrunedBatch {
-  return { rows: length, counted: length };
+/**
+ * Removes a batch of the expired rows, by row address, which no plan can turn into a walk over the table; the rows are locked, so
+ * nothing moves them. The outer condition asks again: a live row of another partition can have the same address.
+ */
+export function removal(table: string, isExpired: string, returning: string): string {
+  return `DELETE FROM ${table} WHERE ${isExpired} AND ctid = ANY (ARRAY(
+  SELECT ctid FROM ${table} WHERE ${isExpired} ORDER BY until_at LIMIT ${pruneBatchSize} FOR UPDATE SKIP LOCKED)) RETURNING ${returning}`;
 }

@@ -1,10 +1,10 @@
 import { readOptions } from "@countersign/core/door";
 import type { AnswerStore } from "@countersign/idempotency";
-import { StoreGate, encodeText } from "@countersign/idempotency/store";
-import { ping, runScript } from "./commands.ts";
+import { encodeText } from "@countersign/idempotency/store";
 import { table, type RedisStoresOptions, type ResolvedRedisOptions } from "./options.ts";
 import { oneOf, plain, unexpected } from "./replies.ts";
-import { findAnswerScript, keepAnswerScript } from "./scripts.ts";
+import { ScriptedStore } from "./scripted-store.ts";
+import { type RedisScript, findAnswerScript, keepAnswerScript } from "./scripts.ts";
 
 const name = "redis answer store";
 const base64 = /^:[A-Za-z0-9+/]*={0,2}$/;
@@ -17,46 +17,31 @@ export function createRedisAnswers(options: RedisStoresOptions): AnswerStore {
   return new Answers(readOptions("createRedisAnswers", table, options));
 }
 
-class Answers implements AnswerStore {
-  readonly engine = "redis";
+class Answers extends ScriptedStore implements AnswerStore {
   readonly retentionMs: number;
-  readonly #gate = new StoreGate(name);
-  readonly #options: ResolvedRedisOptions;
 
   constructor(options: ResolvedRedisOptions) {
-    this.#options = options;
+    super(name, options);
     this.retentionMs = options.retentionMs;
   }
 
   async keep(token: string, answer: Uint8Array): Promise<void> {
-    const key = this.#keyOf(token);
+    this.gate.assertToken(token);
     if (!(answer instanceof Uint8Array)) throw new TypeError(`${name}: the answer must be bytes`);
     // As text: clients of Redis differ in what they make of bytes.
     const text = Buffer.from(answer.buffer, answer.byteOffset, answer.byteLength).toString("base64");
-    const args = [this.#options.now(), String(this.retentionMs), text];
-    oneOf(await runScript(this.#options, keepAnswerScript, key, args), ["kept"]);
+    oneOf(await this.#run(keepAnswerScript, token, [String(this.retentionMs), text]), ["kept"]);
   }
 
   async find(token: string): Promise<Uint8Array | undefined> {
-    const key = this.#keyOf(token);
-    const reply = plain(await runScript(this.#options, findAnswerScript, key, [this.#options.now()]));
+    this.gate.assertToken(token);
+    const reply = plain(await this.#run(findAnswerScript, token, []));
     if (reply === "none") return undefined;
     if (!base64.test(reply)) throw unexpected();
     return Buffer.from(reply.slice(1), "base64");
   }
 
-  async prune(): Promise<number> {
-    this.#gate.assertUsable();
-    await ping(this.#options);
-    return 0;
-  }
-
-  close(): void {
-    this.#gate.close();
-  }
-
-  #keyOf(token: string): string {
-    this.#gate.assertToken(token);
-    return `${this.#options.prefix}:answer:${encodeText(token)}`;
+  #run(script: RedisScript, token: string, args: readonly string[]): Promise<unknown> {
+    return this.run(script, `answer:${encodeText(token)}`, args);
   }
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { withDeadline } from "@countersign/core";
 import type { ResolvedRedisOptions } from "./options.ts";
-import { oneOf, plain, unexpected } from "./replies.ts";
+import { plain, unexpected } from "./replies.ts";
 import type { RedisScript } from "./scripts.ts";
 
 type Send = (command: readonly string[], key: string | undefined) => Promise<unknown>;
@@ -64,11 +64,6 @@ function answerTo(call: string, reply: unknown): unknown {
   if (plain(reply[0]) !== call)
     throw new Error("Redis gave the reply to another command; reconnect the client");
   return reply[1];
-}
-
-/** Fails when the server cannot be reached. */
-export async function ping(options: ResolvedRedisOptions): Promise<void> {
-  oneOf(await send(options, ["PING"]), ["PONG"]);
 }
 
 // By its text: the client may have errors of another class, or of another realm.

@@ -1,8 +1,8 @@
 import type { NonceClaim, NonceStore } from "@countersign/core";
-import { StoreGate, encodeText } from "@countersign/idempotency/store";
-import { ping, runScript } from "./commands.ts";
+import { encodeText } from "@countersign/idempotency/store";
 import { type ResolvedRedisOptions, longestMs } from "./options.ts";
 import { oneOf } from "./replies.ts";
+import { ScriptedStore } from "./scripted-store.ts";
 import { nonceScript } from "./scripts.ts";
 import type { ServerCheck } from "./server-check.ts";
 
@@ -15,36 +15,22 @@ export interface RedisNonceStore extends NonceStore {
   close(): void;
 }
 
-export class Nonces implements RedisNonceStore {
-  readonly engine = "redis";
-  readonly #gate = new StoreGate("redis nonce store");
-  readonly #options: ResolvedRedisOptions;
+export class Nonces extends ScriptedStore implements RedisNonceStore {
   readonly #server: ServerCheck;
 
   constructor(options: ResolvedRedisOptions, server: ServerCheck) {
-    this.#options = options;
+    super("redis nonce store", options);
     this.#server = server;
   }
 
   async claim(claim: NonceClaim): Promise<"fresh" | "seen"> {
-    this.#gate.assertNonce(claim);
+    this.gate.assertNonce(claim);
     const { scope, nonce, token, retainMs } = claim;
-    const { prefix, now } = this.#options;
     // Without the length, two pairs of scope and nonce could have one name.
-    const key = `${prefix}:nonce:${scope.length}:${encodeText(scope)}:${encodeText(nonce)}`;
-    const args = [now(), encodeText(token), String(Math.min(retainMs, longestMs))];
-    const reply = await runScript(this.#options, nonceScript, key, args);
+    const name = `nonce:${scope.length}:${encodeText(scope)}:${encodeText(nonce)}`;
+    const args = [encodeText(token), String(Math.min(retainMs, longestMs))];
+    const reply = await this.run(nonceScript, name, args);
     this.#server.begin();
     return oneOf(reply, ["fresh", "seen"]);
-  }
-
-  async prune(): Promise<number> {
-    this.#gate.assertUsable();
-    await ping(this.#options);
-    return 0;
-  }
-
-  close(): void {
-    this.#gate.close();
   }
 }

@@ -2,54 +2,42 @@ import { leaseExpired } from "@countersign/idempotency/store";
 import type { SqliteDatabase, SqliteStatement } from "./connection.ts";
 import { decisionColumns, engineClock, tableNames } from "./schema.ts";
 
-/** Statements belong to the connection that prepared them. */
-export interface IdempotencyStatements {
-  readonly look: SqliteStatement;
-  readonly take: SqliteStatement;
-  readonly lease: SqliteStatement;
-  readonly holdExpired: SqliteStatement;
-  readonly heartbeat: SqliteStatement;
-  readonly release: SqliteStatement;
-  readonly hold: SqliteStatement;
-  readonly resolve: SqliteStatement;
-  readonly reopen: SqliteStatement;
-  readonly removeExpired: SqliteStatement;
-  readonly raiseFenceFloor: SqliteStatement;
-  readonly complete: SqliteStatement;
-}
-
 // Parameters are plain question marks: numbered ones are positional in one driver and named in another. A null time is the
 // engine's clock, which SQLite reads after the statement has its lock.
 const time = `coalesce(?, ${engineClock})`;
 
-export function prepareIdempotency(database: SqliteDatabase, table: string): IdempotencyStatements {
+/** Statements belong to the connection that prepared them. */
+export type IdempotencyStatements = ReturnType<typeof prepareIdempotency>;
+
+export function prepareIdempotency(database: SqliteDatabase, table: string) {
   const { idempotency, schema } = tableNames(table);
+  const prepare = (sql: string): SqliteStatement => database.prepare(sql);
   return {
     complete: prepareCompletion(database, table),
-    look: database.prepare(
+    look: prepare(
       `SELECT ${engineClock} AS now_ms, floor.fence_floor, kept.state, kept.token, kept.fence, kept.fingerprint, kept.reason,
          kept.until_ms, ${decisionColumns.map((column) => `kept.${column}`).join(", ")}
        FROM ${schema} AS floor LEFT JOIN ${idempotency} AS kept ON kept.key = ? WHERE floor.id = 1`,
     ),
     // A row that is over, and not yet pruned, keeps no decision. The last parameter is the time.
-    take: database.prepare(
+    take: prepare(
       `INSERT INTO ${idempotency} (key, state, token, fence, fingerprint, reason, until_ms) VALUES (?, 'run', ?, ?, ?, '', ?)
        ON CONFLICT (key) DO UPDATE SET state = 'run', token = excluded.token, fence = excluded.fence,
          fingerprint = excluded.fingerprint, reason = '', until_ms = excluded.until_ms,
          decision = CASE WHEN state IN ('done', 'free') AND until_ms <= ? THEN NULL ELSE decision END`,
     ),
-    lease: database.prepare(`UPDATE ${idempotency} SET until_ms = ? WHERE key = ?`),
-    holdExpired: database.prepare(`UPDATE ${idempotency} SET state = 'held', reason = ? WHERE key = ?`),
-    heartbeat: database.prepare(
+    lease: prepare(`UPDATE ${idempotency} SET until_ms = ? WHERE key = ?`),
+    holdExpired: prepare(`UPDATE ${idempotency} SET state = 'held', reason = ? WHERE key = ?`),
+    heartbeat: prepare(
       `UPDATE ${idempotency} SET until_ms = ${time} + ? WHERE key = ? AND token = ? AND state = 'run'`,
     ),
-    release: database.prepare(
+    release: prepare(
       `UPDATE ${idempotency} SET state = 'free', until_ms = ${time} + ? WHERE key = ? AND token = ? AND state = 'run'`,
     ),
-    hold: database.prepare(
+    hold: prepare(
       `UPDATE ${idempotency} SET state = 'held', reason = ? WHERE key = ? AND token = ? AND state = 'run'`,
     ),
-    resolve: database.prepare(
+    resolve: prepare(
       `UPDATE ${idempotency} SET state = ?, token = ?, reason = '', until_ms = ${time} + ?,
          decision = ?, decision_fence = fence, decision_at = ${time}, decision_by = ?, decision_note = ?,
          decision_reason = CASE state WHEN 'held' THEN reason ELSE '${leaseExpired}' END,
@@ -57,17 +45,17 @@ export function prepareIdempotency(database: SqliteDatabase, table: string): Ide
        WHERE key = ? AND fence = ? AND (state = 'held' OR (state = 'run' AND until_ms <= ${time}))`,
     ),
     // With the old fence, a decision that is sent again would decide anew.
-    reopen: database.prepare(
+    reopen: prepare(
       `UPDATE ${idempotency} SET state = 'held', token = ?, fence = fence + 1, reason = decision_reason,
          reopened_at = ${time}, reopened_by = ?, reopened_note = ?
        WHERE key = ? AND fence = ? AND decision_fence = fence AND state IN ('done', 'free') AND until_ms > ${time}`,
     ),
-    removeExpired: database.prepare(
+    removeExpired: prepare(
       `DELETE FROM ${idempotency} WHERE key IN (
          SELECT key FROM ${idempotency} WHERE state IN ('done', 'free') AND until_ms <= ${time} ORDER BY until_ms LIMIT ?)
        RETURNING state, fence`,
     ),
-    raiseFenceFloor: database.prepare(`UPDATE ${schema} SET fence_floor = max(fence_floor, ?) WHERE id = 1`),
+    raiseFenceFloor: prepare(`UPDATE ${schema} SET fence_floor = max(fence_floor, ?) WHERE id = 1`),
   };
 }
 

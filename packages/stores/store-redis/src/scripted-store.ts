@@ -1,0 +1,34 @@
+import { StoreGate } from "@countersign/idempotency/store";
+import { runScript, send } from "./commands.ts";
+import type { ResolvedRedisOptions } from "./options.ts";
+import { oneOf } from "./replies.ts";
+import type { RedisScript } from "./scripts.ts";
+
+/** A store each of whose steps is one script on one key. */
+export abstract class ScriptedStore {
+  readonly engine = "redis";
+  protected readonly gate: StoreGate;
+  protected readonly options: ResolvedRedisOptions;
+
+  constructor(name: string, options: ResolvedRedisOptions) {
+    this.gate = new StoreGate(name);
+    this.options = options;
+  }
+
+  /** Gives 0 once the server has answered: Redis removes by itself what has expired. */
+  async prune(): Promise<number> {
+    this.gate.assertUsable();
+    oneOf(await send(this.options, ["PING"]), ["PONG"]);
+    return 0;
+  }
+
+  close(): void {
+    this.gate.close();
+  }
+
+  /** Runs a script on what has this name behind the prefix. The time is its first argument. */
+  protected run(script: RedisScript, name: string, args: readonly string[]): Promise<unknown> {
+    const { prefix, now } = this.options;
+    return runScript(this.options, script, `${prefix}:${name}`, [now(), ...args]);
+  }
+}
