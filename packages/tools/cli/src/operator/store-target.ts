@@ -1,7 +1,8 @@
 import path from "node:path";
 import { Option, type Command } from "commander";
-import { UsageError, type Texts } from "../command-io.ts";
+import { flagOf, UsageError, type Texts } from "../command-io.ts";
 import { printable } from "../output.ts";
+import { shellWord } from "./key-text.ts";
 
 export type StoreFlags = Texts<"storeUrl" | "storeModule" | "schema" | "table" | "prefix">;
 
@@ -68,6 +69,20 @@ export function readTarget(flags: StoreFlags): StoreTarget {
       throw foreignFlag(`--${name}`, location);
   }
   return { location, schema, table, prefix, shown: location.shown + placeOf(location.engine, flags) };
+}
+
+/**
+ * The flags of a store that stood on the command line, for the next command; the environment gives it the others. A password in a
+ * URL is not repeated.
+ */
+export function givenStoreFlags(command: Command, { location }: StoreTarget): string[] {
+  const { storeUrl, ...others } = command.opts<StoreFlags>();
+  const values: StoreFlags = { storeUrl: storeUrl && location.hide(storeUrl), ...others };
+  return (["storeUrl", "storeModule", ...places] as const).flatMap((name) => {
+    const value = values[name];
+    if (value === undefined || command.getOptionValueSource(name) !== "cli") return [];
+    return [`${flagOf(name)} ${printable(shellWord(value))}`];
+  });
 }
 
 function placeOf(
