@@ -3,7 +3,7 @@ import { fork } from "node:child_process";
 import { statSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { UsageError } from "../command-io.ts";
+import { memberOf, UsageError } from "../command-io.ts";
 import { oneLine } from "../operator/store-failure.ts";
 import type { MountedGuard } from "./express-stack.ts";
 import type { EarlyHook } from "./fastify-hooks.ts";
@@ -88,11 +88,5 @@ function endOf(code: number | null, stderr: string): string {
 
 // The process is ours; an app can send to it as well.
 function isFacts(message: unknown): message is AppFacts {
-  return (
-    typeof message === "object" &&
-    message !== null &&
-    "built" in message &&
-    "guards" in message &&
-    "kind" in message
-  );
+  return ["built", "guards", "kind"].every((name) => memberOf(message, name) !== undefined);
 }

@@ -98,19 +98,15 @@ function fastifyTrust(app: unknown): ProxyTrust | undefined {
 }
 
 function isExpress(value: unknown): value is object {
-  return typeof value === "function" && ["use", "set", "handle"].every((name) => hasMethod(value, name));
+  return typeof value === "function" && hasMethods(value, ["use", "set", "handle"]);
 }
 
 function isFastify(value: unknown): value is { ready(): Promise<unknown> } {
-  return (
-    typeof value === "object" &&
-    value !== null &&
-    ["ready", "inject", "register"].every((name) => hasMethod(value, name))
-  );
+  return typeof value === "object" && value !== null && hasMethods(value, ["ready", "inject", "register"]);
 }
 
-function hasMethod(value: object, name: string): boolean {
-  return typeof Reflect.get(value, name) === "function";
+function hasMethods(value: object, methods: readonly string[]): boolean {
+  return methods.every((name) => typeof Reflect.get(value, name) === "function");
 }
 
 // An explainer reads the options of a check, but checks nothing.
