@@ -8,7 +8,6 @@ import { oneLine } from "../operator/store-failure.ts";
 import type { MountedGuard } from "./express-stack.ts";
 import type { EarlyHook } from "./fastify-hooks.ts";
 
-/** How an app treats what its proxies say. */
 export type ProxyTrust = "nobody" | "proxies" | "everybody" | "misread";
 
 /** What is known of an app that was loaded; the process that loads it sends this. */
@@ -20,9 +19,7 @@ export interface AppFacts {
   readonly earlyHooks: readonly EarlyHook[];
   /** Undefined where it does not show; of Fastify, anything but `everybody`. */
   readonly trust: ProxyTrust | undefined;
-  /** Whether the module began to listen by itself. */
   readonly listens: boolean;
-  /** Why the module, or the app in it, could not be loaded. */
   readonly fault: AppFault | undefined;
 }
 

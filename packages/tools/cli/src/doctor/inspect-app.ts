@@ -58,7 +58,6 @@ function listen(this: Server, ...args: readonly unknown[]): Server {
 
 const names = ["app", "default", "createApp", "buildApp", "server"] as const;
 
-/** The app that a module exports, or makes, or has given to a server. */
 async function appOf(file: string): Promise<unknown> {
   const loaded: Readonly<Record<string, unknown>> = await import(pathToFileURL(file).href);
   const inner: unknown = loaded["default"];

@@ -158,7 +158,6 @@ type Explained = Explanation & {
   readonly check: "digest" | "hmac" | "signature";
 } & Partial<Pick<SignatureExplanation, "attempts" | "difference" | "expectedBase" | "signerBase">>;
 
-/** The explanations for people: the first sentence first, then the code with its page, then the bases. */
 function formatExplanations(explained: readonly Explained[]): string {
   return printable(explained.map(formatOne).join("\n"));
 }

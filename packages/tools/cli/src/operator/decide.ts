@@ -9,7 +9,6 @@ import type { KnownRecord, OperatorStore } from "./store.ts";
 
 export type Outcome = "done" | "released";
 
-/** Who decides, and why. */
 export interface Entry {
   readonly by: string;
   readonly note?: string | undefined;

@@ -9,7 +9,6 @@ import type { StoreLocation } from "./store-target.ts";
 
 type Exports = Readonly<Record<string, unknown>>;
 
-/** The store that a module of the platform exports, of which nothing more is known. */
 export const moduleEngine: Engine = {
   open: ({ location }) => openModuleStore(location),
   inspect: () => ({ doubts: [], usable: true }),

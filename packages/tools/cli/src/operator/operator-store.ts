@@ -45,7 +45,6 @@ export async function withOperatorStore<T>(
   }
 }
 
-/** How the store is kept. Throws a CommandError where it cannot be asked. */
 export function inspectStore(target: StoreTarget): Promise<StoreCondition> {
   return failingInOneLine(target, async () => (await engines[target.location.engine]()).inspect(target));
 }

@@ -68,7 +68,6 @@ function inspect({ location, table = "countersign" }: StoreTarget): StoreConditi
   }
 }
 
-/** The SQL of the tables. Throws a UsageError. */
 export function sqliteTables(table: string | undefined): string {
   return inWordsOfFlags(() => sqliteMigration(table));
 }

@@ -1,6 +1,6 @@
 import path from "node:path";
 import { Option, type Command } from "commander";
-import { flagOf, UsageError, type Texts } from "../command-io.ts";
+import { flagOf, messageOf, UsageError, type Texts } from "../command-io.ts";
 import { printable } from "../output.ts";
 import { shellWord } from "./key-text.ts";
 
@@ -117,7 +117,6 @@ export function parseStoreUrl(text: string): StoreLocation {
   return fileLocation("sqlite", file);
 }
 
-/** A file, from the current folder. */
 function fileLocation(engine: "sqlite" | "module", file: string): StoreLocation {
   // Absolute, as libsql takes what looks like a URL for the address of a server.
   const address = path.resolve(file);
@@ -157,6 +156,15 @@ function serverLocation(text: string): StoreLocation {
     shown: `${protocol}//${user}${host}${pathname}`,
     hide: (message) => secrets.reduce((hidden, secret) => hidden.replaceAll(secret, "…"), message),
   };
+}
+
+/** Makes a driver's client. What the driver says of the URL is a UsageError, without credentials. */
+export function refusingUrl<T>({ hide }: StoreLocation, make: () => T): T {
+  try {
+    return make();
+  } catch (error) {
+    throw new UsageError(`${flag}: ${printable(hide(messageOf(error)))}`, { cause: error });
+  }
 }
 
 function decoded(text: string): string {
