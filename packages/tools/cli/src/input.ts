@@ -56,7 +56,6 @@ export function parseInteger(
   return value;
 }
 
-/** Reads `--timeout` in milliseconds. Throws a UsageError. */
 export function parseTimeout(text: string): number {
   return parseInteger("--timeout", text, { min: 1, max: 600_000 });
 }

@@ -1,4 +1,3 @@
-/** How a table stands on a terminal. */
 interface Fit {
   /** How many of the first columns are never shortened: somebody will copy them. */
   readonly whole: number;
@@ -30,15 +29,22 @@ export function tableText(
     const least = at < whole ? width : Math.min(width, Math.max(leastWidth, textWidth(title)));
     return { least, width };
   });
-  if (!narrow(columns, room))
-    return rows.map((cells, at) => `${paint(block(cells, titles, { whole, room }), at)}\n`).join("");
   const line = (cells: readonly string[]): string =>
     columns
       .map(({ width }, at) => padEnd(shorten(cells[at] ?? "", width), width))
       .join(gap)
       .trimEnd();
-  const lines = [paint(line(titles)), ...rows.map((cells, at) => paint(line(cells), at))];
-  return `${lines.join("\n")}\n`;
+  const titleWidth = Math.max(...titles.map(textWidth));
+  const block = (cells: readonly string[]): string => {
+    const lines = cells.map((cell, at) => {
+      const label = at === 0 ? "" : `${gap}${padEnd(titles[at] ?? "", titleWidth)}${gap}`;
+      return label + (at < whole ? cell : shorten(cell, Math.max(leastWidth, room - label.length)));
+    });
+    return lines.join("\n");
+  };
+  const fits = narrow(columns, room);
+  const lines = rows.map((cells, at) => `${paint((fits ? line : block)(cells), at)}\n`);
+  return (fits ? `${paint(line(titles))}\n` : "") + lines.join("");
 }
 
 /** Takes from the widest column that may be shortened until a line fits; false when it cannot. */
@@ -52,19 +58,6 @@ function narrow(columns: readonly Column[], room: number): boolean {
     column.width -= 1;
   }
   return true;
-}
-
-function block(
-  cells: readonly string[],
-  titles: readonly string[],
-  { whole, room }: { readonly whole: number; readonly room: number },
-): string {
-  const titleWidth = Math.max(...titles.map(textWidth));
-  const lines = cells.map((cell, at) => {
-    const label = at === 0 ? "" : `${gap}${padEnd(titles[at] ?? "", titleWidth)}${gap}`;
-    return label + (at < whole ? cell : shorten(cell, Math.max(leastWidth, room - label.length)));
-  });
-  return lines.join("\n");
 }
 
 function shorten(text: string, width: number): string {

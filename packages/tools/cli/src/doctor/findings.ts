@@ -6,7 +6,6 @@ export type Severity = "error" | "warning" | "info";
 export interface Finding {
   readonly id: FindingId;
   readonly severity: Severity;
-  /** What was looked at: the app, a URL or a store. */
   readonly subject: string;
   readonly message: string;
 }

@@ -55,15 +55,14 @@ async function inspect(target: StoreTarget): Promise<StoreCondition> {
     if (row === undefined) throw new Error("the server said nothing about itself");
     const version = await readVersion(client, { schema, table });
     const missingKeys = await postgresMissingKeys(client, { schema, table });
-    const tableRows: readonly Row<string | undefined>[] = [
-      ["tables-without-key", (keys) => keys !== undefined && `tables have lost their primary key: ${keys}`],
+    const doubts = [
+      ...doubtsOf(serverRows, row),
+      ...versionDoubts(version, postgresSchemaVersion, `${schema}.${table}_*`),
     ];
+    if (missingKeys !== undefined)
+      doubts.push(["tables-without-key", `tables have lost their primary key: ${missingKeys}`]);
     return {
-      doubts: [
-        ...doubtsOf(serverRows, row),
-        ...versionDoubts(version, postgresSchemaVersion, `${schema}.${table}_*`),
-        ...doubtsOf(tableRows, missingKeys),
-      ],
+      doubts,
       clock: { theirsMs: Number(row.now_ms), sentMs, receivedMs },
       usable: version === postgresSchemaVersion && !row.standby,
     };
@@ -132,7 +131,6 @@ export async function migrateTables(location: StoreLocation, names: TableNames):
   });
 }
 
-/** The schema version of the tables; undefined where there are none. */
 async function readVersion(
   client: Client,
   { schema = "public", table = "countersign" }: TableNames,
