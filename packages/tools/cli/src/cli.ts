@@ -13,6 +13,8 @@ async function main(): Promise<void> {
     ask: askAtTerminal(process.stdin, process.stderr),
     // By the terminal, NO_COLOR and FORCE_COLOR.
     colours: new Command().configureOutput().getOutHasColors?.() === true,
+    // A terminal of unknown size says 0.
+    columns: process.stdout.columns > 0 ? process.stdout.columns : undefined,
     login: loginName,
     clock: () => Math.floor(Date.now() / 1000),
   });

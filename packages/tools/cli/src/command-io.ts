@@ -5,6 +5,8 @@ export interface CommandIo {
   readonly writeOut: (text: string) => void;
   readonly writeError: (text: string) => void;
   readonly colours: boolean;
+  /** The width of the terminal; undefined where the output goes to a pipe or a file. */
+  readonly columns?: number | undefined;
   /** Undefined without a terminal. */
   readonly ask?: Ask | undefined;
   /** The user's name by the operating system; undefined where it knows none. */
@@ -99,7 +101,7 @@ const otherFlags: ReadonlyMap<string, string> = new Map([
   ["scheme", "--webhook"],
 ]);
 
-function flagOf(option: string): string {
+export function flagOf(option: string): string {
   const kebab = option.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
   return otherFlags.get(option) ?? `--${kebab}`;
 }

@@ -56,12 +56,10 @@ export function parseInteger(
   return value;
 }
 
-/** Reads `--timeout` in milliseconds. Throws a UsageError. */
 export function parseTimeout(text: string): number {
   return parseInteger("--timeout", text, { min: 1, max: 600_000 });
 }
 
-/** Collects the values of a flag that may be repeated. */
 export function collect(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value];
 }
@@ -74,7 +72,6 @@ export function credentialOptions(): readonly Option[] {
   ];
 }
 
-/** The flag that every command has which sends to a URL. */
 export function allowHttpOption(): Option {
   return new Option("--allow-http", "send over plain http to another host than this machine");
 }

@@ -32,17 +32,6 @@ export function createPaint(colours: boolean): Paint {
   return (colour, text) => (colours ? styleText(colour, text, { validateStream: false }) : text);
 }
 
-/** Rows as lines in columns; the texts are `printable`. */
-export function tableLines(rows: readonly (readonly string[])[]): string[] {
-  const widths = (rows[0] ?? []).map((_title, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
-  return rows.map((row) =>
-    row
-      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
-      .join("  ")
-      .trimEnd(),
-  );
-}
-
 /** One line of JSON in ASCII: no text in it steers a terminal or ends the line. */
 export function jsonLine(value: unknown): string {
   return `${asciiJson(value)}\n`;

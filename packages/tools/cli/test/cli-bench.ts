@@ -20,10 +20,12 @@ export async function run(
   args: readonly string[],
   {
     colours = false,
+    columns,
     ask,
     login = () => "the-login",
   }: {
     colours?: boolean;
+    columns?: number;
     ask?: Ask;
     login?: () => string | undefined;
   } = {},
@@ -33,6 +35,7 @@ export async function run(
     writeOut: (text) => (out += text),
     writeError: (text) => (err += text),
     colours,
+    columns,
     ask,
     login,
     clock: () => Math.floor(Date.now() / 1000),

@@ -29,6 +29,9 @@ async function idsOf(text: string, env?: Record<string, string>): Promise<string
   return findings.map(({ id }) => id).filter((id) => id !== "memory-store");
 }
 
+const pays = (options: string): string => `app.post("/pay", payout(${options}));\nexport { app };`;
+const hooks = (options: string): string => `app.use("/hooks", webhook(${options}));\nexport { app };`;
+
 describe("countersign doctor --app", () => {
   test("finds nothing in an app that is right, and says what it has looked at", async () => {
     const text = `${imports}
@@ -69,24 +72,12 @@ describe("countersign doctor --app", () => {
     ["no trust", `app.set("trust proxy", false);\n${mounted}`, ["trust-proxy-unset"]],
     ["no guard", "export { app };", ["no-guards"]],
     ["no app", "payout();", ["app-unknown"]],
-    [
-      "any address",
-      `app.post("/pay", payout({ addresses: { dangerouslyAllowAnyAddress: true } }));\nexport { app };`,
-      ["address-any"],
-    ],
-    [
-      "any IBAN",
-      `app.post("/pay", payout({ findBusiness: undefined }));\nexport { app };`,
-      ["beneficiary-unchecked"],
-    ],
-    [
-      "plain http",
-      `app.use("/hooks", webhook({ https: { dangerouslyAllowHttp: true } }));\nexport { app };`,
-      ["webhook-http"],
-    ],
+    ["any address", pays("{ addresses: { dangerouslyAllowAnyAddress: true } }"), ["address-any"]],
+    ["any IBAN", pays("{ findBusiness: undefined }"), ["beneficiary-unchecked"]],
+    ["plain http", hooks("{ https: { dangerouslyAllowHttp: true } }"), ["webhook-http"]],
     [
       "short credentials",
-      `app.use("/hooks", webhook({ basicAuth: { username: "u", password: "p" }, hmac: { secret: "s" } }));\nexport { app };`,
+      hooks(`{ basicAuth: { username: "u", password: "p" }, hmac: { secret: "s" } }`),
       ["credentials-short", "credentials-short"],
     ],
     [
@@ -100,22 +91,14 @@ describe("countersign doctor --app", () => {
       `app.post("/x", httpSignatureVerify({ origin: "https://pay.example", keys: { k: pem }, requiredComponents: ["@method", "@target-uri"], requiredParameters: ["created", "keyid"], allowUnsignedBody: true, allowUnsignedQuery: true }));\nexport { app };`,
       ["components-missing", "body-unsigned", "query-unsigned", "nonce-missing"],
     ],
-    [
-      "an empty secret",
-      `app.use("/hooks", webhook({ hmac: { secret: process.env.NOT_SET ?? "" } }));\nexport { app };`,
-      ["credentials-empty"],
-    ],
+    ["an empty secret", hooks(`{ hmac: { secret: process.env.NOT_SET ?? "" } }`), ["credentials-empty"]],
     [
       "a missing password",
-      `app.use("/hooks", webhook({ basicAuth: { username: "u", password: process.env.NOT_SET } }));\nexport { app };`,
+      hooks(`{ basicAuth: { username: "u", password: process.env.NOT_SET } }`),
       ["credentials-empty"],
     ],
-    [
-      "a key that is none",
-      `app.post("/pay", payout({ signature: { keys: { k: "no key" } } }));\nexport { app };`,
-      ["key-refused"],
-    ],
-    ["an unknown option", `app.post("/pay", payout({ nonsense: 1 }));\nexport { app };`, ["options-refused"]],
+    ["a key that is none", pays(`{ signature: { keys: { k: "no key" } } }`), ["key-refused"]],
+    ["an unknown option", pays("{ nonsense: 1 }"), ["options-refused"]],
     ["a throw", `throw new Error("DATABASE_URL is not set");`, ["app-failed"]],
     ["an end of the process", `console.error("no PORT"); process.exit(3);`, ["app-failed"]],
     [
@@ -151,12 +134,12 @@ describe("countersign doctor --app", () => {
       /"(\w)": \{ publicKey: pem, (\w+): (\d+) \}/g,
       (_all, keyid, name, time) => `"${keyid}": importVerificationKey("${keyid}", pem, { ${name}: ${time} })`,
     );
-    const text = `${imports}\napp.post("/pay", payout({ signature: { keys: ${listed} } }));\nexport { app };`;
+    const text = `${imports}\n${pays(`{ signature: { keys: ${listed} } }`)}`;
     expect(await idsOf(text)).toEqual(ids);
   });
 
   test("takes memory stores and test keys for errors in production alone", async () => {
-    const text = `${imports}\napp.post("/pay", payout({ signature: { keys: { "test-1": pem } } }));\nexport { app };`;
+    const text = `${imports}\n${pays(`{ signature: { keys: { "test-1": pem } } }`)}`;
     const severities = async (env: string) => {
       const { findings } = await report(text, { NODE_ENV: env });
       return findings.map(({ id, severity }) => `${severity} ${id}`);
@@ -168,9 +151,7 @@ describe("countersign doctor --app", () => {
   });
 
   test("ends with 1 for errors, and for warnings with --strict", async () => {
-    const file = moduleOf(
-      `${imports}\napp.post("/pay", payout({ findBusiness: undefined }));\nexport { app };`,
-    );
+    const file = moduleOf(`${imports}\n${pays("{ findBusiness: undefined }")}`);
     expect((await doctor(file)).code).toBe(0);
     expect((await doctor(file, {}, "--strict")).code).toBe(1);
   });

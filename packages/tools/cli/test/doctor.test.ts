@@ -1,6 +1,5 @@
 import { readFileSync } from "node:fs";
-import { createServer, type RequestListener, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { RequestListener, Server } from "node:http";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { postgresSchemaVersion } from "@countersign/store-postgres";
@@ -11,6 +10,7 @@ import { clockFinding, docsOfFinding, doubtsOf, findingKinds, findingsOf } from 
 import { serverRows, type ServerRow } from "../src/operator/postgres-store.ts";
 import { redisDoubts } from "../src/operator/redis-store.ts";
 import { describeOnPostgres, isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
+import { close, listen } from "@countersign/test-support/servers/http-client.ts";
 import { run, type Run, spawnCli } from "./cli-bench.ts";
 import { folder, imports, moduleOf, mounted, type Report } from "./doctor-bench.ts";
 import { engines, hold, runOn, type OperatorBench } from "./operator-bench.ts";
@@ -62,13 +62,11 @@ describe("countersign doctor --url", () => {
   let listener: RequestListener;
   let url = "";
   beforeEach(async () => {
-    server = createServer((req, res) => listener(req, res));
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/pay`;
+    const listening = await listen((req, res) => listener(req, res));
+    server = listening.server;
+    url = `http://127.0.0.1:${listening.port}/pay`;
   });
-  afterEach(() => {
-    server.close();
-  });
+  afterEach(() => close(server));
 
   const answers = (text: number, json = text, body = "{}"): RequestListener => {
     return (req, res) => {
@@ -107,7 +105,6 @@ describe("countersign doctor --url", () => {
     listener = () => {};
     const { code, out } = await run(["doctor", "--url", url, "--timeout", "300"]);
     expect({ code, out }).toMatchObject({ code: 1, out: expect.stringMatching(/did not answer in time/) });
-    server.closeAllConnections();
   });
 
   test("sends what no handler takes for a payout, and no credentials", async () => {
@@ -211,12 +208,8 @@ describeOnPostgres("countersign doctor on PostgreSQL", () => {
 });
 
 test("a server that is not there is a finding", async () => {
-  const ended = await run([
-    "doctor",
-    "--store-url",
-    "postgres://user:test-password@127.0.0.1:1/db",
-    "--json",
-  ]);
+  const url = "postgres://user:test-password@127.0.0.1:1/db";
+  const ended = await run(["doctor", "--store-url", url, "--json"]);
   expect({ code: ended.code, ids: idsOf(ended) }).toEqual({ code: 1, ids: ["store-unreachable"] });
   expect(ended.out).not.toContain("test-password");
 });

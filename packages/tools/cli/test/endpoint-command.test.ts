@@ -1,7 +1,7 @@
-import { createServer, type RequestListener, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { RequestListener } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { startSandbox, type Sandbox } from "@countersign/sandbox";
+import { withServer } from "@countersign/test-support/servers/wire.ts";
 import { CliBench, expectOneLine, run, type Run } from "./cli-bench.ts";
 
 // TEST VALUES.
@@ -28,17 +28,11 @@ const silence: RequestListener = () => {};
 
 /** Runs against a service that answers everything by itself. */
 async function createAt(listener: RequestListener, ...args: readonly string[]): Promise<Run> {
-  const server: Server = createServer(listener);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   // Who answers has the time that a busy machine needs.
-  const timeoutMs = listener === silence ? "300" : "10000";
-  try {
-    return await create("--base-url", baseUrl, "--retries", "0", "--timeout", timeoutMs, ...args);
-  } finally {
-    server.closeAllConnections();
-    server.close();
-  }
+  const common = ["--retries", "0", "--timeout", listener === silence ? "300" : "10000"];
+  return await withServer(listener, (port) =>
+    create("--base-url", `http://127.0.0.1:${port}`, ...common, ...args),
+  );
 }
 
 describe("countersign endpoint create", () => {

@@ -1,9 +1,8 @@
-import { createServer, type RequestListener } from "node:http";
-import { once } from "node:events";
-import type { AddressInfo } from "node:net";
+import type { RequestListener } from "node:http";
 import { Readable } from "node:stream";
 import { createGzip } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { withServer } from "@countersign/test-support/servers/wire.ts";
 import { runCli } from "../src/program.ts";
 import { CliBench, run, type Run } from "./cli-bench.ts";
 
@@ -32,15 +31,8 @@ const endless: RequestListener = (req, res) => {
   res.on("close", () => zeros.destroy());
 };
 
-async function against(listener: RequestListener, argsAt: (url: string) => readonly string[]): Promise<Run> {
-  const server = createServer(listener).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  try {
-    return await run(argsAt(`http://127.0.0.1:${(server.address() as AddressInfo).port}`));
-  } finally {
-    server.closeAllConnections();
-    server.close();
-  }
+function against(listener: RequestListener, argsAt: (url: string) => readonly string[]): Promise<Run> {
+  return withServer(listener, (port) => run(argsAt(`http://127.0.0.1:${port}`)));
 }
 
 const commands: readonly (readonly [name: string, argsAt: (url: string) => readonly string[]])[] = [

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { describeOnRedis } from "@countersign/test-support/servers/engines.ts";
+import { freePort } from "@countersign/test-support/servers/private-process.mjs";
 import { run, type Run, spawnCli } from "./cli-bench.ts";
 import { installedWith } from "./installed-with.ts";
 import { engines, hold, platformDatabase, type OperatorBench } from "./operator-bench.ts";
@@ -200,11 +201,3 @@ describe.each<[string, readonly string[], string]>([
     20_000,
   );
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}

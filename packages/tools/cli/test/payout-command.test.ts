@@ -1,26 +1,17 @@
 import { existsSync } from "node:fs";
-import { createServer } from "node:http";
-import { createServer as createHttpsServer } from "node:https";
+import type { RequestListener } from "node:http";
+import { once } from "node:events";
+import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { CliBench, expectOneLine, run } from "./cli-bench.ts";
 import { selfSignedCertificate } from "@countersign/test-support/servers/certificates.ts";
+import { withServer } from "@countersign/test-support/servers/wire.ts";
 
 const bench = new CliBench();
-const hostile = createServer((_req, res) => {
-  res.writeHead(503, { "retry-after": "7" }).end(`\u001B[2Jfake prompt\r\u009B31m\n${"y".repeat(5000)}`);
-});
-let hostileUrl = "";
-beforeAll(async () => {
-  await bench.open();
-  await new Promise<void>((resolve) => hostile.listen(0, "127.0.0.1", resolve));
-  hostileUrl = `http://127.0.0.1:${(hostile.address() as AddressInfo).port}/pay`;
-});
-afterAll(async () => {
-  await bench.close();
-  hostile.close();
-});
+beforeAll(() => bench.open());
+afterAll(() => bench.close());
 
 describe("countersign keygen", () => {
   test("says where the files are", async () => {
@@ -81,16 +72,7 @@ describe("countersign payout", () => {
   });
 
   test("puts flags into the sample instruction", async () => {
-    const who = [
-      "--business-id",
-      "b7",
-      "--iban",
-      "NL91ABNA0417164300",
-      "--bic",
-      "ABNANL2A",
-      "--name",
-      "Seven",
-    ];
+    const who = "--business-id b7 --iban NL91ABNA0417164300 --bic ABNANL2A --name Seven".split(" ");
     const what = ["--amount", '{"minor":700}', "--reference", "Order 7", "--reference-field", "remittance"];
     await run(bench.payout("--idempotency-key", "op.from.to", ...who, ...what));
     expect(JSON.parse(bench.platform.received.at(-1)?.body.toString() ?? "")).toEqual({
@@ -124,15 +106,13 @@ describe("countersign payout", () => {
   });
 
   test("trusts the issuer in --ca and no other", async () => {
-    const { key: serverKey, cert } = selfSignedCertificate();
-    const server = createHttpsServer({ key: serverKey, cert }, (_req, res) => res.end());
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { key, cert } = selfSignedCertificate();
+    const server = createServer({ key, cert }, (_req, res) => res.end()).listen(0, "127.0.0.1");
+    await once(server, "listening");
     const args = bench.payout("--url", `https://127.0.0.1:${(server.address() as AddressInfo).port}/pay`);
-    const codes = [await run(args), await run([...args, "--ca", bench.file("ca.pem", cert)])].map(
-      ({ code }) => code,
-    );
+    expect(await run(args)).toMatchObject({ code: 3 });
+    expect(await run([...args, "--ca", bench.file("ca.pem", cert)])).toMatchObject({ code: 0 });
     server.close();
-    expect(codes).toEqual([3, 0]);
   });
 
   test("sends at once with --concurrent", async () => {
@@ -142,7 +122,13 @@ describe("countersign payout", () => {
   });
 
   test("shows the answer cut short, and Retry-After", async () => {
-    const { code, out } = await run(bench.payout("--url", hostileUrl));
+    const hostile: RequestListener = (_req, res) => {
+      const body = `\u001B[2Jfake prompt\r\u009B31m\n${"y".repeat(5000)}`;
+      res.writeHead(503, { "retry-after": "7" }).end(body);
+    };
+    const { code, out } = await withServer(hostile, (port) =>
+      run(bench.payout("--url", `http://127.0.0.1:${port}/pay`)),
+    );
     expect(code).toBe(1);
     expect(out).toContain("\\u{1b}[2Jfake prompt\\u{d}\\u{9b}31m\n");
     for (const part of ["503 Service Unavailable, expected 2xx", "Retry-After: 7", "plain: not as expected"])

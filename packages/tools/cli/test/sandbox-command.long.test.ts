@@ -1,13 +1,13 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import { type AddressInfo, connect } from "node:net";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, describe, expect, test } from "@jest/globals";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
+import { close, listen } from "@countersign/test-support/servers/http-client.ts";
 import { expectOneLine, run } from "./cli-bench.ts";
 import { registration } from "../../sandbox/test/service-bench.ts";
 
@@ -167,7 +167,7 @@ describe("countersign sandbox", () => {
 
   test("hands its delivery flags on", async () => {
     const received: string[] = [];
-    const receiver = createServer((req, res) => {
+    const { server: receiver, port } = await listen((req, res) => {
       let body = "";
       req.on("data", (chunk: Buffer) => (body += chunk.toString()));
       req.on("end", () => {
@@ -175,17 +175,8 @@ describe("countersign sandbox", () => {
         res.end();
       });
     });
-    await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve));
-    const hooks = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hooks`;
-    const flags = [
-      "--batch",
-      "60000000",
-      "--max-events",
-      "3",
-      "--duplicate",
-      "--twice-at-once",
-      "--allow-http",
-    ];
+    const hooks = `http://127.0.0.1:${port}/hooks`;
+    const flags = "--batch 60000000 --max-events 3 --duplicate --twice-at-once --allow-http".split(" ");
     const sandbox = await start([...flags, "--speed", "1000", "--api-key", "test-api-key"]);
     const endpoints = `${sandbox.url}/api/v2/b2b-payments/webhook-endpoints`;
     await call(endpoints, "test-api-key", { url: hooks, ...registration });
@@ -195,7 +186,7 @@ describe("countersign sandbox", () => {
     // One webhook of three events, sent twice at once and once more twice at once.
     while (received.length < 4) await new Promise((resolve) => setTimeout(resolve, 5));
     await sandbox.end("SIGTERM");
-    await new Promise((resolve) => receiver.close(resolve));
+    await close(receiver);
     expect(new Set(received).size).toBe(1);
     expect(JSON.parse(received[0] ?? "")).toMatchObject({
       events: [{ event_id: "a" }, { event_id: "b" }, { event_id: "c" }],
@@ -203,9 +194,8 @@ describe("countersign sandbox", () => {
   });
 
   test.each([false, true])("prints a line for each delivery as it happens; as JSON: %p", async (json) => {
-    const receiver = createServer((_req, res) => res.end());
-    await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve));
-    const hooks = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hooks`;
+    const { server: receiver, port } = await listen((_req, res) => res.end());
+    const hooks = `http://127.0.0.1:${port}/hooks`;
     const cli = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
     const args = [cli, "sandbox", "--api-key", "test-api-key", ...(json ? ["--json"] : [])];
     const child = spawn(process.execPath, args, { env: { ...process.env, FORCE_COLOR: undefined } });
@@ -232,7 +222,7 @@ describe("countersign sandbox", () => {
     await call(`${url}/sandbox/events`, "test-api-key", event);
     expect({ code: (await ended)[0] as unknown, err }).toEqual({ code: 1, err: "" });
     expect(out).not.toContain("auth_password");
-    receiver.close();
+    await close(receiver);
   });
 
   test("refuses http endpoints of other hosts without --allow-http", async () => {

@@ -1,11 +1,12 @@
 import { resolve } from "node:path";
 import { describe, expect, test } from "@jest/globals";
+import { Command } from "commander";
 import * as fc from "fast-check";
 import { messageOf, UsageError } from "../src/command-io.ts";
 import { loadDriver } from "../src/load-package.ts";
 import { failingInOneLine } from "../src/operator/operator-store.ts";
 import { storeFailure } from "../src/operator/store-failure.ts";
-import { parseStoreUrl } from "../src/operator/store-target.ts";
+import { addStoreOptions, givenStoreFlags, parseStoreUrl, readTarget } from "../src/operator/store-target.ts";
 
 const location = parseStoreUrl("postgres://user:s3cret@host/db");
 
@@ -191,6 +192,27 @@ describe("parseStoreUrl", () => {
         }
       }),
     );
+  });
+});
+
+describe("givenStoreFlags", () => {
+  test.each<[args: string[], env: string | undefined, words: string]>([
+    [["--store-url", "sqlite:p.db"], undefined, "--store-url sqlite:p.db"],
+    [
+      ["--store-url", "sqlite:it's p.db", "--table", "t"],
+      "redis://h",
+      String.raw`--store-url 'sqlite:it'\''s p.db' --table t`,
+    ],
+    [["--schema", "s", "--table", "a b"], "postgres://user:s3cret@h/d", "--schema s --table 'a b'"],
+    [["--store-url", "postgres://user:s3cret@h/d?x=1"], undefined, "--store-url 'postgres://user:…@h/d?x=1'"],
+    [["--store-url", "redis://s3cret@h", "--prefix", "p"], undefined, "--store-url 'redis://…@h' --prefix p"],
+    [["--store-module", "./\u001B.js"], undefined, String.raw`--store-module './\u{1b}.js'`],
+    [[], "redis://:s3cret@h", ""],
+  ])("of %j, with %p in the environment", (args, env, words) => {
+    const command = addStoreOptions(new Command());
+    if (env !== undefined) command.setOptionValueWithSource("storeUrl", env, "env");
+    command.parse(args, { from: "user" });
+    expect(givenStoreFlags(command, readTarget(command.opts())).join(" ")).toBe(words);
   });
 });
 

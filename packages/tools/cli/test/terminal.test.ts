@@ -1,10 +1,12 @@
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Command } from "commander";
 import { askAtTerminal, type Ask, type CommandIo } from "../src/command-io.ts";
 import { createProgram } from "../src/program.ts";
+import { tableText } from "../src/table.ts";
 import { CliBench, run } from "./cli-bench.ts";
 
 const bench = new CliBench();
@@ -140,6 +142,53 @@ test.each([
 ])("colours into a pipe are decided by %p", async (env, colours) => {
   const { out } = await bench.spawned(bench.payout(), env);
   expect(out.includes("\u001B[")).toBe(colours);
+});
+
+describe("a table", () => {
+  const titles = ["key", "state", "reason"];
+  const key = "payout:op-1.platform-1.business-1";
+  const rows = [
+    [key, "held", "the bank (銀行) has not answered, and nobody knows why"],
+    ["short", "run", "—"],
+  ];
+  const linesOn = (columns: number | undefined): string[] =>
+    tableText(titles, rows, { whole: 2, columns }).split("\n");
+  const widthOf = (line: string): number => line.replaceAll(/[銀行]/gu, "xx").length;
+
+  test("is as wide as it has to be in a pipe", () => {
+    expect(linesOn(undefined)).toContain(`${key}  held   ${rows[0]?.[2]}`);
+  });
+
+  test.each([120, 80, 62, 60, 50])("fits a terminal of %d columns, with the key whole", (columns) => {
+    const lines = linesOn(columns);
+    expect(lines.filter((line) => widthOf(line) > columns)).toEqual([]);
+    expect(lines[1]).toMatch(new RegExp(`^${key}  held   the ba.*${columns < 120 ? "…" : "why"}$`));
+  });
+
+  test("becomes blocks where columns do not fit, and never breaks the key", () => {
+    expect(linesOn(30)).toEqual([
+      key,
+      "  state   held",
+      "  reason  the bank (銀行) has…",
+      "short",
+      "  state   run",
+      "  reason  —",
+      "",
+    ]);
+  });
+
+  test("counts the columns of a terminal, not characters", () => {
+    const on = (columns: number) =>
+      tableText(["a"], [["金額金額金額"], ["e\u0301xxxxx"]], { whole: 0, columns });
+    expect(on(12)).toBe("a\n金額金額金額\ne\u0301xxxxx\n");
+    expect(on(6)).toBe("a\n金額…\ne\u0301xxxxx\n");
+  });
+
+  test.each([100, 40])("of keys check keeps keyid and thumbprint whole on %d columns", async (columns) => {
+    const { out } = await run(["keys", "check", join(bench.directory, "test.public.pem")], { columns });
+    expect(out).toMatch(columns === 100 ? /^keyid .*\ntest  .*no limit\n$/ : /^test\n {2}alg +ed25519\n/);
+    expect(out).toMatch(/(?<![\w-])[\w-]{43}(?![\w-])/);
+  });
 });
 
 class Terminal extends PassThrough {

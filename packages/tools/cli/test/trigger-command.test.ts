@@ -2,6 +2,7 @@ import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { startSandbox, type Sandbox } from "@countersign/sandbox";
+import { withServer } from "@countersign/test-support/servers/wire.ts";
 import { CliBench, expectOneLine, run, type Run } from "./cli-bench.ts";
 
 // TEST VALUES.
@@ -48,17 +49,11 @@ const silence: RequestListener = () => {};
 
 /** Triggers an event at a server that is no sandbox. */
 async function triggeredAt(listener: RequestListener, ...flags: readonly string[]): Promise<Run> {
-  const server = createServer(listener);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   // Who answers has the time that a busy machine needs.
-  const timeoutMs = listener === silence ? "300" : "10000";
-  try {
-    return await run(["trigger", "x", "--url", url, "--api-key", apiKey, "--timeout", timeoutMs, ...flags]);
-  } finally {
-    server.closeAllConnections();
-    server.close();
-  }
+  const common = ["--api-key", apiKey, "--timeout", listener === silence ? "300" : "10000"];
+  return await withServer(listener, (port) =>
+    run(["trigger", "x", "--url", `http://127.0.0.1:${port}`, ...common, ...flags]),
+  );
 }
 
 describe("countersign trigger", () => {

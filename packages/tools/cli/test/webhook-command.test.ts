@@ -167,10 +167,6 @@ describe("countersign webhook", () => {
     expect(out).not.toContain("test-");
   });
 
-  test("colours the verdict where colours are wanted", async () => {
-    expect((await run(webhook(), { colours: true })).out).toContain("[32mas expected");
-  });
-
   test.each<[string, () => string[], RegExp]>([
     ["no credentials", () => ["webhook", "--url", "https://h/"], /required option '--username <name>'/],
     ["no --url", () => ["webhook", ...signed], /required option '--url <url>'/],

@@ -83,7 +83,6 @@ const unanswered: ReadonlySet<ServiceClientErrorCode> = new Set([
   "certificate-rejected",
 ]);
 
-/** The service's answer to one registration, or the error that ended it. */
 interface EndpointReport {
   readonly url: string;
   readonly answer?: { readonly status: number; readonly body: unknown };
@@ -98,9 +97,18 @@ async function register(flags: CreateFlags): Promise<EndpointReport> {
   assertHttpsOrLoopback("--url", flags.url, because);
   assertHttpsOrLoopback("--platform-url", flags.platformUrl, because);
   const generated = flags.generate === true ? generate(flags) : undefined;
-  const endpoint = generated === undefined ? givenEndpoint(flags) : endpointOf(generated);
-  const options = clientOptions(flags);
+  const endpoint = endpointOf(flags, generated);
   const { url } = endpoint;
+  const { baseUrl, apiKey, timeout, retries } = flags;
+  assertHttpsOrLoopback("--base-url", baseUrl, "the request carries the API key and the endpoint's secrets");
+  const options: ServiceClientOptions = {
+    baseUrl,
+    apiKey,
+    timeoutMs: parseTimeout(timeout),
+    retries: parseInteger("--retries", retries, { min: 0, max: 10 }),
+    // http to this machine alone, whatever is allowed: the client sends the API key and the credentials to no other.
+    dangerouslyAllowHttp: true,
+  };
   try {
     const answer = await createServiceClient(options).createWebhookEndpoint(endpoint);
     return { url, answer, generated };
@@ -116,18 +124,16 @@ async function register(flags: CreateFlags): Promise<EndpointReport> {
   }
 }
 
-function givenEndpoint({ platformUrl, url, username, password, secret }: CreateFlags): WebhookEndpoint {
-  if (platformUrl !== undefined) throw new UsageError("--platform-url goes with --generate; or give --url");
+function endpointOf(flags: CreateFlags, generated: GeneratedEndpoint | undefined): WebhookEndpoint {
+  if (generated === undefined && flags.platformUrl !== undefined)
+    throw new UsageError("--platform-url goes with --generate; or give --url");
+  const { url, username, password, secret } = generated ?? flags;
   return {
     url: given(url, "--url"),
     authUsername: given(username, "--username"),
     authPassword: given(password, "--password"),
     signatureSecret: given(secret, "--secret"),
   };
-}
-
-function endpointOf({ url, username, password, secret }: GeneratedEndpoint): WebhookEndpoint {
-  return { url, authUsername: username, authPassword: password, signatureSecret: secret };
 }
 
 function generate({ platformUrl }: CreateFlags): GeneratedEndpoint {
@@ -144,18 +150,6 @@ function given(value: string | undefined, flag: string): string {
   if (value === undefined)
     throw new UsageError(`${flag} is missing; --generate makes up the path and the credentials`);
   return value;
-}
-
-function clientOptions({ baseUrl, apiKey, timeout, retries }: CreateFlags): ServiceClientOptions {
-  assertHttpsOrLoopback("--base-url", baseUrl, "the request carries the API key and the endpoint's secrets");
-  return {
-    baseUrl,
-    apiKey,
-    timeoutMs: parseTimeout(timeout),
-    retries: parseInteger("--retries", retries, { min: 0, max: 10 }),
-    // http to this machine alone, whatever is allowed: the client sends the API key and the credentials to no other.
-    dangerouslyAllowHttp: true,
-  };
 }
 
 /** A report for people. Credentials that were given are not shown. */

@@ -6,7 +6,8 @@ import { Command } from "commander";
 import { exitCodes, type CommandIo, type ExitCode, type Finish, type Texts } from "../command-io.ts";
 import { readNamedFile } from "../input.ts";
 import { shownKey } from "../operator/key-text.ts";
-import { jsonLine, printableLine, tableLines } from "../output.ts";
+import { jsonLine, printableLine } from "../output.ts";
+import { tableText } from "../table.ts";
 
 type CheckFlags = Texts<"keyid"> & { readonly json?: true };
 
@@ -50,7 +51,7 @@ function checkKeys(file: string, { keyid, json }: CheckFlags, io: CommandIo): Ex
   }
   const { faults } = imported;
   const keys = [...imported.keys.values()];
-  if (keys.length > 0) io.writeOut(json === true ? keysJson(keys) : keysTable(keys, io.clock()));
+  if (keys.length > 0) io.writeOut(json === true ? keysJson(keys) : keysTable(keys, io));
   for (const fault of faults) {
     const which = fault.keyid === undefined ? "a key" : `key ${shownKey(fault.keyid)}`;
     io.writeError(`error: ${which}: ${reasonOf(fault.error)}\n`);
@@ -59,9 +60,16 @@ function checkKeys(file: string, { keyid, json }: CheckFlags, io: CommandIo): Ex
   return faults.length === 0 && keys.length > 0 ? exitCodes.asExpected : exitCodes.otherwise;
 }
 
-function keysTable(keys: readonly VerificationKey[], now: number): string {
-  const rows = keys.map((key) => [shownKey(key.keyid), key.alg, jwkThumbprint(key), validityOf(key, now)]);
-  return `${tableLines([["keyid", "alg", "thumbprint (RFC 7638)", "validity"], ...rows]).join("\n")}\n`;
+const titles = ["keyid", "alg", "thumbprint (RFC 7638)", "validity"];
+
+function keysTable(keys: readonly VerificationKey[], { clock, columns }: CommandIo): string {
+  const rows = keys.map((key) => [
+    shownKey(key.keyid),
+    key.alg,
+    jwkThumbprint(key),
+    validityOf(key, clock()),
+  ]);
+  return tableText(titles, rows, { whole: 3, columns });
 }
 
 function keysJson(keys: readonly VerificationKey[]): string {

@@ -7,7 +7,7 @@ import { addKeyOptions, readKey, type KeyFlags } from "../operator/key-text.ts";
 import { withOperatorStore } from "../operator/operator-store.ts";
 import { listKeys, readAny, undecidedKeys } from "../operator/records.ts";
 import type { KeyEntry } from "../operator/store.ts";
-import { addStoreOptions, readTarget, type StoreFlags } from "../operator/store-target.ts";
+import { addStoreOptions, givenStoreFlags, readTarget, type StoreFlags } from "../operator/store-target.ts";
 import { jsonLine, printable } from "../output.ts";
 import { keysCheckCommand } from "./keys-check.ts";
 import { exitNotes, reopenCommand, resolveCommand } from "./keys-resolve.ts";
@@ -97,12 +97,13 @@ function heldCommand(io: CommandIo): Command {
     .action(async (flags: HeldFlags) => {
       const { json } = flags;
       const target = readTarget(flags);
+      const storeFlags = givenStoreFlags(command, target);
       let count = 0;
       await withOperatorStore(target, async ({ idempotency, describe }) => {
         for await (const entry of undecidedKeys(idempotency)) {
           const described = await describe?.(entry);
           if (json === true) io.writeOut(keyJson(entry, io, described));
-          else io.writeOut((count === 0 ? "" : "\n") + heldBlock(entry, described, io));
+          else io.writeOut((count === 0 ? "" : "\n") + heldBlock(entry, described, { io, storeFlags }));
           count += 1;
         }
       });

@@ -3,12 +3,11 @@ import { fork } from "node:child_process";
 import { statSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { UsageError } from "../command-io.ts";
+import { memberOf, UsageError } from "../command-io.ts";
 import { oneLine } from "../operator/store-failure.ts";
 import type { MountedGuard } from "./express-stack.ts";
 import type { EarlyHook } from "./fastify-hooks.ts";
 
-/** How an app treats what its proxies say. */
 export type ProxyTrust = "nobody" | "proxies" | "everybody" | "misread";
 
 /** What is known of an app that was loaded; the process that loads it sends this. */
@@ -20,9 +19,7 @@ export interface AppFacts {
   readonly earlyHooks: readonly EarlyHook[];
   /** Undefined where it does not show; of Fastify, anything but `everybody`. */
   readonly trust: ProxyTrust | undefined;
-  /** Whether the module began to listen by itself. */
   readonly listens: boolean;
-  /** Why the module, or the app in it, could not be loaded. */
   readonly fault: AppFault | undefined;
 }
 
@@ -88,11 +85,5 @@ function endOf(code: number | null, stderr: string): string {
 
 // The process is ours; an app can send to it as well.
 function isFacts(message: unknown): message is AppFacts {
-  return (
-    typeof message === "object" &&
-    message !== null &&
-    "built" in message &&
-    "guards" in message &&
-    "kind" in message
-  );
+  return ["built", "guards", "kind"].every((name) => memberOf(message, name) !== undefined);
 }

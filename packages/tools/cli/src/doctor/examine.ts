@@ -13,9 +13,7 @@ export interface ExamineFlags extends StoreFlags, Texts<"app" | "url">, Switches
   readonly timeout: string;
 }
 
-/** What a doctor has looked at, and found. */
 export interface Diagnosis {
-  /** What was looked at, as people see it. */
   readonly subjects: readonly string[];
   readonly findings: readonly Finding[];
 }

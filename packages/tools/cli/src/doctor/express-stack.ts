@@ -3,7 +3,6 @@ import { Socket } from "node:net";
 
 /** A guard of an Express app that needs the bytes of the body, and what reads them before it. */
 export interface MountedGuard {
-  /** Such as `payoutEndpoint`. */
   readonly name: string;
   /** Undefined after `app.use`, which does not show it. */
   readonly path: string | undefined;
@@ -43,7 +42,6 @@ export async function mountedGuards(app: object): Promise<readonly MountedGuard[
   return found;
 }
 
-/** What precedes and encloses a layer. */
 interface Place {
   readonly parsers: readonly Parser[];
   readonly path: string | undefined;

@@ -3,7 +3,6 @@ import { memberOf } from "../command-io.ts";
 
 /** A step that reads what a parser has made of the body, where none has run yet. */
 export interface EarlyHook {
-  /** Such as `idempotencyHook`. */
   readonly name: string;
   readonly step: string;
   /** Undefined for a step of a whole scope. */

@@ -6,9 +6,7 @@ export type Severity = "error" | "warning" | "info";
 export interface Finding {
   readonly id: FindingId;
   readonly severity: Severity;
-  /** What was looked at: the app, a URL or a store. */
   readonly subject: string;
-  /** What was found there; printable text. */
   readonly message: string;
 }
 
@@ -96,13 +94,11 @@ export function docsOfFinding(id: FindingId): string {
   return pageOf(`guide/doctor.html#${id}`);
 }
 
-/** A finding whose subject is known. */
 export type Doubt = readonly [id: FindingId, message: string];
 
 /** A finding, and what is said of a subject: false where all is well, several texts for several places. */
 export type Row<T> = readonly [id: FindingId, says: (subject: T) => string | false | readonly string[]];
 
-/** What the rows of a table say of a subject. */
 export function doubtsOf<T>(rows: readonly Row<T>[], subject: T): readonly Doubt[] {
   return rows.flatMap(([id, says]) =>
     [says(subject)].flat().flatMap((text): Doubt[] => (text === false ? [] : [[id, text]])),

@@ -58,7 +58,6 @@ function listen(this: Server, ...args: readonly unknown[]): Server {
 
 const names = ["app", "default", "createApp", "buildApp", "server"] as const;
 
-/** The app that a module exports, or makes, or has given to a server. */
 async function appOf(file: string): Promise<unknown> {
   const loaded: Readonly<Record<string, unknown>> = await import(pathToFileURL(file).href);
   const inner: unknown = loaded["default"];
@@ -98,19 +97,15 @@ function fastifyTrust(app: unknown): ProxyTrust | undefined {
 }
 
 function isExpress(value: unknown): value is object {
-  return typeof value === "function" && ["use", "set", "handle"].every((name) => hasMethod(value, name));
+  return typeof value === "function" && hasMethods(value, ["use", "set", "handle"]);
 }
 
 function isFastify(value: unknown): value is { ready(): Promise<unknown> } {
-  return (
-    typeof value === "object" &&
-    value !== null &&
-    ["ready", "inject", "register"].every((name) => hasMethod(value, name))
-  );
+  return typeof value === "object" && value !== null && hasMethods(value, ["ready", "inject", "register"]);
 }
 
-function hasMethod(value: object, name: string): boolean {
-  return typeof Reflect.get(value, name) === "function";
+function hasMethods(value: object, methods: readonly string[]): boolean {
+  return methods.every((name) => typeof Reflect.get(value, name) === "function");
 }
 
 // An explainer reads the options of a check, but checks nothing.

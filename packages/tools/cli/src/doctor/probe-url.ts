@@ -20,7 +20,6 @@ interface Answer {
   readonly clock: Parameters<typeof clockFinding>[1];
 }
 
-/** Checks the flag; throws a UsageError. */
 export function assertProbe(url: string, allowHttp: boolean | undefined): void {
   if (!URL.canParse(url) || !/^https?:\/\/[^@]*$/i.test(url)) {
     throw new UsageError("--url: expected http://host/path or https://host/path, without credentials");
@@ -73,7 +72,6 @@ async function send(
 
 const refusals = new Set([401, 403]);
 
-/** What is wrong with the answer to a request without a signature. */
 function faultOfRefusal({ status, code }: Answer): [id: FindingId, message: string] | undefined {
   if (code === "trust-proxy-unsafe") {
     return ["trust-proxy-everybody", "trust proxy trusts every address: it refuses everybody (500)"];

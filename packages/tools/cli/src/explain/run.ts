@@ -58,8 +58,7 @@ async function explain(
     }
     if (secrets.length > 0) explained.push({ check: "hmac", ...(await hmacOf(request, secrets, flags)) });
   } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
-    throw usageErrorOf(error);
+    throw error instanceof TypeError ? usageErrorOf(error) : error;
   }
   if (explained.length > 0) return explained;
   if (fieldLines(request, "content-digest").length === 0) {
@@ -93,12 +92,11 @@ function signatureOptions({
 }: ExplainFlags): Partial<ExplainSignatureOptions> {
   return {
     algorithms: ["ed25519", "ecdsa-p256-sha256", "ecdsa-p384-sha384", "rsa-pss-sha512", "rsa-v1_5-sha256"],
-    ...(components !== undefined && { requiredComponents: components.split(",").map((name) => name.trim()) }),
-    ...(origin !== undefined && { origin }),
-    ...(pathPrefix !== undefined && { pathPrefix }),
-    ...(signerBase !== undefined && {
-      signerBase: readNamedFile("--signer-base", signerBase).toString("utf8"),
-    }),
+    requiredComponents: components?.split(",").map((name) => name.trim()),
+    origin,
+    pathPrefix,
+    signerBase:
+      signerBase === undefined ? undefined : readNamedFile("--signer-base", signerBase).toString("utf8"),
   };
 }
 
@@ -160,7 +158,6 @@ type Explained = Explanation & {
   readonly check: "digest" | "hmac" | "signature";
 } & Partial<Pick<SignatureExplanation, "attempts" | "difference" | "expectedBase" | "signerBase">>;
 
-/** The explanations for people: the first sentence first, then the code with its page, then the bases. */
 function formatExplanations(explained: readonly Explained[]): string {
   return printable(explained.map(formatOne).join("\n"));
 }

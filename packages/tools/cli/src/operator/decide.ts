@@ -1,15 +1,14 @@
-import type { IdempotencyRecord, KeptDecision, ReleasedKey } from "@countersign/idempotency";
+import type { IdempotencyRecord, KeptDecision } from "@countersign/idempotency";
 import { leaseExpired, operatorEntry } from "@countersign/idempotency/store";
 import type { Command } from "commander";
 import { CommandError, exitCodes, UsageError, type CommandIo, type Texts } from "../command-io.ts";
 import { decisionMarks } from "./key-report.ts";
 import { shownKey } from "./key-text.ts";
-import { isDecided, isUndecided, readAny } from "./records.ts";
+import { isDecided, isUndecided, readAny, type DecidedRecord } from "./records.ts";
 import type { KnownRecord, OperatorStore } from "./store.ts";
 
 export type Outcome = "done" | "released";
 
-/** Who decides, and why. */
 export interface Entry {
   readonly by: string;
   readonly note?: string | undefined;
@@ -54,9 +53,8 @@ interface Subject {
 type Store = OperatorStore["idempotency"];
 
 /**
- * Resolves a key that waits for an operator, after `confirm` has shown it. The decision holds for the attempt that was shown, and for
- * no later one, however long the question stood. Throws a CommandError, and changes nothing, when there is nothing to decide or when
- * the key has gone to another attempt.
+ * Resolves a key that waits for an operator, after `confirm` has shown it. The decision holds for the shown attempt alone, however
+ * long the question stood. Throws a CommandError, and changes nothing, when there is nothing to decide about it any more.
  */
 export async function resolveKey(
   store: Store,
@@ -105,13 +103,7 @@ export function unknownKey({ key, store }: Pick<Subject, "key" | "store">): Comm
   return new CommandError(`${shownKey(key)}: ${why}; ${hint}`, exitCodes.otherwise);
 }
 
-/** A record with a decision that stands. */
-type DecidedRecord = KnownRecord & Pick<ReleasedKey, "decision">;
-
-/**
- * Takes the decision about a key back, and returns its record as it was and as it is. Throws a CommandError, and changes nothing, when
- * there is no decision, or when something ran on it.
- */
+/** Takes a decision back. Throws a CommandError, and changes nothing, when there is none, or when something ran on it. */
 export async function reopenKey(
   store: Store,
   { key, fence, store: shownStore }: Subject,
@@ -121,17 +113,13 @@ export async function reopenKey(
     new CommandError(`${shownKey(key)}: ${why}; nothing was changed`, exitCodes.otherwise);
   const was = await readAny(store, key);
   if (was === undefined) throw unknownKey({ key, store: shownStore });
-  if (!hasDecision(was)) throw fail(whyNotReopened(was));
+  if (!isDecided(was)) throw fail(whyNotReopened(was));
   if (fence !== undefined && fence !== was.fence)
     throw fail(`it is at fence ${was.fence} now, look at it again`);
   const answer = await store.reopen(key, { fence: was.fence, ...entry });
   const now = await readAny(store, key);
   if (answer !== "ok" || now === undefined) throw fail("it has changed since it was read, look at it again");
   return { was, now };
-}
-
-function hasDecision(record: KnownRecord): record is DecidedRecord {
-  return isDecided(record);
 }
 
 function whyNotReopened({ state, decision }: KnownRecord): string {

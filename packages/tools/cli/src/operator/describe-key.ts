@@ -48,7 +48,6 @@ function textOf(name: string, value: unknown): string {
   throw new TypeError(`describe(): ${name} must be a text or a number`);
 }
 
-/** The lines of a description, for people: pairs of a name and a text. */
 export function descriptionFacts(described: Described | undefined): [name: string, text: string][] {
   if (described === undefined) return [];
   if ("descriptionError" in described) return [["described", `no: ${described.descriptionError}`]];

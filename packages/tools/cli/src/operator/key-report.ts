@@ -2,9 +2,10 @@ import { begunAtMs, isFailureCount } from "@countersign/idempotency/door";
 import { leaseExpired } from "@countersign/idempotency/store";
 import type { KeptDecision, OperatorEntry } from "@countersign/idempotency";
 import type { CommandIo } from "../command-io.ts";
-import { createPaint, jsonLine, printable, printableLine, tableLines } from "../output.ts";
+import { createPaint, jsonLine, printable, printableLine } from "../output.ts";
+import { tableText } from "../table.ts";
 import { descriptionFacts } from "./describe-key.ts";
-import { shownKey } from "./key-text.ts";
+import { shellWord, shownKey } from "./key-text.ts";
 import { isDecided, shownRecord } from "./records.ts";
 import type { Described, KeyEntry, KnownRecord } from "./store.ts";
 
@@ -12,7 +13,7 @@ type Fact = readonly [name: string, text: string];
 
 const titles = ["key", "state", "fence", "fingerprint", "what is known"];
 
-export function keysTable(entries: readonly KeyEntry[], { colours }: CommandIo): string {
+export function keysTable(entries: readonly KeyEntry[], { colours, columns }: CommandIo): string {
   const paint = createPaint(colours);
   const rows = entries.map(({ key, record }) => [
     shownKey(key),
@@ -23,15 +24,15 @@ export function keysTable(entries: readonly KeyEntry[], { colours }: CommandIo):
       ? "counts a failed attempt of an event"
       : [explainState(record), ...decisionMarks(record)].join("; "),
   ]);
-  const [head = "", ...lines] = tableLines([titles, ...rows]);
-  const painted = lines.map((line, at) => {
+  const colour = (line: string, at = -1): string => {
     const { record } = entries[at] ?? {};
-    if (record === undefined || record.state === "run") return line;
+    if (record === undefined) return paint("bold", line);
+    if (record.state === "run") return line;
     // An operator's done is no payment that anybody here has made.
     const done = isDecided(record) ? "yellow" : "green";
     return paint(record.state === "done" ? done : "red", line);
-  });
-  return `${[paint("bold", head), ...painted].join("\n")}\n`;
+  };
+  return tableText(titles, rows, { whole: 3, columns, paint: colour });
 }
 
 export function keyJson(
@@ -175,11 +176,11 @@ function timeAgo(ms: number, nowMs: number): string {
   return nowMs - ms < 2000 ? `${time}, just now` : `${time}, ${duration(nowMs - ms)} ago`;
 }
 
-/** A key that waits for a decision: what it is, since when, why, and the commands that decide. */
+/** A key that waits for a decision: what it is, since when, why, and the commands that decide, with the flags of the store. */
 export function heldBlock(
   { key, record }: KeyEntry,
   described: Described | undefined,
-  io: CommandIo,
+  { io, storeFlags }: { readonly io: CommandIo; readonly storeFlags: readonly string[] },
 ): string {
   const facts = factLines(
     [
@@ -192,11 +193,11 @@ export function heldBlock(
     "  ",
   );
   const shown = shownKey(key);
-  // What is shown holds no single quote.
-  const word = /^[\w@%+=:,./-]+$/.test(shown) ? shown : `'${shown}'`;
-  const given = shown.startsWith('"') ? `--key-json ${word}` : word;
-  const decide = (outcome: "done" | "released"): string =>
-    `    countersign keys resolve ${given} --as ${outcome} --fence ${record.fence}\n`;
+  const given = shown.startsWith('"') ? `--key-json ${shellWord(shown)}` : shellWord(shown);
+  const decide = (outcome: "done" | "released"): string => {
+    const decision = `${given} --as ${outcome} --fence ${record.fence}`;
+    return `    ${["countersign keys resolve", decision, ...storeFlags].join(" ")}\n`;
+  };
   return [
     `${createPaint(io.colours)("red", shown)}\n${facts}`,
     `  money has moved, or will be sent by hand after this:\n${decide("done")}`,
@@ -207,7 +208,6 @@ export function heldBlock(
 export function heldSummary(count: number): string {
   return `
 ${count === 1 ? "1 key waits" : `${count} keys wait`} for a decision, and no retry pays until then. Find out whether
-money has moved, from the bank and not from a log, and run one of the commands,
-with the flags that name this store.
+money has moved, from the bank and not from a log, and run one of the commands.
 `;
 }

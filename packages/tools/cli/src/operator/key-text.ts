@@ -15,6 +15,11 @@ export function shownKey(key: string): string {
   return plain.test(key) ? key : asciiJson(key).replaceAll("'", String.raw`\u0027`);
 }
 
+/** A text as one word of a command line, in single quotes where the shell needs them. */
+export function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}
+
 export type KeyFlags = Texts<"keyJson">;
 
 export function addKeyOptions(command: Command): Command {

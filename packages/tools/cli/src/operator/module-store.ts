@@ -9,16 +9,12 @@ import type { StoreLocation } from "./store-target.ts";
 
 type Exports = Readonly<Record<string, unknown>>;
 
-/** The store that a module of the platform exports, of which nothing more is known. */
 export const moduleEngine: Engine = {
   open: ({ location }) => openModuleStore(location),
   inspect: () => ({ doubts: [], usable: true }),
 };
 
-/**
- * Opens the store that a module of the platform exports. Throws a UsageError where there is no such file or no such export, or what
- * is exported is no store; what the module's own code throws comes out as it is.
- */
+/** Throws a UsageError where file, export or store is missing; what the module's own code throws comes out as it is. */
 async function openModuleStore(location: StoreLocation): Promise<OperatorStore> {
   const exports = await loadModule(location);
   try {
@@ -43,7 +39,6 @@ async function closeModule({ close }: Exports): Promise<void> {
   if (typeof close === "function") await Reflect.apply(close, undefined, []);
 }
 
-/** Imports the file, in time. Throws a UsageError where it cannot be loaded; what its own code throws comes out as it is. */
 async function loadModule({ address, shown }: StoreLocation): Promise<Exports> {
   const stats = statSync(address, { throwIfNoEntry: false });
   if (stats === undefined) throw new UsageError(`--store-module: ${shown} does not exist`);

@@ -29,10 +29,7 @@ export function loadPostgres() {
   return loadDriver(name, () => import("./postgres-store.ts"), `${name} pg`);
 }
 
-/**
- * Opens the store, works on it, and closes it again, whatever happens. Throws a CommandError for what the command line names
- * wrongly, and for all that the engine refuses.
- */
+/** Opens the store, works on it, and closes it. Throws a CommandError for wrong names, and for all that the engine refuses. */
 export async function withOperatorStore<T>(
   target: StoreTarget,
   work: (store: OperatorStore) => Promise<T>,
@@ -48,7 +45,6 @@ export async function withOperatorStore<T>(
   }
 }
 
-/** How the store is kept. Throws a CommandError where it cannot be asked. */
 export function inspectStore(target: StoreTarget): Promise<StoreCondition> {
   return failingInOneLine(target, async () => (await engines[target.location.engine]()).inspect(target));
 }

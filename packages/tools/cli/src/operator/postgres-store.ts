@@ -6,13 +6,12 @@ import {
   postgresSchemaVersion,
 } from "@countersign/store-postgres";
 import type { Client, ClientConfig } from "pg";
-import { messageOf, UsageError, inWordsOfFlags, type Texts } from "../command-io.ts";
+import { inWordsOfFlags, type Texts } from "../command-io.ts";
 import { doubtsOf, versionDoubts, type Row, type StoreCondition } from "../doctor/findings.ts";
 import { loadDriver } from "../load-package.ts";
-import { printable } from "../output.ts";
 import type { Engine, OperatorStore } from "./store.ts";
 import { openedInTime, openTimeoutMs, withinTime } from "./store-failure.ts";
-import type { StoreLocation, StoreTarget } from "./store-target.ts";
+import { refusingUrl, type StoreLocation, type StoreTarget } from "./store-target.ts";
 
 // Of the client: a pooler between it and the server refuses settings of a session.
 const queryTimeoutMs = 60_000;
@@ -20,10 +19,8 @@ const goodbyeMs = 2_000;
 
 type TableNames = Texts<"schema" | "table">;
 
-/** The stores on PostgreSQL; the driver is loaded when it connects. */
 export const postgresEngine: Engine = { open, inspect };
 
-/** Connects, and checks that the tables are there in the version of this release. */
 async function open(
   { location, schema, table }: StoreTarget,
   retentionMs: number | undefined,
@@ -58,22 +55,20 @@ async function inspect(target: StoreTarget): Promise<StoreCondition> {
     if (row === undefined) throw new Error("the server said nothing about itself");
     const version = await readVersion(client, { schema, table });
     const missingKeys = await postgresMissingKeys(client, { schema, table });
-    const tableRows: readonly Row<string | undefined>[] = [
-      ["tables-without-key", (keys) => keys !== undefined && `tables have lost their primary key: ${keys}`],
+    const doubts = [
+      ...doubtsOf(serverRows, row),
+      ...versionDoubts(version, postgresSchemaVersion, `${schema}.${table}_*`),
     ];
+    if (missingKeys !== undefined)
+      doubts.push(["tables-without-key", `tables have lost their primary key: ${missingKeys}`]);
     return {
-      doubts: [
-        ...doubtsOf(serverRows, row),
-        ...versionDoubts(version, postgresSchemaVersion, `${schema}.${table}_*`),
-        ...doubtsOf(tableRows, missingKeys),
-      ],
+      doubts,
       clock: { theirsMs: Number(row.now_ms), sentMs, receivedMs },
       usable: version === postgresSchemaVersion && !row.standby,
     };
   });
 }
 
-/** Settings and conditions of a server, as texts. */
 export type ServerRow = Readonly<Record<ServerFact, string>> & { readonly standby: boolean };
 type ServerFact =
   | "version"
@@ -117,7 +112,6 @@ export const serverRows: readonly Row<ServerRow>[] = [
   ["tables-unlogged", ({ unlogged }) => unlogged !== "0" && "tables are unlogged: a crash empties them"],
 ];
 
-/** The SQL of the tables. Throws a UsageError. */
 export function postgresTables({ schema, table }: TableNames): string {
   return inWordsOfFlags(() => postgresMigration({ schema, table }));
 }
@@ -137,7 +131,6 @@ export async function migrateTables(location: StoreLocation, names: TableNames):
   });
 }
 
-/** The schema version of the tables; undefined where there are none. */
 async function readVersion(
   client: Client,
   { schema = "public", table = "countersign" }: TableNames,
@@ -167,19 +160,11 @@ async function connected<T>(
   }
 }
 
-async function connect({ address, hide }: StoreLocation, config: ClientConfig): Promise<Client> {
+async function connect(location: StoreLocation, config: ClientConfig): Promise<Client> {
   const { default: pg } = await loadDriver("pg", () => import("pg"));
-  let client: Client;
-  try {
-    client = new pg.Client({
-      connectionString: address,
-      connectionTimeoutMillis: openTimeoutMs,
-      application_name: "countersign",
-      ...config,
-    });
-  } catch (error) {
-    throw new UsageError(`--store-url: ${printable(hide(messageOf(error)))}`, { cause: error });
-  }
+  const connectionString = location.address;
+  const common = { connectionTimeoutMillis: openTimeoutMs, application_name: "countersign" };
+  const client = refusingUrl(location, () => new pg.Client({ connectionString, ...common, ...config }));
   // A connection that breaks fails the query that runs or comes next; without a listener it would end the process.
   client.on("error", () => {});
   await client.connect();

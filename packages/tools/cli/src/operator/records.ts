@@ -1,5 +1,5 @@
 import { isFailureCount } from "@countersign/idempotency/door";
-import type { IdempotencyListing, IdempotencyListQuery } from "@countersign/idempotency";
+import type { IdempotencyListing, IdempotencyListQuery, ReleasedKey } from "@countersign/idempotency";
 import { messageOf, UsageError } from "../command-io.ts";
 import type { KeyEntry, KnownRecord, OperatorStore } from "./store.ts";
 
@@ -15,8 +15,12 @@ export function isUndecided(record: KnownRecord): boolean {
   return record.state === "held" || (record.state === "run" && record.remainingMs <= 0);
 }
 
+/** A record with a decision that stands. */
+export type DecidedRecord = KnownRecord & Pick<ReleasedKey, "decision">;
+
 /** Whether the key is as an operator has decided, and no attempt has had it since. */
-export function isDecided({ state, fence, decision }: KnownRecord): boolean {
+export function isDecided(record: KnownRecord): record is DecidedRecord {
+  const { state, fence, decision } = record;
   return (state === "done" || state === "free") && decision?.fence === fence;
 }
 
@@ -33,8 +37,8 @@ type Store = Pick<OperatorStore["idempotency"], "list">;
 const pageLimit = 1000;
 
 /**
- * Lists about `limit` keys, with the cursor of what follows. Pages can be empty although more keys follow: after an empty one it
- * asks for more, because an engine that scans would take a round trip for each few of all its keys.
+ * Lists about `limit` keys, with the cursor of what follows. After an empty page, which need not be the last, it asks for more: an
+ * engine that scans would take a round trip for each few of all its keys.
  */
 export async function listKeys(store: Store, query: IdempotencyListQuery): Promise<IdempotencyListing> {
   let { cursor, limit } = query;
@@ -49,10 +53,7 @@ export async function listKeys(store: Store, query: IdempotencyListQuery): Promi
   return { entries, cursor };
 }
 
-/**
- * Every key that waits for an operator, each once. Runs come first: one that is held while this reads is found among the held keys
- * then.
- */
+/** Every key that waits for an operator, once. Runs come first: one that is held meanwhile is found among the held keys. */
 export async function* undecidedKeys(store: Store): AsyncGenerator<KeyEntry, void> {
   const shown = new Set<string>();
   for (const state of ["run", "held"] as const) {

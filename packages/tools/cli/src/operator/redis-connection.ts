@@ -1,15 +1,12 @@
 import type { SendCommand } from "@countersign/store-redis";
 import type * as redisModule from "redis";
 import type { RedisClientType } from "redis";
-import { messageOf, UsageError } from "../command-io.ts";
 import { loadDriver } from "../load-package.ts";
-import { printable } from "../output.ts";
 import { openedInTime, openTimeoutMs } from "./store-failure.ts";
-import type { StoreLocation } from "./store-target.ts";
+import { refusingUrl, type StoreLocation } from "./store-target.ts";
 
 type Redis = typeof redisModule;
 
-/** A server, or a cluster, that answers. */
 interface RedisConnection {
   /** The servers that together hold all keys: a command that names no key has to go to each of them. */
   readonly masters: readonly RedisMaster[];
@@ -28,7 +25,8 @@ const socket = { connectTimeout: openTimeoutMs, reconnectStrategy: false } as co
 /** Connects, and finds the other servers of a cluster. Throws when they do not answer in time. */
 export async function connectToRedis(location: StoreLocation): Promise<RedisConnection> {
   const redis = await loadDriver("redis", () => import("redis"));
-  const client = createClient(redis, location);
+  const options = { url: location.address, socket, disableOfflineQueue: true } as const;
+  const client: RedisClientType = refusingUrl(location, () => redis.createClient(options));
   const close = closing(client);
   try {
     await openedInTime(location.shown, client.connect());
@@ -41,14 +39,6 @@ export async function connectToRedis(location: StoreLocation): Promise<RedisConn
   }
   close();
   return await connectToCluster(redis, location);
-}
-
-function createClient(redis: Redis, { address, hide }: StoreLocation): RedisClientType {
-  try {
-    return redis.createClient({ url: address, socket, disableOfflineQueue: true });
-  } catch (error) {
-    throw new UsageError(`--store-url: ${printable(hide(messageOf(error)))}`, { cause: error });
-  }
 }
 
 /** Ends a client at once. Until then, a broken connection fails only the command that runs or comes next. */

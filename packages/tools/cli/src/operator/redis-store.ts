@@ -7,10 +7,8 @@ import { connectToRedis } from "./redis-connection.ts";
 import { openedInTime, openTimeoutMs } from "./store-failure.ts";
 import type { StoreTarget } from "./store-target.ts";
 
-/** The stores on a Redis server or cluster; the driver is loaded when it connects. */
 export const redisEngine: Engine = { open, inspect };
 
-/** The stores on one of the servers that hold the keys. */
 interface Shard {
   readonly id: string;
   readonly stores: RedisStores;
@@ -47,7 +45,6 @@ async function open(
   };
 }
 
-/** Asks each server that holds keys how it keeps them. */
 async function inspect({ location, prefix }: StoreTarget): Promise<StoreCondition> {
   assertOptions({ prefix, commandTimeoutMs: openTimeoutMs });
   const { masters, close } = await connectToRedis(location);
@@ -102,7 +99,6 @@ const serverRows: readonly Row<Field>[] = [
   ],
 ];
 
-/** What is wrong with a server that answers `ask`. */
 export async function redisDoubts(
   ask: (...command: string[]) => Promise<unknown>,
 ): Promise<StoreCondition["doubts"]> {

@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { createSqliteStores, sqliteMigration, sqliteSchemaVersion } from "@countersign/store-sqlite";
 import Database from "libsql";
 import { codeOf, memberOf, UsageError, inWordsOfFlags } from "../command-io.ts";
-import { doubtsOf, versionDoubts, type Row, type StoreCondition } from "../doctor/findings.ts";
+import { versionDoubts, type StoreCondition } from "../doctor/findings.ts";
 import type { Engine, OperatorStore } from "./store.ts";
 import type { StoreLocation, StoreTarget } from "./store-target.ts";
 
@@ -47,28 +47,18 @@ function inspect({ location, table = "countersign" }: StoreTarget): StoreConditi
       countTables(database, table, location.shown) < 3
         ? undefined
         : Number(memberOf(database.prepare(query).get(), "version") ?? 0);
-    const settings: readonly Row<undefined>[] = [
-      ["sqlite-journal", () => journal !== "wal" && `journal_mode is ${journal}, and not wal`],
-      [
-        "sqlite-synchronous",
-        () =>
-          synchronous < fullSynchronous &&
-          `synchronous is ${synchronous} on a new connection: a power failure can undo a commit`,
-      ],
-    ];
-    return {
-      doubts: [
-        ...doubtsOf(settings, undefined),
-        ...versionDoubts(version, sqliteSchemaVersion, `${table}_*`),
-      ],
-      usable: version === sqliteSchemaVersion,
-    };
+    const doubts = [...versionDoubts(version, sqliteSchemaVersion, `${table}_*`)];
+    if (journal !== "wal") doubts.push(["sqlite-journal", `journal_mode is ${journal}, and not wal`]);
+    if (synchronous < fullSynchronous) {
+      const message = `synchronous is ${synchronous} on a new connection: a power failure can undo a commit`;
+      doubts.push(["sqlite-synchronous", message]);
+    }
+    return { doubts, usable: version === sqliteSchemaVersion };
   } finally {
     database.close();
   }
 }
 
-/** The SQL of the tables. Throws a UsageError. */
 export function sqliteTables(table: string | undefined): string {
   return inWordsOfFlags(() => sqliteMigration(table));
 }

@@ -1,7 +1,8 @@
 import path from "node:path";
 import { Option, type Command } from "commander";
-import { UsageError, type Texts } from "../command-io.ts";
+import { flagOf, messageOf, UsageError, type Texts } from "../command-io.ts";
 import { printable } from "../output.ts";
+import { shellWord } from "./key-text.ts";
 
 export type StoreFlags = Texts<"storeUrl" | "storeModule" | "schema" | "table" | "prefix">;
 
@@ -70,6 +71,20 @@ export function readTarget(flags: StoreFlags): StoreTarget {
   return { location, schema, table, prefix, shown: location.shown + placeOf(location.engine, flags) };
 }
 
+/**
+ * The flags of a store that stood on the command line, for the next command; the environment gives it the others. A password in a
+ * URL is not repeated.
+ */
+export function givenStoreFlags(command: Command, { location }: StoreTarget): string[] {
+  const { storeUrl, ...others } = command.opts<StoreFlags>();
+  const values: StoreFlags = { storeUrl: storeUrl && location.hide(storeUrl), ...others };
+  return (["storeUrl", "storeModule", ...places] as const).flatMap((name) => {
+    const value = values[name];
+    if (value === undefined || command.getOptionValueSource(name) !== "cli") return [];
+    return [`${flagOf(name)} ${printable(shellWord(value))}`];
+  });
+}
+
 function placeOf(
   engine: EngineName,
   { schema = "public", table = "countersign", prefix = "countersign" }: StoreFlags,
@@ -102,7 +117,6 @@ export function parseStoreUrl(text: string): StoreLocation {
   return fileLocation("sqlite", file);
 }
 
-/** A file, from the current folder. */
 function fileLocation(engine: "sqlite" | "module", file: string): StoreLocation {
   // Absolute, as libsql takes what looks like a URL for the address of a server.
   const address = path.resolve(file);
@@ -142,6 +156,15 @@ function serverLocation(text: string): StoreLocation {
     shown: `${protocol}//${user}${host}${pathname}`,
     hide: (message) => secrets.reduce((hidden, secret) => hidden.replaceAll(secret, "…"), message),
   };
+}
+
+/** Makes a driver's client. What the driver says of the URL is a UsageError, without credentials. */
+export function refusingUrl<T>({ hide }: StoreLocation, make: () => T): T {
+  try {
+    return make();
+  } catch (error) {
+    throw new UsageError(`${flag}: ${printable(hide(messageOf(error)))}`, { cause: error });
+  }
 }
 
 function decoded(text: string): string {

@@ -8,15 +8,12 @@ import type {
 import type { StoreCondition } from "../doctor/findings.ts";
 import type { StoreTarget } from "./store-target.ts";
 
-/** What the commands do with an engine. */
 export interface Engine {
   /** `retentionMs` is for keys that are resolved as done; undefined for the default of the stores. */
   readonly open: (target: StoreTarget, retentionMs: number | undefined) => Awaitable<OperatorStore>;
-  /** Asks how the store is kept, and changes nothing. */
   readonly inspect: (target: StoreTarget) => Awaitable<StoreCondition>;
 }
 
-/** The stores of a platform as an operator's command uses them. */
 export interface OperatorStore {
   readonly idempotency: Pick<IdempotencyStore, "read" | "readReleased" | "resolve" | "reopen" | "prune"> &
     Required<Pick<IdempotencyStore, "list">>;
@@ -24,12 +21,10 @@ export interface OperatorStore {
   readonly nonces: { prune(): Awaitable<number> } | undefined;
   /** False where a store of somebody's own cannot list. */
   readonly canList?: boolean;
-  /** Where the platform tells more about its keys. */
   readonly describe?: DescribeKey | undefined;
   close(): Awaitable<void>;
 }
 
-/** A key and what the store knows of it. */
 export type KeyEntry = IdempotencyListing["entries"][number];
 
 /** What a store knows of a key, also of one that an operator has released. */

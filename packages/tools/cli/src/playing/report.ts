@@ -5,18 +5,8 @@ import { explainStatus, matchesStatus } from "@countersign/sandbox/protocol";
 import { memberOf } from "../command-io.ts";
 import { bodyLines, createPaint, jsonDocument, printable, type Paint } from "../output.ts";
 
-/** What became of one request: an answer, or the error that kept it away. */
-interface Outcome {
-  readonly name: string;
-  readonly request: OutgoingRequest;
-  readonly expected: readonly string[];
-  readonly asExpected: boolean;
-  readonly answer: PayoutAnswer | undefined;
-  readonly error: PayoutSendError | undefined;
-}
-
-/** What became of one webhook; its name is the variant. */
-export type WebhookReport = Outcome;
+/** What became of one webhook: an answer, or the error that kept it away; its name is the variant. */
+export type WebhookReport = Omit<PayoutOutcome, "request"> & { readonly request: OutgoingRequest };
 
 export function payoutText(
   { outcomes, variant, asExpected, reached }: PayoutReport,
@@ -99,7 +89,7 @@ function meaningOf({ status }: PayoutAnswer): string {
     : "not delivered: the service would send the same bytes again, for up to a day";
 }
 
-function outcomeLines(outcome: Outcome, sent: readonly string[], paint: Paint): string[] {
+function outcomeLines(outcome: WebhookReport, sent: readonly string[], paint: Paint): string[] {
   const { name, request, expected, asExpected, answer, error } = outcome;
   const { method, target, url } = request;
   const head = `${paint("bold", `${method} ${printable(target)}`)} to ${new URL(url).host} (${name})`;

@@ -104,17 +104,14 @@ function parseNumber(option: string, text: string, { min, max }: { min: number; 
 function formatStart({ url, pageUrl }: Sandbox, flags: SandboxFlags, apiKey: string): string {
   const lines = [
     `listening  ${url}`,
-    pageUrl === undefined ? undefined : `page       ${pageUrl}`,
-    flags.apiKey === undefined ? `X-API-KEY  ${apiKey}` : undefined,
+    ...(pageUrl === undefined ? [] : [`page       ${pageUrl}`]),
+    ...(flags.apiKey === undefined ? [`X-API-KEY  ${apiKey}`] : []),
     `database   ${flags.db === ":memory:" ? "in memory; --db keeps it" : printable(flags.db)}`,
   ];
-  return `${lines.filter((line) => line !== undefined).join("\n")}\n`;
+  return `${lines.join("\n")}\n`;
 }
 
-/**
- * Resolves at the first SIGTERM or SIGINT. Further ones change nothing, because a Ctrl-C under npm arrives twice: the caller has
- * to end within a bounded time.
- */
+// Further signals change nothing: a Ctrl-C under npm arrives twice, and the caller ends within a bounded time.
 function untilSignalled(): Promise<void> {
   return new Promise((resolve) => {
     for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => resolve());

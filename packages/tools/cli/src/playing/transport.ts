@@ -15,7 +15,6 @@ export function sendOptionsOf({ timeout, ca }: Pick<TransportFlags, "timeout" | 
   return { timeoutMs: parseTimeout(timeout), ca: ca === undefined ? undefined : readCertificates(ca) };
 }
 
-/** The further header fields. Throws a UsageError. */
 export function readHeaders({ header = [] }: TransportFlags): Readonly<Record<string, string>> {
   return Object.fromEntries(
     header.map((text) => {
