@@ -1,7 +1,7 @@
 import { request as httpRequest } from "node:http";
 import { connect as connectHttp2, createServer as createHttp2Server } from "node:http2";
 import type { AddressInfo } from "node:net";
-import { GuardError, type GuardErrorInit } from "@countersign/core";
+import { GuardError } from "@countersign/core";
 import { guard, guardErrors, type GuardErrorsOptions } from "@countersign/express";
 import type * as corePackage from "@countersign/core";
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
@@ -10,7 +10,11 @@ import express4 from "express4";
 import supertest from "supertest";
 import { exchange, rawRequest, withServer } from "@countersign/test-support/servers/wire.ts";
 
-const init: GuardErrorInit = { status: 401, code: "signature-missing", message: "no Signature field" };
+const init: ConstructorParameters<typeof GuardError>[0] = {
+  status: 401,
+  code: "signature-missing",
+  message: "no Signature field",
+};
 const emitWarning = jest.spyOn(process, "emitWarning");
 
 beforeEach(() => {
@@ -46,7 +50,7 @@ describe.each([
   ["express 4", express4],
 ])("guardErrors on %s", (_version, factory) => {
   test("gives every 401 the same bytes", async () => {
-    const causes: Partial<GuardErrorInit>[] = [
+    const causes: Partial<typeof init>[] = [
       { code: "signature-missing" },
       { code: "nonce-seen", message: "the nonce was used before" },
       { code: "digest-mismatch", headers: { "Want-Content-Digest": "sha-256=10", "Retry-After": "3" } },

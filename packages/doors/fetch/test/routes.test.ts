@@ -1,11 +1,5 @@
 import type { GuardError } from "@countersign/core";
-import {
-  checkedRoute,
-  idempotentRoute,
-  payoutRoute,
-  webhookRoute,
-  type IdempotentRouteOptions,
-} from "@countersign/fetch";
+import { checkedRoute, idempotentRoute, payoutRoute, webhookRoute } from "@countersign/fetch";
 import { memoryAnswerStore, memoryIdempotencyStore } from "@countersign/idempotency";
 import { basicAuthVerifier } from "@countersign/webhook-basic-auth";
 import { describe, expect, test } from "@jest/globals";
@@ -14,7 +8,7 @@ const url = "https://platform.example/refunds";
 const post = (body: string | ReadableStream | null = "{}", init: RequestInit = {}): Request =>
   new Request(url, { method: "POST", body, ...init });
 
-function refunds(overrides: Partial<IdempotentRouteOptions> = {}) {
+function refunds(overrides: Partial<Parameters<typeof idempotentRoute>[0]> = {}) {
   const store = memoryIdempotencyStore({ max: 10 });
   const codes: unknown[] = [];
   const onReject = (error: unknown): void => void codes.push((error as GuardError).code);
