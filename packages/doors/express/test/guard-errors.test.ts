@@ -97,46 +97,6 @@ describe.each([
     expect(response.headers["x-reason"]).toBeUndefined();
   });
 
-  test.each([
-    [400, "Bad Request", { errors: [{ pointer: "/beneficiary/iban" }] }],
-    [409, "Conflict", {}],
-    [413, "Payload Too Large", {}],
-    [415, "Unsupported Media Type", {}],
-    [422, "Unprocessable Entity", {}],
-  ])("renders a %i as problem details with the code", async (status, title, problem) => {
-    const error = new GuardError({ status, code: "example-code", message: "for the log", problem });
-    const response = await supertest(refusing(factory, error)).get("/").expect(status);
-    expect(response.headers).toMatchObject({
-      "content-type": "application/problem+json",
-      "cache-control": "no-store",
-    });
-    expect(JSON.parse(response.text)).toEqual({
-      ...problem,
-      type: "about:blank",
-      title,
-      status,
-      code: "example-code",
-    });
-  });
-
-  test("renders a 503 with Retry-After and without the code of what failed", async () => {
-    const error = new GuardError({
-      status: 503,
-      code: "nonce-store-unavailable",
-      message: "no store",
-      headers: { "Retry-After": "2" },
-    });
-    const response = await supertest(refusing(factory, error))
-      .get("/")
-      .expect(503)
-      .expect("Retry-After", "2");
-    expect(JSON.parse(response.text)).toEqual({
-      type: "about:blank",
-      title: "Service Unavailable",
-      status: 503,
-    });
-  });
-
   test("never lets an extension member replace status, title or code", async () => {
     const problem = { status: 200, title: "OK", code: "paid", type: "x" };
     const error = new GuardError({ status: 409, code: "already-processed", message: "seen", problem });
