@@ -45,14 +45,14 @@ function sorted(answers: readonly Answer[]): number[] {
 
 describe.each(frameworks)("one process on %s", (_name, framework) => {
   describe("fault 4: the claim's answer is lost", () => {
-    test.each<[name: string, fault: Fault, synchronous?: true]>([
-      ["throws after the effect", "throws after"],
+    test.each<[name: string, fault: Fault, synchronous: boolean]>([
+      ["throws after the effect", "throws after", false],
       ["throws after the effect, at once", "throws after", true],
-      ["never answers after the effect", "hangs after"],
-      ["executes it after the time-out", 120],
-      ["throws before the effect", "throws before"],
+      ["never answers after the effect", "hangs after", false],
+      ["executes it after the time-out", 120, false],
+      ["throws before the effect", "throws before", false],
     ])("a store that %s: 503, no run, then 2xx", async (_does, fault, synchronous) => {
-      const store = faultyStore(synchronous && { synchronous });
+      const store = faultyStore({ synchronous });
       const paid = payments();
       const app = await platform(framework, { store, storeTimeoutMs: 40 }, paid.handler);
       store.fail("claim", fault);
