@@ -102,7 +102,7 @@ function isHead(value: unknown): value is Head {
 }
 
 // RFC 9110 sections 5.1 and 5.5: what no door can send must not come out of a store.
-const fieldName = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+export const fieldName = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 function isLine(line: unknown): boolean {

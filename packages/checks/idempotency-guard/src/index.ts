@@ -5,6 +5,5 @@ export {
   idempotencyKeyHeader,
   type DrainableMiddleware,
   type IdempotencyGuardOptions,
-  type IdempotencyKeyHeaderOptions,
 } from "./middleware.ts";
 export type { RequestIdempotency } from "./run.ts";

@@ -11,10 +11,11 @@ import {
   type OptionOwner,
   type OptionTable,
 } from "@countersign/core/door";
+import { fieldName } from "./answer-record.ts";
 import type { IdempotencyGuardCode } from "./codes.ts";
 import { refusal } from "./refusals.ts";
 
-/** Options of {@link idempotencyKeyHeader}. */
+/** Options of {@link idempotencyKeyHeader}. `Native` is the request of the framework. */
 export interface IdempotencyKeyHeaderOptions<Native> {
   /** The name of the field. Default `Idempotency-Key`. */
   readonly header?: string | undefined;
@@ -151,10 +152,7 @@ function bodyOfNone(req: AnyRequest): Buffer {
   throw refusal("fingerprint-missing");
 }
 
-// RFC 9110 section 5.6.2.
-const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-
 function readHeader(value: unknown = "Idempotency-Key", owner: OptionOwner, name: string): string {
-  if (typeof value === "string" && token.test(value)) return value;
+  if (typeof value === "string" && fieldName.test(value)) return value;
   throw optionError(owner, name, "the name of a header field", value);
 }

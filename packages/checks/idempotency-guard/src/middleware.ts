@@ -11,7 +11,7 @@ import type { KeptAnswer } from "./answer-record.ts";
 import { keyGuard, type Admission, type KeyGuard } from "./check.ts";
 import {
   keyHeaderPreset,
-  type IdempotencyKeyHeaderOptions as KeyHeaderOptionsOf,
+  type IdempotencyKeyHeaderOptions,
   type IdempotencyKeyHeaderPreset,
 } from "./key-header.ts";
 import { factoryName, type IdempotencyGuardOptions as OptionsOf } from "./options.ts";
@@ -29,9 +29,6 @@ declare global {
 
 /** Options of {@link idempotencyGuard}. `Native` is the request of the framework. */
 export type IdempotencyGuardOptions<Native = GuardRequest> = OptionsOf<Native>;
-
-/** Options of {@link idempotencyKeyHeader}. `Native` is the request of the framework. */
-export type IdempotencyKeyHeaderOptions<Native = GuardRequest> = KeyHeaderOptionsOf<Native>;
 
 /**
  * The field Idempotency-Key as draft-ietf-httpapi-idempotency-key-header-07 has it, to be spread into the options of

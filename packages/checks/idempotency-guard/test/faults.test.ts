@@ -45,29 +45,20 @@ function sorted(answers: readonly Answer[]): number[] {
 
 describe.each(frameworks)("one process on %s", (_name, framework) => {
   describe("fault 4: the claim's answer is lost", () => {
-    test.each<{ name: string; fault: Fault }>([
-      { name: "throws after the effect", fault: "throws after" },
-      { name: "never answers after the effect", fault: "hangs after" },
-      { name: "executes it after the time-out", fault: 120 },
-      { name: "throws before the effect", fault: "throws before" },
-    ])("a store that $name: 503, no run, then 2xx", async ({ fault }) => {
-      const store = faultyStore();
+    test.each<[name: string, fault: Fault, synchronous: boolean]>([
+      ["throws after the effect", "throws after", false],
+      ["throws after the effect, at once", "throws after", true],
+      ["never answers after the effect", "hangs after", false],
+      ["executes it after the time-out", 120, false],
+      ["throws before the effect", "throws before", false],
+    ])("a store that %s: 503, no run, then 2xx", async (_does, fault, synchronous) => {
+      const store = faultyStore({ synchronous });
       const paid = payments();
       const app = await platform(framework, { store, storeTimeoutMs: 40 }, paid.handler);
       store.fail("claim", fault);
       expect((await app.pay()).status).toBe(503);
       expect(paid.count).toBe(0);
       await sleep(150);
-      expect((await app.pay()).status).toBe(200);
-      expect(paid.count).toBe(1);
-    });
-
-    test("a synchronous store that throws after the effect: 503, then 2xx", async () => {
-      const store = faultyStore({ synchronous: true });
-      const paid = payments();
-      const app = await platform(framework, { store }, paid.handler);
-      store.fail("claim", "throws after");
-      expect((await app.pay()).status).toBe(503);
       expect((await app.pay()).status).toBe(200);
       expect(paid.count).toBe(1);
     });

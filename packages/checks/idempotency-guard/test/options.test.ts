@@ -14,84 +14,67 @@ const store = memoryIdempotencyStore();
 const key = (): string => "k";
 
 describe("idempotencyGuard", () => {
-  test.each<{ name: string; options: unknown; message: string }>([
-    { name: "no options", options: undefined, message: "options must be an object" },
-    { name: "an unknown option", options: { store, key, lease: 5 }, message: "unknown option lease" },
-    { name: "no store", options: { key }, message: "option store must be an IdempotencyStore" },
-    {
-      name: "all stores in place of one",
-      options: { store: { idempotency: store, nonces: {} }, key },
-      message: "option store is given all stores: give it their .idempotency",
-    },
-    {
-      name: "a store without read",
-      options: { store: { ...faultyStore(), read: undefined }, key },
-      message: "store.read",
-    },
-    {
-      name: "a completeIn that is no function",
-      options: { store: { ...faultyStore(), completeIn: 5 }, key },
-      message: "store.completeIn",
-    },
-    { name: "no key", options: { store }, message: "option key must be a function" },
-    {
-      name: "a fingerprint that is no function",
-      options: { store, key, fingerprint: "f" },
-      message: "fingerprint",
-    },
-    { name: "a recovery by another name", options: { store, key, recovery: "retry" }, message: "recovery" },
-    { name: "another reusedStatus", options: { store, key, reusedStatus: 400 }, message: "reusedStatus" },
-    { name: "a short lease", options: { store, key, leaseMs: 999 }, message: "option leaseMs" },
-    { name: "a negative wait", options: { store, key, waitMs: -1 }, message: "option waitMs" },
-    { name: "a wait as text", options: { store, key, waitMs: "2000" }, message: "option waitMs" },
-    { name: "pollMs 0", options: { store, key, pollMs: 0 }, message: "option pollMs" },
-    {
-      name: "storeTimeoutMs 0",
-      options: { store, key, storeTimeoutMs: 0 },
-      message: "option storeTimeoutMs",
-    },
-    {
-      name: "a store time-out as long as the lease",
-      options: { store, key, leaseMs: 1_000, storeTimeoutMs: 1_000 },
-      message: "option storeTimeoutMs must be below leaseMs (1000)",
-    },
-    { name: "handlerTimeoutMs 0", options: { store, key, handlerTimeoutMs: 0 }, message: "handlerTimeoutMs" },
-    { name: "negative maxWaiters", options: { store, key, maxWaiters: -1 }, message: "maxWaiters" },
-    {
-      name: "retryAfterSeconds 0",
-      options: { store, key, retryAfterSeconds: 0 },
-      message: "retryAfterSeconds",
-    },
-    {
-      name: "heldRetryAfterSeconds 0",
-      options: { store, key, heldRetryAfterSeconds: 0 },
-      message: "heldRetryAfterSeconds",
-    },
-  ])("refuses $name when it is built", ({ options, message }) => {
-    const build = (): unknown => idempotencyGuard(options as IdempotencyGuardOptions);
+  test.each<[name: string, options: object | undefined, message: string]>([
+    ["no store", { store: undefined }, "option store must be an IdempotencyStore"],
+    [
+      "all stores in place of one",
+      { store: { idempotency: store, nonces: {} } },
+      "option store is given all stores: give it their .idempotency",
+    ],
+    ["a store without read", { store: { ...faultyStore(), read: undefined } }, "store.read"],
+    ["a completeIn that is no function", { store: { ...faultyStore(), completeIn: 5 } }, "store.completeIn"],
+    ["no key", { key: undefined }, "option key must be a function"],
+    ["an unknown option", { lease: 5 }, "unknown option lease"],
+    ["a fingerprint that is no function", { fingerprint: "f" }, "fingerprint"],
+    ["a recovery by another name", { recovery: "retry" }, "recovery"],
+    ["another reusedStatus", { reusedStatus: 400 }, "reusedStatus"],
+    ["a short lease", { leaseMs: 999 }, "option leaseMs"],
+    ["a negative wait", { waitMs: -1 }, "option waitMs"],
+    ["a wait as text", { waitMs: "2000" }, "option waitMs"],
+    ["pollMs 0", { pollMs: 0 }, "option pollMs"],
+    ["storeTimeoutMs 0", { storeTimeoutMs: 0 }, "option storeTimeoutMs"],
+    [
+      "a store time-out as long as the lease",
+      { leaseMs: 1_000, storeTimeoutMs: 1_000 },
+      "option storeTimeoutMs must be below leaseMs (1000)",
+    ],
+    ["handlerTimeoutMs 0", { handlerTimeoutMs: 0 }, "handlerTimeoutMs"],
+    ["negative maxWaiters", { maxWaiters: -1 }, "maxWaiters"],
+    ["retryAfterSeconds 0", { retryAfterSeconds: 0 }, "retryAfterSeconds"],
+    ["heldRetryAfterSeconds 0", { heldRetryAfterSeconds: 0 }, "heldRetryAfterSeconds"],
+    ["no methods", { methods: [] }, "option methods must be"],
+    ["a method in lower case", { methods: ["post"] }, "option methods must be"],
+    ["another doneStatus", { doneStatus: 201 }, "option doneStatus must be 409, 200 or 204"],
+    ["another inFlightStatus", { inFlightStatus: 425 }, "option inFlightStatus must be 503 or 409"],
+    ["a text for required", { required: "no" }, "option required must be"],
+    ["no options", undefined, "options must be an object"],
+  ])("refuses %s when it is built", (_name, options, message) => {
+    const given = options && { store, key, ...options };
+    const build = (): unknown => idempotencyGuard(given as IdempotencyGuardOptions);
     expect(build).toThrow(TypeError);
     expect(build).toThrow(`idempotencyGuard: `);
     expect(build).toThrow(message);
   });
 
-  test.each<{ name: string; value: unknown; code: string }>([
-    { name: "undefined", value: undefined, code: "idempotency-key-missing" },
-    { name: "null", value: null, code: "idempotency-key-missing" },
-    { name: "empty", value: "", code: "idempotency-key-missing" },
-    { name: "a number", value: 5, code: "idempotency-key-invalid" },
-    { name: "a list", value: ["k"], code: "idempotency-key-invalid" },
-    { name: "an object with a toString", value: { toString: () => "k" }, code: "idempotency-key-invalid" },
-    { name: "513 characters", value: "k".repeat(513), code: "idempotency-key-invalid" },
-    { name: "a lone high surrogate", value: "k\ud800", code: "idempotency-key-invalid" },
-    { name: "a lone low surrogate", value: "\udc00k", code: "idempotency-key-invalid" },
-    { name: "a zero-width space", value: "k\u200b", code: "idempotency-key-invalid" },
-    { name: "a soft hyphen", value: "k\u00ad", code: "idempotency-key-invalid" },
-    { name: "an unassigned character", value: "k\u0378", code: "idempotency-key-invalid" },
-    { name: "a text that is not in NFC", value: "u\u0308", code: "idempotency-key-invalid" },
-    { name: "a NUL", value: "k\u0000", code: "idempotency-key-invalid" },
-    { name: "a line break", value: "k\n", code: "idempotency-key-invalid" },
-  ])("refuses a key that is $name", ({ value, code }) => {
-    expect(() => checkIdempotencyKey(value)).toThrow(expect.objectContaining({ status: 400, code }));
+  test.each<[name: string, value: unknown, what: string]>([
+    ["undefined", undefined, "missing"],
+    ["null", null, "missing"],
+    ["empty", "", "missing"],
+    ["a number", 5, "invalid"],
+    ["a list", ["k"], "invalid"],
+    ["an object with a toString", { toString: () => "k" }, "invalid"],
+    ["513 characters", "k".repeat(513), "invalid"],
+    ["a lone high surrogate", "k\ud800", "invalid"],
+    ["a lone low surrogate", "\udc00k", "invalid"],
+    ["a zero-width space", "k\u200b", "invalid"],
+    ["a soft hyphen", "k\u00ad", "invalid"],
+    ["an unassigned character", "k\u0378", "invalid"],
+    ["a text that is not in NFC", "u\u0308", "invalid"],
+    ["a NUL", "k\u0000", "invalid"],
+    ["a line break", "k\n", "invalid"],
+  ])("refuses a key that is %s", (_name, value, what) => {
+    const refused = expect.objectContaining({ status: 400, code: `idempotency-key-${what}` });
+    expect(() => checkIdempotencyKey(value)).toThrow(refused);
   });
 
   test.each([

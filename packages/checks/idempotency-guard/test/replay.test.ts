@@ -23,6 +23,7 @@ import {
   FakeTransaction,
 } from "./kit.ts";
 import type { Admission } from "../dist/check.js";
+import { steps } from "../../../../test/doors/store-steps.ts";
 
 afterEach(closePlatforms);
 
@@ -488,18 +489,6 @@ test.each<[string, unknown, RegExp]>([
   expect(build).not.toThrow(/AAEC/);
 });
 
-test.each<[string, object, RegExp]>([
-  ["no methods", { methods: [] }, /option methods must be/],
-  ["a method in lower case", { methods: ["post"] }, /option methods must be/],
-  ["another doneStatus", { doneStatus: 201 }, /option doneStatus must be 409, 200 or 204/],
-  ["another inFlightStatus", { inFlightStatus: 425 }, /option inFlightStatus must be 503 or 409/],
-  ["a text for required", { required: "no" }, /option required must be/],
-])("throws on %s", (_name, options, message) => {
-  expect(() => idempotencyGuard({ store: memoryIdempotencyStore(), key: () => "k", ...options })).toThrow(
-    message,
-  );
-});
-
 /** The methods of a store as they are. */
 function answersOf(store: AnswerStore): AnswerStore {
   return {
@@ -507,21 +496,6 @@ function answersOf(store: AnswerStore): AnswerStore {
     find: (token) => store.find(token),
     prune: () => store.prune(),
     close: () => store.close(),
-  };
-}
-
-function steps(inner: ReturnType<typeof memoryIdempotencyStore>) {
-  return {
-    claim: inner.claim.bind(inner),
-    read: inner.read.bind(inner),
-    heartbeat: inner.heartbeat.bind(inner),
-    release: inner.release.bind(inner),
-    hold: inner.hold.bind(inner),
-    resolve: inner.resolve.bind(inner),
-    reopen: inner.reopen.bind(inner),
-    readReleased: inner.readReleased.bind(inner),
-    prune: inner.prune.bind(inner),
-    close: inner.close.bind(inner),
   };
 }
 

@@ -1,10 +1,5 @@
 export { captureRawBody } from "./body.ts";
-export {
-  gracefulClose,
-  type CloseReport,
-  type Drainable,
-  type GracefulCloseOptions,
-} from "./graceful-close.ts";
+export { gracefulClose, type CloseReport, type Drainable } from "./graceful-close.ts";
 export { guard } from "./guard.ts";
 export { guardErrors, type GuardErrorsOptions } from "./guard-errors.ts";
 export { receivedRequest } from "./received-request.ts";

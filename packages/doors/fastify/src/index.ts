@@ -6,7 +6,6 @@ export {
   payoutPlugin,
   webhookPlugin,
   type DrainablePlugin,
-  type IdempotencyHookOptions,
   type PayoutPluginOptions,
   type WebhookPluginOptions,
 } from "./plugins.ts";

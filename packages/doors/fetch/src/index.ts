@@ -7,11 +7,8 @@ export {
   idempotentRoute,
   payoutRoute,
   webhookRoute,
-  type CheckedRouteOptions,
   type DrainableRoute,
   type FetchRoute,
-  type IdempotentRouteOptions,
-  type PayoutHandler,
   type PayoutRouteOptions,
   type WebhookRouteOptions,
 } from "./routes.ts";

@@ -1,4 +1,4 @@
-import { idempotentRoute, type IdempotentRouteOptions } from "@countersign/fetch";
+import { idempotentRoute } from "@countersign/fetch";
 import { memoryAnswerStore, memoryIdempotencyStore } from "@countersign/idempotency";
 import { idempotencyKeyHeader } from "@countersign/idempotency-guard";
 import { describe, expect, test } from "@jest/globals";
@@ -11,7 +11,11 @@ const post = (key: string | undefined, init: RequestInit = {}): Request =>
     ...init,
   });
 
-function serve(make: () => Response, limit = "100kb", options: Partial<IdempotentRouteOptions> = {}) {
+function serve(
+  make: () => Response,
+  limit = "100kb",
+  options: Partial<Parameters<typeof idempotentRoute>[0]> = {},
+) {
   let ran = 0;
   const route = idempotentRoute(
     {

@@ -1,20 +1,15 @@
-import type { GuardError } from "@countersign/core";
-import {
-  checkedRoute,
-  idempotentRoute,
-  payoutRoute,
-  webhookRoute,
-  type IdempotentRouteOptions,
-} from "@countersign/fetch";
+import { GuardError } from "@countersign/core";
+import { checkedRoute, idempotentRoute, payoutRoute, webhookRoute } from "@countersign/fetch";
 import { memoryAnswerStore, memoryIdempotencyStore } from "@countersign/idempotency";
 import { basicAuthVerifier } from "@countersign/webhook-basic-auth";
+import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import { describe, expect, test } from "@jest/globals";
 
 const url = "https://platform.example/refunds";
 const post = (body: string | ReadableStream | null = "{}", init: RequestInit = {}): Request =>
   new Request(url, { method: "POST", body, ...init });
 
-function refunds(overrides: Partial<IdempotentRouteOptions> = {}) {
+function refunds(overrides: Partial<Parameters<typeof idempotentRoute>[0]> = {}) {
   const store = memoryIdempotencyStore({ max: 10 });
   const codes: unknown[] = [];
   const onReject = (error: unknown): void => void codes.push((error as GuardError).code);
@@ -206,5 +201,56 @@ describe("checkedRoute", () => {
       401,
       expect.stringContaining("Basic"),
     ]);
+  });
+});
+
+test("a time-out around a route leaves the key with its handler until that has ended", async () => {
+  let pay = (): void => {};
+  const paid = new Promise<void>((resolve) => (pay = resolve));
+  const store = memoryIdempotencyStore();
+  const options = { store, key: () => "k", fingerprint: () => "f", waitMs: 0 };
+  let ran = 0;
+  const route = idempotentRoute(options, async () => {
+    ran += 1;
+    await paid;
+    return new Response("paid");
+  });
+  const ask = (): Promise<Response> =>
+    route(new Request("https://platform.example/pay", { method: "POST", body: "{}" }));
+  const first = ask();
+  await eventually(() => ran === 1);
+  const timeOut = Promise.resolve(new Response(null, { status: 503 }));
+  expect((await Promise.race([first, timeOut])).status).toBe(503);
+  expect(store.read("k")).toMatchObject({ state: "run" });
+  expect((await ask()).status).toBe(503);
+  pay();
+  expect((await first).status).toBe(200);
+  expect((await ask()).status).toBe(409);
+  expect(ran).toBe(1);
+});
+
+function refusedBy(options: { onReject: (error: unknown) => void; verdictId?: boolean }): Promise<Response> {
+  const route = checkedRoute(
+    { name: "exampleCheck", ...options },
+    () => {
+      throw new GuardError({ status: 401, code: "signature-missing", message: "no Signature field" });
+    },
+    () => new Response("never"),
+  );
+  return route(new Request("http://localhost/"));
+}
+
+test("a route tells the id of its verdict by option alone", async () => {
+  const errors: unknown[] = [];
+  const onReject = (error: unknown): void => void errors.push(error);
+  const plain = await refusedBy({ onReject });
+  expect(await plain.text()).toBe('{"type":"about:blank","title":"Unauthorized","status":401}');
+  const telling = await refusedBy({ onReject, verdictId: true });
+  const id = (errors[1] as GuardError).verdict?.id;
+  expect(await telling.json()).toEqual({
+    type: "about:blank",
+    title: "Unauthorized",
+    status: 401,
+    instance: `urn:uuid:${id}`,
   });
 });

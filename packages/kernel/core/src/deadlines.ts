@@ -198,7 +198,9 @@ export function askStore<T>(asked: StoreStep, call: () => T | PromiseLike<T>, re
   const { failure } = asked;
   const startedAtMs = req !== undefined && guardChannel.hasSubscribers ? performance.now() : 0;
   try {
-    const answer = storeTrace.hasSubscribers ? tracedAnswer(asked, call) : timelyAnswer(asked, call);
+    const answer = storeTrace.hasSubscribers
+      ? tracedAnswer(asked, call)
+      : inTime(call(), asked.timeoutMs, () => lateError(asked));
     if (isPromiseLike(answer)) {
       return failure === undefined && startedAtMs === 0
         ? answer
@@ -231,12 +233,7 @@ function noteTime(req: object | undefined, startedAtMs: number): void {
   if (req !== undefined && startedAtMs !== 0) noteStoreTime(req, performance.now() - startedAtMs);
 }
 
-function timelyAnswer<T>(asked: StoreStep, call: () => T | PromiseLike<T>): T | Promise<T> {
-  const answer = call();
-  return isPromiseLike(answer) ? withDeadline(answer, asked.timeoutMs, () => lateError(asked)) : answer;
-}
-
-/** As {@link timelyAnswer}, in one trace, which ends when the caller has its answer. */
+/** In one trace, which ends when the caller has its answer. */
 function tracedAnswer<T>(asked: StoreStep, call: () => T | PromiseLike<T>): T | Promise<T> {
   const { engine = "other", step, timeoutMs } = asked;
   const context: StoreTrace = { engine, step };

@@ -10,13 +10,7 @@ export {
   type GuardEvent,
   type GuardNotice,
 } from "./observation/channels.ts";
-export {
-  GuardError,
-  isGuardError,
-  type GuardErrorInit,
-  type Verdict,
-  type VerdictFacts,
-} from "./guard-error.ts";
+export { GuardError, isGuardError, type Verdict } from "./guard-error.ts";
 export { quoteForLog } from "./wire-text.ts";
 export { createRequestFact, type RequestFact } from "./request-fact.ts";
 export type { NonceClaim, NonceStore } from "./nonce-store.ts";

@@ -1,18 +1,9 @@
-export {
-  memoryAnswerStore,
-  type MemoryAnswerStore,
-  type AnswerStore,
-  type MemoryAnswerStoreOptions,
-} from "./answers.ts";
+export { memoryAnswerStore, type AnswerStore, type MemoryAnswerStore } from "./answers.ts";
 export type { IdempotencyCode } from "./refusals.ts";
 export { IdempotencyKeys, idempotencyKeys, type DrainOptions, type DrainReport } from "./idempotency-keys.ts";
 export { type IdempotencyKeysOptions } from "./key-options.ts";
 export type { OwnedKey } from "./owned-key.ts";
-export {
-  memoryIdempotencyStore,
-  type MemoryIdempotencyStore,
-  type MemoryIdempotencyStoreOptions,
-} from "./memory-store.ts";
+export { memoryIdempotencyStore, type MemoryIdempotencyStore } from "./memory-store.ts";
 export {
   type Awaitable,
   type IdempotencyClaim,

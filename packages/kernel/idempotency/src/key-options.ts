@@ -92,15 +92,6 @@ const storeMethods = [
 ] as const;
 
 function readStore(store: unknown, owner: OptionOwner, name: string): IdempotencyStore<unknown> {
-  assertStore(store, owner, name);
-  return store;
-}
-
-function assertStore(
-  store: unknown,
-  owner: OptionOwner,
-  name: string,
-): asserts store is IdempotencyStore<unknown> {
   if (typeof store !== "object" || store === null) {
     throw optionError(owner, name, "an IdempotencyStore, for example memoryIdempotencyStore()", store);
   }
@@ -110,4 +101,6 @@ function assertStore(
   for (const method of storeMethods) assertFunction(owner, `${name}.${method}`, Reflect.get(store, method));
   const completeIn: unknown = Reflect.get(store, "completeIn");
   if (completeIn !== undefined) assertFunction(owner, `${name}.completeIn`, completeIn);
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it has the methods; what they answer is checked on use
+  return store as IdempotencyStore<unknown>;
 }

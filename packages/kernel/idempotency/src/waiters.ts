@@ -54,16 +54,12 @@ export class Waiters {
   async wait(key: string, left: AbortSignal, timeoutMs: number): Promise<WaitOutcome> {
     if (left.aborted) return "client-left";
     if (timeoutMs <= 0 || this.#count >= this.#options.maxWaiters) return "timeout";
-    if (waitTrace.hasSubscribers) return await this.#waitTraced(key, left, timeoutMs);
-    return await new Promise((resolve) => this.#enter(key, left, timeoutMs, resolve));
-  }
-
-  async #waitTraced(key: string, left: AbortSignal, timeoutMs: number): Promise<WaitOutcome> {
-    const context: WaitTrace = { guard: this.#options.factory ?? "waiters", key: escapeForLog(key, 256) };
     const work = (): Promise<WaitOutcome> =>
       new Promise((resolve) => this.#enter(key, left, timeoutMs, resolve));
+    if (!waitTrace.hasSubscribers) return await work();
+    const context: WaitTrace = { guard: this.#options.factory ?? "waiters", key: escapeForLog(key, 256) };
     const outcomeOf = (ended: WaitOutcome): string => (typeof ended === "string" ? ended : ended.state);
-    return traced(waitTrace, context, { work, outcomeOf });
+    return await traced(waitTrace, context, { work, outcomeOf });
   }
 
   /** Something happened to the key in this process. */
@@ -83,7 +79,10 @@ export class Waiters {
         this.#count -= 1;
         clearTimeout(timer);
         left.removeEventListener("abort", onLeft);
-        if (room.waiters.size === 0) this.#close(key, room);
+        if (room.waiters.size === 0) {
+          clearTimeout(room.timer);
+          this.#rooms.delete(key);
+        }
         resolve(outcome);
       },
     };
@@ -100,11 +99,6 @@ export class Waiters {
       this.#schedule(key, room);
     }
     return room;
-  }
-
-  #close(key: string, room: Room): void {
-    clearTimeout(room.timer);
-    this.#rooms.delete(key);
   }
 
   #schedule(key: string, room: Room): void {

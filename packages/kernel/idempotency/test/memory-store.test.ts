@@ -88,24 +88,6 @@ describe("memoryIdempotencyStore", () => {
     expect(store.read("k")).toMatchObject({ state: "run", token: "b", fingerprint: "print of b" });
   });
 
-  test("completes for the owner alone, any number of times", () => {
-    store.claim("k", by("a"));
-    expect(store.complete("k", "b")).toBe("lost");
-    expect(store.complete("k", "a")).toBe("ok");
-    expect(store.complete("k", "a")).toBe("ok");
-    expect(store.complete("k", "b")).toBe("lost");
-    expect(store.complete("absent", "a")).toBe("lost");
-    expect(store.read("k")).toEqual({
-      state: "done",
-      token: "a",
-      fence: firstFence,
-      fingerprint: "print of a",
-    });
-    expect(store.release("k", "a")).toBe("lost");
-    expect(store.hold("k", "a", "late")).toBe("lost");
-    expect(store.resolve("k", "released", { fence: firstFence })).toBe("not-held");
-  });
-
   test("lets the operator resolve an expired run, not a living one", () => {
     store.claim("k", by("a"));
     expect(store.resolve("k", "done", { fence: firstFence })).toBe("not-held");
@@ -114,24 +96,6 @@ describe("memoryIdempotencyStore", () => {
     expect(store.complete("k", "a")).toBe("lost");
     expect(store.resolve("absent", "done", { fence: firstFence })).toBe("not-held");
   });
-
-  test.each(["done", "released"] as const)(
-    "resolves as %s only the attempt with the fence of the decision",
-    (outcome) => {
-      store.claim("k", by("a"));
-      nowMs = 1_000;
-      store.claim("k", by("b", { recovery: "rerun" }));
-      expect(store.resolve("k", outcome, { fence: firstFence })).toBe("not-held");
-      nowMs = 2_000;
-      for (const fence of [firstFence, firstFence + 2, 0]) {
-        expect(store.resolve("k", outcome, { fence })).toBe("not-held");
-      }
-      store.hold("k", "b", "in doubt");
-      expect(store.resolve("k", outcome, { fence: firstFence })).toBe("not-held");
-      expect(store.read("k")).toMatchObject({ state: "held", token: "b", fence: firstFence + 1 });
-      expect(store.resolve("k", outcome, { fence: firstFence + 1 })).toBe("ok");
-    },
-  );
 
   test("counts what an operator released against max for as long as it is kept, and tells prune of none", () => {
     for (const key of ["k1", "k2", "k3"]) {
