@@ -43,7 +43,7 @@ export function idempotencyStoreContract<Tx>(
   );
 }
 
-/** The rules of a nonce store as test cases, in the same way. */
+/** The rules of a nonce store, in the same way. Throws a TypeError on a wrong argument. */
 export function nonceStoreContract(
   makeStore: () => Awaitable<NonceStoreHarness>,
   options: ContractOptions = {},
@@ -56,7 +56,7 @@ export function nonceStoreContract(
   );
 }
 
-/** The rules of a store of answers as test cases, in the same way. */
+/** The rules of a store of answers, in the same way. Throws a TypeError on a wrong argument. */
 export function answerStoreContract(
   makeStore: () => Awaitable<AnswerStoreHarness>,
   options: ContractOptions = {},

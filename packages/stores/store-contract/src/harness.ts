@@ -53,7 +53,7 @@ export interface EngineHarness {
 /** An empty store that nobody else uses, and what a case may do around it. Made anew for each case. */
 export interface StoreHarness<Store> {
   readonly store: Store;
-  /** Moves the store's injected clock by exactly `ms`, below 0 back. It begins in this century. Absent: engine's clock, the cases wait. */
+  /** Moves the store's injected clock by exactly `ms`; below 0, back. It begins in this century. Without it the cases wait. */
   advance?(ms: number): Awaitable<void>;
   /** One more store on the same data, with a connection of its own, as another process has it. `close` closes it too. */
   another?(): Awaitable<Store>;
@@ -64,6 +64,7 @@ export interface StoreHarness<Store> {
   close(): Awaitable<void>;
 }
 
+/** What `makeStore` of the idempotency contract returns. */
 export interface IdempotencyStoreHarness<Tx = never> extends StoreHarness<IdempotencyStore<Tx>> {
   /**
    * Begins a transaction, not on the store's connection where the engine has several, awaits `work`, and commits; when `work` throws, rolls
@@ -80,6 +81,8 @@ export interface ContractNonceStore extends NonceStore {
   close?(): Awaitable<void>;
 }
 
+/** What `makeStore` of the nonce contract returns. */
 export type NonceStoreHarness = StoreHarness<ContractNonceStore>;
 
+/** What `makeStore` of the contract of answers returns. */
 export type AnswerStoreHarness = StoreHarness<AnswerStore>;

@@ -13,7 +13,10 @@ export interface PostgresStores {
   close(this: void): void;
 }
 
-/** Creates both stores on the tables of migratePostgres(). Sends nothing before the first step or ready(). Throws an OptionError. */
+/**
+ * Creates both stores on tables that `countersign migrate` or migratePostgres() has made. Sends nothing before the first step or ready().
+ * Throws an OptionError on a wrong option.
+ */
 export function createPostgresStores(options: PostgresStoresOptions): PostgresStores {
   const resolved = resolveOptions(options);
   const engine = new Engine(resolved);

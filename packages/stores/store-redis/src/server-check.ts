@@ -13,7 +13,10 @@ export type RedisNoticeCode =
 
 const oldestVersion = [6, 2] as const;
 
-/** Publishes on `countersign:notice` what INFO shows can lose a record. Retries after 1, 2, 4, 8 ... steps: INFO may be forbidden. */
+/**
+ * Reads INFO once, and publishes on `countersign:notice` what can lose a record. After a failure it tries again after 1, 2, 4, 8 ...
+ * further steps: a server that never shows INFO must not be asked with each payment.
+ */
 export class ServerCheck {
   readonly #options: ResolvedRedisOptions;
   #state: "due" | "under way" | "seen" = "due";

@@ -12,7 +12,7 @@ export interface RedisStores {
   close(): void;
 }
 
-/** Creates both stores on Redis 6.2 or newer, or Valkey. Sends nothing before the first step. Throws an OptionError. */
+/** Creates both stores on Redis 6.2 or newer, or Valkey. Sends nothing before the first step. Throws an OptionError on a wrong option. */
 export function createRedisStores(options: RedisStoresOptions): RedisStores {
   const resolved = readOptions(factoryName, table, options);
   const server = new ServerCheck(resolved);

@@ -10,8 +10,9 @@ export interface SqliteStatement<Value = SqliteValue> {
 }
 
 /**
- * An open connection of `libsql`, `better-sqlite3` or `node:sqlite`. Without `inTransaction` and `isTransaction` the stores ask by a BEGIN.
- * Values are `unknown`: before TypeScript 6 no type with `null` in it fits the types of libsql and better-sqlite3.
+ * An open connection of `libsql`, `better-sqlite3` or `node:sqlite`. `inTransaction` or `isTransaction` says whether a transaction is open;
+ * without both the stores find out by a BEGIN. Values are `unknown`: before TypeScript 6 no type with `null` in it fits the types of
+ * libsql and better-sqlite3.
  */
 export interface SqliteDatabase {
   exec(sql: string): unknown;
@@ -80,7 +81,8 @@ export function withImmediateTransaction<Db extends SqliteDatabase, T>(
   if (isInTransaction(database)) {
     throw new Error("withImmediateTransaction: a transaction is already open on this connection");
   }
-  // By exec(): a prepared statement that meets SQLITE_BUSY in libsql is not reset, and then every later COMMIT fails.
+  // By exec(), before any prepared statement writes: one that meets SQLITE_BUSY in libsql is not reset, and every later COMMIT on the
+  // connection fails until it runs again. With the write lock no statement meets it.
   database.exec("BEGIN IMMEDIATE");
   try {
     const result = work(database);

@@ -55,7 +55,10 @@ export class ReferenceStore {
     return copy;
   }
 
-  /** Takes the step and answers as a right store does. `seen` is the real answer: its fence, times and token are adopted where right. */
+  /**
+   * Takes the step and answers as a right store does. From `seen`, the real store's answer, it adopts the fence, the times and the token
+   * of a decision where they may be so; otherwise they are not in the answer.
+   */
   apply(step: Step, seen?: unknown): unknown {
     switch (step.op) {
       case "claim":
