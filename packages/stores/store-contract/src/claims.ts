@@ -12,7 +12,6 @@ import type {
 /** The store of a case: its transactions are opaque. */
 export type Store = IdempotencyStore<unknown>;
 
-/** The key of cases that need only one. */
 export const key = "payout-7.acc-1.acc-2";
 
 /** A lease that no case outlives. */
@@ -21,7 +20,6 @@ export const longLeaseMs = 60_000;
 /** A lease that a case waits for. No case needs an answer within it, so that a busy machine passes like an idle one. */
 export const shortLeaseMs = 100;
 
-/** A claim with a fingerprint of its own and a lease that no case outlives. */
 export function claimBy(token: string, overrides: Partial<IdempotencyClaim> = {}): IdempotencyClaim {
   return { token, fingerprint: fingerprintOf(token), leaseMs: longLeaseMs, recovery: "rerun", ...overrides };
 }
@@ -31,7 +29,6 @@ export function fingerprintOf(token: string): string {
   return `fingerprint of ${token.slice(0, 100)}`;
 }
 
-/** The fence of a claim that must have been acquired. */
 export function fenceOf(result: IdempotencyClaimResult, rule: string): number {
   if (result.status !== "acquired") {
     throw new assert.AssertionError({ message: `${rule}, got ${result.status}` });
@@ -49,7 +46,6 @@ export async function take(
   return fenceOf(await store.claim(ofKey, claimBy(token, overrides)), "an absent key must be acquired");
 }
 
-/** A step of an owner, which must be `ok`. */
 export function assertOk(answer: IdempotencyOwnership | "not-held" | "not-decided", rule: string): void {
   assert.equal(answer, "ok", rule);
 }
@@ -59,7 +55,6 @@ export type Known =
   | Omit<Extract<IdempotencyRecord, { state: "run" }>, "remainingMs">
   | Exclude<IdempotencyRecord, { state: "run" }>;
 
-/** What the store knows of a key. */
 export async function recordOf(store: Store, ofKey: string = key): Promise<Known | undefined> {
   const record = await store.read(ofKey);
   return record === undefined ? undefined : knownOf(record);
@@ -72,7 +67,6 @@ export function knownOf(record: IdempotencyRecord): Known {
   return state === "held" ? { state, ...known, reason: record.reason } : { state, ...known };
 }
 
-/** The decision as it can be compared. */
 function knownDecision(decision: KeptDecision): KeptDecision {
   const { outcome, fence, reason, reopened } = decision;
   const known = { outcome, fence, reason, ...knownEntry(decision) };
@@ -83,7 +77,6 @@ function knownEntry({ at, by, note }: OperatorEntry): OperatorEntry {
   return { at, ...(by === undefined ? {} : { by }), ...(note === undefined ? {} : { note }) };
 }
 
-/** What is kept of a decision that must be there, whether the key is free or not. */
 export async function keptOf(store: Store, ofKey: string): Promise<KeptDecision> {
   const decision = (await store.read(ofKey))?.decision ?? (await store.readReleased(ofKey))?.decision;
   return decision ? knownDecision(decision) : assert.fail(`the decision about ${ofKey} must be kept`);

@@ -19,7 +19,6 @@ export interface CaseDefinition<Harness> {
   readonly check: (harness: Harness, run: CaseRun<Harness>) => Promise<void>;
 }
 
-/** What a case gets that makes its own steps. */
 export interface CaseRun<Harness> {
   readonly makeStore: () => Awaitable<Harness>;
   readonly seed: number;
@@ -28,10 +27,8 @@ export interface CaseRun<Harness> {
   readonly without: readonly ContractFacility[];
 }
 
-/** A case of the idempotency contract; it passes transactions on without looking into them. */
 export type IdempotencyCase = CaseDefinition<IdempotencyStoreHarness<unknown>>;
 
-/** The cases of one kind of stores, and the options that they take. */
 export interface Contract<Harness> {
   readonly factory: string;
   readonly options: readonly (keyof IdempotencyContractOptions)[];
@@ -57,7 +54,6 @@ function has(holder: object, member: string): boolean {
   return memberOf(holder, member) !== undefined;
 }
 
-/** Whether the harness, or its store, has the facility. */
 export function hasFacility(harness: StoreHarness<object>, facility: ContractFacility): boolean {
   return isThere[facility](harness);
 }

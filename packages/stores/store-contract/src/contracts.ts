@@ -20,10 +20,7 @@ import type {
   NonceStoreHarness,
 } from "./harness.ts";
 
-/**
- * The rules of an idempotency store, each as a case for a test runner. Calls `makeStore` for each case: it returns a harness with an
- * empty store. Throws a TypeError on arguments of another kind.
- */
+/** The rules of an idempotency store as test cases, each on an empty store from `makeStore`. Throws a TypeError on a wrong argument. */
 export function idempotencyStoreContract<Tx>(
   makeStore: () => Awaitable<IdempotencyStoreHarness<Tx>>,
   options: IdempotencyContractOptions = {},
@@ -46,7 +43,7 @@ export function idempotencyStoreContract<Tx>(
   );
 }
 
-/** The rules of a nonce store, in the same way. Throws a TypeError on arguments of another kind. */
+/** The rules of a nonce store, in the same way. Throws a TypeError on a wrong argument. */
 export function nonceStoreContract(
   makeStore: () => Awaitable<NonceStoreHarness>,
   options: ContractOptions = {},
@@ -59,7 +56,7 @@ export function nonceStoreContract(
   );
 }
 
-/** The rules of a store of answers, in the same way. Throws a TypeError on arguments of another kind. */
+/** The rules of a store of answers, in the same way. Throws a TypeError on a wrong argument. */
 export function answerStoreContract(
   makeStore: () => Awaitable<AnswerStoreHarness>,
   options: ContractOptions = {},

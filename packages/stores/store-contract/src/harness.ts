@@ -11,10 +11,7 @@ export interface ContractCase {
   readonly skipped?: string | undefined;
 }
 
-/**
- * What a rule may need beyond the store itself: a member of the harness (`clock` is `advance`, `durability` is `engine.durable`), or
- * of the store (`retention` is `retentionMs`); `transaction` is one of the harness, and `completeIn` of the store.
- */
+/** What a rule needs of the harness (`clock`: `advance`, `durability`: `engine.durable`) or of the store (`retention`: `retentionMs`). */
 export type ContractFacility =
   | "clock"
   | "another"
@@ -27,16 +24,11 @@ export type ContractFacility =
   | "prune"
   | "close";
 
-/** Options of the contracts. */
 export interface ContractOptions {
-  /**
-   * What neither harness nor store has: the cases that need it are skipped. Default nothing, so that a case whose needs are not
-   * met fails rather than hides.
-   */
+  /** What neither harness nor store has: the cases that need it are skipped. Default nothing: an unmet need fails rather than hides. */
   readonly without?: readonly ContractFacility[] | undefined;
 }
 
-/** Options of the idempotency contract. */
 export interface IdempotencyContractOptions extends ContractOptions {
   /** From which the histories of steps are made: give the one that a failure names. Default a random one. */
   readonly seed?: number | undefined;
@@ -61,10 +53,7 @@ export interface EngineHarness {
 /** An empty store that nobody else uses, and what a case may do around it. Made anew for each case. */
 export interface StoreHarness<Store> {
   readonly store: Store;
-  /**
-   * Moves the store's injected clock by exactly so many milliseconds; a number below 0 sets it back. It
-   * begins at a time of this century. Absent: on the engine's clock, and the cases wait.
-   */
+  /** Moves the store's injected clock by exactly `ms`; below 0, back. It begins in this century. Without it the cases wait. */
   advance?(ms: number): Awaitable<void>;
   /** One more store on the same data, with a connection of its own, as another process has it. `close` closes it too. */
   another?(): Awaitable<Store>;
@@ -75,12 +64,11 @@ export interface StoreHarness<Store> {
   close(): Awaitable<void>;
 }
 
-/** What `makeStore` of the idempotency contract resolves to. */
+/** What `makeStore` of the idempotency contract returns. */
 export interface IdempotencyStoreHarness<Tx = never> extends StoreHarness<IdempotencyStore<Tx>> {
   /**
-   * Begins a transaction on a connection that is not the store's where the engine has several, awaits `work`, and commits; when
-   * `work` throws, rolls back and throws the same. `work` may await, and calls the store meanwhile, and `transaction` once more.
-   * A case keeps `tx` and uses it again when nothing is open on it any more.
+   * Begins a transaction, not on the store's connection where the engine has several, awaits `work`, and commits; when `work` throws, rolls
+   * back and throws the same. `work` may await, and call the store and `transaction`. A case uses `tx` again after its transaction.
    */
   transaction?(work: (tx: Tx) => Awaitable<void>): Awaitable<void>;
 }
@@ -93,8 +81,8 @@ export interface ContractNonceStore extends NonceStore {
   close?(): Awaitable<void>;
 }
 
-/** What `makeStore` of the nonce contract resolves to. */
+/** What `makeStore` of the nonce contract returns. */
 export type NonceStoreHarness = StoreHarness<ContractNonceStore>;
 
-/** What `makeStore` of the contract of answers resolves to. */
+/** What `makeStore` of the contract of answers returns. */
 export type AnswerStoreHarness = StoreHarness<AnswerStore>;

@@ -46,7 +46,6 @@ export const mistakable: readonly (readonly [string, string])[] = [
 /** Two texts of 10 kB that differ in the last character alone. A store may refuse them, and must not cut them. */
 export const oversized: readonly [string, string] = [`${"k".repeat(10_239)}a`, `${"k".repeat(10_239)}b`];
 
-/** Quoted and short, for a message. */
 export function shown(text: unknown): string {
   const quoted = JSON.stringify(text);
   return quoted.length > 60 ? `${quoted.slice(0, 60)}... (${quoted.length} characters)` : quoted;

@@ -1,9 +1,6 @@
 import type { Awaitable } from "@countersign/idempotency";
 
-/**
- * Runs `work` in a process whose wall clock is wrong by `shiftMs`: in place of `Date` stands one that is shifted. Timers run
- * as before.
- */
+/** Runs `work` with a `Date` that is wrong by `shiftMs`. Timers run as before. */
 export async function withProcessClock<T>(shiftMs: number, work: () => Awaitable<T>): Promise<T> {
   const RealDate = globalThis.Date;
   const now = (): number => RealDate.now() + shiftMs;

@@ -6,7 +6,6 @@ import { type Outcome, needed, pause } from "./waiting.ts";
 // How long a step is given to go wrong while the transaction is open.
 const overtakeMs = 100;
 
-/** A completion as part of a transaction. */
 export async function completeIn(
   store: Store,
   tx: unknown,

@@ -5,7 +5,6 @@ import type { StoreHarness } from "./harness.ts";
 // How much later than needed a case looks: clocks of engines are rounded to milliseconds, and timers may run early by one.
 const marginMs = 25;
 
-/** Takes the steps of a case in their order, each when the one before it has ended. */
 export async function inTurn<T>(items: Iterable<T>, step: (item: T) => Promise<unknown>): Promise<void> {
   for (const item of items) {
     // oxlint-disable-next-line no-await-in-loop -- in turn
@@ -26,7 +25,6 @@ export async function pass(harness: StoreHarness<unknown>, ms: number): Promise<
   else await harness.advance(ms + marginMs);
 }
 
-/** A member that the case lists in `needs`. */
 export function needed<T>(member: T | undefined): T {
   if (member === undefined) throw new Error("a case uses what it does not list in needs");
   return member;

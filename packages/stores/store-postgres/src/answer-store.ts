@@ -8,10 +8,7 @@ import { inTransaction } from "./errors.ts";
 
 const name = "postgres answer store";
 
-/**
- * Keeps answers of done keys in the table that `migratePostgresAnswers` has made. Takes the options of `createPostgresStores`;
- * `retentionMs` is that of the answers. Sends nothing before the first step. Throws a TypeError that names a wrong option.
- */
+/** Keeps answers of done keys for `retentionMs`, in the table of `migratePostgresAnswers`. Throws an OptionError on a wrong option. */
 export function createPostgresAnswers(options: PostgresStoresOptions): AnswerStore {
   const resolved = resolveOptions(options, "createPostgresAnswers");
   return new AnswerTable(new Engine(resolved), resolved);

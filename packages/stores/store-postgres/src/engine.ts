@@ -7,7 +7,7 @@ import { type PostgresQueryable, rowsOf, singleRow } from "./queryable.ts";
 import { assertServer, assertVersion, readServer, readVersion } from "./server-check.ts";
 import { checkedTables } from "./table-keys.ts";
 
-// Where the pool's default isolation is SERIALIZABLE, many claims of new keys conflict in one page of an index. Each time one succeeds.
+// Where the pool's default isolation is SERIALIZABLE, claims of new keys conflict in one page of an index. Each time one succeeds.
 const maxAttempts = 20;
 
 /** Runs statements, each in a transaction of its own. Checks the server before the first one. */
@@ -39,7 +39,7 @@ export class Engine {
         // oxlint-disable-next-line no-await-in-loop -- one attempt after the other
         return await this.#runOnce(text, values);
       } catch (error) {
-        // Only where the default isolation of the pool is stricter than READ COMMITTED. Nothing of the statement happened.
+        // Only where the pool's default isolation is stricter than READ COMMITTED. Nothing of the statement happened.
         if (isSerializationFailure(error) && attempt < maxAttempts) continue;
         throw explained(store, this.#options.place, error);
       }

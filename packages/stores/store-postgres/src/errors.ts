@@ -4,13 +4,12 @@ export type PostgresStoreCode = "transaction-not-begun";
 /** SQLSTATE: the server ended a session whose transaction stood idle. */
 export const idleSession = "25P03";
 
-// SQLSTATE: a lock did not come in time.
 const lockTimeout = "55P03";
 
 const grants =
   "GRANT USAGE on the schema and SELECT, INSERT, UPDATE, DELETE on the tables to the role of the pool";
 
-// What an operator can do, by SQLSTATE. Other errors say enough themselves.
+// The remedy by SQLSTATE. Other errors say enough themselves.
 const remedies: Readonly<Record<string, (place: string) => string>> = {
   "42P01": (place) => `the tables ${place} are missing; create them with: countersign migrate`,
   "42703": (place) =>
@@ -24,7 +23,6 @@ const remedies: Readonly<Record<string, (place: string) => string>> = {
     `a row of the tables ${place} stayed locked by another transaction; look for transactions that are left open`,
 };
 
-/** Why a step is refused that runs inside somebody's transaction. */
 export const inTransaction =
   "the pool gave a connection on which a transaction is open; COMMIT or ROLLBACK before releasing a client";
 
@@ -47,7 +45,6 @@ export function isLockTimeout(error: unknown): boolean {
   return sqlStateOf(error) === lockTimeout;
 }
 
-/** The SQLSTATE of the server's error; undefined for any other error. */
 export function sqlStateOf(error: unknown): string | undefined {
   if (typeof error !== "object" || error === null || !("code" in error)) return undefined;
   return typeof error.code === "string" ? error.code : undefined;

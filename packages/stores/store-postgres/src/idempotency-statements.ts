@@ -15,19 +15,15 @@ import {
   wholeMilliseconds,
 } from "./statement-parts.ts";
 
-// The owner's own transaction locks the row from completeIn() to its end. A heartbeat must not hold a connection for so long. It
-// fails without harm: while the lock lasts nobody else gets the key.
+// A heartbeat must not wait for the transaction of completeIn(). It fails without harm: that transaction's lock keeps the key.
 const heartbeatLockTimeoutMs = 100;
 
-// No key is empty. The row of this one keeps the highest fence that pruning has removed.
+// No key is empty. This one's row keeps the highest fence that pruning has removed.
 const floorKey = "''";
 
 export type IdempotencyStatements = ReturnType<typeof idempotencyStatements>;
 
-/**
- * The statements as text: prepared by name, none would work behind PgBouncer. The clock of the options, if there is one, follows the
- * parameters of all but `hold` and `beginToWrite`.
- */
+/** Statements as text: named ones fail behind PgBouncer. A test's clock follows the parameters, except in `hold` and `beginToWrite`. */
 export function idempotencyStatements(options: ResolvedPostgresOptions) {
   const { names, lockTimeoutMs, retentionMs } = options;
   const { idempotency } = names;
@@ -53,8 +49,8 @@ UPDATE ${idempotency} AS kept SET ${set} FROM settings WHERE kept.key = $1 AND $
     ),
     // $1 key, $2 token.
     complete: update(done(2), isCompletable),
-    // $1 key, $2 token, $3 the transaction that it must be, null for any. The server must know of one: after a COMMIT or ROLLBACK
-    // that was on its way, `done` would commit alone. The caller's session says how long it waits for a lock.
+    // $1 key, $2 token, $3 the transaction that it must be, null for any: after a COMMIT or ROLLBACK on its way, `done` would commit
+    // alone. The caller's session says how long it waits for a lock.
     completeIn: `WITH completed AS (
   UPDATE ${idempotency} AS kept SET ${done(3)} WHERE kept.key = $1 AND ${isCompletable} AND ${isInTransaction}
     AND ($3::text IS NULL OR ${transactionStart} = $3) AND ${isDurable} RETURNING kept.state)
@@ -77,8 +73,7 @@ SELECT EXISTS (SELECT FROM completed) AS is_completed, ${transactionStart} AS tr
   reopened_at = NULL, reopened_by = NULL, reopened_note = NULL`,
       `kept.fence = $4 AND (kept.state = 'held' OR (kept.state = 'run' AND kept.until_at <= ${now(6)}))`,
     ),
-    // $1 key, $2 the fence that was decided about, $3 the token that nobody has, $4 by whom, $5 the note. A fence of its own: a decision
-    // that is sent again was about the one before.
+    // $1 key, $2 the fence decided about, $3 the token that nobody has, $4 by whom, $5 the note. A new fence: a decision sent again fails.
     reopen: update(
       `state = 'held', token = $3, fence = kept.fence + 1, reason = kept.decision_reason,
   reopened_at = ${now(5)}, reopened_by = $4, reopened_note = $5`,
@@ -111,9 +106,8 @@ function remaining(now: string): string {
 
 /**
  * $1 key, $2 token, $3 fingerprint, $4 lease. Returns no row when the key is there: it looks first, so that a duplicate writes nothing.
- *
- * The fence is the time, and above all that was pruned, in case the clock was set back. A pruning that commits meanwhile is not seen
- * here, but then neither is it that the key has gone.
+ * The fence is the time, and above all that was pruned, in case the clock was set back. A pruning that commits meanwhile is not seen,
+ * but then the key still seems to be there.
  */
 function insertStatement({ names, lockTimeoutMs }: ResolvedPostgresOptions, now: Clock): string {
   return `INSERT INTO ${names.idempotency} AS kept (key, state, token, fence, fingerprint, reason, until_at)
@@ -125,10 +119,8 @@ ON CONFLICT (key) DO NOTHING RETURNING true AS is_own, kept.state, kept.fence`;
 
 /**
  * $1 key, $2 token, $3 fingerprint, $4 lease, $5 whether an expired run is to be held. Returns no row when nothing can be taken over.
- *
- * It reads the clock once: what is expired for the condition must not be live for the columns. Another owner's live lease that ends
- * too late is cut. The fence is above that of the locked row, whatever the clock says, and at least the time: above those of the
- * server before this one, whose last commits a failover has lost.
+ * It reads the clock once: what is expired for the condition must not be live for the columns. Another owner's lease that ends too
+ * late is cut. The fence is above the locked row's, and at least the time: above those whose commits a failover has lost.
  */
 function takeOverStatement({ names, lockTimeoutMs }: ResolvedPostgresOptions, now: Clock): string {
   const until = `settings.now + ${milliseconds("$4")}`;

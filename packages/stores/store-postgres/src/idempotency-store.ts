@@ -38,9 +38,8 @@ import { encodeKey } from "./stored-key.ts";
 /** The idempotency store of the guard on PostgreSQL. */
 export interface PostgresIdempotencyStore extends RemoteIdempotencyStore<PostgresTransaction> {
   /**
-   * Completes the key inside the transaction that is open on `tx`, a client of the same database. Rejects when none is open. `lost`
-   * also on a done key, whoever did it. Makes the commit durable where synchronous_commit is off. Call it first: from then on nobody
-   * takes the key over while the transaction runs.
+   * Completes the key inside the transaction that is open on `tx`, a client of the same database. Rejects when none is open. `lost` also
+   * on a done key. Makes the commit durable where synchronous_commit is off. Call it first: from then on nobody takes the key over.
    */
   completeIn(tx: PostgresTransaction, key: string, token: string): Promise<IdempotencyOwnership>;
 }
@@ -110,7 +109,7 @@ export class IdempotencyTable extends PrunedTable implements PostgresIdempotency
         `${name}: completeIn needs a client on which a transaction is open: BEGIN, and pass the client that began it`,
       );
     }
-    // Never `ok` on a key that is done, as complete() is: what this transaction pays would be a second payment.
+    // Not `ok` on a done key, as complete() answers: this transaction would be a second payment.
     return "lost";
   }
 
@@ -155,10 +154,7 @@ export class IdempotencyTable extends PrunedTable implements PostgresIdempotency
     return pageOf(rows, query.limit, pageReading);
   }
 
-  /**
-   * Tries once, in `transaction` alone unless that is null. Between two attempts the caller's transaction can end and the pool give the
-   * client to somebody else: in their transaction `done` would commit, and the payout not at all.
-   */
+  /** Only in `transaction`, if given: once that has ended, `done` could commit in somebody else's, and the payout not at all. */
   async #completeIn(tx: PostgresTransaction, key: string, token: string, transaction: unknown): Promise<Row> {
     const values = timed(this.options, [encodeKey(key), encodeText(token), transaction]);
     return singleRow(await this.server.runIn(tx, name, this.#sql.completeIn, values));
@@ -173,7 +169,7 @@ export class IdempotencyTable extends PrunedTable implements PostgresIdempotency
     // A statement of its own sees what others have committed since the first one's snapshot.
     const seen = await this.#look(key);
     if (seen === undefined) return undefined;
-    // What writes is decided by the statement that writes it.
+    // The statement that writes decides.
     const decision = decideClaim(seen, claim);
     if (decision.action === "answer") return decision.result;
     // Whatever is not clearly `rerun` leaves an expired run to an operator.

@@ -2,7 +2,6 @@ import type { IdempotencyClaimResult } from "@countersign/idempotency";
 import { type StoredRecord, type Row, decodeText, storedRecord } from "@countersign/idempotency/store";
 import { integerOf, millisecondsOf } from "./queryable.ts";
 
-/** Reads the record from a row. */
 export function storedOf(row: Row): StoredRecord {
   return storedRecord(row, {
     fence: integerOf(row["fence"]),

@@ -1,7 +1,6 @@
 import { explained, idleSession, sqlStateOf } from "./errors.ts";
 import type { PostgresPoolClient } from "./queryable.ts";
 
-/** A client for as long as one transaction is open on it. */
 export interface LentClient<Client> {
   readonly client: Client;
   /** From here on `query` throws. */
@@ -13,10 +12,8 @@ export interface LentClient<Client> {
 const caller = "withPostgresTransaction";
 
 /**
- * Lends the client for one transaction. Work that goes on afterwards, as after a Promise.race, would commit its statements alone or in
- * somebody else's transaction, and complete a key whose payout was rolled back.
- *
- * A server that ends the session says why between two statements; the next one only learns that the connection is gone.
+ * Lends the client for one transaction. Work that goes on afterwards, as after a Promise.race, would commit alone or in somebody else's,
+ * and complete a key whose payout was rolled back. Keeps why the server ended the session: the next statement only finds it gone.
  */
 export function lendClient<Client extends PostgresPoolClient>(client: Client): LentClient<Client> {
   let hasEnded = false;

@@ -6,10 +6,7 @@ import type { ResolvedPostgresOptions } from "./options.ts";
 import { clockOf } from "./statement-parts.ts";
 import { decodeKey } from "./stored-key.ts";
 
-/**
- * Selects a page: $1 the stored key before it, $2 how many. In the order of the stored keys no key moves to another page when others
- * come and go. The state is a literal: a partial index serves no parameter.
- */
+/** A page after key $1, of $2 rows, in key order: no key changes pages. The state is a literal: a partial index serves no parameter. */
 export function pageStatement(options: ResolvedPostgresOptions, state: IdempotencyRecord["state"]): string {
   const now = clockOf(options)(2);
   const live = state === "done" ? ` AND kept.until_at > (SELECT ${now})` : "";

@@ -4,10 +4,7 @@ import type { PostgresQueryable, PostgresResult, PostgresTransaction } from "./q
 import type { PostgresPoolClient } from "./queryable.ts";
 import { type PostgresPool, releaseClient, takeClient } from "./transaction.ts";
 
-/**
- * Runs a statement as a transaction of its own. Rejects when the driver says that it was part of another one: a claim that
- * somebody's ROLLBACK undoes would let in a second attempt. The server itself says so only after the transaction has written.
- */
+/** Runs a statement in its own transaction. Rejects inside another one: its ROLLBACK would undo a claim, and let in a second attempt. */
 export async function runAlone(
   pool: PostgresQueryable,
   text: string,
@@ -32,8 +29,7 @@ export async function runAlone(
   return result;
 }
 
-// Heartbeats after completeIn() find their row locked each time, and must not cost a connection each. In a transaction that was left
-// open, which the error has aborted, the server refuses this statement.
+// A heartbeat after completeIn() must not cost a connection each time. In an aborted transaction the server refuses this statement.
 async function takesStatements(client: PostgresPoolClient): Promise<boolean> {
   try {
     await client.query("SELECT 1");
@@ -43,7 +39,7 @@ async function takesStatements(client: PostgresPoolClient): Promise<boolean> {
   }
 }
 
-// This state came with the end of the statement just awaited: nobody else has the client meanwhile.
+// The state came with the statement just awaited: nobody else has the client. The server knows only of a transaction that has written.
 function assertEnded(connection: PostgresTransaction): void {
   const status = connection.getTransactionStatus?.();
   if (status === "T" || status === "E") throw new Error(`${factoryName}: ${inTransaction}`);

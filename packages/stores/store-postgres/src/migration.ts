@@ -28,8 +28,7 @@ function migration(tables: Tables): string {
   const newer = quoteLiteral(
     `the tables have schema version %, newer than ${postgresSchemaVersion}: upgrade @countersign/store-postgres`,
   );
-  // Each part is tested for before it is made: CREATE … IF NOT EXISTS needs rights, and an index would lock out every claim until
-  // the last open transaction ends, although it is there.
+  // Tests before it makes: CREATE … IF NOT EXISTS needs rights, and an index that is there would still lock out every claim.
   return `DO $countersign$
 DECLARE
   found integer;
@@ -59,10 +58,7 @@ $countersign$;
 `;
 }
 
-/**
- * Returns the SQL that creates the table of `createPostgresAnswers`; `migratePostgresAnswers` runs the same. Repeated, it locks nothing.
- * Throws an OptionError on a bad name.
- */
+/** Returns the SQL that `migratePostgresAnswers` runs. Repeated, it locks nothing. Throws an OptionError on a bad name. */
 export function postgresAnswersMigration(tables: PostgresTables = {}): string {
   return answersMigration(resolveTables("postgresAnswersMigration", tables));
 }
@@ -132,7 +128,7 @@ DROP SEQUENCE ${sequence};
 `;
 }
 
-// Without defaults, so that no row is written and a process of the release before leaves them as they are.
+// Without defaults: no row is written, and a process of the release before leaves them as they are.
 const decisionColumns = [
   'decision text COLLATE "C"',
   "decision_fence bigint",
@@ -192,7 +188,7 @@ function indexName({ table }: Tables, suffix: string): string {
 }
 
 /**
- * Creates missing tables and updates those of an earlier release. One transaction under an advisory lock: repeatable, and safe from
+ * Creates missing tables and updates those of an earlier release, in one transaction under an advisory lock: repeatable, and safe from
  * several processes at once, also through PgBouncer. Where something is missing, the role needs CREATE on the schema, or on the
  * database for a schema, and becomes the owner. Throws on tables of a later release, and an OptionError on a bad name.
  */
@@ -203,10 +199,7 @@ export async function migratePostgres(
   await migrate("migratePostgres", queryable, { tables, sqlOf: migration });
 }
 
-/**
- * Creates the table of `createPostgresAnswers` where it is missing, in a schema that is there, as {@link migratePostgres} does its
- * own. Throws an OptionError on a bad name.
- */
+/** Creates the table of `createPostgresAnswers` in an existing schema, as {@link migratePostgres} does. Throws an OptionError. */
 export async function migratePostgresAnswers(
   queryable: PostgresQueryable,
   tables: PostgresTables = {},
@@ -221,8 +214,7 @@ async function migrate(
 ): Promise<void> {
   assertQueryable(queryable, `${caller}: the first argument must be a Pool or Client of pg, or an object`);
   const resolved = resolveTables(caller, tables);
-  // Without parameters, so that it travels as one message: the server runs it as one transaction, and an error leaves none open.
-  // What others created while it waited for the lock must be visible, whatever the default isolation is.
+  // One message without parameters is one transaction. READ COMMITTED: it must see what others created while it waited for the lock.
   const text = `SET TRANSACTION ISOLATION LEVEL READ COMMITTED;\n${sqlOf(resolved)}`;
   try {
     await queryable.query(text);

@@ -48,8 +48,7 @@ export class NonceTable extends PrunedTable implements PostgresNonceStore {
   }
 }
 
-// $1 digest, $2 token, $3 retention. A nonce is live up to and including its last millisecond, so that it outlives the signature
-// even by the coarsest clock.
+// $1 digest, $2 token, $3 retention. A nonce lives through its last millisecond, so that it outlives the signature by the coarsest clock.
 function claimStatement(options: ResolvedPostgresOptions): string {
   const now = clockOf(options)(3);
   return `INSERT INTO ${options.names.nonces} AS kept (digest, token, until_at)

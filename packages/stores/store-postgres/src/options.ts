@@ -26,7 +26,6 @@ export interface PostgresStoresOptions extends PostgresTables {
   readonly now?: (() => number) | undefined;
 }
 
-/** The name that begins every message about the options. */
 export const factoryName = "createPostgresStores";
 
 const dayMs = 86_400_000;
@@ -45,7 +44,6 @@ export const table = {
   now: option.optional(option.own(readClock), "the server's clock"),
 } satisfies OptionTable<PostgresStoresOptions, unknown>;
 
-/** The options with their defaults. */
 export interface ResolvedPostgresOptions extends Omit<ReadOptions<typeof table>, keyof PostgresTables> {
   /** `schema.table`, as messages name the tables. */
   readonly place: string;

@@ -22,7 +22,6 @@ export abstract class PrunedTable {
   readonly #removeSql: string;
   readonly #stopPruning: () => void;
 
-  /** `removeSql` removes a batch of what has expired. */
   constructor(name: string, server: Engine, options: ResolvedPostgresOptions, removeSql: string) {
     this.#name = name;
     this.#removeSql = removeSql;
@@ -63,10 +62,7 @@ export abstract class PrunedTable {
   }
 }
 
-/**
- * Removes a batch of the expired rows, by row address, which no plan can turn into a walk over the table; the rows are locked, so
- * nothing moves them. The outer condition asks again: a live row of another partition can have the same address.
- */
+/** Removes locked rows by address: no plan walks the table. Asks twice, as a live row of another partition can have the same address. */
 export function removal(table: string, isExpired: string, returning: string): string {
   return `DELETE FROM ${table} WHERE ${isExpired} AND ctid = ANY (ARRAY(
   SELECT ctid FROM ${table} WHERE ${isExpired} ORDER BY until_at LIMIT ${pruneBatchSize} FOR UPDATE SKIP LOCKED)) RETURNING ${returning}`;

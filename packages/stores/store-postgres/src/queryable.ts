@@ -7,10 +7,7 @@ export interface PostgresResult {
   readonly command?: string | undefined;
 }
 
-/**
- * Runs one statement with its parameters `$1`, `$2`, …: a Pool, Client or PoolClient of `pg`, or anything alike. Parameters are
- * strings, numbers, booleans, Buffers and null.
- */
+/** Runs one statement with parameters `$1`, `$2`, … (string, number, boolean, Buffer, null): a Pool or Client of `pg`, or the like. */
 export interface PostgresQueryable {
   query(text: string, values?: unknown[]): Promise<PostgresResult>;
 }
@@ -26,12 +23,11 @@ export function assertQueryable(value: unknown, expected: string): asserts value
   if (!isQueryable(value)) throw new TypeError(`${expected} with a function query(text, values)`);
 }
 
-/** Whether `value` has what runs a query. */
 export function isQueryable(value: unknown): value is PostgresQueryable {
   return typeof value === "object" && value !== null && "query" in value && typeof value.query === "function";
 }
 
-/** The rows of a result. Throws a TypeError when the driver, or an ORM in its place, answers something else. */
+/** Throws a TypeError when the driver, or an ORM in its place, answers something else than rows. */
 export function rowsOf(result: unknown): readonly Row[] {
   if (typeof result !== "object" || result === null || !("rows" in result) || !isRows(result.rows)) {
     throw new TypeError(
@@ -41,7 +37,6 @@ export function rowsOf(result: unknown): readonly Row[] {
   return result.rows;
 }
 
-/** The row of a statement that always has one. */
 export function singleRow(rows: readonly Row[]): Row {
   const [row] = rows;
   if (row === undefined) throw new Error("the PostgreSQL driver returned no row where there is always one");
@@ -57,10 +52,7 @@ export function integerOf(value: unknown): number {
   return integer;
 }
 
-/**
- * Whole milliseconds of a number of seconds to the microsecond, rounded up, so that what is left of a live lease is never 0. It is
- * a numeric, given as a string, or in PostgreSQL 13 a float8.
- */
+/** Takes a numeric of seconds as a string, or in PostgreSQL 13 a float8. Rounds up: what is left of a live lease is never 0. */
 export function millisecondsOf(seconds: unknown): number {
   const milliseconds = Math.ceil(Math.round(numberOf(seconds) * 1e6) / 1e3);
   if (Number.isNaN(milliseconds)) {

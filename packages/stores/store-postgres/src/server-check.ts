@@ -13,15 +13,13 @@ export const readServer: string = `SELECT current_setting('server_version_num'):
 
 const oldestVersion = 130_000;
 
-/** Reads what {@link assertVersion} checks. */
 export function readVersion({ names }: ResolvedPostgresOptions): string {
   return `SELECT version::text AS version FROM ${names.version} WHERE id = 1`;
 }
 
 /**
- * Throws unless the server is PostgreSQL 13 or newer, in UTF-8, no standby, with tables that survive a crash. Without fsync it throws
- * in production and publishes `postgres-not-durable` elsewhere; without full_page_writes, which some file systems do not need, it
- * publishes that.
+ * Throws unless the server is PostgreSQL 13 or newer, in UTF-8, no standby, with tables that survive a crash. Without fsync it throws in
+ * production; elsewhere, and without full_page_writes, which some file systems do not need, it publishes `postgres-not-durable`.
  */
 export function assertServer(row: Row, { place }: ResolvedPostgresOptions): void {
   const version = integerOf(row["version"]);
@@ -48,7 +46,6 @@ export function assertServer(row: Row, { place }: ResolvedPostgresOptions): void
   assertDurable(row);
 }
 
-/** Throws unless the tables are of this release. */
 export function assertVersion(row: Row | undefined, { place }: ResolvedPostgresOptions): void {
   const version = row === undefined ? 0 : integerOf(row["version"]);
   if (version === postgresSchemaVersion) return;

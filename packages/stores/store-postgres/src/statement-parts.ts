@@ -8,29 +8,23 @@ export function clockOf({ now }: ResolvedPostgresOptions): Clock {
   return now === undefined ? () => "clock_timestamp()" : (parameters) => `$${parameters + 1}::timestamptz`;
 }
 
-/** The values of a statement that reads the clock. */
 export function timed({ now }: ResolvedPostgresOptions, values: readonly unknown[]): unknown[] {
   return now === undefined ? [...values] : [...values, now()];
 }
 
-/**
- * A number of milliseconds, or the parameter that has it, as an interval. The greatest safe integer still ends within PostgreSQL's
- * calendar; as a literal of an interval, PostgreSQL 13 and 14 take no more than 24 days.
- */
+/** Milliseconds as an interval, up to the greatest safe integer. A literal takes no more than 24 days in PostgreSQL 13 and 14. */
 export function milliseconds(amount: string | number): string {
   return `${amount}::float8 * interval '1 millisecond'`;
 }
 
 /**
- * An instant in microseconds since 1970, as a bigint. In PostgreSQL 13 the seconds are a float8, whose steps are a quarter of a
- * microsecond until 2038: rounded, each microsecond is itself, and a later instant is never a smaller number. Not a numeric
- * on the way: of a float8 that keeps 15 digits.
+ * An instant in microseconds since 1970. PostgreSQL 13 has float8 seconds, in steps of a quarter of a microsecond until 2038: rounded, a
+ * later instant is never a smaller number. Not a numeric on the way: of a float8 that keeps 15 digits.
  */
 export function microseconds(instant: string): string {
   return `round(extract(epoch FROM ${instant})::float8 * 1000000::float8)::bigint`;
 }
 
-/** An instant in whole milliseconds since 1970, as a bigint. */
 export function wholeMilliseconds(instant: string): string {
   return `round(extract(epoch FROM ${instant})::float8 * 1000)::bigint`;
 }
@@ -50,25 +44,18 @@ export const isAlone: string = `${isInTransaction} IS NOT TRUE`;
 /** Differs between any two transactions of a connection: each begins with a message of its own. */
 export const transactionStart = "transaction_timestamp()::text";
 
-/**
- * True, and makes the commit of this transaction durable where the session would not: a claim that a crash of the server undoes
- * would let a second attempt in beside the first.
- */
+/** True; makes this commit durable. A claim that a crash of the server undoes would let a second attempt in beside the first. */
 export const isDurable =
   "(current_setting('synchronous_commit') <> 'off' OR set_config('synchronous_commit', 'on', true) IS NOT NULL)";
 
-/**
- * For the WHERE of an INSERT … SELECT: makes the statement wait no longer than this for a row, and its commit durable. False inside
- * somebody's transaction, so that nothing is written.
- */
+/** For an INSERT … SELECT: bounds its wait for a row, makes it durable. False in somebody's transaction, so that nothing is written. */
 export function isReadyToInsert(lockTimeoutMs: number): string {
   return `${isAlone} AND set_config('lock_timeout', '${lockTimeoutMs}', true) IS NOT NULL AND ${isDurable}`;
 }
 
 /**
- * The same for an UPDATE, as a CTE to join: the executor takes its row before it locks one of the table, and keeps it when it has
- * waited for that lock and looks at the row again. Conditions of the UPDATE itself are evaluated once more then, and by then the
- * statement is a transaction that has written.
+ * The same for an UPDATE, as a CTE to join: evaluated once, before a row is locked. Conditions of the UPDATE itself are evaluated again
+ * after a wait for that lock, when the statement is a transaction that has written.
  */
 export function settings(lockTimeoutMs: number, columns = ""): string {
   return `settings AS MATERIALIZED (SELECT ${columns} WHERE ${isReadyToInsert(lockTimeoutMs)})`;

@@ -15,16 +15,12 @@ export function encodeKey(key: string): string {
     : inBase64 + Buffer.from(key, "utf16le").toString("base64");
 }
 
-/** The inverse of {@link encodeKey}. */
 export function decodeKey(stored: string): string {
   if (!stored.startsWith(inBase64)) return decodeText(stored);
   return Buffer.from(stored.slice(inBase64.length), "base64").toString("utf16le");
 }
 
-/**
- * A nonce as stored: nobody reads it again, and two texts of 512 characters would not fit into an index. The length keeps apart
- * what is cut elsewhere; UTF-16 keeps apart what UTF-8 has no bytes for.
- */
+/** A digest: two texts of 512 characters do not fit into an index. The length keeps cuts apart, UTF-16 what UTF-8 has no bytes for. */
 export function digestNonce(scope: string, nonce: string): Buffer {
   return createHash("sha256").update(`${scope.length} ${scope}${nonce}`, "utf16le").digest();
 }

@@ -7,17 +7,15 @@ import { type PostgresStoresOptions, resolveOptions } from "./options.ts";
 export interface PostgresStores {
   readonly idempotency: PostgresIdempotencyStore;
   readonly nonces: PostgresNonceStore;
-  /**
-   * Resolves when server and tables are as the stores need them; rejects with what to do. Without it the first step checks, and throws.
-   */
+  /** Resolves when server and tables are as the stores need them; rejects with the remedy. Without it the first step checks, and throws. */
   ready(this: void): Promise<void>;
-  /** Closes both stores; the pool stays open, it is the caller's. */
+  /** Closes both stores; the pool stays open. */
   close(this: void): void;
 }
 
 /**
- * Creates the two stores on tables that `countersign migrate` or migratePostgres() has made. Sends nothing to the server before
- * the first step or ready(). Throws a TypeError that names the option when one is wrong.
+ * Creates both stores on tables that `countersign migrate` or migratePostgres() has made. Sends nothing before the first step or ready().
+ * Throws an OptionError on a wrong option.
  */
 export function createPostgresStores(options: PostgresStoresOptions): PostgresStores {
   const resolved = resolveOptions(options);

@@ -1,15 +1,11 @@
 import { type PostgresQueryable, rowsOf, singleRow } from "./queryable.ts";
 import { type PostgresTables, type TableNames, resolveTables, tableNames } from "./table-names.ts";
 
-/** Gives the parameters of {@link missingKeys}. */
 export function checkedTables({ idempotency, nonces, answers }: TableNames): string[] {
   return [idempotency, nonces, answers];
 }
 
-/**
- * A column with the SQL that restores lost primary keys. Each claim names one by its column in ON CONFLICT, and fails without it. A
- * unique index will do, unless it is partial, deferrable or still being built.
- */
+/** SQL that restores lost primary keys: ON CONFLICT needs them. A unique index will do, unless partial, deferrable or still being built. */
 export const missingKeys = `(SELECT pg_catalog.string_agg(pg_catalog.format('ALTER TABLE %s ADD PRIMARY KEY (%s)', kept.name, kept.col), '; ')
   FROM (VALUES ($1::text, 'key'), ($2::text, 'digest'), ($3::text, 'token')) AS kept (name, col)
   WHERE pg_catalog.to_regclass(kept.name) IS NOT NULL AND NOT EXISTS (
@@ -17,7 +13,6 @@ export const missingKeys = `(SELECT pg_catalog.string_agg(pg_catalog.format('ALT
     WHERE i.indrelid = pg_catalog.to_regclass(kept.name)::oid AND i.indisunique AND i.indimmediate AND i.indisvalid
       AND i.indpred IS NULL AND i.indnkeyatts = 1 AND a.attname = kept.col)) AS missing_keys`;
 
-/** Throws unless nothing is missing. */
 export function assertKeys(caller: string, missing: unknown): void {
   if (typeof missing !== "string") return;
   const what =
@@ -25,10 +20,7 @@ export function assertKeys(caller: string, missing: unknown): void {
   throw new Error(`${caller}: ${what}; run: ${missing}`);
 }
 
-/**
- * Returns the SQL that restores lost primary keys, as after a restore that ended early; undefined when none is lost, and for tables
- * that are not there. Throws an OptionError on a bad name.
- */
+/** Returns SQL that restores lost primary keys; undefined when no table lacks its key. Throws an OptionError on a bad name. */
 export async function postgresMissingKeys(
   queryable: PostgresQueryable,
   tables: PostgresTables = {},

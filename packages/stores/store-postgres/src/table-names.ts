@@ -55,8 +55,7 @@ export function quoteLiteral(text: string): string {
 const longestName = 63;
 const longestPrefix = 40;
 
-// A backslash or a dollar sign could end a literal, a control character no name needs, and a lone surrogate would be sent as another
-// letter.
+// A backslash or a dollar sign could end a literal; a lone surrogate is sent as another letter; no name needs a control character.
 const unsafeInName = /[\\$\p{Cc}\p{Surrogate}]/u;
 
 export const tablesTable: OptionTable<PostgresTables> = {

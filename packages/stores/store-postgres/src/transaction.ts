@@ -5,10 +5,7 @@ import { lendClient } from "./lent-client.ts";
 import type { PostgresPoolClient } from "./queryable.ts";
 import { setOpenMark } from "./statement-parts.ts";
 
-/**
- * A pool of clients of the type `Client`. It calls back, as that of `pg` does, or returns a promise. A client that comes by a promise
- * must have a listener of its own for `error` until then.
- */
+/** A pool with callbacks, as `pg` has, or promises. A promised client must have an `error` listener of its own until it is given. */
 export interface PostgresPool<Client extends PostgresPoolClient> {
   connect(): Promise<Client>;
   connect(
@@ -33,10 +30,10 @@ export const table: OptionTable<PostgresTransactionOptions> = {
 const rollbackTimeoutMs = 5_000;
 
 /**
- * Runs `work` between BEGIN and COMMIT on a client of its own. Resolves to its result when the commit is durable. Rolls back when `work`
- * rejects, and rejects with the same. After a rejection of COMMIT itself the key's record shows the outcome, once the session has
- * ended. The client takes no statement once `work` has settled. Rejects with a TypeError on a bad option, and with a GuardError (503,
- * `transaction-not-begun`) when the pool gives no connection or BEGIN fails: `work` has not run then.
+ * Runs `work` between BEGIN and COMMIT on a client of its own. Resolves to its result when the commit is durable; rolls back and rejects
+ * when `work` rejects. After a rejection of COMMIT itself the key's record shows the outcome, once the session has ended. The client takes
+ * no statement once `work` has settled. Rejects with a TypeError on a bad option, and with a GuardError (503, `transaction-not-begun`)
+ * when the pool gives no connection or BEGIN fails: `work` has not run then.
  */
 export async function withPostgresTransaction<T, Client extends PostgresPoolClient>(
   pool: PostgresPool<Client>,
@@ -80,12 +77,10 @@ async function orNotBegun<T>(step: Promise<T>): Promise<T> {
   }
 }
 
-/** A client of the pool, to be given back by {@link releaseClient}. */
 export function takeClient<Client extends PostgresPoolClient>(pool: PostgresPool<Client>): Promise<Client> {
   return new Promise((resolve, reject) => {
-    // The pool listens only to clients that rest in it. When the server ends the session between two statements, an error event without
-    // a listener would end this process. Attached in the callback: a session can end in the packet that begins it, before a promise
-    // resolves.
+    // An `error` event without a listener ends this process, and the pool listens only to idle clients. Attached in the callback: a
+    // session can end in the packet that begins it, before a promise resolves.
     let taken: Client | undefined;
     const take = (client: Client | undefined | void): void => {
       if (client === undefined || client === taken) return;
@@ -142,7 +137,6 @@ async function rollBack(client: PostgresPoolClient): Promise<void> {
   releaseClient(client);
 }
 
-/** Gives the client back, or ends its connection. */
 export function releaseClient(client: PostgresPoolClient, destroy?: boolean): void {
   client.release(destroy);
   // Only now: from here on the pool listens, or the connection is gone.

@@ -9,10 +9,7 @@ import { type RedisScript, findAnswerScript, keepAnswerScript } from "./scripts.
 const name = "redis answer store";
 const base64 = /^:[A-Za-z0-9+/]*={0,2}$/;
 
-/**
- * Keeps answers of done keys on Redis. Takes the options of `createRedisStores`; `retentionMs` is that of the answers. Sends nothing
- * before the first step. Throws an OptionError on a wrong option.
- */
+/** Keeps answers of done keys on Redis for `retentionMs`. Sends nothing before the first step. Throws an OptionError on a wrong option. */
 export function createRedisAnswers(options: RedisStoresOptions): AnswerStore {
   return new Answers(readOptions("createRedisAnswers", table, options));
 }

@@ -11,10 +11,7 @@ export async function send(options: ResolvedRedisOptions, command: readonly stri
   return await inTime(options, (sendNow) => sendNow(command, undefined));
 }
 
-/**
- * Runs a script on its one key, or on none, by its digest, or by its text where the server does not know it. Fails on the reply to
- * another command: a client whose connection broke can be out of step, and the answer about another payment is none about this one.
- */
+/** Runs a script by digest, or by text. Fails on another command's reply: a client can be out of step after a broken connection. */
 export async function runScript(
   options: ResolvedRedisOptions,
   { sha1, text }: RedisScript,
@@ -66,7 +63,7 @@ function answerTo(call: string, reply: unknown): unknown {
   return reply[1];
 }
 
-// By its text: the client may have errors of another class, or of another realm.
+// By its text: the client's errors may have another class or realm.
 function isScriptUnknown(error: unknown): boolean {
   if (typeof error !== "object" || error === null || !("message" in error)) return false;
   return typeof error.message === "string" && error.message.startsWith("NOSCRIPT");

@@ -29,9 +29,7 @@ import type { ServerCheck } from "./server-check.ts";
 
 /** The idempotency store on Redis. Each step is one script on one key. */
 export interface RedisIdempotencyStore extends RemoteIdempotencyStore {
-  /**
-   * Scans all keys of the database; on a cluster, those of the node that `sendCommand` reaches without a key.
-   */
+  /** Scans the whole database; on a cluster, the node that `sendCommand` reaches without a key. */
   list(query: IdempotencyListQuery): Promise<IdempotencyListing>;
   /** Gives 0 once the server has answered: Redis removes by itself what has expired. */
   prune(): Promise<number>;

@@ -5,14 +5,13 @@ import type { ResolvedRedisOptions } from "./options.ts";
 import { plain, storedText, texts } from "./replies.ts";
 import { nameScript, pageScript } from "./scripts.ts";
 
-/** The store whose keys are listed. */
 export interface ListedStore {
   readonly name: string;
   readonly options: ResolvedRedisOptions;
   readonly read: (key: string) => Promise<IdempotencyRecord | undefined>;
 }
 
-/** Where SCAN goes on, and the process of the server that gave it. */
+/** A cursor of SCAN, and the server process that gave it. */
 interface Position {
   readonly at: string;
   readonly runId: string;
@@ -22,7 +21,7 @@ const scanCursorForm = /^\d{1,20}$/;
 const runIdForm = /^[0-9a-f]{40}$/;
 const cursorForm = /^(?<at>\d{1,20})\.(?<runId>[0-9a-f]{40})$/;
 
-/** Reads one page by SCAN, which lists every key that stays from the first page to the last at least once. */
+/** Reads one page by SCAN: a key that stays throughout is listed at least once. */
 export async function listKeys(
   store: ListedStore,
   { state, cursor, limit }: IdempotencyListQuery,
@@ -45,7 +44,7 @@ function parseCursor(store: string, cursor: unknown): Position {
   return { at, runId };
 }
 
-/** Asks how all names of keys begin on the server: ioredis puts its `keyPrefix` before keys, but not before a pattern. */
+/** Asks the server how its names begin: ioredis puts its `keyPrefix` before keys, but not before a pattern. */
 async function startOfNames({ name, options }: ListedStore): Promise<string> {
   const start = `${options.prefix}:key:`;
   const onServer = plain(await runScript(options, nameScript, start, []));
@@ -79,7 +78,6 @@ function endedCursor(store: string): TypeError {
   );
 }
 
-/** Writes a pattern of SCAN that means this text alone. */
 function literal(text: string): string {
   return text.replaceAll(/[\\*?[\]]/g, String.raw`\$&`);
 }

@@ -30,7 +30,6 @@ export interface RedisStoresOptions {
   readonly now?: (() => number) | undefined;
 }
 
-/** The name that begins every message about the options. */
 export const factoryName = "createRedisStores";
 
 const dayMs = 86_400_000;
@@ -49,10 +48,9 @@ export const table = {
   now: option.own(readClock, "the server's clock"),
 } satisfies OptionTable<RedisStoresOptions, unknown>;
 
-/** The options with their defaults. */
 export type ResolvedRedisOptions = ReadOptions<typeof table>;
 
-// In the year 2255: a fence is the time in microseconds, and above this not exact.
+// In the year 2255: a fence is in microseconds, and not exact above this.
 const latestMs = Math.floor(Number.MAX_SAFE_INTEGER / 1_000);
 
 // SCAN must not take it for a pattern, nor a cluster for a hash tag.

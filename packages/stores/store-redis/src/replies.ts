@@ -14,9 +14,8 @@ import {
   encodeText,
 } from "@countersign/idempotency/store";
 
-// A client, a proxy or a damaged record can change a reply. What is none of these is an error, never a guess.
+// A client, a proxy or a damaged record can change a reply: anything unknown is an error, never a guess.
 
-/** Reads the reply to a claim. */
 export function claimResult(reply: unknown): IdempotencyClaimResult {
   const [status, first, second, ...rest] = texts(reply);
   if (rest.length > 0) throw unexpected();
@@ -28,7 +27,6 @@ export function claimResult(reply: unknown): IdempotencyClaimResult {
   throw unexpected();
 }
 
-/** Reads the reply to a read; undefined for an absent key. */
 export function record(reply: unknown): IdempotencyRecord | undefined {
   const stored = storedOf(reply, ["run", "held", "done"]);
   if (stored === undefined) return undefined;
@@ -38,7 +36,7 @@ export function record(reply: unknown): IdempotencyRecord | undefined {
   return found;
 }
 
-/** Reads the reply to a read of a free key; undefined where nothing was decided about it. */
+/** Undefined where nothing was decided about the free key. */
 export function releasedKey(reply: unknown): ReleasedKey | undefined {
   return releasedOf(storedOf(reply, ["free"]));
 }
@@ -70,7 +68,7 @@ function decisionOf([outcome, fence, at, by, note, reason, ...reopening]: readon
   return reopenedAt === "" ? kept : { ...kept, reopened: entryOf(reopenedAt, reopenedBy, reopenedNote) };
 }
 
-// An empty text is one that nobody gave.
+// An empty text was not given.
 function entryOf(at: string | undefined, by: string | undefined, note: string | undefined) {
   return operatorEntry({ by: text(by) || undefined, note: text(note) || undefined }, integer(at));
 }
@@ -79,7 +77,7 @@ export function ownership(reply: unknown): IdempotencyOwnership {
   return oneOf(reply, ["ok", "lost"]);
 }
 
-/** Returns the reply when it is one of `expected`; else throws. */
+/** Throws unless the reply is one of `expected`. */
 export function oneOf<const Expected extends string>(
   reply: unknown,
   expected: readonly Expected[],

@@ -15,7 +15,6 @@ export abstract class ScriptedStore {
     this.options = options;
   }
 
-  /** Gives 0 once the server has answered: Redis removes by itself what has expired. */
   async prune(): Promise<number> {
     this.gate.assertUsable();
     oneOf(await send(this.options, ["PING"]), ["PONG"]);
@@ -26,7 +25,7 @@ export abstract class ScriptedStore {
     this.gate.close();
   }
 
-  /** Runs a script on what has this name behind the prefix. The time is its first argument. */
+  /** Runs a script on `prefix:name`. ARGV[1] is the time. */
   protected run(script: RedisScript, name: string, args: readonly string[]): Promise<unknown> {
     const { prefix, now } = this.options;
     return runScript(this.options, script, `${prefix}:${name}`, [now(), ...args]);

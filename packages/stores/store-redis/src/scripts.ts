@@ -1,13 +1,9 @@
 import { createHash } from "node:crypto";
 import { leaseExpired } from "@countersign/idempotency/store";
 
-/**
- * One atomic step on one key; the list has none. Replies with a pair: its last argument, by which a caller knows its own reply, and the
- * answer.
- */
+/** One atomic step on at most one key. Replies with its last argument, by which a caller knows its own reply, and the answer. */
 export interface RedisScript {
   readonly text: string;
-  /** What EVALSHA knows it by. */
   readonly sha1: string;
 }
 
@@ -23,17 +19,13 @@ return {ARGV[#ARGV], answer}
   return { text, sha1: createHash("sha1").update(text).digest("hex") };
 }
 
-// A record is a hash: state (run, held, done; free: released, kept for its fence), token, fence, fingerprint, reason, until (the end of
-// the lease or of what is remembered, in milliseconds since 1970). Only done and free expire: a run or held key that went by
-// itself would let a payment run twice. ARGV[1] is the clock of a test, or empty. Numbers are written by %.0f, which no
-// locale and no exponent changes. Half a record is an error: without its lease, a run would look expired, and be given away.
+// A record is a hash: state (run, held, done; free: released, kept for its fence), token, fence, fingerprint, reason, until (end of the
+// lease or of the memory, in milliseconds since 1970), and an operator's decision (decision…, reopened…), which a claim keeps unless the
+// record is over. Half a record is an error: a run without its lease would look expired, and be given away. ARGV[1] is the clock of a
+// test, or empty. An empty text was not given. Numbers are written by %.0f, which no locale and no exponent changes.
 //
-// An operator's decision has fields of its own: decision (done, released), decisionFence, decisionAt, decisionBy, decisionNote,
-// decisionReason, and after a reopening reopenedAt, reopenedBy, reopenedNote. An empty text was not given. A claim leaves them as they
-// are, unless the record is over.
-//
-// `until` alone says what is over. Redis removes a record a little later: its expiry goes by the time at which the script began, and
-// beside the clock of a test by the real time.
+// Only done and free expire: a run or held key that went by itself would let a payment run twice. `until` alone says what is over; Redis
+// removes it a little later, by the time at which the script began, and beside the clock of a test by the real time.
 //
 // A full server refuses a script whose first write may need memory, and no write after one that needs none. So a step that settles a
 // key begins with PERSIST, and a payment that was made can still be marked as done.
@@ -73,9 +65,8 @@ end
 `;
 
 /**
- * ARGV: clock, token, fingerprint, lease, recovery. A fence is the time in microseconds, or one more than the last: it grows even when
- * the last record is gone, or the clock was set back. In that case more than one lease may remain, and is cut: a dead owner would
- * keep the key until the clock has caught up.
+ * ARGV: clock, token, fingerprint, lease, recovery. A fence is the time in microseconds, or one more than the last: it grows even when the
+ * last record is gone or the clock was set back. A lease that is then too long is cut: a dead owner would keep the key.
  */
 export const claimScript: RedisScript = script(`${prelude}
 if state == 'done' and untilMs > now then return {'done', fingerprint} end
@@ -129,9 +120,7 @@ remember('done', ARGV[3])
 return 'ok'
 `);
 
-/**
- * ARGV: clock, token, for how long the fence is remembered, and a decision. A retry that fails must not remove an operator's decision.
- */
+/** ARGV: clock, token, memory of the fence, memory of a decision: a retry that fails must not remove an operator's decision. */
 export const releaseScript: RedisScript = script(`${prelude}
 if state ~= 'run' or token ~= ARGV[2] then return 'lost' end
 remember('free', ARGV[redis.call('HMGET', KEYS[1], 'decision')[1] and 4 or 3])
@@ -145,10 +134,7 @@ write('state', 'held', 'reason', ARGV[3])
 return 'ok'
 `);
 
-/**
- * ARGV: clock, fence, the token of the decision, done or released, for how long it is remembered, by whom, the note. The fence keeps it
- * off every other attempt; the token takes the key from the old owner, and recognises the decision when the client sends it again.
- */
+/** ARGV: clock, fence, new token, done or released, memory, by, note. The token takes the key from its owner, and marks a repetition. */
 export const resolveScript: RedisScript = script(`${prelude}
 if fence ~= ARGV[2] then return 'not-held' end
 if token == ARGV[3] then return 'ok' end
@@ -160,10 +146,7 @@ redis.call('HSET', KEYS[1], 'decision', ARGV[4], 'decisionFence', fence, 'decisi
 return 'ok'
 `);
 
-/**
- * ARGV: clock, the fence that was decided about, the token of the reopening, by whom, the note. With the old fence, a decision that is
- * sent again would decide anew. The token recognises the reopening when the client sends it again.
- */
+/** ARGV: clock, fence decided about, new token, by, note. Raises the fence: with the old one a repeated decision would decide anew. */
 export const reopenScript: RedisScript = script(`${prelude}
 if state == 'held' and token == ARGV[3] then return 'ok' end
 if fence ~= ARGV[2] or (state ~= 'done' and state ~= 'free') or untilMs <= now then return 'not-decided' end
@@ -175,10 +158,7 @@ write('state', 'held', 'token', ARGV[3], 'fence', int(tonumber(fence) + 1), 'rea
 return 'ok'
 `);
 
-/**
- * ARGV: clock, token, retention. The value is the end of the retention and the token. A nonce is live up to and including its last
- * millisecond, so that it outlives the signature even by the coarsest clock.
- */
+/** ARGV: clock, token, retention. A nonce lives through its last millisecond, so that it outlives the signature by the coarsest clock. */
 export const nonceScript: RedisScript = script(`
 local time = redis.call('TIME')
 local now, laterMs = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000), 1000
@@ -206,7 +186,7 @@ redis.call('SET', KEYS[1], string.format('%.0f', now + retainMs) .. ':' .. ARGV[
 return 'kept'
 `);
 
-/** ARGV: clock. The answer in base64 behind a colon; nothing where there is none, or where it is over. */
+/** ARGV: clock. The answer in base64 after a colon; nothing where there is none, or where it is over. */
 export const findAnswerScript: RedisScript = script(`
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
@@ -222,10 +202,7 @@ return answer
 /** The name of the key as the server sees it: some clients put a prefix of their own before it. */
 export const nameScript: RedisScript = script("return KEYS[1]");
 
-/**
- * No key. ARGV: cursor, pattern, count. Replies with the page and the run_id of the server's process, empty where INFO is forbidden: a
- * cursor of SCAN means nothing to another process, which hashes keys by a secret of its own.
- */
+/** ARGV: cursor, pattern, count. Adds the run_id, empty without INFO: each process hashes keys by its own secret, so cursors differ. */
 export const pageScript: RedisScript = script(`
 local page = redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[3])
 local info = redis.pcall('INFO', 'server')

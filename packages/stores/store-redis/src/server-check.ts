@@ -14,8 +14,8 @@ export type RedisNoticeCode =
 const oldestVersion = [6, 2] as const;
 
 /**
- * Reads INFO once, beside the steps, and publishes on `countersign:notice` what can lose a record. After a failure it tries again after
- * 1, 2, 4, 8 ... further steps: a server that never shows INFO must not be asked with each payment.
+ * Reads INFO once, and publishes on `countersign:notice` what can lose a record. After a failure it tries again after 1, 2, 4, 8 ...
+ * further steps: a server that never shows INFO must not be asked with each payment.
  */
 export class ServerCheck {
   readonly #options: ResolvedRedisOptions;
@@ -58,7 +58,6 @@ export class ServerCheck {
   }
 }
 
-/** Finds what is wrong with a server by its INFO. */
 function doubtsAbout(info: string): readonly (readonly [code: RedisNoticeCode, message: string])[] {
   const doubts: [RedisNoticeCode, string][] = [];
   const version = field(info, "redis_version");

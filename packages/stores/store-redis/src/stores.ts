@@ -8,13 +8,11 @@ import { ServerCheck } from "./server-check.ts";
 export interface RedisStores {
   readonly idempotency: RedisIdempotencyStore;
   readonly nonces: RedisNonceStore;
-  /** Closes both stores; the client stays open, it is the caller's. */
+  /** Closes both stores; the client stays open. */
   close(): void;
 }
 
-/**
- * Creates the two stores on Redis 6.2 or newer, or Valkey. Sends nothing before the first step. Throws an OptionError on a wrong option.
- */
+/** Creates both stores on Redis 6.2 or newer, or Valkey. Sends nothing before the first step. Throws an OptionError on a wrong option. */
 export function createRedisStores(options: RedisStoresOptions): RedisStores {
   const resolved = readOptions(factoryName, table, options);
   const server = new ServerCheck(resolved);

@@ -21,9 +21,8 @@ const factoryName = "createSqliteAnswers";
 const name = "sqlite answer store";
 
 /**
- * Creates the table of answers where it is missing, and the store on it. Takes the options of `createSqliteStores`, and sets up the
- * connection in the same way; `retentionMs` is that of the answers. Throws when the connection cannot be made durable, and an
- * OptionError on a wrong option.
+ * Creates the store of answers, and its table where it is missing. Sets up the connection as `createSqliteStores` does. `retentionMs` is
+ * that of the answers. Throws when the connection cannot be made durable, and an OptionError on a wrong option.
  */
 export function createSqliteAnswers(options: SqliteStoresOptions): SqliteAnswerStore {
   const resolved = readOptions(factoryName, table, options);

@@ -10,9 +10,9 @@ export interface SqliteStatement<Value = SqliteValue> {
 }
 
 /**
- * An open connection of `libsql`, `better-sqlite3` or `node:sqlite`, as far as they agree. `inTransaction` or `isTransaction` says
- * whether a transaction is open; without both the stores find out by a BEGIN. Values are `unknown`, as in the types of libsql and
- * better-sqlite3: before TypeScript 6 no type with `null` in it fits these.
+ * An open connection of `libsql`, `better-sqlite3` or `node:sqlite`. `inTransaction` or `isTransaction` says whether a transaction is open;
+ * without both the stores find out by a BEGIN. Values are `unknown`: before TypeScript 6 no type with `null` in it fits the types of
+ * libsql and better-sqlite3.
  */
 export interface SqliteDatabase {
   exec(sql: string): unknown;
@@ -24,7 +24,6 @@ export interface SqliteDatabase {
 /** A row of a driver. libsql adds a member of its own, so rows must not be compared or spread. */
 export type SqliteRow = Readonly<Record<string, unknown>>;
 
-/** Throws where a query that always has a row gave none. */
 export function singleRow(row: unknown): SqliteRow {
   if (!isRow(row)) throw new Error("the SQLite driver returned no row where there is always one");
   return row;
@@ -72,9 +71,8 @@ export function storedAt(row: SqliteRow, nowMs: number): StoredRecord {
 }
 
 /**
- * Runs `work` between BEGIN IMMEDIATE and COMMIT, and rolls back when it throws. `work` must be synchronous: across an await, other
- * requests would run inside the transaction. Throws inside another transaction, and the driver's error when another connection
- * holds the write lock for longer than the busy timeout.
+ * Runs `work` between BEGIN IMMEDIATE and COMMIT; rolls back when it throws. `work` must be synchronous: across an await, other requests
+ * would run inside the transaction. Throws inside another transaction, and the driver's error when the busy timeout has passed.
  */
 export function withImmediateTransaction<Db extends SqliteDatabase, T>(
   database: Db,
@@ -83,8 +81,8 @@ export function withImmediateTransaction<Db extends SqliteDatabase, T>(
   if (isInTransaction(database)) {
     throw new Error("withImmediateTransaction: a transaction is already open on this connection");
   }
-  // By exec(), and before any prepared statement writes: a statement that meets SQLITE_BUSY in libsql is not reset, and every
-  // later COMMIT on the connection fails until it runs again. With the write lock no statement meets it.
+  // By exec(), before any prepared statement writes: one that meets SQLITE_BUSY in libsql is not reset, and every later COMMIT on the
+  // connection fails until it runs again. With the write lock no statement meets it.
   database.exec("BEGIN IMMEDIATE");
   try {
     const result = work(database);
@@ -101,7 +99,6 @@ export function withImmediateTransaction<Db extends SqliteDatabase, T>(
   }
 }
 
-/** Whether a transaction is open on the connection. */
 export function isInTransaction(database: SqliteDatabase): boolean {
   const isOpen = database.inTransaction ?? database.isTransaction;
   if (isOpen !== undefined) return isOpen;
@@ -130,8 +127,7 @@ function isSettled<T>(value: T): value is Exclude<T, PromiseLike<unknown>> {
 /** Keeps the steps of a store out of the caller's transactions. */
 export function createGate(store: string, database: SqliteDatabase): StoreGate {
   return new StoreGate(store, () => {
-    // Inside the caller's transaction a claim could be rolled back after it was answered, and a read could see a `done` that
-    // never commits: the sender would be told that it was paid.
+    // A claim could be rolled back after it was answered, and a read could report a payment that never commits.
     if (isInTransaction(database)) {
       throw new Error(
         `${store}: a transaction is open on the store's connection; keep transactions synchronous, ` +

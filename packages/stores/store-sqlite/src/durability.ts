@@ -4,10 +4,7 @@ import { type SqliteDatabase, type SqliteRow, integerOf, singleRow, isInTransact
 const fullSynchronous = 2;
 const minBusyTimeoutMs = 5000;
 
-/**
- * Makes commits on this connection durable: journal_mode WAL, synchronous FULL or EXTRA, a busy timeout of at least five seconds.
- * Reads each back from SQLite, and throws when one was not taken.
- */
+/** Sets WAL, synchronous FULL or EXTRA, and a busy timeout of five seconds or more. Reads each back; throws when one was not taken. */
 export function ensureDurability(
   factoryName: string,
   database: SqliteDatabase,

@@ -2,8 +2,7 @@ import { leaseExpired } from "@countersign/idempotency/store";
 import type { SqliteDatabase, SqliteStatement } from "./connection.ts";
 import { decisionColumns, engineClock, tableNames } from "./schema.ts";
 
-// Parameters are plain question marks: numbered ones are positional in one driver and named in another. A null time is the
-// engine's clock, which SQLite reads after the statement has its lock.
+// Plain question marks: numbered parameters are named in one driver. A null time is SQLite's clock, read once the lock is held.
 const time = `coalesce(?, ${engineClock})`;
 
 /** Statements belong to the connection that prepared them. */

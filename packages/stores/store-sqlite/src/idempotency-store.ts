@@ -61,9 +61,8 @@ export interface SqliteIdempotencyStore extends IdempotencyStore<SqliteDatabase>
   prune(): number;
   close(): void;
   /**
-   * Completes the key inside the transaction that is open on `tx`, the store's connection or another one of the same file. `lost` on a
-   * done key. A ROLLBACK TO of a savepoint around it takes it back. Throws when no transaction is open there, or when its commits
-   * would not be durable.
+   * Completes the key inside the transaction that is open on `tx`, the store's connection or another one of the file. `lost` on a done key.
+   * ROLLBACK TO a savepoint takes it back. Throws when no transaction is open there, or when its commits would not be durable.
    */
   completeIn(tx: SqliteDatabase, key: string, token: string): IdempotencyOwnership;
 }
@@ -131,10 +130,9 @@ export class IdempotencyTable extends PrunedTable implements SqliteIdempotencySt
       throw new Error(`${name}: completeIn needs a connection on which a transaction is open`);
     }
     const complete = this.#completionOn(tx);
-    // Takes the write lock where BEGIN has not. libsql leaves a prepared statement that met SQLITE_BUSY running,
-    // and every later COMMIT on the connection then fails.
+    // Takes the write lock where BEGIN has not: in libsql a prepared statement that met SQLITE_BUSY would make later COMMITs fail.
     tx.exec(this.#lockSql);
-    // Never `ok` on a key that is done, as complete() is: what the caller's transaction pays would be a second payment.
+    // Not `ok` on a done key, as complete() answers: what the caller's transaction pays would be a second payment.
     return this.#complete(complete, key, token);
   }
 

@@ -13,10 +13,7 @@ const reading: PageReading = {
   recordOf: (row) => recordOf(storedAt(row, integerOf(row["now_ms"]))),
 };
 
-/**
- * Prepares pages in the order of the stored keys, each from the last key of the page before: no key moves to another page when other
- * connections add or remove keys.
- */
+/** Prepares pages in key order, each from the last key of the page before: no key changes pages when others come or go. */
 export function preparePages(database: SqliteDatabase, table: string): ReadPage {
   const { idempotency } = tableNames(table);
   const columns = `key, state, token, fence, fingerprint, reason, until_ms, ${decisionColumns.join(", ")}, coalesce(?, ${engineClock}) AS now_ms`;

@@ -28,7 +28,6 @@ export interface SqliteStoresOptions {
   readonly now?: (() => number) | undefined;
 }
 
-/** The name that begins every message about the options. */
 export const factoryName = "createSqliteStores";
 
 const dayMs = 86_400_000;
@@ -47,7 +46,6 @@ export const table = {
   now: option.own(readClock, "SQLite's clock"),
 } satisfies OptionTable<SqliteStoresOptions, unknown>;
 
-/** The options with their defaults. */
 export type ResolvedSqliteOptions = ReadOptions<typeof table>;
 
 function readDatabase(database: unknown, owner: OptionOwner, name: string): SqliteDatabase {

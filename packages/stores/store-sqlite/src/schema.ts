@@ -21,7 +21,6 @@ const decisionTypes = {
   reopened_note: "TEXT",
 } as const;
 
-/** The columns of an operator's decision. */
 export const decisionColumns: readonly string[] = Object.keys(decisionTypes);
 
 function columnsOf(types: Readonly<Record<string, string>>): string[] {
@@ -44,10 +43,7 @@ export function tableNames(table: string): TableNames {
   };
 }
 
-/**
- * Returns the SQL that creates the tables; the stores run the same when they are created, and update tables of an earlier release.
- * Repeatable. `table` is the prefix of the names, `countersign` by default.
- */
+/** Returns the SQL by which the stores create their tables. Repeatable. `table` is the prefix of the names, default `countersign`. */
 export function sqliteMigration(table?: string): string {
   return migration(tablePrefix.read(table, "sqliteMigration", "table"));
 }
@@ -92,9 +88,7 @@ CREATE INDEX IF NOT EXISTS "main"."${table}_nonces_until" ON "${table}_nonces" (
 `;
 }
 
-/**
- * Creates missing tables and updates those of an earlier version. Throws on a later version, and on a lost primary key.
- */
+/** Creates missing tables and updates those of an earlier version. Throws on a later version, and on a lost primary key. */
 export function ensureSchema(factoryName: string, database: SqliteDatabase, table: string): void {
   withImmediateTransaction(database, () => {
     database.exec(migration(table));
@@ -138,15 +132,11 @@ export function assertKey(
   }
 }
 
-/**
- * Returns the SQL that creates the table of `createSqliteAnswers`, which runs the same. Repeatable. `table` is the prefix of the name,
- * `countersign` by default.
- */
+/** Returns the SQL by which `createSqliteAnswers` creates its table. Repeatable. `table` is the prefix, default `countersign`. */
 export function sqliteAnswersMigration(table?: string): string {
   return answersMigration(tablePrefix.read(table, "sqliteAnswersMigration", "table"));
 }
 
-/** The quoted name of the table of answers. */
 export function answersName(table: string): string {
   return `"main"."${table}_answers"`;
 }
@@ -164,7 +154,6 @@ CREATE INDEX IF NOT EXISTS "main"."${table}_answers_until" ON "${table}_answers"
 
 const prefixForm = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/;
 
-/** The rule of what the names of the tables begin with, quoted or not. */
 export const tablePrefix: OptionRule<string> = option.own(readTablePrefix, '"countersign"');
 
 function readTablePrefix(table: unknown = "countersign", owner: OptionOwner, name: string): string {

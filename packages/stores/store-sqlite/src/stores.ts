@@ -10,7 +10,7 @@ import { ensureSchema } from "./schema.ts";
 export interface SqliteStores {
   readonly idempotency: SqliteIdempotencyStore;
   readonly nonces: SqliteNonceStore;
-  /** Closes both stores; the connection stays open, it is the caller's. */
+  /** Closes both stores; the connection stays open. */
   close(): void;
 }
 

@@ -15,7 +15,6 @@ const answers: readonly (readonly [name: string, answer: Uint8Array])[] = [
   ["of 256 kB", Buffer.alloc(262_144, everyByte)],
 ];
 
-/** What is kept of the answers of attempts. */
 export const answerCases: readonly CaseDefinition<AnswerStoreHarness>[] = [
   {
     name: "an answer is found by its token, to the byte, as often as it is looked for",
@@ -65,7 +64,7 @@ export const answerCases: readonly CaseDefinition<AnswerStoreHarness>[] = [
       await store.keep("a", given);
       given.fill(0);
       const found = await store.find("a");
-      // The giver may use its bytes again, and who finds an answer may change it.
+      // The caller may reuse its bytes, and the finder may change what it got.
       assert.equal(Buffer.from(found ?? []).toString(), "answer", "the store must have bytes of its own");
       found?.fill(0);
       await assertFound(store, "a", Buffer.from("answer"));

@@ -7,7 +7,6 @@ import { needed, pass } from "../waiting.ts";
 const tenMinutesMs = 600_000;
 const hourMs = 3_600_000;
 
-/** Whose clock measures: the store's, and no process's. */
 export const clockCases: readonly IdempotencyCase[] = [
   {
     name: "leases are measured by the store's clock, whatever the process thinks of the time",

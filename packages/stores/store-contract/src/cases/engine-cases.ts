@@ -4,10 +4,8 @@ import type { CaseDefinition } from "../contract.ts";
 import type { StoreHarness } from "../harness.ts";
 import { needed, outcomeOf, pause, within } from "../waiting.ts";
 
-/** A call of a store by the name of its method. */
 export type Call = readonly [method: string, call: () => unknown];
 
-/** What the cases about an engine do with a kind of stores. */
 export interface StoreKind<Store> {
   /** Leaves records behind. */
   readonly begin: (store: Store) => Promise<void>;
@@ -17,7 +15,6 @@ export interface StoreKind<Store> {
   readonly assertKept: (store: Store, before: unknown) => Promise<void>;
   /** Adds a record of one more owner; can be repeated. */
   readonly add: (store: Store) => Awaitable<unknown>;
-  /** Throws unless the store has what was added. */
   readonly assertAdded: (store: Store) => Promise<void>;
   /** A call of each method that changes nothing in these records, however late an engine executes it. */
   readonly calls: (store: Store) => readonly Call[];
@@ -85,7 +82,6 @@ export function engineCases<Store extends { close?(): unknown }>(
   ];
 }
 
-/** Checks that each call is rejected within `ms`, all of them at once. */
 async function assertThrows(calls: readonly Call[], when: string, ms = 5_000): Promise<void> {
   const ended = calls.map(async ([method, call]) => {
     const { error } = await within(ms, outcomeOf(call), `${method} must be rejected ${when}`);
@@ -94,7 +90,6 @@ async function assertThrows(calls: readonly Call[], when: string, ms = 5_000): P
   await Promise.all(ended);
 }
 
-/** Stops the engine, checks that each call is rejected in time, and starts it again. */
 export async function withStoppedEngine(
   { engine }: StoreHarness<unknown>,
   calls: readonly Call[],

@@ -18,7 +18,6 @@ const owner = "owner";
 /** A key in each state that a key can be in; what is not absent is the owner's. */
 const states = ["running", "held", "done", "released", "never claimed"];
 
-/** What idempotency stores do when they cannot do their work. */
 export const idempotencyEngineCases = engineCases<Store>({
   begin: takeOneOfEach,
   look: recordsOfEach,

@@ -10,7 +10,6 @@ const owner = "owner";
 // An engine that keeps other keys too may give many pages, some of them empty.
 const listingMs = 20_000;
 
-/** The keys in a state, for an operator. */
 export const listCases: readonly IdempotencyCase[] = [
   {
     name: "list misses no key that stays in its state while others come and go",
@@ -57,7 +56,7 @@ export const listCases: readonly IdempotencyCase[] = [
   },
 ];
 
-/** Each page in its turn. Fails when the cursors lead nowhere. */
+/** Fails when the cursors lead nowhere. */
 export async function eachPage(
   store: Store,
   { state, limit }: Pick<IdempotencyListQuery, "state" | "limit">,

@@ -8,19 +8,17 @@ type Harness = IdempotencyStoreHarness<unknown>;
 
 interface Failure {
   readonly error: unknown;
-  /** What had happened. */
   readonly lines: readonly string[];
   /** How many events there were with the one that failed. */
   readonly length: number;
 }
 
-// Made anew after as many: a store that is slow to make is made seldom, and one that fills up stays small.
+// A store that is slow to make is made seldom, and one that fills up stays small.
 const historiesOfStore = 10;
 // A case has 30 seconds. On a busy machine fewer histories are tried, and a failure is shortened less.
 const triesMs = 12_000;
 const shortensMs = 8_000;
 
-/** What a sequence of steps shows: each answer is the one that the reference gives. */
 export const modelCases: readonly IdempotencyCase[] = [
   {
     name: "whatever steps come, each answer and each record is the reference's",
@@ -70,7 +68,6 @@ async function onNewStore(
   }
 }
 
-/** Lets all of it happen to a new store. */
 async function playOn(
   harness: Harness,
   events: readonly Event[],

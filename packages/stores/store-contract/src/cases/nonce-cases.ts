@@ -6,7 +6,6 @@ import { withProcessClock } from "../process-clock.ts";
 import { handlesOf, inTurn, outcomeOf, pass } from "../waiting.ts";
 import { type Call, engineCases } from "./engine-cases.ts";
 
-/** A case of the nonce contract. */
 export type NonceCase = CaseDefinition<NonceStoreHarness>;
 
 /** A claim of the one nonce by the request of this token, and its answer; or milliseconds that pass exactly; or a pruning. */
@@ -19,7 +18,6 @@ const shortRetainMs = 100;
 const racers = 40;
 const tenMinutesMs = 600_000;
 
-/** A use of the one nonce of most cases, by the request `token`. */
 export function useBy(token: string, overrides: Partial<NonceClaim> = {}): NonceClaim {
   const nonce = "0b7d1b5e-6d5c-4a2c-9d7e-6a7c1f1f9b11";
   return { scope: "key-1", nonce, token, retainMs: longRetainMs, ...overrides };
@@ -47,7 +45,6 @@ const sequences: Readonly<Record<string, readonly Event[]>> = {
   ],
 };
 
-/** One use of a nonce and no second one, for as long as its retention lasts. */
 export const nonceCases: readonly NonceCase[] = [
   {
     name: "a nonce is fresh to the request that used it first, also when it comes again, and seen to every other",

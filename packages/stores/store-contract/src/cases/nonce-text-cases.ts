@@ -34,7 +34,6 @@ const uses: readonly { readonly scope?: string; readonly nonce?: string }[] = [
   ...hostileNonces.map((nonce) => ({ nonce })),
 ];
 
-/** Scopes, nonces and tokens are kept as they were given. */
 export const nonceTextCases: readonly NonceCase[] = [
   {
     name: "hostile scopes and nonces are all taken, and kept apart, wherever the two are cut",

@@ -16,7 +16,6 @@ import { hostileTexts, mistakable, oversized, shown } from "../hostile-texts.ts"
 import { completeAlone } from "../transactions.ts";
 import { inTurn, outcomeOf } from "../waiting.ts";
 
-/** Keys, tokens, fingerprints, reasons, names and notes are kept as they were given. */
 export const textCases: readonly IdempotencyCase[] = [
   {
     name: "hostile keys of up to 512 characters are all taken, kept apart, and found by every step",
@@ -137,7 +136,7 @@ export const textCases: readonly IdempotencyCase[] = [
   },
 ];
 
-/** Whether the claim was acquired; false when it was refused by a throw. */
+/** False also when the store throws. */
 async function isAcquired(store: Store, ofKey: string, token: string): Promise<boolean> {
   const { error, value } = await outcomeOf(() => store.claim(ofKey, claimBy(token)));
   if (error !== undefined) return false;

@@ -8,7 +8,6 @@ import { type Outcome, inTurn, needed, outcomeOf, pass } from "../waiting.ts";
 
 type Harness = IdempotencyStoreHarness<unknown>;
 
-/** `complete` inside the transaction that pays. */
 export const transactionCases: readonly IdempotencyCase[] = [
   {
     name: "completeIn is seen by nobody else before the commit",

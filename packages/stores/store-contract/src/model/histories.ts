@@ -2,10 +2,8 @@ import { inTurn } from "../waiting.ts";
 import type { Step } from "./step.ts";
 import type { Attempt, Handle, World } from "./world.ts";
 
-/** Something that happens to a store. */
 export type Event = (world: World) => Promise<void>;
 
-/** What a harness lets happen. */
 export interface Possible {
   /** Time passes to the millisecond, and the clock is set back. */
   readonly clock: boolean;
@@ -163,7 +161,6 @@ function tokenOf(world: World, key: string, token: Token): string {
   return token === "owner" ? (world.reference.ownerOf(key) ?? "a") : token;
 }
 
-/** The clock is moved: by a little, or over a retention. */
 function pass(pick: Pick, keys: Keys): Event {
   const ms = pick([1, 999, 1_000, hourMs, "the retention", "the retention"] as const);
   return async (world) => {

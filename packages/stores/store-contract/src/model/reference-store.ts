@@ -6,7 +6,6 @@ import type {
 } from "@countersign/idempotency";
 import { type PayStep, type Step, claimOf, fenceIn, memberOf } from "./step.ts";
 
-/** What the reference knows of a key. */
 interface Cell {
   /** `free`: absent, but for what an operator has decided. */
   state: IdempotencyRecord["state"] | "free";
@@ -41,10 +40,7 @@ export class ReferenceStore {
   readonly #retentionMs: number;
   readonly #isExact: boolean;
 
-  /**
-   * `retentionMs` is how long a done key is remembered. Unless `isExact`, time passes on the store's clock by itself: what remains of
-   * a lease is only bounded then.
-   */
+  /** Unless `isExact`, time passes on the store's clock by itself: what remains of a lease is only bounded then. */
   constructor({ retentionMs, isExact = true }: { readonly retentionMs: number; readonly isExact?: boolean }) {
     this.#retentionMs = retentionMs;
     this.#isExact = isExact;
@@ -60,8 +56,8 @@ export class ReferenceStore {
   }
 
   /**
-   * Takes the step and gives the answer that a right store gives. `seen` is what the real store answered: its fence, its times, and the
-   * token that a decision left behind are taken over where they may be, and are otherwise not in the answer.
+   * Takes the step and answers as a right store does. From `seen`, the real store's answer, it adopts the fence, the times and the token
+   * of a decision where they may be so; otherwise they are not in the answer.
    */
   apply(step: Step, seen?: unknown): unknown {
     switch (step.op) {
@@ -89,14 +85,12 @@ export class ReferenceStore {
     }
   }
 
-  /** Forgets what has ended. Returns how many keys. */
   prune(): number {
     const ended = [...this.#cells].filter(([, cell]) => this.#hasRetired(cell));
     for (const [key] of ended) this.#cells.delete(key);
     return ended.filter(([, { state }]) => state === "done").length;
   }
 
-  /** The state of a key as its record tells it. */
   stateOf(key: string): IdempotencyRecord["state"] | "absent" {
     const state = this.#live(key)?.state ?? "free";
     return state === "free" ? "absent" : state;

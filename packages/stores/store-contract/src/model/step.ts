@@ -35,13 +35,11 @@ export function claimOf({ token, leaseMs, recovery }: Extract<Step, { op: "claim
   return { token, fingerprint: `f-${token}`, leaseMs, recovery };
 }
 
-/** The fence in an answer, where there is one. */
 export function fenceIn(answer: unknown): number | undefined {
   const fence = memberOf(answer, "fence");
   return typeof fence === "number" ? fence : undefined;
 }
 
-/** A member of an answer, of whatever shape that is. */
 export function memberOf(answer: unknown, name: string): unknown {
   return typeof answer === "object" && answer !== null ? Reflect.get(answer, name) : undefined;
 }

@@ -20,7 +20,6 @@ type Keys = readonly string[];
 /** What the reference knows while a store takes the same steps. */
 export class World {
   reference: ReferenceStore;
-  /** What has happened, for whoever reads of a failure. */
   readonly lines: string[] = [];
   /** Keys that time has ended: whether the engine still has them is its own affair. */
   readonly #forgotten = new Set<string>();
@@ -59,7 +58,6 @@ export class World {
     return others[attempt];
   }
 
-  /** Who was given the key before whoever has it now. */
   formerOwnerOf(key: string): string | undefined {
     const others = this.#owners.get(key)?.filter((owner) => owner !== this.reference.ownerOf(key));
     return others?.at(-1);
@@ -145,7 +143,6 @@ export class World {
     await this.look(keys, 0);
   }
 
-  /** Lets a lease of so many milliseconds end. */
   async outlive(ms: number, keys: Keys): Promise<void> {
     if (this.#isExact) return this.passTime(ms, keys);
     this.lines.push(`${ms} ms pass`);
@@ -165,7 +162,6 @@ export class World {
     await this.look(keys, by);
   }
 
-  /** Lists all keys in a state, page by page. */
   async list(state: IdempotencyRecord["state"], limit: number, keys: Keys): Promise<void> {
     const listed = new Map<string, IdempotencyRecord>();
     await eachPage(this.#stores[0], { state, limit }, async (entries) => {
@@ -223,7 +219,6 @@ export class World {
   }
 }
 
-/** The members of the contract alone, of a record. */
 function known(answer: unknown): unknown {
   if (!isRecord(answer)) return answer;
   return answer.state === "run" ? { ...knownOf(answer), remainingMs: answer.remainingMs } : knownOf(answer);
@@ -240,7 +235,6 @@ function plain(value: unknown): unknown {
   return Object.fromEntries(members.map(([name, member]) => [name, plain(member)]));
 }
 
-/** The step as a call of the store. */
 function shown({ op, key, ...given }: Step): string {
   const method = op === "pay" ? "completeIn" : op;
   const details = Object.keys(given).length === 0 ? "" : `, ${text(given)}`;
