@@ -69,6 +69,7 @@ async function readPage(store: Store, query: IdempotencyListQuery): Promise<Idem
   try {
     return await store.list(query);
   } catch (error) {
+    // State and limit are checked already.
     if (!(error instanceof TypeError) || !messageOf(error).includes("cursor")) throw error;
     throw new UsageError("--cursor: expected what the page before printed, of the same store and state", {
       cause: error,

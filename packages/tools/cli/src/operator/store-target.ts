@@ -14,6 +14,7 @@ export interface StoreLocation {
   readonly address: string;
   /** For messages, without credentials. */
   readonly shown: string;
+  /** Takes the credentials out of a driver's message. */
   readonly hide: (text: string) => string;
 }
 
@@ -165,6 +166,7 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
+    // Bytes that are no UTF-8.
     return text;
   }
 }
