@@ -6,12 +6,12 @@ import { runCli } from "./program.ts";
 
 async function main(): Promise<void> {
   process.stdout.on("error", endWithoutReader);
-  // The exit code is set and the process ends by itself, so that a pipe gets all of the output.
+  // Sets the exit code and lets the process end by itself, so that a pipe gets all of the output.
   process.exitCode = await runCli(process.argv.slice(2), {
     writeOut: (text) => process.stdout.write(text),
     writeError: (text) => process.stderr.write(text),
     ask: askAtTerminal(process.stdin, process.stderr),
-    // By the terminal, NO_COLOR and FORCE_COLOR.
+    // Decided by the terminal, NO_COLOR and FORCE_COLOR.
     colours: new Command().configureOutput().getOutHasColors?.() === true,
     // A terminal of unknown size says 0.
     columns: process.stdout.columns > 0 ? process.stdout.columns : undefined,
@@ -29,7 +29,7 @@ function loginName(): string | undefined {
   }
 }
 
-// The reader of the output, such as head, may have enough of it.
+// The output's reader, such as head, may stop early.
 function endWithoutReader(error: Error): void {
   if (codeOf(error) !== "EPIPE") throw error;
   process.exit(exitCodes.otherwise);

@@ -1,15 +1,14 @@
 import { createInterface } from "node:readline";
 
-/** What a command knows of the world; tests hand in their own. */
+/** A command's access to the world; tests hand in their own. */
 export interface CommandIo {
   readonly writeOut: (text: string) => void;
   readonly writeError: (text: string) => void;
   readonly colours: boolean;
-  /** The width of the terminal; undefined where the output goes to a pipe or a file. */
+  /** Undefined if the output is a pipe or file. */
   readonly columns?: number | undefined;
-  /** Undefined without a terminal. */
   readonly ask?: Ask | undefined;
-  /** The user's name by the operating system; undefined where it knows none. */
+  /** The operating system's name for the user, if it knows one. */
   readonly login?: (() => string | undefined) | undefined;
   /** Unix seconds. */
   readonly clock: () => number;
@@ -19,7 +18,7 @@ export const exitCodes = { asExpected: 0, otherwise: 1, usage: 2, unreachable: 3
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
-/** Sets the exit code of the command; without a call it is 0. */
+/** Sets the exit code; the default is 0. */
 export type Finish = (code: ExitCode) => void;
 
 /** Flags with a value. */
@@ -28,10 +27,10 @@ export type Texts<Name extends string> = { readonly [Flag in Name]?: string | un
 /** Flags without a value. */
 export type Switches<Name extends string> = { readonly [Flag in Name]?: boolean | undefined };
 
-/** Asks a question and returns the line that was typed; undefined when the input ended without one. */
+/** Returns the typed line; undefined when the input ended without one. */
 export type Ask = (question: string) => Promise<string | undefined>;
 
-/** Asks at the terminal. Undefined without one: the input is a pipe or a file, or the question could not be seen. */
+/** Undefined without a terminal: the input is a pipe or a file, or nobody would see the question. */
 export function askAtTerminal(
   input: NodeJS.ReadableStream & { readonly isTTY?: boolean },
   output: NodeJS.WritableStream & { readonly isTTY?: boolean },
@@ -53,7 +52,7 @@ export function askAtTerminal(
     });
 }
 
-/** Ends the command with a code; the message is the one line that is shown. */
+/** The message is the one line that is shown. */
 export class CommandError extends Error {
   override readonly name: string = "CommandError";
   readonly exitCode: ExitCode;
@@ -64,7 +63,6 @@ export class CommandError extends Error {
   }
 }
 
-/** The command line or a file that it names cannot be used. */
 export class UsageError extends CommandError {
   override readonly name: string = "UsageError";
 
@@ -73,7 +71,7 @@ export class UsageError extends CommandError {
   }
 }
 
-/** The message of a TypeError about an option of the library, in the words of the command line. */
+/** Rephrases a TypeError about a library option in the words of the command line. */
 export function usageErrorOf(error: unknown): UsageError {
   const message = messageOf(error)
     .replace(/^\w+: (?:option (\w+))?/, (_prefix, option?: string) =>
@@ -83,7 +81,7 @@ export function usageErrorOf(error: unknown): UsageError {
   return new UsageError(message, { cause: error });
 }
 
-/** Works; a TypeError about an option of the library becomes a UsageError. */
+/** Turns a TypeError about a library option into a UsageError. */
 export function inWordsOfFlags<T>(work: () => T): T {
   try {
     return work();
@@ -106,7 +104,6 @@ export function flagOf(option: string): string {
   return otherFlags.get(option) ?? `--${kebab}`;
 }
 
-/** The `code` of a thrown value, such as ENOENT. */
 export function codeOf(thrown: unknown): string {
   const code = memberOf(thrown, "code");
   return typeof code === "string" ? code : "no code";
@@ -117,7 +114,7 @@ export function messageOf(thrown: unknown): string {
   return typeof message === "string" ? message : String(thrown);
 }
 
-/** A member of any value. Errors of Node itself are no `instanceof Error` of a vm context, so callers ask for members. */
+/** Errors of Node itself are not `instanceof Error` in a vm context, so callers ask for members. */
 export function memberOf(value: unknown, name: string): unknown {
   return typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
 }

@@ -4,11 +4,10 @@ import { isatty } from "node:tty";
 import { Option } from "commander";
 import { codeOf, UsageError } from "./command-io.ts";
 
-/** The bytes of a file that an option names. Throws a UsageError. */
 export function readNamedFile(option: string, file: string): Buffer {
   try {
     const stats = statSync(file);
-    // /dev/zero never ends. A pipe is what `<(command)` of a shell is.
+    // /dev/zero never ends. A shell's `<(command)` is a pipe.
     if (!stats.isDirectory() && !stats.isFile() && !stats.isFIFO()) {
       throw new UsageError(`${option} ${file}: is no file`);
     }
@@ -19,7 +18,7 @@ export function readNamedFile(option: string, file: string): Buffer {
   }
 }
 
-/** All bytes of standard input. Throws a UsageError at a terminal, where nobody would know what is waited for. */
+/** Throws a UsageError at a terminal, where nobody would know that it waits. */
 export function readStandardInput(): Buffer {
   if (isatty(0)) throw new UsageError("name a file, or give its content on standard input");
   try {
@@ -29,7 +28,7 @@ export function readStandardInput(): Buffer {
   }
 }
 
-/** The certificates in a PEM file. Throws a UsageError: node:tls would ignore text that holds none. */
+/** Throws a UsageError: node:tls would ignore text without certificates. */
 export function readCertificates(file: string): Buffer {
   const pem = readNamedFile("--ca", file);
   if (!holdsCertificate(pem)) throw new UsageError(`--ca ${file}: holds no certificate in PEM form`);
@@ -44,7 +43,6 @@ function holdsCertificate(pem: Buffer): boolean {
   }
 }
 
-/** Reads an integer within bounds. Throws a UsageError. */
 export function parseInteger(
   option: string,
   text: string,
@@ -76,7 +74,7 @@ export function allowHttpOption(): Option {
   return new Option("--allow-http", "send over plain http to another host than this machine");
 }
 
-/** Throws a UsageError for an http URL of another host, unless allowed. What is no URL is left to its reader. */
+/** Throws a UsageError for an http URL of another host, unless allowed. Ignores what is no URL. */
 export function assertHttpAllowed(option: string, url: string, allowHttp: boolean | undefined): void {
   if (allowHttp === true || !isPlainToOthers(url)) return;
   throw new UsageError(
@@ -84,7 +82,7 @@ export function assertHttpAllowed(option: string, url: string, allowHttp: boolea
   );
 }
 
-/** As assertHttpAllowed(), where no flag allows it. `because` is the reason, a sentence without its end. */
+/** As assertHttpAllowed(), without a flag that allows it. `because` is the reason, a sentence without its end. */
 export function assertHttpsOrLoopback(option: string, url: string | undefined, because: string): void {
   if (url === undefined || !isPlainToOthers(url)) return;
   throw new UsageError(
@@ -93,7 +91,7 @@ export function assertHttpsOrLoopback(option: string, url: string | undefined, b
   );
 }
 
-/** Whether a URL sends in plain text to another machine. Names count by their text, whatever a name server says. */
+/** Judges names by their text, whatever a name server says. */
 export function isPlainToOthers(url: string): boolean {
   if (!URL.canParse(url)) return false;
   const { protocol, hostname } = new URL(url);

@@ -51,7 +51,6 @@ export async function runCli(args: readonly string[], io: CommandIo): Promise<Ex
   }
 }
 
-/** All commands; tests ask it for what there is. */
 export function createProgram(io: CommandIo, finish: Finish): Command {
   const manifest: unknown = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
   const program = new Command("countersign")
@@ -86,7 +85,6 @@ function configure(command: Command, io: CommandIo, path: string = command.name(
   for (const subcommand of command.commands) configure(subcommand, io, `${path} ${subcommand.name()}`);
 }
 
-/** Commander's message, which repeats what was typed, as one line that says what to do. */
 function errorLine(text: string, path: string): string {
   const [message = "", ...suggestion] = text.split("\n(Did you mean ");
   const hint = suggestion.length === 0 ? `; see ${path} --help` : ` (did you mean ${suggestion.join("")}`;
@@ -99,7 +97,7 @@ function inOneLine(text: string): string {
 
 function exitCodeOf(error: unknown, io: CommandIo): ExitCode {
   if (error instanceof CommanderError) {
-    // Commander has written its own line; help and version that were asked for are no error.
+    // Commander has written its own line; requested help and version are no errors.
     return error.exitCode === 0 ? exitCodes.asExpected : exitCodes.usage;
   }
   if (error instanceof CommandError) {

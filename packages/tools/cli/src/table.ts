@@ -1,9 +1,9 @@
 interface Fit {
   /** How many of the first columns are never shortened: somebody will copy them. */
   readonly whole: number;
-  /** The width of the terminal; undefined for a pipe or a file, which take lines of any length. */
+  /** Undefined for a pipe or file, whose lines may be of any length. */
   readonly columns: number | undefined;
-  /** Colours the line of a row, or of the titles, where `at` is undefined. */
+  /** `at` is undefined for the titles. */
   readonly paint?: (line: string, at?: number) => string;
 }
 
@@ -15,10 +15,7 @@ interface Column {
 const gap = "  ";
 const leastWidth = 6;
 
-/**
- * Sets rows of `printable` texts in columns under their titles. Where a terminal is too narrow, texts are shortened; where that is not
- * enough, each row becomes a block, without the line of titles.
- */
+/** Sets `printable` texts in columns under titles. A narrow terminal shortens texts, or turns each row into a block without titles. */
 export function tableText(
   titles: readonly string[],
   rows: readonly (readonly string[])[],
@@ -47,7 +44,7 @@ export function tableText(
   return (fits ? `${paint(line(titles))}\n` : "") + lines.join("");
 }
 
-/** Takes from the widest column that may be shortened until a line fits; false when it cannot. */
+/** Shortens the widest column that allows it until a line fits; false if none does. */
 function narrow(columns: readonly Column[], room: number): boolean {
   const needed = columns.reduce((sum, { width }) => sum + width + gap.length, -gap.length);
   for (let excess = needed - room; excess > 0; excess -= 1) {
@@ -73,7 +70,7 @@ function shorten(text: string, width: number): string {
 const wide =
   /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u;
 
-// East Asian characters and pictures take two columns, marks upon others none.
+// East Asian characters and pictures take two columns, combining marks none.
 function textWidth(text: string): number {
   let width = 0;
   for (const character of text) width += wide.test(character) ? 2 : /\p{M}/u.test(character) ? 0 : 1;

@@ -59,7 +59,7 @@ function withOrder(draft: Draft, lines: readonly BaseLine[]): Draft {
   return { ...draft, lines: ordered };
 }
 
-/** The texts around and between the lines. Where the row has no name for the text, the sentence quotes it. */
+/** The texts around and between the lines; a row without a name is quoted. */
 const texts: readonly {
   readonly part: "colon" | "head" | "lineEnd" | "tail";
   readonly says: (how: string) => string;

@@ -1,15 +1,15 @@
 import { createHash } from "node:crypto";
 
-/** A form that a body may have had when its sender computed a digest or an HMAC. */
+/** A form that a body may have had when its sender computed a digest or HMAC. */
 export interface BodyVariant {
   readonly what: string;
   /** Names the form in a sentence: "the body in hex". */
   readonly says: string;
-  /** Made on first use: each takes milliseconds of a long body, and others have a turn between two. */
+  /** Made on first use: each takes milliseconds of a long body, and others get a turn in between. */
   readonly bytes: () => Buffer;
 }
 
-/** A longer body gets no other form for a signature: making one holds the event loop. */
+/** Of longer bodies no other form is tried for a signature: making one blocks the event loop. */
 export const maxSignedBodyBytes = 32_768;
 
 type Row = readonly [what: string, says: string, make: () => string | Buffer];
@@ -94,7 +94,6 @@ function jsonVariants(text: string): readonly Row[] {
   return rows.map(([says, make]) => ["body-re-serialised", says, make]);
 }
 
-// Between the tokens of compact JSON, not inside of its strings.
 function spacedJson(compact: string): string {
   return compact.replaceAll(/"(?:[^"\\]|\\.)*"|[:,]/g, (token) =>
     token === ":" || token === "," ? `${token} ` : token,

@@ -16,9 +16,9 @@ export interface ExplainedRequest {
 }
 
 /**
- * Reads the request of a `countersign:guard` event, its member `req`, from any door. `body` is undefined if nobody has read it yet. The
- * result is undefined for a fetch `Request` that no check has read, and if the scheme is unknown. Call it during the event: an app may
- * change its request later.
+ * Reads the request of a `countersign:guard` event, its member `req`, from any door. `body` is undefined if nobody has read it yet. Returns
+ * undefined for a fetch `Request` that no check has read, and if the scheme is unknown. Call it during the event: an app may change its
+ * request later.
  */
 export function capturedRequest(req: object): ExplainedRequest | undefined {
   try {
@@ -34,9 +34,7 @@ export function capturedRequest(req: object): ExplainedRequest | undefined {
 // RFC 9110 section 8.6: a client says `Content-Length: 0` only of methods that could have content.
 const methodsWithoutContent = /^(?:GET|HEAD|DELETE|OPTIONS|TRACE)$/;
 
-/**
- * Gives the body of a request: the captured bytes, none if its fields say that there are none, undefined if nobody has read it.
- */
+/** The captured bytes; none if the fields say that there are none; undefined if nobody has read them. */
 export function knownBody({ method, rawHeaders, body }: ExplainedRequest): Uint8Array | undefined {
   if (body !== undefined) return body;
   const lines = { rawHeaders };

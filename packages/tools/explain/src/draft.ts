@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import { isSignatureOf } from "@countersign/http-message-signatures/door";
 import type { RequestMessage, VerificationKey } from "@countersign/http-message-signatures";
 
-/** One line of a signature base: a component identifier and its value. */
 export interface BaseLine {
   readonly identifier: string;
   readonly value: string;
@@ -11,7 +10,6 @@ export interface BaseLine {
 /** How a signer may have made its signature. */
 export interface Draft {
   readonly lines: readonly BaseLine[];
-  /** The last line; undefined where a signer leaves it out. */
   readonly params: BaseLine | undefined;
   readonly colon: string;
   readonly lineEnd: string;
@@ -24,7 +22,6 @@ export interface Draft {
   readonly verify: (key: VerificationKey, data: Uint8Array, signature: Uint8Array) => boolean;
 }
 
-/** Makes the draft of a signer without mistakes. */
 export function rightDraft(base: string, key: VerificationKey, signature: Uint8Array): Draft {
   const lines = base.split("\n").map(readLine);
   return {
@@ -47,7 +44,6 @@ function readLine(line: string): BaseLine {
   return { identifier: line.slice(0, end), value: line.slice(end + 2) };
 }
 
-/** Puts the base of a draft together. */
 export function baseOf({ lines, params, colon, lineEnd, head, tail }: Draft): string {
   const all = params === undefined ? lines : [...lines, params];
   return head + all.map(({ identifier, value }) => identifier + colon + value).join(lineEnd) + tail;
@@ -57,7 +53,6 @@ function signedBytes(draft: Draft): Buffer {
   return draft.finish(Buffer.from(baseOf(draft), "utf8"));
 }
 
-/** Whether the signature fits the draft. */
 export function isSigned(draft: Draft): boolean {
   try {
     return draft.verify(draft.key, signedBytes(draft), draft.signature);
@@ -81,9 +76,7 @@ export function identityOfDraft(draft: Draft): string {
     .digest("base64");
 }
 
-/** The facts that near misses of a signature are made of. */
 export interface MismatchContext extends RequestMessage {
-  /** Undefined where it is not known. */
   readonly body: Uint8Array | undefined;
   /** The label, and its member of Signature-Input as received. */
   readonly label: string;

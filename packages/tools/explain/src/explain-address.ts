@@ -7,21 +7,17 @@ import { explanation, quoted, refusalOf, verifies, type Explanation, type Remedy
 export interface ExplainedAddress extends HeaderLines {
   /** The remote address of the socket. */
   readonly peer: string | undefined;
-  /**
-   * Express's setting `trust proxy`: the number of proxies, their addresses and CIDR blocks, or `app.get("trust proxy fn")`. Default:
-   * none is trusted.
-   */
+  /** Express's `trust proxy`: a number of proxies, addresses and CIDR blocks, or `app.get("trust proxy fn")`. Default: none is trusted. */
   readonly trustProxy?: number | readonly string[] | TrustFunction | undefined;
-  /** The addresses and CIDR blocks that are admitted. */
   readonly allow: readonly string[];
 }
 
 const maxHops = 32;
 
 /**
- * Says which address of a request was taken for the client's, which proxy hop decided that, and which one would have been admitted.
- * X-Forwarded-For is what callers and proxies have written: an entry that would be admitted is no proof of who called. Throws a
- * TypeError on a bad list, and what a trust function throws.
+ * Says which address was taken for the client's, which hop decided that, and which one would be admitted. X-Forwarded-For is
+ * unauthenticated: an entry that would be admitted is no proof of who called. Throws a TypeError on a bad list, and what a trust function
+ * throws.
  */
 export function explainAddress({ peer, trustProxy, allow, rawHeaders }: ExplainedAddress): Explanation {
   const isAllowed = compileAllowlist(allow);
@@ -126,7 +122,6 @@ function remedyOf(hops: readonly string[], { taken, isAllowed, trustProxy }: Tak
   return ["address-not-listed", `${advice}: ${got}.`];
 }
 
-// What proxies write beside an address.
 const addressForms: readonly (readonly [says: string, form: RegExp])[] = [
   ["with brackets", /^\[([^\]]+)\](?::\d+)?$/],
   ["with a port", /^([\d.]+):\d+$/],

@@ -5,8 +5,8 @@ import { remedy, type Told } from "./remedies.ts";
 import { decoded } from "./target-variants.ts";
 
 /**
- * Says which part of basic authentication (RFC 7617) is wrong. It shows no received or expected text: credentials are named by their
- * position, from 1. Compares with at most 32. Rejects with a TypeError on bad credentials.
+ * Says which part of basic authentication (RFC 7617) is wrong. Shows no received or expected text: it names credentials by position, from
+ * 1, and compares with at most 32. Rejects with a TypeError on bad credentials.
  */
 export async function explainBasicAuth(
   request: HeaderLines,
@@ -59,7 +59,6 @@ const readings: readonly (readonly [what: Told, read: (token: string) => string]
   ["basic-exchanged", (token) => textOf(token).replace(/^([^:]*):(.*)$/s, "$2:$1")],
 ];
 
-/** How a token should be written that means one of the credentials; undefined if it means none. */
 function remedyOfToken(token: string, credentials: readonly BasicAuthCredential[]): Remedy | undefined {
   const known = new Set(credentials.map(({ username, password }) => `${username}:${password}`));
   const found = readings.find(([, read]) => known.has(read(token)));

@@ -5,9 +5,8 @@ import { explanation, quoted, type Explanation } from "./explanation.ts";
 
 export interface ExplainedClaim {
   readonly key: string;
-  /** Undefined when the store has no record of it. */
   readonly record: IdempotencyRecord | undefined;
-  /** The digest of the payload that came again: a second payment under one key differs in it. */
+  /** The digest of the payload that came again: it differs for a second payment under one key. */
   readonly fingerprint?: string | undefined;
   /** Milliseconds since 1970; default now. */
   readonly nowMs?: number | undefined;
@@ -16,7 +15,7 @@ export interface ExplainedClaim {
 const otherPayload =
   "The payload is another one than that of the attempt that has the key: use a key of its own for it.";
 
-/** Says who holds an idempotency key, since when, and what to do about it. Shows no token and no fingerprint. */
+/** Says who holds an idempotency key, since when, and what to do. Shows no token and no fingerprint. */
 export function explainClaim({ key, record, fingerprint, nowMs = Date.now() }: ExplainedClaim): Explanation {
   const name = quoted(key);
   if (record === undefined) {

@@ -6,10 +6,7 @@ import { explanation, refusalOf, verifies, type Explanation, type Remedy } from 
 import { pace } from "./pace.ts";
 import { remedy } from "./remedies.ts";
 
-/**
- * Says why Content-Digest (RFC 9530) does not fit the body, and what its sender has to change. An undefined `body` was not read: then
- * only the form of the field is checked.
- */
+/** Says why Content-Digest (RFC 9530) does not fit the body. An undefined `body` was not read: then only the field's form is checked. */
 export function explainDigest(request: HeaderLines, body: Uint8Array | undefined): Promise<Explanation> {
   return pace.run(() => digestExplanation(request, body));
 }
@@ -65,7 +62,6 @@ function wrongMember(field: string, { body = new Uint8Array() }: DigestContext):
   return members.find((member) => verdictOn(["content-digest", member], body) !== undefined) ?? field;
 }
 
-/** Finds the body, the algorithm and the form whose digest the value is. */
 async function remedyOfValue(value: string, { body }: DigestContext): Promise<Remedy | undefined> {
   if (body === undefined) return undefined;
   const own = digestIn(value, body);

@@ -27,7 +27,7 @@ export interface ExplainHmacOptions extends VerifyPayloadOptions {
   readonly atItsTime?: boolean | undefined;
 }
 
-/** The rules of the options that verifyPayload has not; the secrets it reads itself. */
+/** The options that verifyPayload does not have; it reads the secrets itself. */
 export const hmacTable = {
   secrets: option.own(readSecrets),
   atItsTime: option.boolean(false),
@@ -39,9 +39,9 @@ function readSecrets(secrets: unknown, owner: OptionOwner, name: string): readon
 }
 
 /**
- * Says why the HMAC of a webhook does not fit its body, and what has to change. It names the secret that fits by its position: no
- * explanation holds a secret, a computed HMAC, or the received one. At most 32 secrets are tried, 2,000 HMACs and 64 MB. Rejects
- * with a TypeError on a bad option; whatever the request is, it gets an explanation.
+ * Says why the HMAC of a webhook does not fit its body. Names the fitting secret by position: no explanation holds a secret or an HMAC,
+ * computed or received. Tries at most 32 secrets, 2,000 HMACs and 64 MB. Rejects with a TypeError on a bad option, never because of the
+ * request.
  */
 export async function explainHmac(
   request: HeaderLines,
@@ -61,7 +61,6 @@ export async function explainHmac(
 
 const maxField = 8192;
 
-/** The time in the fields of a scheme, as text. */
 function timeOf(request: HeaderLines, { timestamp, header }: SignatureScheme): string {
   const field = (name: string): string => fieldLines(request, name.toLowerCase())[0]?.trim() ?? "";
   return timestamp !== undefined && "header" in timestamp

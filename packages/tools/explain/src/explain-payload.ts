@@ -12,10 +12,7 @@ export interface SchemaFault {
 
 const maxFaults = 20;
 
-/**
- * Says which member of a payload breaks the schema, what it should be, and which similar name it has instead. Shows names of members,
- * never values. Throws a TypeError if `faults` is no list; the body may be anything.
- */
+/** Says which member breaks the schema, and which similar name it has. Never shows values. Throws a TypeError if `faults` is no list. */
 export function explainPayload(body: Uint8Array, faults: readonly SchemaFault[]): Explanation {
   if (!Array.isArray(faults)) throw new TypeError("explainPayload: faults must be a list");
   const payload = parsed(body);
@@ -43,7 +40,7 @@ function remedyOf(body: unknown, { pointer, code, detail }: SchemaFault): Remedy
     .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"));
   const name = path.at(-1);
   const place = pointer === "" ? "the body" : quoted(pointer);
-  // Escaped although our own checks write it: anyone may call.
+  // Escaped although our own checks write it: anyone may call this.
   const due = quoted(detail).slice(1, -1);
   if (code === "wrong-type") {
     const kind = kindOf(valueAt(body, path));
@@ -75,7 +72,7 @@ function valueAt(body: unknown, path: readonly string[]): unknown {
   return value;
 }
 
-/** Finds a member of this name at the top or one level down. */
+/** Looks at the top and one level down. */
 function pathOf(body: unknown, name: string): string | undefined {
   if (!isRecord(body)) return undefined;
   if (Object.hasOwn(body, name)) return `/${name}`;

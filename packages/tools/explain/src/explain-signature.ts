@@ -32,24 +32,22 @@ import { differenceOf, visibleBase, type BaseDifference } from "./visible-base.t
 
 /** Why a signature was refused. */
 export interface SignatureExplanation extends Explanation {
-  /** Signatures that were verified to find it. */
+  /** How many signatures were verified to find it. */
   readonly attempts: number;
   /** The base that the verifier expects, its control characters visible; undefined where none can be computed. */
   readonly expectedBase: string | undefined;
   /** The option `signerBase` in the same form. */
   readonly signerBase: string | undefined;
-  /** Where the two bases differ first. */
   readonly difference: BaseDifference | undefined;
 }
 
-/** What one step finds; the two bases are added to it. */
 type Found = Explanation & Partial<Pick<SignatureExplanation, "attempts" | "difference" | "signerBase">>;
 
 /**
- * Says why the signature of a request is refused, and what its signer has to change: it asks httpSignatureVerify's own check, and for
- * a mismatch tries near misses with the public key, at most `maxAttempts`. Never on the request path, and for operators alone: it takes
- * up to seconds, one explanation at a time in a process, and lets others have a turn of the event loop about every 20 ms. It claims no
- * nonce, so that a replay `verifies`. Rejects with a TypeError on a bad option; whatever the request is, it gets an explanation.
+ * Says why a signature is refused, and what its signer has to change. Runs httpSignatureVerify's own check; for a mismatch it tries near
+ * misses with the public key, at most `maxAttempts`. For operators, never on the request path: it takes up to seconds, one explanation at a
+ * time in a process, yielding about every 20 ms. Claims no nonce, so a replay `verifies`. Rejects with a TypeError on a bad option, never
+ * because of the request.
  */
 export async function explainSignature(
   request: ExplainedRequest,
@@ -59,12 +57,12 @@ export async function explainSignature(
   assertRequest(request);
   const body = knownBody(request);
   const received = receivedOf(request, body);
-  // The check says what has failed.
+  // The check below reports that the store failed.
   const keys = await own.keys(keyidsOf(received)).catch(() => undefined);
   const known = { ...own, keys: keys ?? new Map<string, VerificationKey>() };
   const judged = { request: received, body, own: known, check: check(keys), code: undefined };
   const context = { ...judged, input: signatureOf(judged)?.input };
-  // What is left is work alone, and waits for nobody.
+  // No I/O from here on: a slow key store does not hold up the next explanation.
   return pace.run(() => explainJudged(context));
 }
 
@@ -110,14 +108,13 @@ function receivedOf(
   };
 }
 
-/** In the place of a refusal's code: all fits but the body, which is not known. */
+/** In place of a refusal's code: only the unknown body is left to check. */
 const bodyNotKnown = "body-not-known";
 
 class BodyNotKnown extends Error {}
 
 const someByte = new Uint8Array(1);
 
-/** The code of the check's refusal; undefined when it admits. */
 async function verdictOn(context: SignatureContext): Promise<string | undefined> {
   const { request, body, check, input } = context;
   // Whether an unsigned body is refused does not depend on its bytes.
@@ -138,7 +135,7 @@ function isTimeCode(code: string): boolean {
   return code === "signature-expired" || code === "created-in-future";
 }
 
-/** The time, and what else is wrong: of a request that was captured earlier the time is no news. */
+/** A captured request is always late, so this also looks for what else is wrong. */
 async function explainTime(context: SignatureContext): Promise<Found> {
   const first = explainPolicy(context);
   const created = numberOf(context.input, "created");
@@ -197,7 +194,6 @@ async function explainMismatch(
   return { ...unfound, attempts, signerBase, difference };
 }
 
-/** Every near miss, the usual ones first. */
 async function nearMisses(context: MismatchContext): Promise<readonly NearMiss<Draft>[]> {
   const all: NearMiss<Draft>[] = [];
   for (const missesFrom of [baseMisses, valueMisses, signingMisses, paramsMisses]) {
@@ -229,7 +225,7 @@ function mismatchContext(
   };
 }
 
-/** What is left when no near miss fits: the bases, or that the key is another one. */
+/** No near miss fits: compares the bases, or blames the key. */
 function explainByBases(
   signerBase: string | undefined,
   { key, signature, verify }: Draft,

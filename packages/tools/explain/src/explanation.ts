@@ -8,16 +8,14 @@ export interface Explanation {
   readonly sentence: string;
   /** The code of the refusal; undefined when nothing is refused. */
   readonly code: string | undefined;
-  /** Further lines for whoever looks closer. */
   readonly details: readonly string[];
 }
 
-/** An identifier, and what has to change. */
 export type Remedy = readonly [what: string, sentence: string];
 
 const maxSentence = 700;
 
-/** What to change about a refusal. The sentence is cut: a signature may name many components. */
+/** The sentence is cut: a signature may name many components. */
 export function explanation(
   [what, sentence]: Remedy,
   code: string | undefined,
@@ -27,7 +25,6 @@ export function explanation(
   return { what, sentence: cut, code, details };
 }
 
-/** Says that nothing is wrong. */
 export function verifies(sentence: string, details: readonly string[] = []): Explanation {
   return { what: "verifies", sentence, code: undefined, details };
 }
@@ -45,7 +42,7 @@ export function refusalOf(check: () => unknown): string | undefined {
 
 const maxQuoted = 100;
 
-/** Quotes, escapes and cuts text of the request for a sentence. */
+/** Text of the request, made safe for a sentence. */
 export function quoted(text: string): string {
   return quoteForLog(text, maxQuoted);
 }

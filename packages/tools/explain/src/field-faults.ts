@@ -23,7 +23,7 @@ interface Field {
   readonly form: "signature-form" | "signature-input-form";
 }
 
-/** Explains an unreadable Signature-Input or Signature by the mistake, or two, whose repair makes it readable. */
+/** Finds the mistake, or two, whose repair makes Signature-Input or Signature readable. */
 export async function explainFields({ request, code }: SignatureContext): Promise<Explanation> {
   const textOf = ({ name }: Field): string => fieldLines(request, name.toLowerCase()).join(", ");
   const isReadable = faultOf(textOf(signatureInput), signatureInput.parse) === undefined;
@@ -37,7 +37,7 @@ export async function explainFields({ request, code }: SignatureContext): Promis
     : explanation(remedy(field.form, { fault }), code);
 }
 
-// The engine's message names the field and the rule, and no text of the request.
+// The engine's message names the field and the rule, never text of the request.
 function faultOf(text: string, parse: Field["parse"]): string | undefined {
   try {
     parse(text);
@@ -104,7 +104,6 @@ function withoutRepeated(parameters: string): string {
 
 const aSignature = ":c2lnbmF0dXJl:";
 
-/** Other forms of the value after the label. */
 const otherForms: readonly (readonly [what: Repair[0], form: RegExp])[] = [
   ["signature-hex", /^["':]*(?:0x)?(?:[0-9a-f]{2}[: ]?)+["':]*$/i],
   ["signature-quoted", /^["'][A-Za-z0-9+/]+={0,2}["']$/],

@@ -13,7 +13,6 @@ export interface HmacContext {
   readonly body: Uint8Array;
   readonly secrets: readonly string[];
   readonly scheme: SignatureScheme;
-  /** The time of the signature, as text. */
   readonly time: string;
 }
 
@@ -95,7 +94,6 @@ function bareOf(secret: string, { secretPrefix = "" }: SignatureScheme): string 
   return secret.startsWith(secretPrefix) ? secret.slice(secretPrefix.length) : secret;
 }
 
-/** A MAC that the field may mean, and how it is written. */
 interface Written {
   readonly bytes: Buffer;
   readonly encoding: string;

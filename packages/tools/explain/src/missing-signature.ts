@@ -5,7 +5,6 @@ import { quoted, type Remedy } from "./explanation.ts";
 import { remedy } from "./remedies.ts";
 import type { SignatureContext } from "./signature-context.ts";
 
-/** Explains why no label is in both fields. */
 export function explainMissingSignature({ request, check }: SignatureContext): Remedy {
   const inputs = fieldLines(request, "signature-input");
   const signatures = fieldLines(request, "signature");
@@ -31,7 +30,6 @@ function nameLike(wanted: string, rawHeaders: readonly string[]): string | undef
   return rawHeaders.find((name, index) => index % 2 === 0 && [wanted, `x${wanted}`].includes(plain(name)));
 }
 
-/** A name without signs, in lower case. */
 export function plain(name: string): string {
   return name.toLowerCase().replaceAll(/[^a-z]/g, "");
 }

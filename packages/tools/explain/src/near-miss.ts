@@ -1,6 +1,5 @@
 /** A mistake that senders make. */
 export interface NearMiss<Draft> {
-  /** Stable identifier in kebab-case. */
   readonly what: string;
   /** What the sender has to change, beginning with a verb. */
   readonly says: string;
@@ -12,7 +11,6 @@ export interface NearMiss<Draft> {
   readonly isUsual: boolean;
 }
 
-/** A row of a table of near misses: the identifier, the words for it, and what the sender had instead. */
 export type Row<Instead> = readonly [
   what: string,
   how: string,
@@ -43,7 +41,7 @@ export function missesOf<Draft, Instead>(
 
 const maxOrders = 120;
 
-/** Lists at most 120 other orders: the sorted one first, as many signers have it. */
+/** At most 120 other orders; the sorted one first, as many signers use it. */
 export function orderRows<Item>(
   what: string,
   items: readonly Item[],
@@ -53,7 +51,6 @@ export function orderRows<Item>(
   sorted.sort((one, other) => (nameOf(one) < nameOf(other) ? -1 : 1));
   const orders: (readonly Item[])[] = [];
   for (const order of permutations(items)) {
-    // The first is the order that they have.
     orders.push(orders.length === 0 ? sorted : order);
     if (orders.length > maxOrders) break;
   }

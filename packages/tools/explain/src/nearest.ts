@@ -4,7 +4,7 @@ function plain(name: string): string {
   return name.toLowerCase().replaceAll(/[^a-z0-9]/g, "");
 }
 
-/** The name that differs from `text` in letter case, signs, or one place of up to two characters; undefined when none does. */
+/** The name that differs from `text` in letter case, signs, or one place of up to two characters. */
 export function nearest(text: string, names: readonly string[]): string | undefined {
   if (text.length > maxLength || plain(text) === "") return undefined;
   return (

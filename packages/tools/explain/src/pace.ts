@@ -1,9 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 
 export interface PaceInit {
-  /** Milliseconds that never go back. */
+  /** Monotonic milliseconds. */
   readonly now: () => number;
-  /** Resolves after a turn of the event loop. */
   readonly turn: () => Promise<unknown>;
 }
 

@@ -10,7 +10,6 @@ const aliases: Readonly<Record<string, readonly string[]>> = {
   created: ["iat", "createdat", "timestamp", "ts"],
 };
 
-/** Whether a name is another spelling of one that is due. */
 export function isLike(name: string, due: string): boolean {
   return [due, ...(aliases[due] ?? [])].includes(plain(name));
 }
@@ -24,7 +23,6 @@ const kinds: Readonly<Record<string, string>> = {
   boolean: "a flag without a value",
 };
 
-/** Explains a parameter that is missing, or has another name or type. */
 export function explainParameter({ input }: SignatureContext, name: string, form: string): Remedy {
   const item = input?.parameters.get(name);
   const isDue = `Send ${name} in Signature-Input as ${form}`;
@@ -71,7 +69,6 @@ function timeZone(aheadSeconds: number): Remedy | undefined {
 // A smaller number is no time of this century.
 const longestDuration = 100_000;
 
-/** Explains the refusals about time, by code. */
 export const timeFaults: Readonly<Record<string, (context: SignatureContext) => Remedy>> = {
   "created-invalid": (context) => explainSeconds(context, "created"),
   "expires-invalid": (context) => {

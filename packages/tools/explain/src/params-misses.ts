@@ -208,7 +208,6 @@ function splitOutside(text: string, separator: string): readonly string[] {
   return parts;
 }
 
-/** The text of a label's member in a dictionary field; empty if there is none. */
 export function memberText(field: string, label: string): string {
   // Within a member commas are only in strings.
   const member = splitOutside(field, ",").find((text) => text.trim().startsWith(`${label}=`));

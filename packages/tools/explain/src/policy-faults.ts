@@ -66,7 +66,6 @@ function otherAlgorithm(
   return remedy("alg-other", { wanted, alg: quotedOr(textOf(input, "alg") || undefined) });
 }
 
-/** Explains a refusal whose code says nearly all. */
 export function explainPolicy(context: SignatureContext): Explanation {
   const { code = "" } = context;
   const explain = Object.hasOwn(byCode, code) ? byCode[code] : undefined;
@@ -121,7 +120,6 @@ function ofKey(what: Told): Explain {
   return ({ input }) => remedy(what, { keyid: quotedOr(textOf(input, "keyid")) });
 }
 
-/** Names the component whose value cannot be computed. */
 function uncomputable(what: Told): Explain {
   return (context) => {
     const isUncomputable = (component: Component): boolean =>

@@ -20,7 +20,6 @@ const ofCodes = {
     "Send the request target as a path and query alone, without a full URL, dot segments, double slashes at its start, # or \\.",
 };
 
-// Signature-Input and Signature as texts.
 const ofFields = {
   "labels-differ":
     "Give the signature the same label in both fields: it is {input} in Signature-Input and {signature} in Signature.",
@@ -77,7 +76,6 @@ const ofFields = {
   "signature-label-repeated": "Send one Signature, or give each of its members a label of its own.",
 };
 
-// Parameters, components and key.
 const ofPolicies = {
   "alg-not-taken": "Sign with a key of {taken}: the verifier takes no signature by {alg}.",
   "alg-other": "Send alg={wanted}, the algorithm of the key: Signature-Input has {alg}.",
@@ -133,7 +131,6 @@ const ofBases = {
     "Change the signature base where {place}, and look at the key: the signature does not fit the signer's own base either.",
 };
 
-// Content-Digest.
 const ofDigests = {
   "body-not-known":
     "Compare Content-Digest with the bytes that are sent: the body was not read, so it is not known whether they fit.",
@@ -150,7 +147,6 @@ const ofDigests = {
   "digest-other-field": "Send the digest in the field Content-Digest, as sha-256=:<base64>:, not in {other}.",
 };
 
-// Authorization by RFC 7617.
 const ofBasicAuth = {
   "basic-missing": "Send Authorization with the username and password: the request has none.",
   "basic-repeated": "Send one Authorization: the request has {count} of them.",
@@ -181,7 +177,6 @@ const ofBasicAuth = {
     "Compare the credentials of both sides: neither the username nor the password is one that is accepted.",
 };
 
-// The HMAC of a webhook.
 const ofHmacs = {
   "hmac-missing": "Send {header} with the HMAC of the body: the request has none.",
   "hmac-field-name":
@@ -208,13 +203,11 @@ const ofHmacs = {
 
 const all = { ...ofCodes, ...ofFields, ...ofPolicies, ...ofBases, ...ofDigests, ...ofBasicAuth, ...ofHmacs };
 
-/** An identifier whose sentence is here. */
 export type Told = keyof typeof all;
 
 /** Values for the places `{name}` of a sentence. Text of the request must be quoted. */
 type Values = Readonly<Record<string, string | number>>;
 
-/** Fills the sentence of an identifier. */
 export function remedy(what: Told, values: Values = {}): Remedy {
   return [what, all[what].replaceAll(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? ""))];
 }

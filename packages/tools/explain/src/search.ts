@@ -14,10 +14,7 @@ export interface Search<Draft> {
   readonly pace: Pick<Pace, "rest">;
 }
 
-/**
- * Tries the right drafts, then each near miss, then the usual ones in pairs, until one fits or `maxAttempts` are used up. Gives the draft
- * that fits with its near misses, and the number of calls of `fits`. Yields to the event loop between attempts.
- */
+/** Tries the right drafts, each near miss, then the usual ones in pairs, until one fits or `maxAttempts` calls. Yields between two. */
 export async function search<Draft>(wanted: Search<Draft>) {
   const { drafts, misses, fits, identityOf, maxAttempts = 2000, pace } = wanted;
   const tried = new Set<string>();
@@ -60,7 +57,6 @@ function* candidates<Draft>(misses: readonly NearMiss<Draft>[]): Generator<reado
   }
 }
 
-/** The remedy of near misses that fit: one, or two. */
 export function remedyOfMisses(misses: readonly Pick<NearMiss<unknown>, "says" | "what">[]): Remedy {
   const [first = "", second] = misses.map(({ says }) => says);
   const sentence = second === undefined ? first : `Two things: ${first} And: ${second}`;

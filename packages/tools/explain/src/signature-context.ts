@@ -10,7 +10,6 @@ import { parseByteSequenceDictionary } from "@countersign/http-message-signature
 import type { HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
 import type { KnownKeys, OwnOptions } from "./options.ts";
 
-/** What one refusal is explained by. */
 export interface SignatureContext {
   readonly request: ReceivedRequest;
   /** Undefined where it is not known. */
@@ -26,7 +25,6 @@ export interface LabelledSignature {
   readonly label: string;
   readonly input: SignatureInput;
   readonly signature: Uint8Array;
-  /** The bytes of the other labels. */
   readonly others: ReadonlyMap<string, Uint8Array>;
 }
 
@@ -79,7 +77,6 @@ export function numberOf(input: SignatureInput | undefined, name: string): numbe
   return item?.type === "integer" ? item.value : undefined;
 }
 
-/** The request as its signer knows it. */
 export function messageOf({ request, check }: SignatureContext): RequestMessage {
   const { method, target, rawHeaders, scheme } = request;
   const { pathPrefix = "", origin } = check;
@@ -93,7 +90,7 @@ export function messageOf({ request, check }: SignatureContext): RequestMessage 
   };
 }
 
-/** The base that the verifier expects; undefined if a component cannot be computed. */
+/** Undefined if a component cannot be computed. */
 export function baseOfMessage(context: SignatureContext, input: SignatureInput): string | undefined {
   try {
     return createSignatureBase(messageOf(context), input, context.check.fieldTypes);

@@ -47,7 +47,7 @@ const mostWaiting = 20;
 const dropped = `not explained: ${mostWaiting} explanations are waiting`;
 let waiting = 0;
 
-/** Explains after the answer's turn of the event loop; undefined where too many wait, of all explainers of the process. */
+/** Runs after the answer's turn of the event loop; undefined if too many wait, counting all explainers of the process. */
 async function explainWaiting(
   request: ExplainedRequest,
   options: ExplainSignatureOptions,
@@ -63,9 +63,8 @@ async function explainWaiting(
 }
 
 /**
- * Explains the signatures that httpSignatureVerify refuses at any door, off the request path: after the answer's turn of the event loop,
- * one at a time, at most `perMinute`. The one that finds twenty waiting is dropped, with a `countersign:notice`. Throws a TypeError on a
- * bad option.
+ * Explains the signatures that httpSignatureVerify refuses at any door, after the answer, one at a time, at most `perMinute`. If twenty are
+ * waiting, the next is dropped with a `countersign:notice`. Throws a TypeError on a bad option.
  */
 export function signatureExplainer(options: SignatureExplainerOptions): SignatureExplainer {
   const [{ write, perMinute, allowInProduction }, rest] = splitOptions(owner, explainerTable, options);
@@ -94,8 +93,8 @@ const refusalTable = { allowInProduction: explainerTable.allowInProduction };
 
 /**
  * Makes the option `explain` of a log sink such as pinoLog: the first sentence of {@link explainSignature} for a signature that
- * httpSignatureVerify has refused, undefined for anything else. The sink bounds how often it asks; explanations are made one at a time,
- * and the one that finds twenty waiting says so. Throws a TypeError on a bad option.
+ * httpSignatureVerify has refused, else undefined. The sink bounds how often it asks; past twenty waiting it says so. Throws a TypeError on
+ * a bad option.
  */
 export function refusalExplainer(
   options: Omit<SignatureExplainerOptions, "perMinute" | "write">,
@@ -110,7 +109,7 @@ export function refusalExplainer(
   };
 }
 
-// An explanation says what would have been right: it stays out of the logs of production unless the platform allows it.
+// An explanation says what would have been right: production logs leave it out unless the platform allows it.
 function isAllowed(allowInProduction: boolean): boolean {
   return process.env["NODE_ENV"] !== "production" || allowInProduction;
 }
@@ -118,7 +117,6 @@ function isAllowed(allowInProduction: boolean): boolean {
 // Not a replay: its signature is right.
 const unexplained: ReadonlySet<string | undefined> = new Set(["nonce-replayed", "request-aborted"]);
 
-/** The request of an event that refused a signature; undefined for any other event. */
 function refusedRequest({ guard, outcome, code, req }: GuardEvent): ExplainedRequest | undefined {
   const isRefused = guard === "httpSignatureVerify" && outcome === "reject" && !unexplained.has(code);
   return isRefused ? capturedRequest(req) : undefined;

@@ -5,7 +5,6 @@ import type { Row } from "./near-miss.ts";
 /** Other texts for the value of a component. */
 export type Texts = readonly Row<string>[];
 
-/** Other texts that signers have for `@path`. */
 export function pathVariants(path: string, context: MismatchContext): Texts {
   const whole = path + /(?:\?.*)?$/s.exec(context.target)?.[0];
   const authority = context.authority ?? "";
@@ -56,7 +55,6 @@ function shorterPaths(path: string): Texts {
   });
 }
 
-/** Other texts that signers have for `@query`. */
 export function queryVariants(query: string): Texts {
   const text = query.slice(1);
   const sorted = text.split("&").slice(0, 100);
@@ -79,7 +77,6 @@ export function queryVariants(query: string): Texts {
 /** Usual ports of proxies and of servers behind them. */
 export const usualPorts: readonly string[] = ["443", "80", "8080", "8443", "3000"];
 
-/** Other texts that signers have for `@target-uri`. */
 export function targetUriVariants(uri: string, context: MismatchContext): Texts {
   const [bare = ""] = uri.split("?");
   const other = uri.replace(/^http(s?)/, (_, s: string) => (s === "" ? "https" : "http"));

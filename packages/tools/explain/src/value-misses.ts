@@ -15,7 +15,6 @@ import {
 } from "./target-variants.ts";
 import { isCredential } from "./visible-base.ts";
 
-/** Near misses in the value of one component. */
 export function valueMisses(context: MismatchContext): readonly NearMiss<Draft>[] {
   return context.right.lines.flatMap((line, index) =>
     missesOf(variantsOf(line, context), {
@@ -137,7 +136,7 @@ function fieldOf(algorithm: Digest, bytes: Uint8Array): string {
 }
 
 function contentDigestVariants(value: string, { body }: MismatchContext): Texts {
-  // What is sent, where the body itself is not known.
+  // The digest as sent, if the body is unknown.
   const bare = /:([^:]*):/.exec(body === undefined ? value : fieldOf("sha256", body))?.[1] ?? "";
   const digest = Buffer.from(bare, "base64");
   const hex = digest.toString("hex");

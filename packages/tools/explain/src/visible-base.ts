@@ -11,7 +11,6 @@ export interface BaseDifference {
   readonly signer: string | undefined;
 }
 
-/** Finds the first difference of two bases; undefined where there is none. */
 export function differenceOf(expected: string, signer: string): BaseDifference | undefined {
   if (expected === signer) return undefined;
   const expectedLines = linesOf(expected);
@@ -69,7 +68,7 @@ function visibleLine(line: string): string {
   return line.length > maxLine ? `${shown}... (${line.length} characters)` : shown;
 }
 
-/** A base for people: control characters visible, line feeds shown and kept, credentials left out. */
+/** Control characters visible, line feeds shown and kept, credentials left out. */
 export function visibleBase(base: string): string {
   const lines = linesOf(base);
   const shown = lines

@@ -24,7 +24,7 @@ export interface ExplainedRequest {
   readonly bases: { readonly expected: string } | undefined;
 }
 
-/** The bytes of the body; undefined if nobody has read them, or only a part is kept. */
+/** Undefined if nobody has read the body, or only a part is kept. */
 export function wholeBody(record: RecordedRequest): Uint8Array | undefined {
   const { body, bodyBytes } = record;
   return body === undefined || body.length === bodyBytes ? knownBody(record) : undefined;
@@ -32,7 +32,7 @@ export function wholeBody(record: RecordedRequest): Uint8Array | undefined {
 
 const signatureGuard = "httpSignatureVerify";
 
-/** Explains each refusal of a request by the options of its checks. Never on the request path: it takes up to seconds. */
+/** Explains each refusal by the options of its check. Never on the request path: it takes up to seconds. */
 export async function explainRequest(record: RecordedRequest, by: Explainers): Promise<ExplainedRequest> {
   const judged = record.verdicts.find(({ guard }) => guard === signatureGuard);
   const request = { ...record, body: wholeBody(record) };
@@ -50,10 +50,9 @@ export async function explainRequest(record: RecordedRequest, by: Explainers): P
   };
 }
 
-/** The options of the checks; for the signature its explanation. */
 type Found = Omit<Explainers, "signature"> & { readonly signature: SignatureExplanation | undefined };
 
-/** The explanation if it is about this refusal, else the check's own message. */
+/** Falls back to the check's own message. */
 async function explainVerdict(
   record: RecordedRequest,
   verdict: RecordedVerdict,
@@ -63,7 +62,7 @@ async function explainVerdict(
     const explained = await explainBy(record, verdict, found);
     if (explained?.code !== undefined && explained.code === verdict.code) return explained;
   } catch (error) {
-    // Without one explanation the request is shown all the same.
+    // If one explanation fails, the request is still shown.
     warnOfError("inspector", "could not explain a refusal", error);
   }
   return messageOf(record, verdict);
@@ -95,7 +94,7 @@ async function explainBy(
   }
 }
 
-// verifyPayload refuses a clock beside a scheme without a timestamp.
+// verifyPayload refuses a clock for a scheme without a timestamp.
 function asOf(options: ExplainHmacOptions, at: number): ExplainHmacOptions {
   const scheme = typeof options.scheme === "string" ? signatureSchemes[options.scheme] : options.scheme;
   return scheme?.timestamp === undefined ? options : { ...options, clock: () => at };
@@ -115,7 +114,7 @@ function messageOf(record: RecordedRequest, { guard, code, message, docs }: Reco
 const timeoutMs = 5000;
 const late = (): Error => new Error(`no answer within ${timeoutMs} ms`);
 
-/** Explains the key of the first store that has it; undefined if none has it and one does not answer. */
+/** Asks the first store that has the key; undefined if none has it and one does not answer. */
 export async function claimNow(
   stores: ResolvedInspectorOptions["stores"],
   key: string,

@@ -26,8 +26,8 @@ const service = "the inspector";
 const pageFolder = new URL("../page/", import.meta.url);
 
 /**
- * Shows the requests that this process's guards decide from now on, on its own server on loopback, to whoever has its address. It keeps
- * no process alive. Rejects with an OptionError, in production always, or with the error of node:net for the port.
+ * Shows this process's guarded requests from now on, on a loopback server of its own, to whoever has its address. Keeps no process alive.
+ * Rejects with an OptionError, in production always, or with node:net's error for the port.
  */
 export async function inspector(options: InspectorOptions = {}): Promise<Inspector> {
   const resolved = await resolveOptions(options);

@@ -1,9 +1,8 @@
 import type { RecordedRequest } from "./recorded-request.ts";
 
-// Verdict ids of dropped requests, which are answered with request-not-kept.
+// Ids of dropped requests, which are answered with request-not-kept.
 const rememberedIds = 10_000;
 
-/** The newest requests, found by number and by the ids of their verdicts. */
 export class KeptRequests {
   readonly #kept: number;
   // Oldest first.
@@ -22,7 +21,7 @@ export class KeptRequests {
     }
   }
 
-  /** How many there are by outcome; for an answer or an event, not for each request. */
+  /** Counts all requests: for an answer or an event, not for each request. */
   get counts(): Readonly<Record<RecordedRequest["outcome"], number>> {
     const counts = { pass: 0, reject: 0, error: 0 };
     for (const { outcome } of this.#requests.values()) counts[outcome] += 1;
@@ -41,7 +40,7 @@ export class KeptRequests {
     return this.#requests.get(id);
   }
 
-  /** The number of a request, which may already be dropped. */
+  /** The request may already be dropped. */
   numberOf(verdictId: string): number | undefined {
     return this.#byVerdict.get(verdictId);
   }

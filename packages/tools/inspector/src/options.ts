@@ -20,7 +20,6 @@ import type { IdempotencyStore } from "@countersign/idempotency";
 import type { BasicAuthCredential, WebhookBasicAuthOptions } from "@countersign/webhook-basic-auth";
 import type { WebhookHmacOptions } from "@countersign/webhook-hmac";
 
-/** The options of `httpSignatureVerify`. */
 type InspectedSignature = Omit<ExplainSignatureOptions, "signerBase"> &
   Partial<Pick<HttpSignatureVerifyOptions, "engine" | "limit" | "nonces" | "storeTimeoutMs" | "threadPool">>;
 
@@ -32,7 +31,6 @@ type InspectedHmac = Omit<WebhookHmacOptions, "secret" | "secrets"> &
 type InspectedBasicAuth = Pick<WebhookBasicAuthOptions, "realm" | "status"> &
   (BasicAuthCredential | { readonly credentials: readonly BasicAuthCredential[] });
 
-/** The options of `ipAllowlist`, and Express's setting `trust proxy`. */
 type InspectedAddresses = Pick<Parameters<typeof explainAddress>[0], "allow" | "trustProxy">;
 
 /** Options of {@link inspector}. No option decides about a request. */
@@ -90,7 +88,7 @@ export async function resolveOptions(options: InspectorOptions): Promise<Resolve
   if (read.kept * read.bodyLimitBytes > maxKeptBytes) {
     throw new OptionError(owner, { what: "kept times bodyLimitBytes must be at most 1 GiB" });
   }
-  // Explanations read their options late; a bad one must be refused now.
+  // Explanations read their options late; a bad one must be refused at the start.
   const { signature, hmac, basicAuth, addresses } = read;
   await refusing("signature", signature, (given) => explainSignature(nothing, given));
   await refusing("hmac", hmac, (given) => explainHmac(nothing, new Uint8Array(), given));

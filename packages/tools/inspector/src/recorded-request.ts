@@ -8,13 +8,11 @@ type SchemaFault = Parameters<typeof explainPayload>[1][number];
 export interface RecordedVerdict extends Verdict {
   /** Milliseconds since 1970. */
   readonly at: number;
-  /** Of a GuardError, which shows no secret; otherwise undefined. */
+  /** Only of a GuardError, which shows no secret. */
   readonly message: string | undefined;
-  /** The page of the code. */
   readonly docs: string | undefined;
 }
 
-/** What else happened to a request. */
 export interface LifeEntry {
   readonly at: number;
   readonly what: "claim" | "event" | "lease-lost" | "notice" | "settled" | "store" | "wait";
@@ -23,10 +21,9 @@ export interface LifeEntry {
   readonly text: string;
 }
 
-/** What is kept of a request; it does not reference the request. */
+/** Does not reference the request. */
 export interface RecordedRequest {
   readonly id: number;
-  /** The time of its first verdict. */
   readonly at: number;
   /** performance.now() at the start of its first guard. */
   readonly startedAtMs: number;
@@ -44,7 +41,6 @@ export interface RecordedRequest {
   readonly life: LifeEntry[];
   faults: readonly SchemaFault[];
   outcome: Verdict["outcome"];
-  /** The status of the answer. */
   status: number | undefined;
   durationMs: number | undefined;
 }
@@ -57,7 +53,6 @@ const maxLife = 200;
 const maxText = 512;
 const maxFaults = 20;
 
-/** Makes the record of a request from its first verdict. */
 export function recordRequest(id: number, at: number, { req, durationMs }: GuardEvent): RecordedRequest {
   const received: Received = receivedRequests.get(req) ?? membersOf(req);
   return {
@@ -89,7 +84,7 @@ interface Received {
   readonly clientAddress?: unknown;
 }
 
-// No door has made it: such as the literal of a queue consumer.
+// No door made it: for example the literal of a queue consumer.
 function membersOf(req: object): Received {
   const { method, target, originalUrl, url, rawHeaders }: Readonly<Record<string, unknown>> = Object(req);
   return { method, target: target ?? originalUrl ?? url, rawHeaders };
@@ -108,7 +103,6 @@ function headersOf(rawHeaders: unknown): readonly string[] {
   return kept;
 }
 
-/** Adds a verdict, and what a schema says. */
 export function addVerdict(
   record: RecordedRequest,
   at: number,
@@ -138,7 +132,6 @@ function isFault(value: unknown): value is SchemaFault {
   return [pointer, code, detail].every((text) => typeof text === "string");
 }
 
-/** Keeps the bytes of the body once a check has read them. */
 export function captureBody(record: RecordedRequest, req: object, limitBytes: number): void {
   if (record.body !== undefined) return;
   const bytes = capturedRawBody(req);
@@ -149,7 +142,7 @@ export function captureBody(record: RecordedRequest, req: object, limitBytes: nu
   record.body = bytes.length > most ? Buffer.from(bytes.subarray(0, most)) : bytes;
 }
 
-/** Adds an entry; false if the record is full. */
+/** False if the record is full. */
 export function addLife(record: RecordedRequest, entry: LifeEntry): boolean {
   if (record.life.length >= maxLife) return false;
   record.life.push({ ...entry, text: entry.text.slice(0, maxText) });
@@ -161,7 +154,7 @@ function textOf(read: () => unknown): string | undefined {
   return typeof text === "string" ? text : undefined;
 }
 
-// Behind a proxy setting that trusts everybody, the address and scheme throw.
+// With a proxy setting that trusts everybody, the address and scheme throw.
 function attempt<T>(read: () => T): T | undefined {
   try {
     return read();

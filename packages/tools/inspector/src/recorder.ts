@@ -14,7 +14,6 @@ import {
   type RecordedRequest,
 } from "./recorded-request.ts";
 
-/** A signing key as it was seen in traffic. */
 export interface SeenKey {
   /** Escaped and cut: of a refused signature it is unauthenticated. */
   readonly keyid: string;
@@ -33,7 +32,6 @@ export interface RecorderInit extends Pick<ResolvedInspectorOptions, "bodyLimitB
   readonly changed: ChangeStream<ChangeKind>["changed"];
 }
 
-/** A request of node:http until its answer is sent. */
 interface Present {
   id: number | undefined;
   readonly before: LifeEntry[];
@@ -44,7 +42,7 @@ const maxGuards = 100;
 const maxKeys = 200;
 const maxBefore = 50;
 
-/** Records what the channels publish. It runs on the request path: it explains nothing, keeps no request and never throws. */
+/** Records what the channels publish. On the request path: explains nothing, keeps no request, never throws. */
 export class Recorder {
   readonly requests: KeptRequests;
   readonly guards: Set<string> = new Set();

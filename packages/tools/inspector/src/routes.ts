@@ -14,13 +14,11 @@ import { nonceOf, shownBody, shownHeaders, summaryOf } from "./shown-request.ts"
 export interface Shown {
   readonly options: ResolvedInspectorOptions;
   readonly recorder: Recorder;
-  /** Masks what the options name. */
   readonly mask: Masker;
 }
 
 const listedRequests = 50;
 
-/** Every path of the inspector; all are read-only. */
 export function inspectorRoutes(shown: Shown, stream: ChangeStream<ChangeKind>): Router {
   const router = Router({ caseSensitive: true, strict: true });
   const explain = explainer(shown);
@@ -61,7 +59,7 @@ function overviewOf({ options, recorder }: Shown, startedAt: number): object {
   };
 }
 
-/** The version of this package, which is that of all packages of its release. */
+/** That of all packages of its release. */
 function version(): string {
   const manifest: unknown = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
   return String(Object(manifest).version);

@@ -4,12 +4,10 @@ import type { ResolvedInspectorOptions } from "./options.ts";
 
 export const notShown = "(not shown)";
 
-/** Whether the name of a header or query parameter says that it is a credential. */
 export function isCredentialName(name: string): boolean {
   return /authorization|cookie|api[-_]?key|token|secret|passw|credential|session/i.test(name);
 }
 
-/** Pairs of a name and its value. */
 export function linesOf(rawHeaders: readonly string[]): readonly (readonly [name: string, value: string])[] {
   return Array.from({ length: rawHeaders.length / 2 }, (_, index) => {
     const [name = "", value = ""] = rawHeaders.slice(index * 2, index * 2 + 2);
@@ -17,7 +15,6 @@ export function linesOf(rawHeaders: readonly string[]): readonly (readonly [name
   });
 }
 
-/** Masks the secrets of the options, in every answer. */
 export function maskerOfOptions({ hmac, basicAuth, secrets }: ResolvedInspectorOptions): Masker {
   const hmacSecrets = hmac?.secrets ?? [];
   return maskerOf({
@@ -26,13 +23,13 @@ export function maskerOfOptions({ hmac, basicAuth, secrets }: ResolvedInspectorO
   });
 }
 
-// The prefix of Standard Webhooks is often left out; bytes in base64 follow it.
+// The prefix of Standard Webhooks is often left out; base64 follows it.
 function formsOfHmacSecret(secret: string): readonly string[] {
   const rest = /^whsec_(.+)$/s.exec(secret)?.[1];
   return rest === undefined ? [secret] : [secret, rest, Buffer.from(rest, "base64").toString("latin1")];
 }
 
-/** Masks the credentials of a request wherever else they occur: in its body, in a base. */
+/** A request's credentials may occur again in its body or in a base. */
 export function maskerOfRequest({
   rawHeaders,
   target,
@@ -52,7 +49,7 @@ export function maskerOfRequest({
 const shortestPart = 6;
 const maxParts = 50;
 
-/** The whole value, and its parts that may occur alone elsewhere. */
+/** Parts may occur alone elsewhere. */
 function partsOf(value: string): readonly string[] {
   const words = value.split(/[;,\s]+/).slice(0, maxParts);
   const behindName = words.map((word) => word.slice(word.indexOf("=") + 1));

@@ -7,7 +7,7 @@ import { wholeBody } from "./explain-request.ts";
 import { isCredentialName, linesOf, notShown } from "./secrets.ts";
 import type { RecordedRequest } from "./recorded-request.ts";
 
-/** A line of the list, masked. `status` is undefined until node:http has sent one. */
+/** Masked. `status` is undefined until node:http has sent one. */
 export function summaryOf(record: RecordedRequest, mask: Masker) {
   const { id, at, method, target, outcome, status, durationMs, verdicts } = record;
   const refused = verdicts.find((verdict) => verdict.outcome === outcome && outcome !== "pass");
@@ -38,9 +38,7 @@ export function shownHeaders(rawHeaders: readonly string[]): readonly (readonly 
   return linesOf(rawHeaders).map(([name, value]) => [name, isCredentialName(name) ? notShown : value]);
 }
 
-/**
- * The body as text if it is UTF-8, else in base64. It is masked first, because no secret is found in base64, and then cut.
- */
+/** Text if it is UTF-8, else base64. Masked before it is cut or encoded: no secret is found in base64. */
 export function shownBody(record: RecordedRequest, limitBytes: number, mask: Masker): object {
   const { body, bodyBytes: bytes } = record;
   if (body === undefined || bytes === 0) {
@@ -72,7 +70,6 @@ function untilCharacter(bytes: Buffer): Buffer {
 
 const maxNonce = 256;
 
-/** The nonce of the signature of a request. */
 export function nonceOf({ rawHeaders, verdicts }: RecordedRequest): string | undefined {
   const label = lastOf(verdicts, "label");
   try {

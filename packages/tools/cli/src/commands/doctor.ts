@@ -48,7 +48,6 @@ export function doctorCommand(io: CommandIo, finish: Finish): Command {
 const severities: readonly Severity[] = ["error", "warning", "info"];
 const colours = { error: "red", warning: "yellow", info: "dim" } as const;
 
-/** A report for people: what is worst comes first. */
 function diagnosisText({ subjects, findings }: Diagnosis, withColours: boolean): string {
   const paint = createPaint(withColours);
   const blocks = inOrder(findings).map(({ id, severity, subject, message }) =>

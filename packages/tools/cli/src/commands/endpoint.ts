@@ -106,7 +106,7 @@ async function register(flags: CreateFlags): Promise<EndpointReport> {
     apiKey,
     timeoutMs: parseTimeout(timeout),
     retries: parseInteger("--retries", retries, { min: 0, max: 10 }),
-    // http to this machine alone, whatever is allowed: the client sends the API key and the credentials to no other.
+    // http to this machine alone: the client sends the API key and the credentials to no other.
     dangerouslyAllowHttp: true,
   };
   try {
@@ -118,7 +118,7 @@ async function register(flags: CreateFlags): Promise<EndpointReport> {
       const isRefused = error.code === "rejected" || error.code === "certificate-rejected";
       return { url, error, generated: isRefused ? undefined : generated };
     }
-    // Before anything is sent, all that can be wrong is what the command line said.
+    // Before anything is sent, only the command line can be wrong.
     if (error instanceof TypeError) throw usageErrorOf(error);
     throw error;
   }
@@ -152,7 +152,7 @@ function given(value: string | undefined, flag: string): string {
   return value;
 }
 
-/** A report for people. Credentials that were given are not shown. */
+/** Given credentials are not shown. */
 function reportText(report: EndpointReport, colours: boolean): string {
   const { url, answer, error, generated } = report;
   const paint = createPaint(colours);
@@ -180,7 +180,7 @@ function reportText(report: EndpointReport, colours: boolean): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** A report for programs: one JSON document. Of the answer to a success it holds the id alone: the rest may repeat credentials. */
+/** Of a success it holds the id alone: the rest of the answer may repeat credentials. */
 function reportJson(report: EndpointReport): string {
   const { url, answer, error, generated = null } = report;
   return jsonDocument({

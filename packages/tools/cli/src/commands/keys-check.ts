@@ -81,7 +81,6 @@ function keysJson(keys: readonly VerificationKey[]): string {
     .join("");
 }
 
-// Without the name of the function that says it.
 function reasonOf({ message }: Error): string {
   return printableLine(message.replace(/^importVerificationKey: /, ""));
 }

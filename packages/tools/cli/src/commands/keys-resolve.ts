@@ -119,7 +119,7 @@ function readFence({ fence }: ReopenFlags): number | undefined {
   return parseInteger("--fence", fence, { min: 0, max: Number.MAX_SAFE_INTEGER });
 }
 
-// A store of one's own has its own retention: the platform's code gave it.
+// A custom store has its own retention, from the platform's code.
 function readRetentionDays(flags: ResolveFlags): number | undefined {
   const { location } = readTarget(flags);
   if (location.engine !== "module")

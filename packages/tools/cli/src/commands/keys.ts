@@ -126,7 +126,7 @@ function showCommand(io: CommandIo): Command {
       const known = await withOperatorStore(target, async (opened) => {
         const record = await readAny(opened.idempotency, key);
         if (record === undefined) throw unknownKey({ key, store });
-        // The platform is asked about keys that somebody has.
+        // The platform is asked only about keys that somebody has.
         const described = record.state === "free" ? undefined : await opened.describe?.({ key, record });
         return { key, record, described, store };
       });

@@ -65,7 +65,7 @@ async function migrateStore({ storeUrl, schema, table, json }: MigrateFlags): Pr
   const migration = await failingInOneLine(target, () => migrateTables(target.location, { schema, table }));
   if (json === true) return jsonLine({ engine, ...migration });
   const { before, version } = migration;
-  // A typo in a name shows as tables that are created.
+  // A typo in a name shows up as tables that are created.
   const what =
     before === null
       ? "created the tables"

@@ -66,10 +66,9 @@ const fields: readonly (readonly [flags: string, description: string])[] = [
   ["--reference-field <name>", "name of the field that holds the reference text"],
 ];
 
-// The sandbox's own list would load it for every command line.
+// Importing the sandbox's own list would load it for every command line.
 const tampered = ["body", "digest", "signature", "path"] satisfies TamperedPart[];
 
-/** Each excludes the others. */
 function variantOptions(): readonly Option[] {
   return [
     new Option("--tamper <part>", "change one part after signing").choices(tampered),

@@ -5,7 +5,7 @@ import { allowHttpOption } from "../input.ts";
 import { loadPlaying } from "../load-package.ts";
 import type { TriggerFlags } from "../playing/trigger.ts";
 
-/** The types of events that the interface describes; others can be triggered all the same. */
+/** The interface describes these; others can be triggered too. */
 const eventTypes: readonly string[] = Object.keys({
   "buyer.status_changed": true,
   "seller.status_changed": true,

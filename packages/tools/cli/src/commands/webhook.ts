@@ -5,7 +5,7 @@ import { allowHttpOption, collect, credentialOptions } from "../input.ts";
 import { loadPlaying } from "../load-package.ts";
 import type { WebhookFlags } from "../playing/webhook.ts";
 
-// The sandbox's own list would load it for every command line.
+// Importing the sandbox's own list would load it for every command line.
 const tampered = ["body", "signature", "password"] satisfies TamperedWebhookPart[];
 
 const examples = `

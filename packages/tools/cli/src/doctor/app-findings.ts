@@ -5,7 +5,6 @@ import type { AppFacts, AppFault } from "./ask-app.ts";
 import { doubtsOf, findingsOf, type Doubt, type Finding, type FindingId, type Row } from "./findings.ts";
 import { keyRows, keysOf, optionRows, type ReadOption } from "./option-rows.ts";
 
-/** Returns what is wrong with an app: what the rows of the three tables say of it. */
 export function appFindings(
   subject: string,
   app: AppFacts,
@@ -115,7 +114,7 @@ function hasChecks({ built }: AppFacts): boolean {
   return built.some(({ factory }) => !factory.startsWith("memory"));
 }
 
-/** Fastify's doors read no setting of the app, but what they were given, usually request.ip and request.protocol. */
+/** Fastify's doors read no app setting, only what they were given, usually request.ip and request.protocol. */
 function asksProxies({ kind, built }: AppFacts): boolean {
   return built.some(({ facts }) =>
     kind === "Fastify"

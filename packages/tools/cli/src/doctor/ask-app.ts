@@ -10,20 +10,17 @@ import type { EarlyHook } from "./fastify-hooks.ts";
 
 export type ProxyTrust = "nobody" | "proxies" | "everybody" | "misread";
 
-/** What is known of an app that was loaded; the process that loads it sends this. */
 export interface AppFacts {
   readonly kind: "Express" | "Fastify" | "unknown";
-  /** What factories have published, in this order. */
   readonly built: readonly Built[];
   readonly guards: readonly MountedGuard[];
   readonly earlyHooks: readonly EarlyHook[];
-  /** Undefined where it does not show; of Fastify, anything but `everybody`. */
+  /** Undefined if it cannot be seen; of Fastify, anything but `everybody`. */
   readonly trust: ProxyTrust | undefined;
   readonly listens: boolean;
   readonly fault: AppFault | undefined;
 }
 
-/** An error of the app's own code; `option` where it was about an option. */
 export interface AppFault {
   readonly message: string;
   readonly factory?: string | undefined;
@@ -34,8 +31,8 @@ const inspector = fileURLToPath(new URL("../../dist/doctor/inspect-app.js", impo
 const maxStderrLength = 4000;
 
 /**
- * Loads an app's module in a process of its own, which listens nowhere, and returns what is known of it. Throws a UsageError where
- * there is no such file; a module that fails, hangs or ends its process is a fault in the facts.
+ * Loads an app's module in its own process, which listens nowhere. Throws a UsageError if the file is missing; a module that fails, hangs
+ * or exits is a fault in the facts.
  */
 export async function askApp(file: string, timeoutMs: number): Promise<AppFacts> {
   const absolute = path.resolve(file);
@@ -83,7 +80,7 @@ function endOf(code: number | null, stderr: string): string {
   return `it ended its process with ${code ?? "a signal"}${said === undefined ? "" : `: ${oneLine(said)}`}`;
 }
 
-// The process is ours; an app can send to it as well.
+// We own the process, but the app can send messages too.
 function isFacts(message: unknown): message is AppFacts {
   return ["built", "guards", "kind"].every((name) => memberOf(message, name) !== undefined);
 }

@@ -18,7 +18,6 @@ export interface Diagnosis {
   readonly findings: readonly Finding[];
 }
 
-/** Looks at what the flags name. Throws a UsageError where they name nothing, or what cannot be looked at. */
 export async function examine(flags: ExamineFlags, io: CommandIo): Promise<Diagnosis> {
   const { app, url, allowHttp, storeUrl, storeModule } = flags;
   const timeoutMs = parseTimeout(flags.timeout);
@@ -66,7 +65,7 @@ async function storeFindings(target: StoreTarget): Promise<readonly Finding[]> {
   }
 }
 
-/** The idempotency keys that wait for an operator. Not on Redis, which would have to scan all keys for them. */
+/** Not on Redis: it would have to scan all keys. */
 async function waiting(found: Found, target: StoreTarget): Promise<readonly Finding[]> {
   if (target.location.engine === "redis") return [];
   return await withOperatorStore(target, async ({ idempotency, canList = true }) => {

@@ -1,7 +1,7 @@
 import { IncomingMessage, ServerResponse } from "node:http";
 import { Socket } from "node:net";
 
-/** A guard of an Express app that needs the bytes of the body, and what reads them before it. */
+/** A guard of an Express app that needs the body's bytes, and what reads them first. */
 export interface MountedGuard {
   readonly name: string;
   /** Undefined after `app.use`, which does not show it. */
@@ -35,7 +35,7 @@ const parserNames: ReadonlyMap<string, string> = new Map([
   ["multerMiddleware", "multer"],
 ]);
 
-/** The guards of an app, in the order in which requests meet them. */
+/** In the order in which requests meet them. */
 export async function mountedGuards(app: object): Promise<readonly MountedGuard[]> {
   const found: MountedGuard[] = [];
   await walk(stackOf(routerOf(app)), { parsers: [], path: undefined, isRoute: false }, found);
@@ -45,7 +45,6 @@ export async function mountedGuards(app: object): Promise<readonly MountedGuard[
 interface Place {
   readonly parsers: readonly Parser[];
   readonly path: string | undefined;
-  /** Whether all of its layers are for the same path. */
   readonly isRoute: boolean;
 }
 
@@ -82,7 +81,7 @@ async function visit(
 }
 
 function coverageOf(layer: Layer): (path: string | undefined) => boolean {
-  // On `/`, or in the stack of a route: every request that comes there.
+  // On `/`, or in a route's stack: matches every request that gets here.
   if (layer.slash === true || layer.regexp?.fast_slash === true) return () => true;
   const { match } = layer;
   if (typeof match !== "function") return () => true;
@@ -91,10 +90,7 @@ function coverageOf(layer: Layer): (path: string | undefined) => boolean {
 
 const parserTimeMs = 2000;
 
-/**
- * Whether the parser reads a body of JSON and leaves no bytes for guards, as `verify: captureRawBody` does. Only the parser sees the
- * request that this makes up.
- */
+/** Whether the parser reads a JSON body and, without `verify: captureRawBody`, keeps no bytes. Only it sees this made-up request. */
 async function losesBytes(parser: unknown): Promise<boolean> {
   const body = Buffer.from("{}");
   const req = new IncomingMessage(new Socket());
@@ -121,7 +117,7 @@ async function losesBytes(parser: unknown): Promise<boolean> {
   return !["rawBody", "body"].some((name) => Buffer.isBuffer(Reflect.get(req, name)));
 }
 
-/** The router of Express 4, or of Express 5. Express 4 throws at the second name. */
+/** Express 4 has `_router`, and throws at `router`. */
 function routerOf(app: object): unknown {
   const four: unknown = Reflect.get(app, "_router");
   if (four !== undefined) return four;

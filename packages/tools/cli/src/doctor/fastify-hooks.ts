@@ -1,7 +1,7 @@
 import { subscribe } from "node:diagnostics_channel";
 import { memberOf } from "../command-io.ts";
 
-/** A step that reads what a parser has made of the body, where none has run yet. */
+/** A step that reads the parsed body before any parser has run. */
 export interface EarlyHook {
   readonly name: string;
   readonly step: string;
@@ -10,17 +10,16 @@ export interface EarlyHook {
 }
 
 const needsBody = /^(idempotencyHook)Handler$/;
-// Before the content-type parsers.
 const early: readonly string[] = ["onRequest", "preParsing"];
 
-/** Collects the early hooks of every Fastify app made from now on, which a channel announces. */
+/** Collects the early hooks of every Fastify app made from now on; a channel announces the apps. */
 export function earlyHooks(): readonly EarlyHook[] {
   const found: EarlyHook[] = [];
   subscribe("fastify.initialization", (message) => {
     const app = memberOf(message, "fastify");
     const addHook = memberOf(app, "addHook");
     if (typeof app !== "object" || app === null || typeof addHook !== "function") return;
-    // Scopes have the methods of the app that they are made of.
+    // Scopes inherit the methods of their app.
     Reflect.set(app, "addHook", function (this: unknown, step: unknown, handler: unknown): unknown {
       note(found, { step, handlers: handler, url: undefined });
       return Reflect.apply(addHook, this, [step, handler]);
@@ -30,7 +29,7 @@ export function earlyHooks(): readonly EarlyHook[] {
   return found;
 }
 
-/** `trustProxy` as the app was given it; undefined also where this Fastify does not show it. */
+/** `trustProxy` as given to the app; undefined also if this Fastify does not show it. */
 export function trustProxyOf(app: object): unknown {
   const symbol = Object.getOwnPropertySymbols(app).find(
     ({ description }) => description === "fastify.options",

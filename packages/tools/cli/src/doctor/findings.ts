@@ -1,6 +1,6 @@
 import { pageOf } from "@countersign/core/door";
 
-/** `error` makes the command end with 1, `warning` with --strict alone, `info` never. */
+/** `error` makes the command exit with 1, `warning` only with --strict, `info` never. */
 export type Severity = "error" | "warning" | "info";
 
 export interface Finding {
@@ -10,7 +10,7 @@ export interface Finding {
   readonly message: string;
 }
 
-/** Every finding with its usual severity and what to do. Each has a section in docs/doctor.md, which a test compares. */
+/** Each finding with its usual severity and its remedy. A test compares them with the sections of docs/doctor.md. */
 export const findingKinds = {
   "app-failed": ["error", "Run the module by itself with the same environment, and mend what it says."],
   "app-listens": ["info", "Export the app, or a function that makes it, from a module that does not listen."],
@@ -81,7 +81,6 @@ export const findingKinds = {
   "keys-held": ["warning", "Run countersign keys held, and decide about each."],
 } as const satisfies Readonly<Record<string, readonly [severity: Severity, remedy: string]>>;
 
-/** The name of a finding, and of its section in docs/doctor.md. */
 export type FindingId = keyof typeof findingKinds;
 
 export type Found = (id: FindingId, message: string, severity?: Severity) => Finding;
@@ -96,7 +95,7 @@ export function docsOfFinding(id: FindingId): string {
 
 export type Doubt = readonly [id: FindingId, message: string];
 
-/** A finding, and what is said of a subject: false where all is well, several texts for several places. */
+/** `says` gives false if all is well, several texts for several places. */
 export type Row<T> = readonly [id: FindingId, says: (subject: T) => string | false | readonly string[]];
 
 export function doubtsOf<T>(rows: readonly Row<T>[], subject: T): readonly Doubt[] {
@@ -105,12 +104,10 @@ export function doubtsOf<T>(rows: readonly Row<T>[], subject: T): readonly Doubt
   );
 }
 
-/** What a store's server, or its file, says about itself. */
 export interface StoreCondition {
   readonly doubts: readonly Doubt[];
-  /** The engine's clock; undefined where it is this machine's. */
+  /** Undefined if the engine uses this machine's clock. */
   readonly clock?: ClockReading | undefined;
-  /** Whether the tables can be used as they are. */
   readonly usable: boolean;
 }
 
@@ -121,7 +118,6 @@ interface ClockReading {
   readonly receivedMs: number;
 }
 
-/** What is wrong with tables of a schema version; undefined where there are none. */
 export function versionDoubts(version: number | undefined, needed: number, tables: string): readonly Doubt[] {
   if (version === undefined) return [["tables-missing", `there are no tables ${tables}`]];
   if (version === needed) return [];
@@ -129,7 +125,7 @@ export function versionDoubts(version: number | undefined, needed: number, table
   return [[version < needed ? "migration-pending" : "tables-newer", message]];
 }
 
-// The Date field has whole seconds, and a question takes time; a signature's window is wider by far.
+// The Date field has whole seconds, and a request takes time; a signature's window is far wider.
 const toleratedMs = 5000;
 
 export function clockFinding(

@@ -10,7 +10,7 @@ import type { AppFacts, AppFault, ProxyTrust } from "./ask-app.ts";
 import { mountedGuards } from "./express-stack.ts";
 import { earlyHooks, trustProxyOf } from "./fastify-hooks.ts";
 
-// A process of its own: an app opens connections and timers, writes to stdout, and may end its process.
+// Runs in its own process: an app opens connections and timers, writes to stdout, and may exit.
 
 const built: Built[] = [];
 const servers: Server[] = [];

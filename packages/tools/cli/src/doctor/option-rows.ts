@@ -20,7 +20,7 @@ const shortSecret: OptionRow[2] = ({ value }) =>
   memberOf(value, "short") === true && "has a secret of less than 16 bytes";
 const dayMs = 86_400_000;
 
-/** What is said of an option, wherever one of this name was read; its place goes before. */
+/** What to say about an option, wherever one of this name was read; its place goes before. */
 export const optionRows: readonly OptionRow[] = [
   [
     "connection-unset",
@@ -110,7 +110,7 @@ export const optionRows: readonly OptionRow[] = [
 
 const soonSeconds = 14 * 86_400;
 
-/** What is said of a configured key, by its first row; nothing is known of keys that are looked up. */
+/** What to say about a configured key, by its first row; nothing is known of keys that are looked up. */
 export const keyRows: readonly Row<Key & { readonly now: number }>[] = [
   ["key-revoked", ({ revokedAt, now }) => revokedAt <= now && `was revoked on ${dayOf(revokedAt)}`],
   ["key-expired", ({ notAfter, now }) => notAfter < now && `ended on ${dayOf(notAfter)}`],
@@ -128,7 +128,7 @@ function listed(says: string, names: readonly string[], separator: string): stri
   return names.length > 0 && `${says} ${names.join(separator)}`;
 }
 
-// What also covers a component: the target URI holds the path, RFC 9421 section 2.2.2.
+// What also covers a component: the target URI holds the path (RFC 9421 section 2.2.2).
 const instead: ReadonlyMap<string, readonly string[]> = new Map([
   ["@path", ["@path", "@target-uri", "@request-target"]],
 ]);

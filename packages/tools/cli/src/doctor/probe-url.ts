@@ -5,13 +5,13 @@ import { oneLine } from "../operator/store-failure.ts";
 import { printable } from "../output.ts";
 import { clockFinding, findingsOf, type Finding, type FindingId } from "./findings.ts";
 
-// No instruction and no webhook: no signature, no credentials, and nothing that any handler could read as one.
+// No signature and no credentials, and nothing that any handler could read as an instruction or webhook.
 const probes = {
   text: { type: "text/plain", body: "countersign doctor" },
   json: { type: "application/json", body: "{" },
 } as const;
 
-// A problem document has some hundred bytes; what answers is not trusted.
+// A problem document has some hundred bytes; the answering server is untrusted.
 const limitBytes = 65_536;
 
 interface Answer {
@@ -27,7 +27,6 @@ export function assertProbe(url: string, allowHttp: boolean | undefined): void {
   assertHttpAllowed("--url", url, allowHttp);
 }
 
-/** Sends two requests that must be refused to an endpoint, and looks at how. */
 export async function urlFindings(url: string, timeoutMs: number): Promise<readonly Finding[]> {
   const found = findingsOf(printable(url));
   let text: Answer;
@@ -99,7 +98,7 @@ function problemCode(body: string): string | undefined {
   }
 }
 
-// Of fetch: a TypeError with the error of the connection as its cause, or the signal's reason.
+// From fetch: a TypeError whose cause is the connection's error, or the signal's reason.
 function reasonOf(error: unknown): string {
   if (memberOf(error, "name") === "TimeoutError") return "it did not answer in time";
   const cause = memberOf(error, "cause") ?? error;

@@ -7,7 +7,6 @@ export interface CapturedRequest {
   /** As on the wire. */
   readonly target: string;
   readonly rawHeaders: readonly string[];
-  /** Undefined where the capture does not have it. */
   readonly body: Uint8Array | undefined;
   /** What is doubtful about the capture, one sentence each. */
   readonly notes: readonly string[];
@@ -15,7 +14,7 @@ export interface CapturedRequest {
 
 const latin1 = "latin1";
 
-/** Reads the request of a capture, with `data` as its body where that is given. Throws a UsageError. */
+/** `data` replaces the body. Throws a UsageError. */
 export function readCapture(content: Buffer, data: Buffer | undefined): CapturedRequest {
   const isCurl = /^> [A-Z]+ /m.test(content.toString(latin1, 0, 65_536));
   const request = isCurl ? readCurl(content) : readRaw(content);
@@ -49,7 +48,7 @@ function headersOf(lines: readonly string[]): readonly string[] {
   });
 }
 
-/** The content of the rest of a file, without a line end that an editor has put after it. */
+/** Without the line end that an editor has added. */
 function bodyOf(
   rest: Buffer,
   rawHeaders: readonly string[],
@@ -77,7 +76,7 @@ function lengthNotes(rawHeaders: readonly string[], body: Uint8Array): readonly 
   return [`The body has ${body.length} bytes, and Content-Length says ${length}.`];
 }
 
-/** The lines of `curl -v` that begin with `> `; of several requests the last. */
+/** Reads the lines of `curl -v` that begin with `> `; of several requests the last. */
 function readCurl(content: Buffer): CapturedRequest {
   const sent = content
     .toString(latin1)

@@ -27,7 +27,6 @@ export interface ExplainFlags
   readonly secretEnv?: readonly string[] | undefined;
 }
 
-/** Explains the request of a file, and ends with 0 when nothing is wrong with it. */
 export async function runExplain(
   file: string | undefined,
   flags: ExplainFlags,
@@ -42,7 +41,7 @@ export async function runExplain(
   return explained.every(({ what }) => what === "verifies") ? exitCodes.asExpected : exitCodes.otherwise;
 }
 
-/** Explains by keys and secrets, else the digest alone. Throws a UsageError. */
+/** Without keys and secrets it explains only the digest. Throws a UsageError. */
 async function explain(
   request: CapturedRequest,
   flags: ExplainFlags,
@@ -78,7 +77,7 @@ async function hmacOf(
     );
   }
   const clock = now === undefined ? { atItsTime: true } : webhook && { clock: () => secondsOf(now) * 1000 };
-  // The scheme is checked by the factory that has the list of them.
+  // The factory that has the list of schemes checks it.
   const options = { secrets, ...clock, ...(webhook !== undefined && { scheme: webhook }) };
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- verifyPayload refuses a name that it does not know
   return explainHmac({ rawHeaders }, body, options as ExplainHmacOptions);
@@ -135,13 +134,13 @@ function secondsOf(text: string): number {
   return parseInteger("--now", text, { min: 0, max: 99_999_999_999 });
 }
 
-/** The clock of the time at which the signature was created, unless another one is given: a capture is always late. */
+/** A capture is always late: the default is the time at which the signature was created. */
 function clockOf({ rawHeaders }: CapturedRequest, { now }: ExplainFlags, io: CommandIo): () => number {
   const seconds = now === undefined ? (createdOf(rawHeaders) ?? io.clock()) : secondsOf(now);
   return () => seconds * 1000;
 }
 
-// Later than this is milliseconds, which are a mistake of their own.
+// Later values are milliseconds, a mistake of their own.
 const latest = 99_999_999_999;
 
 function createdOf(rawHeaders: readonly string[]): number | undefined {

@@ -22,7 +22,7 @@ export function addEntryOptions(command: Command): Command {
     .option("--note <text>", "why, for the record: a ticket, what the bank has said");
 }
 
-/** Reads the flags. Throws a UsageError, also where the system knows no name for the user. */
+/** Throws a UsageError, also if the system knows no name for the user. */
 export function readEntry(flags: EntryFlags, { login }: CommandIo): Entry {
   const by = flags.by ?? login?.();
   if (by === undefined) throw new UsageError("--by: the system knows no name for you, give one");
@@ -30,7 +30,6 @@ export function readEntry(flags: EntryFlags, { login }: CommandIo): Entry {
   return { by, ...readNote(flags.note) };
 }
 
-/** A note as a store keeps it; nothing for an empty one. Throws a UsageError. */
 export function readNote(note: string | undefined): { readonly note?: string } {
   if (note === undefined || note.trim() === "") return {};
   assertLength("--note", note, 512);
@@ -44,18 +43,14 @@ function assertLength(flag: string, text: string, longest: number): void {
 
 interface Subject {
   readonly key: string;
-  /** The attempt that the operator has looked at; undefined: the present one. */
+  /** The attempt that the operator has looked at; default: the present one. */
   readonly fence: number | undefined;
-  /** The store as messages name it. */
   readonly store: string;
 }
 
 type Store = OperatorStore["idempotency"];
 
-/**
- * Resolves a key that waits for an operator, after `confirm` has shown it. The decision holds for the shown attempt alone, however
- * long the question stood. Throws a CommandError, and changes nothing, when there is nothing to decide about it any more.
- */
+/** Decides about the attempt that `confirm` has shown, and no later one. Throws a CommandError, changing nothing, if that came too late. */
 export async function resolveKey(
   store: Store,
   { outcome, clock, ...subject }: Subject & { readonly outcome: Outcome; readonly clock: CommandIo["clock"] },
@@ -73,7 +68,7 @@ export async function resolveKey(
   }
   const kept = (await readAny(store, key))?.decision;
   if (kept?.fence === fence) return { was, decision: kept };
-  // As it was sent: the store keeps no decisions, or the key was decided about anew meanwhile.
+  // The store keeps no decisions, or the key was decided anew meanwhile: show what was sent.
   const reason = was.state === "held" ? was.reason : leaseExpired;
   return { was, decision: { ...operatorEntry(entry, clock() * 1000), outcome, fence, reason } };
 }
@@ -103,7 +98,7 @@ export function unknownKey({ key, store }: Pick<Subject, "key" | "store">): Comm
   return new CommandError(`${shownKey(key)}: ${why}; ${hint}`, exitCodes.otherwise);
 }
 
-/** Takes a decision back. Throws a CommandError, and changes nothing, when there is none, or when something ran on it. */
+/** Takes a decision back. Throws a CommandError, changing nothing, if there is none or an attempt has begun since. */
 export async function reopenKey(
   store: Store,
   { key, fence, store: shownStore }: Subject,

@@ -10,8 +10,8 @@ const maxTextLength = 200;
 const maxNameLength = 30;
 
 /**
- * Makes questions of a module's export `describe(key, record)`, which may answer by a promise. It gets the stored key and the record
- * without its token. A failure, or no answer within two seconds, never hides a key.
+ * Calls a module's export `describe(key, record)`, which may be async, with the record without its token. A failure, or no answer within
+ * two seconds, never hides a key.
  */
 export function describeBy(describe: unknown): DescribeKey | undefined {
   if (typeof describe !== "function") return undefined;

@@ -28,7 +28,7 @@ export function keysTable(entries: readonly KeyEntry[], { colours, columns }: Co
     const { record } = entries[at] ?? {};
     if (record === undefined) return paint("bold", line);
     if (record.state === "run") return line;
-    // An operator's done is no payment that anybody here has made.
+    // An operator's "done" is no payment that anybody here has made.
     const done = isDecided(record) ? "yellow" : "green";
     return paint(record.state === "done" ? done : "red", line);
   };
@@ -53,7 +53,6 @@ interface KnownKey {
   readonly key: string;
   readonly record: KnownRecord;
   readonly described: Described | undefined;
-  /** The store as messages name it. */
   readonly store: string;
 }
 
@@ -80,14 +79,13 @@ function beginOf({ fence }: KnownRecord, { clock }: CommandIo): string {
   return ms === undefined ? "unknown: the fences of this store are no times" : timeAgo(ms, nowMs);
 }
 
-/** What is shown of a record, for JSON: the times of a decision are text. */
+/** The times of a decision become text. */
 export function recordJson(record: KnownRecord): object {
   const { decision } = record;
   const shown = shownRecord(record);
   return decision === undefined ? shown : { ...shown, decision: decisionJson(decision) };
 }
 
-/** Why the key is in its state, without what an operator has decided. */
 export function explainState(record: KnownRecord): string {
   if (record.state === "held") return printableLine(record.reason);
   if (record.state === "free") return "the next claim takes it";
@@ -106,7 +104,6 @@ function whyHeld(record: KnownRecord): string {
   return `held when its lease had expired (${leaseExpired}): the process that ran it died or hung`;
 }
 
-/** What a list says of an operator's decision, in a few words; nothing where there is none. */
 export function decisionMarks({ fence, decision }: KnownRecord): string[] {
   if (decision === undefined) return [];
   const { outcome, reopened } = decision;
@@ -136,7 +133,7 @@ function noteOf({ note }: OperatorEntry): Fact[] {
   return note === undefined ? [] : [["note", printableLine(note)]];
 }
 
-/** One line that tells all of a change, to be kept in a ticket or a log. */
+/** One line to keep in a ticket or a log. */
 export function changedLine(
   { key, record }: Pick<KnownKey, "key" | "record">,
   [state, reason, to]: readonly [state: string, reason: string, to: string],
@@ -161,13 +158,11 @@ const units: readonly (readonly [unit: string, ms: number])[] = [
   ["s", 1000],
 ];
 
-/** A length of time, rounded down to its largest unit that it has twice. */
 function duration(ms: number): string {
   const [unit, unitMs] = units.find(([, size]) => ms >= 2 * size) ?? ["ms", 1];
   return `${Math.floor(ms / unitMs)} ${unit}`;
 }
 
-/** A time and how long ago it was, in UTC and to the second. */
 function timeAgo(ms: number, nowMs: number): string {
   const time = new Date(ms)
     .toISOString()
@@ -176,7 +171,7 @@ function timeAgo(ms: number, nowMs: number): string {
   return nowMs - ms < 2000 ? `${time}, just now` : `${time}, ${duration(nowMs - ms)} ago`;
 }
 
-/** A key that waits for a decision: what it is, since when, why, and the commands that decide, with the flags of the store. */
+/** What waits for a decision, since when, why, and the commands that decide, with the store's flags. */
 export function heldBlock(
   { key, record }: KeyEntry,
   described: Described | undefined,

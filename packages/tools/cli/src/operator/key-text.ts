@@ -2,20 +2,16 @@ import { Argument, type Command } from "commander";
 import { UsageError, type Texts } from "../command-io.ts";
 import { asciiJson } from "../output.ts";
 
-// ASCII that stays as it is on a terminal and between the single quotes of a shell, and is no flag. Everything else is escaped:
-// what looks alike, is invisible or is normalised by a clipboard must not lead to the key of another payment.
+// Safe on a terminal and between a shell's single quotes, and no flag. Everything else is escaped: text that looks alike, is invisible or
+// is normalised by a clipboard must not lead to another payment's key.
 const plain = /^(?![-" ])[!-&(-[\]-~]+(?: [!-&(-[\]-~]+)*$/;
 const maxKeyLength = 512;
 
-/**
- * A key as people see it: as it is, or as a JSON string in ASCII, which `--key-json` takes. Different keys look different; what
- * begins with a double quote is JSON, and holds no single quote.
- */
+/** A key as it is, or as an ASCII JSON string for `--key-json`. Different keys look different; JSON starts with `"` and holds no `'`. */
 export function shownKey(key: string): string {
   return plain.test(key) ? key : asciiJson(key).replaceAll("'", String.raw`\u0027`);
 }
 
-/** A text as one word of a command line, in single quotes where the shell needs them. */
 export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
@@ -28,7 +24,7 @@ export function addKeyOptions(command: Command): Command {
     .option("--key-json <json>", "the key as a JSON string, as keys list prints it in double quotes");
 }
 
-/** The key that the command line gives, as it is or as JSON. Throws a UsageError. */
+/** As it is or as JSON. Throws a UsageError. */
 export function readKey(given: string | undefined, { keyJson }: KeyFlags): string {
   if (given !== undefined && keyJson !== undefined)
     throw new UsageError("--key-json: give the key only once");

@@ -14,7 +14,7 @@ export const moduleEngine: Engine = {
   inspect: () => ({ doubts: [], usable: true }),
 };
 
-/** Throws a UsageError where file, export or store is missing; what the module's own code throws comes out as it is. */
+/** Throws a UsageError if file, export or store is missing, and whatever the module's own code throws. */
 async function openModuleStore(location: StoreLocation): Promise<OperatorStore> {
   const exports = await loadModule(location);
   try {
@@ -47,7 +47,7 @@ async function loadModule({ address, shown }: StoreLocation): Promise<Exports> {
     const exports: Exports = await openedInTime(shown, import(pathToFileURL(address).href));
     return exports;
   } catch (error) {
-    // Of the loader, not of the code that it ran.
+    // From the loader, not from the code that it ran.
     const isSyntax = error instanceof Error && error.name === "SyntaxError";
     if (!isSyntax && !codeOf(error).startsWith("ERR_")) throw error;
     const reason = oneLine(String(error));
@@ -55,7 +55,7 @@ async function loadModule({ address, shown }: StoreLocation): Promise<Exports> {
   }
 }
 
-// What the commands call of every store; its methods may be those of a class.
+// What the commands call on every store; a class may define them.
 const methods = ["read", "resolve", "prune", "close"];
 
 async function storeOf({ createStore }: Exports, { shown }: StoreLocation): Promise<IdempotencyStore> {
@@ -81,7 +81,7 @@ function missing(value: unknown): readonly string[] {
   return methods.filter((method) => typeof Reflect.get(value, method) !== "function");
 }
 
-/** A store of somebody's own may say null for what is absent, as the guard lets it. */
+/** A custom store may return null for what is absent, as the guard allows. */
 function operatorsPart(store: IdempotencyStore, { shown }: StoreLocation): OperatorStore["idempotency"] {
   const lacks = (method: string, consequence: string): UsageError =>
     new UsageError(`--store-module: the store of ${shown} has no ${method}(), so ${consequence}`);
@@ -92,7 +92,7 @@ function operatorsPart(store: IdempotencyStore, { shown }: StoreLocation): Opera
       if (typeof store.reopen === "function") return store.reopen(key, decision);
       throw lacks("reopen", "no decision can be taken back");
     },
-    // One that was written before there were decisions keeps none.
+    // A store written before decisions existed keeps none.
     readReleased: async (key) =>
       typeof store.readReleased === "function" ? ((await store.readReleased(key)) ?? undefined) : undefined,
     prune: () => store.prune(),

@@ -7,7 +7,7 @@ import type { Engine, OperatorStore } from "./store.ts";
 import { storeFailure } from "./store-failure.ts";
 import type { EngineName, StoreTarget } from "./store-target.ts";
 
-// Loaded when needed: a command line of one engine neither waits for the others nor needs their packages.
+// Loaded on demand: one engine's command neither waits for the others nor needs their packages.
 const engines: Readonly<Record<EngineName, () => Awaitable<Engine>>> = {
   module: () => moduleEngine,
   sqlite: async () => (await loadSqlite()).sqliteEngine,
@@ -29,7 +29,7 @@ export function loadPostgres() {
   return loadDriver(name, () => import("./postgres-store.ts"), `${name} pg`);
 }
 
-/** Opens the store, works on it, and closes it. Throws a CommandError for wrong names, and for all that the engine refuses. */
+/** Opens and closes the store around the work. Throws a CommandError for wrong names and whatever the engine refuses. */
 export async function withOperatorStore<T>(
   target: StoreTarget,
   work: (store: OperatorStore) => Promise<T>,
@@ -49,7 +49,7 @@ export function inspectStore(target: StoreTarget): Promise<StoreCondition> {
   return failingInOneLine(target, async () => (await engines[target.location.engine]()).inspect(target));
 }
 
-/** Runs what asks the engine. Only faults of the command itself come out as they are. */
+/** Only the command's own faults pass unchanged. */
 export async function failingInOneLine<T>({ location }: StoreTarget, ask: () => Awaitable<T>): Promise<T> {
   try {
     return await ask();

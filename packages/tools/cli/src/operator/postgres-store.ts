@@ -13,7 +13,7 @@ import type { Engine, OperatorStore } from "./store.ts";
 import { openedInTime, openTimeoutMs, withinTime } from "./store-failure.ts";
 import { refusingUrl, type StoreLocation, type StoreTarget } from "./store-target.ts";
 
-// Of the client: a pooler between it and the server refuses settings of a session.
+// Set on the client: a pooler before the server refuses session settings.
 const queryTimeoutMs = 60_000;
 const goodbyeMs = 2_000;
 
@@ -44,7 +44,6 @@ async function open(
   }
 }
 
-/** Asks a server how it keeps what it is told, and whether the tables are there in the version of this release. */
 async function inspect(target: StoreTarget): Promise<StoreCondition> {
   const { location, schema = "public", table = "countersign" } = target;
   return await connected(location, { schema, table }, queryTimeoutMs, async (client) => {
@@ -118,7 +117,7 @@ export function postgresTables({ schema, table }: TableNames): string {
 
 interface Migration {
   readonly version: number;
-  /** The schema version before; null where there were no tables. Of several migrations at once, each may have found none. */
+  /** The schema version before; null if there were no tables. Each of several concurrent migrations may report null. */
   readonly before: number | null;
 }
 
@@ -144,7 +143,7 @@ async function readVersion(
   return rows[0]?.version ?? 0;
 }
 
-/** Connects, works and disconnects; checks the names of the tables first. */
+/** Checks the names of the tables before it connects. */
 async function connected<T>(
   location: StoreLocation,
   names: TableNames,
@@ -165,13 +164,13 @@ async function connect(location: StoreLocation, config: ClientConfig): Promise<C
   const connectionString = location.address;
   const common = { connectionTimeoutMillis: openTimeoutMs, application_name: "countersign" };
   const client = refusingUrl(location, () => new pg.Client({ connectionString, ...common, ...config }));
-  // A connection that breaks fails the query that runs or comes next; without a listener it would end the process.
+  // A broken connection fails the running or next query; without a listener it would end the process.
   client.on("error", () => {});
   await client.connect();
   return client;
 }
 
-/** Gives a server that hangs a moment to say goodbye; then the process ends without it. */
+/** Gives a hanging server a moment to say goodbye; then the process ends without it. */
 async function disconnect(client: Client): Promise<void> {
   await withinTime(goodbyeMs, client.end(), (why) => new Error(why)).catch(() => {});
   // Missing in the types of pg.

@@ -3,28 +3,25 @@ import type { IdempotencyListing, IdempotencyListQuery, ReleasedKey } from "@cou
 import { messageOf, UsageError } from "../command-io.ts";
 import type { KeyEntry, KnownRecord, OperatorStore } from "./store.ts";
 
-/** A record without its token, with which a stranger could end the attempt. */
+/** Without the token, with which a stranger could end the attempt. */
 export function shownRecord(record: KnownRecord): object {
   if (record.state === "free") return record;
   const { token: _token, ...shown } = record;
   return shown;
 }
 
-/** Whether an operator has to decide. */
 export function isUndecided(record: KnownRecord): boolean {
   return record.state === "held" || (record.state === "run" && record.remainingMs <= 0);
 }
 
-/** A record with a decision that stands. */
 export type DecidedRecord = KnownRecord & Pick<ReleasedKey, "decision">;
 
-/** Whether the key is as an operator has decided, and no attempt has had it since. */
+/** A decision stands, and no attempt has had the key since. */
 export function isDecided(record: KnownRecord): record is DecidedRecord {
   const { state, fence, decision } = record;
   return (state === "done" || state === "free") && decision?.fence === fence;
 }
 
-/** What the store knows of a key, also of one that an operator has released. */
 export async function readAny(
   store: Pick<OperatorStore["idempotency"], "read" | "readReleased">,
   key: string,
@@ -36,10 +33,7 @@ type Store = Pick<OperatorStore["idempotency"], "list">;
 
 const pageLimit = 1000;
 
-/**
- * Lists about `limit` keys, with the cursor of what follows. After an empty page, which need not be the last, it asks for more: an
- * engine that scans would take a round trip for each few of all its keys.
- */
+/** Lists about `limit` keys. After an empty page, not always the last, it asks for more: a scanning engine finds few per round trip. */
 export async function listKeys(store: Store, query: IdempotencyListQuery): Promise<IdempotencyListing> {
   let { cursor, limit } = query;
   const entries: KeyEntry[] = [];
@@ -53,7 +47,7 @@ export async function listKeys(store: Store, query: IdempotencyListQuery): Promi
   return { entries, cursor };
 }
 
-/** Every key that waits for an operator, once. Runs come first: one that is held meanwhile is found among the held keys. */
+/** Lists each key once. Runs come first: one that is held meanwhile is found among the held keys. */
 export async function* undecidedKeys(store: Store): AsyncGenerator<KeyEntry, void> {
   const shown = new Set<string>();
   for (const state of ["run", "held"] as const) {

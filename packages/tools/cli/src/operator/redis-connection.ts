@@ -8,21 +8,21 @@ import { refusingUrl, type StoreLocation } from "./store-target.ts";
 type Redis = typeof redisModule;
 
 interface RedisConnection {
-  /** The servers that together hold all keys: a command that names no key has to go to each of them. */
+  /** Together they hold all keys: a command without a key goes to each. */
   readonly masters: readonly RedisMaster[];
   readonly close: () => void;
 }
 
 interface RedisMaster {
-  /** Stays the same between two commands; empty without a cluster. */
+  /** Stable from one command to the next; empty without a cluster. */
   readonly id: string;
-  /** Sends a command with a key to the server of the key, and any other to this server. */
+  /** Sends a command with a key to the key's server, any other to this one. */
   readonly sendCommand: SendCommand;
 }
 
 const socket = { connectTimeout: openTimeoutMs, reconnectStrategy: false } as const;
 
-/** Connects, and finds the other servers of a cluster. Throws when they do not answer in time. */
+/** Throws when the servers do not answer in time. */
 export async function connectToRedis(location: StoreLocation): Promise<RedisConnection> {
   const redis = await loadDriver("redis", () => import("redis"));
   const options = { url: location.address, socket, disableOfflineQueue: true } as const;
@@ -41,13 +41,12 @@ export async function connectToRedis(location: StoreLocation): Promise<RedisConn
   return await connectToCluster(redis, location);
 }
 
-/** Ends a client at once. Until then, a broken connection fails only the command that runs or comes next. */
+/** Ends a client at once. Its listener keeps a broken connection from ending the process: only a command fails. */
 function closing(client: {
   readonly isOpen: boolean;
   on(event: "error", listener: () => void): unknown;
   destroy(): void;
 }): () => void {
-  // Without a listener a connection that breaks would end the process.
   client.on("error", () => {});
   return () => {
     if (client.isOpen) client.destroy();
@@ -58,7 +57,7 @@ async function isInCluster(client: RedisClientType): Promise<boolean> {
   try {
     return /^cluster_enabled:1/m.test(await client.info("cluster"));
   } catch {
-    // Without the right to INFO. In a cluster, the first command then fails with MOVED.
+    // No right to INFO. In a cluster, the first command then fails with MOVED.
     return false;
   }
 }
@@ -67,7 +66,7 @@ async function connectToCluster(redis: Redis, { address, shown }: StoreLocation)
   const { protocol, username, password } = new URL(address);
   const cluster = redis.createCluster({
     rootNodes: [{ url: address, socket }],
-    // The other servers get nothing from the URL of the first.
+    // The other servers get nothing from the first one's URL.
     defaults: {
       ...(username === "" ? {} : { username: decodeURIComponent(username) }),
       ...(password === "" ? {} : { password: decodeURIComponent(password) }),
@@ -90,7 +89,7 @@ async function connectToCluster(redis: Redis, { address, shown }: StoreLocation)
       return await node.sendCommand([...command]);
     },
   }));
-  // The order in which a listing goes on, in this process and in the next.
+  // A listing continues in this order, also in the next process.
   masters.sort((one, other) => (one.id < other.id ? -1 : 1));
   return { masters, close };
 }

@@ -124,13 +124,13 @@ async function unlessRefused(answer: Promise<unknown>): Promise<unknown> {
   }
 }
 
-// Before anything is connected, so that a wrong flag is a wrong flag on every day.
+// Before any connection, so that a wrong flag fails the same way every day.
 function assertOptions(options: Omit<RedisStoresOptions, "sendCommand">): void {
   const connected = { ...options, sendCommand: () => Promise.reject(new Error("not connected")) };
   inWordsOfFlags(() => createRedisStores(connected)).close();
 }
 
-/** One server after another; a cursor is the server's id and its own cursor. */
+/** Lists one server after another; a cursor is the server's id and its own cursor. */
 async function listShards(
   shards: readonly Shard[],
   { cursor, ...query }: IdempotencyListQuery,
@@ -138,7 +138,7 @@ async function listShards(
   const [id, at] = cursor?.split(":") ?? [shards[0]?.id];
   const index = shards.findIndex((shard) => shard.id === id);
   const shard = shards[index];
-  // A server that has gone may have left its keys to another one, which was listed already.
+  // A departed server may have moved its keys to one that was already listed.
   if (shard === undefined) throw new TypeError("the cursor is of no server of this cluster; begin anew");
   const page = await shard.stores.idempotency.list({ ...query, cursor: at === "" ? undefined : at });
   const next = shards[index + 1];

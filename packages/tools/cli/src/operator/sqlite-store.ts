@@ -8,10 +8,7 @@ import type { StoreLocation, StoreTarget } from "./store-target.ts";
 
 export const sqliteEngine: Engine = { open, inspect };
 
-/**
- * Opens a file in which a platform has created its tables. Throws a UsageError, and leaves the disk as it is, when there is no
- * such file or when it has no such tables: opening must not turn a typo into an empty store.
- */
+/** Throws a UsageError, without touching the disk, if the file or its tables are missing: a typo must not create an empty store. */
 function open(target: StoreTarget, retentionMs: number | undefined): OperatorStore {
   const { location, table = "countersign" } = target;
   const database = openFile(location, table);
@@ -36,7 +33,6 @@ function open(target: StoreTarget, retentionMs: number | undefined): OperatorSto
 
 const fullSynchronous = 2;
 
-/** Reads how a file is kept, and whether it has the tables in the version of this release. Changes nothing. */
 function inspect({ location, table = "countersign" }: StoreTarget): StoreCondition {
   const database = openFile(location, table);
   try {

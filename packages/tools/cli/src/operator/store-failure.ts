@@ -2,17 +2,16 @@ import { CommandError, codeOf, exitCodes, memberOf, messageOf } from "../command
 import { printableLine } from "../output.ts";
 import type { StoreLocation } from "./store-target.ts";
 
-/** How long a command waits for the store to open, in milliseconds. */
 export const openTimeoutMs = 5000;
 
-/** The promise's result, or an error when it takes longer than a store may to open. The work itself goes on: the caller ends it. */
+/** The promise's result, or an error after `openTimeoutMs`. The work goes on: the caller ends it. */
 export function openedInTime<T>(shown: string, work: Promise<T>): Promise<T> {
   return withinTime(openTimeoutMs, work, (why) => {
     return new CommandError(`${shown} cannot be reached: ${why}`, exitCodes.unreachable);
   });
 }
 
-/** The promise's result, or the error that `late` makes after `timeoutMs`. The work itself goes on. */
+/** The promise's result, or the error that `late` makes after `timeoutMs`. The work goes on. */
 export async function withinTime<T>(
   timeoutMs: number,
   work: Promise<T>,
@@ -29,7 +28,7 @@ export async function withinTime<T>(
   }
 }
 
-// Errors of the connection; Node joins those of several addresses in one without a message of its own.
+// For several addresses Node joins the errors in one without a message.
 const unreachable: ReadonlyMap<string, string> = new Map([
   ["ECONNREFUSED", "the connection was refused"],
   ["ENOTFOUND", "the host name is unknown"],
@@ -41,11 +40,11 @@ const unreachable: ReadonlyMap<string, string> = new Map([
   ["EPIPE", "the connection was lost"],
 ]);
 const lost = /timeout|timed out|no answer|connection terminated|socket closed|client is closed/i;
-// https://www.postgresql.org/docs/current/errcodes-appendix.html: connection exceptions, and a server that stops or starts.
+// Connection exceptions, and a server that stops or starts: https://www.postgresql.org/docs/current/errcodes-appendix.html
 const serverGone = /^(?:08...|57P0[123])$/;
 const sqlState = /^[0-9A-Z]{5}$/;
 
-/** What the engine or its driver threw, as one line without credentials. */
+/** One line without credentials. */
 export function storeFailure({ shown, hide }: StoreLocation, error: unknown): CommandError {
   if (error instanceof CommandError) return error;
   const codes = causesOf(error).map(codeOf);
@@ -60,7 +59,7 @@ export function storeFailure({ shown, hide }: StoreLocation, error: unknown): Co
   return new CommandError(shown + what, exitCodes.otherwise, cause);
 }
 
-// What the server says has a code, also where it mentions a timeout: then it has answered.
+// An error with an SQLSTATE is the server's answer, even if it mentions a timeout.
 function isGone(message: string, codes: readonly string[]): boolean {
   const answered = codes.find((code) => sqlState.test(code));
   return answered === undefined ? lost.test(message) : serverGone.test(answered);
@@ -80,7 +79,6 @@ function causesOf(error: unknown): unknown[] {
 // An operator need not know which function of which package found it.
 const origin = /^(?:\w+Postgres\w*|\w+ (?:idempotency|nonce) store|create\w+): /;
 
-/** A message of somebody else, fit for the one line that is shown. */
 export function oneLine(message: string): string {
   return printableLine(message.trim()).replace(origin, "") || "failed without a message";
 }

@@ -10,21 +10,20 @@ export type EngineName = "sqlite" | "postgres" | "redis" | "module";
 
 export interface StoreLocation {
   readonly engine: EngineName;
-  /** An absolute path; of a server its URL with the credentials, which is for the driver alone. */
+  /** An absolute path, or a server's URL with credentials, which only the driver may see. */
   readonly address: string;
-  /** Names it in messages, without credentials. */
+  /** For messages, without credentials. */
   readonly shown: string;
   /** Takes the credentials out of a driver's message. */
   readonly hide: (text: string) => string;
 }
 
-/** A store and its place at the location; `shown` names both. */
+/** `shown` also names the place at the location. */
 export interface StoreTarget extends Texts<"schema" | "table" | "prefix"> {
   readonly location: StoreLocation;
   readonly shown: string;
 }
 
-/** The flag of the store alone, for commands where it can be left out. */
 export function storeUrlOption(): Option {
   const form = "sqlite:<path>, postgres://… or redis://…; with a password, by the environment alone";
   return new Option("--store-url <url>", form).env("STORE_URL");
@@ -57,7 +56,7 @@ const placesOf: Readonly<Record<EngineName, readonly (typeof places)[number][]>>
   module: [],
 };
 
-/** Reads the flags. Throws a UsageError, also for a flag of another engine: it would look for the keys in the wrong place. */
+/** Throws a UsageError, also for another engine's flag: it would look for the keys in the wrong place. */
 export function readTarget(flags: StoreFlags): StoreTarget {
   const { storeUrl, storeModule, schema, table, prefix } = flags;
   if (storeModule === undefined && storeUrl === undefined)
@@ -71,10 +70,7 @@ export function readTarget(flags: StoreFlags): StoreTarget {
   return { location, schema, table, prefix, shown: location.shown + placeOf(location.engine, flags) };
 }
 
-/**
- * The flags of a store that stood on the command line, for the next command; the environment gives it the others. A password in a
- * URL is not repeated.
- */
+/** The store's flags as typed, for the next command; the environment gives it the others. Leaves out a URL's password. */
 export function givenStoreFlags(command: Command, { location }: StoreTarget): string[] {
   const { storeUrl, ...others } = command.opts<StoreFlags>();
   const values: StoreFlags = { storeUrl: storeUrl && location.hide(storeUrl), ...others };
@@ -106,7 +102,7 @@ const schemes: ReadonlyMap<string, EngineName> = new Map([
   ["rediss:", "redis"],
 ]);
 
-/** Reads the value of `--store-url`. Throws a UsageError, which shows nothing of the value: it may hold a password. */
+/** Throws a UsageError, which shows nothing of the value: it may hold a password. */
 export function parseStoreUrl(text: string): StoreLocation {
   if (text.startsWith("memory:"))
     throw new UsageError(`${flag}: a store in memory lives inside its process; no command can reach it`);
@@ -118,7 +114,7 @@ export function parseStoreUrl(text: string): StoreLocation {
 }
 
 function fileLocation(engine: "sqlite" | "module", file: string): StoreLocation {
-  // Absolute, as libsql takes what looks like a URL for the address of a server.
+  // Absolute: libsql takes what looks like a URL for a server's address.
   const address = path.resolve(file);
   return { engine, address, shown: `${engine}:${printable(address)}`, hide: (message) => message };
 }
@@ -131,10 +127,9 @@ function serverLocation(text: string): StoreLocation {
     throw new UsageError(`${flag}: expected ${forms}`);
   }
   const { protocol, username, password, host, pathname, search, hash, searchParams } = url;
-  // The driver would take this machine for a host that is missing. PostgreSQL's can stand in ?host=.
+  // Without a host the driver would use this machine. PostgreSQL's host can stand in ?host=.
   if (engine === "redis" && host === "") throw new UsageError(`${flag}: expected redis://<host>`);
-  // A password with one of / ? # in it ends the host early, and its rest would be shown as path or port. Of an escape that is
-  // none, drivers differ in what they make.
+  // An unescaped / ? # in a password ends the host early, and the rest would be shown as path or port. Drivers differ on invalid escapes.
   const isEncoded = !/%(?![0-9a-f]{2})/i.test(username + password + search);
   if (hash !== "" || /@|%40/i.test(pathname + search) || !isEncoded) {
     throw new UsageError(`${flag}: percent-encode the characters @ : / ? # % of a user name or password`);
@@ -144,7 +139,7 @@ function serverLocation(text: string): StoreLocation {
       `${flag}: expected the number of a database after redis://<host>:<port>/, or nothing`,
     );
   }
-  // Of Redis, some put the password where the user name stands.
+  // With Redis, some put the password in place of the user name.
   const user = engine === "redis" || username === "" ? "" : `${username}@`;
   const named = ["password", "sslpassword"].flatMap((name) => searchParams.getAll(name));
   const secrets = [password, ...(engine === "redis" ? [username] : []), ...named]
@@ -158,7 +153,7 @@ function serverLocation(text: string): StoreLocation {
   };
 }
 
-/** Makes a driver's client. What the driver says of the URL is a UsageError, without credentials. */
+/** The driver's complaint about the URL becomes a UsageError, without credentials. */
 export function refusingUrl<T>({ hide }: StoreLocation, make: () => T): T {
   try {
     return make();

@@ -40,7 +40,7 @@ export interface PayoutFlags
   readonly tamper?: TamperedPart | undefined;
 }
 
-/** Sends what the flags say, and reports what became of it. Throws a UsageError before anything is sent. */
+/** Throws a UsageError before anything is sent. */
 export async function runPayout(flags: PayoutFlags, io: CommandIo): Promise<ExitCode> {
   const { localAddress } = flags;
   if (localAddress !== undefined && isIP(localAddress) === 0) {
@@ -70,12 +70,12 @@ function planOf(flags: PayoutFlags, clock: () => number): PayoutPlan {
   try {
     return planPayout({ variant: variantOf(flags), request, expect, count, clock });
   } catch (error) {
-    // Before anything is sent, all that can be wrong is what the command line said.
+    // Before anything is sent, only the command line can be wrong.
     throw new UsageError(messageOf(error), { cause: error });
   }
 }
 
-/** The bytes to send: those of the file, or a sample instruction with the given values, the amount as typed. Throws a UsageError. */
+/** The file's bytes, or a sample instruction with the given values, the amount as typed. Throws a UsageError. */
 function readBody(flags: BodyFlags): Buffer {
   const { file, amount, idempotencyKey, businessId, iban, bic, name, reference, referenceField } = flags;
   if (file !== undefined) return readJsonFile(file);

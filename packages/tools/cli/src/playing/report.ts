@@ -5,7 +5,7 @@ import { explainStatus, matchesStatus } from "@countersign/sandbox/protocol";
 import { memberOf } from "../command-io.ts";
 import { bodyLines, createPaint, jsonDocument, printable, type Paint } from "../output.ts";
 
-/** What became of one webhook: an answer, or the error that kept it away; its name is the variant. */
+/** `name` is the variant. */
 export type WebhookReport = Omit<PayoutOutcome, "request"> & { readonly request: OutgoingRequest };
 
 export function payoutText(
@@ -37,7 +37,7 @@ function answerLines({ answer }: PayoutOutcome): string[] {
   ];
 }
 
-/** A report for programs: one JSON document. It holds what was sent and received, and nothing of the private key. */
+/** One JSON document, without anything of the private key. */
 export function payoutJson(report: PayoutReport): string {
   const outcomes = report.outcomes.map(({ name, request, expected, asExpected, answer, error }) => ({
     name,
@@ -57,7 +57,7 @@ export function payoutJson(report: PayoutReport): string {
   return jsonDocument({ ...report, outcomes });
 }
 
-/** A report for people. The body of the answer is not shown: the service looks at the status alone. */
+/** The answer's body is not shown: the service looks at the status alone. */
 export function webhookText(report: WebhookReport, colours: boolean): string {
   const { name, request, answer, asExpected } = report;
   const paint = createPaint(colours);
@@ -67,7 +67,7 @@ export function webhookText(report: WebhookReport, colours: boolean): string {
   return `${[...lines, "", `${name}: ${judged}`].join("\n")}\n`;
 }
 
-/** A report for programs: one JSON document. It holds no credential and no signature. */
+/** One JSON document, without credentials and signature. */
 export function webhookJson({ name, request, answer, error, expected, asExpected }: WebhookReport): string {
   return jsonDocument({
     variant: name,

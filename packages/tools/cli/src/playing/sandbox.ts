@@ -17,11 +17,10 @@ export interface SandboxFlags
   readonly duplicate?: string | true | undefined;
   readonly reorder?: string | true | undefined;
   readonly dropConnection?: string | true | undefined;
-  /** False with `--no-page`. */
   readonly page: boolean;
 }
 
-/** Runs the service until a signal ends it. Throws a UsageError for what the command line named wrongly. */
+/** Runs until a signal ends it. Throws a UsageError for wrong flags. */
 export async function runSandbox(flags: SandboxFlags, io: CommandIo): Promise<ExitCode> {
   const apiKey = flags.apiKey ?? randomBytes(24).toString("base64url");
   const line = happeningLine(io);
@@ -46,7 +45,7 @@ export async function runSandbox(flags: SandboxFlags, io: CommandIo): Promise<Ex
   return exitCodes.asExpected;
 }
 
-// Before anything runs, all that can be wrong is what the command line said.
+// Before anything runs, only the command line can be wrong.
 function startError(error: unknown, { host, port }: SandboxFlags): unknown {
   if (error instanceof TypeError) return usageErrorOf(error);
   if (error instanceof SandboxDatabaseError) {
@@ -111,7 +110,7 @@ function formatStart({ url, pageUrl }: Sandbox, flags: SandboxFlags, apiKey: str
   return `${lines.join("\n")}\n`;
 }
 
-// Further signals change nothing: a Ctrl-C under npm arrives twice, and the caller ends within a bounded time.
+// Further signals change nothing: under npm a Ctrl-C arrives twice, and the caller ends within a bounded time.
 function untilSignalled(): Promise<void> {
   return new Promise((resolve) => {
     for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => resolve());
@@ -146,7 +145,6 @@ export function happeningLine(io: CommandIo): (delivery: Happening) => string {
   };
 }
 
-/** The time of a day in UTC; the day as well where it is another one. */
 function timeOf(ms: number, now: number): string {
   const [day = "", time = ""] = new Date(ms).toISOString().split("T");
   const short = `${time.slice(0, 8)}Z`;

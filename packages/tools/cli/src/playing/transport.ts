@@ -4,7 +4,6 @@ import { importPrivateKey, parseStatusPatterns } from "@countersign/sandbox/prot
 import { messageOf, UsageError, type Switches, type Texts } from "../command-io.ts";
 import { parseTimeout, readCertificates, readNamedFile } from "../input.ts";
 
-/** The flags of how a request is sent, and what is expected of its answer. */
 export interface TransportFlags extends Texts<"ca" | "expect">, Switches<"allowHttp" | "json"> {
   readonly url: string;
   readonly header?: readonly string[] | undefined;
@@ -25,7 +24,6 @@ export function readHeaders({ header = [] }: TransportFlags): Readonly<Record<st
   );
 }
 
-/** The statuses of `--expect`, if it is there. Throws a UsageError. */
 export function readExpected({ expect }: TransportFlags): readonly string[] | undefined {
   if (expect === undefined) return undefined;
   const patterns = parseStatusPatterns(expect);
@@ -33,7 +31,7 @@ export function readExpected({ expect }: TransportFlags): readonly string[] | un
   return patterns;
 }
 
-/** The private key in a PEM file. Throws a UsageError, which shows nothing of the file. */
+/** Throws a UsageError, which shows nothing of the file. */
 export function readPrivateKey(file: string): KeyObject {
   const pem = readNamedFile("--key", file).toString("utf8");
   try {

@@ -16,7 +16,7 @@ export interface TriggerFlags
   readonly wait: string;
 }
 
-/** Has a sandbox send one event to every endpoint, and says what came of it. Throws a UsageError before anything is sent. */
+/** Makes a sandbox send one event to every endpoint. Throws a UsageError before anything is sent. */
 export async function runTrigger(type: string, flags: TriggerFlags, io: CommandIo): Promise<ExitCode> {
   const { json, eventId } = flags;
   const event = {
@@ -40,10 +40,10 @@ export async function runTrigger(type: string, flags: TriggerFlags, io: CommandI
 }
 
 const pauseMs = 100;
-// Decoded; what is longer is no answer of a sandbox.
+// Decoded; a sandbox's answer is never longer.
 const answerLimitBytes = 16 * 1024 * 1024;
 
-/** Reads until each delivery has been tried, or the time is over. */
+/** Polls until each delivery has been tried, or the time is over. */
 async function attempted(
   list: () => Promise<readonly Happening[]>,
   waitMs: number,
@@ -52,7 +52,7 @@ async function attempted(
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- one reading after the other
     const deliveries = await list();
-    // Events may wait for others: until then there is no delivery at all.
+    // Events may wait for others; until then there is no delivery.
     const isDone = deliveries.length > 0 && deliveries.every(({ attempts }) => attempts.length > 0);
     if (isDone || performance.now() >= endsAtMs) return deliveries;
     // oxlint-disable-next-line no-await-in-loop -- the pause between two readings
@@ -62,7 +62,7 @@ async function attempted(
 
 type Ask = (method: "GET" | "POST", path: string, body?: object) => Promise<unknown>;
 
-/** Makes the requests that the flags describe. Throws a UsageError, which does not show the API key. */
+/** Throws a UsageError, which does not show the API key. */
 function sandboxApi({ url, apiKey, allowHttp, timeout, ca }: TriggerFlags): Ask {
   if (!/^[\x21-\x7e]+$/.test(apiKey)) {
     throw new UsageError("--api-key: expected printable ASCII without spaces");
@@ -96,7 +96,7 @@ function documentOf({ status, body, bodyTruncated }: PayoutAnswer): unknown {
     throw otherwise("what answers there is no sandbox: its answer does not end; check --url");
   const document = parsed(body);
   if (status >= 200 && status <= 299 && document !== undefined) return document;
-  // Problem details of a sandbox have a code of its own; another server's may say anything.
+  // A sandbox's problem details have a code; another server's may say anything.
   const detail = memberOf(document, "code") === undefined ? undefined : memberOf(document, "detail");
   if (typeof detail === "string")
     throw otherwise(`the sandbox answers: ${detail.slice(0, 200)} (status ${status})`);
@@ -131,7 +131,6 @@ const listed = z.object({
   ),
 });
 
-/** Reads an answer of a sandbox. Throws a CommandError for anything else. */
 function read<T>(form: z.ZodType<T>, document: unknown): T {
   const { success, data } = form.safeParse(document);
   if (!success) throw otherwise("what answers there is no sandbox; check --url");

@@ -14,7 +14,7 @@ import { assertHttpAllowed, readNamedFile } from "../input.ts";
 import { webhookJson, webhookText, type WebhookReport } from "./report.ts";
 import { readExpected, readHeaders, sendOptionsOf, type TransportFlags } from "./transport.ts";
 
-/** The flags of `countersign webhook`. Those of the envelope are not checked: wrong values are worth sending too. */
+/** The envelope's flags are not checked: wrong values are worth sending too. */
 export interface WebhookFlags
   extends TransportFlags, Texts<"file" | "data" | "eventId" | "webhookId" | "timestamp"> {
   readonly type: string;
@@ -24,7 +24,7 @@ export interface WebhookFlags
   readonly tamper?: TamperedWebhookPart | undefined;
 }
 
-/** Sends what the flags say, once, and reports what became of it. Throws a UsageError before anything is sent. */
+/** Sends once. Throws a UsageError before anything is sent. */
 export async function runWebhook(flags: WebhookFlags, io: CommandIo): Promise<ExitCode> {
   const report = await sendOnce(flags);
   io.writeOut(flags.json === true ? webhookJson(report) : webhookText(report, io.colours));
@@ -55,15 +55,15 @@ function requestOf(flags: WebhookFlags): OutgoingRequest {
     const request = buildWebhookRequest({ url, username, password, secret, tamper, allowHttp: true, body });
     return { ...request, headers: { ...request.headers, ...further } };
   } catch (error) {
-    // Before anything is sent, all that can be wrong is what the command line said.
+    // Before anything is sent, only the command line can be wrong.
     throw new UsageError(messageOf(error), { cause: error });
   }
 }
 
-/** The bytes to send: those of the file, or an envelope with one event. Throws a UsageError. */
+/** The file's bytes, or an envelope with one event. Throws a UsageError. */
 function readEnvelope({ file, type, data, eventId, webhookId, timestamp }: WebhookFlags): Buffer {
   if (file !== undefined) return readNamedFile("--file", file);
-  // Finer than milliseconds, so that two commands that follow each other are not of the same time.
+  // Finer than milliseconds, so that consecutive commands have different times.
   const now = BigInt(Date.now()) * 1_000_000n + (process.hrtime.bigint() % 1_000_000n);
   const when = timestamp ?? formatTimestamp(now);
   const event = { event_id: eventId ?? randomUUID(), timestamp: when, type, data: undefined };
@@ -74,12 +74,11 @@ function readEnvelope({ file, type, data, eventId, webhookId, timestamp }: Webho
   return Buffer.from(jsonWithTexts(envelope, { events }), "utf8");
 }
 
-/** Data that an event of this type may have; empty for one that is not known here. */
+/** Empty for an unknown type. */
 export function sampleDataOf(type: string): unknown {
   return sampleEventData.get(type) ?? {};
 }
 
-/** Reads the value of `--data`. Throws a UsageError. */
 export function parseData(text: string): unknown {
   try {
     return JSON.parse(text);

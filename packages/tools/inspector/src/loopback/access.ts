@@ -3,16 +3,13 @@ import type { Request, RequestHandler } from "express";
 import type { Masker } from "./masking.ts";
 import { serviceError } from "./problem.ts";
 
-/** Makes the token of one start, and the address of the page with it as the fragment, which reaches no server and no log. */
+/** Makes a start's token and the page's address with it: as the fragment, it reaches no server and no log. */
 export function createPageToken() {
   const text = randomBytes(24).toString("base64url");
   return { text, urlOn: (url: string): string => `${url}/#token=${text}` };
 }
 
-/**
- * Admits only requests with the token of this start in X-Page-Token, a Host of loopback, and the page's own origin. Their answers are
- * masked.
- */
+/** Admits only requests with this start's token in X-Page-Token, a loopback Host and the page's own origin; masks their answers. */
 export function requirePageToken({ text }: { readonly text: string }, mask: Masker): RequestHandler {
   const isPageToken = isSameAs(text);
   return function requirePageTokenMiddleware(req, res, next) {
@@ -46,7 +43,7 @@ function isFromPage(req: Request): boolean {
   return origin === `http://${req.get("Host")}`;
 }
 
-/** Compares in constant time: digests hide the length, too. */
+/** Compares in constant time; digests also hide the length. */
 export function isSameAs(expected: string): (text: string | undefined) => boolean {
   const wanted = digest(expected);
   return (text = "") => timingSafeEqual(digest(text), wanted);

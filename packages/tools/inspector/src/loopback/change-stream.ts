@@ -1,7 +1,6 @@
 import type { Response } from "express";
 import { readThrown } from "./problem.ts";
 
-/** Server-sent events about what has changed. */
 export interface ChangeStream<Kind extends string> {
   /** Announces changes: requests or deliveries by number, anything else by name. */
   readonly changed: (what: { readonly ids?: readonly number[]; readonly kind?: Kind }) => void;
@@ -12,7 +11,6 @@ export interface ChangeStream<Kind extends string> {
 export interface ChangeStreamInit {
   /** The service in a warning: "the sandbox". */
   readonly service: string;
-  /** How many things there are by state. Called only for an event that somebody gets. */
   readonly counts: () => object;
 }
 
@@ -21,7 +19,6 @@ const pauseMs = 100;
 const heartbeatMs = 15_000;
 const backlogBytes = 1_048_576;
 
-/** Makes a stream; without a client it only notes what has changed. */
 export function createChangeStream<Kind extends string>({
   service,
   counts,

@@ -2,7 +2,7 @@
 export interface View {
   /** Each byte as a character of latin1. */
   readonly bytes: string;
-  /** By byte, in UTF-16 units; negative at a break, which separates what is before it from what is after it. */
+  /** By byte, in UTF-16 units; negative at a break, which separates what surrounds it. */
   readonly starts: readonly number[];
   /** By byte, exclusive. */
   readonly ends: readonly number[];
@@ -11,8 +11,8 @@ export interface View {
 const deepest = 4;
 
 /**
- * Decodes a text in every way, up to four in one another: escapes of JSON, percent-encoding, form encoding, UTF-8 read as latin1, hex,
- * base64 and base64url, also wrapped, at every offset.
+ * Decodes a text in every way, up to four nested: JSON escapes, percent- and form encoding, UTF-8 read as latin1, hex, base64 and
+ * base64url, also wrapped, at every offset.
  */
 export function viewsOf(text: string): Generator<View> {
   return nested(utf8View(text), deepest);
@@ -68,12 +68,10 @@ function utf8View(text: string): View {
   return built;
 }
 
-/** A text in UTF-8, each byte as a character of latin1. */
 export function utf8Of(text: string): string {
   return Buffer.from(text, "utf8").toString("latin1");
 }
 
-/** Finds the units of an encoding, and decodes one. */
 type Encoding = readonly [unit: RegExp, decode: (unit: string) => string];
 
 const encodings: readonly Encoding[] = [
@@ -113,7 +111,6 @@ function decodedView(view: View, [unit, decode]: Encoding): View | undefined {
   return built;
 }
 
-/** Digits that stand for bits: runs of them, which may be wrapped, and their padding. */
 interface Radix {
   readonly encoding: "base64" | "hex";
   readonly bits: number;
@@ -130,7 +127,7 @@ const radices: readonly Radix[] = [
 // A shorter run holds no secret.
 const fewestBits = 32;
 
-/** The bytes of each run of digits that is long enough for a secret, once for each digit at which a byte may begin. */
+/** Only runs long enough for a secret, once for each digit at which a byte may begin. */
 function radixViews({ bytes, starts, ends }: View, { encoding, bits, run, offsets }: Radix): readonly View[] {
   const built = Array.from({ length: offsets }, () => new ViewBuilder());
   for (const { index, 0: found, 1: wrapped = "", 2: padding } of bytes.matchAll(run)) {
@@ -157,7 +154,7 @@ const readable =
   /(?:[\t\n\r\x20-\x7f]+|[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf7][\x80-\xbf]{3})+/g;
 const fewestReadable = 4;
 
-/** The text in decoded bytes: almost none if they were decoded by chance. */
+/** Bytes decoded by chance hold almost no text. */
 function readableView(view: View): View | undefined {
   const built = new ViewBuilder();
   for (const { index, 0: found } of view.bytes.matchAll(readable)) {

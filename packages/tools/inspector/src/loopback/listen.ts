@@ -1,10 +1,9 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 
-/** A listening HTTP server. */
 export interface Listening {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   readonly url: string;
-  /** Resolves when requests under way are answered; after a second it cuts them off. */
+  /** Waits for requests under way; after a second it cuts them off. */
   close(): Promise<void>;
 }
 
@@ -18,7 +17,7 @@ export interface ListenInit {
   readonly isUnref?: boolean | undefined;
 }
 
-/** Rejects with the error of node:net when the address cannot be listened on. */
+/** Rejects with node:net's error when the address cannot be listened on. */
 export function listen(
   listener: RequestListener,
   { host, port, isUnref = false }: ListenInit,

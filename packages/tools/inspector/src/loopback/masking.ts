@@ -2,13 +2,11 @@ import { utf8Of, viewsOf } from "./encoded-views.ts";
 import { isPrivateMember, markPrivateKeys } from "./private-keys.ts";
 import { SecretSearch } from "./secret-search.ts";
 
-/** Gives a copy of a value without secrets. */
 export type Masker = <T>(value: T) => T;
 
-/** Stands in place of a secret. */
 export const masked = "[masked]";
 
-/** Mask this much more of a text than you show, then cut it: a secret across the end is found whole. */
+/** Mask this much more of a text than you show, then cut: a secret across the end is found whole. */
 export const marginBytes = 4096;
 
 export interface Secrets {
@@ -21,9 +19,9 @@ export interface Secrets {
 const shortestSecret = 4;
 
 /**
- * Replaces every secret in the texts and member names of a value: as it is, in hex, base64 and base64url, percent-encoded, in JSON with
- * any escapes, as a part of something longer, and up to four of these in one another. Also every private key, known or not: in an
- * armour, as a JWK, as DER. Takes linear time; a text with more nested encodings is masked as a whole.
+ * Replaces every secret in the texts and member names of a value, also inside a longer text, JSON escapes, percent-encoding, hex, base64
+ * and base64url, up to four nested. Also masks every private key, known or not: in armour, as a JWK, as DER. Takes linear time; a text with
+ * more nested encodings is masked as a whole.
  */
 export function maskerOf({ texts = [], credentials = [] }: Secrets): Masker {
   const known = [
@@ -56,13 +54,13 @@ function maskedValue(value: unknown, mask: (text: string) => string): unknown {
   return Object.fromEntries(members);
 }
 
-// Nested encodings take about 30 bytes for each unit; a hostile text gets no more than this.
+// Nested encodings take about 30 bytes a unit; a hostile text gets no more than this.
 const mostBytesOfUnit = 64;
 const mostBytes = 65_536;
 
 function maskedText(text: string, search: SecretSearch): string {
   if (text.length < shortestSecret) return text;
-  // By unit, how many more marks begin than end there.
+  // By unit: marks that begin minus marks that end.
   const changes = new Int32Array(text.length + 1);
   let isMarked = false;
   const mark = (start: number, end: number): void => {

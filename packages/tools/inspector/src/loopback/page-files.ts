@@ -9,7 +9,7 @@ const types = { html: "text/html", css: "text/css", js: "text/javascript", svg: 
 
 const require = createRequire(import.meta.url);
 const shared = new URL("../../page/shared/", import.meta.url);
-// Served as their packages have them: no build step, no copy.
+// Served from their packages: no build step, no copy.
 const libraries = {
   "preact.js": new URL("preact.mjs", pathToFileURL(require.resolve("preact"))),
   "htm.js": new URL("htm.mjs", pathToFileURL(require.resolve("htm"))),
@@ -29,8 +29,7 @@ const headers = {
 } as const;
 
 /**
- * Serves the files of a page, read once: `index.html` of `folder` at `/`; its other files, those of all pages, preact and htm under
- * `/page/`. No file holds a secret, so none needs the token.
+ * Serves a page's files, read once: `index.html` at `/`, the rest, preact and htm under `/page/`. None holds a secret or needs the token.
  */
 export function pageFiles(folder: URL): Router {
   const router = Router({ caseSensitive: true, strict: true });

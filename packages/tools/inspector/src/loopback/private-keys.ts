@@ -1,8 +1,7 @@
 import type { View } from "./encoded-views.ts";
 import type { Mark } from "./secret-search.ts";
 
-// Every armour: PKCS#8 plain and ENCRYPTED (RFC 7468 sections 10 and 11), RSA, EC, DSA, OPENSSH, SSH2 and PGP. One without its end
-// reaches as far as the text.
+// PKCS#8 plain and ENCRYPTED (RFC 7468 sections 10 and 11), RSA, EC, DSA, OPENSSH, SSH2, PGP. Without its end: to the end of the text.
 const armour =
   /-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[^\0]*?(?:- ?END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}|\0|$)/g;
 
@@ -13,12 +12,11 @@ const jwkMember = new RegExp(String.raw`"(?:${privateMember})"\s*:\s*"(${memberV
 const memberName = new RegExp(`^(?:${privateMember})$`);
 const wholeValue = new RegExp(`^${memberValue}$`);
 
-/** Whether a member of an object is a private one of a JWK. */
 export function isPrivateMember(name: string, value: string): boolean {
   return memberName.test(name) && wholeValue.test(value);
 }
 
-/** Marks each private key by its form: in an armour, as a JWK, as DER, in OpenSSH's own format. */
+/** Finds keys by form alone: in armour, as a JWK, as DER, in OpenSSH's own format. */
 export function markPrivateKeys({ bytes, starts, ends }: View, mark: Mark): void {
   const markBytes = (first: number, end: number): void => {
     if (end > first) mark(starts[first] ?? 0, ends[end - 1] ?? 0);
@@ -58,14 +56,13 @@ function endOfDer(bytes: string, index: number): number {
   return content + digits.reduce((sum, byte) => sum * 256 + byte, 0);
 }
 
-// The SEQUENCE that DER begins with.
 const sequence = 0x30;
 const versions = ["\x02\x01\x00", "\x02\x01\x01", "\x02\x01\x03"];
-// 1.2.840.113549.1.5 (PKCS#5) and 1.2.840.113549.1.12 (PKCS#12), by which private keys are encrypted (RFC 5958 section 3).
+// 1.2.840.113549.1.5 (PKCS#5) and 1.2.840.113549.1.12 (PKCS#12), the encryption of private keys (RFC 5958 section 3).
 const pkcs5 = "\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x05";
 const pkcs12 = "\x06\x0a\x2a\x86\x48\x86\xf7\x0d\x01\x0c";
 
-/** Whether a SEQUENCE is PKCS#8 (RFC 5958), RSA (RFC 8017 A.1.2) or DSA, EC (RFC 5915), encrypted PKCS#8, or PKCS#12 (RFC 7292). */
+/** PKCS#8 (RFC 5958), RSA (RFC 8017 A.1.2) or DSA, EC (RFC 5915), encrypted PKCS#8, or PKCS#12 (RFC 7292). */
 function isPrivateDer(bytes: string, index: number): boolean {
   const content = contentAt(bytes, index);
   if (content < 0) return false;

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from "node:http";
 import type { ErrorRequestHandler, RequestHandler } from "express";
 
-/** The codes that every service on loopback has, with the statuses of their answers; one of them adds its own. */
+/** The codes and statuses of every service on loopback; each service adds its own. */
 export const serviceStatuses = {
   "invalid-request": 400,
   "token-wrong": 401,
@@ -17,7 +17,6 @@ type ServiceErrorCode = keyof typeof serviceStatuses;
 export class ServiceError<Code extends string = string> extends Error {
   override readonly name: string = "ServiceError";
   readonly code: Code;
-  /** The status of the answer over HTTP. */
   readonly status: number;
 
   constructor(code: Code, status: number, message: string, options?: ErrorOptions) {
@@ -32,16 +31,12 @@ export function serviceError(code: ServiceErrorCode, message: string): ServiceEr
 }
 
 export interface ProblemInit {
-  /** The service in the warning about a fault of its own: "the sandbox". */
   readonly service: string;
-  /** Gives the refusal for the status of an error of Express or its body parsers. */
+  /** For an error of Express or its body parsers. */
   readonly translate?: ((status: number) => ServiceError | undefined) | undefined;
 }
 
-/**
- * Refuses an unknown path, and answers every error as problem details (RFC 9457). A fault of the service is a 500 and a warning of the
- * process.
- */
+/** Refuses unknown paths, and answers errors as problem details (RFC 9457). The service's own fault is a 500 and a process warning. */
 export function sendProblems(init: ProblemInit): readonly [RequestHandler, ErrorRequestHandler] {
   return [refuseUnknownPath, sendProblem(init)];
 }
@@ -69,7 +64,7 @@ function sendProblem({ service, translate = () => undefined }: ProblemInit): Err
   };
 }
 
-/** Answers a method that a path lacks; `allowed` is the value of Allow. */
+/** `allowed` is the value of Allow. */
 export function refuseOtherMethods(allowed: string): RequestHandler {
   return (_req, res, next) => {
     res.set("Allow", allowed);
@@ -82,13 +77,13 @@ function statusOfThrown(thrown: unknown): number {
   return typeof status === "number" ? status : 500;
 }
 
-// Messages of Express can quote the request, so they are not sent.
+// Express's messages can quote the request, so they are not sent.
 function requestError(status: number): ServiceError | undefined {
   if (status !== 400) return undefined;
   return serviceError("invalid-request", "the path or the JSON of the body cannot be read");
 }
 
-/** The message of a thrown value, and its `code` such as ENOENT. In a vm context Node's own errors are not `instanceof Error`. */
+/** The message of a thrown value, and its `code`. In a vm context Node's own errors are not `instanceof Error`. */
 export function readThrown(thrown: unknown): { readonly message: string; readonly code: string } {
   const { message, code }: Readonly<Record<string, unknown>> = Object(thrown);
   return {

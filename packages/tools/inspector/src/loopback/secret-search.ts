@@ -1,14 +1,13 @@
 import type { View } from "./encoded-views.ts";
 
-/** Gets a part of a text: its first UTF-16 unit and the one after its last. */
+/** From a text's first UTF-16 unit to the one after its last. */
 export type Mark = (start: number, end: number) => void;
 
-/** A prefix of a secret, with the bytes that may follow. */
 interface State {
   readonly next: Map<number, State>;
   /** The longest proper suffix that is also a prefix; undefined for the empty one. */
   suffix: State | undefined;
-  /** The length of the longest secret that ends here; 0 for none. */
+  /** The longest secret that ends here; 0 for none. */
   found: number;
 }
 
@@ -16,7 +15,7 @@ interface State {
 export class SecretSearch {
   readonly #empty = newState();
 
-  /** Secrets are strings of bytes, as those of a view. */
+  /** Byte strings, as in a view. */
   constructor(secrets: readonly string[]) {
     for (const secret of secrets) {
       let state = this.#empty;
@@ -38,7 +37,6 @@ export class SecretSearch {
     }
   }
 
-  /** Marks each place of the view at which a secret stands. */
   find({ bytes, starts, ends }: View, mark: Mark): void {
     if (this.#empty.next.size === 0) return;
     let state = this.#empty;
@@ -54,7 +52,6 @@ function newState(): State {
   return { next: new Map(), suffix: undefined, found: 0 };
 }
 
-/** The longest of its endings that goes on with this byte; undefined where none does. */
 function step(from: State | undefined, byte: number): State | undefined {
   for (let state = from; state !== undefined; state = state.suffix) {
     const next = state.next.get(byte);
