@@ -1,7 +1,7 @@
 /**
- * `rejected`: a 4xx. `unavailable`: 408, 429 or 5xx, also after the retries. `redirect-refused`: a 3xx. `invalid-response`: a
- * 2xx whose body is no JSON or too large. `timeout` and `network`: no complete answer. `certificate-rejected`: the server did
- * not prove who it is. `aborted`: the caller's signal.
+ * `rejected`: a 4xx. `unavailable`: 408, 429 or 5xx, also after retries. `redirect-refused`: a 3xx. `invalid-response`: a 2xx, no JSON or
+ * too large. `timeout`, `network`: no complete answer. `certificate-rejected`: the server did not prove who it is. `aborted`: by the
+ * caller.
  */
 export type ServiceClientErrorCode =
   | "rejected"
