@@ -6,7 +6,6 @@ export function printable(text: string): string {
   );
 }
 
-// As they stand in every shell.
 const plain = /^[\w./@+-]+$/;
 // In double quotes, which cmd.exe and PowerShell have in common: neither expands any of these.
 const plainInWindows = /^[\p{L}\p{M}\p{N} _.\\/:@+,=()-]+$/u;

@@ -5,8 +5,8 @@ import type Database from "libsql";
 type Values = Readonly<Record<string, unknown>>;
 
 /**
- * Runs statements on a database, each prepared at its first use. Throws when the database is closed. `Row` is what the statement's
- * columns are named and hold: the tables are STRICT, and nobody else writes them. A column that is NULL is left out of its row.
+ * Runs statements, each prepared at its first use. Throws when the database is closed. `Row` is trusted: the tables are STRICT, and nobody
+ * else writes them. A NULL column is left out of its row.
  */
 export class Sql {
   readonly #database: Database.Database;
@@ -26,19 +26,18 @@ export class Sql {
       .map(columnsOf<Row>);
   }
 
-  /** The first row; undefined where there is none. */
   find<Row>(statement: string, values?: Values): Row | undefined {
     return this.rows<Row>(statement, values)[0];
   }
 
-  /** The row of a query that always has one. */
+  /** The query must have a row. */
   row<Row>(statement: string, values?: Values): Row {
     const row = this.find<Row>(statement, values);
     if (row === undefined) throw new Error("the database returned no row where there is always one");
     return row;
   }
 
-  /** Runs `work`, which must be synchronous, in the open transaction or in one of its own that takes the write lock at once. */
+  /** Runs synchronous `work` in the open transaction, or in one of its own that takes the write lock at once. */
   atomically<T>(work: () => T): T {
     // The driver ends the whole process when a closed database is asked for its transaction.
     this.#assertOpen();

@@ -42,7 +42,6 @@ function reader<T>(schema: z.ZodType<T>, name: readonly string[] = []): Reader<T
   };
 }
 
-/** The id of a buyer, seller or payment request. */
 export const identifierOf: Reader<string> = reader(identifier, ["id"]);
 
 /** `{ status }`. */
@@ -97,12 +96,12 @@ export const sliceOf: Reader<Slice> = reader(
     .transform(({ limit = 20, offset = 0 }) => ({ limit, offset })),
 );
 
-/** `{ part }`, what is to be spoilt of a webhook. */
+/** `{ part }`, to be spoilt. */
 export const spoilOf: Reader<TamperedWebhookPart> = reader(
   z.strictObject({ part: z.enum(tamperedWebhookParts) }).transform(({ part }) => part),
 );
 
-/** `{ id }`: of a delivery, a webhook or an event. */
+/** `{ id }` of a delivery, webhook or event. */
 export const resendOf: Reader<string> = reader(z.strictObject({ id: identifier }).transform(({ id }) => id));
 
 /** A payout confirmation; the spec does not show its fields. */

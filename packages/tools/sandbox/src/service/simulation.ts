@@ -7,7 +7,7 @@ import { SandboxError } from "./sandbox-error.ts";
 
 export type PartyKind = "buyer" | "seller";
 
-/** All statuses of the spec, in its order. */
+/** In the spec's order. */
 export const partyStatuses: readonly PartyStatus[] = [
   "PENDING",
   "ACTIVE",
@@ -31,7 +31,6 @@ export interface NewPaymentRequest {
   readonly due_date: string;
 }
 
-/** A payout confirmation that a platform has sent. */
 export interface Confirmation {
   readonly confirmation_id: number;
   /** RFC 3339, in UTC. */
@@ -42,12 +41,12 @@ export interface Confirmation {
 
 export interface StatusChange {
   readonly status: PartyStatus;
-  /** Absent when the buyer or seller was created, as PENDING, and has not changed since. */
+  /** Absent when the buyer or seller was just created, as PENDING. */
   readonly old_status?: PartyStatus | undefined;
   readonly event_id?: string | undefined;
 }
 
-/** A payment request and the event that was sent about it, with `days_from_due_date` of a reminder. */
+/** With the event that was sent, and `days_from_due_date` of a reminder. */
 export interface NotifiedPaymentRequest extends PaymentRequest {
   readonly event_id: string;
   readonly days_from_due_date?: number | undefined;
@@ -58,7 +57,6 @@ export interface Slice {
   readonly offset: number;
 }
 
-/** What can change beside deliveries. */
 export type ChangeKind = "buyers" | "sellers" | "payment-requests" | "payouts" | "endpoints";
 
 export interface SimulationInit {
@@ -89,15 +87,12 @@ const schema = `
   ) STRICT;
 `;
 
-/**
- * Buyers, sellers and payment requests with the state rules of the spec, and the payout confirmations received. A state and its event
- * are written in one transaction. Every method throws a SandboxError for what the state does not allow.
- */
+/** Simulates by the state rules of the spec. A state and its event are one transaction. Every method throws a SandboxError. */
 export class Simulation {
   readonly #init: SimulationInit;
   readonly #sql: Sql;
 
-  /** Creates the tables when they are missing. */
+  /** Creates missing tables. */
   constructor(init: SimulationInit) {
     this.#init = init;
     init.database.exec(schema);
@@ -132,13 +127,12 @@ export class Simulation {
     });
   }
 
-  /** Buyers or sellers and how many there are, the newest first. */
+  /** The newest first, and how many there are. */
   parties(kind: PartyKind, slice: Slice): Readonly<Record<string, unknown>> {
     const query = { columns: `id AS ${kind}_id, status`, from: "parties WHERE kind = :kind" };
     return this.#page(`${kind}s`, query, { kind, ...slice });
   }
 
-  /** Payment requests and how many there are, the newest first. */
   paymentRequests(slice: Slice): Readonly<Record<string, unknown>> {
     return this.#page("payment_requests", { columns: "*", from: "payment_requests" }, { ...slice });
   }
@@ -165,7 +159,7 @@ export class Simulation {
     });
   }
 
-  /** The buyer repays in full. */
+  /** Repays in full. */
   repay(id: string): NotifiedPaymentRequest {
     return this.#sql.atomically(() => {
       const request = this.#pending(id);
@@ -176,7 +170,7 @@ export class Simulation {
     });
   }
 
-  /** Reminds of the repayment; the payment request stays as it is. */
+  /** The payment request stays as it is. */
   remind(id: string): NotifiedPaymentRequest {
     return this.#sql.atomically(() => {
       const request = this.#pending(id);
@@ -190,7 +184,7 @@ export class Simulation {
     });
   }
 
-  /** Keeps a payout confirmation; one that is reported again is kept again. */
+  /** A confirmation that is reported again is kept again. */
   confirm(body: Confirmation["body"]): Confirmation {
     const receivedAt = new Date(this.#init.clock()).toISOString();
     const { lastInsertRowid } = this.#sql.run(
