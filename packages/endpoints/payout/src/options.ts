@@ -109,7 +109,6 @@ export const table = {
   maxLengths: option.group(lengthsTable, "256, 256, 256, 1024"),
 } satisfies OptionTable<PayoutOptions<never>, unknown>;
 
-/** {@link PayoutOptions} as the endpoint reads them; each check reads its nested ones. */
 export interface ReadPayoutOptions<Native> extends Omit<
   ReadOptions<typeof table>,
   "idempotency" | "findBusiness"

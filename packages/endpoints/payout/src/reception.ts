@@ -88,7 +88,6 @@ interface FoundOfPayout {
   readonly payout?: Payout;
 }
 
-/** Receives payouts, without a framework. Made by {@link payoutReception}. */
 export interface PayoutReception<Native> {
   /** Checks all, then claims the key; rejects with the refusal. The result owns the key: answer after its decide(status). */
   receive(

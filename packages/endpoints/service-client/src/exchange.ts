@@ -12,11 +12,9 @@ export interface Exchange {
 
 interface CappedBody {
   readonly bytes: Buffer;
-  /** Whether the body has more. */
   readonly truncated: boolean;
 }
 
-/** A complete answer, its body cut at the limit. */
 export interface Answer extends CappedBody {
   readonly status: number;
   readonly retryAfter: string | null;

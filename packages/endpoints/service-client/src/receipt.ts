@@ -20,7 +20,6 @@ export interface SignedExchange {
   readonly status: number;
   /** Names and values alternating, as Node's `res.rawHeaders`. */
   readonly rawHeaders: readonly string[];
-  /** The bytes as received. */
   readonly body: Uint8Array;
 }
 
@@ -62,9 +61,8 @@ export class ReceiptError extends Error {
 }
 
 /**
- * Verifies the platform's signature over this very answer to this very request (RFC 9421 section 2.4): status, media type, content coding,
- * Location and bytes of the answer; method, path, digest and signature of the request. Throws a ReceiptError; a TypeError for an unsigned
- * request.
+ * Verifies the platform's signature over this answer to this request (RFC 9421 section 2.4): status, media type, content coding, Location
+ * and bytes of the answer; method, path, digest and signature of the request. Throws a ReceiptError; a TypeError if unsigned.
  */
 export function verifyReceipt(exchange: SignedExchange, options: ReceiptOptions): Receipt {
   const { request, status, rawHeaders, body } = exchange;

@@ -3,7 +3,6 @@ import validate from "validate-npm-package-name";
 /** Where a platform is written; also its name when its folder's name cannot be one. */
 export const defaultName = "payout-platform";
 
-/** Why a package cannot bear this name; undefined when it can. */
 export function nameFault(name: string): string | undefined {
   const { validForNewPackages, errors = [], warnings = [] } = validate(name);
   if (validForNewPackages) return undefined;

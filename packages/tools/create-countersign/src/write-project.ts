@@ -1,7 +1,6 @@
 import { lstatSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 
-/** Contents by path, with slashes, relative to the folder. */
 type Files = Iterable<readonly [file: string, text: string]>;
 
 /** The message is what is shown. */

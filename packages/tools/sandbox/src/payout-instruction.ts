@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 
-/** The JSON body of a payout, as the lending service would send it. */
 export interface PayoutInstruction {
   readonly idempotency_key: string;
   readonly business_id: string;

@@ -37,7 +37,6 @@ export interface PayoutRequestOptions {
   readonly tamper?: TamperedPart | undefined;
 }
 
-/** A request that can be sent once or many times. */
 export interface PayoutRequest extends OutgoingRequest {
   readonly method: "POST";
   /** What was signed; the nonce is spent once the platform has accepted it. */

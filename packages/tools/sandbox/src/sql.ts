@@ -4,10 +4,7 @@ import type Database from "libsql";
 /** Values of the `:name`s in a statement; undefined, and a name that is missing, is NULL. */
 type Values = Readonly<Record<string, unknown>>;
 
-/**
- * Runs statements, each prepared at its first use. Throws when the database is closed. `Row` is trusted: the tables are STRICT, and nobody
- * else writes them. A NULL column is left out of its row.
- */
+/** Prepares each statement once; throws when closed. `Row` is trusted: STRICT tables, no other writer. NULL columns are left out. */
 export class Sql {
   readonly #database: Database.Database;
   readonly #prepared = new Map<string, Database.Statement>();

@@ -3,10 +3,7 @@ export const tamperedParts = ["body", "digest", "signature", "path"] as const;
 /** What is changed after signing; `path` signs another path than the one that is sent. */
 export type TamperedPart = (typeof tamperedParts)[number];
 
-/**
- * Changes one byte so that JSON stays JSON: the last digit below nine grows by one; without one a space is added. Only a receiver that
- * compares the bytes refuses it.
- */
+/** Changes one byte so that JSON stays JSON (a digit up by one, else a space added): only a comparison of the bytes shows it. */
 export function tamperBody(body: Buffer): Buffer {
   const index = lastDigitBelowNine(body);
   if (index === -1) return Buffer.concat([body, Buffer.from(" ")]);

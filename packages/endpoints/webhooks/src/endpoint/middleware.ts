@@ -157,7 +157,7 @@ function isPlainPath(path: unknown): boolean {
   return path === undefined || (typeof path === "string" && /^[A-Za-z0-9/._~-]*$/.test(path));
 }
 
-/** `guardErrors` with a process warning for the first 500 of each code: hidden, a misconfiguration would leave no trace. */
+/** `guardErrors`, plus a process warning for the first 500 of each code without `onReject`: hidden, a mistake would leave no trace. */
 function webhookErrors(options: GuardErrorsOptions): ErrorMiddleware {
   const answer = guardErrors(options);
   if (options.hide !== true || options.onReject !== undefined) return answer;
@@ -200,7 +200,6 @@ export function httpsOnly(options: HttpsOnlyOptions = {}): Middleware {
   return guard(httpsFactory, expressHttps(options));
 }
 
-/** The check of {@link httpsOnly}. Throws an OptionError that names `owner`. */
 function expressHttps(
   options: HttpsOnlyOptions,
   owner: OptionOwner = httpsFactory,

@@ -60,7 +60,6 @@ export const table = {
   maxEvents: maxEventsRule,
 } satisfies OptionTable<WebhookOptions<never>, unknown>;
 
-/** {@link WebhookOptions} as the endpoint reads them; each check reads its nested ones. */
 type ReadWebhookOptions<Native> = Omit<ReadOptions<typeof table>, "basicAuth" | "hmac"> &
   Pick<WebhookOptions<Native>, "basicAuth" | "hmac">;
 

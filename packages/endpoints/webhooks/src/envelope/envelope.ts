@@ -245,7 +245,6 @@ function objectOf<Fields extends object>(
   };
 }
 
-/** The issues of a part that stands at `parent`. */
 function under(parent: Issue["path"], { issues }: Broken): readonly Issue[] {
   return issues.map(({ path, message }) => ({ path: [...parent, ...path], message }));
 }

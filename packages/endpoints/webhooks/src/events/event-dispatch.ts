@@ -97,7 +97,6 @@ const acknowledgedOutcomes: ReadonlySet<EventOutcome> = new Set([
   "dead-lettered",
 ]);
 
-/** Whether the service need not send the event again. */
 export function isAcknowledged(outcome: EventOutcome): boolean {
   return acknowledgedOutcomes.has(outcome);
 }
@@ -110,7 +109,6 @@ class WorkSlices {
   #endsAtMs: number | undefined;
   readonly #waiting: (() => void)[] = [];
 
-  /** Whether the next step has to wait for next(). */
   get over(): boolean {
     const nowMs = performance.now();
     if (this.#endsAtMs === undefined) {

@@ -88,7 +88,7 @@ export class FailedEvent {
     return this.#complete("dead-lettered");
   }
 
-  /** Releases, so that the handler's transaction can commit nothing more. Returns an outcome if the event is another attempt's then. */
+  /** Waits by a release until the handler's transaction cannot commit any more. Returns an outcome if the event is another attempt's. */
   async #ownAgain(): Promise<EventOutcome | undefined> {
     await this.#key.release();
     try {

@@ -40,8 +40,8 @@ export const memoryTable: OptionTable<MemoryLatestTimestampsOptions> = {
 const queues = new WeakMap<LatestTimestamps, LatestQueue>();
 
 /**
- * A handler that skips an event strictly older than the last one that was handled for its key: webhooks come out of order. Events
- * of one key are handled one after another within this process. Throws a TypeError on a bad option.
+ * Skips events strictly older than the last one handled for their key: webhooks come out of order. Events of one key run one after another
+ * within this process. Throws a TypeError on a bad option.
  */
 export function latestOnly<Event extends WebhookEvent>(
   options: LatestOnlyOptions<Event>,
@@ -150,7 +150,6 @@ interface Place {
   working: boolean;
   /** Whether it leaves the queue when its event is given up. */
   watched: boolean;
-  /** Called when a waiting place becomes the first one. */
   advance: () => void;
 }
 

@@ -175,7 +175,7 @@ export class OwnedEvent implements EventContext {
     });
   }
 
-  /** Answers the webhook although work goes on: the key stays owned, so no second attempt begins. Only having waited is no failure. */
+  /** Answers the webhook although work goes on: the key stays owned, so no second attempt begins. A mere wait is no failure. */
   expire(): void {
     const waits = this.#waits > 0;
     const error = webhookRefusal(waits ? "event-not-begun" : "event-timed-out");

@@ -35,8 +35,7 @@ export interface EventContext {
 /**
  * Acknowledged: `done`, `duplicate` (done before, or earlier in the envelope), `ignored` (no handler, fallback "ignore") and
  * `dead-lettered`. Sent again: `failed` (the handler threw, the event is invalid, or its id is done under another type), `timed-out`,
- * `busy` (it runs elsewhere, or still, or has only waited), `unavailable` (no answer of the store), `in-doubt` (handled, `done`
- * unconfirmed).
+ * `busy` (runs elsewhere, or still, or only waited), `unavailable` (no answer of the store), `in-doubt` (handled, `done` unconfirmed).
  */
 export type EventOutcome =
   | "done"
@@ -127,6 +126,6 @@ export interface WebhookHandler {
   onAny(handler: EventHandler): this;
   /** Handles each event of an envelope that is not done yet. Neither throws nor rejects over an event. */
   handle(envelope: WebhookEnvelope): Promise<WebhookOutcome>;
-  /** After the server closed: begins no more events (`unavailable`). Resolves to those still under way after `timeoutMs` (10,000). */
+  /** After the server closed: starts no event, awaits those running. Resolves to what is left after `timeoutMs` (default 10,000). */
   drain(this: void, options?: DrainOptions): Promise<DrainReport>;
 }

@@ -28,7 +28,7 @@ function readConsole(given: unknown, owner: OptionOwner, name: string): LineCons
   throw optionError(owner, name, "a console", given);
 }
 
-/** Writes a line per refusal, notice and held key: `<time> <level> <message>: name=value …`. Returns its end. Throws an OptionError. */
+/** Writes a line per refusal, notice or held key: `<time> <level> <message>: name=value`. Returns what ends it. Throws an OptionError. */
 export function consoleLog(options: ConsoleLogOptions = {}): () => void {
   const { console: target = globalThis.console, ...read } = readOptions(factoryName, consoleTable, options);
   return writeEntries(factoryName, read, ({ level, message, fields, error }) => {

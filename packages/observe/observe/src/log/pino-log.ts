@@ -10,7 +10,10 @@ export interface FieldLogger {
 
 const factoryName = "pinoLog";
 
-/** Logs refusals, notices and held keys; `error` if undecided, else `warn`. Returns what ends it. Throws an OptionError. */
+/**
+ * Logs refusals (`warn`), undecided requests (`error`), notices and held keys; errors as `err`. Returns what ends it. Throws an
+ * OptionError.
+ */
 export function pinoLog(logger: FieldLogger, options: LogOptions = {}): () => void {
   const read = readOptions(factoryName, table, options);
   if (!isLogger(logger)) throw optionError(factoryName, "logger", "a pino logger", logger);

@@ -15,7 +15,7 @@ export class Batcher {
     this.#nanoseconds = createNanosecondClock(parts.clock);
   }
 
-  /** Forms a webhook at once of events that fill one, or need not wait. */
+  /** Takes events in; forms a webhook at once when one is full or need not wait. */
   write(events: readonly ServiceEvent[]): void {
     const { tables, options, clock } = this.#parts;
     const notifiedMs = Math.floor(clock());

@@ -12,7 +12,6 @@ export interface DeliveryControlInit extends DeliveryParts {
   readonly sender: DeliverySender;
   /** What `mask` takes out beside the endpoints' credentials. */
   readonly secrets: readonly string[];
-  /** Called with the number of each delivery that was changed. */
   readonly changed: (id: number) => void;
 }
 

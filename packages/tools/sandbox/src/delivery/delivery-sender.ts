@@ -14,7 +14,6 @@ export interface DeliveryParts {
   readonly ca: string | Buffer | undefined;
 }
 
-/** Sends a due delivery and records the result. */
 export class DeliverySender {
   readonly #parts: DeliveryParts;
 

@@ -93,10 +93,7 @@ export class DeliveryService {
     return listDeliveries(this.#parts.sql, filter);
   }
 
-  /**
-   * Sends the same bytes again, now: by a delivery's number, webhook_id or event_id. What was delivered is sent once more; anything else
-   * begins a new retry period. Returns none for an unknown id.
-   */
+  /** Sends the same bytes again, by a delivery number, webhook_id or event_id: once if delivered, else for a new retry period. */
   resend(id: string): readonly Delivery[] {
     const { sql, tables, options, clock } = this.#parts;
     const deliveries = sql.atomically(() => {

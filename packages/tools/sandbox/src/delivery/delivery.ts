@@ -35,7 +35,6 @@ export interface DeliveryAttempt extends WebhookAnswer {
 
 export interface DeliveryFilter {
   readonly state?: DeliveryState | undefined;
-  /** Deliveries whose webhook holds this event. */
   readonly eventId?: string | undefined;
   /** The newest ones. Default 100. */
   readonly limit?: number | undefined;

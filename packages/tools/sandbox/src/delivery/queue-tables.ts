@@ -200,7 +200,7 @@ export class QueueTables {
     });
   }
 
-  /** By a delivery's own number, a webhook_id or an event_id. */
+  /** An id is a delivery's own number, a webhook_id or an event_id. */
   deliveryIdsOf(id: string): readonly number[] {
     const rows = this.#sql.rows<{ readonly id: number }>(
       `SELECT id FROM webhook_deliveries WHERE CAST(id AS TEXT) = :id OR webhook_id = :id

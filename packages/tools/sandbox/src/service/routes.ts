@@ -13,7 +13,6 @@ import { partyStatuses, type ChangeKind, type PartyKind, type Simulation } from 
 export interface RouteTargets {
   readonly simulation: Simulation;
   readonly deliveries: DeliveryService;
-  /** Accept endpoints at http URLs: of this machine, or any. */
   readonly allowHttp: boolean | "loopback";
   readonly stream: ReturnType<typeof createChangeStream<ChangeKind>>;
   /** Undefined without a page. */

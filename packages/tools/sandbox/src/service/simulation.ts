@@ -41,7 +41,7 @@ export interface Confirmation {
 
 export interface StatusChange {
   readonly status: PartyStatus;
-  /** Absent when the buyer or seller was just created, as PENDING. */
+  /** Absent when the buyer or seller was created, as PENDING, and has not changed since. */
   readonly old_status?: PartyStatus | undefined;
   readonly event_id?: string | undefined;
 }
@@ -105,7 +105,6 @@ export class Simulation {
     return status;
   }
 
-  /** An unknown buyer or seller is created as PENDING first. Refuses the status that it has. */
   changeStatus(kind: PartyKind, id: string, status: PartyStatus): StatusChange {
     return this.#sql.atomically(() => {
       const known = this.#statusOf(kind, id);
@@ -159,7 +158,6 @@ export class Simulation {
     });
   }
 
-  /** Repays in full. */
   repay(id: string): NotifiedPaymentRequest {
     return this.#sql.atomically(() => {
       const request = this.#pending(id);
@@ -194,7 +192,6 @@ export class Simulation {
     return { confirmation_id: Number(lastInsertRowid), received_at: receivedAt, body };
   }
 
-  /** Oldest first. */
   confirmations(): readonly Confirmation[] {
     const rows = this.#sql.rows<Omit<Confirmation, "body"> & { readonly body: string }>(
       "SELECT * FROM confirmations ORDER BY confirmation_id",
