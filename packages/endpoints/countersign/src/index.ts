@@ -1,9 +1,7 @@
-// What a platform that receives payouts and webhooks needs: both endpoints, the stores on SQLite and in memory, and what goes with
-// them. Each name is its own package's: nothing is made here.
+// Everything that receives payouts and webhooks: both endpoints, the stores on SQLite and in memory. Re-exports only.
 export * from "@countersign/payout";
 export * from "@countersign/store-sqlite";
 export * from "@countersign/webhooks";
-// Where errors of the endpoints, of a body parser and of handlers become answers.
 export { guardErrors, type GuardErrorsOptions } from "@countersign/express";
 export {
   GuardError,
@@ -14,7 +12,6 @@ export {
   type GuardEvent,
   type GuardNotice,
 } from "@countersign/core";
-// Keys that live, nonces, and what stores of one's own implement.
 export {
   cachedKeys,
   directoryKeys,

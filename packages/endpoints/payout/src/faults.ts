@@ -1,6 +1,6 @@
 import { GuardError } from "@countersign/core";
 
-/** The codes of the refusals that this package makes; a payout also meets those of the checks before it. */
+/** The codes of this package's own refusals; the checks before it have theirs. */
 export type PayoutCode =
   | "business-lookup-unavailable"
   | "business-unknown"
@@ -8,7 +8,6 @@ export type PayoutCode =
   | "path-not-mounted"
   | "payout-invalid";
 
-/** Every {@link PayoutFaultCode}. */
 export const payoutFaultCodes = [
   "required",
   "wrong-type",
@@ -22,7 +21,7 @@ export const payoutFaultCodes = [
   "business-unknown",
 ] as const;
 
-/** What is wrong with one field of a payout; stable, for programs. */
+/** What is wrong with one field; stable, for programs. */
 export type PayoutFaultCode = (typeof payoutFaultCodes)[number];
 
 /** One entry of `errors` in a 400 answer. It names the field and the rule, never the received value. */
@@ -39,7 +38,6 @@ export function serializePointer(path: readonly PropertyKey[]): string {
   return path.map((part) => `/${String(part).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 }
 
-/** The 400 that lists every fault of a payout. */
 export function payoutInvalid(errors: readonly PayoutFault[]): GuardError<PayoutCode> {
   const summary = errors.map(({ pointer, code }) => `${pointer === "" ? "the body" : pointer} ${code}`);
   return new GuardError<PayoutCode>({
@@ -50,7 +48,6 @@ export function payoutInvalid(errors: readonly PayoutFault[]): GuardError<Payout
   });
 }
 
-/** The 400 for an IBAN that belongs to no business of the platform. */
 export function businessUnknown(): GuardError<PayoutCode> {
   const fault: PayoutFault = {
     pointer: "/beneficiary/iban",

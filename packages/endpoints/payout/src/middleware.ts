@@ -28,13 +28,12 @@ export { gracefulClose, type Middleware } from "@countersign/express";
 /** What a payout has to satisfy, at any door. `Native` is the request of the framework. */
 export type PayoutOptions<Native = GuardRequest> = OptionsOf<Native>;
 
-/** Options of `payoutEndpoint`, the door to Express. */
 export interface PayoutEndpointOptions extends PayoutOptions {
   /** `respond`: the chain answers its own rejections. `forward`: the app's own `guardErrors()` has to. Default `respond`. */
   readonly errors?: "respond" | "forward" | undefined;
   /** Called once for each rejection that the chain answers. Its own throw becomes a process warning. */
   readonly onReject?: GuardErrorsOptions["onReject"];
-  /** Whether an answer of the chain has the id of its verdict, as `instance`. Default false. */
+  /** Puts the id of its verdict into each answer of the chain, as `instance`. Default false. */
   readonly verdictId?: boolean | undefined;
 }
 
@@ -45,9 +44,8 @@ export const answersTable = {
 } satisfies OptionTable<Omit<PayoutEndpointOptions, keyof PayoutOptions>, unknown>;
 
 /**
- * Everything between the wire and the handler that pays: `app.post(path, payoutEndpoint(options), handler)`. The handler runs
- * at most once for each idempotency_key, with `req.payout` checked, for POST to that very path alone. Throws a TypeError on a bad
- * option.
+ * Checks and claims a payout before the handler that pays: `app.post(path, payoutEndpoint(options), handler)`. The handler runs at most
+ * once per idempotency_key, with `req.payout` checked, for POST to that very path alone. Throws a TypeError on a bad option.
  */
 export function payoutEndpoint(options: PayoutEndpointOptions): DrainableMiddleware {
   const [{ errors, ...answers }, steps] = splitOptions(factoryName, answersTable, options);
@@ -96,10 +94,7 @@ const door: Pick<PayoutDoor<GuardRequest>, "admission" | "show"> = {
   show: (req, found) => void Object.assign(req, found),
 };
 
-/**
- * Admits a request for exactly the path on which `endpoint` is mounted. Refuses instead of calling `next()`: the handler that
- * pays may follow in the same `app.use`.
- */
+/** Admits a request for exactly the endpoint's path. Refuses instead of `next()`: the handler that pays may be next in `app.use`. */
 function assertMountPath(req: GuardRequest, endpoint: Middleware): void {
   if (isMountPath(req, endpoint) && !hasFinalSlash(req)) return;
   throw new GuardError<PayoutCode>({

@@ -21,7 +21,6 @@ type PayoutAddresses = Omit<IpAllowlistOptions, "status">;
 
 /** `requiredComponents` must include the interface's four, the default. Options that would accept less cannot be set. */
 type PayoutSignature = Omit<HttpSignatureVerifyOptions, FixedBySpec | "nonces"> & {
-  /** Where nonces are remembered. */
   readonly nonces: NonceStore;
 };
 
@@ -69,7 +68,6 @@ export type BusinessAnswer = Express.PayoutBusiness | boolean | null | undefined
 /** A throw or a rejection is answered with 503, so that the service tries again. */
 type FindBusiness<Native> = (query: BusinessQuery, req: Native) => BusinessAnswer | Promise<BusinessAnswer>;
 
-/** What a payout has to satisfy, at any door. `Native` is the request of the framework. */
 export interface PayoutOptions<Native> {
   /** From where the lending service calls: options of ipAllowlist. */
   readonly addresses: PayoutAddresses;
@@ -86,7 +84,6 @@ export interface PayoutOptions<Native> {
   readonly maxLengths?: PayoutMaxLengths | undefined;
 }
 
-/** The name in messages. */
 export const factoryName = "payoutEndpoint";
 
 /** Header fields of every 401: which digests the signature may cover (RFC 9530 section 4). */
@@ -112,7 +109,6 @@ export const table = {
   maxLengths: option.group(lengthsTable, "256, 256, 256, 1024"),
 } satisfies OptionTable<PayoutOptions<never>, unknown>;
 
-/** {@link PayoutOptions} as the endpoint reads them; each check reads its nested ones. */
 export interface ReadPayoutOptions<Native> extends Omit<
   ReadOptions<typeof table>,
   "idempotency" | "findBusiness"

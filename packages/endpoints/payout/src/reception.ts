@@ -37,7 +37,7 @@ declare global {
     interface PayoutBusiness {}
 
     interface Request {
-      /** The payout that this request instructs, once `payoutEndpoint` has let it pass. */
+      /** Set once `payoutEndpoint` has let the request pass. */
       payout?: Payout | undefined;
     }
   }
@@ -45,12 +45,9 @@ declare global {
 
 /** One payout instruction whose signature, digest and form were checked. */
 export interface Payout extends ParsedPayout {
-  /**
-   * A number in `amount` exactly as signed, or the characters of a string there, by JSON pointer: `amountText("/value")` is
-   * `"10.10"` for `{"value":10.10}`, of which `amount.value` is 10.1, and for `{"value":"10.10"}`. Undefined for anything else.
-   */
+  /** A number in `amount` exactly as signed, or a string, by JSON pointer: `"/value"` gives `"10.10"` where parsing gives 10.1. */
   readonly amountText: (pointer: string) => string | undefined;
-  /** What `findBusiness` returned; undefined without `findBusiness`, and when it returned true. */
+  /** Undefined without `findBusiness`, and when it returned true. */
   readonly business: Express.PayoutBusiness | undefined;
 }
 
@@ -68,11 +65,11 @@ export function payoutOf(subject: object): Payout {
   return payout;
 }
 
-/** What a door does in a way of its own. `Native` is the request of its framework. */
+/** The part of an endpoint that its framework decides. `Native` is the request of the framework. */
 export interface PayoutDoor<Native> {
-  /** The name in the TypeErrors of options: that of the door's own factory. Default `payoutEndpoint`. */
+  /** The factory that TypeErrors of options name. Default `payoutEndpoint`. */
   readonly factory?: string | undefined;
-  /** Makes the check of the client's address. Default: `request.clientAddress` has to be in the list. */
+  /** Checks the client's address. Default: `request.clientAddress` has to be in the list. */
   readonly admission?:
     | ((
         addresses: IpAllowlistOptions,
@@ -91,12 +88,8 @@ interface FoundOfPayout {
   readonly payout?: Payout;
 }
 
-/** Receives payouts, without a framework. Made by {@link payoutReception}. */
 export interface PayoutReception<Native> {
-  /**
-   * Checks address, signature, route, JSON, schema and claims the key, each verdict on `countersign:guard`. Rejects with the
-   * refusal. The result owns the key: the answer has to wait for its decide(), which takes the status.
-   */
+  /** Checks all, then claims the key; rejects with the refusal. The result owns the key: answer after its decide(status). */
   receive(
     this: void,
     request: ReceivedRequest,
@@ -105,7 +98,6 @@ export interface PayoutReception<Native> {
   ): Promise<OwnedRun>;
   /** Asks `findBusiness` after the claim; undefined without one. Its refusal is an answer like the handler's. */
   readonly lookUp: ((this: void, native: Native) => Promise<Payout>) | undefined;
-  /** Header fields of every 401. */
   readonly unauthorizedHeaders: HeaderFields;
   readonly drain: KeyOwner["drain"];
 }
@@ -217,10 +209,7 @@ function verifiedBytesFingerprint(subject: object): string {
   return hash("sha256", bytes, "base64url");
 }
 
-/**
- * Asks the platform whether it knows the beneficiary (spec rule 3), and returns the payout with the answer as its `business`.
- * Runs while the request owns the idempotency key: a key that was paid stays 409, and a refusal here releases the key.
- */
+/** Looks the beneficiary up (spec rule 3) while the request owns the key: a paid key stays 409, and a refusal here releases the key. */
 async function lookUpBusiness<Native extends object>(
   findBusiness: NonNullable<ReadPayoutOptions<Native>["findBusiness"]>,
   timeoutMs: number,

@@ -2,7 +2,6 @@ import { identifierFault } from "@countersign/core/door";
 import { isValidBIC, isValidIBAN } from "ibantools";
 import { serializePointer, type PayoutFault, type PayoutFaultCode } from "./faults.ts";
 
-/** What the schema leaves to the platform. */
 interface PayoutSchemaOptions {
   readonly referenceField: string | undefined;
   readonly maxLengths: Readonly<
@@ -35,7 +34,6 @@ interface PayoutBeneficiary {
   readonly [field: string]: unknown;
 }
 
-/** Either the checked fields, or every fault. */
 type PayoutVerdict =
   | { readonly faults?: undefined; readonly payout: ParsedPayout }
   | { readonly faults: readonly PayoutFault[]; readonly payout?: undefined };
@@ -83,7 +81,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 type TextRule = (value: string) => Fault | undefined;
 
-/** Reads fields and collects their faults. The result for a field with a fault is not used. */
+/** Collects the faults of fields. The result for a field with a fault is not used. */
 class FieldReading {
   readonly faults: PayoutFault[] = [];
 
@@ -183,10 +181,7 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/**
- * Whether `key` is `<operation_key>.<from_id>.<to_id>`: at least three dot-separated parts, none blank. The interface does not
- * show the alphabet of the ids: they may hold dots, so more than three parts are fine.
- */
+/** Whether `key` has at least three dot-separated parts, none blank. More are fine: the interface shows no alphabet of ids. */
 function isIdempotencyKey(key: string): boolean {
   // "a.b.c" and "a.b.c " would be one key for a person and two payments for the bank.
   if (key !== key.trim()) return false;
@@ -194,10 +189,7 @@ function isIdempotencyKey(key: string): boolean {
   return parts.length >= 3 && parts.every((part) => part.trim() !== "");
 }
 
-/**
- * The key of a payout in the idempotency store, for `store.resolve()` and look-ups by an operator. `scope` is the option of
- * payoutEndpoint(), default `payout`.
- */
+/** The key of a payout in the store, for `store.resolve()` and look-ups. `scope` is that of payoutEndpoint(), default `payout`. */
 export function payoutStoreKey(idempotencyKey: string, scope = "payout"): string {
   return `${scope}:${idempotencyKey}`;
 }

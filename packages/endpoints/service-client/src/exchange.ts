@@ -1,7 +1,6 @@
 import type { FetchFunction } from "./options.ts";
 import { ServiceClientError, type ServiceClientErrorCode } from "./service-client-error.ts";
 
-/** One request, and the bounds of its answer. */
 export interface Exchange {
   readonly fetch: FetchFunction;
   readonly url: string;
@@ -13,11 +12,9 @@ export interface Exchange {
 
 interface CappedBody {
   readonly bytes: Buffer;
-  /** Whether the body has more. */
   readonly truncated: boolean;
 }
 
-/** A complete answer, its body cut at the limit. */
 export interface Answer extends CappedBody {
   readonly status: number;
   readonly retryAfter: string | null;
@@ -93,10 +90,7 @@ function systemCodeOf(error: unknown): string | undefined {
   return undefined;
 }
 
-/**
- * Reads a body up to `limitBytes`, then cancels it. It counts bytes as they are read, so of a compressed answer to `fetch` the
- * decoded ones. Rejects with the error of the stream.
- */
+/** Reads a body up to `limitBytes`, decoded if compressed, then cancels it. Rejects with the error of the stream. */
 export async function readCapped({ body }: Pick<Response, "body">, limitBytes: number): Promise<CappedBody> {
   const chunks: Uint8Array[] = [];
   let length = 0;

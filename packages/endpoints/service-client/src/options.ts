@@ -2,10 +2,9 @@ import { OptionError } from "@countersign/core";
 import { option, readOptions, type OptionOwner, type OptionTable } from "@countersign/core/door";
 import { appendPath, baseUrlFault, serviceUrlFault } from "./service-url.ts";
 
-/** The part of the standard fetch that is used; `fetch` itself is one. */
+/** The part of the standard fetch that is used. */
 export type FetchFunction = (url: string, init: RequestInit) => Promise<Response>;
 
-/** Options of `createServiceClient`. */
 export interface ServiceClientOptions {
   /** The service's https address. A path is kept, one slash at its end is ignored; a query or credentials are refused. */
   readonly baseUrl: string;
@@ -80,7 +79,7 @@ function assertCertificatesAreVerified(): void {
   throw new OptionError(factoryName, { what });
 }
 
-/** A webhook endpoint as it is registered: where the service calls, and how it authenticates itself there. */
+/** Where the service calls, and how it authenticates itself there. */
 export interface WebhookEndpoint {
   /** https, without credentials and fragment; sent exactly as given. */
   readonly url: string;

@@ -13,18 +13,16 @@ import {
 } from "@countersign/http-message-signatures";
 import { receiptComponents } from "@countersign/http-message-signatures/door";
 
-/** An answer, and the request that it is the answer to, as both were on the wire. */
+/** An answer and its request, both as they were on the wire. */
 export interface SignedExchange {
   /** As sent, with its Signature-Input and Signature lines. */
   readonly request: RequestMessage;
   readonly status: number;
   /** Names and values alternating, as Node's `res.rawHeaders`. */
   readonly rawHeaders: readonly string[];
-  /** The bytes as received. */
   readonly body: Uint8Array;
 }
 
-/** Options of {@link verifyReceipt}. */
 export interface ReceiptOptions {
   /** The platform's key of a keyid; undefined or null when it is unknown. */
   readonly keys: (keyid: string) => VerificationKey | null | undefined;
@@ -42,7 +40,6 @@ export interface ReceiptOptions {
   readonly now?: number | undefined;
 }
 
-/** What a receipt says. */
 export interface Receipt {
   readonly status: number;
   readonly keyid: string;
@@ -64,9 +61,8 @@ export class ReceiptError extends Error {
 }
 
 /**
- * Checks that the platform has signed this very answer to this very request (RFC 9421 section 2.4): status, media type, content coding,
- * Location and bytes of the answer; method, path, digest and signature of the request. Throws a ReceiptError; a TypeError when the request
- * is not signed.
+ * Verifies the platform's signature over this answer to this request (RFC 9421 section 2.4): status, media type, content coding, Location
+ * and bytes of the answer; method, path, digest and signature of the request. Throws a ReceiptError; a TypeError if unsigned.
  */
 export function verifyReceipt(exchange: SignedExchange, options: ReceiptOptions): Receipt {
   const { request, status, rawHeaders, body } = exchange;

@@ -9,8 +9,7 @@ export interface SuspectText {
 /** Replaces every secret, also as JSON or a URI encodes it. Needs at least one. */
 export function redact({ text, truncated }: SuspectText, secrets: readonly string[]): string {
   const spellings = secrets.flatMap(spellingsOf);
-  // The longest first: a secret inside another must not leave the rest of the other. In one pass, since a short secret may be
-  // part of the placeholder.
+  // Longest first: a secret inside another must not leave the other's rest. In one pass: a short one may be part of the placeholder.
   spellings.sort((a, b) => b.length - a.length);
   const pattern = new RegExp(spellings.map(escapeRegExp).join("|"), "g");
   const redacted = text.replace(pattern, placeholder);

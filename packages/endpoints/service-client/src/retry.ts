@@ -13,10 +13,7 @@ export interface RetryLimits {
 const backoff = { factor: 2, maxTimeout: 10_000, randomize: true };
 const transient: ReadonlySet<ServiceClientErrorCode> = new Set(["unavailable", "timeout", "network"]);
 
-/**
- * Runs `attempt` until it resolves, fails for good, or the limits are reached. Waits for Retry-After, and gives up at once where that
- * is longer than the time left. Rejects with the last ServiceClientError.
- */
+/** Runs `attempt` until it resolves, fails for good, or time or Retry-After leaves no retry. Rejects with the last ServiceClientError. */
 export async function withRetries<T>(
   attempt: (signal: AbortSignal) => Promise<T>,
   { retries, retryDelayMs, totalTimeoutMs, signal }: RetryLimits,

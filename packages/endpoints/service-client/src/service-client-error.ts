@@ -1,7 +1,6 @@
 /**
- * `rejected`: a 4xx. `unavailable`: 408, 429 or 5xx, also after the retries. `redirect-refused`: a 3xx. `invalid-response`: a
- * 2xx whose body is no JSON or too large. `timeout` and `network`: no complete answer. `certificate-rejected`: the server did
- * not prove who it is. `aborted`: the caller's signal.
+ * `rejected`: a 4xx. `unavailable`: 408, 429, 5xx, also after retries. `redirect-refused`: a 3xx. `invalid-response`: a 2xx, no JSON or too
+ * large. `timeout`, `network`: no complete answer. `certificate-rejected`: server not authenticated. `aborted`: by the caller.
  */
 export type ServiceClientErrorCode =
   | "rejected"
@@ -20,7 +19,6 @@ type ServiceClientErrorInit = ErrorOptions &
 export class ServiceClientError extends Error {
   override readonly name: string = "ServiceClientError";
   readonly code: ServiceClientErrorCode;
-  /** The HTTP status, when there was an answer. */
   readonly status: number | undefined;
   /** The first 4,096 characters of the answer's body; what was secret in the request is replaced. */
   readonly body: string | undefined;

@@ -25,9 +25,8 @@ interface WebhookEndpointAnswer {
 /** Calls the lending service's API. Neither inspecting nor serialising it shows the API key. */
 export interface ServiceClient {
   /**
-   * Registers a webhook endpoint, beside those that exist. Rejects with a ServiceClientError, or with a TypeError before
-   * anything is sent. A request without answer may have been carried out and is sent again unless `retries` is 0: the URL is
-   * then registered twice at worst, and a receiver that deduplicates by event_id does not notice.
+   * Registers a webhook endpoint, beside those that exist. Rejects with a ServiceClientError, or a TypeError before anything is sent.
+   * Without answer it is sent again unless `retries` is 0: a URL registered twice is harmless with deduplication by event_id.
    */
   readonly createWebhookEndpoint: (
     endpoint: WebhookEndpoint,

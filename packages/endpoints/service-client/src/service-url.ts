@@ -1,10 +1,7 @@
 const absoluteUrl = /^https?:\/\/[^/?#\\@]+(?<path>\/[^?#\\]*)?(?<query>\?[^#\\]*)?$/i;
 const visibleAscii = /^[\x21-\x7e]+$/;
 
-/**
- * What is wrong with a URL, in words that follow its name and do not show it; undefined for https (or the exception) without
- * credentials, fragment, or a path that a parser would rewrite.
- */
+/** Why a URL is refused, without showing it: no https (or the exception), credentials, a fragment, a path that a parser rewrites. */
 export function serviceUrlFault(text: string, allowLoopbackHttp: boolean): string | undefined {
   const parts = absoluteUrl.exec(text)?.groups;
   if (parts === undefined || !visibleAscii.test(text)) {

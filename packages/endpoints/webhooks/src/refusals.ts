@@ -18,7 +18,6 @@ export type WebhookCode =
   | "payload-not-verified"
   | "timestamp-invalid";
 
-/** The status, the usual message and the header fields of each. */
 const refusals: Readonly<Record<WebhookCode, readonly [number, string, HeaderFields?]>> = {
   "attempts-exhausted": [500, "the event has failed too often"],
   "data-invalid": [400, "the event breaks the schema of its type"],

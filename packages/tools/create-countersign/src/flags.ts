@@ -2,7 +2,7 @@ import { parseArgs } from "node:util";
 import { defaultName, nameFault } from "./package-name.ts";
 import { folderNameFault } from "./terminal-text.ts";
 
-/** What can be chosen, with the names that people know; the first of each is the default. */
+/** The first of each is the default. */
 export const choices = {
   framework: { express: "Express", fastify: "Fastify" },
   store: { sqlite: "SQLite", postgres: "PostgreSQL" },
@@ -13,12 +13,11 @@ export interface Choices {
   readonly store: keyof typeof choices.store;
 }
 
-/** The command line cannot be used; the message is the one line that is shown. */
+/** The message is the one line that is shown. */
 export class UsageError extends Error {
   override readonly name: string = "UsageError";
 }
 
-/** What the command line says, with the defaults for what it leaves open. */
 export interface Flags extends Choices {
   readonly folder: string;
   readonly name?: string | undefined;
@@ -58,7 +57,7 @@ const options = {
   version: { type: "boolean", short: "v", default: false },
 } as const;
 
-/** Reads the command line. Throws a UsageError. */
+/** Throws a UsageError. */
 export function readFlags(args: readonly string[]): Flags {
   const { values, positionals } = parse(args);
   if (positionals.length > 1) {

@@ -1,16 +1,14 @@
 import validate from "validate-npm-package-name";
 
-/** Where a platform is written, and its name where that of the folder cannot be one. */
+/** Where a platform is written; also its name when its folder's name cannot be one. */
 export const defaultName = "payout-platform";
 
-/** Why a package cannot bear this name; undefined when it can. */
 export function nameFault(name: string): string | undefined {
   const { validForNewPackages, errors = [], warnings = [] } = validate(name);
   if (validForNewPackages) return undefined;
   return `npm does not take ${JSON.stringify(name)}: ${[...errors, ...warnings].join(", ")}`;
 }
 
-/** The nearest name that a package can bear to that of its folder. */
 export function nameOf(folder: string): string {
   const name = folder
     .normalize("NFKD")

@@ -5,7 +5,7 @@ import { projectFiles } from "./project-files.ts";
 import { printable, quoted } from "./terminal-text.ts";
 import { FolderError, writeProject } from "./write-project.ts";
 
-/** What the command knows of the world; tests hand in their own. */
+/** Everything outside the command; tests pass their own. */
 export interface World {
   readonly cwd: string;
   readonly writeOut: (text: string) => void;
@@ -14,9 +14,8 @@ export interface World {
   readonly platform: string;
   /** Runs npm install in a folder; whether it succeeded. */
   readonly install: (folder: string) => boolean;
-  /** The folder with what is copied. */
   readonly templates: string;
-  /** Of this package, and of what its templates use. */
+  /** Of this package, with the versions that its templates use. */
   readonly manifest: { readonly version: string; readonly devDependencies: Readonly<Record<string, string>> };
 }
 

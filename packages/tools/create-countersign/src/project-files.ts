@@ -7,13 +7,12 @@ export type ProjectFiles = ReadonlyMap<string, string>;
 
 export interface ProjectOptions extends Choices {
   readonly name: string;
-  /** The folder with the folders that are copied. */
   readonly templates: string;
   /** Of what the templates use, by package. */
   readonly versions: Readonly<Record<string, string>>;
 }
 
-/** Makes the files of a project in memory: copies of three folders, with the project's name in them. */
+/** Makes a project's files in memory: copies of three folders, with the project's name in them. */
 export function projectFiles(options: ProjectOptions): ProjectFiles {
   const { name, framework, store, templates } = options;
   const files = new Map<string, string>();
@@ -35,7 +34,6 @@ function projectPath(file: string): string {
   return file.split(path.sep).join("/").replace(/^_/, ".");
 }
 
-/** What each folder imports, in src and elsewhere. */
 const imported = {
   express: { dependencies: ["@countersign/payout", "express"], tools: ["@types/express"] },
   fastify: { dependencies: ["@countersign/fastify", "@countersign/payout", "fastify"], tools: [] },

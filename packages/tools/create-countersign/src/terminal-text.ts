@@ -6,7 +6,6 @@ export function printable(text: string): string {
   );
 }
 
-// As they stand in every shell.
 const plain = /^[\w./@+-]+$/;
 // In double quotes, which cmd.exe and PowerShell have in common: neither expands any of these.
 const plainInWindows = /^[\p{L}\p{M}\p{N} _.\\/:@+,=()-]+$/u;
@@ -21,7 +20,6 @@ export function quoted(word: string, platform: string): string | undefined {
   return `'${named.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** Why a folder cannot be named so; undefined when it can. */
 export function folderNameFault(folder: string): string | undefined {
   if (!/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u.test(folder)) return undefined;
   return `the name of the folder has control characters: ${printable(folder).replaceAll("\n", String.raw`\u{a}`)}`;

@@ -1,18 +1,17 @@
 import { lstatSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 
-/** Contents by path, with slashes, relative to the folder. */
 type Files = Iterable<readonly [file: string, text: string]>;
 
-/** The folder cannot be written; the message is what is shown. */
+/** The message is what is shown. */
 export class FolderError extends Error {
   override readonly name: string = "FolderError";
 }
 
-// Of a repository that is still empty.
+// A repository that is still empty.
 const welcome = new Set([".git"]);
 
-/** Why nothing can be written to this folder; undefined when it is not there, or empty. */
+/** Why nothing can be written to this folder; undefined when it is missing or empty. */
 function folderFault(folder: string): string | undefined {
   let entries: string[];
   try {
@@ -34,9 +33,7 @@ function folderFault(folder: string): string | undefined {
 
 const shownEntries = 10;
 
-/**
- * Writes the files to a folder that is missing or empty: aside first, so that a failure leaves nothing. Throws a FolderError.
- */
+/** Writes to a folder that is missing or empty: aside first, so that a failure leaves nothing. Throws a FolderError. */
 export function writeProject(folder: string, files: Files): void {
   const fault = folderFault(folder);
   if (fault !== undefined) throw new FolderError(fault);

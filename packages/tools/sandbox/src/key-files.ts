@@ -6,15 +6,14 @@ import { readThrown } from "@countersign/inspector/loopback";
 
 type KeyFiles = ReturnType<typeof writeKeyFiles>;
 
-/** Options of {@link writeKeyFiles}. */
 export interface KeyFileOptions {
-  /** Directory of the files; created when missing. */
+  /** Created when missing. */
   readonly directory: string;
-  /** Replace files and the entry of `keys.json` that bear the same keyid. Default false. */
+  /** Replace files and the entry of `keys.json` with the same keyid. Default false. */
   readonly force?: boolean | undefined;
 }
 
-/** The key files were not written; the message says why and what to do. */
+/** Nothing was written; the message says why and what to do. */
 export class KeyFileError extends Error {
   override readonly name: string = "KeyFileError";
 }
@@ -23,9 +22,8 @@ export class KeyFileError extends Error {
 const fileSafeKeyid = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 /**
- * Writes `<keyid>.private.pem`, which its owner alone can read, and `<keyid>.public.pem`, and enters the public key into `keys.json`, an
- * object from keyid to public key as a platform loads it, keeping what is in there. Nothing is written when something of that keyid
- * exists and `force` is not set. Throws a KeyFileError.
+ * Writes `<keyid>.private.pem` (mode for its owner alone), `<keyid>.public.pem` and an entry in `keys.json`, an object from keyid to public
+ * key as a platform loads it. Writes nothing when something of that keyid exists without `force`. Throws a KeyFileError.
  */
 export function writeKeyFiles(pair: SigningKeyPair, { directory, force = false }: KeyFileOptions) {
   assertFileSafeKeyid(pair.keyid);
@@ -49,7 +47,7 @@ export function writeKeyFiles(pair: SigningKeyPair, { directory, force = false }
   return files;
 }
 
-/** Throws a KeyFileError when a keyid is unfit to name files, for example because it holds a path separator. */
+/** Throws a KeyFileError when a keyid cannot name files, for example with a path separator. */
 export function assertFileSafeKeyid(keyid: string): void {
   if (fileSafeKeyid.test(keyid)) return;
   throw new KeyFileError(
@@ -78,8 +76,7 @@ function refuseToReplace(files: KeyFiles, keys: Record<string, unknown>, keyid: 
   }
 }
 
-// A new file and a rename: the mode is the one given here, a symbolic link is replaced and not followed, and a reader
-// of keys.json never sees half of it.
+// A new file and a rename: this mode, no symbolic link followed, and a reader of keys.json never sees half of it.
 function replaceFile(file: string, text: string, mode: number): void {
   const temporary = `${file}.${process.pid}.tmp`;
   try {

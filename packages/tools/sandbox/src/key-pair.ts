@@ -12,10 +12,7 @@ export interface SigningKeyPair {
 // What a String of RFC 8941 section 3.3.3 can hold; the length is what receivers commonly accept.
 const printableAscii = /^[\x20-\x7e]{1,256}$/;
 
-/**
- * Makes a fresh Ed25519 key pair. `keyid` names it in Signature-Input; default `test-` and eight random hex digits. Throws a
- * TypeError when it cannot stand there.
- */
+/** Makes an Ed25519 key pair. `keyid` defaults to `test-` and eight random hex digits; a TypeError if Signature-Input cannot hold it. */
 export function generateKeyPair(options: { readonly keyid?: string | undefined } = {}): SigningKeyPair {
   const keyid = options.keyid ?? `test-${randomBytes(4).toString("hex")}`;
   if (!printableAscii.test(keyid)) {
@@ -28,7 +25,7 @@ export function generateKeyPair(options: { readonly keyid?: string | undefined }
   return { keyid, publicKeyPem: publicKey, privateKeyPem: privateKey };
 }
 
-/** Reads an Ed25519 private key. Throws a TypeError that says what is wrong and shows nothing of the key. */
+/** Reads an Ed25519 private key. Throws a TypeError that shows nothing of the key. */
 export function importPrivateKey(key: KeyObject | string): KeyObject {
   const privateKey = typeof key === "string" ? parsePem(key) : key;
   if (privateKey.type !== "private")

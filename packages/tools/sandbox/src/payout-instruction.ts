@@ -1,12 +1,11 @@
 import { randomUUID } from "node:crypto";
 
-/** The JSON body of a payout instruction, as the lending service would send it. */
 export interface PayoutInstruction {
   readonly idempotency_key: string;
   readonly business_id: string;
   readonly beneficiary: { readonly iban: string; readonly bic: string; readonly name: string };
   readonly amount: Readonly<Record<string, unknown>>;
-  /** The reference text, under the sender's name for it. */
+  /** The reference, under the sender's name for it. */
   readonly [field: string]: unknown;
 }
 
@@ -20,13 +19,12 @@ export interface PayoutInstructionOptions {
   readonly name?: string | undefined;
   /** The contract does not show the fields of an amount. Default `{ value: "10.00", currency: "EUR" }`, a sample. */
   readonly amount?: Readonly<Record<string, unknown>> | undefined;
-  /** Reference text of the bank transfer. */
   readonly reference?: string | undefined;
   /** The contract does not show the name of this field either. Default `reference`, a sample. */
   readonly referenceField?: string | undefined;
 }
 
-/** The business that sample instructions pay; a platform under test has to know it. */
+/** Sample instructions pay it, so a platform under test has to know it. */
 export const sampleBusiness: Readonly<Record<"businessId" | "iban" | "bic" | "name", string>> = {
   businessId: "business-1",
   iban: "DE89370400440532013000",
@@ -34,7 +32,7 @@ export const sampleBusiness: Readonly<Record<"businessId" | "iban" | "bic" | "na
   name: "Example Trading GmbH",
 };
 
-/** A sample payout instruction with a valid IBAN and BIC and a fresh idempotency key. */
+/** A sample with a valid IBAN and BIC and a fresh idempotency key. */
 export function createPayoutInstruction(options: PayoutInstructionOptions = {}): PayoutInstruction {
   return {
     idempotency_key: options.idempotencyKey ?? `payout-${randomUUID()}.funding-1.business-1`,

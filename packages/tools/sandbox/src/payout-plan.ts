@@ -4,14 +4,14 @@ import { PayoutSendError } from "./send-error.ts";
 import { sendPayout, type SendOptions } from "./send-request.ts";
 import { matchesStatus } from "./status.ts";
 
-/** Options of {@link planPayout}. Times, nonces and the spoilt part follow from the variant. */
+/** Times, nonces and the spoilt part follow from the variant. */
 export interface PayoutPlanOptions {
   /** Default `plain`. */
   readonly variant?: PayoutVariant | undefined;
   readonly request: Omit<PayoutRequestOptions, "created" | "expires" | "nonce" | "tamper">;
   /** Statuses that count as expected for the last request (of `concurrent`: for each). Default by variant. */
   readonly expect?: readonly string[] | undefined;
-  /** Number of requests of the variant `concurrent`. Default 2. */
+  /** Requests of the variant `concurrent`. Default 2. */
   readonly count?: number | undefined;
   /** Unix seconds. Default the system's clock. */
   readonly clock?: (() => number) | undefined;
@@ -19,7 +19,7 @@ export interface PayoutPlanOptions {
 
 interface PayoutStep {
   readonly name: string;
-  /** Builds the request at the time of sending, so that its signature is fresh. */
+  /** Builds the request when it is sent, so that its signature is fresh. */
   readonly build: () => PayoutRequest;
   readonly expected: readonly string[];
 }
@@ -27,24 +27,23 @@ interface PayoutStep {
 export interface PayoutPlan {
   readonly variant: PayoutVariant;
   readonly steps: readonly PayoutStep[];
-  /** Send all steps at the same time, and accept one 2xx at most. */
+  /** Sends all steps at the same time, and accepts one 2xx at most. */
   readonly atOnce: boolean;
   /** Of requests sent at once, exactly one must be acknowledged. */
   readonly onePaid: boolean;
 }
 
-/** One step with its answer, or the error in place of one. */
 export type PayoutOutcome = Awaited<ReturnType<typeof runStep>>;
 
-/** `reached` is whether every request got an answer. */
+/** `reached`: whether every request got an answer. */
 export type PayoutReport = Awaited<ReturnType<typeof runPayoutPlan>>;
 
 const acknowledged: readonly string[] = ["2xx"];
 
-/** When the last request of a variant is signed, from now: further off than the window of 60 s and the skew of 30 s together. */
+/** When the last request is signed, from now: beyond the window of 60 s plus the skew of 30 s. */
 const offsetSeconds: Readonly<Partial<Record<PayoutVariant, number>>> = { expired: -120, future: 120 };
 
-/** Lays out the requests of a variant. Throws what {@link buildPayoutRequest} throws, before anything is sent. */
+/** Throws what {@link buildPayoutRequest} throws, before anything is sent. */
 export function planPayout(options: PayoutPlanOptions): PayoutPlan {
   const { variant = "plain", request, expect, count = 2, clock = systemClock } = options;
   const known = payoutVariants.find((one) => one.variant === variant);
@@ -69,10 +68,7 @@ export function planPayout(options: PayoutPlanOptions): PayoutPlan {
   return { ...plan, steps: [first, { name: variant, build: again, expected }] };
 }
 
-/**
- * Sends the requests of a plan and compares the answers with what is expected. A request that gets no answer ends a plan of several
- * steps; it is in the report, not thrown.
- */
+/** Sends a plan's requests and compares the answers. One without an answer ends a plan of several steps; it is reported, not thrown. */
 export async function runPayoutPlan(plan: PayoutPlan, options: SendOptions = {}) {
   const outcomes: PayoutOutcome[] = [];
   if (plan.atOnce) {

@@ -8,13 +8,13 @@ import type { OutgoingRequest } from "./send-request.ts";
 import { assertTarget, parsePayoutUrl } from "./payout-url.ts";
 import { tamperBody, tamperedParts, tamperPath, tamperSignature, type TamperedPart } from "./tamper.ts";
 
-/** What {@link buildPayoutRequest} makes a signed request from. Give either `body` or `bodyText`. */
+/** Give either `body` or `bodyText`. */
 export interface PayoutRequestOptions {
-  /** Where to send it. Its path and query are signed, and sent, exactly as given. */
+  /** Its path and query are signed, and sent, exactly as given. */
   readonly url: string;
-  /** Any JSON value; serialised by JSON.stringify. */
+  /** Any value for JSON.stringify. */
   readonly body?: unknown;
-  /** The body itself, sent byte for byte. */
+  /** Sent byte for byte. */
   readonly bodyText?: string | Uint8Array | undefined;
   /** Ed25519 private key, as PKCS#8 PEM or KeyObject. A KeyObject saves the parsing. */
   readonly privateKey: KeyObject | string;
@@ -37,16 +37,15 @@ export interface PayoutRequestOptions {
   readonly tamper?: TamperedPart | undefined;
 }
 
-/** A request that is ready to be sent, once or many times. */
 export interface PayoutRequest extends OutgoingRequest {
   readonly method: "POST";
-  /** What was signed; the nonce is spent as soon as the platform accepted it once. */
+  /** What was signed; the nonce is spent once the platform has accepted it. */
   readonly signature: {
     readonly keyid: string;
     readonly created: number;
     readonly expires: number;
     readonly nonce: string;
-    /** The text that was signed (RFC 9421 section 2.5). */
+    /** RFC 9421 section 2.5. */
     readonly signatureBase: string;
   };
 }
@@ -58,10 +57,7 @@ const knownOptions: readonly (keyof PayoutRequestOptions)[] = [
 ];
 const computedHeaders = /^(?:signature|signature-input|content-length|transfer-encoding|connection)$/i;
 
-/**
- * Builds and signs one payout instruction. The same input gives the same request when `created` and `nonce` are given.
- * Throws a TypeError on an option that cannot be used, a MessageSignatureError on what cannot be signed.
- */
+/** Builds and signs a payout; `created` and `nonce` make it repeatable. Throws a TypeError, or a MessageSignatureError. */
 export function buildPayoutRequest(options: PayoutRequestOptions): PayoutRequest {
   assertOptions(options);
   const { scheme, authority, target: signedTarget } = parsePayoutUrl(options.url);

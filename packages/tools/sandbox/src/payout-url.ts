@@ -1,4 +1,4 @@
-/** The parts of a payout URL; `target` is the text that was given, never normalised. */
+/** `target` is the text that was given, never normalised. */
 export interface PayoutUrl {
   readonly scheme: "http" | "https";
   /** Host and port as in the Host header. */
@@ -6,17 +6,13 @@ export interface PayoutUrl {
   /** For the connection: a host name, or an IP address without brackets. */
   readonly hostname: string;
   readonly port: number;
-  /** Path and query as given. */
   readonly target: string;
 }
 
 const absoluteUrl = /^(https?):\/\/([^/?#\\@\s]+)([/?][^#]*)?$/i;
 const visibleAscii = /^[\x21-\x7e]+$/;
 
-/**
- * Splits an http or https URL without touching its path: `new URL()` would remove dot segments and turn backslashes, and
- * the path that is sent has to be the path that is signed. Throws a TypeError.
- */
+/** Splits an http(s) URL but keeps its path: `new URL()` would rewrite it, and it is sent as signed. Throws a TypeError. */
 export function parsePayoutUrl(url: string): PayoutUrl {
   const match = absoluteUrl.exec(url);
   if (match === null) {

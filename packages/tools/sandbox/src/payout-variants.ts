@@ -1,6 +1,6 @@
 import type { TamperedPart } from "./tamper.ts";
 
-/** How one instruction is sent: as it should be, or in one of the ways that a platform has to refuse. */
+/** The correct way to send an instruction, or one that a platform has to refuse. */
 export type PayoutVariant =
   | "plain"
   | "tamper-body"
@@ -13,7 +13,7 @@ export type PayoutVariant =
   | "duplicate"
   | "concurrent";
 
-/** What one variant is called, does and expects: the command line and the page of a sandbox offer these, in this order. */
+/** Name, effect and expected status of a variant, offered by the command line and the page in this order. */
 export interface PayoutVariantInfo {
   readonly variant: PayoutVariant;
   /** The flag of `countersign payout`, without its dashes; undefined for the instruction as it should be. */

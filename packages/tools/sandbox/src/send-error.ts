@@ -1,6 +1,5 @@
 import { readThrown } from "@countersign/inspector/loopback";
 
-/** Why no answer was received. */
 export type SendErrorCode =
   | "connection-refused"
   | "host-not-found"
@@ -11,7 +10,7 @@ export type SendErrorCode =
   | "not-http"
   | "connection-failed";
 
-/** The request got no complete answer; whether the platform acted on it is unknown except for a refused connection. */
+/** No complete answer came: unless the connection was refused, the platform may have acted on the request. */
 export class PayoutSendError extends Error {
   override readonly name: string = "PayoutSendError";
   readonly code: SendErrorCode;

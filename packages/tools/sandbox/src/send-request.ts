@@ -9,11 +9,10 @@ import { isIP } from "node:net";
 import { parsePayoutUrl, type PayoutUrl } from "./payout-url.ts";
 import { PayoutSendError, sendErrorOf } from "./send-error.ts";
 
-/** A request as it goes out; Host and Content-Length are added. */
+/** Host and Content-Length are added. */
 export interface OutgoingRequest {
   readonly method: string;
   readonly url: string;
-  /** The request target on the wire. */
   readonly target: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly bodyBytes: Buffer;
@@ -33,13 +32,11 @@ export interface SendOptions {
 }
 
 export interface ExchangeOptions extends SendOptions {
-  /** Cuts the request off. */
   readonly signal?: AbortSignal | undefined;
   /** Lose the connection when the answer begins: the receiver has answered, and the sender never learns it. Default false. */
   readonly dropAnswer?: boolean | undefined;
 }
 
-/** What the platform answered. */
 export interface PayoutAnswer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
@@ -49,15 +46,11 @@ export interface PayoutAnswer {
   readonly durationMs: number;
 }
 
-/** {@link sendRequest} of a payout that `buildPayoutRequest` has signed. */
 export function sendPayout(request: OutgoingRequest, options: SendOptions = {}): Promise<PayoutAnswer> {
   return sendRequest(request, options);
 }
 
-/**
- * Sends a request exactly as it was built: the target as it is, one line for each header field, no redirect followed, certificates
- * always verified. Resolves with any HTTP answer; rejects with a PayoutSendError when there was none.
- */
+/** Sends a request as built: follows no redirect, always verifies certificates. Rejects with a PayoutSendError without an answer. */
 export function sendRequest(request: OutgoingRequest, options: ExchangeOptions = {}): Promise<PayoutAnswer> {
   const { timeoutMs = 10_000, bodyLimitBytes = 65_536, dropAnswer = false } = options;
   if (!(timeoutMs > 0 && timeoutMs <= 2_147_483_647)) {

@@ -4,10 +4,7 @@ import type Database from "libsql";
 /** Values of the `:name`s in a statement; undefined, and a name that is missing, is NULL. */
 type Values = Readonly<Record<string, unknown>>;
 
-/**
- * Runs statements on a database, each prepared at its first use. Throws when the database is closed. `Row` is what the statement's
- * columns are named and hold: the tables are STRICT, and nobody else writes them. A column that is NULL is left out of its row.
- */
+/** Prepares each statement once; throws when closed. `Row` is trusted: STRICT tables, no other writer. NULL columns are left out. */
 export class Sql {
   readonly #database: Database.Database;
   readonly #prepared = new Map<string, Database.Statement>();
@@ -26,19 +23,18 @@ export class Sql {
       .map(columnsOf<Row>);
   }
 
-  /** The first row; undefined where there is none. */
   find<Row>(statement: string, values?: Values): Row | undefined {
     return this.rows<Row>(statement, values)[0];
   }
 
-  /** The row of a query that always has one. */
+  /** The query must have a row. */
   row<Row>(statement: string, values?: Values): Row {
     const row = this.find<Row>(statement, values);
     if (row === undefined) throw new Error("the database returned no row where there is always one");
     return row;
   }
 
-  /** Runs `work`, which must be synchronous, in the open transaction or in one of its own that takes the write lock at once. */
+  /** Runs synchronous `work` in the open transaction, or in one of its own that takes the write lock at once. */
   atomically<T>(work: () => T): T {
     // The driver ends the whole process when a closed database is asked for its transaction.
     this.#assertOpen();

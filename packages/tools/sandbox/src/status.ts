@@ -1,6 +1,6 @@
 const pattern = /^[1-5](?:[0-9]{2}|xx)$/;
 
-/** Reads a comma list of statuses and classes of them, such as `200,409` or `2xx`; undefined when it is none. */
+/** Reads a comma list such as `200,409` or `2xx`; undefined when it is none. */
 export function parseStatusPatterns(text: string): readonly string[] | undefined {
   const patterns = text.split(",").map((part) => part.trim());
   return patterns.every((part) => pattern.test(part)) ? patterns : undefined;
@@ -21,7 +21,6 @@ const meanings: ReadonlyMap<number, string> = new Map([
   [503, "in doubt: retry later with the same idempotency_key and a fresh nonce"],
 ]);
 
-/** What a status of the payout endpoint means to the sender, in one line. */
 export function explainStatus(status: number): string {
   if (matchesStatus(status, ["2xx"])) return "acknowledged: the platform will process the payment";
   const meaning = meanings.get(status);

@@ -1,12 +1,9 @@
 export const tamperedParts = ["body", "digest", "signature", "path"] as const;
 
-/** What is changed after signing; with `path`, the signature is made for another path than the one that is sent. */
+/** What is changed after signing; `path` signs another path than the one that is sent. */
 export type TamperedPart = (typeof tamperedParts)[number];
 
-/**
- * Changes one byte so that JSON stays JSON: the last digit below nine goes up by one. A body without such a digit gets a
- * space at its end. A receiver that does not compare the bytes has no other reason to refuse it.
- */
+/** Changes one byte so that JSON stays JSON (a digit up by one, else a space added): only a comparison of the bytes shows it. */
 export function tamperBody(body: Buffer): Buffer {
   const index = lastDigitBelowNine(body);
   if (index === -1) return Buffer.concat([body, Buffer.from(" ")]);
@@ -23,7 +20,7 @@ function lastDigitBelowNine(body: Buffer): number {
   return -1;
 }
 
-/** Turns one bit of the first byte sequence in a Signature field; its base64 stays well-formed. */
+/** Turns one bit of the first byte sequence; the base64 stays well-formed. */
 export function tamperSignature(field: string): string {
   return field.replace(/:([A-Za-z0-9+/=]+):/, (_match, base64: string) => {
     const bytes = Buffer.from(base64, "base64");
@@ -32,7 +29,6 @@ export function tamperSignature(field: string): string {
   });
 }
 
-/** Another path than the given one, for a signature that was made for a different endpoint. */
 export function tamperPath(target: string): string {
   const [path = "", ...query] = target.split("?");
   return [path.endsWith("/") ? `${path}other` : `${path}/other`, ...query].join("?");

@@ -1,9 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { option, optionError, readOptions, type OptionOwner, type OptionTable } from "@countersign/core/door";
 
-/** Options of {@link generateEndpoint}. */
 export interface GenerateEndpointOptions {
-  /** The platform's https URL as the service reaches it; a path precedes the generated one. */
+  /** The platform's https URL as the service reaches it, without user, query and fragment; a path precedes the generated one. */
   readonly baseUrl: string;
   /** Accept an http URL of this machine (`localhost`, `127.0.0.0/8`, `[::1]`), for local work. Default false. */
   readonly dangerouslyAllowHttp?: boolean | undefined;
@@ -14,9 +13,8 @@ export const table = {
   dangerouslyAllowHttp: option.boolean(false),
 } satisfies OptionTable<GenerateEndpointOptions, unknown>;
 
-/** A new webhook endpoint. Keep it secret, and give it to the service once. */
+/** Keep it secret, and give it to the service once. */
 export interface GeneratedEndpoint {
-  /** What the service calls. */
   readonly url: string;
   /** The path of `url`, for `app.use(path, ...)`: its last segment is lower-case hex with 160 random bits. */
   readonly path: string;
@@ -28,10 +26,7 @@ export interface GeneratedEndpoint {
   readonly secret: string;
 }
 
-/**
- * Generates the hard-to-guess path and the credentials of an endpoint (spec, "Calls from the service to a webhook endpoint").
- * Throws an OptionError unless `baseUrl` is an https URL without user, query and fragment.
- */
+/** Generates an endpoint's path and credentials (spec, "Calls from the service to a webhook endpoint"). Throws an OptionError. */
 export function generateEndpoint(options: GenerateEndpointOptions): GeneratedEndpoint {
   const { baseUrl: base, dangerouslyAllowHttp } = readOptions(factoryName, table, options);
   if (base.protocol !== "https:" && !(dangerouslyAllowHttp && isLoopback(base.hostname))) {

@@ -43,7 +43,6 @@ export { gracefulClose, type ErrorMiddleware, type Middleware } from "@countersi
 /** What a webhook has to satisfy, at any door. `Native` is the request of the framework. */
 export type WebhookOptions<Native = GuardRequest> = OptionsOf<Native>;
 
-/** Options of `webhookEndpoint`, the door to Express. */
 export interface WebhookEndpointOptions extends WebhookOptions {
   /** Answer every rejection as the app's own 404 of an unknown route. Default true. */
   readonly hide?: boolean | undefined;
@@ -60,10 +59,9 @@ export const answersTable = {
 export type WebhookEndpointMiddleware = (req: GuardRequest, res: GuardResponse, next?: NextFunction) => void;
 
 /**
- * Everything between the wire and the events of a webhook: `app.use(path, webhookEndpoint(options))`. Answers every method of
- * that path, refusals as the app's own 404 of an unknown route unless `hide` is false. The second middleware takes the errors
- * of what ran before, such as a body parser. Without a router, the first one answers every request itself, a hidden refusal
- * with a bare 404, and never calls `next`. Throws a TypeError on a bad option.
+ * Verifies webhooks and handles their events: `app.use(path, webhookEndpoint(options))`. Answers every method of that path, refusals as the
+ * app's own 404 unless `hide` is false. The second middleware takes the errors of what ran before, such as a body parser. Without a router
+ * the first one answers everything, a hidden refusal with a bare 404, and never calls `next`. Throws a TypeError on a bad option.
  */
 export function webhookEndpoint(
   options: WebhookEndpointOptions,
@@ -139,10 +137,7 @@ function hasRouter({ originalUrl, baseUrl }: MountedRequest): boolean {
   return typeof originalUrl === "string" || typeof baseUrl === "string";
 }
 
-/**
- * Whether the request may be for the very path of the endpoint, none below it. `app.use` strips its path and leaves `/`; a route
- * leaves the path: a plain one is compared with its letter case, a pattern has matched. Never for absolute-form targets.
- */
+/** Whether the request may be for the very mount path: `/` after `app.use`, or matched by a route. Never for absolute-form targets. */
 function mayBeMountPath(req: MountedRequest): boolean {
   const path = pathOf(req.url ?? "/");
   if (path === "/") return true;
@@ -162,10 +157,7 @@ function isPlainPath(path: unknown): boolean {
   return path === undefined || (typeof path === "string" && /^[A-Za-z0-9/._~-]*$/.test(path));
 }
 
-/**
- * `guardErrors` for a webhook endpoint. Hidden, a mistake of the app's own configuration would be a 404 without a trace: without
- * `onReject` the first one of each code becomes a process warning.
- */
+/** `guardErrors`, plus a process warning for the first 500 of each code without `onReject`: hidden, a mistake would leave no trace. */
 function webhookErrors(options: GuardErrorsOptions): ErrorMiddleware {
   const answer = guardErrors(options);
   if (options.hide !== true || options.onReject !== undefined) return answer;
@@ -182,10 +174,7 @@ function webhookErrors(options: GuardErrorsOptions): ErrorMiddleware {
   };
 }
 
-/**
- * Replaces `next` without a router: a caller by hand would take its `next()` for "verified". A refusal is a bare 404, an
- * unexpected error a bare 500 and a process warning.
- */
+/** Replaces `next` without a router, where `next()` would pass for "verified": a bare 404, or a bare 500 and a process warning. */
 function ownAnswers(res: GuardResponse): NextFunction {
   return (error) => {
     const failed = error !== undefined && error !== null;
@@ -203,16 +192,14 @@ function ownAnswers(res: GuardResponse): NextFunction {
 }
 
 /**
- * Admits requests that came over HTTPS (spec, "Calls from the service to a webhook endpoint"), and refuses all others with 403
- * `https-required`. HTTPS is a TLS socket, or one X-Forwarded-Proto line that is exactly `https` from a peer that the app's
- * `trust proxy` setting trusts, whose line counts on a TLS connection too. Refuses everything with 500 `trust-proxy-unsafe`
- * while that setting trusts everybody. Throws a TypeError on a bad option.
+ * Refuses requests without HTTPS (spec, "Calls from the service to a webhook endpoint") with 403 `https-required`. HTTPS is a TLS socket,
+ * or one X-Forwarded-Proto line, exactly `https`, from a peer that `trust proxy` trusts; that line counts on TLS too. While the setting
+ * trusts everybody: 500 `trust-proxy-unsafe`. Throws a TypeError on a bad option.
  */
 export function httpsOnly(options: HttpsOnlyOptions = {}): Middleware {
   return guard(httpsFactory, expressHttps(options));
 }
 
-/** The check of {@link httpsOnly}. Throws an OptionError that names `owner`. */
 function expressHttps(
   options: HttpsOnlyOptions,
   owner: OptionOwner = httpsFactory,
@@ -223,9 +210,8 @@ function expressHttps(
 }
 
 /**
- * Handles a webhook that `webhookHmac` has verified, which must run before it: only POST and JSON, then the envelope, then its
- * events. Answers 200 with an empty body when every event is done, and 503 otherwise, so that the service sends it again.
- * Throws a TypeError on a bad option, and unless `handler` is from `createWebhookHandler`.
+ * Handles a webhook that `webhookHmac` has verified before: POST and JSON only, the envelope, then its events. Answers an empty 200 when
+ * all are done, otherwise 503 for a retry. Throws a TypeError on a bad option, or a handler not from `createWebhookHandler`.
  */
 export function receiveWebhook(handler: WebhookHandler, options: WebhookEnvelopeOptions = {}): Middleware {
   const name = "receiveWebhook";

@@ -26,13 +26,13 @@ import {
 
 type DoorCheck<Native> = (request: ReceivedRequest, native: Native) => void;
 
-/** What a door does in a way of its own. `Native` is the request of its framework. */
+/** The part of an endpoint that its framework decides. `Native` is the request of the framework. */
 export interface WebhookDoor<Native> {
-  /** The name in the TypeErrors of options: that of the door's own factory. Default `webhookEndpoint`. */
+  /** The factory that TypeErrors of options name. Default `webhookEndpoint`. */
   readonly factory?: string | undefined;
-  /** Makes the check of the scheme. Default: by `request.scheme`. */
+  /** Checks the scheme. Default: by `request.scheme`. */
   readonly https?: ((options: HttpsOnlyOptions, owner: OptionOwner) => DoorCheck<Native>) | undefined;
-  /** Makes the check of the client's address. Default: `request.clientAddress` has to be in the list. */
+  /** Checks the client's address. Default: `request.clientAddress` has to be in the list. */
   readonly admission?: ((addresses: IpAllowlistOptions, owner: OptionOwner) => DoorCheck<Native>) | undefined;
   /** Shows each result to the app as soon as it is known. */
   readonly show?: ((native: Native, found: FoundOfWebhook) => void) | undefined;
@@ -43,10 +43,7 @@ interface FoundOfWebhook {
   readonly payload?: VerifiedPayload;
 }
 
-/**
- * Receives one webhook, without a framework: scheme, address, credentials, method and media type, HMAC, envelope, events, each
- * verdict on `countersign:guard`. Resolves when every event is done; rejects with the refusal.
- */
+/** Receives one webhook, each verdict on `countersign:guard`. Resolves when every event is done; rejects with the refusal. */
 export type ReceiveWebhook<Native> = (request: ReceivedRequest, native: Native) => Promise<void>;
 
 /** The steps of a webhook for a door. Throws an OptionError on a bad option. */

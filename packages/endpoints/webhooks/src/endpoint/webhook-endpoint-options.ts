@@ -12,7 +12,6 @@ import type { WebhookHmacOptions } from "@countersign/webhook-hmac";
 import { maxEventsRule } from "../envelope/envelope.ts";
 import type { WebhookHandler } from "../events/webhook-handler-types.ts";
 
-/** Options of `httpsOnly`. */
 export interface HttpsOnlyOptions {
   /** Let plain HTTP pass, for local work. Default false; true throws when NODE_ENV is `production`. */
   readonly dangerouslyAllowHttp?: boolean | undefined;
@@ -25,7 +24,6 @@ interface WithoutStatus {
   readonly status?: undefined;
 }
 
-/** What a webhook has to satisfy, at any door. `Native` is the request of the framework. */
 export interface WebhookOptions<Native> {
   /** The usernames and passwords: options of webhookBasicAuth. */
   readonly basicAuth: WebhookBasicAuthOptions<Native> & WithoutStatus;
@@ -41,7 +39,6 @@ export interface WebhookOptions<Native> {
   readonly maxEvents?: number | undefined;
 }
 
-/** The name in messages. */
 export const factoryName = "webhookEndpoint";
 
 export const httpsFactory = "httpsOnly";
@@ -63,7 +60,6 @@ export const table = {
   maxEvents: maxEventsRule,
 } satisfies OptionTable<WebhookOptions<never>, unknown>;
 
-/** {@link WebhookOptions} as the endpoint reads them; each check reads its nested ones. */
 type ReadWebhookOptions<Native> = Omit<ReadOptions<typeof table>, "basicAuth" | "hmac"> &
   Pick<WebhookOptions<Native>, "basicAuth" | "hmac">;
 
@@ -77,7 +73,6 @@ export function resolveOptions<Native>(
   return { ...read, basicAuth, hmac };
 }
 
-/** The rule of an option that is a handler. */
 export function readHandler(handler: unknown, owner: OptionOwner, name: string): WebhookHandler {
   if (isWebhookHandler(handler)) return handler;
   throw optionError(owner, name, "what createWebhookHandler() returned", handler);

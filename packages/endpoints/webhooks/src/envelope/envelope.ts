@@ -20,7 +20,6 @@ const defaultMaxEvents = 1_000;
 // 50,000 values, which the parser builds in about ten milliseconds.
 const mostMaxEvents = 2_500;
 
-/** Options of {@link parseWebhookEnvelope}. */
 export interface WebhookEnvelopeOptions {
   /** How many events a webhook may hold, 1 to 2,500: more would hold the event loop for over 20 ms. Default 1,000. */
   readonly maxEvents?: number | undefined;
@@ -35,10 +34,9 @@ export const maxEventsRule: OptionRule<number> = option.integer({
 export const envelopeTable: OptionTable<WebhookEnvelopeOptions> = { maxEvents: maxEventsRule };
 
 /**
- * Reads the body of a webhook (spec, "Webhook envelope"): strict JSON, further fields kept, events of unknown types kept.
- * Throws a GuardError 400 with a `json-…` code, or `envelope-invalid` when the envelope or the identity of an event is wrong; 413
- * `events-too-many` for more than `maxEvents` events (default 1,000), `json-too-many-values` for more than 20 times as many values
- * (and more than 20,000). An event whose time or data is wrong is no reason to throw: it goes to `invalid`.
+ * Reads the body of a webhook (spec, "Webhook envelope"): strict JSON; further fields and unknown types are kept. Throws a GuardError 400
+ * with a `json-…` code, or `envelope-invalid` for a wrong envelope or event identity; 413 `events-too-many` beyond `maxEvents` (default
+ * 1,000), `json-too-many-values` beyond 20 times as many values (and 20,000). Wrong time or data does not throw: it goes to `invalid`.
  */
 export function parseWebhookEnvelope(
   bytes: Uint8Array,
@@ -50,7 +48,6 @@ export function parseWebhookEnvelope(
   return reading.envelope;
 }
 
-/** A webhook whose events are read one by one. */
 export class EnvelopeReading {
   readonly #received: EnvelopeOfUnchecked;
   readonly #events: WebhookEvent[] = [];
@@ -113,14 +110,12 @@ function describe({ path, message }: Issue): string {
   return `${pointer === "" ? "the body" : pointer} ${message}`;
 }
 
-/** An event of which only the identity was checked. */
 interface IdentifiedEvent {
   readonly event_id: string;
   readonly type: string;
   readonly [field: string]: unknown;
 }
 
-/** An envelope whose events were not checked yet. */
 interface EnvelopeOfUnchecked {
   readonly webhook_id: string;
   readonly timestamp: WebhookTimestamp;
@@ -128,7 +123,6 @@ interface EnvelopeOfUnchecked {
   readonly [field: string]: unknown;
 }
 
-/** A rule that some part of the received value breaks. */
 interface Issue {
   readonly path: readonly (string | number)[];
   /** Never the received value. */
@@ -178,7 +172,6 @@ const list: Rule<readonly unknown[]> = (received) =>
 
 const statusChange = { old_status: identifier, new_status: identifier };
 
-/** What each known type of event has to have in its data. */
 export const dataRules: {
   readonly [Type in keyof WebhookEventMap]: FieldRules<WebhookEventMap[Type]["data"]>;
 } = {
@@ -216,10 +209,9 @@ const readEnvelope: Rule<EnvelopeOfUnchecked> = objectOf({
 /** An event without these is an error of the whole envelope. Holds for every result of {@link readEvent}. */
 const readIdentified: Rule<IdentifiedEvent> = objectOf({ event_id: identifier, type: identifier });
 
-/** The types of the spec, in its order. */
+/** In the spec's order. */
 export const knownEventTypes: readonly string[] = [...knownEvents.keys()];
 
-/** Reads an event by the rules of its type; an unknown type has no rules for its data. */
 function readEvent(received: unknown): WebhookEvent | Broken {
   const type = isObject(received) ? received["type"] : undefined;
   const rule = (typeof type === "string" ? knownEvents.get(type) : undefined) ?? unknownEvent;
@@ -253,7 +245,6 @@ function objectOf<Fields extends object>(
   };
 }
 
-/** The issues of a part that stands at `parent`. */
 function under(parent: Issue["path"], { issues }: Broken): readonly Issue[] {
   return issues.map(({ path, message }) => ({ path: [...parent, ...path], message }));
 }

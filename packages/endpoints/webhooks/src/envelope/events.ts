@@ -13,7 +13,6 @@ interface WebhookEventFields<Type extends string, Data> {
   readonly data: Data;
 }
 
-/** The spec's statuses of buyers and sellers. */
 export type PartyStatus = "PENDING" | "ACTIVE" | "INACTIVE" | "REJECTED" | "SUSPENDED";
 
 /** Values that the spec does not name pass through. */
@@ -55,7 +54,6 @@ export type PaymentRequestReminder = WebhookEventFields<
   }
 >;
 
-/** The known events by their type. */
 export interface WebhookEventMap {
   "buyer.status_changed": BuyerStatusChanged;
   "seller.status_changed": SellerStatusChanged;
@@ -63,15 +61,11 @@ export interface WebhookEventMap {
   "payment_request.repayment.reminder": PaymentRequestReminder;
 }
 
-/** The types that have a schema. */
 export type KnownEventType = keyof WebhookEventMap;
 
 declare const unknownType: unique symbol;
 
-/**
- * Any string but the known types, marked for the compiler alone so that a `switch` on `type` narrows. To compare it with a type
- * of your own, assign it to a string: `const type: string = event.type`.
- */
+/** Any string but the known types, marked so that a `switch` narrows. For a type of yours: `const type: string = event.type`. */
 // A template: the compiler would take a marked plain string for each of the known types.
 // oxlint-disable-next-line typescript/no-explicit-any -- a template of string is string again
 type UnknownEventType = `${any}` & { readonly [unknownType]: true };
@@ -103,6 +97,5 @@ export interface WebhookEnvelope {
   readonly timestamp: WebhookTimestamp;
   /** The valid events in the order received. */
   readonly events: readonly WebhookEvent[];
-  /** The events that are not valid, in the order received. */
   readonly invalid: readonly InvalidWebhookEvent[];
 }

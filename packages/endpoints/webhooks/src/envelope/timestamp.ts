@@ -11,10 +11,7 @@ export interface WebhookTimestamp {
   readonly epochNanoseconds: bigint;
 }
 
-/**
- * Reads `YYYY-MM-DDThh:mm:ss.fffffffffZ` (spec, "Webhook envelope") with no fraction or one of one to nine digits. The date
- * must exist. Throws a GuardError 400 `timestamp-invalid`.
- */
+/** Reads a time of the form of `raw` (spec, "Webhook envelope"). The date must exist. Throws a GuardError 400 `timestamp-invalid`. */
 export function parseTimestamp(raw: string): WebhookTimestamp {
   const timestamp = readTimestamp(raw);
   if (timestamp !== undefined) return timestamp;
@@ -22,7 +19,6 @@ export function parseTimestamp(raw: string): WebhookTimestamp {
   throw webhookRefusal("timestamp-invalid", { message: `the timestamp ${quoted} ${timestampRule}` });
 }
 
-/** What {@link readTimestamp} expects, for messages. */
 export const timestampRule =
   "must be a UTC time YYYY-MM-DDThh:mm:ss.fffffffffZ with at most nine fraction digits";
 

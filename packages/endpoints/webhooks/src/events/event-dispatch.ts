@@ -3,13 +3,12 @@ import { setImmediate } from "node:timers";
 import type { InvalidWebhookEvent, WebhookEnvelope } from "../envelope/events.ts";
 import type { EventDelivery, EventOutcome, EventResult, WebhookOutcome } from "./webhook-handler-types.ts";
 
-/** Handles one event. Must not reject. */
+/** Must not reject. */
 type HandleEvent = (delivery: EventDelivery) => Promise<EventOutcome>;
 
 /**
- * Passes the events of an envelope to `handle`, `concurrency` at a time and in their order, and returns the outcome of each. The
- * event loop is free between them. One that fails does not stop the others; a store that does not answer does, because each of
- * them would wait for it.
+ * Passes an envelope's events to `handle` in order, `concurrency` at a time, yielding to the event loop between them. A failing event does
+ * not stop the others; a store that does not answer does: each of them would wait for it.
  */
 export async function dispatchEvents(
   envelope: WebhookEnvelope,
@@ -77,10 +76,7 @@ function deliveriesOf({ webhook_id: webhookId, events, invalid }: WebhookEnvelop
   return deliveries;
 }
 
-/**
- * For each delivery the position of the first with its id, if it repeats that one. One of another type or time is no repeat:
- * the store decides whether it is the same event, as when it comes in a webhook of its own.
- */
+/** For a repeat, the position of the first with its id. Another type or time is no repeat: the store decides whether it is the same. */
 function firstPositions(deliveries: readonly EventDelivery[]): readonly number[] {
   const first = new Map<string, number>();
   return deliveries.map((delivery, position) => {
@@ -101,7 +97,6 @@ const acknowledgedOutcomes: ReadonlySet<EventOutcome> = new Set([
   "dead-lettered",
 ]);
 
-/** Whether the service need not send the event again. */
 export function isAcknowledged(outcome: EventOutcome): boolean {
   return acknowledgedOutcomes.has(outcome);
 }
@@ -109,15 +104,11 @@ export function isAcknowledged(outcome: EventOutcome): boolean {
 /** How long webhooks may work before they yield to the event loop. With the last step it stays under 20 ms. */
 const sliceMs = 8;
 
-/**
- * One slice of work in each turn of the event loop, shared by all webhooks: with a slice each, a hundred of them would block the
- * loop as long as one without slices.
- */
+/** One slice of work in each turn of the event loop, shared: one for each of a hundred webhooks would block it like no slices at all. */
 class WorkSlices {
   #endsAtMs: number | undefined;
   readonly #waiting: (() => void)[] = [];
 
-  /** Whether the next step has to wait for next(). */
   get over(): boolean {
     const nowMs = performance.now();
     if (this.#endsAtMs === undefined) {

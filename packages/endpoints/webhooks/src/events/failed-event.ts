@@ -9,14 +9,12 @@ import type { EventDelivery, EventFailure, EventHandler, EventOutcome } from "./
 /** A handler of any event: each only gets what it was registered for. */
 export type RoutedHandler = EventHandler<never>;
 
-/** What all events of one handler share. */
 export interface EventState extends Pick<
   ResolvedWebhookHandlerOptions,
   "keys" | "keyPrefix" | "deadLetters" | "onError"
 > {
   /** Empty for a type whose events are ignored. */
   readonly handlersOf: (type: string) => readonly RoutedHandler[];
-  /** Called for each event whose type is ignored. */
   readonly onIgnored: (type: string) => void;
   readonly deadlines: Deadlines;
 }
@@ -90,10 +88,7 @@ export class FailedEvent {
     return this.#complete("dead-lettered");
   }
 
-  /**
-   * Waits for the end of the handler's transaction by a release: only then it is certain that nothing was committed. Returns the
-   * outcome if the event is another attempt's after that.
-   */
+  /** Waits by a release until the handler's transaction cannot commit any more. Returns an outcome if the event is another attempt's. */
   async #ownAgain(): Promise<EventOutcome | undefined> {
     await this.#key.release();
     try {
@@ -139,7 +134,6 @@ export function reportFailure(
   return failed.outcome;
 }
 
-/** What the hooks are called with. */
 function failureOf(
   { delivery, number }: EventAttempt,
   failed: Pick<EventFailure, "outcome" | "error">,
@@ -147,10 +141,7 @@ function failureOf(
   return { ...delivery, attempt: number, ...failed };
 }
 
-/**
- * Counts the known failures of an event, at most `max`. Failure n is a done key beside the event's: durable, and known to every
- * process; one that was being written when the process died counts too. Rejects when the store does not answer.
- */
+/** Counts failures up to `max`. Failure n is a key beside the event's; a claim that a crash left counts. Rejects without the store. */
 export async function countFailures(keys: IdempotencyKeys, key: string, max: number): Promise<number> {
   for (let known = 0; known < max; known += 1) {
     // oxlint-disable-next-line no-await-in-loop -- the first that is missing ends the count

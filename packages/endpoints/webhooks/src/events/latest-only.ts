@@ -15,7 +15,6 @@ import { webhookRefusal } from "../refusals.ts";
 import { OwnedEvent } from "./owned-event.ts";
 import type { EventContext, EventHandler } from "./webhook-handler-types.ts";
 
-/** Options of {@link latestOnly}. */
 export interface LatestOnlyOptions<Event extends WebhookEvent = WebhookEvent> {
   /** Returns the identity of the event's subject, such as the buyer's id. */
   readonly key: (event: Event) => string;
@@ -41,8 +40,8 @@ export const memoryTable: OptionTable<MemoryLatestTimestampsOptions> = {
 const queues = new WeakMap<LatestTimestamps, LatestQueue>();
 
 /**
- * A handler that skips an event strictly older than the last one that was handled for its key: webhooks come out of order. Events
- * of one key are handled one after another within this process. Throws a TypeError on a bad option.
+ * Skips events strictly older than the last one handled for their key: webhooks come out of order. Events of one key run one after another
+ * within this process. Throws a TypeError on a bad option.
  */
 export function latestOnly<Event extends WebhookEvent>(
   options: LatestOnlyOptions<Event>,
@@ -119,7 +118,6 @@ export interface LatestTimestamps {
   set(key: string, timestamp: WebhookTimestamp): Awaitable<void>;
 }
 
-/** Options of {@link memoryLatestTimestamps}. */
 export interface MemoryLatestTimestampsOptions {
   /** The number of keys; beyond it the least recently used one is forgotten. Default 100,000. */
   readonly max?: number | undefined;
@@ -152,21 +150,16 @@ interface Place {
   working: boolean;
   /** Whether it leaves the queue when its event is given up. */
   watched: boolean;
-  /** Called when a waiting place becomes the first one. */
   advance: () => void;
 }
 
-/**
- * Gives the turn of a key to one event at a time, in the order of arrival. A handler that hangs keeps the turn until its event
- * is given up: otherwise a newer event could run first, and the old one would overwrite it.
- */
+/** Orders a key's events by arrival. A handler that hangs keeps its turn until given up: it could overwrite a newer event later. */
 class LatestQueue {
   readonly #rows = new Map<string, Place[]>();
 
   /**
    * Takes a place, to be left with leave(): `working` when the key is free, otherwise wait by turnOf(). Throws a GuardError
-   * `event-not-begun` after work whose own time is up: a webhook of a thousand events would wait a thousand times for the one
-   * that hangs.
+   * `event-not-begun` after work whose own time is up: a thousand events would wait in turn for the one that hangs.
    */
   join(key: string, context: TurnContext): Place {
     const row = this.#rowOf(key);

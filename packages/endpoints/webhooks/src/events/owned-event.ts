@@ -33,10 +33,7 @@ export async function claimTraced(state: EventState, delivery: EventDelivery): P
   return traced(eventTrace, context, { work, outcomeOf: (outcome) => outcome });
 }
 
-/**
- * Handles one event unless it is done: claims its key, and runs its handlers. Does not reject. Writes the number of the attempt
- * into `trace`.
- */
+/** Claims an event's key and runs its handlers, unless it is done. Does not reject. Writes the attempt's number into `trace`. */
 export async function claimEvent(
   state: EventState,
   delivery: EventDelivery,
@@ -107,10 +104,7 @@ function typeIn(fingerprint: string): string | undefined {
   return space === -1 ? undefined : fingerprint.slice(space + 1);
 }
 
-/**
- * An event that this process owns: runs its handlers, and settles it. It is also the context of the handlers, which makes what
- * most of them never ask for on demand.
- */
+/** Runs and settles an event that this process owns. It is the handlers' context too: what most never ask for is made on demand. */
 export class OwnedEvent implements EventContext {
   readonly webhookId: string;
   readonly attempt: number;
@@ -118,7 +112,6 @@ export class OwnedEvent implements EventContext {
   readonly #attempt: EventAttempt;
   readonly #handlers: readonly RoutedHandler[];
   readonly #key: OwnedKey;
-  /** The number of pending waitFor() calls. */
   #waits = 0;
   #inLastHandler = false;
   #failed = false;
@@ -182,10 +175,7 @@ export class OwnedEvent implements EventContext {
     });
   }
 
-  /**
-   * Answers the webhook although the work goes on: the key stays owned until it ends or is given up, so that no second attempt
-   * begins beside it. An event that has only waited has not failed.
-   */
+  /** Answers the webhook although work goes on: the key stays owned, so no second attempt begins. A mere wait is no failure. */
   expire(): void {
     const waits = this.#waits > 0;
     const error = webhookRefusal(waits ? "event-not-begun" : "event-timed-out");

@@ -27,7 +27,6 @@ export interface ResolvedWebhookHandlerOptions {
   readonly onError: ((failure: EventFailure) => unknown) | undefined;
 }
 
-/** The name in messages and notices. */
 export const factoryName = "createWebhookHandler";
 
 const usualKeyPrefix = "webhook-event:";
@@ -49,7 +48,6 @@ export const table = {
   onError: option.optional(option.call<(failure: EventFailure) => unknown>(), "notice or stderr"),
 } satisfies OptionTable<CreateWebhookHandlerOptions, unknown>;
 
-/** What the rules read, before what depends on several of them. */
 type ReadHandlerOptions = ReadOptions<typeof table>;
 
 /** Fills in the defaults; throws an OptionError on a bad option. */

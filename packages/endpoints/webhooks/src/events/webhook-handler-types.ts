@@ -8,13 +8,11 @@ import type {
   WebhookEventMap,
 } from "../envelope/events.ts";
 
-/** `Type` itself unless it is a known type. */
 export type OtherEventType<Type extends string> = Type extends KnownEventType ? never : Type;
 
 /** Handles one event, which is done when the handler returns or its promise resolves; a throw or rejection repeats it. */
 export type EventHandler<Event = WebhookEvent> = (event: Event, context: EventContext) => unknown;
 
-/** What a handler gets besides the event. */
 export interface EventContext {
   /** `webhook_id` of the envelope that carried the event this time. */
   readonly webhookId: string;
@@ -23,24 +21,21 @@ export interface EventContext {
   /** Aborts after `timeoutMs`, and when another attempt may own the event: begin no effect after that. */
   readonly signal: AbortSignal;
   /**
-   * Writes `done` for the event inside the handler's own transaction; a promise when the store is asynchronous, to be awaited
-   * before COMMIT. Throws, so that the transaction rolls back, when another attempt may own the event. Only in the last handler
-   * of the event: onAny() cannot complete an event that another handler is yet to see.
+   * Writes `done` in the handler's own transaction; await a promise before COMMIT. Throws, so that it rolls back, when another attempt may
+   * own the event. Only in the event's last handler: onAny() cannot complete what another is yet to see.
    */
   completeIn(tx: unknown): void | Promise<void>;
   /**
-   * Waits for what the handler needs before its first effect, such as a pool's connection. Settles as `pending` does, a rejection
-   * as the `cause` of a GuardError `event-not-begun`. An event that still waits when its time is up, or whose wait fails, is
-   * `busy`, and no attempt of `maxAttempts`.
+   * Waits for what the handler needs before its first effect, such as a connection. Settles as `pending`, a rejection as the `cause` of a
+   * GuardError `event-not-begun`. An event that waits when its time is up, or whose wait fails, is `busy` and counts as no attempt.
    */
   waitFor<T>(pending: PromiseLike<T>): Promise<T>;
 }
 
 /**
- * The result for one event. Acknowledged: `done`, `duplicate` (done before, or the same id earlier in the envelope), `ignored`
- * (no handler, with fallback "ignore") and `dead-lettered`. Not acknowledged, so that the service sends it again: `failed` (the
- * handler threw, the event is invalid, or its id is done under another type), `timed-out`, `busy` (it runs elsewhere, or still,
- * or has only waited), `unavailable` (the store did not answer) and `in-doubt` (handled, but `done` is not confirmed).
+ * Acknowledged: `done`, `duplicate` (done before, or earlier in the envelope), `ignored` (no handler, fallback "ignore") and
+ * `dead-lettered`. Sent again: `failed` (the handler threw, the event is invalid, or its id is done under another type), `timed-out`,
+ * `busy` (runs elsewhere, or still, or only waited), `unavailable` (no answer of the store), `in-doubt` (handled, `done` unconfirmed).
  */
 export type EventOutcome =
   | "done"
@@ -53,14 +48,12 @@ export type EventOutcome =
   | "unavailable"
   | "in-doubt";
 
-/** The outcome of one entry of the array `events`. */
 export interface EventResult {
   readonly event_id: string;
   readonly type: string;
   readonly outcome: EventOutcome;
 }
 
-/** The result for an envelope. */
 export interface WebhookOutcome {
   /** Whether every event is acknowledged: the answer must not be a 2xx otherwise. True for `events: []`. */
   readonly acknowledged: boolean;
@@ -81,7 +74,6 @@ interface EventDeliveryOf<Event, Invalid> {
   readonly invalid: Invalid;
 }
 
-/** A failed attempt at an event. */
 export type EventFailure = EventDelivery & {
   readonly attempt: number;
   readonly outcome: EventOutcome;
@@ -89,7 +81,6 @@ export type EventFailure = EventDelivery & {
   readonly error: unknown;
 };
 
-/** Options of `createWebhookHandler`. */
 export interface CreateWebhookHandlerOptions {
   /** Remembers which events are done; shared by every process that receives them. */
   readonly store: IdempotencyStore;
@@ -110,10 +101,7 @@ export interface CreateWebhookHandlerOptions {
    * `recovery` decides once the lease has ended. At least `timeoutMs`. Default 600,000, or `timeoutMs` where that is longer.
    */
   readonly handlerTimeoutMs?: number | undefined;
-  /**
-   * For an event whose owner died, or lost it by `handlerTimeoutMs`: `rerun` by the next delivery, or `hold` it `busy` until an
-   * operator decides. Default `rerun`.
-   */
+  /** For an event whose owner died or exceeded `handlerTimeoutMs`: `rerun`, or `hold` it `busy` for an operator. Default `rerun`. */
   readonly recovery?: "hold" | "rerun" | undefined;
   /**
    * Begins the key of each event in the store; 1 to 128 characters. Default `webhook-event:`. Required where a store is given to
@@ -130,23 +118,14 @@ export interface CreateWebhookHandlerOptions {
 
 /** Handles the events of webhooks, each of them once. Made by `createWebhookHandler`. */
 export interface WebhookHandler {
-  /**
-   * The handler of a type that the spec names. Throws a TypeError for any other, when the type has one already, and after the
-   * first envelope.
-   */
+  /** Sets the handler of a type of the spec. Throws a TypeError for another or a second one, and after the first envelope. */
   on<Type extends KnownEventType>(type: Type, handler: EventHandler<WebhookEventMap[Type]>): this;
-  /**
-   * The handler of a type that the spec does not name; its data was not checked. Throws a TypeError for a type of `on()`, when
-   * the type has one already, and after the first envelope.
-   */
+  /** Sets the handler of a type that the spec does not name, its data unchecked. Throws a TypeError as on(), and for a type of on(). */
   onOther<Type extends string>(type: OtherEventType<Type>, handler: EventHandler<UnknownWebhookEvent>): this;
   /** Sees every event before the handler of its type, which does not run when this one throws. Once, before the first envelope. */
   onAny(handler: EventHandler): this;
   /** Handles each event of an envelope that is not done yet. Neither throws nor rejects over an event. */
   handle(envelope: WebhookEnvelope): Promise<WebhookOutcome>;
-  /**
-   * For the end of the process, after the server closed: begins no more events (`unavailable`), and waits until those under way
-   * are settled and recorded. Resolves to what is left after `timeoutMs` (default 10,000).
-   */
+  /** After the server closed: starts no event, awaits those running. Resolves to what is left after `timeoutMs` (default 10,000). */
   drain(this: void, options?: DrainOptions): Promise<DrainReport>;
 }

@@ -25,18 +25,14 @@ import type {
 } from "./webhook-handler-types.ts";
 
 /**
- * Handles each event once, however often, in whatever order and grouping the service delivers it: claimed by its `event_id` in
- * the store, run, and recorded as done, or given back for the next delivery. An event whose owner fell silent runs again.
- * Throws a TypeError on a bad option.
+ * Handles each event once, whatever the order and grouping of deliveries: claims its `event_id` in the store, runs it, and records it as
+ * done or gives it back. An event whose owner fell silent runs again. Throws a TypeError on a bad option.
  */
 export function createWebhookHandler(options: CreateWebhookHandlerOptions): WebhookHandler {
   return new RoutingHandler(resolveWebhookHandlerOptions(options));
 }
 
-/**
- * An event is dispatched (event-dispatch.ts), claimed and owned while its handlers work (owned-event.ts), and done
- * or failed (failed-event.ts).
- */
+/** An event is dispatched (event-dispatch.ts), claimed and owned (owned-event.ts), then done or failed (failed-event.ts). */
 class RoutingHandler implements WebhookHandler {
   readonly #handlers = new Map<string, readonly RoutedHandler[]>();
   #any: RoutedHandler | undefined;

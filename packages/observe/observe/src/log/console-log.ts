@@ -10,7 +10,6 @@ import { isLogger, table, writeEntries, type LogOptions } from "./entries.ts";
 
 export type LineConsole = Pick<Console, "info" | "warn" | "error">;
 
-/** Options of {@link consoleLog}. */
 export interface ConsoleLogOptions extends LogOptions {
   /** Default the console of the process. */
   readonly console?: LineConsole | undefined;
@@ -29,10 +28,7 @@ function readConsole(given: unknown, owner: OptionOwner, name: string): LineCons
   throw optionError(owner, name, "a console", given);
 }
 
-/**
- * One line for each refusal, notice and held key of this process, for a terminal: `<time> <level> <message>: name=value …`. Texts are
- * escaped and cut. Returns what ends it. Throws an OptionError.
- */
+/** Writes a line per refusal, notice or held key: `<time> <level> <message>: name=value`. Returns what ends it. Throws an OptionError. */
 export function consoleLog(options: ConsoleLogOptions = {}): () => void {
   const { console: target = globalThis.console, ...read } = readOptions(factoryName, consoleTable, options);
   return writeEntries(factoryName, read, ({ level, message, fields, error }) => {

@@ -1,16 +1,12 @@
 import { isGuardError, type GuardEvent, type Verdict } from "@countersign/core";
 import { listen, option, warnOfError, type OptionTable, type ReadOptions } from "@countersign/core/door";
 
-/** Options of both sinks. */
 export interface LogOptions {
   /** Whether passes are logged too, each of them. Default false. */
   readonly passes?: boolean | undefined;
-  /**
-   * Says in a sentence or two what the caller has to change, for a refusal (4xx). Called after the request, at most
-   * `explainPerMinute` times a minute: it may cost more than the check itself. Default none.
-   */
+  /** Says what the caller of a refusal (4xx) has to change. Called after the request, as it may cost more than the check. Default none. */
   readonly explain?: ((event: GuardEvent) => Explanation | Promise<Explanation>) | undefined;
-  /** Default 10. */
+  /** Calls of `explain` a minute, at most. Default 10. */
   readonly explainPerMinute?: number | undefined;
 }
 
@@ -22,7 +18,6 @@ export const table = {
   explainPerMinute: option.integer({ min: 1, max: 10_000, fallback: 10 }),
 } satisfies OptionTable<LogOptions, unknown>;
 
-/** One entry of a log. */
 export interface Entry {
   readonly level: "info" | "warn" | "error";
   readonly message: string;
@@ -31,7 +26,7 @@ export interface Entry {
   readonly error?: unknown;
 }
 
-/** Writes what is worth a line: refusals, notices, keys that are held. Returns what ends it. */
+/** Writes refusals, notices and held keys. Returns what ends it. */
 export function writeEntries(
   factoryName: string,
   { passes, explain, explainPerMinute }: ReadOptions<typeof table>,
@@ -85,7 +80,6 @@ function entryOf(event: GuardEvent): Entry {
   return { level, message, fields: { ...fields, reason, docs } };
 }
 
-/** The verdict without request, error, and undefined members. */
 function fieldsOf({ req: _req, error: _error, ...verdict }: GuardEvent): Partial<Verdict> {
   return Object.fromEntries(Object.entries(verdict).filter(([, value]) => value !== undefined));
 }

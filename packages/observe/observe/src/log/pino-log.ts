@@ -1,7 +1,7 @@
 import { optionError, readOptions } from "@countersign/core/door";
 import { isLogger, table, writeEntries, type LogOptions } from "./entries.ts";
 
-/** A logger that takes fields and a message: that of pino, and its children. */
+/** A pino logger, or one of its children. */
 export interface FieldLogger {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
@@ -11,8 +11,8 @@ export interface FieldLogger {
 const factoryName = "pinoLog";
 
 /**
- * Logs the refusals, notices and held keys of this process: `warn` for the caller's faults, `error` for requests that were not decided.
- * Fields are those of the verdict; an error is `err`, which pino serialises. Returns what ends it. Throws an OptionError.
+ * Logs refusals (`warn`), undecided requests (`error`), notices and held keys; errors as `err`. Returns what ends it. Throws an
+ * OptionError.
  */
 export function pinoLog(logger: FieldLogger, options: LogOptions = {}): () => void {
   const read = readOptions(factoryName, table, options);

@@ -2,7 +2,7 @@ import type { Meter } from "@opentelemetry/api";
 import { docsOf } from "@countersign/core";
 import { boundedLabel, listen } from "@countersign/core/door";
 
-/** Records metrics with attributes of few values. Returns what ends that. */
+/** Returns what ends the recording. */
 export function recordMetrics(factoryName: string, meter: Meter, maxLabels: number): () => void {
   const histogram = (name: string, explicitBucketBoundaries: number[]) =>
     meter.createHistogram(name, { unit: "s", advice: { explicitBucketBoundaries } });

@@ -3,7 +3,6 @@ import { option, optionError, readOptions, type OptionOwner, type OptionTable } 
 import { recordMetrics } from "./metrics.ts";
 import { recordSpans } from "./spans.ts";
 
-/** Options of {@link opentelemetry}. */
 export interface OpenTelemetryOptions {
   /** Default the global one. */
   readonly tracerProvider?: TracerProvider | undefined;
@@ -34,8 +33,8 @@ function has<Provider>(given: unknown, method: keyof Provider): given is Provide
 }
 
 /**
- * Spans and metrics of what the guards of this process decide, claim, ask of stores and handle. What runs inside of a claim, a store
- * call or an event has its span as parent, where a context manager is registered. Returns what ends it. Throws an OptionError.
+ * Makes spans and metrics of what guards decide, claim, ask of stores and handle. With a context manager, the span of a claim, store call
+ * or event is the parent of what runs inside. Returns what ends it. Throws an OptionError.
  */
 export function opentelemetry(options: OpenTelemetryOptions = {}): () => void {
   const factoryName = "opentelemetry";

@@ -10,7 +10,7 @@ import {
 } from "@countersign/core";
 import { aroundTrace, listen, type Trace, type TraceContext } from "@countersign/core/door";
 
-/** Makes a span of each trace, and one of each verdict. Returns what ends that. */
+/** Makes a span of each trace and of each verdict. Returns what ends that. */
 export function recordSpans(factoryName: string, tracer: api.Tracer): () => void {
   const ends = [
     follow(tracer, claimTrace, ({ guard, key }) => ({

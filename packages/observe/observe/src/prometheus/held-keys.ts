@@ -1,7 +1,7 @@
 import { inTime, optionError, warnOfError, type OptionOwner } from "@countersign/core/door";
 import type { Gauge } from "prom-client";
 
-/** A store that lists its idempotency keys: an `IdempotencyStore` with `list`. */
+/** An `IdempotencyStore` with `list`. */
 export interface HeldKeysStore {
   list?(query: {
     readonly state: "held";

@@ -11,7 +11,6 @@ import {
 import { Counter, Gauge, Histogram, register, type Registry } from "prom-client";
 import { countHeld, readStores, type HeldKeysStore } from "./held-keys.ts";
 
-/** Options of {@link prometheus}. */
 export interface PrometheusOptions {
   /** Where the metrics are registered. Default `register` of prom-client. */
   readonly registry?: Registry | undefined;
@@ -42,10 +41,7 @@ function isRegistry(given: unknown): given is Registry {
 const seconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const ages = [-60, -30, -10, -5, -1, 0, 1, 5, 10, 30, 60, 120, 300];
 
-/**
- * Counts and times what the guards of this process decide, claim, ask of stores and handle. Labels have few values: no caller chooses
- * one. Returns what unsubscribes, and removes the metrics. Throws an OptionError.
- */
+/** Counts and times what guards do. No caller chooses a label. Returns what ends it and removes the metrics. Throws an OptionError. */
 export function prometheus(options: PrometheusOptions = {}): () => void {
   const { registry = register, heldKeys, maxLabels } = readOptions(factoryName, table, options);
   const registers = [registry];

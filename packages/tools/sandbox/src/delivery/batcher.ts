@@ -4,7 +4,7 @@ import { completeEvent, createNanosecondClock, formatTimestamp, joinEnvelope } f
 import type { ServiceEvent } from "./envelope.ts";
 import type { WaitingEvent } from "./queue-tables.ts";
 
-/** Turns events into webhooks. Writes within the transaction that the caller has begun. */
+/** Turns events into webhooks. Writes within the caller's transaction. */
 export class Batcher {
   readonly #parts: DeliveryParts;
   readonly #nanoseconds: () => bigint;
@@ -15,7 +15,7 @@ export class Batcher {
     this.#nanoseconds = createNanosecondClock(parts.clock);
   }
 
-  /** Takes events in. What fills a webhook, or need not wait, is formed at once. */
+  /** Takes events in; forms a webhook at once when one is full or need not wait. */
   write(events: readonly ServiceEvent[]): void {
     const { tables, options, clock } = this.#parts;
     const notifiedMs = Math.floor(clock());
@@ -30,7 +30,6 @@ export class Batcher {
     return oldestMs === undefined ? undefined : oldestMs + this.#parts.options.batchMs;
   }
 
-  /** Forms webhooks of all events that wait. */
   formAll(): void {
     this.#form(1);
   }

@@ -5,14 +5,13 @@ import type { QueuedDelivery } from "./queue-tables.ts";
 import { shownAnswerLength, shownHeaders, type WebhookExchange } from "./send-webhook.ts";
 import { buildWebhookRequest, type TamperedWebhookPart } from "./webhook-request.ts";
 
-/** A delivery with its bytes and its times, in milliseconds since 1970. */
+/** Times are in milliseconds since 1970. */
 export type DeliveryDetail = ReturnType<typeof detailOf>;
 
 export interface DeliveryControlInit extends DeliveryParts {
   readonly sender: DeliverySender;
-  /** What `mask` takes out beside the credentials of the endpoints. */
+  /** What `mask` takes out beside the endpoints' credentials. */
   readonly secrets: readonly string[];
-  /** Called with the number of each delivery that was changed. */
   readonly changed: (id: number) => void;
 }
 
@@ -30,7 +29,7 @@ export class DeliveryControl {
     this.#init = init;
   }
 
-  /** How many there are in each state; paused ones are pending. */
+  /** Paused ones are pending. */
   counts(): Readonly<Record<DeliveryState, number>> {
     const rows = this.#init.sql.rows<{ readonly state: DeliveryState; readonly count: number }>(
       "SELECT state, count(*) AS count FROM webhook_deliveries GROUP BY state",
@@ -40,14 +39,13 @@ export class DeliveryControl {
     return counts;
   }
 
-  /** A copy of a value without the password and the secret of any endpoint, and without a private key, in its texts. */
+  /** Copies a value without endpoints' passwords and secrets, and without private keys. */
   readonly mask: Masker = (value) => {
     const { tables, secrets } = this.#init;
     const credentials = tables.credentials();
     return maskerOf({ credentials, texts: [...secrets, ...credentials.map(({ secret }) => secret)] })(value);
   };
 
-  /** Everything of one delivery; undefined where there is none of this number. */
   detail(id: number): DeliveryDetail | undefined {
     const queued = this.#init.tables.delivery(id);
     return queued === undefined ? undefined : cut(this.mask(detailOf(queued, this.#init)));
@@ -82,7 +80,7 @@ export class DeliveryControl {
     });
   }
 
-  /** Sends it once, now, with one part spoilt; its state and schedule stay. False where there is none of this number. */
+  /** Sends it once, now, with one part spoilt; its state and schedule stay. False for an unknown number. */
   async spoil(id: number, part: TamperedWebhookPart): Promise<boolean> {
     const { tables, sender, changed } = this.#init;
     const queued = tables.delivery(id);

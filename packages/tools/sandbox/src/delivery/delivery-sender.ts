@@ -5,7 +5,6 @@ import type { QueuedDelivery, QueueTables } from "./queue-tables.ts";
 import { exchangeWebhook, type WebhookAnswer, type WebhookOptions } from "./send-webhook.ts";
 import type { TamperedWebhookPart } from "./webhook-request.ts";
 
-/** What the parts of a delivery service share. */
 export interface DeliveryParts {
   readonly sql: Sql;
   readonly tables: QueueTables;
@@ -15,7 +14,6 @@ export interface DeliveryParts {
   readonly ca: string | Buffer | undefined;
 }
 
-/** Sends a due delivery and writes down what became of it. */
 export class DeliverySender {
   readonly #parts: DeliveryParts;
 
@@ -40,7 +38,7 @@ export class DeliverySender {
     });
   }
 
-  /** Sends a webhook once with one part spoilt, and records the answer alone: state and schedule stay. */
+  /** Sends a webhook once with one part spoilt, and records the answer alone. */
   async spoil(delivery: QueuedDelivery, spoilt: TamperedWebhookPart): Promise<void> {
     const { sql, tables, clock } = this.#parts;
     const at = Math.floor(clock());
@@ -75,10 +73,7 @@ function isDelivery({ status = 0 }: WebhookAnswer): boolean {
 
 const jitter = 0.25;
 
-/**
- * The delay after so many failures: doubled each time up to `maxDelayMs`, less up to a quarter at random. A quarter keeps each
- * delay below the next as long as they double.
- */
+/** The delay after so many failures: doubled up to `maxDelayMs`, less up to a quarter at random, so that delays still grow. */
 export function backoffMs(
   failures: number,
   options: Pick<ResolvedDeliveryOptions, "initialDelayMs" | "maxDelayMs" | "random">,

@@ -12,16 +12,16 @@ import { QueueTables, type QueuedDelivery, type RegisteredEndpoint } from "./que
 import { deliverySchema } from "./schema.ts";
 import { endpointTarget, type EndpointRegistration } from "./webhook-request.ts";
 
-/** Calls back once after a delay, unless the function that it returns is called before. */
+/** Calls back once after a delay, unless the returned function is called before. */
 export type StartTimer = (callback: () => void, delayMs: number) => () => void;
 
 export interface DeliveryServiceInit extends Pick<SandboxOptions, "clock" | "speed" | "ca" | "onAttempt"> {
-  /** Holds endpoints, events, webhooks, deliveries and attempts; the tables are created when missing. */
+  /** Tables are created when missing. */
   readonly database: Database.Database;
   readonly options?: DeliveryOptions | undefined;
-  /** Further texts that `control.mask` takes out, beside the credentials of the endpoints: the API key. */
+  /** Further texts that `control.mask` takes out: the API key. */
   readonly secrets?: readonly string[] | undefined;
-  /** Called with the numbers of deliveries that have changed; none when deliveries were formed. */
+  /** Called with the numbers of changed deliveries; none when deliveries were formed. */
   readonly onChange?: ((ids: readonly number[]) => void) | undefined;
   /** Waits for the next due time. Default setTimeout. */
   readonly startTimer?: StartTimer | undefined;
@@ -36,8 +36,8 @@ interface Waiter {
 }
 
 /**
- * Delivers every event to every endpoint, at least once or until the retry period is over. All state is in the database: what
- * was not finished when a process ended is sent again by the next one. One service at a time works on a database.
+ * Delivers every event to every endpoint, at least once or until the retry period is over. All state is in the database: the next process
+ * sends what was not finished. One service at a time works on a database.
  */
 export class DeliveryService {
   readonly control: DeliveryControl;
@@ -52,7 +52,7 @@ export class DeliveryService {
   #running: AbortController | undefined;
   #cancelTimer: () => void = () => {};
 
-  /** Creates the tables when they are missing; sends nothing before `start`. Throws an OptionError on an option that cannot be used. */
+  /** Creates missing tables; sends nothing before `start`. Throws an OptionError. */
   constructor(init: DeliveryServiceInit) {
     const { database, clock = Date.now, speed = 1, ca, startTimer = systemTimer, secrets = [] } = init;
     this.#onAttempt = init.onAttempt;
@@ -69,7 +69,7 @@ export class DeliveryService {
     this.control = new DeliveryControl({ ...parts, sender, secrets, changed: (id) => this.#changed([id]) });
   }
 
-  /** Throws a TypeError that says what is wrong with the registration, and shows no credential. */
+  /** Throws a TypeError that says what is wrong, and shows no credential. */
   addEndpoint(registration: EndpointRegistration): RegisteredEndpoint {
     endpointTarget(registration);
     const { sql, tables } = this.#parts;
@@ -81,10 +81,7 @@ export class DeliveryService {
     return this.#parts.tables.endpoints();
   }
 
-  /**
-   * Writes events, in the transaction that is open on the database or in one of its own; they are sent when it has committed.
-   * Throws a TypeError on an event that cannot be written.
-   */
+  /** Writes events in the open transaction, or its own; they are sent after its commit. Throws a TypeError on a wrong event. */
   notify(events: readonly ServiceEvent[]): void {
     this.#parts.sql.atomically(() => this.#batcher.write(events));
     // By a timer, because the transaction of the caller may not have committed yet.
@@ -96,10 +93,7 @@ export class DeliveryService {
     return listDeliveries(this.#parts.sql, filter);
   }
 
-  /**
-   * Sends the same bytes again, now: one delivery by its number, or those of a webhook_id or event_id. What was delivered is sent
-   * once more and no further; anything else begins a new retry period. Returns them; none when the id is unknown.
-   */
+  /** Sends the same bytes again, by a delivery number, webhook_id or event_id: once if delivered, else for a new retry period. */
   resend(id: string): readonly Delivery[] {
     const { sql, tables, options, clock } = this.#parts;
     const deliveries = sql.atomically(() => {
@@ -118,7 +112,7 @@ export class DeliveryService {
     this.#wakeAfter(0);
   }
 
-  /** Sends nothing more. Waits `stopWaitMs` at most; what was cut off is pending and goes out after the next start. */
+  /** Waits `stopWaitMs` at most; what was cut off is pending and goes out after the next start. */
   async stop(): Promise<void> {
     const running = this.#running;
     this.#running = undefined;
@@ -130,7 +124,7 @@ export class DeliveryService {
     this.#settleWaiters(new Error("the service stopped with webhooks left to send"));
   }
 
-  /** Resolves when no event, webhook or retry is left to send; rejects when the service stops before. */
+  /** Resolves when nothing is left to send; rejects when the service stops before. */
   idle(): Promise<void> {
     const idle = new Promise<void>((resolve, reject) => this.#waiters.push({ resolve, reject }));
     this.#settleWaiters();

@@ -4,7 +4,7 @@ import type { TamperedWebhookPart } from "./webhook-request.ts";
 
 export const deliveryStates = ["pending", "delivered", "failed"] as const;
 
-/** `pending` is tried again later; `failed` was given up when the retry period was over. */
+/** `pending` is tried again later; `failed` was given up after the retry period. */
 export type DeliveryState = (typeof deliveryStates)[number];
 
 export type StopKind = "paused" | "dropped";
@@ -27,7 +27,6 @@ export interface Delivery {
   readonly attempts: readonly DeliveryAttempt[];
 }
 
-/** One request, and when it was sent. */
 export interface DeliveryAttempt extends WebhookAnswer {
   readonly at: number;
   /** The part that was spoilt on purpose; such an attempt changes nothing of its delivery. */
@@ -36,11 +35,10 @@ export interface DeliveryAttempt extends WebhookAnswer {
 
 export interface DeliveryFilter {
   readonly state?: DeliveryState | undefined;
-  /** Deliveries whose webhook holds this event. */
   readonly eventId?: string | undefined;
-  /** The newest so many. Default 100. */
+  /** The newest ones. Default 100. */
   readonly limit?: number | undefined;
-  /** Deliveries older than the one with this number. */
+  /** Only deliveries with a lower number. */
   readonly before?: number | undefined;
 }
 
@@ -51,7 +49,7 @@ const columns = `d.id, d.webhook_id AS webhookId, d.endpoint_id AS endpointId, e
   FROM webhook_deliveries d JOIN webhook_endpoints e ON e.id = d.endpoint_id
     LEFT JOIN webhook_stops s ON s.delivery_id = d.id`;
 
-/** The deliveries that a filter lets through, oldest first. Throws a TypeError on a filter that cannot be used. */
+/** Lists oldest first. Throws a TypeError on a filter that cannot be used. */
 export function listDeliveries(sql: Sql, filter: DeliveryFilter = {}): readonly Delivery[] {
   assertFilter(filter);
   const rows = sql.rows<DeliveryRow>(
@@ -64,7 +62,7 @@ export function listDeliveries(sql: Sql, filter: DeliveryFilter = {}): readonly 
   return rows.map((row) => complete(sql, row));
 }
 
-/** The delivery with this number, which there is. */
+/** The delivery must exist. */
 export function oneDelivery(sql: Sql, id: number): Delivery {
   return complete(sql, sql.row<DeliveryRow>(`SELECT ${columns} WHERE d.id = :id`, { id }));
 }

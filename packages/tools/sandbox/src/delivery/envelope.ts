@@ -8,7 +8,7 @@ export interface ServiceEvent {
   readonly event_id?: string | undefined;
   readonly type: string;
   readonly data: Readonly<Record<string, unknown>>;
-  /** When it happened, in nanoseconds since 1970. Default now, later than every event before it. */
+  /** Nanoseconds since 1970. Default now, later than every event before it. */
   readonly epochNanoseconds?: bigint | undefined;
 }
 
@@ -16,19 +16,19 @@ interface EnvelopeInit {
   /** Default a random UUID. */
   readonly webhookId?: string | undefined;
   readonly events: readonly ServiceEvent[];
-  /** When the webhook is created, and the default time of its events; nanoseconds since 1970. */
+  /** Nanoseconds since 1970; also the default time of the events. */
   readonly now: bigint;
 }
 
 export type WireEvent = ReturnType<typeof completeEvent>;
 
-/** The bytes of one webhook. Throws a TypeError on an event that cannot be written. */
+/** Throws a TypeError on an event that cannot be written. */
 export function createEnvelope({ webhookId = randomUUID(), events, now }: EnvelopeInit): Buffer {
   const written = events.map((event) => JSON.stringify(completeEvent(event, now)));
   return joinEnvelope(webhookId, formatTimestamp(now), written);
 }
 
-/** An envelope around events that are JSON already: what was written once is sent in these very bytes. */
+/** Puts events into an envelope in the bytes in which they were written once. */
 export function joinEnvelope(webhookId: string, timestamp: string, events: readonly string[]): Buffer {
   const head = `"webhook_id":${JSON.stringify(webhookId)},"timestamp":${JSON.stringify(timestamp)}`;
   return Buffer.from(`{${head},"events":[${events.join(",")}]}`, "utf8");
@@ -37,7 +37,7 @@ export function joinEnvelope(webhookId: string, timestamp: string, events: reado
 // NUL and lone surrogates would come out of the database as something else.
 const identifier = /^[^\p{Cc}\p{Cs}]{1,256}$/u;
 
-/** Fills in what an event leaves open. Throws a TypeError. */
+/** Throws a TypeError. */
 export function completeEvent(event: ServiceEvent, now: bigint) {
   const { event_id = randomUUID(), type, data, epochNanoseconds = now } = event;
   for (const [name, value] of Object.entries({ event_id, "type of an event": type })) {
@@ -53,7 +53,6 @@ function isIdentifier(value: unknown): boolean {
   return typeof value === "string" && identifier.test(value);
 }
 
-/** Data of an event of each type that the interface describes. */
 export const sampleEventData: ReadonlyMap<string, ServiceEvent["data"]> = new Map(
   Object.entries({
     "buyer.status_changed": { buyer_id: "buyer-1", old_status: "PENDING", new_status: "ACTIVE" },

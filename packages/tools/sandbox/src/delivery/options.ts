@@ -8,10 +8,7 @@ import {
   type ReadOptions,
 } from "@countersign/core/door";
 
-/**
- * How webhooks are formed and sent. Of the times in milliseconds, `timeoutMs` and `stopWaitMs` are real time; the others are
- * divided by the speed of the service. A chance is a number from 0 to 1; true is 1.
- */
+/** `timeoutMs` and `stopWaitMs` are real time; other times are divided by the service's speed. A chance is 0 to 1; true is 1. */
 export interface DeliveryOptions {
   /** How long events wait for others to share a webhook with. Default 0: the events of one call are one webhook. */
   readonly batchMs?: number | undefined;
@@ -69,7 +66,7 @@ const table = {
   random: option.call(Math.random, "Math.random"),
 } satisfies OptionTable<DeliveryOptions, unknown>;
 
-/** Fills in defaults and divides by `speed`. Throws an OptionError on an option that cannot be used. */
+/** Fills in defaults and divides by `speed`. Throws an OptionError. */
 export function resolveDeliveryOptions(options: DeliveryOptions, speed: number): ResolvedDeliveryOptions {
   const owner = holderOf("startSandbox", "delivery");
   const read = readOptions(owner, table, options);

@@ -5,7 +5,7 @@ import type { WireEvent } from "./envelope.ts";
 import type { WebhookExchange } from "./send-webhook.ts";
 import type { EndpointRegistration } from "./webhook-request.ts";
 
-/** An endpoint without its credentials. */
+/** Without credentials. */
 export interface RegisteredEndpoint {
   readonly id: string;
   readonly url: string;
@@ -17,11 +17,9 @@ export interface QueuedDelivery {
   readonly webhookId: string;
   readonly state: DeliveryState;
   readonly expiresMs: number;
-  /** How often it was sent before. */
   readonly rounds: number;
 }
 
-/** An event that is in no webhook yet. */
 export interface WaitingEvent {
   readonly number: number;
   readonly json: string;
@@ -42,7 +40,7 @@ const keptExchanges = 10_000;
 const queuedColumns =
   "id, endpoint_id AS endpointId, webhook_id AS webhookId, state, expires_ms AS expiresMs, rounds";
 
-/** The queue as rows. Every write is part of a transaction that the caller has begun. Milliseconds are whole. */
+/** Every write is part of the caller's transaction. Milliseconds are whole. */
 export class QueueTables {
   readonly #sql: Sql;
 
@@ -83,7 +81,7 @@ export class QueueTables {
     );
   }
 
-  /** How many events are in no webhook yet, and when the first of them came. */
+  /** Counts events without a webhook; `oldestMs` is when the first came. */
   waiting(): { readonly count: number; readonly oldestMs?: number } {
     return this.#sql.row(
       "SELECT count(*) AS count, min(notified_ms) AS oldestMs FROM webhook_events WHERE webhook_id IS NULL",
@@ -97,7 +95,6 @@ export class QueueTables {
     );
   }
 
-  /** One delivery for each endpoint. */
   addWebhook({ body, events, ...formed }: FormedWebhook): void {
     const { webhookId } = formed;
     this.#sql.run("INSERT INTO webhooks (webhook_id, body) VALUES (:webhookId, :body)", { webhookId, body });
@@ -150,7 +147,7 @@ export class QueueTables {
     });
   }
 
-  /** The exchanges of the newest attempts of a delivery, oldest first; empty where it was forgotten. */
+  /** Of the newest attempts, oldest first; empty where it was forgotten. */
   exchanges(id: number, limit: number): readonly Partial<WebhookExchange>[] {
     const rows = this.#sql.rows<{ readonly exchange?: string }>(
       `SELECT exchange FROM (
@@ -182,7 +179,7 @@ export class QueueTables {
     return this.#sql.find<{ readonly kind: StopKind }>(statement, { id })?.kind;
   }
 
-  /** Takes the due time away, and keeps it for `continue`. */
+  /** Keeps the due time for `continue`. */
   pause(id: number): void {
     const statement = "SELECT due_ms AS dueMs FROM webhook_deliveries WHERE id = :id";
     this.#stop(id, "paused", this.#dueMs(statement, id));
@@ -203,7 +200,7 @@ export class QueueTables {
     });
   }
 
-  /** The deliveries that an id names: their own number, or a webhook_id or event_id. */
+  /** An id is a delivery's own number, a webhook_id or an event_id. */
   deliveryIdsOf(id: string): readonly number[] {
     const rows = this.#sql.rows<{ readonly id: number }>(
       `SELECT id FROM webhook_deliveries WHERE CAST(id AS TEXT) = :id OR webhook_id = :id

@@ -1,7 +1,6 @@
 /**
- * An event without a webhook_id waits for the batcher. A delivery with a due_ms is to be sent. A request under way has not changed its
- * row, so one that died with its process is due again. webhook_stops keeps the due_ms of a stopped delivery. An exchange is what went
- * over the wire in an attempt, without credentials; old ones are deleted.
+ * An event without webhook_id waits for the batcher. A due_ms means to be sent; a request under way leaves it, so one that died with its
+ * process is due again. webhook_stops keeps the due_ms of stopped deliveries. Exchanges hold no credentials; old ones go.
  */
 export const deliverySchema = `
   CREATE TABLE IF NOT EXISTS webhook_endpoints (

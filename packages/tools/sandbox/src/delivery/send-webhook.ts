@@ -3,35 +3,30 @@ import { PayoutSendError, type SendErrorCode } from "../send-error.ts";
 import { sendRequest, type ExchangeOptions } from "../send-request.ts";
 import { buildWebhookRequest, type WebhookRequestOptions } from "./webhook-request.ts";
 
-/** What became of one request: a status, or the error that kept it away. */
+/** A status, or the error that prevented one. */
 export interface WebhookAnswer {
   readonly status?: number | undefined;
   readonly error?: SendErrorCode | undefined;
   readonly durationMs: number;
 }
 
-/** Options of {@link sendWebhook}. */
 export interface WebhookOptions
   extends WebhookRequestOptions, Pick<ExchangeOptions, "ca" | "timeoutMs" | "signal" | "dropAnswer"> {}
 
-/** Characters of an answer's body that are shown. */
 export const shownAnswerLength = 1024;
 
 const bodyLimitBytes = shownAnswerLength + marginBytes;
 
-/** One request and its answer, without credentials. */
+/** Without credentials. */
 export interface WebhookExchange {
-  /** Name and value. The value of Authorization is left out. */
+  /** The value of Authorization is left out. */
   readonly requestHeaders: readonly (readonly [name: string, value: string])[];
   readonly answerHeaders?: readonly (readonly [name: string, value: string])[] | undefined;
-  /** The first 5 KiB, of which a page is shown the first. */
+  /** The first 5 KiB; a page shows fewer. */
   readonly answerBody?: string | undefined;
 }
 
-/**
- * Signs and sends one webhook, as {@link sendRequest} does; reads 5 KiB of the answer's body. Default `timeoutMs` 30 000.
- * Throws a TypeError on what cannot be sent.
- */
+/** Signs and sends one webhook; keeps 5 KiB of the answer. `timeoutMs` is 30 000 by default. Throws a TypeError on bad input. */
 export async function sendWebhook(options: WebhookOptions): Promise<WebhookAnswer> {
   return (await exchangeWebhook(options)).answer;
 }
@@ -63,7 +58,7 @@ export async function exchangeWebhook(
   }
 }
 
-/** The header fields of a webhook without its password. */
+/** Leaves the password out. */
 export function shownHeaders(headers: Readonly<Record<string, string>>): WebhookExchange["requestHeaders"] {
   return Object.entries(headers).map(([name, value]) => [
     name,

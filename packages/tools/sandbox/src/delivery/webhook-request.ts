@@ -6,7 +6,7 @@ import { tamperBody, tamperSignature } from "../tamper.ts";
 
 export const tamperedWebhookParts = ["body", "signature", "password"] as const;
 
-/** What is spoilt after signing; with `password`, another one than the configured is sent. */
+/** What is spoilt after signing; `password` sends a wrong one. */
 export type TamperedWebhookPart = (typeof tamperedWebhookParts)[number];
 
 /** Where webhooks go, and the credentials for this endpoint alone. */
@@ -23,7 +23,7 @@ export interface EndpointRegistration {
 }
 
 export interface WebhookRequestOptions extends EndpointRegistration {
-  /** The envelope, sent byte for byte. */
+  /** Sent byte for byte. */
   readonly body: Buffer;
   /** Name of the header field with the signature. Default `X-Payload-Signature`. */
   readonly header?: string | undefined;
@@ -31,7 +31,7 @@ export interface WebhookRequestOptions extends EndpointRegistration {
   readonly tamper?: TamperedWebhookPart | undefined;
 }
 
-/** Builds the request of one webhook. Throws a TypeError, which shows no credential, on what cannot be sent. */
+/** Throws a TypeError, which shows no credential, on what cannot be sent. */
 export function buildWebhookRequest(options: WebhookRequestOptions): OutgoingRequest {
   const { url, username, password, secret, body, header = "X-Payload-Signature", tamper } = options;
   const target = endpointTarget(options);
@@ -51,7 +51,7 @@ export function buildWebhookRequest(options: WebhookRequestOptions): OutgoingReq
 
 const unfit = /[\p{Cc}\p{Cs}]/u;
 
-/** The path and query of an endpoint's URL. Throws a TypeError, which shows no credential, when webhooks cannot go there. */
+/** The path and query to call. Throws a TypeError, which shows no credential, when webhooks cannot go there. */
 export function endpointTarget({ username, password, secret, ...to }: EndpointRegistration): string {
   for (const [name, value] of Object.entries({ username, password, secret })) {
     if (typeof value !== "string" || value === "") throw new TypeError(`${name} must not be empty`);
@@ -61,7 +61,7 @@ export function endpointTarget({ username, password, secret, ...to }: EndpointRe
   return targetOf(to.url, to.allowHttp);
 }
 
-/** The path and query of a URL. Throws a TypeError for http where `allowHttp` does not let it. */
+/** The path and query of a URL. Throws a TypeError for http without `allowHttp`. */
 export function targetOf(url: string, allowHttp: boolean | "loopback" = false): string {
   const { scheme, hostname, target } = parsePayoutUrl(url);
   if (scheme !== "https" && !(allowHttp === "loopback" ? isLoopback(hostname) : allowHttp))

@@ -13,13 +13,12 @@ import {
 import { importPrivateKey } from "../key-pair.ts";
 import { parsePayoutUrl } from "../payout-url.ts";
 
-/** What the page signs its payouts with, and where it sends them at first. */
 export interface PageOptions {
   /** Payout endpoint of the platform. Default `http://127.0.0.1:3000/api/v1/transaction`. */
   readonly payoutUrl?: string | undefined;
   /** Ed25519 private key, as PKCS#8 PEM or KeyObject. Default a new one; the page shows its public key. */
   readonly privateKey?: KeyObject | string | undefined;
-  /** Its name as the platform knows it; required with `privateKey`. */
+  /** As the platform knows it; required with `privateKey`. */
   readonly keyid?: string | undefined;
   /** File of the private key in the command lines that the page shows. Default `<keyid>.private.pem`. */
   readonly keyFile?: string | undefined;
@@ -48,7 +47,7 @@ const table: OptionTable<PageOptions, PageOptions> = {
   keyFile: option.optional(text),
 };
 
-/** Reads the option `page`; undefined for no page. Throws an OptionError that shows no key. */
+/** Throws an OptionError that shows no key; undefined for no page. */
 export function readPage(page: unknown, owner: OptionOwner, name: string): PageOptions | undefined {
   if (page === undefined || page === false) return undefined;
   const holder = holderOf(owner, name);

@@ -14,37 +14,35 @@ import { explainStatus } from "../status.ts";
 import { targetOf } from "../delivery/webhook-request.ts";
 import type { PageOptions } from "./page-options.ts";
 
-/** What is sent: the fields of the instruction, where to, and how. */
 export interface PayoutOrder {
   readonly url: string;
   readonly variant: PayoutVariant;
   /** Of the variant `concurrent`. */
   readonly count?: number | undefined;
   readonly fields: Omit<PayoutInstructionOptions, "amount"> & {
-    /** A text is JSON of an object, and sent byte for byte. */
+    /** A text is the JSON of an object, sent byte for byte. */
     readonly amount?: PayoutInstructionOptions["amount"] | string;
   };
 }
 
-/** A payout that was sent from here, with what went over the wire. */
 export interface SentPayout extends PayoutOrder {
   readonly number: number;
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly asExpected: boolean;
-  /** Whether this URL has accepted a payout from here, with 2xx: one at which nothing listens refuses everything. */
+  /** Whether this URL has accepted a payout from here (2xx): a port without a server refuses everything. */
   readonly isUrlProven: boolean;
   readonly steps: readonly ReturnType<typeof stepOf>[];
 }
 
-/** Signs and sends payouts on behalf of the page, and remembers the last two hundred. */
+/** Signs and sends payouts for the page; remembers the last two hundred. */
 export type PayoutDesk = ReturnType<typeof createPayoutDesk>;
 
 export interface PayoutDeskInit {
   readonly allowHttp: boolean | "loopback";
   readonly ca: string | Buffer | undefined;
   readonly clock: () => number;
-  /** Takes secrets out of what a platform sends back. */
+  /** Takes secrets out of a platform's answer. */
   readonly mask: ReturnType<typeof maskerOf>;
   readonly changed: () => void;
 }
@@ -52,7 +50,7 @@ export interface PayoutDeskInit {
 const kept = 200;
 const shownBytes = 16_384;
 
-/** Makes a key pair if the options have none. Throws a TypeError for an unfit key. */
+/** Makes a key pair when the options have none. Throws a TypeError for an unfit key. */
 export function createPayoutDesk(options: PageOptions, init: PayoutDeskInit) {
   const made = generateKeyPair({ keyid: options.keyid });
   const privateKey = importPrivateKey(options.privateKey ?? made.privateKeyPem);
@@ -61,7 +59,7 @@ export function createPayoutDesk(options: PageOptions, init: PayoutDeskInit) {
   const provenUrls = new Set<string>();
   let number = 0;
   return {
-    /** What the composer begins with: no private key. */
+    /** Initial values of the composer: no private key. */
     about: {
       url: options.payoutUrl ?? "http://127.0.0.1:3000/api/v1/transaction",
       keyid,
@@ -70,7 +68,7 @@ export function createPayoutDesk(options: PageOptions, init: PayoutDeskInit) {
       variants: payoutVariants,
       sample: sampleBusiness,
     },
-    /** Rejects with a SandboxError for what cannot be sent. */
+    /** Rejects with a SandboxError on what cannot be sent. */
     async send(order: PayoutOrder): Promise<SentPayout> {
       const { amount, ...others } = order.fields;
       const [given, texts] = typeof amount === "string" ? [{}, { amount }] : [amount, {}];

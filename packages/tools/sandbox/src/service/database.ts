@@ -3,7 +3,7 @@ import path from "node:path";
 import Database from "libsql";
 import { readThrown } from "@countersign/inspector/loopback";
 
-/** The database cannot be used; the message is one line and says why. */
+/** The message is one line and says why. */
 export class SandboxDatabaseError extends Error {
   override readonly name: string = "SandboxDatabaseError";
 }
@@ -12,10 +12,7 @@ export class SandboxDatabaseError extends Error {
 const applicationId = 0x43_53_62_78;
 const busyTimeoutMs = 500;
 
-/**
- * Opens the service's database, a file that is created when missing or `:memory:`, for this connection alone: two services on
- * one file would send everything twice. Throws a SandboxDatabaseError.
- */
+/** Opens the database for one connection: two services would send everything twice. Throws a SandboxDatabaseError. */
 export function openDatabase(file: string): Database.Database {
   try {
     return open(file === ":memory:" ? file : preparedFile(file));
@@ -42,7 +39,7 @@ function open(file: string): Database.Database {
   }
 }
 
-/** Closes what {@link openDatabase} has opened, and leaves one file without a write-ahead log. */
+/** Leaves one file without a write-ahead log. */
 export function closeDatabase(database: Database.Database): void {
   // While prepared statements exist, libsql keeps the connection and its locks beyond close(). A lock that was taken for the
   // write-ahead log is given back after leaving that mode, by the first read.

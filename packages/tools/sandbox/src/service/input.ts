@@ -42,15 +42,12 @@ function reader<T>(schema: z.ZodType<T>, name: readonly string[] = []): Reader<T
   };
 }
 
-/** The id of a buyer, seller or payment request. */
 export const identifierOf: Reader<string> = reader(identifier, ["id"]);
 
-/** `{ status }`. */
 export const statusOf: Reader<PartyStatus> = reader(
   z.strictObject({ status: z.enum(partyStatuses) }).transform(({ status }) => status),
 );
 
-/** `{ payment_request_id?, due_date }`. */
 export const newPaymentRequestOf: Reader<NewPaymentRequest> = reader(
   z.strictObject({
     payment_request_id: identifier.optional(),
@@ -75,7 +72,6 @@ export const registrationOf: Reader<EndpointRegistration> = reader(
     })),
 );
 
-/** The query `state`, `event_id`, `limit`, `before`. */
 export const deliveryFilterOf: Reader<DeliveryFilter> = reader(
   z
     .strictObject({
@@ -97,18 +93,15 @@ export const sliceOf: Reader<Slice> = reader(
     .transform(({ limit = 20, offset = 0 }) => ({ limit, offset })),
 );
 
-/** `{ part }`, what is to be spoilt of a webhook. */
 export const spoilOf: Reader<TamperedWebhookPart> = reader(
   z.strictObject({ part: z.enum(tamperedWebhookParts) }).transform(({ part }) => part),
 );
 
-/** `{ id }`: of a delivery, a webhook or an event. */
 export const resendOf: Reader<string> = reader(z.strictObject({ id: identifier }).transform(({ id }) => id));
 
 /** A payout confirmation; the spec does not show its fields. */
 export const confirmationOf: Reader<Readonly<Record<string, unknown>>> = reader(data);
 
-/** `{ url, variant?, count? }` and the fields of an instruction. */
 export const payoutOrderOf: Reader<PayoutOrder> = reader(
   z
     .strictObject({

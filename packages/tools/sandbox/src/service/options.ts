@@ -12,7 +12,6 @@ import type { Delivery } from "../delivery/delivery.ts";
 import type { DeliveryOptions } from "../delivery/options.ts";
 import { readPage, type PageOptions } from "../page/page-options.ts";
 
-/** Options of `startSandbox`. */
 export interface SandboxOptions {
   /** Every request names it in X-API-KEY: printable ASCII without spaces. */
   readonly apiKey: string;
@@ -55,7 +54,7 @@ const table = {
   page: option.own(readPage, "false"),
 } satisfies OptionTable<Omit<SandboxOptions, "ca">, unknown>;
 
-/** Fills in the defaults. Throws an OptionError; `delivery` is read where it is used. */
+/** Fills in the defaults, except for `delivery`, read where it is used. Throws an OptionError. */
 export function resolveSandboxOptions(options: SandboxOptions): ResolvedSandboxOptions {
   return readOptions("startSandbox", { ...table, ca }, options);
 }

@@ -3,16 +3,16 @@ import { json, type Request, type RequestHandler, type Router } from "express";
 import { refuseOtherMethods } from "@countersign/inspector/loopback";
 import { SandboxError } from "./sandbox-error.ts";
 
-/** What a path does; what its functions return is the JSON of the answer. */
+/** Functions return the JSON of the answer. */
 export interface PathMethods {
   readonly get?: ((req: Request) => unknown) | undefined;
   /** Gets a JSON body of up to 1 MiB in `req.body`; any other media type is refused. */
   readonly post?: ((req: Request) => unknown) | undefined;
-  /** Of the answer to POST. Default 200. */
+  /** Status of a POST's answer. Default 200. */
   readonly status?: number | undefined;
 }
 
-/** Adds a path; the methods that it does not have are refused. */
+/** Refuses methods that the path does not have. */
 export function addPath(router: Router, path: string, { get, post, status = 200 }: PathMethods): void {
   const route = router.route(path);
   if (get !== undefined) route.get(answering(get, 200));

@@ -13,7 +13,6 @@ import { partyStatuses, type ChangeKind, type PartyKind, type Simulation } from 
 export interface RouteTargets {
   readonly simulation: Simulation;
   readonly deliveries: DeliveryService;
-  /** Accept endpoints at http URLs: of this machine, or any. */
   readonly allowHttp: boolean | "loopback";
   readonly stream: ReturnType<typeof createChangeStream<ChangeKind>>;
   /** Undefined without a page. */
@@ -22,7 +21,7 @@ export interface RouteTargets {
 
 type Paths = Readonly<Record<string, PathMethods>>;
 
-/** Every path of the service. The first is the spec's; the others, and every answer, are not shown there and are ours. */
+/** The first path is the spec's; the others, and every answer, are ours. */
 export function serviceRoutes(targets: RouteTargets): Router {
   const router = Router({ caseSensitive: true, strict: true });
   const paths = {
@@ -138,7 +137,7 @@ function detailOf({ control }: DeliveryService, id: number): DeliveryDetail {
   return detail;
 }
 
-/** What a page begins with; no secret is in any answer. */
+/** No secret is in any answer. */
 function overviewOf({ deliveries, payouts }: RouteTargets): object {
   return {
     endpoints: deliveries.endpoints(),
@@ -150,7 +149,6 @@ function overviewOf({ deliveries, payouts }: RouteTargets): object {
   };
 }
 
-/** The payouts that were sent from the page, or through these paths. */
 function payoutPaths(payouts: PayoutDesk): Paths {
   return {
     "/sandbox/payouts": {

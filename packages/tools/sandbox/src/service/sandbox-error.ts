@@ -1,6 +1,6 @@
 import { ServiceError, serviceStatuses } from "@countersign/inspector/loopback";
 
-/** Why the service refused: codes of problem details, and of what the library throws. */
+/** Codes of problem details, and of what the library throws. */
 export type SandboxErrorCode =
   | keyof typeof serviceStatuses
   | "api-key-wrong"
@@ -22,7 +22,7 @@ const statusOf: Readonly<Record<SandboxErrorCode, number>> = {
   "media-type-unsupported": 415,
 };
 
-/** The service refuses what was asked of it; nothing has changed and nothing is sent. The message shows no secret. */
+/** Nothing has changed and nothing is sent. The message shows no secret. */
 export class SandboxError extends ServiceError<SandboxErrorCode> {
   override readonly name: string = "SandboxError";
 
@@ -31,7 +31,7 @@ export class SandboxError extends ServiceError<SandboxErrorCode> {
   }
 }
 
-/** Runs what throws a TypeError on a caller's mistake, and throws that as `invalid-request`. */
+/** Rethrows a TypeError, a caller's mistake, as `invalid-request`. */
 export function refuseTypeErrors<T>(work: () => T): T {
   try {
     return work();

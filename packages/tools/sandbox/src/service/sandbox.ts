@@ -32,20 +32,17 @@ export interface Sandbox {
   sellerStatus(id: string): PartyStatus;
   createPaymentRequest(request: NewPaymentRequest): PaymentRequest;
   paymentRequest(id: string): PaymentRequest;
-  /** The buyer repays in full. Refuses a payment request that is CLOSED. */
+  /** Repays in full. Refuses a payment request that is CLOSED. */
   repay(id: string): NotifiedPaymentRequest;
   /** Refuses a payment request that is CLOSED. */
   remind(id: string): NotifiedPaymentRequest;
-  /** The payout confirmations received, oldest first. */
+  /** Oldest first. */
   confirmations(): readonly Confirmation[];
-  /** Ends when requests under way are answered and the database is closed. Webhooks left to send stay in the file. */
+  /** Resolves when requests under way are answered and the database is closed. Unsent webhooks stay in the file. */
   close(): Promise<void>;
 }
 
-/**
- * Starts the lending service on a loopback address: its API, the simulation and the deliveries. Rejects with a TypeError on an
- * option, a SandboxDatabaseError, or the error of node:net when the port cannot be had.
- */
+/** Starts the service on a loopback address. Rejects with a TypeError, a SandboxDatabaseError, or the error of node:net. */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const resolved = resolveSandboxOptions(options);
   const database = openDatabase(resolved.database);

@@ -18,7 +18,7 @@ export interface AccessInit {
 
 const pageFolder = new URL("../../page/", import.meta.url);
 
-/** The HTTP interface of the service. The API key is checked first: without it every path but the page's looks alike. */
+/** The API key is checked first: without it every path but the page's looks alike. */
 export function createServiceApp(access: AccessInit, targets: RouteTargets): Express {
   const app = express();
   app.disable("x-powered-by").disable("etag");
@@ -28,9 +28,7 @@ export function createServiceApp(access: AccessInit, targets: RouteTargets): Exp
   return app;
 }
 
-/**
- * Passes requests with `apiKey` in X-API-KEY (spec, "Calls to the service's API"), or with the page's token from the page itself.
- */
+/** Admits `apiKey` in X-API-KEY (spec, "Calls to the service's API"), or the page's token from the page itself. */
 function requireAccess({ apiKey, pageToken }: AccessInit, { deliveries }: RouteTargets): RequestHandler {
   const isApiKey = isSameAs(apiKey);
   const forPage = pageToken === undefined ? undefined : requirePageToken(pageToken, deliveries.control.mask);

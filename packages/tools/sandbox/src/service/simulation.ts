@@ -7,7 +7,7 @@ import { SandboxError } from "./sandbox-error.ts";
 
 export type PartyKind = "buyer" | "seller";
 
-/** All statuses of the spec, in its order. */
+/** In the spec's order. */
 export const partyStatuses: readonly PartyStatus[] = [
   "PENDING",
   "ACTIVE",
@@ -31,7 +31,6 @@ export interface NewPaymentRequest {
   readonly due_date: string;
 }
 
-/** A payout confirmation that a platform has sent. */
 export interface Confirmation {
   readonly confirmation_id: number;
   /** RFC 3339, in UTC. */
@@ -47,7 +46,7 @@ export interface StatusChange {
   readonly event_id?: string | undefined;
 }
 
-/** A payment request and the event that was sent about it, with `days_from_due_date` of a reminder. */
+/** With the event that was sent, and `days_from_due_date` of a reminder. */
 export interface NotifiedPaymentRequest extends PaymentRequest {
   readonly event_id: string;
   readonly days_from_due_date?: number | undefined;
@@ -58,7 +57,6 @@ export interface Slice {
   readonly offset: number;
 }
 
-/** What can change beside deliveries. */
 export type ChangeKind = "buyers" | "sellers" | "payment-requests" | "payouts" | "endpoints";
 
 export interface SimulationInit {
@@ -89,15 +87,12 @@ const schema = `
   ) STRICT;
 `;
 
-/**
- * Buyers, sellers and payment requests with the state rules of the spec, and the payout confirmations received. A state and its event
- * are written in one transaction. Every method throws a SandboxError for what the state does not allow.
- */
+/** Simulates by the state rules of the spec. A state and its event are one transaction. Every method throws a SandboxError. */
 export class Simulation {
   readonly #init: SimulationInit;
   readonly #sql: Sql;
 
-  /** Creates the tables when they are missing. */
+  /** Creates missing tables. */
   constructor(init: SimulationInit) {
     this.#init = init;
     init.database.exec(schema);
@@ -110,7 +105,6 @@ export class Simulation {
     return status;
   }
 
-  /** An unknown buyer or seller is created as PENDING first. Refuses the status that it has. */
   changeStatus(kind: PartyKind, id: string, status: PartyStatus): StatusChange {
     return this.#sql.atomically(() => {
       const known = this.#statusOf(kind, id);
@@ -132,13 +126,12 @@ export class Simulation {
     });
   }
 
-  /** Buyers or sellers and how many there are, the newest first. */
+  /** The newest first, and how many there are. */
   parties(kind: PartyKind, slice: Slice): Readonly<Record<string, unknown>> {
     const query = { columns: `id AS ${kind}_id, status`, from: "parties WHERE kind = :kind" };
     return this.#page(`${kind}s`, query, { kind, ...slice });
   }
 
-  /** Payment requests and how many there are, the newest first. */
   paymentRequests(slice: Slice): Readonly<Record<string, unknown>> {
     return this.#page("payment_requests", { columns: "*", from: "payment_requests" }, { ...slice });
   }
@@ -165,7 +158,6 @@ export class Simulation {
     });
   }
 
-  /** The buyer repays in full. */
   repay(id: string): NotifiedPaymentRequest {
     return this.#sql.atomically(() => {
       const request = this.#pending(id);
@@ -176,7 +168,7 @@ export class Simulation {
     });
   }
 
-  /** Reminds of the repayment; the payment request stays as it is. */
+  /** The payment request stays as it is. */
   remind(id: string): NotifiedPaymentRequest {
     return this.#sql.atomically(() => {
       const request = this.#pending(id);
@@ -190,7 +182,7 @@ export class Simulation {
     });
   }
 
-  /** Keeps a payout confirmation; one that is reported again is kept again. */
+  /** A confirmation that is reported again is kept again. */
   confirm(body: Confirmation["body"]): Confirmation {
     const receivedAt = new Date(this.#init.clock()).toISOString();
     const { lastInsertRowid } = this.#sql.run(
@@ -200,7 +192,6 @@ export class Simulation {
     return { confirmation_id: Number(lastInsertRowid), received_at: receivedAt, body };
   }
 
-  /** Oldest first. */
   confirmations(): readonly Confirmation[] {
     const rows = this.#sql.rows<Omit<Confirmation, "body"> & { readonly body: string }>(
       "SELECT * FROM confirmations ORDER BY confirmation_id",
