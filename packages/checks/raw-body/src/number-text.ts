@@ -18,7 +18,6 @@ export function textAt(subject: object, pointer: string): string | undefined {
   return typeof text === "string" ? text : undefined;
 }
 
-/** The text of the value; undefined where there is none. */
 function valueTextAt(subject: object, pointer: string, asked: string): string | undefined {
   const tokens = parsePointer(pointer, asked);
   const parsed = parsedJson(subject);
@@ -78,7 +77,6 @@ function valueAt(text: string, at: number): number {
   return at + (matchAt(whiteSpace, text, at)?.[0].length ?? 0);
 }
 
-/** Where the value that begins at `at` ends. */
 function endOf(text: string, at: number): number {
   const first = text[at];
   if (first !== "{" && first !== "[") {

@@ -16,12 +16,12 @@ declare global {
   }
 }
 
-/** Options of {@link webhookBasicAuth}. `Native` is the request of the framework. */
+/** `Native` is the request of the framework. */
 export type WebhookBasicAuthOptions<Native = GuardRequest> = OptionsOf<Native>;
 
 /**
- * Admits requests with HTTP basic authentication (RFC 7617), compared in constant time over all credentials. Reads no body.
- * Refuses with 401 by default, with 503 when `verify` fails. Throws a TypeError on a bad option.
+ * Checks HTTP basic authentication (RFC 7617), in constant time over all credentials. Reads no body. Refuses with 401 by default, with 503
+ * when `verify` fails. Throws a TypeError on a bad option.
  */
 export function webhookBasicAuth(options: WebhookBasicAuthOptions): Middleware {
   const verify = basicAuthVerifier(options, "webhookBasicAuth");
