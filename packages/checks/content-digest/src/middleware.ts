@@ -5,7 +5,7 @@ import { answerTable, digestsOf, type AnswerDigestOptions } from "./answer-diges
 import { checkContentDigest } from "./check.ts";
 import { table, type ContentDigestOptions } from "./options.ts";
 
-/** Verifies Content-Digest (RFC 9530) over the received body, which it captures if needed; refuses with 401. Throws an OptionError. */
+/** Verifies Content-Digest (RFC 9530) over the received body, captured if needed. Refuses with 401 by default. Throws an OptionError. */
 export function contentDigest(options: ContentDigestOptions = {}): Middleware {
   const resolved = readOptions("contentDigest", table, options);
   return guard("contentDigest", (req) => checkContentDigest(receivedRequest(req), resolved));

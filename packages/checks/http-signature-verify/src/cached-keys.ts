@@ -67,7 +67,7 @@ export function cachedKeys(store: KeySource | KeyStore, options: CachedKeysOptio
     return key;
   };
 
-  // Unbounded, any caller fills memory and the source's queue. A flood of unknown keyids must not keep a key in use from being read.
+  // Unbounded, any caller fills memory and the source's queue. A flood of unknown keyids must not keep a key in use from being read again.
   const hasRoom = (keyid: string): boolean =>
     underWay.size < maxLookups || known.peek(keyid, { allowStale: true }) !== undefined;
 

@@ -161,7 +161,7 @@ function ageOf({ created }: ReceivedSignature, { clock }: ResolvedVerifyOptions)
 
 const keyUseChannel: Channel = channel(keyUseChannelName);
 
-/** Whatever becomes of the request. Costs nothing without subscribers. */
+/** Publishes a use whatever becomes of the request. Costs nothing without subscribers. */
 function publishKeyUse({ keyid, created }: ReceivedSignature, key: VerificationKey | undefined): void {
   if (!keyUseChannel.hasSubscribers) return;
   const event: KeyUseEvent = { keyid, subject: key?.subject, created, notAfter: key?.notAfter };
@@ -277,7 +277,7 @@ async function claimNonce(
   if (answer !== "fresh") throw refusal("nonce-replayed", "the nonce was used before");
 }
 
-/** Replaces a store's own error. */
+/** Thrown in place of a store's own error. */
 function unavailable(
   code: HttpSignatureCode,
   name: string,

@@ -92,10 +92,7 @@ export const profileRules = {
 
 type ResolvedProfile = ReadOptions<typeof profileRules>;
 
-/**
- * Refuses components that no request has or that are also forbidden, and a server's name without `origin`: its value would come from the
- * caller's own Host, and a request signed for another server would pass. Throws an OptionError.
- */
+/** Without `origin` the server's name is the caller's own Host: a request signed for another server would pass. Throws an OptionError. */
 export function assertConsistent(
   owner: OptionOwner,
   profile: ResolvedProfile & { readonly origin: object | undefined },

@@ -66,9 +66,7 @@ function readEntry(entry: unknown, owner: OptionOwner, name: string): AddressRan
   throw new OptionError(owner, { option: name, what: `must be ${range}; got ${quoteForLog(entry)}` });
 }
 
-/**
- * Reads an address or CIDR block (RFC 4632 section 3.1, RFC 4291 section 2.3); a mapped block is IPv4. Returns as text why it is refused.
- */
+/** Reads an address or CIDR block (RFC 4632 section 3.1, RFC 4291 section 2.3); a mapped one is IPv4. Returns a refusal's reason. */
 function parseRule(rule: string): AddressRange | string {
   const slash = rule.indexOf("/");
   const text = slash < 0 ? rule : rule.slice(0, slash);

@@ -38,7 +38,7 @@ export function expressAdmission(
   };
 }
 
-/** Warns once of a list of addresses that does not fit `trust proxy`, or lacks it. */
+/** Warns once of a list that does not fit the `trust proxy` setting, and of a missing setting. */
 function warnOfDoubtfulTrust(
   req: GuardRequest,
   trust: TrustFunction | undefined,

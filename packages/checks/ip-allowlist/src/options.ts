@@ -6,9 +6,8 @@ import type { AddressSource } from "./live-allowlist.ts";
 
 export interface IpAllowlistOptions {
   /**
-   * Addresses and CIDR blocks that may call, not empty. An IPv4 rule also admits the IPv4-mapped spelling; an IPv6 rule never admits an
-   * IPv4 client. For a list that changes: `liveAllowlist()`, or an object with `isAllowed(address)`; while that throws, everybody is
-   * refused (503).
+   * Addresses and CIDR blocks that may call, at least one. An IPv4 rule also admits its IPv4-mapped spelling, an IPv6 rule no IPv4 client.
+   * For a list that changes: `liveAllowlist()`, or an object with `isAllowed(address)`; while that throws, everybody is refused (503).
    */
   readonly allow: readonly string[] | AddressSource;
   /** HTTP status of a refusal, 400 to 499. Default 401, as the payout interface asks. */

@@ -1,9 +1,6 @@
 import { parsedJson } from "./check.ts";
 
-/**
- * Returns the digits of a JSON number exactly as received: `numberTextAt(req, "/amount/value")` is "10.10" where the parsed
- * value is 10.1. `pointer` is a JSON Pointer (RFC 6901). Undefined for anything else. Throws when jsonBody() did not run.
- */
+/** Returns a JSON number exactly as received, "10.10" for 10.1, by JSON Pointer (RFC 6901); else undefined. Throws without jsonBody(). */
 export function numberTextAt(subject: object, pointer: string): string | undefined {
   const value = valueTextAt(subject, pointer, "numberTextAt");
   return value === undefined ? undefined : matchAt(numberForm, value, 0)?.[0];

@@ -31,10 +31,7 @@ export function verifiedCredential(subject: object): VerifiedCredential | undefi
   return verified.get(subject);
 }
 
-/**
- * Verifies an Authorization value (RFC 7617), in constant time over all credentials. Throws a GuardError with `status`, default 401:
- * `credentials-missing`, `-malformed` or `-wrong`; a TypeError on a bad option.
- */
+/** Checks Authorization (RFC 7617) in constant time. Throws a GuardError (`credentials-…`), 401 by default; a TypeError on a bad option. */
 export function verifyBasicAuth(
   authorization: string | undefined,
   credentials: readonly BasicAuthCredential[],
@@ -47,9 +44,7 @@ export function verifyBasicAuth(
   return matchCredential(authorization, compileCredentials(authority), refuse);
 }
 
-/**
- * Makes the check; `native` goes to `verify`, whose failure is 503. Rejects with a GuardError. Throws an OptionError that names `owner`.
- */
+/** Makes the check; `verify` gets `native`, its failure is 503. Rejects with a GuardError. Throws an OptionError for `owner`. */
 export function basicAuthVerifier<Native>(
   options: WebhookBasicAuthOptions<Native>,
   owner: OptionOwner = "basicAuthVerifier",

@@ -50,9 +50,8 @@ export function verifiedPayload(subject: object): VerifiedPayload | undefined {
 }
 
 /**
- * Verifies a payload's HMAC. `bytes` must be as received, never parsed and serialised again; `header` is the value of the signature's
- * field, or all fields. Any of `secrets` admits. Throws a GuardError (`payload-…`) with `status`, default 401; a TypeError on a bad
- * argument.
+ * Verifies a payload's HMAC. `bytes` must be as received, never serialised again; `header` is the value of the signature's field, or all
+ * fields. Any of `secrets` admits. Throws a GuardError (`payload-…`) with `status`, default 401; a TypeError on a bad argument.
  */
 export function verifyPayload(
   bytes: Uint8Array,
@@ -70,10 +69,7 @@ export function verifyPayload(
   return matchPayload({ bytes: asBuffer(bytes), claim, keys }, field);
 }
 
-/**
- * Makes the check: the fields, then the secrets, then the body. `native` goes to a secrets function, whose failure is 503. Rejects with a
- * GuardError. Throws an OptionError that names `owner`.
- */
+/** Makes the check: fields, secrets, body. Rejects with a GuardError, 503 if `secrets` fails. Throws an OptionError for `owner`. */
 export function payloadVerifier<Native>(
   options: WebhookHmacOptions<Native>,
   owner: OptionOwner = "payloadVerifier",

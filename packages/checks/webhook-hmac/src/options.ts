@@ -167,9 +167,7 @@ const expectations: Readonly<Record<SecretEncoding, string>> = {
   hex: "pairs of hexadecimal digits that are not all zeros",
 };
 
-/**
- * The key of a secret, without the scheme's prefix. Throws an OptionError, which holds nothing of it, if blank, all zeros or misencoded.
- */
+/** The key of a secret without its prefix. Throws an OptionError, which holds nothing of it, if blank, all zeros or misencoded. */
 export function importSecret(
   secret: unknown,
   { secretEncoding: encoding, secretPrefix }: SecretForm,

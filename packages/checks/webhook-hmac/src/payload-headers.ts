@@ -44,10 +44,7 @@ export function linesOf(header: string | PayloadHeaders | undefined, scheme: Res
     );
 }
 
-/**
- * Returns a sender's X-Payload-Signature: the HMAC (RFC 2104) by SHA-256 in base64. `bytes` must be what goes on the wire. Throws a
- * TypeError for anything but bytes, and for an empty secret.
- */
+/** Returns X-Payload-Signature, HMAC-SHA-256 (RFC 2104) in base64 of the wire bytes. Throws a TypeError on non-bytes or an empty secret. */
 export function signPayload(bytes: Uint8Array, secret: string): string {
   const owner = "signPayload";
   assertBytes(owner, bytes);

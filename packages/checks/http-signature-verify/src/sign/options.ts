@@ -21,7 +21,7 @@ const isShortText = (text: string): boolean => /^[\x20-\x7e]{1,256}$/.test(text)
 export interface SignResponseOptions {
   /** `createSigner(key, keyid)`, or an object of your own that asks a KMS or HSM. */
   readonly signer: Signer;
-  /** Components beside the binding ones: response fields, then mandatory, or full identifiers (`"x-request-id";req`). Default none. */
+  /** More components: bare response fields, which the answer must then have, or full identifiers (`"x-request-id";req`). Default none. */
   readonly components?: readonly string[] | undefined;
   /** The label in Signature-Input and Signature. Default `receipt`. */
   readonly label?: string | undefined;
