@@ -21,7 +21,6 @@ export const derivedComponents = [
   "@target-uri",
 ] as const;
 
-/** Components that cover the query of the request target. */
 export const queryCovering: readonly string[] = ["@query", "@request-target", "@target-uri"];
 
 const noParameters: Parameters = new Map();

@@ -143,8 +143,7 @@ function formOfKey(bytes: Buffer): string | undefined {
   return isDer ? "the DER" : undefined;
 }
 
-// SPKI, PKCS #1, PKCS #8, SEC 1 and X.509 are a sequence up to the end that begins with a sequence or a number. The shortest key is
-// that of Ed25519, so that no secret of usual length is ever taken for one.
+// SPKI, PKCS #1, PKCS #8, SEC 1 and X.509 begin like this. The shortest key is Ed25519's: no secret of usual length passes for one.
 function isKeyDer(der: Buffer): boolean {
   if (der.length < 44 || der[0] !== 0x30) return false;
   const [, first = 0] = der;

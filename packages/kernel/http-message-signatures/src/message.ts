@@ -14,9 +14,7 @@ export interface RequestMessage {
   readonly method: string;
   /** The request target in origin-form (RFC 9112 section 3.2.1), exactly as sent: Express's `req.originalUrl`. */
   readonly target: string;
-  /**
-   * Names and values alternate: Node's `req.rawHeaders`, in order. Of HTTP/2's pseudo-headers only `:authority` is read, not as a field.
-   */
+  /** Names and values alternate, as in Node's `req.rawHeaders`. Of HTTP/2 pseudo-headers only `:authority` is read, not as a field. */
   readonly rawHeaders: readonly string[];
   /** Needed only where a covered component depends on it: `@scheme`, `@target-uri`, or an `@authority` with a port. */
   readonly scheme?: "http" | "https" | undefined;

@@ -49,7 +49,6 @@ export interface SignOptions extends SignatureOptions {
   readonly keyid: string;
 }
 
-/** Values of the two header fields, and what was signed. */
 export interface SignatureFields {
   readonly signatureInput: string;
   readonly signature: string;

@@ -17,7 +17,7 @@ export interface SignatureProfile {
   readonly requiredComponents: readonly string[];
   /** Components that it must not cover. A bare name means any parameters. Default none. */
   readonly forbiddenComponents?: readonly string[] | undefined;
-  /** Default `created`, `expires`, `keyid`, `alg`, `nonce`; others may be absent. `keyid` is always required: no key is guessed. */
+  /** Default `created`, `expires`, `keyid`, `alg`, `nonce`; those left out may be absent. `keyid` never is: no key is guessed. */
   readonly requiredParameters?:
     | readonly ("alg" | "created" | "expires" | "keyid" | "nonce" | "tag")[]
     | undefined;

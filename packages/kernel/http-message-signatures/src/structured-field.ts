@@ -83,7 +83,7 @@ const tokenSyntax = /^[A-Za-z*][!#$%&'*+\-.^_`|~0-9A-Za-z:/]*$/;
 const stringSyntax = /^[\x20-\x7e]*$/;
 const decimalSyntax = /^-?(?:0|[1-9]\d{0,11})\.(?:0|\d{0,2}[1-9])$/;
 
-/** Throws `field-invalid` for parameters from code without serialisation (RFC 8941 section 4.1): a line feed would end a base's line. */
+/** Throws `field-invalid` for unserialisable parameters from code (RFC 8941 section 4.1): a line feed would end its line of a base. */
 export function assertSerializable(parameters: Parameters): void {
   for (const [key, item] of parameters) {
     if (!keySyntax.test(key) || !hasSerialization(item)) {

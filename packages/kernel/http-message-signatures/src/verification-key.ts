@@ -27,7 +27,7 @@ export interface KeyValidity {
   readonly notBefore?: number | undefined;
   /** Signatures with a later `created` are refused. Unix seconds. */
   readonly notAfter?: number | undefined;
-  /** From then on every signature is refused, as a thief can date one back; before, those `created` at or after it. Unix seconds. */
+  /** From then on every signature is refused, since a thief can date one back; before, those `created` at or after it. Unix seconds. */
   readonly revokedAt?: number | undefined;
   /** A retired key verifies nothing; unlike an unknown one it is named in the log. */
   readonly retired?: boolean | undefined;

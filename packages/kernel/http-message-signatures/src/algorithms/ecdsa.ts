@@ -41,7 +41,7 @@ function ecdsa({ name, namedCurve, digest, spkiPrefix, order }: Curve): Algorith
   // r and s differ: their quotient is a factor in the verification, and by 1 it would be quicker.
   const placeholder = Buffer.concat([Buffer.alloc(order.length, 0x55), Buffer.alloc(order.length, 0x33)]);
   return {
-    // OpenSSL does SP 800-56A section 5.6.2.3.3: no point off the curve or field. The order is prime: each point generates the group.
+    // OpenSSL imports no point off the curve or beyond the field (SP 800-56A section 5.6.2.3.3). Prime order: every point generates it.
     vet(key) {
       const der = key.export({ format: "der", type: "spki" });
       if (der.subarray(0, spkiPrefix.length).equals(spkiPrefix)) return key;

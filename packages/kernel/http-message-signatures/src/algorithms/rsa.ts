@@ -8,7 +8,7 @@ const leastBits = 2048;
 const mostBits = 8192;
 const mostExponent = 2n ** 32n;
 
-// Its private half was thrown away; making a key takes long. Whatever is verified under it is refused.
+// Its private half was thrown away when it was made; making a key is slow. Whatever is verified under it is refused.
 const decoy = {
   kty: "RSA",
   e: "AQAB",
