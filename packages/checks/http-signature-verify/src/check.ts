@@ -134,7 +134,7 @@ async function verifyRequest(
     verified.set(request, signature);
     verifiedMessages.set(request, message);
     noteVerdict(request, signature);
-    // Later verdicts tell the age of this moment.
+    // Later verdicts report the age of this moment.
     if (guardChannel.hasSubscribers) noteVerdict(request, { ageSeconds: ageOf(received, options) });
     return signature;
   } catch (error) {

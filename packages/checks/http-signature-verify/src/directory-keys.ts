@@ -11,7 +11,7 @@ import { liveKeys, liveKeysRules, type LiveKeysOptions, type LiveKeyStore } from
 export interface DirectoryKeysOptions extends LiveKeysOptions {
   /** How often the files are read where no watcher reports a change, in seconds. Default 30. */
   readonly pollSeconds?: number | undefined;
-  /** How long the last good set is used while the files cannot be, in seconds. Default 86,400. */
+  /** How long the last good set is used while the files cannot be read, in seconds. Default 86,400. */
   readonly staleIfErrorSeconds?: number | undefined;
 }
 
@@ -188,7 +188,7 @@ async function readAll(files: readonly ListedFile[], bounds: KeyFileBounds): Pro
 }
 
 async function readBytes(file: string, { maxBytes }: KeyFileBounds): Promise<Buffer> {
-  // Before it is opened: that of a pipe would wait for a writer.
+  // Before it is opened: opening a pipe would wait for a writer.
   const stats = await stat(file);
   if (!stats.isFile()) throw faultIn(file, new Error("it is no file"));
   const handle = await open(file, "r");

@@ -120,7 +120,7 @@ export function liveKeys({
       try {
         return await keyAfter(live.refresh(), keyid);
       } catch {
-        // What was known before may do.
+        // A key that was known before may do.
       }
     }
     const key = keptKey(keyid);

@@ -173,7 +173,7 @@ function only(lines: Lines, { lower }: FieldName): string | undefined {
 
 function entriesOf(field: string, separator: ResolvedScheme["separator"]): readonly string[] | undefined {
   if (field.length > maxLength || !fieldText.test(field)) return undefined;
-  // Not by an expression that ends in spaces: that takes quadratic time.
+  // No regular expression that ends in spaces: it takes quadratic time.
   const value = field.trim();
   const entries = separator === undefined ? [value] : value.split(separator, maxEntries + 1);
   // White space in an entry: a framework joined two lines of the field.
