@@ -14,13 +14,12 @@ import { readAlgorithms, readList, type DigestAlgorithm } from "./options.ts";
 
 type DigestField = "Content-Digest" | "Repr-Digest";
 
-/** Options of `digestResponse`, and of {@link answerDigests}. */
 export interface AnswerDigestOptions {
-  /** Which fields an answer gets. Default `["Content-Digest"]`. */
+  /** Fields of an answer. Default `["Content-Digest"]`. */
   readonly fields?: readonly DigestField[] | undefined;
-  /** What can be asked for, by Want-Content-Digest and Want-Repr-Digest; the first is for those who ask for nothing. Default both, sha-256 first. */
+  /** What Want-Content-Digest and Want-Repr-Digest may choose from; without them the first. Default both, sha-256 first. */
   readonly algorithms?: readonly DigestAlgorithm[] | undefined;
-  /** Give a field only to who asks for it. Default false. */
+  /** Send a field only when the request asks for it. Default false. */
   readonly onlyWanted?: boolean | undefined;
 }
 
@@ -30,7 +29,7 @@ export const answerTable = {
   onlyWanted: option.boolean(false),
 } satisfies OptionTable<AnswerDigestOptions, unknown>;
 
-/** An answer as it leaves, its content coding applied. */
+/** An answer as sent, its content coding applied. */
 interface AnswerToDigest {
   readonly status: number;
   /** Names and values alternate. */
@@ -38,7 +37,6 @@ interface AnswerToDigest {
   readonly body: Uint8Array;
 }
 
-/** The request that is answered. */
 interface AskingRequest extends HeaderLines {
   readonly method: string;
 }
@@ -46,9 +44,9 @@ interface AskingRequest extends HeaderLines {
 type Digests = Readonly<Partial<Record<DigestField, string>>>;
 
 /**
- * The digest fields (RFC 9530 sections 2 and 3) of an answer: of the algorithm that the request prefers by Want-Content-Digest
- * or Want-Repr-Digest (section 4), else of the first. None where the request wants none of them, or the answer has no content
- * (HEAD, 204, 205, 304), and none that it has already; no Repr-Digest of a part (206). Throws a TypeError on a bad option.
+ * Returns the digest fields (RFC 9530 sections 2 and 3) of an answer, by the algorithm that Want-Content-Digest or Want-Repr-Digest prefers
+ * (section 4), else by the first. Leaves out fields that are unwanted or there already, all of an answer without content (HEAD, 204, 205,
+ * 304), and Repr-Digest of a part (206). Throws a TypeError on a bad option.
  */
 export function answerDigests(
   request: AskingRequest,
@@ -60,7 +58,6 @@ export function answerDigests(
 
 const withoutContent: ReadonlySet<number> = new Set([204, 205, 304]);
 
-/** {@link answerDigests} of options that were read. */
 export function digestsOf(
   request: AskingRequest,
   { status, rawHeaders, body }: AnswerToDigest,
@@ -80,10 +77,7 @@ export function digestsOf(
   return digests;
 }
 
-/**
- * The one of `offered` that the lines of a Want- field (RFC 9530 section 4) weigh most; of equal ones the first. Undefined when
- * the peer wants none of them, or the field is malformed.
- */
+/** The first of `offered` with the highest weight in a Want- field (RFC 9530 section 4); undefined if none is wanted or it is malformed. */
 function preferredAlgorithm(
   lines: readonly string[],
   offered: readonly DigestAlgorithm[],

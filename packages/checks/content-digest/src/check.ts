@@ -19,7 +19,7 @@ import {
   type table,
 } from "./options.ts";
 
-/** The codes of the refusals of digests; those of the body itself are in RawBodyCode. */
+/** Refusals of the body itself are in RawBodyCode. */
 export type ContentDigestCode =
   | "content-digest-invalid"
   | "content-digest-mismatch"
@@ -30,7 +30,7 @@ export type ContentDigestCode =
   | "repr-digest-missing"
   | "repr-digest-unsupported";
 
-/** The digests of known algorithms that a message carries; at least one of them satisfies the policy. */
+/** By known algorithms; at least one digest satisfies the policy. */
 type ReceivedDigests = ReadonlyMap<DigestAlgorithm, Buffer>;
 
 interface VerifiedDigests {
@@ -41,9 +41,8 @@ interface VerifiedDigests {
 const verified: RequestFact<VerifiedDigests> = createRequestFact();
 
 /**
- * Checks the Content-Digest field (RFC 9530) of a request against `bytes`, its body as received. Returns the digests that
- * matched, by algorithm; undefined where the field is missing and not required. Throws a GuardError with the option `status`,
- * default 401. Remembers a success: a second check of the same request computes nothing.
+ * Checks Content-Digest (RFC 9530) against `bytes`, the body as received. Returns the digests that matched; undefined when the field is
+ * missing and not required. Throws a GuardError with `status`, default 401. A second check of the same request computes nothing.
  */
 export function verifyContentDigest(
   request: HeaderLines,
@@ -53,17 +52,17 @@ export function verifyContentDigest(
   return verifyByPolicy(request, bytes, readOptions("verifyContentDigest", policyTable, options));
 }
 
-/** Whether a Content-Digest of this request matched its body. False for a request without the field. */
+/** Whether Content-Digest matched the body; false without the field. */
 export function hasVerifiedContentDigest(subject: object): boolean {
   return verified.get(subject) !== undefined;
 }
 
-/** The digest of the body by this algorithm, if Content-Digest had it and it matched. */
+/** The body's digest by this algorithm, if Content-Digest had it and it matched. */
 export function verifiedDigest(subject: object, algorithm: DigestAlgorithm): Buffer | undefined {
   return verified.get(subject)?.digests.get(algorithm);
 }
 
-/** {@link verifyContentDigest} of a body that may not be read yet: checks the field first, so that nothing is read in vain. */
+/** Checks the field before the body is read, so that nothing is read in vain. */
 export async function checkContentDigest(
   request: ReceivedRequest,
   { limit, ...policy }: ReadOptions<typeof table>,
@@ -78,7 +77,6 @@ export async function checkContentDigest(
   if (digests !== undefined) match(request, await readBody(request, limit), { digests, check });
 }
 
-/** {@link verifyContentDigest} with options that were checked before. */
 export function verifyByPolicy(
   request: HeaderLines,
   bytes: Uint8Array,
@@ -96,10 +94,7 @@ export function verifyByPolicy(
   return digests;
 }
 
-/**
- * Checks the Repr-Digest field (RFC 9530 section 3) of a message against the whole representation, which the caller has put
- * together where the message carries a part of it. Returns and throws as {@link verifyContentDigest}.
- */
+/** Checks Repr-Digest (RFC 9530 section 3) against the whole representation, also of a partial message. See {@link verifyContentDigest}. */
 export function verifyReprDigest(
   message: HeaderLines,
   representation: Uint8Array,
@@ -126,7 +121,7 @@ interface DigestCheck {
   readonly policy: DigestPolicy;
 }
 
-/** Reads the digest field without the body. Undefined when it is missing and the policy allows that; throws a GuardError. */
+/** Reads the field without the body. Undefined when it is missing and the policy allows that; throws a GuardError. */
 function parseDigests(message: HeaderLines, check: DigestCheck): ReceivedDigests | undefined {
   const { field, policy } = check;
   const lines = fieldLines(message, field.toLowerCase());
@@ -165,7 +160,7 @@ function knownDigests(fieldValue: string, check: DigestCheck): ReceivedDigests {
   return digests;
 }
 
-/** Compares every known digest: a wrong one beside a right one is a sign of tampering, or of a broken sender. */
+/** Every known digest must match: a wrong one beside a right one means tampering, or a broken sender. */
 function assertDigests(digests: ReceivedDigests, bytes: Uint8Array, check: DigestCheck): void {
   for (const [algorithm, digest] of digests) {
     // Anyone who knows the body knows its digest: the time of the comparison tells nothing.
@@ -175,7 +170,6 @@ function assertDigests(digests: ReceivedDigests, bytes: Uint8Array, check: Diges
   }
 }
 
-// With the algorithms that would have been accepted.
 function refusal(
   { field, policy }: DigestCheck,
   reason: "missing" | "invalid" | "unsupported" | "mismatch",
@@ -191,28 +185,22 @@ function refusal(
   });
 }
 
-/** The value of Want-Content-Digest or Want-Repr-Digest (RFC 9530 section 4) that asks for `algorithms`, the first one most. */
+/** Returns a Want-Content-Digest or Want-Repr-Digest value (RFC 9530 section 4) that prefers the first algorithm. */
 export function wantContentDigest(algorithms: readonly DigestAlgorithm[]): string {
   return algorithms.map((algorithm, index) => `${algorithm}=${10 - index}`).join(", ");
 }
 
-/** The digest of `bytes` in base64. At the size of a payout this costs a quarter of `createHash` and a Buffer. */
+/** Returns base64. At the size of a payout this costs a quarter of `createHash` and a Buffer. */
 export function computeDigest(bytes: Uint8Array, algorithm: DigestAlgorithm): string {
   return hash(algorithm === "sha-256" ? "sha256" : "sha512", bytes, "base64");
 }
 
-/**
- * For senders: the value of the Content-Digest field for a body (RFC 9530 section 2), by default with sha-256. `bytes` must be
- * what goes on the wire. Throws a TypeError for anything but bytes: a string has no digest before it is encoded.
- */
+/** Returns a sender's Content-Digest (RFC 9530 section 2). `bytes` must be as on the wire; throws a TypeError for anything but bytes. */
 export function createContentDigest(bytes: Uint8Array, algorithm: DigestAlgorithm = "sha-256"): string {
   return createDigest("createContentDigest", bytes, algorithm);
 }
 
-/**
- * For senders: the value of the Repr-Digest field (RFC 9530 section 3). `representation` is the whole of the selected
- * representation, as its Content-Encoding encodes it, whatever part of it a message carries.
- */
+/** Returns a sender's Repr-Digest (RFC 9530 section 3) of the whole representation in its Content-Encoding, whatever part is sent. */
 export function createReprDigest(representation: Uint8Array, algorithm: DigestAlgorithm = "sha-256"): string {
   return createDigest("createReprDigest", representation, algorithm);
 }

@@ -5,19 +5,15 @@ import { answerTable, digestsOf, type AnswerDigestOptions } from "./answer-diges
 import { checkContentDigest } from "./check.ts";
 import { table, type ContentDigestOptions } from "./options.ts";
 
-/**
- * Verifies Content-Digest (RFC 9530) over the body as received. Captures the body unless that has happened. Refuses with 401 by
- * default. Throws an OptionError on a bad option.
- */
+/** Verifies Content-Digest (RFC 9530) over the received body, captured if needed. Refuses with 401 by default. Throws an OptionError. */
 export function contentDigest(options: ContentDigestOptions = {}): Middleware {
   const resolved = readOptions("contentDigest", table, options);
   return guard("contentDigest", (req) => checkContentDigest(receivedRequest(req), resolved));
 }
 
 /**
- * Adds Content-Digest or Repr-Digest (RFC 9530) to the answers of what is mounted after it. Digests the bytes as they leave:
- * mount it before whatever changes bodies, such as compression. An answer of over a megabyte leaves without. Throws an
- * OptionError on a bad option.
+ * Adds Content-Digest or Repr-Digest (RFC 9530) to the answers of what is mounted after it. Mount it before whatever changes bodies, such
+ * as compression. An answer of over a megabyte gets none. Throws an OptionError on a bad option.
  */
 export function digestResponse(options: AnswerDigestOptions = {}): Middleware {
   const factoryName = "digestResponse";

@@ -14,22 +14,17 @@ export function isDigestAlgorithm(algorithm: unknown): algorithm is DigestAlgori
   return algorithm === "sha-256" || algorithm === "sha-512";
 }
 
-/** What a digest field must satisfy. */
 export interface ContentDigestPolicyOptions {
-  /**
-   * At least one digest must be of these algorithms, the preferred one first. A digest of another known algorithm is checked
-   * too, but does not suffice. Default `["sha-256", "sha-512"]`.
-   */
+  /** At least one digest must be of these, the preferred one first; other known ones are checked too. Default `["sha-256", "sha-512"]`. */
   readonly algorithms?: readonly DigestAlgorithm[] | undefined;
-  /** Refuse a request without the field. With false only a field that is present is checked. Default true. */
+  /** Refuse a request without the field; false checks only a field that is present. Default true. */
   readonly required?: boolean | undefined;
   /** The status of a refusal, 400 to 499. Default 401. */
   readonly status?: number | undefined;
 }
 
-/** Options of `contentDigest`. */
 export interface ContentDigestOptions extends ContentDigestPolicyOptions {
-  /** The largest accepted body, in bytes or as "100kb", where this guard is the first to read it. Default "100kb". */
+  /** The largest accepted body, in bytes or as "100kb", if this guard reads it first. Default "100kb". */
   readonly limit?: number | string | undefined;
 }
 
@@ -39,7 +34,6 @@ export const policyTable = {
   status: option.integer({ min: 400, max: 499, fallback: 401 }),
 } satisfies OptionTable<ContentDigestPolicyOptions, unknown>;
 
-/** {@link ContentDigestPolicyOptions} with defaults. */
 export type DigestPolicy = ReadOptions<typeof policyTable>;
 
 export const table = {
@@ -47,7 +41,7 @@ export const table = {
   limit: limitRule(),
 } satisfies OptionTable<ContentDigestOptions, unknown>;
 
-/** Reads a list without repeats whose entries `isKnown` takes. Throws an OptionError that names the `known` ones. */
+/** Reads a list without repeats. Throws an OptionError that names the `known` entries. */
 export function readList<Entry extends string>(
   given: unknown,
   isKnown: (entry: unknown) => entry is Entry,

@@ -4,15 +4,14 @@ import type { VerificationKey } from "@countersign/http-message-signatures";
 import { LRUCache } from "lru-cache";
 import { isKeyStore, isLookup, vet, type ConfiguredKey, type KeyStore } from "./key-store.ts";
 
-/** Options of {@link cachedKeys}. */
 export interface CachedKeysOptions {
-  /** How long a key is used without asking again, in seconds. Default 300. A withdrawn key is accepted for as long. */
+  /** How long a key is used without asking again, in seconds; a withdrawn key is accepted for as long. Default 300. */
   readonly ttlSeconds?: number | undefined;
-  /** How long a keyid stays unknown without asking again, in seconds. Default 10. A key published meanwhile is refused for as long. */
+  /** How long a keyid stays unknown without asking again, in seconds; a new key is refused for as long. Default 10. */
   readonly negativeTtlSeconds?: number | undefined;
   /** Known and unknown keyids remembered at most, each. Default 1,000. */
   readonly max?: number | undefined;
-  /** How long one look-up may take, in milliseconds, before it is forgotten: the next request asks anew. Default 2,000. */
+  /** How long one look-up may take, in milliseconds; then the next request asks anew. Default 2,000. */
   readonly lookupTimeoutMs?: number | undefined;
   /** Look-ups under way at most; one more rejects, unless its key was known lately. Default 100. */
   readonly maxLookups?: number | undefined;
@@ -26,15 +25,14 @@ export const table: OptionTable<CachedKeysOptions> = {
   maxLookups: option.integer({ min: 1, max: 100_000, fallback: 100 }),
 };
 
-/** Your own look-up. The keyid is wire text of a request whose signature is not yet checked. */
+/** The keyid is wire text of a request whose signature is not yet checked. */
 export type KeySource = (
   keyid: string,
 ) => ConfiguredKey | null | undefined | Promise<ConfiguredKey | null | undefined>;
 
 /**
- * A bounded cache before a slow key source, a function or a KeyStore. Concurrent look-ups of one keyid share one call; unknown keyids have a cache of
- * their own, so that a flood of them evicts no key; an error is not cached. Keys that are not imported yet are vetted once.
- * `get` rejects, which answers 503, when a look-up is late or there are too many. Throws a TypeError on a bad option.
+ * Caches a slow key source. Concurrent look-ups of a keyid share one call; unknown keyids have their own cache: a flood evicts no key.
+ * Errors are not cached; keys are vetted once. `get` rejects (503) when look-ups are late or too many. Throws a TypeError on a bad option.
  */
 export function cachedKeys(store: KeySource | KeyStore, options: CachedKeysOptions = {}): KeyStore {
   const lookup = sourceOf(store);
@@ -69,8 +67,7 @@ export function cachedKeys(store: KeySource | KeyStore, options: CachedKeysOptio
     return key;
   };
 
-  // Nobody has checked a signature yet: without a bound, whoever can call fills the memory and the key source's own queue. A
-  // flood of made-up keyids must not keep a key that is in use from being read again.
+  // Unbounded, any caller fills memory and the source's queue. A flood of unknown keyids must not keep a key in use from being read again.
   const hasRoom = (keyid: string): boolean =>
     underWay.size < maxLookups || known.peek(keyid, { allowStale: true }) !== undefined;
 

@@ -34,7 +34,6 @@ import {
 } from "./options.ts";
 import { coverageWarner } from "./profile.ts";
 
-/** What is known of a signature that was verified. */
 export interface VerifiedSignature {
   readonly label: string;
   readonly keyid: string;
@@ -48,7 +47,7 @@ export interface VerifiedSignature {
   readonly tag: string | undefined;
   /** Whose key it is; undefined when the key does not say. */
   readonly subject: string | undefined;
-  /** The covered components in the order of the signature: bare names, or full identifiers such as `"x-note";bs`. */
+  /** Covered components in the order of the signature: bare names, or full identifiers such as `"x-note";bs`. */
   readonly components: readonly string[];
 }
 
@@ -66,9 +65,8 @@ export function verifiedMessage(subject: object): RequestMessage | undefined {
 }
 
 /**
- * Makes the check of HTTP Message Signatures (RFC 9421) with the body's digest (RFC 9530), the time window and the nonce. It
- * rejects with a GuardError: 401 for anything wrong with these, 503 when a store does not answer, 413 and 415 for the body.
- * Throws an OptionError on a bad option, in the name of `owner`.
+ * Makes the check of the signature (RFC 9421), the body's digest (RFC 9530), the time window and the nonce. Rejects with a GuardError: 401
+ * for these, 503 when a store does not answer, 413 and 415 for the body. Throws an OptionError in the name of `owner`.
  */
 export function httpSignatureVerifier(
   options: HttpSignatureVerifyOptions,
@@ -82,7 +80,7 @@ export function httpSignatureVerifier(
   };
 }
 
-/** {@link httpSignatureVerifier} for a single request: checks options and imports keys at each call. */
+/** Verifies a single request: checks options and imports keys at each call. */
 export async function verifyHttpSignature(
   request: ReceivedRequest,
   options: HttpSignatureVerifyOptions,
@@ -90,7 +88,7 @@ export async function verifyHttpSignature(
   return verifyRequest(request, resolveOptions(options, factoryName), true);
 }
 
-/** {@link verifyHttpSignature} of a request that is explained: reports no use of the key. */
+/** For a request that is explained: reports no use of the key. */
 export async function recheckHttpSignature(
   request: ReceivedRequest,
   options: HttpSignatureVerifyOptions,
@@ -98,7 +96,7 @@ export async function recheckHttpSignature(
   return verifyRequest(request, resolveOptions(options, factoryName), false);
 }
 
-/** The refusal of a request that asks to be taken for another method: an app that obeys runs another than the signed one. */
+/** Refuses a method override: an app that obeys it runs another method than the signed one. */
 export function methodOverride(): GuardError<HttpSignatureCode> {
   return refusal("method-override", "the request asks to be taken for another method");
 }
@@ -136,7 +134,7 @@ async function verifyRequest(
     verified.set(request, signature);
     verifiedMessages.set(request, message);
     noteVerdict(request, signature);
-    // Later verdicts tell the age of this moment.
+    // Later verdicts report the age of this moment.
     if (guardChannel.hasSubscribers) noteVerdict(request, { ageSeconds: ageOf(received, options) });
     return signature;
   } catch (error) {
@@ -146,7 +144,6 @@ async function verifyRequest(
   }
 }
 
-/** Notes for the verdict what was found of a signature that is refused. */
 function noteRefused(
   request: ReceivedRequest,
   received: ReceivedSignature,
@@ -164,7 +161,7 @@ function ageOf({ created }: ReceivedSignature, { clock }: ResolvedVerifyOptions)
 
 const keyUseChannel: Channel = channel(keyUseChannelName);
 
-/** Tells that a key has verified a signature, whatever becomes of the request. Costs nothing when nobody listens. */
+/** Publishes a use whatever becomes of the request. Costs nothing without subscribers. */
 function publishKeyUse({ keyid, created }: ReceivedSignature, key: VerificationKey | undefined): void {
   if (!keyUseChannel.hasSubscribers) return;
   const event: KeyUseEvent = { keyid, subject: key?.subject, created, notAfter: key?.notAfter };
@@ -218,7 +215,7 @@ function assertBodyCovered(
   }
 }
 
-// All of the field: of a member by its key, another member could be the one that is compared.
+// The whole field: with `;key` another member could be the one that is compared.
 const digestCovering = new Set(["content-digest", '"content-digest";sf', '"content-digest";bs']);
 
 function describeSignature(received: ReceivedSignature, key: VerificationKey | undefined): VerifiedSignature {
@@ -233,7 +230,7 @@ function describeSignature(received: ReceivedSignature, key: VerificationKey | u
 const keyStoreFailed = unavailable("key-store-unavailable", "the key store");
 const nonceStoreFailed = unavailable("nonce-store-unavailable", "the nonce store");
 
-/** Finds the key of a keyid; undefined when it is unknown. Rejects with a GuardError (503) without a usable answer of the store. */
+/** Undefined for an unknown keyid. Rejects with a GuardError (503) without a usable answer of the store. */
 async function askKeyStore(
   req: ReceivedRequest,
   keyid: string,
@@ -251,7 +248,7 @@ async function askKeyStore(
 
 const claimTokens: RequestFact<string> = createRequestFact();
 
-/** Uses up the nonce of a signature. Rejects with a GuardError: 401 when it was used before, 503 when the store fails. */
+/** Rejects with a GuardError: 401 for a used nonce, 503 when the store fails. */
 async function claimNonce(
   req: ReceivedRequest,
   received: ReceivedSignature,
@@ -280,7 +277,7 @@ async function claimNonce(
   if (answer !== "fresh") throw refusal("nonce-replayed", "the nonce was used before");
 }
 
-/** Makes what is thrown in place of a store's own error. */
+/** Thrown in place of a store's own error. */
 function unavailable(
   code: HttpSignatureCode,
   name: string,

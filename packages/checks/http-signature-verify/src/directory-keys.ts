@@ -8,11 +8,10 @@ import { type ImportedKeys, importKeys, type VerificationKey } from "@countersig
 import { keyidOfFile } from "@countersign/http-message-signatures/door";
 import { liveKeys, liveKeysRules, type LiveKeysOptions, type LiveKeyStore } from "./live-keys.ts";
 
-/** Options of {@link directoryKeys}. */
 export interface DirectoryKeysOptions extends LiveKeysOptions {
-  /** How often the files are read where no watcher tells of a change, in seconds. Default 30. */
+  /** How often the files are read where no watcher reports a change, in seconds. Default 30. */
   readonly pollSeconds?: number | undefined;
-  /** How long the last good set is used while the files cannot be, in seconds. Default 86,400. */
+  /** How long the last good set is used while the files cannot be read, in seconds. Default 86,400. */
   readonly staleIfErrorSeconds?: number | undefined;
 }
 
@@ -27,10 +26,9 @@ const factoryName = "directoryKeys";
 const settleMs = 50;
 
 /**
- * Keeps the keys in the files of a directory, or in one file, and watches them. `<keyid>.pem`, `<keyid>.public.pem` and `<keyid>.pub`
- * hold one key; `.jwk`, `.jwks` and `.json` a JWK, a JWK Set, or a record of keyid to key. Reads no other files, hidden ones or
- * subdirectories. All files are one set: while any file or key is bad, or there is none, the last good set stays for a bounded time,
- * with a notice on `countersign:notice`. Throws an OptionError on a bad option.
+ * Keeps the keys of a directory or file, and watches it. `<keyid>.pem`, `<keyid>.public.pem` and `<keyid>.pub` hold one key; `.jwk`,
+ * `.jwks` and `.json` a JWK, a JWK Set or a record by keyid; no other, hidden or nested file is read. While any file or key is bad, or
+ * there is none, the last good set stays for a bounded time, with a notice on `countersign:notice`. Throws an OptionError.
  */
 export function directoryKeys(location: string, options: DirectoryKeysOptions = {}): LiveKeyStore {
   if (typeof location !== "string" || location === "" || location.includes("\0")) {
@@ -115,7 +113,7 @@ type KeyFileBounds = Omit<Given<LiveKeysOptions>, "now">;
 const maxAttempts = 3;
 const maxEntriesPerKey = 10;
 
-/** Reads all keys of a directory's files, or of one file, or none. Throws an Error that names the file and shows nothing of it. */
+/** Throws an Error that names the file and shows nothing of its content. */
 async function readKeyFiles(place: string, bounds: KeyFileBounds): Promise<ImportedKeys> {
   for (let attempt = 1; ; attempt += 1) {
     // oxlint-disable no-await-in-loop -- again when it has changed meanwhile
@@ -190,7 +188,7 @@ async function readAll(files: readonly ListedFile[], bounds: KeyFileBounds): Pro
 }
 
 async function readBytes(file: string, { maxBytes }: KeyFileBounds): Promise<Buffer> {
-  // Before it is opened: that of a pipe would wait for a writer.
+  // Before it is opened: opening a pipe would wait for a writer.
   const stats = await stat(file);
   if (!stats.isFile()) throw faultIn(file, new Error("it is no file"));
   const handle = await open(file, "r");

@@ -5,7 +5,6 @@ import { liveKeys, liveKeysRules, type LiveKeysOptions, type LiveKeyStore } from
 
 type Fetch = (url: URL, init: RequestInit) => Promise<Response>;
 
-/** Options of {@link jwksKeys}. */
 export interface JwksKeysOptions extends LiveKeysOptions {
   /** How long a set is used when its answer has no `max-age`, in seconds. Default 300. */
   readonly ttlSeconds?: number | undefined;
@@ -21,7 +20,7 @@ export interface JwksKeysOptions extends LiveKeysOptions {
   readonly timeoutMs?: number | undefined;
   /** Take a URL of plain http on this machine. Default false. */
   readonly allowHttpOnLoopback?: boolean | undefined;
-  /** Fetches; for certificates, proxies or redirects of one's own. Default the global fetch, which follows no redirect. */
+  /** For your own certificates, proxies or redirects. Default the global fetch, which follows no redirect. */
   readonly fetch?: Fetch | undefined;
 }
 
@@ -41,10 +40,9 @@ const factoryName = "jwksKeys";
 const refreshAhead = 0.8;
 
 /**
- * Keeps the keys of a JWK Set (RFC 7517) at an https URL, in which `kid` is the keyid. The first look-up fetches it, later ones a timer
- * ahead of its end. All unknown keyids together cause at most one fetch in each cool-down. While no usable set can be had, the last
- * good one stays for a bounded time, with a notice on `countersign:notice`; a single bad key is left out. An empty set withdraws all
- * keys. Throws an OptionError on a bad URL or option.
+ * Keeps the keys of a JWK Set (RFC 7517) at an https URL; `kid` is the keyid. The first look-up fetches it, then a timer before it ends.
+ * Unknown keyids together cause at most one fetch in each cool-down. Without a usable set the last good one stays for a bounded time, with
+ * a notice on `countersign:notice`; a bad key is left out. An empty set withdraws all keys. Throws an OptionError.
  */
 export function jwksKeys(url: string | URL, options: JwksKeysOptions = {}): LiveKeyStore {
   const read = readOptions(factoryName, table, options);
@@ -76,7 +74,7 @@ const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 function readUrl(given: string | URL, allowHttpOnLoopback: boolean): URL {
   const text: unknown = given instanceof URL ? given.href : given;
   const url = typeof text === "string" && URL.canParse(text) ? new URL(text) : undefined;
-  // It is shown nowhere: a query may be a secret.
+  // Not shown: a query may be a secret.
   if (url === undefined) throw optionError(factoryName, "url", "an https URL", text);
   if (url.username !== "" || url.password !== "") {
     throw new OptionError(factoryName, { option: "url", what: "must hold no user name and no password" });
@@ -91,14 +89,12 @@ interface JwksBounds {
   readonly fetch: Fetch;
   readonly timeoutMs: number;
   readonly maxBytes: number;
-  /** Ends the fetch. */
   readonly signal: AbortSignal;
 }
 
-/** A document as it was received, unchecked. */
 interface FetchedJwkSet {
   readonly document: unknown;
-  /** For how long the answer may be used (RFC 9111), in seconds; undefined when it says nothing of it. */
+  /** How long the answer may be used (RFC 9111); undefined when it does not say. */
   readonly maxAgeSeconds: number | undefined;
 }
 
@@ -106,10 +102,7 @@ interface FetchedJwkSet {
 const jsonType = /^application\/(?:[a-z0-9!#$&^_.-]+\+)?json$/;
 const accept = "application/jwk-set+json, application/json";
 
-/**
- * Fetches a JWK Set. Rejects for any answer but 200 with a JSON media type, for more than `maxBytes`, and for no end within
- * `timeoutMs`. Errors show nothing of the answer.
- */
+/** Rejects for any answer but 200 with a JSON media type, over `maxBytes` or past `timeoutMs`. Errors show nothing of the answer. */
 async function fetchJwkSet(url: URL, bounds: JwksBounds): Promise<FetchedJwkSet> {
   const { signal, timeoutMs } = bounds;
   const controller = new AbortController();
@@ -135,7 +128,7 @@ async function fetchOnce(url: URL, bounds: JwksBounds): Promise<FetchedJwkSet> {
     const document: unknown = parse(await readBytes(response, maxBytes));
     return { document, maxAgeSeconds: maxAge(response.headers) };
   } catch (error) {
-    // The connection is not to be held by what nobody reads.
+    // An unread body would hold the connection.
     await response.body?.cancel().catch(() => {});
     throw error;
   }

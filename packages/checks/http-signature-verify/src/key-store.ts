@@ -23,16 +23,15 @@ export interface KeyStore {
 /** A key as configured: what importVerificationKey takes, or what it returned. */
 export type ConfiguredKey = PublicKeyInput | VerificationKey;
 
-/** The option `keys`. A record or Map is vetted once, when the middleware is built. */
+/** A record or Map is vetted once, when the middleware is built. */
 export type Keys =
   | Readonly<Record<string, ConfiguredKey>>
   | ReadonlyMap<string, ConfiguredKey>
   | KeyLookup
   | KeyStore;
 
-/** The option `keys`, read. */
 export interface ReadKeys {
-  /** The configured ones; none with a store. */
+  /** Empty with a store. */
   readonly known: ReadonlyMap<string, VerificationKey>;
   /** Undefined where keys are configured. */
   readonly store: AskedKeyStore | undefined;
@@ -43,7 +42,7 @@ export interface AskedKeyStore {
   readonly engine: string;
 }
 
-/** Turns the option `keys` into one look-up. Throws an OptionError that names the keyid of a bad key. */
+/** Throws an OptionError that names the keyid of a bad key. */
 export function readKeys(keys: unknown, owner: OptionOwner, name: string): ReadKeys {
   if (isLookup(keys)) return { known: none, store: { get: keys, engine: otherEngine } };
   if (typeof keys !== "object" || keys === null || Array.isArray(keys)) {
@@ -80,7 +79,7 @@ export function assertTaken(
   throw new OptionError(owner, { option: "keys", what });
 }
 
-/** Imports a configured key, or checks that an imported one stands under its own keyid. Throws an OptionError. */
+/** Imports a key, or checks that an imported one stands under its own keyid. Throws an OptionError. */
 export function vet(
   key: ConfiguredKey,
   { keyid, owner, name }: { readonly keyid: string; readonly owner: OptionOwner; readonly name: string },

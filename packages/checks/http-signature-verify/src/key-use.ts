@@ -3,7 +3,6 @@ import { keyUseChannelName, type KeyUseEvent } from "@countersign/core";
 import { option, readOptions, systemClock, type OptionTable } from "@countersign/core/door";
 import { LRUCache } from "lru-cache";
 
-/** Options of {@link keyUse}. */
 export interface KeyUseOptions {
   /** Keys remembered at most; those that were idle longest are forgotten. Default 1,000. */
   readonly max?: number | undefined;
@@ -16,7 +15,6 @@ export const table: OptionTable<KeyUseOptions> = {
   clock: option.clock(systemClock, "Date.now"),
 };
 
-/** When a key was used in this process. */
 export interface KeyUse {
   readonly keyid: string;
   readonly subject: string | undefined;
@@ -28,9 +26,8 @@ export interface KeyUse {
   readonly lastUsed: number;
 }
 
-/** Which keys are in use, and which are idle. */
 export interface KeyUseTable {
-  /** The key that was used last stands first. A key that was never used is not there. */
+  /** The key used last comes first; one that was never used is not there. */
   entries(): readonly KeyUse[];
   /** Stops counting. */
   close(): void;
@@ -57,7 +54,7 @@ export function keyUse(options: KeyUseOptions = {}): KeyUseTable {
   };
 }
 
-// A channel is open to every module of the process.
+// Any module of the process can publish on a channel.
 function isKeyUseEvent(event: unknown): event is KeyUseEvent {
   return typeof event === "object" && event !== null && "keyid" in event && typeof event.keyid === "string";
 }

@@ -21,13 +21,12 @@ export interface LiveKeyStore extends KeyStore {
   close(): void;
 }
 
-/** The options of every source of live keys. */
 export interface LiveKeysOptions {
   /** Keys of a set at most, and files. Default 100. */
   readonly maxKeys?: number | undefined;
   /** Bytes of a document or a file at most, uncompressed. Default 262,144. */
   readonly maxBytes?: number | undefined;
-  /** What a key's scope, subject and further validity are, by its keyid. Default none. */
+  /** A key's scope, subject and further validity, by its keyid. Default none. */
   readonly validity?: ((keyid: string) => KeyValidity | undefined) | undefined;
   /** A monotonic clock in milliseconds; default performance.now. */
   readonly now?: (() => number) | undefined;
@@ -40,7 +39,7 @@ export const liveKeysRules: OptionTable<LiveKeysOptions> = {
   now: option.clock(() => performance.now(), "performance.now"),
 };
 
-/** A set as it was read. Times in milliseconds since the reading. */
+/** Times in milliseconds since the reading. */
 interface LoadedKeys extends ImportedKeys {
   /** When it is read again in the background. */
   readonly refreshMs: number;
@@ -48,7 +47,6 @@ interface LoadedKeys extends ImportedKeys {
   readonly freshMs: number;
 }
 
-/** Where a set comes from, and how often it is asked for. */
 export interface LiveKeysSource {
   /** The factory, in notices. */
   readonly guard: string;
@@ -65,7 +63,7 @@ export interface LiveKeysSource {
   readonly onClose?: (() => void) | undefined;
 }
 
-/** Keeps the set of a source: one reading at a time, ahead of the set's end; over failures the last good set stays for a bounded time. */
+/** Reads ahead of the set's end, one reading at a time; over failures the last good set stays for a bounded time. */
 export function liveKeys({
   guard,
   load,
@@ -97,10 +95,7 @@ export function liveKeys({
     return live.value?.keys.get(keyid);
   };
 
-  /**
-   * A key that was published a moment ago may be in the next set: strangers make this ask, once in each cool-down. It remembers no
-   * keyid: who asks for the next key before it is published would keep it unknown.
-   */
+  /** A new key may be in the next set, so strangers cause one reading per cool-down. Not remembered: that would keep a new key unknown. */
   const getUnknown = (keyid: string): undefined | Promise<VerificationKey | undefined> => {
     if (!readsForUnknown) return undefined;
     if (live.mayWait()) return keyAfter(live.refresh(), keyid);
@@ -125,7 +120,7 @@ export function liveKeys({
       try {
         return await keyAfter(live.refresh(), keyid);
       } catch {
-        // What was known before may do.
+        // A key that was known before may do.
       }
     }
     const key = keptKey(keyid);
@@ -154,7 +149,7 @@ export function liveKeys({
 
 const maxPublished = 5;
 
-// Once for as long as they stay the same: a set is read every few minutes.
+// Only when they change: a set is read every few minutes.
 function publishFaults(guard: string, { faults }: ImportedKeys, before: string): string {
   const published = faults.map(({ keyid, error }) => `${shown(keyid)}: ${error.message}`).join("; ");
   if (published === before) return before;

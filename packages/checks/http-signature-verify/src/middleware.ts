@@ -13,9 +13,8 @@ declare global {
 }
 
 /**
- * Verifies the HTTP Message Signature (RFC 9421) of a request, the digest of its body (RFC 9530), its time window and its
- * nonce. Works alone or behind rawBody and contentDigest. Rejects with 401 for anything wrong with these, 503 when a store
- * does not answer, 413 and 415 for the body. Throws a TypeError on a bad option.
+ * Verifies the signature (RFC 9421) of a request, its body's digest (RFC 9530), time window and nonce. Works alone or after rawBody and
+ * contentDigest. Refuses with 401 for these, 503 when a store fails, 413 and 415 for the body. Throws a TypeError on a bad option.
  */
 export function httpSignatureVerify(options: HttpSignatureVerifyOptions): Middleware {
   const verify = httpSignatureVerifier(options);

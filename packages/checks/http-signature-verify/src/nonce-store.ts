@@ -6,11 +6,10 @@ interface Claim {
   readonly untilMs: number;
 }
 
-/** Options of {@link memoryNonceStore}. */
 export interface MemoryNonceStoreOptions {
   /** Live nonces at most; one more throws, which answers 503. Default 100,000. */
   readonly max?: number | undefined;
-  /** Run although NODE_ENV is `production`: right for a single process whose restart takes longer than a signature lives. */
+  /** Allow NODE_ENV `production`: right for a single process whose restart takes longer than a signature lives. Default false. */
   readonly allowInProduction?: boolean | undefined;
   /** A monotonic clock in milliseconds; default performance.now. */
   readonly now?: (() => number) | undefined;
@@ -25,8 +24,8 @@ export const table: OptionTable<MemoryNonceStoreOptions> = {
 const purgePauseMs = 1000;
 
 /**
- * Nonces in the memory of this process. When full it drops what has expired, then refuses; it never evicts a live nonce.
- * Throws a TypeError on a bad option and, unless allowed, when NODE_ENV is `production`.
+ * Keeps nonces in the memory of this process. When full it drops what has expired, then refuses; it never evicts a live nonce. Throws a
+ * TypeError on a bad option and, unless allowed, when NODE_ENV is `production`.
  */
 export function memoryNonceStore(options: MemoryNonceStoreOptions = {}): NonceStore {
   const { max, allowInProduction, now } = readOptions("memoryNonceStore", table, options);
@@ -54,7 +53,7 @@ export function memoryNonceStore(options: MemoryNonceStoreOptions = {}): NonceSt
       // Negated, so that a time that is no number ends no nonce.
       if (earlier !== undefined && !(earlier.untilMs < nowMs))
         return earlier.token === token ? "fresh" : "seen";
-      // What has expired leaves its own place.
+      // An expired nonce leaves its own place.
       if (earlier === undefined && !hasRoom()) {
         throw new Error(`memoryNonceStore: full with ${max} live nonces`);
       }

@@ -22,7 +22,7 @@ import { assertConsistent, profileRules, textRule, type ProfileOptions } from ".
 
 type VerificationEngine = NonNullable<VerifyOptions["engine"]>;
 
-/** The codes of the refusals of signatures; those of body and digest are in RawBodyCode and ContentDigestCode. */
+/** Refusals of body and digest are in RawBodyCode and ContentDigestCode. */
 export type HttpSignatureCode =
   | MessageSignatureErrorCode
   | "body-not-covered"
@@ -32,18 +32,14 @@ export type HttpSignatureCode =
   | "nonce-store-unavailable"
   | "query-not-covered";
 
-/** Options of httpSignatureVerify. */
 export interface HttpSignatureVerifyOptions extends ProfileOptions {
   /** The public keys by keyid: a record, a Map, a function, or a KeyStore. */
   readonly keys: Keys;
-  /** Remembers nonces. Required unless `requiredParameters` leaves `nonce` out; a nonce that is there is claimed in any case. */
+  /** Remembers nonces. Required unless `requiredParameters` leaves `nonce` out; a nonce that is there is always claimed. */
   readonly nonces?: NonceStore | undefined;
   /** The prefix that a proxy removed from the signed path, such as `/payments`. Default none. */
   readonly pathPrefix?: string | undefined;
-  /**
-   * Scheme and authority that callers see, for `@scheme`, `@authority`, `@target-uri`. Default the request's scheme, by socket or
-   * trusted proxy, and `:authority` or Host.
-   */
+  /** Origin that callers see, for `@scheme`, `@authority`, `@target-uri`. Default by socket or trusted proxy, and `:authority` or Host. */
   readonly origin?: string | undefined;
   /** The name of this server's environment, such as `production`: a key whose scope names another one is refused. Default none. */
   readonly environment?: string | undefined;
@@ -53,12 +49,9 @@ export interface HttpSignatureVerifyOptions extends ProfileOptions {
   readonly allowUnsignedBody?: boolean | undefined;
   /** Largest body, in bytes or like `"100kb"`; used when no earlier middleware captured it. Default 100 kB. */
   readonly limit?: number | string | undefined;
-  /**
-   * What verifies Ed25519, with one verdict: `native` is node:crypto, `sodium` the optional package sodium-native, `noble` portable
-   * JavaScript. Default `native`.
-   */
+  /** Verifies Ed25519: `native` (node:crypto), `sodium` (optional sodium-native) or `noble` (JavaScript), all alike. Default `native`. */
   readonly engine?: VerificationEngine | undefined;
-  /** Let `native` verify on libuv's thread pool, not on the event loop. Default true for `native`; the others have no pool. */
+  /** Verify on libuv's thread pool, not on the event loop. Default true for `native`; the others have no pool. */
   readonly threadPool?: boolean | undefined;
   /** How long a key store or nonce store may take, in milliseconds, before the answer is 503. Default 2,000. */
   readonly storeTimeoutMs?: number | undefined;
@@ -90,15 +83,14 @@ export const table = {
   clock: option.call(systemClock, "Date.now"),
 } satisfies OptionTable<HttpSignatureVerifyOptions, unknown>;
 
-/** The options with defaults, checked. */
 export interface ResolvedVerifyOptions extends Omit<ReadOptions<typeof table>, "keys" | "threadPool"> {
-  /** The configured ones; none with `keyStore`. */
+  /** Empty with `keyStore`. */
   readonly knownKeys: ReadonlyMap<string, VerificationKey>;
   readonly keyStore: AskedKeyStore | undefined;
   readonly threadPool: boolean;
 }
 
-/** Checks the options and fills in defaults. Throws an OptionError. */
+/** Throws an OptionError. */
 export function resolveOptions(
   options: HttpSignatureVerifyOptions,
   owner: OptionOwner,
@@ -115,7 +107,7 @@ export function resolveOptions(
   return { ...resolved, knownKeys: keys.known, keyStore: keys.store, threadPool };
 }
 
-/** Checks options without making anything of them. Throws an OptionError in the name of `owner`. */
+/** Checks options and builds nothing. Throws an OptionError in the name of `owner`. */
 export function assertVerifyOptions(options: HttpSignatureVerifyOptions, owner: OptionOwner): void {
   resolveOptions(options, owner);
 }

@@ -30,10 +30,10 @@ type FieldTypes = NonNullable<SignatureProfile["fieldTypes"]>;
 type SignatureParameter = NonNullable<SignatureProfile["requiredParameters"]>[number];
 type TagPolicy = NonNullable<SignatureProfile["tag"]>;
 
-/** Exactly one of the two. Values are compared exactly; none is empty. */
+/** Exactly one of the two; values are compared exactly, and none is empty. */
 type TagOption =
   | {
-      /** The signature's tag has to be this one, or one of these. */
+      /** The signature's tag must be this one, or one of these. */
       readonly require: string | readonly string[];
       readonly exclude?: undefined;
     }
@@ -44,17 +44,16 @@ type TagOption =
     };
 
 /**
- * The options of httpSignatureVerify about a signature itself. Defaults: `requiredComponents` `@method`, `@path`, `content-type`,
- * `content-digest`; `requiredParameters` `created`, `expires`, `keyid`, `alg`, `nonce`; `algorithms` `ed25519`; `windowSeconds` 60;
- * `clockSkewSeconds` 30. `@authority` and `@target-uri` need `origin`; `host` is refused. Without a nonce a signature can be replayed
- * until it ends.
+ * Options about a signature itself. Defaults: `requiredComponents` `@method`, `@path`, `content-type`, `content-digest`;
+ * `requiredParameters` `created`, `expires`, `keyid`, `alg`, `nonce`; `algorithms` `ed25519`; `windowSeconds` 60; `clockSkewSeconds` 30.
+ * `@authority` and `@target-uri` need `origin`; `host` is refused. Without a nonce a signature can be replayed until it ends.
  */
 export type ProfileOptions = Optional<Omit<SignatureProfile, "tag">> & {
-  /** Which values of the parameter `tag` are taken (RFC 9421 section 2.3). Default any, and none at all. */
+  /** Accepted values of the parameter `tag` (RFC 9421 section 2.3). Default any, and none at all. */
   readonly tag?: TagOption | undefined;
 };
 
-/** A rule for a text; `expected` describes the ones that `isSound` accepts. */
+/** `expected` describes the texts that `isSound` accepts. */
 export function textRule(
   expected: string,
   isSound: (text: string) => boolean,
@@ -91,13 +90,9 @@ export const profileRules = {
   clockSkewSeconds: option.integer({ min: 0, max: 300, fallback: 30 }),
 } satisfies OptionTable<ProfileOptions, unknown>;
 
-/** The options with defaults, checked. */
 type ResolvedProfile = ReadOptions<typeof profileRules>;
 
-/**
- * Refuses required components that no request can have, or that are forbidden too, and a server's name without origin: the value
- * would come from the caller's own Host field, and a request that was signed for another server would pass. Throws an OptionError.
- */
+/** Without `origin` the server's name is the caller's own Host: a request signed for another server would pass. Throws an OptionError. */
 export function assertConsistent(
   owner: OptionOwner,
   profile: ResolvedProfile & { readonly origin: object | undefined },
@@ -128,10 +123,7 @@ export function assertConsistent(
 // Methods that change nothing (RFC 9110 section 9.2.1).
 const safeMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
-/**
- * Warns once, at the first request that may change something, of a policy that lets a signature leave out method, path or body:
- * that part can be exchanged on the way. Returns undefined for a policy that requires all three.
- */
+/** Warns once, at the first unsafe request, that method, path or body may be unsigned, so exchangeable; undefined if all are required. */
 export function coverageWarner({
   requiredComponents,
   allowUnsignedBody,
@@ -196,7 +188,7 @@ function parsed(text: string): ComponentIdentifier | undefined {
   }
 }
 
-/** The members of a list in the order of `all`; none unless all of them are known, and each is there once. */
+/** In the order of `all`; none unless all members are known, each once. */
 function subsetOf<Value>(all: readonly Value[], given: unknown): readonly Value[] {
   const list: readonly unknown[] = Array.isArray(given) ? given : [];
   const known = all.filter((one) => list.includes(one));

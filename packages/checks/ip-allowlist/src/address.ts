@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { GuardError, quoteForLog } from "@countersign/core";
 
-/** The codes of the refusals of addresses; a door that cannot tell them refuses with `trust-proxy-unsafe`. */
+/** A door that cannot tell the address refuses with `trust-proxy-unsafe`. */
 export type IpAllowlistCode =
   | "allowlist-unavailable"
   | "ip-is-proxy"
@@ -9,23 +9,20 @@ export type IpAllowlistCode =
   | "ip-unknown"
   | "trust-proxy-unsafe";
 
-/** An address as one number of its family: 32 bits or 128. */
+/** An address as one number of 32 bits or 128. */
 export interface Address {
   readonly family: "ipv4" | "ipv6";
   readonly value: bigint;
 }
 
-/** The addresses of one family from `first` to `last`, both included. */
+/** From `first` to `last`, both included. */
 export interface AddressRange {
   readonly family: Address["family"];
   readonly first: bigint;
   readonly last: bigint;
 }
 
-/**
- * Reads an address; undefined for any other text: ports, brackets, white space, leading zeros, zone ids. An IPv4-mapped IPv6
- * address (RFC 4291 section 2.5.5.2) is IPv4.
- */
+/** Undefined for other text: ports, brackets, spaces, leading zeros, zone ids. IPv4-mapped IPv6 is IPv4 (RFC 4291 section 2.5.5.2). */
 export function parseAddress(text: string): Address | undefined {
   const version = isIP(text);
   if (version === 4) return { family: "ipv4", value: ipv4Value(text) };
@@ -49,7 +46,7 @@ function ipv6Value(text: string): bigint {
   return BigInt(`0x${before.padEnd(32 - after.length, "0")}${after}`);
 }
 
-/** The groups of 16 bits on one side of `::`, four digits each; the last two may be written as an IPv4 address. */
+/** Groups of 16 bits on one side of `::`, four digits each; the last two may be written as an IPv4 address. */
 function hexOf(side: string): string {
   if (side === "") return "";
   let hex = "";
@@ -59,10 +56,10 @@ function hexOf(side: string): string {
   return hex;
 }
 
-/** Whether a client address is in the list; false for anything that is no address. */
+/** False for anything that is no address. */
 export type AddressMatcher = (address: string | undefined) => boolean;
 
-/** Matches by a binary search in the ranges of the address's family, which are sorted and merged. */
+/** Binary search: the ranges of each family must be sorted and merged. */
 export function createMatcher(ipv4: readonly AddressRange[], ipv6: readonly AddressRange[]): AddressMatcher {
   return function isAllowed(text) {
     const address = typeof text === "string" ? parseAddress(text) : undefined;
@@ -80,7 +77,7 @@ export function createMatcher(ipv4: readonly AddressRange[], ipv6: readonly Addr
   };
 }
 
-/** Throws a GuardError with `status` unless `isAllowed` admits the address: `ip-unknown` for what is none. */
+/** Throws a GuardError with `status` unless `isAllowed` admits the address: `ip-unknown` for no address. */
 export function assertAllowed(address: string | undefined, isAllowed: AddressMatcher, status: number): void {
   if (isAllowed(address)) return;
   const known = address !== undefined && parseAddress(address) !== undefined;

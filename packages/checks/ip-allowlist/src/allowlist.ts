@@ -2,7 +2,6 @@ import { OptionError, quoteForLog } from "@countersign/core";
 import { option, optionError, readOptions, type OptionOwner, type OptionTable } from "@countersign/core/door";
 import { createMatcher, parseAddress, type AddressMatcher, type AddressRange } from "./address.ts";
 
-/** Options of {@link compileAllowlist}. */
 export interface AllowlistRules {
   /** Accept rules that together admit every address of a family, such as `0.0.0.0/0`. Default false. */
   readonly dangerouslyAllowAnyAddress?: boolean | undefined;
@@ -12,24 +11,20 @@ export const rulesTable: OptionTable<AllowlistRules> = {
   dangerouslyAllowAnyAddress: option.boolean(false),
 };
 
-/** Where a list was given, for messages, and what it may admit. */
 interface ListPlace {
   readonly owner: OptionOwner;
   readonly name: string;
   readonly dangerouslyAllowAnyAddress: boolean;
 }
 
-/**
- * Compiles addresses and CIDR blocks into one function. Throws a TypeError on an empty list, and on any entry that is not
- * exactly an address or a block.
- */
+/** Compiles addresses and CIDR blocks into one function. Throws a TypeError on an empty list or an entry that is not exactly one. */
 export function compileAllowlist(entries: readonly string[], options: AllowlistRules = {}): AddressMatcher {
   const owner = "compileAllowlist";
   const rules = readOptions(owner, rulesTable, options);
   return compileRanges(readRanges(entries, owner, "entries"), { ...rules, owner, name: "entries" });
 }
 
-/** Reads the entries of the option `name`. Throws an OptionError, as {@link compileAllowlist} does. */
+/** Throws an OptionError, as {@link compileAllowlist} does. */
 export function readRanges(entries: unknown, owner: OptionOwner, name: string): readonly AddressRange[] {
   if (!Array.isArray(entries) || entries.length === 0) {
     throw optionError(owner, name, "an array of at least one IP address or CIDR block", entries);
@@ -37,13 +32,12 @@ export function readRanges(entries: unknown, owner: OptionOwner, name: string): 
   return Array.from(entries, (entry: unknown, index) => readEntry(entry, owner, `${name}[${index}]`));
 }
 
-/** A list that was read at run time. */
 export interface ReadList {
   readonly entries: readonly string[];
   readonly isAllowed: AddressMatcher;
 }
 
-/** Compiles a list that was read at run time; an empty one admits nobody. Throws an OptionError for what is no list of rules. */
+/** Compiles a list at run time; an empty one admits nobody. Throws an OptionError for what is no list of rules. */
 export function compileEntries(given: unknown, place: ListPlace): ReadList {
   const isEmpty = Array.isArray(given) && given.length === 0;
   const isAllowed = isEmpty
@@ -53,7 +47,7 @@ export function compileEntries(given: unknown, place: ListPlace): ReadList {
   return { isAllowed, entries: Array.isArray(given) ? given.map(String) : [] };
 }
 
-/** Compiles what {@link readRanges} read. Throws an OptionError where they admit a whole family. */
+/** Throws an OptionError where the ranges admit a whole family. */
 export function compileRanges(ranges: readonly AddressRange[], place: ListPlace): AddressMatcher {
   const ipv4 = mergeRanges(ranges, "ipv4");
   const ipv6 = mergeRanges(ranges, "ipv6");
@@ -72,10 +66,7 @@ function readEntry(entry: unknown, owner: OptionOwner, name: string): AddressRan
   throw new OptionError(owner, { option: name, what: `must be ${range}; got ${quoteForLog(entry)}` });
 }
 
-/**
- * Reads one rule, an address or a CIDR block (RFC 4632 section 3.1, RFC 4291 section 2.3). An IPv4-mapped block is the IPv4
- * block that it maps. Returns the reason as text when the rule is refused.
- */
+/** Reads an address or CIDR block (RFC 4632 section 3.1, RFC 4291 section 2.3); a mapped one is IPv4. Returns a refusal's reason. */
 function parseRule(rule: string): AddressRange | string {
   const slash = rule.indexOf("/");
   const text = slash < 0 ? rule : rule.slice(0, slash);

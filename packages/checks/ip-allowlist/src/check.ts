@@ -5,9 +5,8 @@ import type { AddressSource } from "./live-allowlist.ts";
 import { factoryName, matcherOfSource, resolveOptions, type IpAllowlistOptions } from "./options.ts";
 
 /**
- * Admits a client address that is in `allow`: a list, or what compileAllowlist() or liveAllowlist() made of one. Throws a
- * GuardError with `status`: `ip-not-allowed`, or `ip-unknown` for what is no address; a TypeError on a bad list. The caller
- * must know where the address comes from: a header field is the client's own text unless a trusted proxy wrote it.
+ * Admits a client address in `allow`: a list, or what compileAllowlist() or liveAllowlist() made. Throws a GuardError (`ip-not-allowed`,
+ * `ip-unknown` for no address), a TypeError on a bad list. A header field is the client's text unless a trusted proxy wrote it.
  */
 export function admitAddress(
   address: string | undefined,
@@ -22,7 +21,7 @@ function matcherOf(allow: AddressMatcher | AddressSource | readonly string[]): A
   return "isAllowed" in allow ? matcherOfSource(allow) : compileAllowlist(allow);
 }
 
-/** {@link admitAddress} with options that are checked once. Throws an OptionError that names `owner` as their holder. */
+/** {@link admitAddress} with options checked once. Throws an OptionError that names `owner`. */
 export function addressAdmission(
   options: IpAllowlistOptions,
   owner: OptionOwner = factoryName,

@@ -10,13 +10,12 @@ import {
 import type { AddressMatcher } from "./address.ts";
 import { compileEntries, rulesTable, type ReadList } from "./allowlist.ts";
 
-/** Matches by the present list of addresses. */
 export interface AddressSource {
   /** Whether a client address is in the list. Throws an Error while there is no good list. */
   readonly isAllowed: AddressMatcher;
 }
 
-/** A list that reloads itself. Each reading replaces the whole list. */
+/** Each load replaces the whole list. */
 export interface LiveAllowlist extends AddressSource {
   /** Resolves with the first list; rejects when that cannot be loaded. Await it before the server listens. */
   ready(): Promise<void>;
@@ -28,7 +27,6 @@ export interface LiveAllowlist extends AddressSource {
   close(): void;
 }
 
-/** Options of {@link liveAllowlist}. */
 export interface LiveAllowlistOptions {
   /** Returns all addresses and CIDR blocks that may call. One bad entry makes the list unusable; an empty list refuses everybody. */
   readonly load: (signal: AbortSignal) => readonly string[] | Promise<readonly string[]>;
@@ -59,9 +57,8 @@ export const liveTable: OptionTable<LiveAllowlistOptions> = {
 const factoryName = "liveAllowlist";
 
 /**
- * Loads a list of addresses again and again. When a load fails, or is no list of rules, the last good list stays in use for
- * `maxAgeSeconds`, with one notice on `countersign:notice`; without a good list everybody is refused. Throws an OptionError
- * on a bad option.
+ * Reloads a list of addresses. When a load fails, or is no list of rules, the last good list stays for `maxAgeSeconds`, with one notice on
+ * `countersign:notice`; without a good list everybody is refused. Throws an OptionError on a bad option.
  */
 export function liveAllowlist(options: LiveAllowlistOptions): LiveAllowlist {
   const read = readOptions(factoryName, liveTable, options);
@@ -82,7 +79,7 @@ export function liveAllowlist(options: LiveAllowlistOptions): LiveAllowlist {
     clock: now,
     closedBecause: "the list is closed",
     onFailure(error, hasList) {
-      // Once, until it succeeds again: it is tried every few seconds.
+      // Once until it succeeds: it is tried every few seconds.
       if (isFailing) return;
       isFailing = true;
       const message = hasList

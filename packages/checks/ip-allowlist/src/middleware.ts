@@ -6,15 +6,14 @@ import { assertAllowed, type AddressMatcher, type IpAllowlistCode } from "./addr
 import { factoryName, resolveOptions, type IpAllowlistOptions } from "./options.ts";
 
 /**
- * Admits requests whose client address is in `allow`, and refuses all others with 401. The client address is Express's
- * `req.ip`, or the peer of the socket without Express. Refuses everything with 500 while `trust proxy` lets the caller choose
- * its address. Throws a TypeError on a bad option.
+ * Admits requests whose client address is in `allow`; refuses others with 401. The address is Express's `req.ip`, or without Express the
+ * socket's peer. Refuses everything with 500 while `trust proxy` lets the caller choose its address. Throws a TypeError on a bad option.
  */
 export function ipAllowlist(options: IpAllowlistOptions): Middleware {
   return guard(factoryName, expressAdmission(options));
 }
 
-/** The check of {@link ipAllowlist}, for an endpoint that is made of several. Throws an OptionError that names `owner`. */
+/** For an endpoint made of several checks. Throws an OptionError that names `owner`. */
 export function expressAdmission(
   options: IpAllowlistOptions,
   owner: OptionOwner = factoryName,
@@ -39,7 +38,7 @@ export function expressAdmission(
   };
 }
 
-/** Warns once of a list of addresses and a `trust proxy` setting that do not go together, and of one that is missing. */
+/** Warns once of a list that does not fit the `trust proxy` setting, and of a missing setting. */
 function warnOfDoubtfulTrust(
   req: GuardRequest,
   trust: TrustFunction | undefined,

@@ -4,12 +4,10 @@ import type { AddressMatcher, AddressRange, IpAllowlistCode } from "./address.ts
 import { compileRanges, readRanges, rulesTable } from "./allowlist.ts";
 import type { AddressSource } from "./live-allowlist.ts";
 
-/** Options of `ipAllowlist`. */
 export interface IpAllowlistOptions {
   /**
-   * The addresses and CIDR blocks that may call, IPv4 and IPv6 mixed, not empty. An IPv4 rule also admits the IPv4-mapped
-   * spelling of its addresses; an IPv6 rule never admits an IPv4 client. For a list that changes: `liveAllowlist()`, or an
-   * object with `isAllowed(address)`; while that throws, everybody is refused (503).
+   * Addresses and CIDR blocks that may call, at least one. An IPv4 rule also admits its IPv4-mapped spelling, an IPv6 rule no IPv4 client.
+   * For a list that changes: `liveAllowlist()`, or an object with `isAllowed(address)`; while that throws, everybody is refused (503).
    */
   readonly allow: readonly string[] | AddressSource;
   /** HTTP status of a refusal, 400 to 499. Default 401, as the payout interface asks. */
@@ -18,7 +16,6 @@ export interface IpAllowlistOptions {
   readonly dangerouslyAllowAnyAddress?: boolean | undefined;
 }
 
-/** The name in messages of the middleware. */
 export const factoryName = "ipAllowlist";
 
 export const table = {
@@ -27,7 +24,7 @@ export const table = {
   dangerouslyAllowAnyAddress: option.shown(rulesTable.dangerouslyAllowAnyAddress),
 } satisfies OptionTable<IpAllowlistOptions, unknown>;
 
-/** Checks and compiles the options. Throws an OptionError on anything that is not exactly as documented. */
+/** Throws an OptionError on anything that is not exactly as documented. */
 export function resolveOptions(
   options: IpAllowlistOptions,
   owner: OptionOwner,
@@ -43,10 +40,7 @@ export function resolveOptions(
   return { isAllowed: matcherOfSource(allow), status };
 }
 
-/**
- * Matches by the present list of a source. Throws a GuardError (503) when `isAllowed` throws or returns no boolean: an error of
- * the app's own must not admit.
- */
+/** Matches by a source. Throws a GuardError (503) when `isAllowed` throws or returns no boolean: an app's error must not admit. */
 export function matcherOfSource(source: AddressSource): AddressMatcher {
   return (address) => {
     let answer: unknown;

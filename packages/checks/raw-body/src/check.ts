@@ -11,30 +11,24 @@ import {
   type JsonCode,
 } from "@countersign/core/door";
 
-/** The codes of the refusals of bodies and of their JSON. */
 export type RawBodyCode = BodyCode | JsonCode | "media-type-unsupported" | "raw-body-missing";
 
 type ParsedJson = ReturnType<typeof parseJsonBytes>;
 
 /**
- * Reads the exact bytes of the body, once for all checks of the request; the first caller's limit counts. Rejects with a
- * GuardError: 415 for a content coding, 501 for a transfer coding, 413 over the limit, 400 for a wrong Content-Length and, with
- * the code `request-aborted`, for a client that left. Rejects with a TypeError when `limitBytes` is no positive integer.
+ * Reads the exact body once for all checks; the first limit counts. Rejects with a GuardError: 415 for a content coding, 501 for a transfer
+ * coding, 413 over the limit, 400 for a wrong Content-Length or a client that left (`request-aborted`); a TypeError for a bad limit.
  */
 export async function readBody(request: ReceivedRequest, limitBytes: number): Promise<Buffer> {
   if (!isLimitBytes(limitBytes)) throw new TypeError("readBody: limitBytes must be a positive integer");
   return asBuffer(await request.body(limitBytes));
 }
 
-/** The default of `maxDepth`. */
 export const defaultMaxDepth = 64;
 
 const parsedBodies: RequestFact<ParsedJson> = createRequestFact();
 
-/**
- * Parses the captured bytes of a request, and remembers the result for {@link parsedJson}. Throws a GuardError: 415 for another
- * media type, 400 for JSON that two parsers could read differently, 500 when no bytes were captured.
- */
+/** Parses the captured bytes. Throws a GuardError: 415 for another media type, 400 for ambiguous JSON, 500 without captured bytes. */
 export function parseJsonBody(request: HeaderLines, maxDepth: number = defaultMaxDepth): ParsedJson {
   if (!isJsonMediaType(fieldLines(request, "content-type"))) {
     throw new GuardError<RawBodyCode>({

@@ -6,8 +6,8 @@ import { jsonTable, table, type JsonBodyOptions, type RawBodyOptions } from "./o
 export { captureRawBody } from "@countersign/express";
 
 /**
- * Captures the exact bytes of the body into `req.rawBody`, once for all later guards. Mount it before any body parser. Refuses
- * a content coding (415) and a body over the limit (413), and leaves an aborted upload without an answer.
+ * Captures the exact body into `req.rawBody`, once for all later guards. Mount it before any body parser. Refuses a content coding (415)
+ * and a body over the limit (413); leaves an aborted upload without an answer.
  */
 export function rawBody(options: RawBodyOptions = {}): Middleware {
   const { limit: limitBytes } = readOptions("rawBody", table, options);
@@ -17,8 +17,8 @@ export function rawBody(options: RawBodyOptions = {}): Middleware {
 }
 
 /**
- * Parses the captured bytes into `req.body`, so that the app uses what was verified. Replaces `express.json()` after rawBody()
- * or a signature guard. Refuses another media type (415) and JSON that two parsers could read differently (400).
+ * Parses the captured bytes into `req.body`, so that the app uses what was verified. Replaces `express.json()` after rawBody() or a
+ * signature guard. Refuses another media type (415) and JSON that two parsers could read differently (400).
  */
 export function jsonBody(options: JsonBodyOptions = {}): Middleware {
   const { maxDepth } = readOptions("jsonBody", jsonTable, options);

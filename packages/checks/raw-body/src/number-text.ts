@@ -1,9 +1,6 @@
 import { parsedJson } from "./check.ts";
 
-/**
- * Returns the digits of a JSON number exactly as received: `numberTextAt(req, "/amount/value")` is "10.10" where the parsed
- * value is 10.1. `pointer` is a JSON Pointer (RFC 6901). Undefined for anything else. Throws when jsonBody() did not run.
- */
+/** Returns a JSON number exactly as received, "10.10" for 10.1, by JSON Pointer (RFC 6901); else undefined. Throws without jsonBody(). */
 export function numberTextAt(subject: object, pointer: string): string | undefined {
   const value = valueTextAt(subject, pointer, "numberTextAt");
   return value === undefined ? undefined : matchAt(numberForm, value, 0)?.[0];
@@ -18,7 +15,6 @@ export function textAt(subject: object, pointer: string): string | undefined {
   return typeof text === "string" ? text : undefined;
 }
 
-/** The text of the value; undefined where there is none. */
 function valueTextAt(subject: object, pointer: string, asked: string): string | undefined {
   const tokens = parsePointer(pointer, asked);
   const parsed = parsedJson(subject);
@@ -78,7 +74,6 @@ function valueAt(text: string, at: number): number {
   return at + (matchAt(whiteSpace, text, at)?.[0].length ?? 0);
 }
 
-/** Where the value that begins at `at` ends. */
 function endOf(text: string, at: number): number {
   const first = text[at];
   if (first !== "{" && first !== "[") {

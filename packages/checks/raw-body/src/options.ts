@@ -1,13 +1,11 @@
 import { limitRule, option, type OptionTable } from "@countersign/core/door";
 import { defaultMaxDepth } from "./check.ts";
 
-/** Options of `rawBody`. */
 export interface RawBodyOptions {
   /** The largest accepted body: an integer of bytes, or text such as "100kb" or "1mb" (1 kb is 1024 bytes). Default "100kb". */
   readonly limit?: number | string | undefined;
 }
 
-/** Options of `jsonBody`. */
 export interface JsonBodyOptions {
   /** How many objects and arrays may be nested, 1 to 512. Default 64. */
   readonly maxDepth?: number | undefined;

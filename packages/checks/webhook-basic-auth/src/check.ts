@@ -12,14 +12,12 @@ import {
   type WebhookBasicAuthOptions,
 } from "./options.ts";
 
-/** The codes of the refusals that this package makes. */
 export type BasicAuthCode =
   | "credentials-malformed"
   | "credentials-missing"
   | "credentials-unavailable"
   | "credentials-wrong";
 
-/** The credential that a request was admitted by. */
 export interface VerifiedCredential {
   readonly username: string;
   /** Its position in `credentials`, 0 for a single one; undefined where `verify` decided. */
@@ -28,15 +26,12 @@ export interface VerifiedCredential {
 
 const verified: RequestFact<VerifiedCredential> = createRequestFact();
 
-/** The credential that the last check of this very request admitted it by; undefined when none did. */
+/** The credential by which the last check admitted this very request; undefined when none did. */
 export function verifiedCredential(subject: object): VerifiedCredential | undefined {
   return verified.get(subject);
 }
 
-/**
- * Verifies the value of an Authorization field (RFC 7617) against `credentials`, in constant time over all of them. Throws a
- * GuardError with the option `status`, default 401: `credentials-missing`, `-malformed` or `-wrong`; a TypeError on a bad option.
- */
+/** Checks Authorization (RFC 7617) in constant time. Throws a GuardError (`credentials-…`), 401 by default; a TypeError on a bad option. */
 export function verifyBasicAuth(
   authorization: string | undefined,
   credentials: readonly BasicAuthCredential[],
@@ -49,10 +44,7 @@ export function verifyBasicAuth(
   return matchCredential(authorization, compileCredentials(authority), refuse);
 }
 
-/**
- * Makes the check of a request's credentials. `native` goes to the option `verify`, which is answered with 503 when it fails.
- * Rejects with a GuardError. Throws an OptionError that names `owner` on a bad option.
- */
+/** Makes the check; `verify` gets `native`, its failure is 503. Rejects with a GuardError. Throws an OptionError for `owner`. */
 export function basicAuthVerifier<Native>(
   options: WebhookBasicAuthOptions<Native>,
   owner: OptionOwner = "basicAuthVerifier",
@@ -76,15 +68,12 @@ export function basicAuthVerifier<Native>(
   };
 }
 
-/** Returns the credential whose token this is; undefined for any other. */
+/** Undefined for any other token. */
 type CredentialMatcher = (token: string) => VerifiedCredential | undefined;
 
 const leastLength = 128;
 
-/**
- * Compiles username and password of every credential into its token. The time of a comparison depends neither on where a wrong
- * token differs nor on which credential it resembles: all of them are compared over one length, the longest's or more.
- */
+/** Compares every token over one length, the longest's or more: time tells neither where a wrong one differs nor which it resembles. */
 function compileCredentials(credentials: readonly BasicAuthCredential[]): CredentialMatcher {
   const tokens = credentials.map(serializeToken);
   const length = Math.max(leastLength, ...tokens.map((token) => token.length));
@@ -133,7 +122,7 @@ interface UserPass extends BasicAuthCredential {
   readonly token: string;
 }
 
-/** The user-id and password of an Authorization line (RFC 7617 section 2). Throws the refusal of any other scheme or form. */
+/** Reads user-id and password (RFC 7617 section 2). Throws the refusal of any other scheme or form. */
 function readUserPass(line: string, refuse: Refuse): UserPass {
   const parsed = parse(line);
   if (parsed === undefined) throw refuse("malformed");
@@ -145,10 +134,7 @@ function readUserPass(line: string, refuse: Refuse): UserPass {
   };
 }
 
-/**
- * Throws the refusal for a token that is not the one spelling of its text, or whose text no credential can have. basic-auth also
- * takes base64url, missing padding and bytes that are no UTF-8, so that several tokens would stand for one user-id and password.
- */
+/** Refuses impossible text and second spellings: basic-auth also takes base64url, missing padding and bytes that are no UTF-8. */
 function assertCanonical(userPass: UserPass, refuse: Refuse): void {
   const isText = isUserPassText(userPass.username) && isUserPassText(userPass.password);
   if (!isText || serializeToken(userPass) !== userPass.token) throw refuse("malformed");
@@ -193,7 +179,7 @@ const messages: Readonly<Record<RefusalReason, string>> = {
   wrong: "the username and password are not those of an accepted credential",
 };
 
-/** Compiles the refusals of one guard. A 401 carries the challenge that RFC 7617 section 2.1 describes. */
+/** A 401 carries the challenge that RFC 7617 section 2.1 describes. */
 function createRefuse(status: number, realm: string): Refuse {
   const headers =
     status === 401 ? { "WWW-Authenticate": `Basic realm="${realm}", charset="UTF-8"` } : undefined;

@@ -16,13 +16,10 @@ declare global {
   }
 }
 
-/** Options of {@link webhookBasicAuth}. `Native` is the request of the framework. */
+/** `Native` is the request of the framework. */
 export type WebhookBasicAuthOptions<Native = GuardRequest> = OptionsOf<Native>;
 
-/**
- * Admits requests with HTTP basic authentication (RFC 7617), compared in constant time over all credentials. Reads no body.
- * Refuses with 401 by default, with 503 when `verify` fails. Throws a TypeError on a bad option.
- */
+/** Admits basic authentication (RFC 7617) in constant time. Refuses with 401 by default, 503 if `verify` fails. Throws a TypeError. */
 export function webhookBasicAuth(options: WebhookBasicAuthOptions): Middleware {
   const verify = basicAuthVerifier(options, "webhookBasicAuth");
   return guard("webhookBasicAuth", async (req) => {

@@ -15,7 +15,6 @@ export interface BasicAuthCredential {
   readonly password: string;
 }
 
-/** How a refusal is answered. */
 export interface BasicAuthChallenge {
   /** The realm that a 401 names: printable ASCII without `"` and `\`. Default `webhook`. */
   readonly realm?: string | undefined;
@@ -23,14 +22,13 @@ export interface BasicAuthChallenge {
   readonly status?: number | undefined;
 }
 
-/** One credential. */
 interface SingleForm extends BasicAuthCredential {
   readonly credentials?: undefined;
   readonly verify?: undefined;
   readonly timeoutMs?: undefined;
 }
 
-/** Several credentials, of which each admits: for rotation. Not empty, none twice. */
+/** Any of these admits, for rotation. Not empty, none twice. */
 interface ListForm {
   readonly credentials: readonly BasicAuthCredential[];
   readonly username?: undefined;
@@ -39,7 +37,7 @@ interface ListForm {
   readonly timeoutMs?: undefined;
 }
 
-/** A function that decides, for credentials kept elsewhere. */
+/** For credentials kept elsewhere. */
 interface VerifyForm<Native> {
   /** Gets a username and password, both non-empty. Only exactly `true`, or a promise of it, admits the request. */
   readonly verify: (username: string, password: string, req: Native) => boolean | Promise<boolean>;
@@ -50,10 +48,7 @@ interface VerifyForm<Native> {
   readonly credentials?: undefined;
 }
 
-/**
- * Options of `webhookBasicAuth`: exactly one of `username` with `password`, `credentials`, and `verify`. `Native` is the
- * request of the framework.
- */
+/** Exactly one of `username` with `password`, `credentials`, and `verify`. `Native` is the request of the framework. */
 export type WebhookBasicAuthOptions<Native> = BasicAuthChallenge &
   (SingleForm | ListForm | VerifyForm<Native>);
 
@@ -80,7 +75,6 @@ interface ResolvedBasicAuthOptions<Native> {
   readonly authority: readonly BasicAuthCredential[] | VerifyAuthority<Native>;
 }
 
-/** The app's function and its time-out. */
 export interface VerifyAuthority<Native> extends Pick<VerifyForm<Native>, "verify"> {
   readonly timeoutMs: number;
 }

@@ -32,14 +32,13 @@ import {
   type SignatureClaim,
 } from "./payload-signature.ts";
 
-/** The body of a request whose signature was verified. */
 export interface VerifiedPayload {
   readonly bytes: Buffer;
   /** The position of the secret in `secrets`, 0 for a single one. */
   readonly secretIndex: number;
   /** When it was signed, in seconds since 1970. Absent where the scheme has no time. */
   readonly timestampSeconds?: number | undefined;
-  /** The identifier of the message, the same in each delivery of it. Absent where the scheme has none. */
+  /** The same in each delivery of a message. Absent where the scheme has none. */
   readonly id?: string | undefined;
 }
 
@@ -51,9 +50,8 @@ export function verifiedPayload(subject: object): VerifiedPayload | undefined {
 }
 
 /**
- * Verifies the HMAC of a payload. `bytes` must be as received, never parsed and serialised again; `header` is the value of the
- * signature's field, or all header fields. Each of `secrets` admits. Throws a GuardError with the option `status`, default
- * 401, and a code `payload-…`; a TypeError on an unusable secret or option, and for one value where the scheme has several fields.
+ * Verifies a payload's HMAC. `bytes` must be as received, never serialised again; `header` is the value of the signature's field, or all
+ * fields. Any of `secrets` admits. Throws a GuardError (`payload-…`) with `status`, default 401; a TypeError on a bad argument.
  */
 export function verifyPayload(
   bytes: Uint8Array,
@@ -71,10 +69,7 @@ export function verifyPayload(
   return matchPayload({ bytes: asBuffer(bytes), claim, keys }, field);
 }
 
-/**
- * Makes the check of a request's payload: the fields, then the secrets, then the body. `native` goes to a secrets function;
- * when that fails, the answer is 503. Rejects with a GuardError. Throws an OptionError that names `owner` on a bad option.
- */
+/** Makes the check: fields, secrets, body. Rejects with a GuardError, 503 if `secrets` fails. Throws an OptionError for `owner`. */
 export function payloadVerifier<Native>(
   options: WebhookHmacOptions<Native>,
   owner: OptionOwner = "payloadVerifier",
@@ -131,7 +126,7 @@ function matchPayload(
   };
 }
 
-/** The keys that a secrets function returns for a request. Rejects with a GuardError 503 when they are unusable. */
+/** Rejects with a GuardError (503) when the secrets are unusable. */
 async function askForKeys<Native>(
   secrets: SecretsFunction<Native>,
   native: Native,

@@ -16,13 +16,10 @@ declare global {
   }
 }
 
-/** Options of {@link webhookHmac}. `Native` is the request of the framework. */
+/** `Native` is the request of the framework. */
 export type WebhookHmacOptions<Native = GuardRequest> = OptionsOf<Native>;
 
-/**
- * Verifies the HMAC of a webhook's payload over the bytes as received. Captures the body unless that has happened.
- * Refuses with 401 by default, with 503 when a secrets function fails. Throws a TypeError on a bad option.
- */
+/** Verifies a webhook's HMAC over the received body, captured if needed: 401 by default, 503 if `secrets` fails. Throws a TypeError. */
 export function webhookHmac(options: WebhookHmacOptions): Middleware {
   const verify = payloadVerifier(options, "webhookHmac");
   return guard("webhookHmac", async (req) => {

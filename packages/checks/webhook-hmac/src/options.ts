@@ -22,28 +22,24 @@ import {
 export type SecretsFunction<Native> = (req: Native) => readonly string[] | Promise<readonly string[]>;
 
 interface SingleSecret {
-  /** The secret, not empty. */
   readonly secret: string;
   readonly secrets?: undefined;
 }
 
 interface SeveralSecrets<Native> {
-  /** Several secrets, of which each admits, for rotation: not empty, none twice. Or a function that returns them. */
+  /** Any of these admits, for rotation: not empty, none twice. Or a function that returns them. */
   readonly secrets: readonly string[] | SecretsFunction<Native>;
   readonly secret?: undefined;
 }
 
 interface SignatureOptions {
-  /**
-   * How the sender signs: the name of one of `signatureSchemes`, or an object like those. Default `{ header: "X-Payload-Signature" }`:
-   * the body alone in base64.
-   */
+  /** A name of `signatureSchemes`, or such an object. Default `{ header: "X-Payload-Signature" }`: the body alone in base64. */
   readonly scheme?: SchemeName | SignatureScheme | undefined;
-  /** By how much the time in a signature may differ from now, either way, in seconds, where the scheme has one. Default 300. */
+  /** How far a signature's time may be from now, either way, in seconds. Default 300. */
   readonly toleranceSeconds?: number | undefined;
   /** Returns the time in milliseconds since 1970. Default `Date.now`. */
   readonly clock?: (() => number) | undefined;
-  /** The largest accepted body, in bytes or as "1mb", where this guard is the first to read it. Default "1mb". */
+  /** The largest accepted body, in bytes or as "1mb", if this guard reads it first. Default "1mb". */
   readonly limit?: number | string | undefined;
   /** How long a secrets function may take, in milliseconds, before the answer is 503. Default 2,000. */
   readonly timeoutMs?: number | undefined;
@@ -51,10 +47,9 @@ interface SignatureOptions {
   readonly status?: number | undefined;
 }
 
-/** Options of {@link verifyPayload}. */
 export type VerifyPayloadOptions = Omit<SignatureOptions, "limit" | "timeoutMs">;
 
-/** Options of `webhookHmac`: exactly one of `secret` and `secrets`. */
+/** Exactly one of `secret` and `secrets`. */
 export type WebhookHmacOptions<Native> = SignatureOptions & (SingleSecret | SeveralSecrets<Native>);
 
 export interface ResolvedHmacOptions<Native> extends ResolvedField {
@@ -73,7 +68,6 @@ export const fieldTable = {
   status: option.integer({ min: 400, max: 499, fallback: 401 }),
 } satisfies OptionTable<VerifyPayloadOptions, unknown>;
 
-/** How a signature is read and compared, checked. */
 export type ResolvedField = ReadOptions<typeof fieldTable>;
 
 // The scheme decides what a secret may be.
@@ -102,7 +96,7 @@ function showSecrets(given: unknown, { scheme }: ResolvedField): BuiltFact {
   return { short: (Array.isArray(given) ? given : [given]).some(isShort) };
 }
 
-/** Throws an OptionError where the options of {@link VerifyPayloadOptions} contradict each other. */
+/** Throws an OptionError where options contradict each other. */
 export function resolveField(
   owner: OptionOwner,
   { scheme, toleranceSeconds, clock, status }: ResolvedField,
@@ -131,7 +125,7 @@ export function resolveOptions<Native>(
   return { ...field, keys, limitBytes, timeoutMs };
 }
 
-/** Imports a list of secrets. Throws an OptionError for an empty one, and for a secret that is unusable or there twice. */
+/** Throws an OptionError for an empty list, and for a secret that is unusable or there twice. */
 export function importSecrets(
   owner: OptionOwner,
   secrets: unknown,
@@ -173,10 +167,7 @@ const expectations: Readonly<Record<SecretEncoding, string>> = {
   hex: "pairs of hexadecimal digits that are not all zeros",
 };
 
-/**
- * The key that a secret stands for, without the scheme's prefix. Throws an OptionError for a blank one, for one of zero bytes,
- * and for text that is not of the encoding; the message holds nothing of it.
- */
+/** The key of a secret without its prefix. Throws an OptionError, which holds nothing of it, if blank, all zeros or misencoded. */
 export function importSecret(
   secret: unknown,
   { secretEncoding: encoding, secretPrefix }: SecretForm,

@@ -12,13 +12,13 @@ import { importSecret } from "./options.ts";
 import { assertBytes, contentOf, hmacOf, readClaim, type Lines } from "./payload-signature.ts";
 import { readScheme, type ResolvedScheme, type SchemeName, type SignatureScheme } from "./scheme.ts";
 
-/** Header fields as `req.headers` of Node or Express, `headers` of a Request, or every line as it came. */
+/** Node's or Express's `req.headers`, `headers` of a Request, or every line as it came. */
 export type PayloadHeaders =
   | Readonly<Record<string, string | readonly string[] | undefined>>
   | { get(name: string): string | null }
   | HeaderLines;
 
-/** Finds the lines of a field by its name in lower case. Throws a TypeError for one value where the scheme has several fields. */
+/** Finds lines by lower-case name. Throws a TypeError for one value where the scheme has several fields. */
 export function linesOf(header: string | PayloadHeaders | undefined, scheme: ResolvedScheme): Lines {
   const isSeveral =
     scheme.id !== undefined || (scheme.timestamp !== undefined && "header" in scheme.timestamp);
@@ -44,10 +44,7 @@ export function linesOf(header: string | PayloadHeaders | undefined, scheme: Res
     );
 }
 
-/**
- * For senders: the value of X-Payload-Signature, the HMAC (RFC 2104) by SHA-256 of the payload in base64. `bytes` must be what
- * goes on the wire. Throws a TypeError for anything but bytes, and for an empty secret.
- */
+/** Returns X-Payload-Signature, HMAC-SHA-256 (RFC 2104) in base64 of the wire bytes. Throws a TypeError on non-bytes or an empty secret. */
 export function signPayload(bytes: Uint8Array, secret: string): string {
   const owner = "signPayload";
   assertBytes(owner, bytes);
@@ -62,9 +59,8 @@ function isReader(
   return "get" in header && typeof header.get === "function";
 }
 
-/** Options of {@link signPayloadHeaders}. */
 export interface SignPayloadHeadersOptions {
-  /** How the receiver expects it: the name of one of `signatureSchemes`, or an object like those. */
+  /** A name of `signatureSchemes`, or such an object, as the receiver expects. */
   readonly scheme: SchemeName | SignatureScheme;
   /** The identifier of the message, where the scheme has one. */
   readonly id?: string | undefined;
@@ -83,10 +79,7 @@ export const signTable = {
   timestampSeconds: option.optional(option.integer({ min: 0, max: 999_999_999_999 }), "now"),
 } satisfies OptionTable<SignPayloadHeadersOptions, unknown>;
 
-/**
- * For senders, and for the tests of a receiver: the header fields that {@link verifyPayload} expects with these bytes. Throws a
- * TypeError on an unusable secret or option, and for an identifier that is missing or that the scheme could not verify.
- */
+/** For senders and tests: the fields that {@link verifyPayload} expects. Throws a TypeError on a bad secret, option or identifier. */
 export function signPayloadHeaders(
   bytes: Uint8Array,
   secret: string,

@@ -10,7 +10,7 @@ import {
   type TimestampPlace,
 } from "./scheme.ts";
 
-/** The codes of the refusals of payload signatures; those of the body itself are in RawBodyCode. */
+/** Refusals of the body itself are in RawBodyCode. */
 export type PayloadSignatureCode =
   | "payload-id-malformed"
   | "payload-id-missing"
@@ -23,12 +23,10 @@ export type PayloadSignatureCode =
   | "payload-timestamp-missing"
   | "secrets-unavailable";
 
-/** Throws a TypeError for anything but bytes. */
 export function assertBytes(owner: string, bytes: unknown): asserts bytes is Uint8Array {
   if (!(bytes instanceof Uint8Array)) throw new TypeError(`${owner}: bytes must be a Buffer or Uint8Array`);
 }
 
-/** The signed bytes: the body, and the text around it. */
 interface SignedContent {
   readonly before: string;
   readonly body: Uint8Array;
@@ -55,10 +53,7 @@ const bufferPair = (length: number): Readonly<Record<"received" | "expected", Bu
 });
 const buffers = { sha256: bufferPair(base64Length.sha256), sha512: bufferPair(base64Length.sha512) };
 
-/**
- * The position of the key under which one of `signatures`, in base64, is the HMAC of `content`; -1 for none. Tries every key
- * and every signature, and each comparison takes the same time wherever the two differ.
- */
+/** The position of the key whose HMAC of `content` is among `signatures` (base64); -1 for none. Tries every pair in constant time. */
 export function matchSignature(
   signatures: readonly string[],
   content: SignedContent,
@@ -85,7 +80,7 @@ const patterns: Readonly<Record<SignatureEncoding, Readonly<Record<SignatureAlgo
   hex: { sha256: /^[0-9A-Fa-f]{64}$/, sha512: /^[0-9A-Fa-f]{128}$/ },
 };
 
-/** Reads a signature in one of the encodings. Returns it in base64; undefined for anything else. */
+/** Returns base64; undefined for anything not in one of the encodings. */
 function parseSignature(
   text: string,
   encodings: readonly SignatureEncoding[],
@@ -98,7 +93,6 @@ function parseSignature(
   return undefined;
 }
 
-/** The signed bytes for a body and the values that the fields have. */
 export function contentOf(
   body: Uint8Array,
   {
@@ -116,7 +110,7 @@ export function contentOf(
   return { before: textOf(before), body, after: textOf(after) };
 }
 
-/** What the header fields say about the signature, unverified. */
+/** What the header fields claim, unverified. */
 export interface SignatureClaim {
   /** In base64. */
   readonly signatures: readonly string[];
@@ -125,7 +119,7 @@ export interface SignatureClaim {
   readonly id: string | undefined;
 }
 
-/** The values of every line of a field, by its name in lower case. */
+/** The lines of a field, by its name in lower case. */
 export type Lines = (name: string) => readonly string[];
 
 // A sender has a few secrets during a rotation. More entries are unauthenticated work.
@@ -137,7 +131,7 @@ const fieldText = /^[\t -~]*$/;
 const entryText = /^[!-~]+$/;
 const visible = /^[!-~]{1,256}$/;
 
-/** Reads the fields of a scheme. Throws a GuardError with `status` for anything that is not exactly as the scheme says. */
+/** Throws a GuardError with `status` for anything that is not exactly as the scheme says. */
 export function readClaim(lines: Lines, scheme: ResolvedScheme, status: number): SignatureClaim {
   const refuse: Refuse = (code, message) => new GuardError<PayloadSignatureCode>({ status, code, message });
   const { header, separator, timestamp } = scheme;
@@ -159,7 +153,7 @@ export function readClaim(lines: Lines, scheme: ResolvedScheme, status: number):
   };
 }
 
-/** Names the field of a known sender, in case the option `scheme` was forgotten. */
+/** Names a known sender's field, in case the option `scheme` was forgotten. */
 function otherScheme(lines: Lines): string {
   const found = Object.entries(signatureSchemes).find(
     ([, { header }]) => lines(header.toLowerCase()).length > 0,
@@ -179,7 +173,7 @@ function only(lines: Lines, { lower }: FieldName): string | undefined {
 
 function entriesOf(field: string, separator: ResolvedScheme["separator"]): readonly string[] | undefined {
   if (field.length > maxLength || !fieldText.test(field)) return undefined;
-  // Not by an expression that ends in spaces: that takes quadratic time.
+  // No regular expression that ends in spaces: it takes quadratic time.
   const value = field.trim();
   const entries = separator === undefined ? [value] : value.split(separator, maxEntries + 1);
   // White space in an entry: a framework joined two lines of the field.

@@ -12,10 +12,8 @@ import {
 /** How the text of a secret encodes the bytes of the key. */
 export type SecretEncoding = "utf8" | "base64" | "hex";
 
-/** The hash of an HMAC. */
 export type SignatureAlgorithm = "sha256" | "sha512";
 
-/** How the bytes of a signature are written in the field. */
 export type SignatureEncoding = "base64" | "hex";
 
 /** Which headers hold what, and which bytes are signed. Validated on use. */
@@ -42,7 +40,6 @@ export interface SignatureScheme {
   readonly secretPrefix?: string | undefined;
 }
 
-/** The names of {@link signatureSchemes}. */
 export type SchemeName = "github" | "shopify" | "slack" | "standard-webhooks" | "stripe" | "svix";
 
 const standardWebhooks: SignatureScheme = Object.freeze({
@@ -88,7 +85,6 @@ export const signatureSchemes: Readonly<Record<SchemeName, SignatureScheme>> = O
   }),
 });
 
-/** The name of a header field, as written and in lower case. */
 export interface FieldName {
   readonly written: string;
   readonly lower: string;
@@ -115,7 +111,6 @@ export const schemeTable = {
   secretPrefix: option.own(readText, '""'),
 } satisfies OptionTable<SignatureScheme, unknown>;
 
-/** A scheme with its defaults, checked. */
 export type ResolvedScheme = ReadOptions<typeof schemeTable>;
 
 function resolveScheme(value: object, owner: OptionOwner): ResolvedScheme {
@@ -236,7 +231,7 @@ const names = Object.keys(signatureSchemes)
   .map((name) => JSON.stringify(name))
   .join(", ");
 
-/** Reads a scheme's name, or a scheme as data. Throws an OptionError for one whose signature would not cover all that it has. */
+/** Throws an OptionError for a scheme whose signature would not cover all that it has. */
 export function readScheme(value: unknown, owner: OptionOwner, name: string): ResolvedScheme {
   const preset = known.get(value);
   if (preset !== undefined) return preset;

@@ -23,8 +23,8 @@ import { assertSerializable } from "./structured-field.ts";
 const flag: BareItem = { type: "boolean", value: true };
 
 /**
- * Reads an Accept-Signature field (RFC 9421 section 5.1): what a signature shall cover and say, by label. `created` and `expires`
- * have no value, the RFC's other parameters are Strings. Throws a MessageSignatureError (`field-invalid`, `field-limit`).
+ * Reads Accept-Signature (RFC 9421 section 5.1), by label. `created` and `expires` have no value, the RFC's other parameters are Strings.
+ * Throws a MessageSignatureError (`field-invalid`, `field-limit`).
  */
 export function parseAcceptSignature(fieldValue: string): ReadonlyMap<string, SignatureInput> {
   const requests = parseSignatureInput(fieldValue, "Accept-Signature");
@@ -43,9 +43,8 @@ function isRequested(name: SignatureParameter, item: BareItem): boolean {
   return item.type === "string" && item.value !== "";
 }
 
-/** What {@link createAcceptSignature} cannot take from a profile. */
 export interface AcceptSignatureOptions {
-  /** Of which message the signature shall be: the answer to this one, or the next request. */
+  /** What shall be signed: the answer to this message, or the next request. */
   readonly of: "request" | "response";
   /** Default `sig1`. */
   readonly label?: string | undefined;
@@ -55,10 +54,7 @@ export interface AcceptSignatureOptions {
   readonly keyid?: string | undefined;
 }
 
-/**
- * Writes the Accept-Signature field that asks for what a profile requires: its components, `created` and `expires`, and the algorithm
- * and tag where there is only one. Throws a MessageSignatureError for components that the message cannot have.
- */
+/** Writes Accept-Signature for a profile: its components, `created`, `expires`, a sole algorithm or tag. Throws a MessageSignatureError. */
 export function createAcceptSignature(profile: SignatureProfile, options: AcceptSignatureOptions): string {
   const { label = profile.label ?? "sig1", nonce, keyid } = options;
   const components = profile.requiredComponents.map(parseComponentIdentifier);
@@ -89,7 +85,6 @@ function asString(value: string | undefined): BareItem | undefined {
   return value === undefined ? undefined : { type: "string", value };
 }
 
-/** Options of {@link answerAcceptSignature}. */
 export interface AnswerOptions extends Pick<SignatureOptions, "created" | "expires" | "fieldTypes"> {
   readonly signer: Signer;
   /** The tags under which this key signs when asked. Default none: a request for a tag is refused. */
@@ -97,9 +92,8 @@ export interface AnswerOptions extends Pick<SignatureOptions, "created" | "expir
 }
 
 /**
- * Signs a message as one member of Accept-Signature asks (RFC 9421 section 5.2): its label, components and parameters in their order.
- * Rejects with a MessageSignatureError instead of signing something else: `signature-request-refused` for another key or algorithm, a
- * tag outside `tags`, a nonce that is too long, an unknown parameter; and the codes of components that the message does not have.
+ * Signs as a member of Accept-Signature asks (RFC 9421 section 5.2), or rejects with a MessageSignatureError: `signature-request-refused`
+ * for another key or algorithm, a tag outside `tags`, a nonce too long or an unknown parameter; and the codes of absent components.
  */
 export async function answerAcceptSignature(
   message: Message,
@@ -113,7 +107,7 @@ export async function answerAcceptSignature(
   if ((textOf(parameters, "keyid") ?? signer.keyid) !== signer.keyid) throw refused("asks for another key");
   if ((textOf(parameters, "alg") ?? signer.alg) !== signer.alg) throw refused("asks for another algorithm");
   const nonce = textOf(parameters, "nonce");
-  // A signer would throw a TypeError: the caller's mistake, and not the peer's.
+  // A signer would throw a TypeError: the caller's mistake, not the peer's.
   if ((nonce?.length ?? 0) > maxNonceLength)
     throw refused(`asks for a nonce over ${maxNonceLength} characters`);
   return signAsync(message, {

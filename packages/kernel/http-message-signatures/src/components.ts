@@ -21,7 +21,6 @@ export const derivedComponents = [
   "@target-uri",
 ] as const;
 
-/** The components that cover the query of the request target. */
 export const queryCovering: readonly string[] = ["@query", "@request-target", "@target-uri"];
 
 const noParameters: Parameters = new Map();
@@ -30,7 +29,6 @@ const hostAndPort = /^(?:[A-Za-z0-9\-._~%!$&'()*+,;=]+|\[[0-9A-Fa-f:.]+\])(?::(\
 const visibleAscii = /^[\x21-\x7e]+$/;
 const ambiguousPath = /\/\.{1,2}(?:\/|$)|%2e/i;
 
-/** The parts of a request target that components are computed from. */
 export interface RequestTarget {
   readonly path: string;
   /** With its leading `?`; undefined when the target has none. */
@@ -38,8 +36,8 @@ export interface RequestTarget {
 }
 
 /**
- * Splits an origin-form target and changes nothing. Refuses a target that a router and a signer could read as two paths
- * (`target-invalid`): absolute form, `//`, `\`, `#`, dot segments, encoded dots, anything outside visible ASCII.
+ * Splits an origin-form target unchanged. Refuses one that could be read as two paths (`target-invalid`): absolute form, `//`, `\`, `#`,
+ * dot segments, encoded dots, anything outside visible ASCII.
  */
 export function parseRequestTarget(target: string): RequestTarget {
   const queryStart = target.indexOf("?");
@@ -53,7 +51,7 @@ export function parseRequestTarget(target: string): RequestTarget {
   return { path, query: queryStart === -1 ? undefined : target.slice(queryStart) };
 }
 
-/** Computes the values of the components of one message: splits the target and groups the field lines once. */
+/** Splits the target and groups the field lines once for all components. */
 export class MessageValues {
   readonly #message: Message;
   readonly #fields: FieldValues;
@@ -63,7 +61,7 @@ export class MessageValues {
   #queryParams: QueryParams | undefined;
   #related: MessageValues | undefined;
 
-  /** Throws a MessageSignatureError when the target or the method of a request is not one that can be signed. */
+  /** Throws a MessageSignatureError for a target or method that cannot be signed. */
   constructor(
     message: Message,
     lines: FieldLines = collectFieldLines(message.rawHeaders),
@@ -182,13 +180,10 @@ function asciiLowerCase(text: string): string {
   return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 }
 
-/** Encoded values by encoded name; undefined stands for a name that occurs more than once. */
+/** Encoded values by encoded name; undefined stands for a repeated name. */
 type QueryParams = ReadonlyMap<string, string | undefined>;
 
-/**
- * Reads the parameters of a query with its "?", decoded and encoded again (RFC 9421 section 2.2.8). Stricter: refuses a "%" without
- * two hex digits and bytes that are no UTF-8, which the form parser of the URL Standard makes into other text.
- */
+/** Re-encodes parameters (RFC 9421 section 2.2.8). Refuses a "%" without two hex digits and non-UTF-8: form parsers would change them. */
 export function parseQueryParams(query: string | undefined): QueryParams {
   const params = new Map<string, string | undefined>();
   for (const pair of (query ?? "?").slice(1).split("&")) {

@@ -10,7 +10,7 @@ export type BareItem =
   | { readonly type: "binary"; readonly base64: string }
   | { readonly type: "boolean"; readonly value: boolean };
 
-/** Parameters in their order on the wire. */
+/** In their order on the wire. */
 export type Parameters = ReadonlyMap<string, BareItem>;
 
 const noParameters: Parameters = new Map();
@@ -18,10 +18,7 @@ const numberSyntax = /-?(\d+)(?:\.(\d*))?/y;
 const keySyntax = /[a-z*][a-z0-9_\-.*]*/y;
 const tokenSyntax = /[A-Za-z*][!#$%&'*+\-.^_`|~0-9A-Za-z:/]*/y;
 
-/**
- * Reads structured fields (RFC 8941 section 4.2) more strictly than a general parser: a repeated key, bytes that are not
- * canonical base64, Date and Display String are refused instead of resolved. One pass, linear in the field's length.
- */
+/** Reads structured fields (RFC 8941 section 4.2) in linear time; refuses repeated keys, non-canonical base64, Date and Display String. */
 export class FieldScanner {
   private position = 0;
   private readonly text: string;
@@ -40,10 +37,7 @@ export class FieldScanner {
     this.memberLimit = memberLimit;
   }
 
-  /**
-   * RFC 8941 section 4.2.2. `readValue` reads after a key's "=", `readFlag` gives the value of a key alone; without it every member
-   * needs a value.
-   */
+  /** RFC 8941 section 4.2.2. `readValue` reads after "="; `readFlag` gives the value of a lone key, which is refused without it. */
   readDictionary<T>(readValue: () => T, readFlag?: () => T): Map<string, T> {
     const members = new Map<string, T>();
     this.readMembers(() => {
@@ -143,10 +137,7 @@ export class FieldScanner {
     throw this.invalid("has a string without end");
   }
 
-  /**
-   * The bytes of a byte sequence (RFC 8941 section 4.2.7), refused unless their base64 is canonical (RFC 4648
-   * sections 3.2 and 3.5): `Buffer.from` takes missing padding, other alphabets and spare bits for the same bytes.
-   */
+  /** RFC 8941 section 4.2.7, canonical by RFC 4648 sections 3.2 and 3.5: `Buffer.from` takes several spellings for the same bytes. */
   readByteSequence(): Buffer {
     this.expect(":");
     const end = this.text.indexOf(":", this.position);

@@ -15,7 +15,6 @@ import {
   type VerificationKey,
 } from "./verification-key.ts";
 
-/** Algorithm and validity of a key. */
 interface VerificationKeyOptions extends KeyValidity {
   /** Default the key's own. RSA needs it, unless a JWK has an `alg`, and so does a secret, as `hmac-sha256`. Must be the key's. */
   readonly alg?: SignatureAlgorithm | undefined;
@@ -24,10 +23,9 @@ interface VerificationKeyOptions extends KeyValidity {
 const keyidPattern = /^[\x20-\x7e]+$/;
 
 /**
- * Imports and vets a key; its validity is the narrower of the given one and of that in a JWK. Takes Ed25519, canonical (RFC 8032
- * section 5.1.3) and of prime order; an uncompressed point on P-256 or P-384; RSA of 2,048 to 8,192 bits with an odd exponent of at
- * least 3; a secret of at least 32 bytes: only its owner's signatures verify. Throws a TypeError that says what the key looks like and
- * what to write instead; never shows it.
+ * Imports and vets a key; its validity is the narrower of the given one and a JWK's. So that only the owner's signatures verify, it takes
+ * Ed25519, canonical (RFC 8032 section 5.1.3) and of prime order; an uncompressed point on P-256 or P-384; RSA of 2,048 to 8,192 bits,
+ * exponent odd and at least 3; a secret of at least 32 bytes. Throws a TypeError that says what to write instead and never shows the key.
  */
 export function importVerificationKey(
   keyid: string,
@@ -57,9 +55,8 @@ function readAlg(alg: SignatureAlgorithm | undefined): SignatureAlgorithm | unde
 }
 
 /**
- * Narrows a validity by what a key states itself: of a JWK `nbf`, `exp` and `revoked.revoked_at` (JSON Web Key Parameters registry,
- * OpenID Federation 1.0 section 8.7.2), of a JWK Set that of every key that the keyid may mean. Throws a TypeError on members of
- * another type.
+ * Narrows a validity by a JWK's `nbf`, `exp` and `revoked.revoked_at` (JSON Web Key Parameters registry, OpenID Federation 1.0 section
+ * 8.7.2), for a JWK Set by every key that the keyid may mean. Throws a TypeError on members of another type.
  */
 function narrowed(given: KeyValidity, content: unknown, keyid: string): KeyValidity {
   const times = [given, ...jwksOf(content, keyid).map(jwkTimes)];
@@ -110,9 +107,8 @@ function outermost(
 }
 
 /**
- * Reads the secret of hmac-sha256: its bytes, or a secret KeyObject. A text is refused, because it may mean its own bytes or those
- * that it encodes; and so is a public key in any form, since whoever knows it could sign. Throws a TypeError, made by `error`, that
- * shows nothing of it.
+ * Reads the secret of hmac-sha256: bytes, or a secret KeyObject. Refuses text, which may mean its own bytes or those it encodes, and any
+ * public key: whoever knows it could sign. Throws a TypeError, made by `error`, that shows nothing of it.
  */
 export function readSecret(key: unknown, error: (what: string) => TypeError): KeyObject {
   if (key instanceof KeyObject && key.type !== "secret") {
@@ -147,8 +143,7 @@ function formOfKey(bytes: Buffer): string | undefined {
   return isDer ? "the DER" : undefined;
 }
 
-// SPKI, PKCS #1, PKCS #8, SEC 1 and X.509 are a sequence up to the end that begins with a sequence or a number. The shortest key is
-// that of Ed25519, so that no secret of usual length is ever taken for one.
+// SPKI, PKCS #1, PKCS #8, SEC 1 and X.509 begin like this. The shortest key is Ed25519's: no secret of usual length passes for one.
 function isKeyDer(der: Buffer): boolean {
   if (der.length < 44 || der[0] !== 0x30) return false;
   const [, first = 0] = der;

@@ -10,7 +10,6 @@ import {
   type VerificationKey,
 } from "./verification-key.ts";
 
-/** Options of {@link importKeys}. */
 export interface KeysOptions {
   /** The keyid of a key that states none; without it such a key is a fault. */
   readonly keyid?: string | undefined;
@@ -20,7 +19,6 @@ export interface KeysOptions {
   readonly validity?: ((keyid: string) => KeyValidity | undefined) | undefined;
 }
 
-/** A refused key of a document. */
 interface KeyFault {
   /** As in the document, any text; undefined when it states none. */
   readonly keyid: string | undefined;
@@ -36,10 +34,9 @@ export interface ImportedKeys {
 type Entry = readonly [keyid: string | undefined, key: unknown];
 
 /**
- * Imports every key of a document: a JWK Set (RFC 7517 section 5), in which `kid` is the keyid and, where it is absent, the key's
- * RFC 7638 thumbprint; a JWK; a record of keyid to key; or one key in any other form of {@link importVerificationKey}. Keys that cannot be
- * taken are in `faults`, and so are all keys of a keyid that stands there twice. Throws a TypeError for a document that is none of
- * these, holds no key in a record or in a file, or too many.
+ * Imports every key of a document: a JWK Set (RFC 7517 section 5) with `kid`, else the RFC 7638 thumbprint, as keyid; a JWK; a record of
+ * keyid to key; or one key in any form of {@link importVerificationKey}. Refused keys, and all keys of a repeated keyid, are in `faults`.
+ * Throws a TypeError for a document that is none of these, has too many keys, or none in a record or file.
  */
 export function importKeys(document: unknown, options: KeysOptions = {}): ImportedKeys {
   const entries = entriesOf(contentOf(document), options.keyid);
@@ -104,8 +101,8 @@ function inputOf(key: unknown): PublicKeyInput {
 const requiredMembers = ["crv", "e", "kty", "n", "x", "y"] as const;
 
 /**
- * The JWK thumbprint of a public key by SHA-256 (RFC 7638), in base64url without padding. Throws a TypeError on anything that is not
- * of importVerificationKey, and on a secret, which a thumbprint would let others try guesses against (RFC 7638 section 7).
+ * Returns the JWK thumbprint by SHA-256 (RFC 7638), in base64url. Throws a TypeError for a key not of importVerificationKey, and for a
+ * secret, which a thumbprint would let others try guesses against (RFC 7638 section 7).
  */
 export function jwkThumbprint(key: VerificationKey): string {
   if (!isVerificationKey(key))

@@ -1,4 +1,4 @@
-/** Why the engine refused a message. The codes are stable and listed on the package's page. */
+/** The codes are stable and listed on the package's page. */
 export type MessageSignatureErrorCode =
   | "alg-invalid"
   | "alg-mismatch"
@@ -38,7 +38,7 @@ export type MessageSignatureErrorCode =
   | "target-invalid"
   | "window-too-long";
 
-/** The refusal of a message by the engine. Its text holds nothing of the message beyond names of components and labels. */
+/** Its text holds nothing of the message beyond names of components and labels. */
 export class MessageSignatureError extends Error {
   readonly code: MessageSignatureErrorCode;
 

@@ -9,16 +9,12 @@ import {
   serializeMember,
 } from "./structured-field.ts";
 
-/** A request as it stands on the wire. */
 export interface RequestMessage {
   /** In its case on the wire. */
   readonly method: string;
   /** The request target in origin-form (RFC 9112 section 3.2.1), exactly as sent: Express's `req.originalUrl`. */
   readonly target: string;
-  /**
-   * Field names and values in turn, in their order on the wire: Node's `req.rawHeaders`. Of the pseudo-header lines that HTTP/2 puts
-   * among them `:authority` alone is read, and none is a field.
-   */
+  /** Names and values alternate, as in Node's `req.rawHeaders`. Of HTTP/2 pseudo-headers only `:authority` is read, not as a field. */
   readonly rawHeaders: readonly string[];
   /** Needed only where a covered component depends on it: `@scheme`, `@target-uri`, or an `@authority` with a port. */
   readonly scheme?: "http" | "https" | undefined;
@@ -28,10 +24,9 @@ export interface RequestMessage {
   readonly rawTrailers?: readonly string[] | undefined;
 }
 
-/** A response as it stands on the wire. */
 export interface ResponseMessage extends Pick<RequestMessage, "rawHeaders" | "rawTrailers"> {
   readonly status: number;
-  /** The request that it answers. Needed for `;req`. */
+  /** Needed for `;req`. */
   readonly request?: RequestMessage | undefined;
 }
 
@@ -101,7 +96,7 @@ const singletonFields = new Set([
 
 const printableAscii = /^[\x20-\x7e]*$/;
 
-/** Computes the values of the fields of one message (RFC 9421 section 2.1). */
+/** RFC 9421 section 2.1. */
 export class FieldValues {
   readonly lines: FieldLines;
   private readonly rawTrailers: readonly string[] | undefined;

@@ -13,7 +13,6 @@ export interface ReadKey {
 
 export interface Wanted {
   readonly keyid: string;
-  /** The option `alg`. */
   readonly alg?: SignatureAlgorithm | undefined;
 }
 

@@ -22,12 +22,8 @@ import {
 import { defaultParameters, isSignatureParameter, type SignatureParameter } from "./signature-parameters.ts";
 import { createSigner, type Signer, type SigningKeyInput } from "./signer.ts";
 
-/** What a signature covers and says. */
 export interface SignatureOptions {
-  /**
-   * Bare names, or full identifiers such as `"content-digest";req`. Default `@method`, `@path`, `content-type`, `content-digest`;
-   * required for a response.
-   */
+  /** Bare names, or `"content-digest";req`. Default `@method`, `@path`, `content-type`, `content-digest`; required for a response. */
   readonly components?: readonly string[] | undefined;
   /** Default `sig1`. */
   readonly label?: string | undefined;
@@ -45,7 +41,6 @@ export interface SignatureOptions {
   readonly fieldTypes?: FieldTypes | undefined;
 }
 
-/** Options of {@link sign}. */
 export interface SignOptions extends SignatureOptions {
   /** A private key, or for `hmac-sha256` the secret. */
   readonly key: SigningKeyInput;
@@ -54,34 +49,29 @@ export interface SignOptions extends SignatureOptions {
   readonly keyid: string;
 }
 
-/** Values of the two header fields, and what was signed. */
 export interface SignatureFields {
   readonly signatureInput: string;
   readonly signature: string;
   readonly signatureBase: string;
 }
 
-/** A signature before it is made: its base, and how the fields follow from the bytes. */
 interface PreparedSignature {
   /** Everything in a base is ASCII. */
   readonly data: Uint8Array;
   readonly fieldsOf: (signature: Uint8Array) => SignatureFields;
 }
 
-/** Covered components of a payout instruction, in their order. */
+/** Covered by a payout instruction, in this order. */
 export const defaultComponents: readonly string[] = ["@method", "@path", "content-type", "content-digest"];
 
-/**
- * Signs a request or a response (RFC 9421 section 3.1). Throws a TypeError on a bad option, a MessageSignatureError when a
- * component cannot be computed.
- */
+/** Signs a message (RFC 9421 section 3.1). Throws a TypeError on a bad option, a MessageSignatureError on an uncomputable component. */
 export function sign(message: Message, options: SignOptions): SignatureFields {
   const signer = createSigner(options.key, options.keyid, options.alg);
   const { data, fieldsOf } = prepare(message, options, signer);
   return fieldsOf(signer.sign(data));
 }
 
-/** As {@link sign}, by a signer that may take its time. Rejects with what the signer rejects with. */
+/** As {@link sign}, by a signer that may be asynchronous. Rejects with what the signer rejects with. */
 export async function signAsync(
   message: Message,
   { signer, ...options }: SignatureOptions & { readonly signer: Signer },
@@ -169,10 +159,7 @@ function string(name: string, value: string | undefined, maxLength: number): Bar
   return { type: "string", value };
 }
 
-/**
- * Returns the message with one more signature, after those that it has. Throws a TypeError when it has that label already, a
- * MessageSignatureError when its fields are not well-formed.
- */
+/** Adds a signature after those the message has. Throws a TypeError on a repeated label, a MessageSignatureError on malformed fields. */
 export function withSignature<Signed extends Message>(message: Signed, fields: SignatureFields): Signed {
   const lines = collectFieldLines(message.rawHeaders);
   const [label = ""] = parseSignatureInput(fields.signatureInput).keys();
@@ -191,10 +178,7 @@ export function withSignature<Signed extends Message>(message: Signed, fields: S
 // Covered where an answer has them: they say what the bytes are, or where the new resource is.
 const describing = ["content-type", "content-encoding", "location"];
 
-/**
- * The components that make an answer the receipt of one request (RFC 9421 section 2.4). The request's signature, under this label, is
- * one of them: it has the request's nonce, so no two requests have one receipt.
- */
+/** Binds an answer to one request (RFC 9421 section 2.4) by the signature with this label: its nonce makes each receipt unique. */
 export function receiptComponents(
   { rawHeaders, request }: Pick<ResponseMessage, "rawHeaders" | "request">,
   requestLabel: string,

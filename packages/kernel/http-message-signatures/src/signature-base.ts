@@ -12,9 +12,8 @@ import { fieldTypeOf, type FieldTypes, isResponse, type Message } from "./messag
 import { assertSerializable } from "./structured-field.ts";
 
 /**
- * Reads a dictionary whose members are byte sequences: Signature (RFC 9421 section 4.2), Content-Digest (RFC 9530 section 2).
- * Stricter than RFC 8941: repeated keys, parameters, empty or non-canonical bytes, more than 4 members or 4096 characters
- * throw a MessageSignatureError (`field-invalid`, `field-limit`).
+ * Reads byte sequences by key: Signature (RFC 9421 section 4.2), Content-Digest (RFC 9530 section 2). Stricter than RFC 8941: repeated
+ * keys, parameters, empty or non-canonical bytes, over 4 members or 4096 characters throw `field-invalid` or `field-limit`.
  */
 export function parseByteSequenceDictionary(
   fieldValue: string,
@@ -29,13 +28,13 @@ export function parseByteSequenceDictionary(
   });
 }
 
-/** A component identifier: a name and its parameters (RFC 9421 section 2). */
+/** A name and its parameters (RFC 9421 section 2). */
 export interface ComponentIdentifier {
   readonly name: string;
   readonly parameters: Parameters;
 }
 
-/** One label of Signature-Input: the covered components in order, and the signature parameters. */
+/** One label of Signature-Input. */
 export interface SignatureInput {
   readonly components: readonly ComponentIdentifier[];
   readonly parameters: Parameters;
@@ -70,10 +69,7 @@ export function componentText(component: ComponentIdentifier): string {
   return component.parameters.size === 0 ? component.name : serializeComponentIdentifier(component);
 }
 
-/**
- * Reads what {@link componentText} writes: `content-digest`, `"content-digest";req`, `"@query-param";name="id"`. Throws a
- * TypeError. Whether a message can have it is not looked at.
- */
+/** Reads what {@link componentText} writes, such as `"@query-param";name="id"`. Throws a TypeError. Looks at no message. */
 export function parseComponentIdentifier(text: string): ComponentIdentifier {
   if (typeof text === "string" && bareName.test(text)) return { name: text, parameters: noParameters };
   try {
@@ -89,10 +85,7 @@ export function parseComponentIdentifier(text: string): ComponentIdentifier {
 
 const bareName = /^@?[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
-/**
- * One text for all identifiers that are equal: parameters count in any order (RFC 9421 section 2). That of an identifier without
- * parameters is its name.
- */
+/** One text for all equal identifiers: parameters count in any order (RFC 9421 section 2). Without parameters it is the name. */
 export function identityOf({ name, parameters }: ComponentIdentifier): string {
   if (parameters.size === 0) return name;
   const sorted = [...parameters];
@@ -117,9 +110,8 @@ const queryParamParameters: ReadonlySet<string> = new Set(["name", "req"]);
 const derivedParameters: ReadonlySet<string> = new Set(["req"]);
 
 /**
- * Refuses a list of covered components that this kind of message cannot have, or that could be read twice: empty, repeated, of an
- * unknown derived name, not lower-case, with a parameter that is unknown or does not go with the others. Without a message it is a
- * request. Returns the identities of the components. Throws a MessageSignatureError.
+ * Refuses components that the message, by default a request, cannot have or that could be read twice: empty, repeated, unknown derived, not
+ * lower-case, with an unknown or unfit parameter. Returns their identities. Throws a MessageSignatureError.
  */
 export function assertComputable(
   components: readonly ComponentIdentifier[],
@@ -203,9 +195,8 @@ function unsupported(what: string): MessageSignatureError {
 }
 
 /**
- * The signature base of a message (RFC 9421 section 2.5), ASCII. It is built from parsed values by one canonical
- * serialiser, so that two different inputs never give one base. Throws a MessageSignatureError when a component is
- * unknown, repeated, absent or not computable.
+ * Builds the signature base of a message (RFC 9421 section 2.5), ASCII, by one canonical serialiser: different inputs never give one base.
+ * Throws a MessageSignatureError when a component is unknown, repeated, absent or not computable.
  */
 export function createSignatureBase(
   message: Message,

@@ -13,17 +13,11 @@ import {
 
 /** The policy that a signature has to meet (RFC 9421 section 3.2.1). */
 export interface SignatureProfile {
-  /**
-   * Components that the signature has to cover: bare names, or full identifiers such as `"@query-param";name="id"`. More, and in any
-   * order, is welcome.
-   */
+  /** Bare names, or full identifiers such as `"@query-param";name="id"`. The signature may cover more, in any order. */
   readonly requiredComponents: readonly string[];
   /** Components that it must not cover. A bare name means any parameters. Default none. */
   readonly forbiddenComponents?: readonly string[] | undefined;
-  /**
-   * Parameters that the signature has to have. Default `created`, `expires`, `keyid`, `alg`, `nonce`; a list that leaves some out
-   * lets signatures without them pass. `keyid` is never left out: no key is guessed.
-   */
+  /** Default `created`, `expires`, `keyid`, `alg`, `nonce`; those left out may be absent. `keyid` never is: no key is guessed. */
   readonly requiredParameters?:
     | readonly ("alg" | "created" | "expires" | "keyid" | "nonce" | "tag")[]
     | undefined;
@@ -32,16 +26,13 @@ export interface SignatureProfile {
   /** Accepted algorithms: of the parameter `alg`, or of the key without it. */
   readonly algorithms: readonly SignatureAlgorithm[];
   /**
-   * Largest `expires - created`, in seconds. Without `expires` the signature ends so long after `created`; without `created`,
-   * `expires` lies at most so far ahead. Without both, where neither is required, it never ends.
+   * Largest `expires - created`, in seconds. Without `expires` the signature ends this long after `created`; without `created`, `expires`
+   * lies at most this far ahead. Without both, where neither is required, it never ends.
    */
   readonly windowSeconds: number;
   /** How far `created` may lie ahead of the clock, in seconds. */
   readonly clockSkewSeconds: number;
-  /**
-   * What `tag`, the signer's name for its application or protocol (RFC 9421 section 2.3), has to be: one of `require`, none of
-   * `exclude`, compared exactly. Default any, and none at all.
-   */
+  /** Values of `tag` (RFC 9421 section 2.3): one of `require`, none of `exclude`, compared exactly. Default any, and none at all. */
   readonly tag?:
     | { readonly require?: readonly string[] | undefined; readonly exclude?: readonly string[] | undefined }
     | undefined;
@@ -54,7 +45,6 @@ export interface SignatureProfile {
 /** The signature parameters of RFC 9421 section 2.3. */
 export type SignatureParameter = NonNullable<SignatureProfile["requiredParameters"]>[number];
 
-/** What a signature has to have by default. */
 export const defaultParameters: readonly SignatureParameter[] = [
   "created",
   "expires",
@@ -69,7 +59,7 @@ export function isSignatureParameter(name: string): name is SignatureParameter {
   return parameterNames.has(name);
 }
 
-/** What a signature says of itself. A parameter is undefined where the signature has none and the profile lets it. */
+/** A parameter is undefined where the signature has none and the profile lets it. */
 export interface SignatureParameters {
   readonly keyid: string;
   readonly alg: SignatureAlgorithm | undefined;
@@ -81,7 +71,7 @@ export interface SignatureParameters {
   readonly tag?: string | undefined;
 }
 
-/** Reads one signature by a profile. Throws a MessageSignatureError when it does not fit. */
+/** Throws a MessageSignatureError when the signature does not fit the profile. */
 export function readSignatureParameters(
   input: SignatureInput,
   profile: SignatureProfile,
@@ -207,8 +197,7 @@ export function assertTimely(
   const { created } = times;
   const end = endOf(times, windowSeconds);
   if (end === undefined) return;
-  // All three negated, so that a missing option or a clock that gives NaN refuses. Without created, a signer with a clock that is
-  // ahead by the skew may have signed just now.
+  // Negated: a missing option or a NaN clock refuses. Without created, a signer ahead by the skew may have signed just now.
   if (!(end - (created ?? now + clockSkewSeconds) <= windowSeconds)) {
     const what = `the signature is valid for more than ${windowSeconds} seconds`;
     throw new MessageSignatureError("window-too-long", what);

@@ -13,21 +13,14 @@ export interface Signer {
   readonly sign: (data: Uint8Array) => Uint8Array | Promise<Uint8Array>;
 }
 
-/** A signer in this process. */
 interface LocalSigner extends Signer {
   readonly sign: (data: Uint8Array) => Uint8Array;
 }
 
-/**
- * A key to sign with: a private KeyObject, a PKCS#8 PEM or a private JWK; for hmac-sha256, with that `alg`, the bytes of the secret
- * or a secret KeyObject.
- */
+/** A private KeyObject, a PKCS#8 PEM or a private JWK; with alg hmac-sha256 the bytes of the secret or a secret KeyObject. */
 export type SigningKeyInput = KeyObject | string | Jwk | Uint8Array;
 
-/**
- * Makes a signer of a key in this process. A secret needs `alg`, and so does RSA, unless a JWK or a key of type rsa-pss says it.
- * Throws a TypeError that shows nothing of the key.
- */
+/** Makes a signer. `alg` is needed for a secret, and for RSA unless a JWK or rsa-pss key says it. Throws a TypeError that shows no key. */
 export function createSigner(key: SigningKeyInput, keyid: string, alg?: SignatureAlgorithm): LocalSigner {
   if (alg !== undefined && !isSignatureAlgorithm(alg)) {
     throw new TypeError(`sign: option alg must be one of ${signatureAlgorithms.join(", ")}`);

@@ -20,7 +20,6 @@ export interface InnerList {
   readonly parameters: Parameters;
 }
 
-/** What a list or a dictionary holds. */
 export type Member = Item | InnerList;
 
 const isTrue: BareItem = { type: "boolean", value: true };
@@ -84,10 +83,7 @@ const tokenSyntax = /^[A-Za-z*][!#$%&'*+\-.^_`|~0-9A-Za-z:/]*$/;
 const stringSyntax = /^[\x20-\x7e]*$/;
 const decimalSyntax = /^-?(?:0|[1-9]\d{0,11})\.(?:0|\d{0,2}[1-9])$/;
 
-/**
- * Refuses parameters that have no serialisation (RFC 8941 section 4.1), for those that come from code and not out of a field: a
- * line feed in a string would end its line of a signature base. Throws a MessageSignatureError (`field-invalid`).
- */
+/** Throws `field-invalid` for unserialisable parameters from code (RFC 8941 section 4.1): a line feed would end its line of a base. */
 export function assertSerializable(parameters: Parameters): void {
   for (const [key, item] of parameters) {
     if (!keySyntax.test(key) || !hasSerialization(item)) {

@@ -2,7 +2,7 @@ import type { KeyObject } from "node:crypto";
 import type { SignatureAlgorithm } from "./algorithms/algorithm.ts";
 import type { MessageSignatureErrorCode } from "./message-signature-error.ts";
 
-/** The error of a key that cannot be taken. `what` says what was given and what to write instead, and shows nothing of the key. */
+/** `what` says what was given and what to write instead, and shows nothing of the key. */
 export function keyError(what: string): TypeError {
   return new TypeError(`importVerificationKey: ${what}`);
 }
@@ -15,10 +15,7 @@ export function privateKeyError(got: string): TypeError {
 
 /** For what a key may be used; an absent member leaves it open. */
 interface KeyScope {
-  /**
-   * Paths of requests that the key may sign, compared with the signed path as it stands: an entry that ends with a slash is what
-   * a path begins with, any other one is the whole path. At least one.
-   */
+  /** Paths that the key may sign, compared as signed: an entry ending in a slash is a prefix, any other the whole path. At least one. */
   readonly paths?: readonly string[] | undefined;
   /** The name of the environment, such as `production`, that the verifier has to give. */
   readonly environment?: string | undefined;
@@ -30,10 +27,7 @@ export interface KeyValidity {
   readonly notBefore?: number | undefined;
   /** Signatures with a later `created` are refused. Unix seconds. */
   readonly notAfter?: number | undefined;
-  /**
-   * From this time on every signature is refused, whatever its `created`: a thief can date one back. Before it, those whose
-   * `created` is not earlier. Unix seconds.
-   */
+  /** From then on every signature is refused, since a thief can date one back; before, those `created` at or after it. Unix seconds. */
   readonly revokedAt?: number | undefined;
   /** A retired key verifies nothing; unlike an unknown one it is named in the log. */
   readonly retired?: boolean | undefined;
@@ -43,7 +37,7 @@ export interface KeyValidity {
   readonly subject?: string | undefined;
 }
 
-/** A public key, or the secret of hmac-sha256, that was vetted by importVerificationKey(), with its {@link KeyValidity}. */
+/** A public key, or hmac-sha256 secret, vetted by importVerificationKey(). */
 export interface VerificationKey extends KeyValidity {
   readonly keyid: string;
   /** The one algorithm that the key verifies by. */
@@ -54,7 +48,7 @@ export interface VerificationKey extends KeyValidity {
 
 const vetted = new WeakSet();
 
-/** Makes a record one that {@link isVerificationKey} knows. For importVerificationKey() alone. */
+/** For importVerificationKey() alone: {@link isVerificationKey} knows the record from then on. */
 export function asVetted(key: VerificationKey): VerificationKey {
   vetted.add(key);
   return Object.freeze(key);
@@ -65,7 +59,6 @@ export function isVerificationKey(value: unknown): value is VerificationKey {
   return typeof value === "object" && value !== null && vetted.has(value);
 }
 
-/** What a key's validity is compared with beside the signature. */
 export interface KeyContext {
   /** Unix seconds; default the system clock. */
   readonly now?: number | undefined;
@@ -73,7 +66,6 @@ export interface KeyContext {
   readonly environment?: string | undefined;
 }
 
-/** Why a signature is refused. */
 export interface Fault {
   readonly code: MessageSignatureErrorCode;
   readonly message: string;
@@ -177,7 +169,6 @@ function assertMembers(name: string, value: unknown, known: readonly string[]): 
   throw keyError(`${name} has an unknown member; known ones are ${known.join(", ")}`);
 }
 
-/** Whether a value is an object with members. */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

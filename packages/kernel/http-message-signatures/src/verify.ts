@@ -38,10 +38,7 @@ export interface ReceivedSignature extends SignatureParameters {
   readonly values: MessageValues;
 }
 
-/**
- * Picks the one signature of Signature-Input and Signature that fits the profile; labels carry no meaning (RFC 9421 section 1.1).
- * Costs no cryptography. Throws a MessageSignatureError when none fits or more than one does.
- */
+/** Picks the one signature that fits the profile (RFC 9421 section 1.1), unverified. Throws a MessageSignatureError for none or several. */
 export function readSignature(message: Message, profile: SignatureProfile): ReceivedSignature {
   const fields = collectFieldLines(message.rawHeaders);
   const { label, input, signature, parameters } = pickSignature(fields, profile, message);
@@ -101,7 +98,6 @@ function pickSignature(fields: FieldLines, profile: SignatureProfile, message: M
   throw misfit ?? new MessageSignatureError("signature-missing", "no label to read is in both fields");
 }
 
-/** Options of {@link verify}. */
 export interface VerifyOptions extends SignatureProfile, KeyContext {
   /** The key of a keyid; undefined or null when it is unknown. Called at most once. */
   readonly keys: (keyid: string) => VerificationKey | null | undefined;
@@ -109,8 +105,8 @@ export interface VerifyOptions extends SignatureProfile, KeyContext {
 }
 
 /**
- * Verifies the signature of a message (RFC 9421 section 3.2): form, coverage, window, key, bytes. The caller still has to
- * compare Content-Digest with the body and to claim the nonce. Throws a MessageSignatureError.
+ * Verifies a message's signature (RFC 9421 section 3.2): form, coverage, window, key, bytes. The caller still has to compare Content-Digest
+ * with the body and to claim the nonce. Throws a MessageSignatureError.
  */
 export function verify(message: Message, options: VerifyOptions): ReceivedSignature {
   const received = readSignature(message, options);
@@ -121,9 +117,8 @@ export function verify(message: Message, options: VerifyOptions): ReceivedSignat
 }
 
 /**
- * Verifies several signatures on one message (RFC 9421 section 3.2.1), each by its own profile, which picks exactly one. `all`: each
- * profile has a signature, and no two the same. `any`: at least one has. Returns the verified ones in the order of the profiles;
- * throws the first MessageSignatureError.
+ * Verifies several signatures (RFC 9421 section 3.2.1), each by its own profile, which picks exactly one. `all`: each profile has a
+ * signature of its own. `any`: at least one has. Returns the verified ones in profile order; throws the first MessageSignatureError.
  */
 export function verifySignatures(
   message: Message,
@@ -151,9 +146,8 @@ export function verifySignatures(
 }
 
 /**
- * The last step of {@link verify}, for callers that fetch keys asynchronously. Throws a MessageSignatureError:
- * `key-unknown`, `key-mismatch`, `key-revoked`, `key-retired`, `key-scope`, `alg-mismatch`, `signature-mismatch`, and those of the
- * covered components.
+ * The last step of {@link verify}, for callers that fetch keys asynchronously. Throws a MessageSignatureError: `key-unknown`,
+ * `key-mismatch`, `key-revoked`, `key-retired`, `key-scope`, `alg-mismatch`, `signature-mismatch`, or a component's code.
  */
 export function verifySignature(
   received: ReceivedSignature,
@@ -199,10 +193,7 @@ function prepare(
   return { fault, usable, base };
 }
 
-/**
- * Whether `signature` is one of `data` under the key, for tools that look for what was signed. It checks no form, window or validity:
- * admit no request by it.
- */
+/** Whether `signature` is one of `data` under the key, for diagnosis. Checks no form, window or validity: admit no request by it. */
 export function isSignatureOf(key: VerificationKey, data: Uint8Array, signature: Uint8Array): boolean {
   return isVerificationKey(key) && algorithms[key.alg].verify(key.publicKey, data, signature, "native");
 }

@@ -17,35 +17,33 @@ export type HttpSignatureSignCode = "answer-too-large" | "answer-unsendable" | "
 
 export const factoryName = "signResponse";
 
-/** An answer that has not left yet. */
 interface AnswerToSign {
   readonly status: number;
-  /** Names and values in turn. */
+  /** Names and values alternate. */
   readonly rawHeaders: readonly string[];
   /** Undefined when it was too large to keep. */
   readonly body: Uint8Array | undefined;
 }
 
-/** Header fields to add to an answer, none if it is not signed; or its replacement. */
+/** Header fields to add, none if the answer is not signed; or its replacement. */
 type SignedAnswer = { readonly headers: HeaderFields } | Replacement;
 
-/** Signs answers; made by {@link responseSigner}. `subject` is the request as its framework knows it. */
+/** `subject` is the request as its framework knows it. */
 export interface SignAnswer {
   /**
-   * Signs the answer to a request whose signature was verified; any other answer is left as it is. What cannot be signed is replaced: 503
-   * where the signer fails or is late, 500 over the limit; a notice, or a line on stderr, says why. Does not reject.
+   * Signs the answer to a verified request; leaves any other as it is. What cannot be signed is replaced: 503 where the signer fails or is
+   * late, 500 over the limit; a notice, or a line on stderr, says why. Does not reject.
    */
   (subject: object, answer: AnswerToSign): Promise<SignedAnswer>;
-  /** Whether an answer that begins now is signed: the request's signature was verified. Any other need not be kept. */
+  /** Whether an answer that begins now will be signed; any other need not be kept. */
   signs(this: void, subject: object): boolean;
-  /** How much of a body has to be kept, in bytes: the option `limit`. */
+  /** How much of a body to keep: the option `limit`. */
   readonly limitBytes: number;
 }
 
 /**
- * Makes the step that turns an answer into the receipt of one request (RFC 9421 section 2.4): Content-Digest, Signature-Input and
- * Signature over the status, media type, content coding, Location and digest of the answer, and method, path, digest and signature of the
- * request. Throws an OptionError on a bad option.
+ * Makes an answer the receipt of one request (RFC 9421 section 2.4): signs the answer's status, media type, content coding, Location and
+ * Content-Digest with the request's method, path, digest and signature. Throws an OptionError on a bad option.
  */
 export function responseSigner(options: SignResponseOptions, owner: OptionOwner = factoryName): SignAnswer {
   const read = readOptions(owner, table, options);
@@ -101,7 +99,7 @@ function receiptOf(
   });
 }
 
-// The handler's own digest may be of other bytes.
+// The handler's own digest may cover other bytes.
 function withoutDigest(rawHeaders: readonly string[]): readonly string[] {
   return rawHeaders.filter((_, index) => rawHeaders[index - (index % 2)]?.toLowerCase() !== "content-digest");
 }

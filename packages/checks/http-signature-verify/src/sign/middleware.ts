@@ -4,9 +4,8 @@ import { factoryName, publish, responseSigner } from "./check.ts";
 import type { SignResponseOptions } from "./options.ts";
 
 /**
- * Signs the answers to requests whose own signature was verified: the caller holds a receipt that fits no other request. Any other answer
- * passes as it comes. Mount it before `payoutEndpoint` or `httpSignatureVerify`, and before what changes bodies, such as compression. A
- * paid answer that cannot be signed is 503, and comes again as the 409 of a paid key. Throws a TypeError on a bad option.
+ * Signs answers to verified requests; a receipt fits no other request. Mount it before `payoutEndpoint`, `httpSignatureVerify` and what
+ * changes bodies (compression). A paid answer that cannot be signed is 503, then the 409 of a paid key. Throws a TypeError on a bad option.
  */
 export function signResponse(options: SignResponseOptions): Middleware {
   const sign = responseSigner(options);

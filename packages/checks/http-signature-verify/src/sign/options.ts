@@ -18,14 +18,10 @@ import { isKey, textRule } from "../profile.ts";
 
 const isShortText = (text: string): boolean => /^[\x20-\x7e]{1,256}$/.test(text);
 
-/** Options of signResponse. */
 export interface SignResponseOptions {
-  /** What signs: `createSigner(key, keyid)`, or an object of your own that asks a KMS or HSM. */
+  /** `createSigner(key, keyid)`, or an object of your own that asks a KMS or HSM. */
   readonly signer: Signer;
-  /**
-   * Further components, beside those that bind the answer to its request: bare names of response fields, which the answer then has to have,
-   * or full identifiers such as `"x-request-id";req`. Default none.
-   */
+  /** More components: bare response fields, which the answer must then have, or full identifiers (`"x-request-id";req`). Default none. */
   readonly components?: readonly string[] | undefined;
   /** The label in Signature-Input and Signature. Default `receipt`. */
   readonly label?: string | undefined;
@@ -49,7 +45,6 @@ export const table = {
   clock: option.clock(systemClock, "Date.now"),
 } satisfies OptionTable<SignResponseOptions, unknown>;
 
-/** The options with defaults, checked. */
 export type ResolvedSignOptions = ReadOptions<typeof table>;
 
 function readSigner(signer: unknown, owner: OptionOwner, name: string): Signer {

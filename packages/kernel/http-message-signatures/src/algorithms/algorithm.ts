@@ -1,6 +1,6 @@
 import type { KeyObject } from "node:crypto";
 
-/** Names of the HTTP Signature Algorithms registry (RFC 9421 section 6.2.2) that this engine has. */
+/** Algorithms of RFC 9421 section 6.2.2 that this engine has. */
 export type SignatureAlgorithm =
   | "ed25519"
   | "ecdsa-p256-sha256"
@@ -9,10 +9,7 @@ export type SignatureAlgorithm =
   | "rsa-v1_5-sha256"
   | "hmac-sha256";
 
-/**
- * What verifies Ed25519: node:crypto, portable JavaScript, or libsodium by the optional package sodium-native. All give the same
- * verdict on every input. node:crypto alone verifies the other algorithms.
- */
+/** What verifies Ed25519: node:crypto, portable JavaScript or sodium-native, with one verdict. Only node:crypto verifies the others. */
 export type VerificationEngine = "native" | "noble" | "sodium";
 
 /** One signature algorithm (RFC 9421 section 3.3). Its keys were vetted when they were imported. */

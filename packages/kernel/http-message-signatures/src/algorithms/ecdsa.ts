@@ -41,8 +41,7 @@ function ecdsa({ name, namedCurve, digest, spkiPrefix, order }: Curve): Algorith
   // r and s differ: their quotient is a factor in the verification, and by 1 it would be quicker.
   const placeholder = Buffer.concat([Buffer.alloc(order.length, 0x55), Buffer.alloc(order.length, 0x33)]);
   return {
-    // SP 800-56A section 5.6.2.3.3 is OpenSSL's: it imports no point off the curve or beyond the field. The curves have prime order,
-    // so that every point on them generates the whole group.
+    // OpenSSL imports no point off the curve or beyond the field (SP 800-56A section 5.6.2.3.3). Prime order: every point generates it.
     vet(key) {
       const der = key.export({ format: "der", type: "spki" });
       if (der.subarray(0, spkiPrefix.length).equals(spkiPrefix)) return key;

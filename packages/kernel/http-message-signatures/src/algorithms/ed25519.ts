@@ -17,8 +17,8 @@ const rfcSignature = Buffer.from(
 const native = verifyNatively({ digest: null, isSound: isSoundSignature, placeholder: () => rfcSignature });
 
 /**
- * Verifies an Ed25519 signature by the cofactorless equation of RFC 8032 section 5.1.7. Stricter than the RFC: refuses an R of small
- * order or of non-canonical encoding, because libraries and their versions disagree on it. Every signature costs one verification.
+ * Verifies by the cofactorless equation of RFC 8032 section 5.1.7. Stricter than the RFC: refuses an R of small order or non-canonical
+ * encoding, on which libraries disagree. Every signature costs one verification.
  */
 export function verifyEd25519(
   key: KeyObject,
@@ -63,7 +63,6 @@ export function loadEngine(engine: VerificationEngine): void {
   if (engine === "sodium") loadSodium();
 }
 
-/** The function of sodium-native that this file calls. */
 interface Sodium {
   crypto_sign_verify_detached(signature: Uint8Array, message: Uint8Array, publicKey: Uint8Array): boolean;
 }

@@ -4,7 +4,6 @@ import { ed25519Algorithm } from "./ed25519.ts";
 import { hmacAlgorithm } from "./hmac.ts";
 import { rsaPkcs1Algorithm, rsaPssAlgorithm } from "./rsa.ts";
 
-/** Every algorithm by its name. */
 export const algorithms: Readonly<Record<SignatureAlgorithm, Algorithm>> = {
   ed25519: ed25519Algorithm,
   "ecdsa-p256-sha256": ecdsaP256Algorithm,
@@ -14,7 +13,7 @@ export const algorithms: Readonly<Record<SignatureAlgorithm, Algorithm>> = {
   "hmac-sha256": hmacAlgorithm,
 };
 
-/** The names of all algorithms (RFC 9421 section 6.2.2). */
+/** RFC 9421 section 6.2.2. */
 export const signatureAlgorithms: readonly SignatureAlgorithm[] =
   Object.keys(algorithms).filter(isSignatureAlgorithm);
 

@@ -8,8 +8,7 @@ const leastBits = 2048;
 const mostBits = 8192;
 const mostExponent = 2n ** 32n;
 
-// A public key whose private half was thrown away when it was made. To make one takes a large part of a second. What is verified under
-// it is refused whatever comes out.
+// Its private half was thrown away when it was made; making a key is slow. Whatever is verified under it is refused.
 const decoy = {
   kty: "RSA",
   e: "AQAB",
