@@ -47,8 +47,8 @@ export function fieldLines({ rawHeaders }: HeaderLines, name: string): readonly 
 const usualLimit = 2_000;
 
 /**
- * Throws a GuardError (431, `header-lines-dropped`) at `limit` names and values or more. Where Node does not refuse them, it drops the excess
- * silently: a caller's many lines hide the X-Forwarded-For that a proxy appends, or the second Authorization.
+ * Throws a GuardError (431, `header-lines-dropped`) at `limit` names and values or more. Where Node does not refuse them, it drops the
+ * excess silently: a caller's many lines hide the X-Forwarded-For that a proxy appends, or the second Authorization.
  */
 export function assertAllHeaderLines({ rawHeaders }: HeaderLines, limit: number = usualLimit): void {
   if (rawHeaders.length < limit) return;
