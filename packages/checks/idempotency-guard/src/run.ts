@@ -24,7 +24,7 @@ export interface RequestIdempotency {
    * commit: a 2xx without a committed record becomes 503 and holds the key; one that left earlier leaves the key done and unpaid.
    */
   completeIn(tx: unknown): void | Promise<void>;
-  /** Whether this attempt's completeIn() has committed, read from outside: tells after a lost COMMIT reply. False for a silent store too. */
+  /** Whether this attempt's completeIn() has committed, read from outside: tells after a lost COMMIT reply. False for a silent store. */
   committed(): Promise<boolean>;
   /**
    * Says that the effect may have happened: unless a 2xx follows, the key is held for an operator, not released. The reason has 1 to
