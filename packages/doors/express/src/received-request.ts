@@ -133,8 +133,8 @@ interface Routed {
 const literalPath = /^[\w./~-]*$/;
 
 /**
- * True for the very path of an endpoint, none below it. `app.use` strips its path and leaves `/`; `app.post` leaves the path and names it
- * in `req.route`, compared here by letter case and final slash too. A route below a router, or with a pattern, has to hold `endpoint` itself.
+ * True for the very path of an endpoint, none below it. `app.use` strips its path and leaves `/`; `app.post` leaves it and names it in
+ * `req.route`, compared here by letter case and final slash too. A route below a router, or with a pattern, has to hold `endpoint`.
  * Without a router, under plain node:http, true: the server has chosen. Absolute-form targets are for no path.
  */
 export function isMountPath(req: GuardRequest & Routed, endpoint: Middleware): boolean {
