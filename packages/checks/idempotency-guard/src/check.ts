@@ -55,10 +55,7 @@ export interface KeyOwner {
    * or is held, or a silent store, 400 for an invalid key.
    */
   claim(this: void, native: object, claim: KeyClaim, whileConnected: WhileConnected): Promise<OwnedRun>;
-  /**
-   * Refuses new claims (503, `draining`) and waits until all keys are settled and recorded. Resolves to what is left after `timeoutMs`.
-   * For the end of the process, when the server takes no connection any more.
-   */
+  /** Refuses new claims (503, `draining`), waits until keys are settled, resolves to what is left after `timeoutMs`. For the process's end. */
   drain(this: void, options?: DrainOptions): Promise<DrainReport>;
 }
 
@@ -244,10 +241,7 @@ function fingerprintInTime(
   return inTime(fingerprint, storeTimeoutMs, () => fingerprintLate(storeTimeoutMs, retryAfterSeconds));
 }
 
-/**
- * SHA-256 of the captured bytes, not of `req.rawBody`, which every middleware can write. Without bytes a GuardError (500): every
- * payload would look the same.
- */
+/** SHA-256 of the captured bytes, not of `req.rawBody`, which middlewares can write. Throws without (500): payloads would look alike. */
 export function bodyFingerprint(subject: object): string {
   const bytes = capturedRawBody(subject);
   if (bytes !== undefined && bytes.length > 0) return hash("sha256", bytes, "base64url");

@@ -69,10 +69,7 @@ export function keyHeaderPreset<Native>(
   };
 }
 
-/**
- * Reads the key: a structured-field string (RFC 9651 section 3.3.3), with `bareKeys` also bare text; undefined without a line.
- * Throws a GuardError (400) on anything else.
- */
+/** Reads a structured-field string (RFC 9651 section 3.3.3), or a bare key; undefined without a line. Else throws a GuardError (400). */
 function readKey(
   lines: readonly string[],
   { header, bareKeys }: { readonly header: string; readonly bareKeys: boolean },

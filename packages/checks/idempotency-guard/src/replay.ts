@@ -123,10 +123,7 @@ export class Replay {
     }
   }
 
-  /**
-   * Finds the sound answer of the attempt that ended the key. Throws a GuardError (503) when a store is silent: the caller would take
-   * the bare status for the last word.
-   */
+  /** The sound answer of the attempt that ended the key. Throws (503) when a store is silent: a bare status would be the last word. */
   async find(key: string, req: object): Promise<KeptAnswer | undefined> {
     const { answers, encryptionKeys } = this.#options;
     let token: string;

@@ -103,10 +103,7 @@ export class OwnedRun {
     this.#holdReason = reason.slice(0, maxReasonLength);
   }
 
-  /**
-   * Ends the key by the status of the handler's answer; undefined lets that out. Neither throws nor rejects. Calls `answer`
-   * at once, and only where answers are kept.
-   */
+  /** Ends the key by the answer's status; undefined lets the answer out. Never rejects. Calls `answer` at once, if answers are kept. */
   decide(status: number, answer?: () => GivenAnswer): Promise<Replacement | undefined> {
     this.#responseEnded = true;
     // An explicit success outweighs an earlier hold().
@@ -184,10 +181,7 @@ export class OwnedRun {
     void this.#leave();
   }
 
-  /**
-   * I1: the app, such as its time-out, answered while the key was claimed. The sender retries; a handler's effect would end with
-   * that answer's status: paid, and its key free.
-   */
+  /** I1: the app, such as its time-out, answered during the claim. The sender retries; a handler would pay with its key free. */
   answeredBefore(): void {
     const { key, req } = this.#attempt;
     const message = "was claimed for a request that was answered meanwhile: no handler begins";

@@ -129,10 +129,7 @@ function bodyAlreadyConsumed(): GuardError<BodyCode> {
   });
 }
 
-/**
- * True if the client left early. An HTTP/2 request cut by RST_STREAM ends for its reader as with END_STREAM (RFC 9113 section 8.1),
- * and is not `readableAborted`.
- */
+/** True if the client left early. HTTP/2's RST_STREAM ends a body like END_STREAM (RFC 9113 section 8.1), without `readableAborted`. */
 function isCut(req: GuardRequest & OverHttp2): boolean {
   return req.readableAborted || (req.httpVersionMajor >= 2 && req.stream?.closed === true);
 }
@@ -144,10 +141,7 @@ function mayBeCutLate({ httpVersionMajor, stream, headers }: GuardRequest & Over
   );
 }
 
-/**
- * The lines that describe a body. Serverless platforms fill only `headers`, which every middleware can write: good enough to refuse a
- * coding, and for nothing else.
- */
+/** Serverless platforms fill only `headers`, which every middleware can write: good enough to refuse a coding, and for nothing else. */
 function bodyHeaderLines(req: GuardRequest): HeaderLines {
   const { rawHeaders, headers }: { rawHeaders?: readonly string[]; headers?: GuardRequest["headers"] } = req;
   if (rawHeaders !== undefined && rawHeaders.length > 0) return { rawHeaders };

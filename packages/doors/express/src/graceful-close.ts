@@ -15,10 +15,7 @@ export interface Drainable {
 export interface GracefulCloseOptions {
   /** All owners of keys on this server; `[]` for none. */
   readonly endpoints: readonly Drainable[];
-  /**
-   * How long closing may take, in milliseconds. Default 10,000. Longer than your slowest handler, shorter than your platform's time
-   * until it kills the process (30 s on Kubernetes).
-   */
+  /** Milliseconds for closing: longer than your slowest handler, shorter than your platform's kill (30 s on Kubernetes). Default 10,000. */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -179,10 +176,7 @@ function keep<Ending extends Socket | ServerHttp2Session>(all: Set<Ending>, one:
   one.once("close", () => all.delete(one));
 }
 
-/**
- * Waits for a turn of the event loop in which next to nothing arrives: a close then resets little unread, on connections or among those
- * yet to be accepted.
- */
+/** Waits for a turn of the event loop in which little arrives, so that a close resets little that is unread or not yet accepted. */
 async function quietTurn(untilMs: number): Promise<void> {
   for (let startMs = 0; performance.now() - startMs > quietTurnMs && startMs < untilMs;) {
     startMs = performance.now();

@@ -35,10 +35,7 @@ export interface GuardErrorsOptions {
    * would tell the caller which check failed. Default none.
    */
   readonly unauthorizedHeaders?: HeaderFields | undefined;
-  /**
-   * Adds the verdict's random id, `"instance": "urn:uuid:…"` (RFC 9457 section 3.1.5), for the caller to quote: the log has it.
-   * Default false.
-   */
+  /** Adds the verdict's random id, `"instance": "urn:uuid:…"` (RFC 9457 section 3.1.5), for the caller to quote. Default false. */
   readonly verdictId?: boolean | undefined;
 }
 

@@ -116,10 +116,7 @@ function refuse(passage: Passage, thrown: unknown): void {
   }
 }
 
-/**
- * Answers 500 for a throw after a check, or cuts an answer under way. On node:http the rejection would end the process; Express
- * catches it itself.
- */
+/** Answers 500 for a throw after a check, or cuts an answer under way: on node:http the rejection would end the process. */
 function failLate({ name, res }: Passage, error: unknown): void {
   warnOfError(name, "caught what came after it threw", error);
   replaceOrCut(res, () => {
@@ -130,10 +127,7 @@ function failLate({ name, res }: Passage, error: unknown): void {
   });
 }
 
-/**
- * Replaces an answer that Node refused by `replace`; cuts the connection if its head has left, or Node refuses again. Never throws:
- * after a promise that would end the process.
- */
+/** Replaces an answer that Node refused; cuts it if its head has left, or Node refuses again. Never throws: that would end the process. */
 export function replaceOrCut(res: GuardResponse, replace: () => void): void {
   try {
     if (!res.headersSent) return replace();

@@ -131,10 +131,7 @@ export function restoreHead(res: GuardResponse, { statusCode, statusMessage, fie
 const describesBody =
   /^(?:content-|transfer-encoding$|trailer$|etag$|last-modified$|accept-ranges$|location$)/;
 
-/**
- * Writes the head of problem details (RFC 9457) and returns its body. Keeps only the header fields from before the handler, whose
- * answer is not given.
- */
+/** Writes the head of problem details (RFC 9457), returns its body. Drops fields that the handler set for its unsent answer. */
 export function replaceHead(
   res: GuardResponse,
   { status, retryAfterSeconds }: Replacement,
@@ -152,10 +149,7 @@ export function replaceHead(
   return body;
 }
 
-/**
- * True for the first answer, or an error handler's in its place while nothing has left. Any other change of the status is too late,
- * as with Node, and is undone.
- */
+/** True for the first answer, or an error handler's in its place. Undoes any other change of status: too late, as with Node. */
 export function beginsAnew(res: GuardResponse, status: number | undefined): boolean {
   const { statusCode } = res;
   if (status === undefined || (statusCode !== status && statusCode >= 400)) return true;

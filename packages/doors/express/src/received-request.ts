@@ -23,10 +23,7 @@ export function receivedRequest(req: GuardRequest): ReceivedRequest {
   return request;
 }
 
-/**
- * `scheme` and `clientAddress` go by the app's `trust proxy`. They throw a GuardError (500, `trust-proxy-unsafe`) while it trusts
- * everybody: the caller would choose them.
- */
+/** `scheme` and `clientAddress` throw (500, `trust-proxy-unsafe`) while `trust proxy` trusts everybody: callers would choose them. */
 class NodeRequest implements ReceivedRequest {
   readonly #req: GuardRequest;
 
@@ -80,10 +77,7 @@ function addressOf(req: GuardRequest): string | undefined {
   return "ip" in req ? req.ip : req.socket.remoteAddress;
 }
 
-/**
- * True for a TLS socket, or one X-Forwarded-Proto line of exactly `https` from a trusted peer. req.secure takes the first of
- * "https, http", which the caller wrote.
- */
+/** True for TLS, or one X-Forwarded-Proto `https` from a trusted peer. req.secure believes the caller's first of "https, http". */
 export function isHttps(req: GuardRequest, trust: TrustFunction | undefined): boolean {
   const forwardedProto = fieldLines(req, "x-forwarded-proto");
   if (forwardedProto.length > 0 && trust?.(req.socket.remoteAddress, 0)) {

@@ -10,10 +10,7 @@ import { receivedRequest as nodeRequest } from "@countersign/express";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { internal } from "./hidden-route.ts";
 
-/**
- * How to read the connection behind a proxy. Fastify's own `trustProxy` is not read: requests do not show it, and one that trusts
- * everybody lets the caller choose.
- */
+/** How to read the connection behind a proxy. `trustProxy` is not read: requests do not show it, and `true` lets callers choose. */
 export interface ConnectionOptions {
   /** The client's address, such as `(request) => request.ip` where `trustProxy` lists your proxies. Default: the socket's peer. */
   readonly clientAddress?: ((request: FastifyRequest) => string | undefined) | undefined;

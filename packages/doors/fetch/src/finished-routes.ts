@@ -33,10 +33,7 @@ export function digestedRoute(options: AnswerDigestOptions, route: FetchRoute): 
   };
 }
 
-/**
- * `signResponse` around a route: the answer to a verified request, read up to `limit`, is its receipt. Other answers pass unchanged.
- * Throws a TypeError on a bad option.
- */
+/** `signResponse` around a route: signs answers, up to `limit`, to verified requests only. Throws a TypeError on a bad option. */
 export function signedRoute(options: SignResponseOptions, route: FetchRoute): FetchRoute {
   const sign = responseSigner(options, "signedRoute");
   return async (request: Request, info?: ConnectionInfo) => {

@@ -23,10 +23,7 @@ export interface ConnectionInfo {
    * take the URL's scheme from the request line, which the caller writes.
    */
   readonly scheme?: "http" | "https" | undefined;
-  /**
-   * Header names and values alternating, as Node's `req.rawHeaders`; 431 when Node may have dropped some. Default: the lines that
-   * `request.headers` has merged.
-   */
+  /** Header names and values alternating; 431 when Node may have dropped some. Default: the merged lines of `request.headers`. */
   readonly rawHeaders?: readonly string[] | undefined;
   /** The target as on the wire. Default: what follows the authority in `request.url`, which every `Request` has normalised. */
   readonly target?: string | undefined;

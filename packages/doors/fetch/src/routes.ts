@@ -118,10 +118,7 @@ type AlwaysOwned = IdempotentRouteOptions & {
   readonly required?: true | undefined;
 };
 
-/**
- * `idempotencyGuard` around a handler's Response. A request without a key, by `methods` and `required`, has no `idempotency`.
- * Throws a TypeError on a bad option.
- */
+/** `idempotencyGuard` around a handler's Response; no `idempotency` for a request without a key. Throws a TypeError on a bad option. */
 export function idempotentRoute(
   options: AlwaysOwned,
   handler: (request: Request, idempotency: RequestIdempotency) => Response | Promise<Response>,
@@ -174,10 +171,7 @@ export const checkedTable = {
   name: option.own(readName),
 } satisfies OptionTable<CheckedRouteOptions, unknown>;
 
-/**
- * Runs a handler after a check, such as `httpSignatureVerifier(options)`: it gets the check's result; a throw is answered. Throws a
- * TypeError on a bad option.
- */
+/** Runs a handler with the result of `check`, such as `httpSignatureVerifier(options)`. Throws a TypeError on a bad option. */
 export function checkedRoute<Found>(
   options: CheckedRouteOptions,
   check: (received: ReceivedRequest, request: Request) => Found | Promise<Found>,

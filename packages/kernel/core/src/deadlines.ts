@@ -29,10 +29,7 @@ const presentClock: Clock = {
 // A timer would keep the asynchronous context of the request that started it.
 const outside = new AsyncResource("countersign.deadlines");
 
-/**
- * One timer for all that wait equally long; they expire in the order added. `keepsAlive`: each keeps the process alive until
- * it expires or is removed.
- */
+/** One timer for equally long waits, which expire in order. `keepsAlive`: each keeps the process alive until it expires or is removed. */
 export class Deadlines {
   readonly #timeoutMs: number;
   readonly #keepsAlive: boolean;
@@ -93,10 +90,7 @@ export class Deadlines {
   }
 }
 
-/**
- * Settles as `work`, or rejects with `late()` after `timeoutMs`; keeps the process alive until then. `work` itself goes on:
- * its effect may come later.
- */
+/** Settles as `work`, or rejects with `late()` after `timeoutMs`: its effect may come later. Keeps the process alive until then. */
 export function withDeadline<T>(work: PromiseLike<T>, timeoutMs: number, late: () => Error): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const deadlines = deadlinesOf(timeoutMs);

@@ -28,10 +28,7 @@ export interface HeaderLines {
   readonly rawHeaders: readonly string[];
 }
 
-/**
- * The values of every line of a field, in the order received; `name` is in lower case. A joined or de-duplicated view would keep the
- * first of two Content-Type lines and hide the second.
- */
+/** All values of a field, in the order received; `name` in lower case. A joined view would hide the second of two Content-Type lines. */
 export function fieldLines({ rawHeaders }: HeaderLines, name: string): readonly string[] {
   const lines: string[] = [];
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
@@ -75,10 +72,7 @@ export function assertOneHost(request: HeaderLines): void {
 
 const jsonInUtf8 = /^application\/json(?:[ \t]*;[ \t]*charset=(?:utf-8|"utf-8"))?$/i;
 
-/**
- * True for one Content-Type line, `application/json`, with no parameter but `charset=utf-8`: with two values or another charset two
- * readers could disagree about the body.
- */
+/** True for one `application/json` line, at most with `charset=utf-8`: otherwise two readers could disagree about the body. */
 export function isJsonMediaType(contentTypeLines: readonly string[]): boolean {
   const [contentType] = contentTypeLines;
   return contentTypeLines.length === 1 && contentType !== undefined && jsonInUtf8.test(contentType);

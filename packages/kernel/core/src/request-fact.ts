@@ -1,10 +1,7 @@
 import type { CoreCode } from "./codes.ts";
 import { GuardError } from "./guard-error.ts";
 
-/**
- * Something a check knows of a request or response, which no other code can read, forge or overwrite. Trust decisions read facts, never
- * properties of the request, which every middleware can write.
- */
+/** What a check knows of a request or response; no other code can read or forge it, unlike properties. Trust decisions read facts. */
 export interface RequestFact<T> {
   get(subject: object): T | undefined;
   set(subject: object, value: T): void;

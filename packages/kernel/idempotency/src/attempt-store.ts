@@ -204,10 +204,7 @@ export class Retries {
     setTimeout(() => this.repeat(step, () => {}), delayMs).unref();
   }
 
-  /**
-   * Gives a claim back: repeats `step`, beginning at once, until it returns true, and keeps the claim's place until then.
-   * Never gives up; pauses are at most `longestPauseMs` and ten seconds.
-   */
+  /** Repeats `step` until it returns true, and then frees the claim's place. Pauses are at most `longestPauseMs` and ten seconds. */
   giveBackClaim(longestPauseMs: number, step: () => Awaitable<boolean>): void {
     const counted = async (): Promise<boolean> => {
       const done = await step();

@@ -6,10 +6,7 @@ export interface IdempotencyClaim {
   readonly token: string;
   /** Digest of the payload, compared by the guard. At most 128 characters. */
   readonly fingerprint: string;
-  /**
-   * How long the key is owned without a heartbeat, in milliseconds on the store's clock. Also caps the present owner's rest, so
-   * give all processes the same.
-   */
+  /** Milliseconds, by the store's clock, of owning without a heartbeat. Caps the present owner's rest too: give all processes the same. */
   readonly leaseMs: number;
   /** For a key whose lease expired: `hold` it for an operator, or `rerun` with a higher fence. */
   readonly recovery: "hold" | "rerun";

@@ -170,10 +170,7 @@ export type Around<Context extends TraceContext> = <R>(context: Context, work: (
 
 const arounds = new WeakMap<Trace<TraceContext>, Set<Around<never>>>();
 
-/**
- * Runs `around` around the work of each trace that has subscribers, for contexts that only a call can set (OpenTelemetry).
- * Returns a function that ends it.
- */
+/** Runs `around` around each trace's work, for contexts that only a call can set (OpenTelemetry). Returns a function that ends it. */
 export function aroundTrace<Context extends TraceContext>(
   trace: Trace<Context>,
   around: Around<Context>,

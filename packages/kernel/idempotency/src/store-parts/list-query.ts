@@ -8,10 +8,7 @@ export function cursorBehind(storedKey: string): string {
   return Buffer.from(storedKey, "utf8").toString("base64url");
 }
 
-/**
- * The stored key to begin after, from {@link cursorBehind}; "" without a cursor. Throws a TypeError on a damaged one, which
- * must not silently begin elsewhere.
- */
+/** The stored key of a {@link cursorBehind}, "" without. Throws a TypeError on a damaged cursor, which must not begin elsewhere. */
 export function keyBefore(store: string, cursor: unknown): string {
   if (cursor === undefined) return "";
   const storedKey = typeof cursor === "string" ? Buffer.from(cursor, "base64url").toString("utf8") : "";

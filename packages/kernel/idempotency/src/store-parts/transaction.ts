@@ -10,10 +10,7 @@ export interface TransactionShape {
   readonly page: string;
 }
 
-/**
- * Throws a TypeError, which no guard takes for a store's failure, unless `tx` has the shape; names the need and the page.
- * For `completeIn`, before it sends anything.
- */
+/** Throws a TypeError, which guards do not take for a store's failure, unless `tx` has the shape. For `completeIn`, before it sends. */
 export function assertTransaction(
   store: string,
   tx: unknown,
