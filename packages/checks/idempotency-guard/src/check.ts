@@ -55,7 +55,7 @@ export interface KeyOwner {
    * or is held, or a silent store, 400 for an invalid key.
    */
   claim(this: void, native: object, claim: KeyClaim, whileConnected: WhileConnected): Promise<OwnedRun>;
-  /** Refuses new claims (503, `draining`), waits until keys are settled, resolves to what is left after `timeoutMs`. For the process's end. */
+  /** Refuses new claims (503, `draining`), waits until keys are settled, and resolves to what is left. For the process's end. */
   drain(this: void, options?: DrainOptions): Promise<DrainReport>;
 }
 

@@ -90,7 +90,7 @@ export class Deadlines {
   }
 }
 
-/** Settles as `work`, or rejects with `late()` after `timeoutMs`: its effect may come later. Keeps the process alive until then. */
+/** Settles as `work`, or rejects with `late()` after `timeoutMs`; its effect may come later. Keeps the process alive until then. */
 export function withDeadline<T>(work: PromiseLike<T>, timeoutMs: number, late: () => Error): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const deadlines = deadlinesOf(timeoutMs);
