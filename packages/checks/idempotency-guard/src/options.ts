@@ -124,7 +124,7 @@ function assertConsistent(
   assertKeysApart(owner, read.scope, read.store);
 }
 
-/** Throws an OptionError unless guards of one store have scopes: `/refunds` would answer 409 to a payout's key. Equal scopes share keys. */
+/** Throws an OptionError unless guards of one store have scopes: else `/refunds` answers 409 to a payout's key. Equal scopes share keys. */
 function assertKeysApart(owner: OptionOwner, scope: string | undefined, store: object): void {
   const first = stores.get(store);
   if (first === undefined) stores.set(store, scope !== undefined);

@@ -90,6 +90,7 @@ interface Passage {
   readonly next: NextFunction;
   readonly ways: Ways<never>;
   readonly publishesPass: boolean;
+  /** 0 without subscribers at the start. */
   readonly startedAt: number;
 }
 
@@ -127,7 +128,7 @@ function failLate({ name, res }: Passage, error: unknown): void {
   });
 }
 
-/** Replaces an answer that Node refused; cuts it if its head has left, or Node refuses again. Never throws: that would end the process. */
+/** Replaces an answer that Node refused; cuts the line if its head has left or Node refuses again. Never throws. */
 export function replaceOrCut(res: GuardResponse, replace: () => void): void {
   try {
     if (!res.headersSent) return replace();

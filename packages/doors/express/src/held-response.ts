@@ -28,7 +28,7 @@ interface WholeAnswer {
 export interface AnswerDecider {
   /** Whether to hold the answer back; asked once, at its first output. Default: true. */
   isDue?(): boolean;
-  /** The most body held back, in bytes; beyond, only a 2xx or 409 still waits for its decision. Default 1 MB. */
+  /** The most body held back, in bytes. Default 1 MB, beyond which an answer but a 2xx or 409 leaves undecided. */
   readonly limitBytes?: number | undefined;
   /** Returns fields to add, or a replacement; undefined lets the answer out. */
   decide(
@@ -169,7 +169,7 @@ class HeldResponse implements ResponseHooks {
     this.#explicitHead = undefined;
   }
 
-  /** Too much to keep. A failure may then leave while its handler goes on; a 2xx or 409 still has to be decided. */
+  /** Too much to keep. By default a failure may leave while its handler goes on; a 2xx or 409 has to be decided first. */
   #overflow(): boolean {
     const { statusCode } = this.#res;
     const isSuccess = statusCode === 409 || (statusCode >= 200 && statusCode < 300);

@@ -49,8 +49,8 @@ class Subject {
 }
 
 /**
- * All facts of a request, in a private field on the request itself. A WeakMap keeps what its values lead to, mostly the request, until
- * the next full collection: 5 to 20 us a request.
+ * All facts of a request, in a private field on the request itself. A WeakMap keeps what its values lead to, mostly the request, alive
+ * until the next full collection, which costs 5 to 20 us a request.
  */
 class Facts extends Subject {
   #record: unknown[];

@@ -66,7 +66,7 @@ export async function readRecord(
   return (await askStore(step, () => store.read(key))) ?? undefined;
 }
 
-// No person has decided.
+// On the record: no person has decided.
 const neverRan = { by: "countersign", note: "given back: its handler never ran" };
 
 /** The store for one attempt and its key. Unless stated, methods fail with the store's error, or when it is late: await at once. */
@@ -204,7 +204,7 @@ export class Retries {
     setTimeout(() => this.repeat(step, () => {}), delayMs).unref();
   }
 
-  /** Repeats `step` until it returns true, and then frees the claim's place. Pauses are at most `longestPauseMs` and ten seconds. */
+  /** Repeats `step` without end until it returns true, then frees the claim's place. Pauses: at most `longestPauseMs` and 10 s. */
   giveBackClaim(longestPauseMs: number, step: () => Awaitable<boolean>): void {
     const counted = async (): Promise<boolean> => {
       const done = await step();
