@@ -220,7 +220,7 @@ function watched(run: OwnedRun | undefined, reply: FastifyReply, handler: () => 
   return ended;
 }
 
-/** In the plugin's own scope: the checks read the bytes, before any parser of the app and in its place. */
+/** In the plugin's own scope: the checks read the bytes, and no parser of the app does. */
 function leaveBodiesAlone(fastify: FastifyInstance): void {
   fastify.removeAllContentTypeParsers();
   fastify.addContentTypeParser("*", leaveAlone);

@@ -37,7 +37,7 @@ export interface Refusing extends RefusalOptions {
   readonly hide?: (() => Response | Promise<Response>) | undefined;
 }
 
-/** Answers a check's throw with problem details (RFC 9457), one body for every 401. Throws on what is no refusal. */
+/** Answers a check's throw with problem details (RFC 9457), one body for every 401. Rethrows what is no refusal. */
 export function refusalResponse(error: unknown, options?: Parameters<typeof problemAnswer>[1]): Response {
   if (!isGuardError(error)) throw error;
   // The client has left.
