@@ -1,20 +1,19 @@
 import { createCipheriv, createDecipheriv, randomBytes, type KeyObject } from "node:crypto";
 
-/** An answer as it is kept and given again. */
 export interface KeptAnswer {
   readonly status: number;
-  /** Names in lower case. */
+  /** In lower case. */
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly body: Buffer;
 }
 
-/** The key and attempt of an answer: its record is good for no other. */
+/** An answer's key and attempt: its record is good for no other. */
 export interface AnswerPlace {
   readonly key: string;
   readonly token: string;
 }
 
-/** A key of AES-256-GCM, and the name that records have of it. */
+/** A key of AES-256-GCM, with its name in records. */
 export interface AnswerKey {
   readonly id: string;
   readonly key: KeyObject;
@@ -26,7 +25,7 @@ const sealedForm = 2;
 const ivBytes = 12;
 const tagBytes = 16;
 
-/** The record of an answer: under the first of `keys`, or plain without any. */
+/** Encrypts under the first of `keys`; plain without any. */
 export function writeRecord(answer: KeptAnswer, place: AnswerPlace, keys: readonly AnswerKey[]): Buffer {
   const { status, headers, body } = answer;
   const head = Buffer.from(JSON.stringify({ key: place.key, status, headers }));
@@ -44,8 +43,8 @@ export function writeRecord(answer: KeptAnswer, place: AnswerPlace, keys: readon
 }
 
 /**
- * Reads the answer of a record. Throws for one that was changed, that is of another key or attempt, or under a key outside of `keys`.
- * With `keys` a plain one throws too: write access to the store must not decide an answer.
+ * Reads the answer of a record. Throws for a changed record, one of another key or attempt, or under an unknown key; with `keys` also for
+ * a plain one: write access to the store must not decide an answer.
  */
 export function readRecord(record: Uint8Array, place: AnswerPlace, keys: readonly AnswerKey[]): KeptAnswer {
   const bytes = Buffer.from(record.buffer, record.byteOffset, record.byteLength);
@@ -101,7 +100,7 @@ function isHead(value: unknown): value is Head {
   );
 }
 
-// RFC 9110 sections 5.1 and 5.5: what no door can send must not come out of a store.
+// RFC 9110 sections 5.1 and 5.5: a store must not return what no door can send.
 export const fieldName = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
@@ -113,7 +112,7 @@ function isLine(line: unknown): boolean {
   );
 }
 
-/** Whether an answer with this status can be given again: a success, and not a part of something (206). */
+/** True for a success that can be repeated: not a part (206). */
 export function isKeptStatus(status: unknown): boolean {
   return (
     typeof status === "number" && Number.isInteger(status) && status >= 200 && status < 300 && status !== 206

@@ -33,40 +33,35 @@ import { Replay, type ResolvedReplay } from "./replay.ts";
 /** Does `work` with a signal that aborts when the client leaves, or has left. */
 export type WhileConnected = <T>(work: (left: AbortSignal) => Promise<T>) => Promise<T>;
 
-/** What becomes of a request that came with a key, or without one. */
 export type Admission =
-  /** It owns its key: start the handler by it, keep the answer back, and let out what decide() says of its status. */
+  /** Owns its key: start the handler by it, hold the answer back, and let out what decide() says. */
   | { readonly run: OwnedRun }
-  /** Its key is done, and this is the answer: no handler. */
+  /** The key is done; this is its answer: no handler. */
   | { readonly answer: KeptAnswer }
-  /** The guard has nothing to do with it, by the options `methods` and `required`. */
+  /** Exempt by `methods` or `required`. */
   | { readonly passes: true };
 
-/** The key that a request claims, and what identifies its payload. */
 interface KeyClaim {
-  /** 1 to 512 characters, less those of `scope`; anything else is refused with 400. */
+  /** 1 to 512 characters, less those of `scope`; anything else is 400. */
   readonly key: unknown;
   /** 1 to 128 printable ASCII characters. A promise is due within `storeTimeoutMs`. */
   readonly fingerprint: Awaitable<string>;
 }
 
-/** Owns idempotency keys on behalf of requests. Made by {@link keyOwner}. */
+/** Owns idempotency keys for requests. Made by {@link keyOwner}. */
 export interface KeyOwner {
   /**
-   * Claims a key for the request `native`, or waits for its first attempt. Resolves to the run that owns the key. Rejects with a
-   * GuardError: 409 for a key that is done, 503 for one that runs or is held, or when the store does not tell, 400 for what is no key.
+   * Claims a key for `native`, or waits for its first attempt. Rejects with a GuardError: 409 for a done key, 503 for one that runs
+   * or is held, or a silent store, 400 for an invalid key.
    */
   claim(this: void, native: object, claim: KeyClaim, whileConnected: WhileConnected): Promise<OwnedRun>;
-  /**
-   * For the end of the process, when the server takes no connection any more: claims no key from here on (503, `draining`), and
-   * waits until what is under way is settled and recorded. Resolves to what is left after `timeoutMs`.
-   */
+  /** Refuses new claims (503, `draining`), waits until keys are settled, and resolves to what is left. For the process's end. */
   drain(this: void, options?: DrainOptions): Promise<DrainReport>;
 }
 
-/** A {@link KeyOwner} that reads key and fingerprint from requests. `Native` is the request of a framework. Made by {@link keyGuard}. */
+/** A {@link KeyOwner} that reads key and fingerprint from a framework's requests. Made by {@link keyGuard}. */
 export interface KeyGuard<Native> extends Pick<KeyOwner, "drain"> {
-  /** As {@link KeyOwner.claim}; by the options, with another status, or with an answer. */
+  /** As {@link KeyOwner.claim}, except that the options may set another status or an answer. */
   admit(this: void, native: Native, whileConnected: WhileConnected): Promise<Admission>;
 }
 
@@ -74,18 +69,17 @@ const maxKeyLength = 512;
 
 const runs: RequestFact<OwnedRun> = createRequestFact();
 
-/** The run that owns the key of this very request. */
 export function runOf(subject: object): OwnedRun | undefined {
   return runs.get(subject);
 }
 
-/** Throws an OptionError on a bad option; `owner` is who it says has it. */
+/** Throws an OptionError on a bad option, in the name of `owner`. */
 export function keyOwner(options: KeyOwnerOptions, owner: OptionOwner = factoryName): KeyOwner {
   const resolved = resolveOwnerOptions(options, owner);
   const state = createState(resolved, { doneStatus: 409, replay: undefined });
   return {
     async claim(native, attempt, whileConnected) {
-      // First, so that no rejection of its promise goes unheard.
+      // First, so that a rejection of its promise is always handled.
       const fingerprint = checkFingerprint(await fingerprintInTime(attempt.fingerprint, resolved));
       if (runOf(native) !== undefined) throw refusal("idempotency-guard-twice");
       const key = checkIdempotencyKey(attempt.key, resolved.scope);
@@ -98,7 +92,7 @@ export function keyOwner(options: KeyOwnerOptions, owner: OptionOwner = factoryN
   };
 }
 
-/** Throws an OptionError on a bad option; `owner` is who it says has it. */
+/** Throws an OptionError on a bad option, in the name of `owner`. */
 export function keyGuard<Native extends object>(
   options: IdempotencyGuardOptions<Native>,
   owner: OptionOwner = factoryName,
@@ -135,20 +129,20 @@ function createState(
   return { options, keys, waiters, replay, doneStatus: done.doneStatus };
 }
 
-/** A key that is done: by the fingerprint of its record, this attempt's payload or another one. */
+/** A done key: its record's fingerprint tells whether the payload is this attempt's. */
 interface DoneKey {
   readonly attempt: Attempt;
   readonly fingerprint: string;
 }
 
-/** Claims a key for a request. Goes by the answer of the store: again when the key was freed for one who waited. */
+/** Claims a request's key; claims again when the key is freed for a waiter. */
 async function claimKey(
   state: GuardState,
   { req, key, fingerprint }: Omit<Attempt, "token">,
   whileConnected: WhileConnected,
 ): Promise<OwnedRun | DoneKey> {
   const attempt: Attempt = { key, fingerprint, token: randomUUID(), req };
-  // On a pass for those who listen; a refusal tells its key to everybody.
+  // For subscribers of a pass; a refusal always shows its key.
   if (guardChannel.hasSubscribers) noteVerdict(req, { idempotencyKey: key });
   let claimed: OwnedKey | DoneKey;
   try {
@@ -199,7 +193,7 @@ async function claimInTurn(
   }
 }
 
-/** What a key is answered with that is done: its first answer, or what the options say. Throws the refusal of one that is reused. */
+/** The first answer of a done key, or what the options say. Throws the refusal of a reused key. */
 async function answerOfDone(state: GuardState, done: DoneKey): Promise<KeptAnswer> {
   assertSamePayload(state, done);
   const { attempt } = done;
@@ -214,10 +208,7 @@ function assertSamePayload(state: GuardState, { attempt, fingerprint }: DoneKey)
   if (fingerprint !== attempt.fingerprint) throw reused(state, attempt);
 }
 
-/**
- * The key as stored, with its scope. Throws a GuardError (400) on what a store cannot keep unchanged, or a reader could take for another
- * key.
- */
+/** The key as stored, with its scope. Throws a GuardError (400) for a key that a store could change or a reader confuse with another. */
 export function checkIdempotencyKey(key: unknown, scope?: string): string {
   if (key === undefined || key === null || key === "") {
     throw refusal("idempotency-key-missing");
@@ -231,18 +222,18 @@ export function checkIdempotencyKey(key: unknown, scope?: string): string {
   const stored = storedKey(scope, key);
   const longest = maxKeyLength - (stored.length - key.length);
   if (key.length > longest) throw keyInvalid(`has ${key.length} characters, over ${longest}`);
-  // A lone surrogate has no UTF-8 form: an engine may replace it, and two keys would become one. NUL ends a text in some.
+  // A lone surrogate has no UTF-8 form: an engine may replace it, and two keys become one. NUL ends a text in some.
   const fault = identifierFault(key);
   if (fault !== undefined) throw keyInvalid(fault);
   return stored;
 }
 
-/** The key as the store keeps it. No scope holds a colon, so no two of them have a key in common. */
+/** No scope holds a colon, so keys of different scopes differ. */
 function storedKey(scope: string | undefined, key: string): string {
   return scope === undefined ? key : `${scope}:${key}`;
 }
 
-/** Awaits a fingerprint, unchecked; rejects with a GuardError (503) when it is too late. No key is claimed by then. */
+/** Awaits a fingerprint, unchecked; rejects with a GuardError (503) when late. No key is claimed by then. */
 function fingerprintInTime(
   fingerprint: Awaitable<string>,
   { storeTimeoutMs, retryAfterSeconds }: Pick<ResolvedKeyOptions, "storeTimeoutMs" | "retryAfterSeconds">,
@@ -250,10 +241,7 @@ function fingerprintInTime(
   return inTime(fingerprint, storeTimeoutMs, () => fingerprintLate(storeTimeoutMs, retryAfterSeconds));
 }
 
-/**
- * SHA-256 of the body as received: of the captured bytes, not of `req.rawBody`, which every middleware can write. Without one every
- * payload would look the same, so that is an error (500).
- */
+/** SHA-256 of the captured bytes, not of `req.rawBody`, which middlewares can write. Throws without (500): payloads would look alike. */
 export function bodyFingerprint(subject: object): string {
   const bytes = capturedRawBody(subject);
   if (bytes !== undefined && bytes.length > 0) return hash("sha256", bytes, "base64url");
@@ -262,7 +250,7 @@ export function bodyFingerprint(subject: object): string {
 
 const printable = /^[\x20-\x7e]{1,128}$/;
 
-/** The fingerprint as the option returned it; throws a GuardError (500) on what no store promises to keep. */
+/** The option's fingerprint; throws a GuardError (500) for one that no store promises to keep. */
 export function checkFingerprint(fingerprint: unknown): string {
   if (typeof fingerprint === "string" && printable.test(fingerprint)) return fingerprint;
   throw refusal("fingerprint-invalid");

@@ -1,6 +1,5 @@
 import type { IdempotencyCode } from "@countersign/idempotency";
 
-/** The codes of the refusals of keys, and of checks that run after a claim. */
 export type IdempotencyGuardCode =
   | IdempotencyCode
   | "already-processed"

@@ -1,4 +1,4 @@
-// What doors and endpoints guard keys with: for their authors.
+// For authors of doors and endpoints.
 export type { KeptAnswer } from "./answer-record.ts";
 export { keyGuard, keyOwner, runOf, type KeyOwner, type WhileConnected } from "./check.ts";
 export { beginHandler, goOn } from "./middleware.ts";

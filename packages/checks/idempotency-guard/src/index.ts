@@ -1,4 +1,4 @@
-// What a guard needs beside it, for projects in which only direct dependencies can be imported (pnpm).
+// With what a guard needs beside it, for projects that can only import direct dependencies (pnpm).
 export type { IdempotencyGuardCode } from "./codes.ts";
 export {
   idempotencyGuard,

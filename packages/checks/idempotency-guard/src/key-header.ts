@@ -15,20 +15,16 @@ import { fieldName } from "./answer-record.ts";
 import type { IdempotencyGuardCode } from "./codes.ts";
 import { refusal } from "./refusals.ts";
 
-/** Options of {@link idempotencyKeyHeader}. `Native` is the request of the framework. */
+/** Options of {@link idempotencyKeyHeader}; `Native` is the framework's request. */
 export interface IdempotencyKeyHeaderOptions<Native> {
-  /** The name of the field. Default `Idempotency-Key`. */
+  /** The field's name. Default `Idempotency-Key`. */
   readonly header?: string | undefined;
-  /** Also take a key without quotation marks, as many clients send it: 1 to 255 visible ASCII characters but `"`, `,`, `;` and `\`. Default false. */
+  /** Also takes an unquoted key, as many clients send: 1 to 255 visible ASCII characters but `"`, `,`, `;` and `\`. Default false. */
   readonly bareKeys?: boolean | undefined;
-  /**
-   * Who is asking, as authentication has found: each caller has keys of its own, and nobody gets another one's answer. Default: all
-   * callers are one.
-   */
+  /** The authenticated caller: each has keys of its own, and nobody gets another's answer. Default: all callers are one. */
   readonly caller?: ((req: Native) => string) | undefined;
 }
 
-/** Options of `idempotencyGuard` for callers that know the draft. */
 export interface IdempotencyKeyHeaderPreset {
   readonly key: (req: object) => string | undefined;
   readonly fingerprint: (req: object) => string;
@@ -49,7 +45,7 @@ export const headerTable = {
 const sfString = /^[ \t]*"((?:[ !#-[\]-~]|\\["\\])*)"[ \t]*$/;
 const bareKey = /^[ \t]*([!#-+\-./0-:<-[\]-~]{1,255})[ \t]*$/;
 
-/** What idempotencyKeyHeader() does, for the requests of any framework. */
+/** idempotencyKeyHeader() for any framework. */
 export function keyHeaderPreset<Native>(
   options: IdempotencyKeyHeaderOptions<Native>,
 ): IdempotencyKeyHeaderPreset {
@@ -73,10 +69,7 @@ export function keyHeaderPreset<Native>(
   };
 }
 
-/**
- * The key in the lines of a field: the characters of a structured-field string (RFC 9651 section 3.3.3), or by `bareKeys` the text
- * itself. Undefined without a line. Throws a GuardError (400) on anything else.
- */
+/** Reads a structured-field string (RFC 9651 section 3.3.3), or a bare key; undefined without a line. Else throws a GuardError (400). */
 function readKey(
   lines: readonly string[],
   { header, bareKeys }: { readonly header: string; readonly bareKeys: boolean },
@@ -101,7 +94,7 @@ function readKey(
   });
 }
 
-/** The request of Node, of Express, of Fastify or of fetch. */
+/** Of Node, Express, Fastify or fetch. */
 interface AnyRequest {
   readonly method?: unknown;
   readonly rawHeaders?: unknown;
@@ -132,7 +125,7 @@ function isReader(headers: unknown): headers is { get(name: string): string | nu
   );
 }
 
-/** SHA-256 of method, target and body. Throws a GuardError (500) for a request with a body that nobody has captured. */
+/** SHA-256 of method, target and body. Throws a GuardError (500) for a body that nobody captured. */
 function requestFingerprint(req: AnyRequest): string {
   const body = capturedRawBody(req) ?? bodyOfNone(req);
   const head = JSON.stringify([req.method, req.originalUrl ?? req.url]);

@@ -27,14 +27,13 @@ declare global {
   }
 }
 
-/** Options of {@link idempotencyGuard}. `Native` is the request of the framework. */
+/** Options of {@link idempotencyGuard}; `Native` is the framework's request. */
 export type IdempotencyGuardOptions<Native = GuardRequest> = OptionsOf<Native>;
 
 /**
- * The field Idempotency-Key as draft-ietf-httpapi-idempotency-key-header-07 has it, to be spread into the options of
- * `idempotencyGuard`: a structured-field string in POST and PATCH; 400 without one, 409 while the first request runs, 422 for a key
- * that comes again with another request. What one request is: its method, its target, its caller and the bytes of its body. Throws a
- * TypeError on a bad option.
+ * The field Idempotency-Key of draft-ietf-httpapi-idempotency-key-header-07, to spread into the options of `idempotencyGuard`: a
+ * structured-field string in POST and PATCH; 400 without one, 409 while the first request runs, 422 for the key of another request.
+ * Requests are equal by method, target, caller and body bytes. Throws a TypeError on a bad option.
  */
 export function idempotencyKeyHeader<Native = GuardRequest>(
   options: IdempotencyKeyHeaderOptions<Native> = {},
@@ -42,13 +41,11 @@ export function idempotencyKeyHeader<Native = GuardRequest>(
   return keyHeaderPreset(options);
 }
 
-/** What {@link idempotencyGuard} makes. */
 export interface DrainableMiddleware extends Middleware, Pick<KeyGuard<GuardRequest>, "drain"> {}
 
 /**
- * Runs what follows at most once for each idempotency key: claims the key, holds the answer back until the key is recorded as
- * done, and answers 409 from then on. Any answer but a 2xx frees the key. Sets `req.idempotency`. Throws a TypeError on a
- * bad option.
+ * Runs what follows at most once for each idempotency key. Claims the key, holds the answer back until the key is recorded as done, and
+ * then answers 409. Any answer but a 2xx frees the key. Sets `req.idempotency`. Throws a TypeError on a bad option.
  */
 export function idempotencyGuard(options: IdempotencyGuardOptions): DrainableMiddleware {
   const { admit, drain } = keyGuard(options);
@@ -62,8 +59,8 @@ export function idempotencyGuard(options: IdempotencyGuardOptions): DrainableMid
 }
 
 /**
- * Makes reading an unparsed `req.body` throw: `undefined` would pass for a payload without members, and `express.json()` after a check
- * silently parses nothing. It is undefined again once the answer has left, for the app's loggers.
+ * Makes reading an unparsed `req.body` throw: `undefined` would pass for an empty payload, and `express.json()` after a check silently
+ * parses nothing. Undefined again after the answer, for the app's loggers.
  */
 function refuseUnparsedBody(req: GuardRequest, res: GuardResponse): void {
   const bytes = capturedRawBody(req);
@@ -80,25 +77,21 @@ function refuseUnparsedBody(req: GuardRequest, res: GuardResponse): void {
   });
 }
 
-/** A request on its way to the handler of a door on node:http. */
 export interface Passage {
   readonly req: GuardRequest;
   readonly res: GuardResponse;
   readonly next: NextFunction;
 }
 
-/** Goes on with a request that was admitted: begins its handler, answers in its place where the key is done, or lets it pass. */
+/** Begins an admitted request's handler, repeats the answer of a done key, or lets the request pass. */
 export function goOn(admission: Admission, passage: Passage): void {
   if ("run" in admission) beginHandler(admission.run, passage);
   else if ("passes" in admission) passage.next();
-  // Somebody who has begun an answer meanwhile, such as a time-out, ends it.
+  // A time-out, for example, that has begun an answer meanwhile ends it too.
   else if (!passage.res.headersSent) giveAgain(passage.res, admission.answer);
 }
 
-/**
- * Begins the handler of a request that owns its key, and holds its answer back until the key is settled: both in one turn, so that no
- * answer slips out between them.
- */
+/** Begins the handler of a key's owner and holds its answer back until the key is settled, in one turn: no answer slips out. */
 export function beginHandler(run: OwnedRun, { req, res, next }: Passage): void {
   if (res.writableEnded) {
     run.answeredBefore();
@@ -118,7 +111,7 @@ export function beginHandler(run: OwnedRun, { req, res, next }: Passage): void {
 
 function giveAgain(res: GuardResponse, { status, headers, body }: KeptAnswer): void {
   res.statusCode = status;
-  // What the app has set for all answers gives way to what the first one had.
+  // The app's fields for all answers give way to the first answer's.
   for (const [name] of headers) res.removeHeader(name);
   for (const [name, value] of headers) res.appendHeader(name, value);
   // RFC 9110 section 8.6: none in a 204.

@@ -5,15 +5,13 @@ import type { KeyAttempt } from "@countersign/idempotency/door";
 import type { IdempotencyGuardCode } from "./codes.ts";
 import type { ResolvedOwnerOptions } from "./options.ts";
 
-/** Who refuses. */
 interface Refusing {
   readonly keys: IdempotencyKeys;
   readonly options: ResolvedOwnerOptions;
 }
 
-/** The refusals that have one message each. */
 const fixed = {
-  // I2: for a `done` record that was read from the store, and for nothing else. On the payout's wire 409 ends the retries.
+  // I2: only for a `done` record read from the store. On the payout's wire 409 ends the retries.
   "already-processed": [409, "the idempotency key has been processed"],
   "body-not-parsed": [
     500,
@@ -41,13 +39,12 @@ const fixed = {
   "request-aborted": [400, "the client left while its request waited for the first attempt"],
 } as const satisfies Partial<Record<IdempotencyGuardCode, readonly [status: number, message: string]>>;
 
-/** The refusal with this code. */
 export function refusal(code: keyof typeof fixed): GuardError<IdempotencyGuardCode> {
   const [status, message] = fixed[code];
   return new GuardError<IdempotencyGuardCode>({ status, code, message });
 }
 
-/** The key is done, with another payload. */
+/** For a done key with another payload. */
 export function reused({ keys, options }: Refusing, attempt: KeyAttempt): GuardError<IdempotencyGuardCode> {
   noticeReuse(keys, attempt);
   return new GuardError<IdempotencyGuardCode>({
@@ -69,7 +66,7 @@ export function inFlight({ options }: Refusing): GuardError<IdempotencyGuardCode
   return new GuardError<IdempotencyGuardCode>({ status: inFlightStatus, code, message, headers });
 }
 
-/** An operator has to decide, see `resolve` of the store. */
+/** For a key that an operator has to decide, see the store's `resolve`. */
 export function held(
   { keys, options }: Refusing,
   attempt: KeyAttempt,

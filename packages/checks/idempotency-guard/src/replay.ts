@@ -24,30 +24,29 @@ import {
 } from "./answer-record.ts";
 import type { IdempotencyGuardCode } from "./codes.ts";
 
-/** How the first answer is kept and given again: the option `replay`. */
+/** The option `replay`: how to keep and repeat the first answer. */
 export interface ReplayOptions {
-  /** Where answers are kept, shared by every process that serves the route. */
+  /** Where answers are kept, shared by all processes of the route. */
   readonly answers: AnswerStore;
-  /** The header fields that are given again. Never `Set-Cookie`, nor one of the connection. Default Content-Language, Content-Type, Location. */
+  /** The header fields to repeat; never `Set-Cookie` or the connection's. Default Content-Language, Content-Type, Location. */
   readonly headers?: readonly string[] | undefined;
-  /** The largest body that is kept, in bytes or as "100kb", up to one megabyte. A larger answer is not given again. Default "100kb". */
+  /** The largest body kept, in bytes or as "100kb", up to one megabyte. A larger answer is not repeated. Default "100kb". */
   readonly limit?: number | string | undefined;
-  /** Keys of AES-256-GCM: the first encrypts, each decrypts. Default none: answers are kept as they are. */
+  /** Keys of AES-256-GCM: the first encrypts, each decrypts. Default none: unencrypted. */
   readonly encryptionKeys?: readonly AnswerEncryptionKey[] | undefined;
 }
 
-/** A key that answers are encrypted under. */
 interface AnswerEncryptionKey {
-  /** What records name the key by: 1 to 64 visible ASCII characters. */
+  /** The key's name in records: 1 to 64 visible ASCII characters. */
   readonly id: string;
   /** 32 random bytes in base64. */
   readonly secret: string;
 }
 
-// What is held back of a body before it is decided: a larger one is not whole by then.
+// What is held back of an undecided body: a larger one is not whole by then.
 const mostBytes = 1_048_576;
 
-// Of one connection, of one moment, of one caller's session, or written for each answer anew.
+// Of one connection, moment or caller's session, or written anew for each answer.
 const neverKept: ReadonlySet<string> = new Set([
   "connection",
   "content-length",
@@ -70,19 +69,16 @@ export const replayTable = {
   encryptionKeys: option.own(readKeys, "none"),
 } satisfies OptionTable<ReplayOptions, unknown>;
 
-/** The option, checked. */
 export type ResolvedReplay = ReadOptions<typeof replayTable>;
 
-/** An answer on its way out. */
 export interface GivenAnswer {
   readonly status: number;
   /** Names and values alternating. */
   readonly rawHeaders: readonly string[];
-  /** Undefined where there was more than the limit, or it did not end in time. */
+  /** Undefined when over the limit, or not ended in time. */
   readonly body: Buffer | undefined;
 }
 
-/** What it is done for. */
 interface Owner extends AnswerPlace {
   readonly req: object;
 }
@@ -90,7 +86,7 @@ interface Owner extends AnswerPlace {
 /** Keeps the answers of keys that are about to be done, and finds them again (I15). */
 export class Replay {
   readonly limitBytes: number;
-  /** For how long an answer may be read before its key is done without it: ends in time even where the heartbeats have ended. */
+  /** How long to read an answer before its key is done without it: ends in time even without heartbeats. */
   readonly readMs: number;
   readonly #options: ResolvedReplay & {
     readonly storeTimeoutMs: number;
@@ -110,7 +106,7 @@ export class Replay {
     this.#keys = keys;
   }
 
-  /** Does not reject: the effect has happened, and its key becomes done without an answer. */
+  /** Does not reject: after the effect the key becomes done even without an answer. */
   async keep(owner: Owner, answer: GivenAnswer | undefined): Promise<void> {
     const { key, token, req } = owner;
     const fault = whyNotKept(answer, this.limitBytes);
@@ -127,10 +123,7 @@ export class Replay {
     }
   }
 
-  /**
-   * The answer of the attempt that ended the key; undefined when there is none that is sound. Throws a GuardError (503) when a store
-   * does not tell: the caller would take the status without an answer for the last word.
-   */
+  /** The sound answer of the attempt that ended the key. Throws (503) when a store is silent: a bare status would be the last word. */
   async find(key: string, req: object): Promise<KeptAnswer | undefined> {
     const { answers, encryptionKeys } = this.#options;
     let token: string;
@@ -146,7 +139,7 @@ export class Replay {
     if (record === undefined) return undefined;
     try {
       const answer = readRecord(record, { key, token }, encryptionKeys);
-      // By the list of today: a field that was taken out of it is not given again.
+      // By today's list: a field removed from it is not repeated.
       return { ...answer, headers: answer.headers.filter(([name]) => this.#options.headers.has(name)) };
     } catch (error) {
       const message = "has an answer that cannot be read, and is answered without it";

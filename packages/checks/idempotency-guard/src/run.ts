@@ -8,71 +8,61 @@ import type { ResolvedOwnerOptions } from "./options.ts";
 import { refusal } from "./refusals.ts";
 import type { GivenAnswer, Replay } from "./replay.ts";
 
-/** What the handler of a guarded request gets as `req.idempotency`. */
+/** The handler's `req.idempotency`. */
 export interface RequestIdempotency {
   readonly key: string;
   /** Grows with each attempt at the same key: a bank rail that remembers the highest can refuse an older attempt. */
   readonly fence: number;
-  /** The random identity of this attempt, as the store knows it. */
+  /** This attempt's random identity, as the store knows it. */
   readonly token: string;
-  /**
-   * Aborts when another attempt may own the key, or the request was answered elsewhere and the key is given back: begin no effect
-   * after that.
-   */
+  /** Aborts when another attempt may own the key, or another answer ended the request and freed it: begin no effect after that. */
   readonly signal: AbortSignal;
   /**
-   * Writes `done` inside the handler's own transaction, and locks the key until that ends: best as its first step. A promise when
-   * the store is asynchronous, to be awaited. Throws a GuardError when the key is not this attempt's any more, or is done already
-   * (`idempotency-lost`), or when the store fails (`idempotency-store-unavailable`), so that the transaction rolls back; a
-   * TypeError when the store knows none. Answer 2xx after the commit: a 2xx without a committed record becomes 503, and holds
-   * the key, and one that has left before leaves the key done and unpaid.
+   * Writes `done` in the handler's own transaction, and locks the key until that ends: best as its first step. Await it if the store is
+   * asynchronous. Throws, so that the transaction rolls back: a GuardError, `idempotency-lost` when another attempt has the key or it is
+   * done, `idempotency-store-unavailable` when the store fails; a TypeError when the store knows no transactions. Answer 2xx after the
+   * commit: a 2xx without a committed record becomes 503 and holds the key; one that left earlier leaves the key done and unpaid.
    */
   completeIn(tx: unknown): void | Promise<void>;
-  /**
-   * Whether this attempt's own completeIn() has committed, read from outside of any transaction: tells after a COMMIT whose answer
-   * was lost. False also when the store does not answer.
-   */
+  /** Whether this attempt's completeIn() has committed, read from outside: tells after a lost COMMIT reply. False for a silent store. */
   committed(): Promise<boolean>;
   /**
-   * Says that the effect may have happened from here on: unless the answer is a 2xx, the key is held for an operator instead
-   * of being released. The reason has 1 to 256 characters. Throws once the response has ended: too late to be obeyed.
+   * Says that the effect may have happened: unless a 2xx follows, the key is held for an operator, not released. The reason has 1 to
+   * 256 characters. Throws once the response has ended: too late.
    */
   hold(reason: string): void;
 }
 
-/** One request that wants to own a key. */
 export interface Attempt extends KeyAttempt {
-  /** The request as its framework knows it. */
   readonly req: object;
 }
 
-/** What all attempts at one guard share. */
+/** Shared by all attempts at one guard. */
 export interface GuardState {
   readonly options: ResolvedOwnerOptions;
   readonly keys: IdempotencyKeys;
   readonly waiters: Waiters;
   readonly replay: Replay | undefined;
-  /** What a done key is answered with where no answer is kept. */
+  /** The answer to a done key without a kept answer. */
   readonly doneStatus: 409 | 200 | 204;
 }
 
 const maxReasonLength = 256;
 
-// What runs on behalf of a handler. A time-out middleware that stands before the guard has set its timer outside of it.
+// Follows a handler's own work. A time-out middleware before the guard has set its timer outside of it.
 const handlers = new AsyncLocalStorage<OwnedRun>();
 
-/** One handler's ownership of its key, which the status of its answer ends. */
+/** A handler's ownership of its key, which its answer's status ends. */
 export class OwnedRun {
   readonly owned: OwnedKey;
-  /** What the handler gets. */
   readonly handle: RequestIdempotency;
   readonly #attempt: Attempt;
   readonly #keys: IdempotencyKeys;
   readonly #recovery: "hold" | "rerun";
   readonly #replay: Replay | undefined;
-  /** On the payout's wire 409 means "already paid", so no handler may say it. */
+  /** On the payout's wire 409 means "already paid": no handler may say it. */
   readonly #reserves409: boolean;
-  /** Resolves when the handler's own promise has ended, and is there until then: whether its signal has stopped it. */
+  /** There until the handler's promise has ended; resolves to whether its signal has stopped it. */
   #working: Promise<boolean> | undefined;
   #holdReason: string | undefined;
   #responseEnded = false;
@@ -87,41 +77,38 @@ export class OwnedRun {
     this.#reserves409 = doneStatus === 409 && options.inFlightStatus === 503;
   }
 
-  /** How much of a body decide() is given, and how long to read it; undefined where no answer is kept. */
+  /** How much of a body decide() takes, and how long to read it; undefined where no answer is kept. */
   get keeps(): Pick<Replay, "limitBytes" | "readMs"> | undefined {
     return this.#replay;
   }
 
-  /** Starts the handler. Under `hold` it has to be known later whether it was the handler that answered. */
+  /** Starts the handler. `hold` has to know later whether it was the handler that answered. */
   start<T>(handler: () => T): T {
     return this.#recovery === "hold" ? handlers.run(this, handler) : handler();
   }
 
-  /** For doors that have the handler's own promise: under `hold` a 5xx or 408 does not end the key before that has ended. */
+  /** For doors with the handler's promise: under `hold` a 5xx or 408 ends the key only after it. */
   watch(handler: Promise<unknown>): void {
     if (this.#recovery === "hold" && !this.#responseEnded) this.#working = this.#untilEnded(handler);
   }
 
-  /** For doors: the handler has given its answer, and waits at most until that has left. */
+  /** For doors: the handler has answered, and at most waits until that has left. */
   handlerAnswered(): void {
     this.#working = undefined;
   }
 
-  /** From here on a failure holds the key; throws once it is too late to be obeyed. */
+  /** Makes any failure from here on hold the key; throws when it is too late. */
   hold(reason: string): void {
     if (this.#responseEnded) throw new Error("req.idempotency.hold: the response has ended already");
     this.#holdReason = reason.slice(0, maxReasonLength);
   }
 
-  /**
-   * Ends the key by the status of the handler's answer; undefined lets that out. Neither throws nor rejects. `answer`, to be given
-   * again, is asked for at once, and only where it is kept.
-   */
+  /** Ends the key by the answer's status; undefined lets the answer out. Never rejects. Calls `answer` at once, if answers are kept. */
   decide(status: number, answer?: () => GivenAnswer): Promise<Replacement | undefined> {
     this.#responseEnded = true;
     // An explicit success outweighs an earlier hold().
     if (status >= 200 && status < 300) return this.owned.complete(this.#keeping(answer));
-    // A deliberate refusal is none of the handler's effects, but a server's error in its place may come while it still works.
+    // A handler's deliberate refusal has no effect; but a server error in its place may come while it still works.
     if (this.#recovery === "hold" && (status >= 500 || status === 408)) return this.#failedInDoubt(status);
     return this.#failed(status);
   }
@@ -143,7 +130,7 @@ export class OwnedRun {
     return this.#failed(status);
   }
 
-  /** I9: the key stays owned until the handler has ended, which may have paid unless its signal has stopped it. */
+  /** I9: keeps the key until the handler has ended, which may have paid unless its signal stopped it. */
   async #outlived(status: number, working: Promise<boolean>): Promise<void> {
     const isStopped = await working;
     if (!isStopped)
@@ -177,7 +164,7 @@ export class OwnedRun {
     return replacement;
   }
 
-  /** For doors whose handler has returned no answer: it may have had its effect, so the key is held. */
+  /** For doors whose handler returned no answer: holds the key, since it may have had its effect. */
   async unanswered(): Promise<GuardError<IdempotencyGuardCode>> {
     this.#responseEnded = true;
     this.#holdReason ??= "its handler returned no Response, and may have had its effect";
@@ -185,7 +172,7 @@ export class OwnedRun {
     return refusal("handler-without-response");
   }
 
-  /** The response was destroyed by the app: its handler may still be at work, and nothing will report its end. */
+  /** For a response that the app destroyed: its handler may still work, and nothing will report its end. */
   destroyed(): void {
     this.#responseEnded = true;
     if (this.#recovery === "hold") {
@@ -194,10 +181,7 @@ export class OwnedRun {
     void this.#leave();
   }
 
-  /**
-   * I1: the app, such as its time-out, answered while the key was claimed. The sender retries, and the effect of a handler would end
-   * with that answer's status: paid, and its key free.
-   */
+  /** I1: the app, such as its time-out, answered during the claim. The sender retries; a handler would pay with its key free. */
   answeredBefore(): void {
     const { key, req } = this.#attempt;
     const message = "was claimed for a request that was answered meanwhile: no handler begins";
@@ -210,7 +194,7 @@ export class OwnedRun {
     void this.owned.release();
   }
 
-  /** The answer was let out, and could not be sent. */
+  /** For an answer that was let out and could not be sent. */
   unsendable(error: unknown): void {
     const { key, req } = this.#attempt;
     this.#keys.alarm({
@@ -226,7 +210,7 @@ export class OwnedRun {
     return this.#holdReason === undefined ? this.owned.release() : this.owned.hold(this.#holdReason);
   }
 
-  // A business conflict with this status would be read as "already paid", and the payout would never be retried.
+  // Read as "already paid", a business conflict would end the payout's retries.
   #handlerAnswered409(): Replacement {
     const { key, req } = this.#attempt;
     const message = "has a handler that answers 409, which is left to processed keys";
@@ -235,19 +219,19 @@ export class OwnedRun {
   }
 }
 
-/** Whether a handler has ended by its signal, or by a completeIn() that was lost, either of which may be the cause of what it throws. */
+/** True for a handler's end by its signal or a lost completeIn(), either of which may cause its throw. */
 function isStop(error: unknown): boolean {
   const causes = [error, error instanceof Error ? error.cause : undefined];
   return causes.some((cause) => isGuardError(cause) && cause.code === "idempotency-lost");
 }
 
-/** Resolves when the present callback of the event loop has ended, before any other: Node runs the tick when no microtask is left. */
+/** Resolves after the present callback of the event loop, before any other: Node runs the tick when no microtask is left. */
 async function callbackEnd(): Promise<void> {
   await Promise.resolve();
   await new Promise<void>((resolve) => process.nextTick(resolve));
 }
 
-/** A class for the sake of `signal`: V8 takes ten times as long for an object literal with a getter. */
+/** A class because of `signal`: V8 takes ten times as long for an object literal with a getter. */
 class AttemptHandle implements RequestIdempotency {
   readonly key: string;
   readonly token: string;
@@ -265,7 +249,7 @@ class AttemptHandle implements RequestIdempotency {
     return this.#run.owned.signal;
   }
 
-  // Functions of their own, so that a handler can take them out of the object.
+  // Own functions, so that a handler can take them out of the object.
   readonly completeIn = (tx: unknown): Awaitable<void> => this.#run.owned.completeIn(tx);
 
   readonly committed = (): Promise<boolean> => this.#run.owned.isDone();

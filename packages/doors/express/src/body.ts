@@ -17,23 +17,21 @@ import type { GuardRequest, OverHttp2 } from "./types.ts";
 declare global {
   namespace Express {
     interface Request {
-      /** The exact bytes of the body. For the app to read; checks ask `capturedRawBody`. */
+      /** The exact bytes of the body, for the app; checks ask `capturedRawBody`. */
       rawBody?: Buffer | undefined;
     }
   }
 }
 
 /**
- * For servers that parse every body: `express.json({ verify: captureRawBody })`. Keeps the parser's own buffer, without a copy.
- * Never throws: Express would answer 403 and put the payload on the error. A body with a coding is not kept; the guard answers 415
- * or 501. Nor is one that was cut.
+ * Keeps the parser's own buffer, uncopied, on servers that parse every body: `express.json({ verify: captureRawBody })`. Never throws:
+ * Express would answer 403 and put the payload on the error. Skips a coded body (the guard answers 415 or 501) and one that was cut.
  */
 export function captureRawBody(req: GuardRequest, _res: unknown, buffer: Buffer, _encoding?: string): void {
   if (!Buffer.isBuffer(buffer) || isCut(req)) return;
   if (isSentAsIs(bodyHeaderLines(req))) keepRawBody(req, buffer);
 }
 
-/** Records the bytes for every later check, and shows them to the app. */
 function keepRawBody(req: GuardRequest, bytes: Buffer): Buffer {
   const kept = recordRawBody(req, bytes);
   if (kept === bytes) req.rawBody = bytes;
@@ -43,8 +41,8 @@ function keepRawBody(req: GuardRequest, bytes: Buffer): Buffer {
 const reads: RequestFact<Promise<Buffer>> = createRequestFact();
 
 /**
- * The bytes of the body as received, read at most once for each request, by a promise that all callers share. The first caller's
- * limit counts. Rejects with a GuardError, and with a TypeError when `limitBytes` is no positive integer.
+ * Reads the body's bytes as received, once; all callers share the promise, and the first one's limit counts. Rejects with a
+ * GuardError, and with a TypeError when `limitBytes` is no positive integer.
  */
 export function readNodeBody(req: GuardRequest, limitBytes: number): Promise<Buffer> {
   const underWay = reads.get(req);
@@ -74,14 +72,14 @@ async function readOnce(req: GuardRequest, limitBytes: number): Promise<Buffer> 
   throw bodyRefusal("request-aborted");
 }
 
-/** Bytes that a parser kept, once it is known that they are all. */
+/** A parser's bytes, once it is known that they are all. */
 async function checkLate(req: GuardRequest, bytes: Buffer): Promise<Buffer> {
   await untilNotCutLate(() => isCut(req));
   if (isCut(req)) throw bodyRefusal("request-aborted");
   return bytes;
 }
 
-/** Takes the bytes that the platform or `express.raw` kept from a stream that was read. */
+/** Takes the bytes that the platform or `express.raw` kept of a consumed stream. */
 function adopt(req: GuardRequest, lengthBytes: number | undefined, limitBytes: number): Buffer {
   const kept = [req.rawBody, req.body].find((candidate) => Buffer.isBuffer(candidate));
   if (kept === undefined) {
@@ -117,7 +115,7 @@ function refusalOf(error: unknown, limitBytes: number): unknown {
   const type = error instanceof Error && "type" in error ? error.type : undefined;
   if (type === "entity.too.large") return bodyTooLarge(limitBytes);
   if (type === "request.size.invalid") return bodyRefusal("body-length-mismatch");
-  // raw-body names what it saw itself; a stream that fails is a connection that broke.
+  // raw-body names what it saw itself; a failing stream is a broken connection.
   return bodyRefusal("request-aborted", error);
 }
 
@@ -131,28 +129,19 @@ function bodyAlreadyConsumed(): GuardError<BodyCode> {
   });
 }
 
-/**
- * Whether the client left before its request was complete. The stream of an HTTP/2 request that was cut by RST_STREAM ends for its
- * reader like one that had END_STREAM (RFC 9113 section 8.1), and the request is not `readableAborted`.
- */
+/** True if the client left early. HTTP/2's RST_STREAM ends a body like END_STREAM (RFC 9113 section 8.1), without `readableAborted`. */
 function isCut(req: GuardRequest & OverHttp2): boolean {
   return req.readableAborted || (req.httpVersionMajor >= 2 && req.stream?.closed === true);
 }
 
-/**
- * Whether only END_STREAM says that the body is complete, which RST_STREAM may follow; a Content-Length would have shown that
- * something is missing.
- */
+/** True if END_STREAM alone ends the body, and RST_STREAM may follow; a Content-Length would show that something is missing. */
 function mayBeCutLate({ httpVersionMajor, stream, headers }: GuardRequest & OverHttp2): boolean {
   return (
     httpVersionMajor >= 2 && stream?.endAfterHeaders === false && headers["content-length"] === undefined
   );
 }
 
-/**
- * The header lines that describe a body. Serverless platforms fill `headers` and leave `rawHeaders` empty; to refuse a coding, and for
- * nothing else, what every middleware can write is good enough.
- */
+/** Serverless platforms fill only `headers`, which every middleware can write: good enough to refuse a coding, and for nothing else. */
 function bodyHeaderLines(req: GuardRequest): HeaderLines {
   const { rawHeaders, headers }: { rawHeaders?: readonly string[]; headers?: GuardRequest["headers"] } = req;
   if (rawHeaders !== undefined && rawHeaders.length > 0) return { rawHeaders };

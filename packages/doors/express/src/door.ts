@@ -1,4 +1,4 @@
-// What checks and endpoints on Express are made with: for their authors.
+// For authors of checks and endpoints on Express.
 export { chain, composedGuard, expectManyProperties } from "./guard.ts";
 export { holdResponse } from "./held-response.ts";
 export { createCodingWatch, whileConnected } from "./node-response.ts";

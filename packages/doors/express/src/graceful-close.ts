@@ -6,28 +6,24 @@ import { option, optionError, readOptions, type OptionOwner, type OptionTable } 
 
 const factoryName = "gracefulClose";
 
-/** What owns idempotency keys: an endpoint, a route, a plugin, a guard, a handler of events. */
+/** An owner of idempotency keys: an endpoint, route, plugin, guard or event handler. */
 export interface Drainable {
-  /** Claims no key from here on; resolves to what is left, all 0 when everything was settled. */
+  /** Refuses new claims; resolves to what is left, all 0 when everything was settled. */
   drain(options: { readonly timeoutMs: number }): Promise<{ readonly keys: number; readonly claims: number }>;
 }
 
-/** Options of {@link gracefulClose}. */
 export interface GracefulCloseOptions {
-  /** All owners of keys on this server; `[]` where nothing owns keys. */
+  /** All owners of keys on this server; `[]` for none. */
   readonly endpoints: readonly Drainable[];
-  /**
-   * How long closing may take, in milliseconds; longer than your slowest handler, and shorter than the time after which your platform
-   * kills the process (30 s on Kubernetes). Default 10,000.
-   */
+  /** Milliseconds for closing: longer than your slowest handler, shorter than your platform's kill (30 s on Kubernetes). Default 10,000. */
   readonly timeoutMs?: number | undefined;
 }
 
-/** What a close has cut short or left behind; all 0 when everything left in time. */
+/** What a close cut short or left behind; all 0 when everything left in time. */
 export interface CloseReport {
-  /** Connections that were still open when their time was up, and were cut. */
+  /** Open connections that were cut when their time was up. */
   readonly connections: number;
-  /** Keys that are still owned: their handlers still run, or the store did not take their record. */
+  /** Owned keys: their handlers still run, or the store did not take their record. */
   readonly keys: number;
   /** Claims whose answer was lost and that could not be given back. */
   readonly claims: number;
@@ -39,10 +35,10 @@ export const table = {
 } satisfies OptionTable<GracefulCloseOptions, unknown>;
 
 /**
- * Returns a function that closes the server without refusing what clients have sent. Call it where the server is made: it has to see
- * each connection begin. The function takes no new connection, answers what arrives on kept ones with `Connection: close` (RFC 9112
- * section 9.6; GOAWAY on HTTP/2), and drains the endpoints when the last answer has left. A fifth of `timeoutMs` before its end it
- * cuts what is still open. Called again, it returns the same promise. Throws an OptionError on a wrong server or option.
+ * Returns a function that closes the server without refusing sent requests. Call it where the server is made: it has to see each
+ * connection begin. Closing takes no new connection, answers on kept ones with `Connection: close` (RFC 9112 section 9.6; GOAWAY on
+ * HTTP/2), and drains the endpoints after the last answer; a fifth of `timeoutMs` before its end it cuts what is open. Calls share one
+ * promise. Throws an OptionError on a wrong server or option.
  */
 export function gracefulClose(server: Server, options: GracefulCloseOptions): () => Promise<CloseReport> {
   if (!((server as unknown) instanceof Server)) {
@@ -52,7 +48,7 @@ export function gracefulClose(server: Server, options: GracefulCloseOptions): ()
   const traffic = new Traffic(server);
   const close = async (): Promise<CloseReport> => {
     const endsAtMs = performance.now() + timeoutMs;
-    // Keys are settled after the connections, and their handlers may learn only now that the client has gone.
+    // Keys are settled after the connections: their handlers may learn only now that the client has gone.
     const connections = await traffic.end(endsAtMs - timeoutMs / 5);
     const leftMs = Math.max(1, Math.ceil(endsAtMs - performance.now()));
     const left = await Promise.all(endpoints.map(async (endpoint) => endpoint.drain({ timeoutMs: leftMs })));
@@ -82,23 +78,23 @@ function isDrainable(value: unknown): value is Drainable {
 }
 
 const lookMs = 50;
-// A proxy may be sending on a connection that it keeps, and a client that has just connected may be about to: what is closed under a
-// request resets it. Under load each is used by then, and ends with its answer. Also the longest wait for a quiet turn.
+// A proxy, or a client just connected, may be sending on its connection: closing under a request resets it. Under load each is used
+// by then, and ends with its answer. Also the longest wait for a quiet turn.
 const onTheWayMs = 500;
 const quietTurnMs = 1;
 
-/** The part of node:http's servers that servers of node:http2 lack. */
+/** What servers of node:http have and those of node:http2 lack. */
 interface ClosesConnections {
   closeIdleConnections?(): void;
   closeAllConnections?(): void;
 }
 
-/** The connections of a server, and the answer under way on each. Node does not list them. */
+/** A server's connections with the answer under way on each. Node does not list them. */
 class Traffic {
   readonly #server: Server & ClosesConnections;
   readonly #sockets = new Set<Socket>();
   readonly #sessions = new Set<ServerHttp2Session>();
-  /** HTTP/1: the last answer under way on a connection, undefined between two. Pipelined ones leave before it. */
+  /** HTTP/1: a connection's last answer under way, undefined between two. Pipelined ones leave before it. */
   readonly #answers = new Map<Socket, ServerResponse | undefined>();
   #isEnding = false;
 
@@ -112,15 +108,15 @@ class Traffic {
     });
   }
 
-  /** Resolves when all connections have ended; gives how many were cut at `untilMs`. */
+  /** Resolves when all connections have ended, to the number cut at `untilMs`. */
   async end(untilMs: number): Promise<number> {
     this.#isEnding = true;
     for (const [socket, res] of this.#answers) if (res !== undefined) this.#makeLast(socket, res);
-    // Announced first, with room for streams that are on their way (RFC 9113 section 6.8).
+    // Announced first, with room for streams under way (RFC 9113 section 6.8).
     for (const session of this.#sessions) if (!session.destroyed) session.goaway(0, 2 ** 31 - 1);
     const idleUntilMs = performance.now() + onTheWayMs;
     await quietTurn(idleUntilMs);
-    // Not the method of http.Server, which cuts an answer that was ended and has not left (Node 20 to 26).
+    // http.Server's own method cuts an answer that was ended and has not left (Node 20 to 26).
     Server.prototype.close.call(this.#server);
     for (;;) {
       // oxlint-disable-next-line no-await-in-loop -- looks again and again, for a few seconds at the end of a process
@@ -137,7 +133,7 @@ class Traffic {
   }
 
   #begin(socket: Socket, res: ServerResponse): void {
-    // A pipelined answer that never had its turn does not say that it has closed.
+    // A pipelined answer that never had its turn does not emit its close.
     if (!this.#answers.has(socket)) socket.once("close", () => this.#answers.delete(socket));
     this.#answers.set(socket, res);
     res.once("close", () => {
@@ -147,9 +143,9 @@ class Traffic {
   }
 
   #makeLast(socket: Socket, res: ServerResponse): void {
-    // Node writes `Connection: close` of it. As a header field it would be kept with an answer that is given again.
+    // Makes Node write `Connection: close`. A header field would be kept with an answer that is given again.
     res.shouldKeepAlive = false;
-    // Where the head has left, or the app says `keep-alive` itself.
+    // For a head that has left, or the app's own `keep-alive`.
     res.once("finish", () => {
       if (this.#answers.get(socket) === res) socket.destroySoon();
     });
@@ -159,10 +155,10 @@ class Traffic {
     await quietTurn(untilMs);
     const open = await countConnections(this.#server);
     const answers = [...this.#answers.values()].filter((res) => res !== undefined);
-    // Node takes what was ended for what has left, and would cut it.
+    // Node takes ended answers for sent ones, and would cut them.
     if (answers.some((res) => res.writableEnded && !res.writableFinished)) return;
     this.#server.closeIdleConnections?.();
-    // Without an answer under way: has never sent the head of a request, or is upgraded.
+    // Without an answer under way: it never sent the head of a request, or is upgraded.
     const areAllKnown = open === this.#sockets.size;
     if (answers.length + this.#sessions.size === 0 && areAllKnown) this.#cut(open);
   }
@@ -180,10 +176,7 @@ function keep<Ending extends Socket | ServerHttp2Session>(all: Set<Ending>, one:
   one.once("close", () => all.delete(one));
 }
 
-/**
- * Waits for a turn of the event loop in which next to nothing arrived: then little is unread that a close would reset, neither on
- * connections nor among those that are yet to be accepted.
- */
+/** Waits for a turn of the event loop in which little arrives, so that a close resets little that is unread or not yet accepted. */
 async function quietTurn(untilMs: number): Promise<void> {
   for (let startMs = 0; performance.now() - startMs > quietTurnMs && startMs < untilMs;) {
     startMs = performance.now();

@@ -19,27 +19,23 @@ import { releaseUnreadBody } from "./unread-body.ts";
 
 const factoryName = "guardErrors";
 
-/** Options of {@link guardErrors}. */
 export interface GuardErrorsOptions {
   /**
-   * Answer every error as the app's own 404 of an unknown route, by handing the request on to the app's later handlers.
-   * Mount the guards with `app.use` or `app.all`: `app.post` alone lets Express answer OPTIONS. Default false.
+   * Answers every error as the app's 404 of an unknown route, by handing the request on to later handlers. Default false.
+   * Mount the guards with `app.use` or `app.all`: `app.post` alone lets Express answer OPTIONS.
    */
   readonly hide?: boolean | undefined;
   /**
-   * Called once for each error answered here, before the answer. Its own throw or rejection becomes a process warning. Without it,
-   * and without subscribers of `countersign:guard`, each refusal is a line on stderr: of a guard, or thrown by a handler.
+   * Called once for each error, before its answer. Its throw or rejection becomes a process warning. Without it and without
+   * subscribers of `countersign:guard`, each refusal is a line on stderr.
    */
   readonly onReject?: ((error: unknown, req: GuardRequest) => void) | undefined;
   /**
-   * Header fields of every 401, for example `{ "Want-Content-Digest": "sha-256=10" }`. Of a 401's own header fields only
-   * WWW-Authenticate is sent; all others would tell the caller which check failed. Default none.
+   * Header fields of every 401, such as `{ "Want-Content-Digest": "sha-256=10" }`. Of its own a 401 has only WWW-Authenticate: others
+   * would tell the caller which check failed. Default none.
    */
   readonly unauthorizedHeaders?: HeaderFields | undefined;
-  /**
-   * Whether an answer has the id of its verdict, as `"instance": "urn:uuid:…"` (RFC 9457 section 3.1.5), for the caller to quote. It is
-   * random and says nothing; the log has it. Default false.
-   */
+  /** Adds the verdict's random id, `"instance": "urn:uuid:…"` (RFC 9457 section 3.1.5), for the caller to quote. Default false. */
   readonly verdictId?: boolean | undefined;
 }
 
@@ -51,13 +47,13 @@ export const table = {
 } satisfies OptionTable<GuardErrorsOptions, unknown>;
 
 /**
- * The error handler for guards, to be mounted after them. Renders a GuardError as problem details (RFC 9457) with one body
- * for every 401; hands any other error on, unless `hide` is set. Throws an OptionError on a bad option.
+ * Handles guards' errors; mount it after them. Renders a GuardError as problem details (RFC 9457), one body for every 401; hands
+ * others on, unless `hide` is set. Throws an OptionError on a bad option.
  */
 export function guardErrors(options: GuardErrorsOptions = {}): ErrorMiddleware {
   const { hide, onReject, ...answer } = readOptions(factoryName, table, options);
 
-  // Express tells an error handler by its four parameters.
+  // Express recognises an error handler by its four parameters.
   return function guardErrorsMiddleware(error, req, res, next) {
     if (res.headersSent) {
       next(error);
@@ -66,7 +62,7 @@ export function guardErrors(options: GuardErrorsOptions = {}): ErrorMiddleware {
       else if (!isGuardError(error)) warnOfError(factoryName, "hid an error", error);
       releaseUnreadBody(req);
       publish(error, req);
-      // A status that a failing handler left behind would show in a custom 404 handler.
+      // A failing handler's leftover status would show in a custom 404 handler.
       res.statusCode = 200;
       next();
     } else if (isGuardError(error)) {
@@ -79,7 +75,7 @@ export function guardErrors(options: GuardErrorsOptions = {}): ErrorMiddleware {
   };
 }
 
-/** A refusal that no check has published, such as that of a completeIn() in a handler. */
+/** For a refusal that no check published, such as a completeIn()'s in a handler. */
 function publish(error: unknown, req: GuardRequest): void {
   const check = { name: factoryName, req };
   if (isGuardError(error) && publishVerdict(check, startVerdict(), error))

@@ -18,9 +18,8 @@ export type GuardFunction = (req: GuardRequest, res: GuardResponse) => void | Pr
 /** A {@link GuardFunction} that finds something, such as the run that owns a key. */
 export type FindingFunction<Found> = (req: GuardRequest, res: GuardResponse) => Promise<Found>;
 
-/** Where a request goes on from a check. */
 export interface Ways<Found> {
-  /** Called in place of `next()`, with what the check has resolved to. */
+  /** Called in place of `next()`, with the check's result. */
   readonly found?:
     | ((found: Found, req: GuardRequest, res: GuardResponse, next: NextFunction) => void)
     | undefined;
@@ -29,11 +28,10 @@ export interface Ways<Found> {
 }
 
 /**
- * Turns `decide` into a middleware named `<name>Middleware`. A throw or a rejection reaches `next(error)` on Express 4 and 5
- * alike, a return calls `next()`. Before it asks `decide`, refuses a request of which Node may have dropped header lines (431), or
- * that has two Host lines (400).
- * Publishes a GuardEvent when `countersign:guard` has subscribers; without, a refusal is a line on stderr. The unread rest of a refused
- * body is drained within a bound. A GuardError with the code `request-aborted` ends without an answer: the client has left.
+ * Turns `decide` into a middleware named `<name>Middleware`. A throw or rejection reaches `next(error)` on Express 4 and 5, a return calls
+ * `next()`. Refuses before `decide` if Node may have dropped header lines (431), or for two Host lines (400). Publishes a GuardEvent for
+ * subscribers of `countersign:guard`; without, a refusal is a line on stderr. Drains a refused body's rest within a bound. A GuardError
+ * `request-aborted` ends without an answer: the client has left.
  */
 export function guard(name: string, decide: GuardFunction): Middleware;
 export function guard<Found>(name: string, decide: FindingFunction<Found>, ways: Ways<Found>): Middleware;
@@ -41,7 +39,7 @@ export function guard(name: string, decide: GuardFunction, ways: Ways<never> = {
   return createGuard({ name, decide, ways, publishesPass: true });
 }
 
-/** As {@link guard}, for checks that publish their own verdicts by `Steps` of core: publishes only what they have not published. */
+/** As {@link guard}, for checks that publish verdicts by core's `Steps`: publishes only the others. */
 export function composedGuard(name: string, decide: GuardFunction): Middleware;
 export function composedGuard<Found>(
   name: string,
@@ -114,15 +112,12 @@ function refuse(passage: Passage, thrown: unknown): void {
     if (ways.refused === undefined) next(reason);
     else ways.refused(reason, req, res, next);
   } finally {
-    // After next(), which usually answers and may have reported to an onReject.
+    // After next(), which usually answers and may have told an onReject.
     if (passage.startedAt === 0) writeUnreportedRefusal(passage, req.method, reason);
   }
 }
 
-/**
- * Answers 500 when what follows a check throws, or cuts the connection where an answer has begun. On node:http the rejection would end
- * the process; Express catches it itself.
- */
+/** Answers 500 for a throw after a check, or cuts an answer under way: on node:http the rejection would end the process. */
 function failLate({ name, res }: Passage, error: unknown): void {
   warnOfError(name, "caught what came after it threw", error);
   replaceOrCut(res, () => {
@@ -133,23 +128,19 @@ function failLate({ name, res }: Passage, error: unknown): void {
   });
 }
 
-/**
- * Answers by `replace` in place of an answer that Node has refused; cuts the connection if its head has left, or Node refuses this one
- * too. Never throws: after a promise that would end the process.
- */
+/** Replaces an answer that Node refused; cuts the line if its head has left or Node refuses again. Never throws. */
 export function replaceOrCut(res: GuardResponse, replace: () => void): void {
   try {
     if (!res.headersSent) return replace();
   } catch {
-    // What Node refused first was reported.
+    // The first refusal was reported.
   }
   res.destroy();
 }
 
 /**
- * Makes one middleware, named `<name>Middleware`, of several that run in order. An error of one of them goes to `onError`,
- * default to the app. Unlike an array, one function keeps the types of an inline handler after it. For
- * middlewares made by `guard()`: one that throws instead of calling `next` is left to Express.
+ * Makes one middleware, `<name>Middleware`, of several that run in order; errors go to `onError`, by default to the app. Unlike an array
+ * it keeps the types of an inline handler after it. For middlewares of `guard()`: a throw instead of `next` is left to Express.
  */
 export function chain(
   name: string,
@@ -162,7 +153,7 @@ export function chain(
     expectManyProperties(req, "statusMessage");
     expectManyProperties(res, "sendDate");
     const advance: NextFunction = (error) => {
-      // As Express: next(null) is no error. Handed out, it would pass over the parts that are left.
+      // As Express: next(null) is no error. Handed out, it would skip the remaining parts.
       if (error) {
         if (onError === undefined) next(error);
         else onError(error, req, res, next);
@@ -177,13 +168,13 @@ export function chain(
   return Object.defineProperty(composed, "name", { value: `${name}Middleware` });
 }
 
-// V8 before 13, which is Node 20 and 22, copies the layout of an object for every property that it gets after its prototype
-// was exchanged, as Express does with each request and response: about 2 us and 1.5 kB a property. Not so a dictionary.
+// V8 before 13 (Node 20 and 22) copies an object's layout for every property added after its prototype was exchanged, as Express does
+// with each request and response: about 2 us and 1.5 kB a property. Not so for a dictionary.
 const copiesLayouts = Number.parseInt(process.versions.v8, 10) < 13;
 
 /**
- * Tells V8 to keep the properties of `subject` in a dictionary, because several are about to be added. A matter of speed alone:
- * the own property `present` is taken out and put back, behind the others; without one nothing happens.
+ * Makes V8 keep `subject`'s properties in a dictionary, because several follow; only for speed. Takes the own property `present` out
+ * and puts it back last; without one it does nothing.
  */
 export function expectManyProperties<Name extends string>(
   subject: { [Property in Name]?: unknown },
@@ -191,7 +182,7 @@ export function expectManyProperties<Name extends string>(
 ): void {
   if (!copiesLayouts) return;
   const descriptor = Object.getOwnPropertyDescriptor(subject, present);
-  // An accessor or a constant is the app's own doing.
+  // An accessor or a constant is the app's own.
   if (descriptor?.writable !== true || descriptor.configurable !== true) return;
   Reflect.deleteProperty(subject, present);
   Object.defineProperty(subject, present, descriptor);

@@ -16,38 +16,36 @@ import {
 } from "./node-response.ts";
 import type { GuardResponse } from "./types.ts";
 
-/** An answer that has not left yet. */
 interface WholeAnswer {
   readonly status: number;
   /** Names and values alternating, as they leave, without those that Node adds. */
   readonly rawHeaders: readonly string[];
-  /** Undefined where it is larger than the limit, or its end is yet to come. */
+  /** Undefined when larger than the limit, or without its end yet. */
   readonly body: Buffer | undefined;
 }
 
-/** What decides about an answer that is held back. Nothing of it throws or rejects. */
+/** Decides about an answer that is held back. Must neither throw nor reject. */
 export interface AnswerDecider {
-  /** Whether the answer is held back; asked once, at its first output. Default: it is. */
+  /** Whether to hold the answer back; asked once, at its first output. Default: true. */
   isDue?(): boolean;
-  /** How much of a body is held back, in bytes. Default 1 MB, beyond which an answer but a 2xx or 409 leaves undecided. */
+  /** The most body held back, in bytes. Default 1 MB, beyond which an answer but a 2xx or 409 leaves undecided. */
   readonly limitBytes?: number | undefined;
-  /** Decides what becomes of the answer: the fields that it gets, or what takes its place; undefined lets it out. */
+  /** Returns fields to add, or a replacement; undefined lets the answer out. */
   decide(
     status: number,
     answer: () => WholeAnswer,
   ): Promise<{ readonly headers: HeaderFields } | Replacement | undefined>;
-  /** The app has destroyed the response before it was decided. */
+  /** The app destroyed the response before the decision. */
   destroyed?(): void;
-  /** Node refused to send the answer: it is 500 instead. */
+  /** Node refused to send the answer: it becomes 500. */
   unsendable(error: unknown): void;
 }
 
 const usualLimitBytes = 1_048_576;
 
 /**
- * I4: holds the handler's answer back until `decide` has resolved, whether it comes by `end`, in writes, from a pipe or from an error
- * handler. Until then `headersSent` is false, so that an error handler can still answer in place of a 2xx that was begun. Of several
- * deciders of one response the first is the last to decide.
+ * I4: holds the handler's answer back until `decide` has resolved, be it by `end`, writes, a pipe or an error handler. Until then
+ * `headersSent` is false: an error handler can still replace a begun 2xx. Of several deciders of one response the first decides last.
  */
 export function holdResponse(res: GuardResponse, decider: AnswerDecider): void {
   hookResponse(res, (below) => new HeldResponse(res, below, decider));
@@ -58,10 +56,10 @@ class HeldResponse implements ResponseHooks {
   readonly #decider: AnswerDecider;
   readonly #below: ResponseHooks;
   readonly #namesBefore: readonly string[];
-  /** `open`: never held back. `passing`: Node gets everything at once. `replaced`: the handler's own answer is dropped. */
+  /** `open`: never held back. `passing`: Node gets everything at once. `replaced`: the handler's answer is dropped. */
   #phase: "waiting" | "open" | "holding" | "deciding" | "passing" | "replaced" = "waiting";
   #decided = false;
-  /** The status at the first output: later changes do not count, as with Node, except to an error. */
+  /** At the first output: later changes do not count, as with Node, except to an error. */
   #status: number | undefined;
   #explicitHead: readonly unknown[] | undefined;
   #pieces: Piece[] = [];
@@ -88,7 +86,7 @@ class HeldResponse implements ResponseHooks {
     } else if (this.#phase === "holding") {
       this.#res.statusCode = Math.trunc(status);
       this.#begin();
-      // Fastify writes the fields of a second answer into the same object.
+      // Fastify reuses this object for a second answer's fields.
       this.#explicitHead = head.slice(1).map(copyFields);
     }
   }
@@ -133,7 +131,7 @@ class HeldResponse implements ResponseHooks {
   }
 
   destroy(error: Error | undefined): void {
-    // What is destroyed already lost its client, for which no handler stops: its retry finds the key owned.
+    // A response destroyed earlier lost its client, for which no handler stops: its retry finds the key owned.
     if (!this.#decided && !this.#res.destroyed) {
       this.#decided = true;
       this.#phase = "replaced";
@@ -152,13 +150,13 @@ class HeldResponse implements ResponseHooks {
     return this.#phase === "open";
   }
 
-  // RFC 9110 section 6.4.1: what Node does not send.
+  // RFC 9110 section 6.4.1: content that Node does not send.
   #hasContent(): boolean {
     return this.#res.req.method !== "HEAD" && this.#status !== 204 && this.#status !== 304;
   }
 
-  // Once passing, Node's word counts: it may have thrown at the end, and an error handler ends in its place. Behind a real end Node
-  // would emit an error that, unheard, is the end of the process.
+  // Once passing, Node's word counts: it may have thrown at the end, and an error handler ends in its place. After a real end Node would
+  // emit an error that, unhandled, ends the process.
   #hasEnded(): boolean {
     return this.#phase === "passing" ? this.#res.writableEnded : this.#last !== undefined;
   }
@@ -171,7 +169,7 @@ class HeldResponse implements ResponseHooks {
     this.#explicitHead = undefined;
   }
 
-  /** Too much to keep. By default a failure may leave while its handler goes on; a 2xx, and a 409, has to be decided first. */
+  /** Too much to keep. By default a failure may leave while its handler goes on; a 2xx or 409 has to be decided first. */
   #overflow(): boolean {
     const { statusCode } = this.#res;
     const isSuccess = statusCode === 409 || (statusCode >= 200 && statusCode < 300);
@@ -188,12 +186,12 @@ class HeldResponse implements ResponseHooks {
     const head = streaming ? undefined : copyHead(this.#res);
     const decision = await asked;
     try {
-      // A handler that throws after its answer makes Express write another head meanwhile.
+      // After its answer a handler's throw makes Express write another head.
       if (head !== undefined) restoreHead(this.#res, head);
       if (decision === undefined || streaming) this.#deliver({});
       else if ("headers" in decision) this.#deliver(decision.headers);
       else this.#replace(decision);
-      // A writer that was told to wait in write(); Node tells it itself when its own buffer is full by now.
+      // For a writer told to wait in write(); Node tells it itself if its own buffer is full by now.
       if (this.#last === undefined && !this.#res.writableNeedDrain) this.#res.emit("drain");
     } catch (error) {
       this.#decider.unsendable(error);
@@ -235,7 +233,7 @@ class HeldResponse implements ResponseHooks {
     this.#pieces = [];
     this.#phase = "replaced";
     if (this.#res.headersSent) {
-      // Somebody wrote past the hooks. A cut connection is retried; half of a 2xx would be believed.
+      // Something wrote past the hooks. A cut connection is retried; half of a 2xx would be believed.
       this.#res.destroy();
       return;
     }
@@ -257,13 +255,13 @@ function copyFields(part: unknown): unknown {
   return Array.isArray(part) ? Array.from<unknown>(part) : { ...part };
 }
 
-// What is no chunk Node refuses.
+// Node refuses what is no chunk.
 function bytesOf({ chunk, encoding }: Piece): readonly Uint8Array[] {
   if (typeof chunk === "string") return [Buffer.from(chunk, encoding)];
   return chunk instanceof Uint8Array ? [chunk] : [];
 }
 
-/** The fields that were set, and after them those of `writeHead(status, message?, fields?)`, which replace them. */
+/** The fields that were set, then those of `writeHead(status, message?, fields?)`, which replace them. */
 function rawHeadersOf(res: GuardResponse, [message, fields]: readonly unknown[]): readonly string[] {
   const explicit = pairsOf(typeof message === "string" ? fields : (message ?? fields));
   const named = new Set(explicit.map(([name]) => name.toLowerCase()));

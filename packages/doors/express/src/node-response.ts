@@ -4,7 +4,7 @@ import { createWarnOnce, statusAnswer, type Replacement } from "@countersign/cor
 import { expectManyProperties } from "./guard.ts";
 import type { GuardRequest, GuardResponse } from "./types.ts";
 
-/** What a response does with the calls of its handler. */
+/** A response's reactions to its handler's calls. */
 export interface ResponseHooks {
   write(chunk: unknown, encoding: unknown, callback: unknown): boolean;
   end(chunk: unknown, encoding: unknown, callback: unknown): void;
@@ -13,10 +13,9 @@ export interface ResponseHooks {
   destroy(error: Error | undefined): void;
 }
 
-/** One write or end, as it was called. */
 export type Call = readonly [chunk: unknown, encoding: unknown, callback: unknown];
 
-/** The methods that a response had before it got hooks. */
+/** A response's methods before it got hooks. */
 class BareResponse implements ResponseHooks {
   readonly #res: GuardResponse;
   readonly #methods: Pick<GuardResponse, "write" | "end" | "writeHead" | "flushHeaders" | "destroy">;
@@ -52,8 +51,8 @@ class BareResponse implements ResponseHooks {
 const hooksOf: RequestFact<ResponseHooks> = createRequestFact();
 
 /**
- * Puts hooks before the methods of `res`; `makeHooks` gets what is below them: the hooks that were put there earlier, or Node's methods.
- * On the response itself: Express exchanges its prototype whenever it enters or leaves a mounted app.
+ * Puts hooks before the methods of `res`; `makeHooks` gets those below: earlier hooks, or Node's methods. On the response itself, since
+ * Express exchanges its prototype on entering or leaving a mounted app.
  */
 export function hookResponse(res: GuardResponse, makeHooks: (below: ResponseHooks) => ResponseHooks): void {
   const earlier = hooksOf.get(res);
@@ -104,15 +103,13 @@ function requiredHooks(res: object): ResponseHooks {
   throw new TypeError("idempotencyGuard: a method of the response was called on another object");
 }
 
-/** The head of a response at one moment. */
 export interface ResponseHead {
   readonly statusCode: number;
   readonly statusMessage: string;
-  /** By name in lower case. */
+  /** By lower-case name. */
   readonly fields: ReadonlyMap<string, OutgoingHttpHeader>;
 }
 
-/** Remembers status and header fields. */
 export function copyHead(res: GuardResponse): ResponseHead {
   const fields = new Map<string, OutgoingHttpHeader>();
   for (const name of res.getHeaderNames()) {
@@ -123,7 +120,7 @@ export function copyHead(res: GuardResponse): ResponseHead {
   return { statusCode: res.statusCode, statusMessage: res.statusMessage, fields };
 }
 
-/** Makes the head what it was. Fields that did not change keep their spelling. */
+/** Restores the head. Unchanged fields keep their spelling. */
 export function restoreHead(res: GuardResponse, { statusCode, statusMessage, fields }: ResponseHead): void {
   res.statusCode = statusCode;
   res.statusMessage = statusMessage;
@@ -134,10 +131,7 @@ export function restoreHead(res: GuardResponse, { statusCode, statusMessage, fie
 const describesBody =
   /^(?:content-|transfer-encoding$|trailer$|etag$|last-modified$|accept-ranges$|location$)/;
 
-/**
- * Writes the head of problem details (RFC 9457) and returns its body. Of the header fields only those stay that were there
- * before the handler, which had an answer in mind that is not given.
- */
+/** Writes the head of problem details (RFC 9457), returns its body. Drops fields that the handler set for its unsent answer. */
 export function replaceHead(
   res: GuardResponse,
   { status, retryAfterSeconds }: Replacement,
@@ -155,10 +149,7 @@ export function replaceHead(
   return body;
 }
 
-/**
- * Whether an output begins another answer than the one with `status` before it: the first, or an error handler's that takes over while
- * nothing has left. Any other change of the status comes too late, as with Node, and is taken back.
- */
+/** True for the first answer, or an error handler's in its place. Undoes any other change of status: too late, as with Node. */
 export function beginsAnew(res: GuardResponse, status: number | undefined): boolean {
   const { statusCode } = res;
   if (status === undefined || (statusCode !== status && statusCode >= 400)) return true;
@@ -167,8 +158,8 @@ export function beginsAnew(res: GuardResponse, status: number | undefined): bool
 }
 
 /**
- * Returns a function that warns once, `digest-of-other-bytes`, when an answer leaves with another content coding than it has now: a
- * middleware before `factoryName` has encoded it after its digest.
+ * Returns a function that warns once, `digest-of-other-bytes`, when an answer's content coding changes before it leaves: a middleware
+ * before `factoryName` has encoded it after its digest.
  */
 export function createCodingWatch(factoryName: string): (req: GuardRequest, res: GuardResponse) => void {
   const warnOnce = createWarnOnce(factoryName);
@@ -200,10 +191,8 @@ export async function whileConnected<T>(
   }
 }
 
-/** What a caller of write or end wants to hear. */
 type Callback = (error?: Error | null) => void;
 
-/** The arguments of one write or end. */
 export interface Piece {
   readonly chunk: unknown;
   readonly encoding: BufferEncoding | undefined;
@@ -225,7 +214,7 @@ function isCallback(value: unknown): value is Callback {
   return typeof value === "function";
 }
 
-// The callback of a write says that its bytes may be overwritten.
+// A write's callback says that its bytes may be overwritten.
 export function copyChunk(chunk: unknown): string | Buffer {
   if (typeof chunk === "string") return chunk;
   if (chunk instanceof Uint8Array) return Buffer.from(chunk);

@@ -14,7 +14,7 @@ import type { ExpressCode, GuardRequest, Middleware } from "./types.ts";
 
 const trustOf = createTrustInspector(createWarnOnce("receivedRequest"));
 
-/** The request as checks know it; the same one each time. Its facts are those of `req`. */
+/** The request as checks know it, always the same one. Its facts are those of `req`. */
 export function receivedRequest(req: GuardRequest): ReceivedRequest {
   const known = receivedRequests.get(req);
   if (known !== undefined) return known;
@@ -23,10 +23,7 @@ export function receivedRequest(req: GuardRequest): ReceivedRequest {
   return request;
 }
 
-/**
- * `scheme` and `clientAddress` go by the app's `trust proxy` setting, and throw a GuardError (500, `trust-proxy-unsafe`) while that
- * trusts everybody: the caller would choose them.
- */
+/** `scheme` and `clientAddress` throw (500, `trust-proxy-unsafe`) while `trust proxy` trusts everybody: callers would choose them. */
 class NodeRequest implements ReceivedRequest {
   readonly #req: GuardRequest;
 
@@ -63,9 +60,8 @@ class NodeRequest implements ReceivedRequest {
 }
 
 /**
- * What Express, or the platform, takes for the client's address; the peer of the socket where neither is. `isProxy`: a trusted proxy,
- * because Express ran out of addresses. Then the proxy named no client, or the hop count is larger than the chain and the caller wrote
- * the rest of it.
+ * The client's address by Express or the platform, else the socket's peer. `isProxy`: a trusted proxy, because Express ran out of
+ * addresses: the proxy named no client, or the hop count exceeds the chain and the caller wrote the rest.
  */
 export function clientOf(
   req: GuardRequest,
@@ -76,15 +72,12 @@ export function clientOf(
 }
 
 function addressOf(req: GuardRequest): string | undefined {
-  // On a unix socket Express's address is undefined: falling back to the peer there would change nothing, elsewhere it would
-  // undo what the platform has put into req.ip.
+  // On a unix socket Express's address is undefined. A fallback to the peer changes nothing there; elsewhere it would undo the platform's
+  // own req.ip.
   return "ip" in req ? req.ip : req.socket.remoteAddress;
 }
 
-/**
- * Whether the client came over HTTPS: a TLS socket, or one X-Forwarded-Proto line that is exactly `https` from a peer that is
- * trusted. req.secure would take the first of "https, http", which is what the caller wrote.
- */
+/** True for TLS, or one X-Forwarded-Proto `https` from a trusted peer. req.secure believes the caller's first of "https, http". */
 export function isHttps(req: GuardRequest, trust: TrustFunction | undefined): boolean {
   const forwardedProto = fieldLines(req, "x-forwarded-proto");
   if (forwardedProto.length > 0 && trust?.(req.socket.remoteAddress, 0)) {
@@ -93,10 +86,7 @@ export function isHttps(req: GuardRequest, trust: TrustFunction | undefined): bo
   return "encrypted" in req.socket && req.socket.encrypted === true;
 }
 
-/**
- * The number of addresses in X-Forwarded-For, counted as Express counts them: the distance of the last address that its
- * `trust proxy` could reach.
- */
+/** Counts X-Forwarded-For's addresses as Express does: the farthest that `trust proxy` could reach. */
 function countForwardedFor(req: GuardRequest): number {
   const field = req.headers["x-forwarded-for"];
   if (field === undefined) return 0;
@@ -105,7 +95,7 @@ function countForwardedFor(req: GuardRequest): number {
     .filter((part) => /[^ ]/.test(part)).length;
 }
 
-/** {@link assertAllHeaderLines} by the limit of the server that has received the request, and {@link assertOneHost}. */
+/** {@link assertAllHeaderLines} by the server's own limit, and {@link assertOneHost}. */
 export function assertReceivedWhole(req: GuardRequest): void {
   const { rawHeaders, socket }: Received = req;
   if (rawHeaders === undefined) return;
@@ -113,19 +103,19 @@ export function assertReceivedWhole(req: GuardRequest): void {
   assertOneHost({ rawHeaders });
 }
 
-/** An imitation of a request may lack each of these. */
+/** An imitation of a request may lack any of these. */
 interface Received {
   readonly rawHeaders?: readonly string[] | undefined;
   readonly socket?: (Socket & { readonly server?: { readonly maxHeadersCount?: unknown } }) | undefined;
 }
 
-/** Of names and values together; undefined is Node's own. */
+/** For names and values together; undefined for Node's own. */
 function limitOf(maxHeadersCount: unknown): number | undefined {
   if (typeof maxHeadersCount !== "number") return undefined;
   return maxHeadersCount > 0 ? maxHeadersCount * 2 : Infinity;
 }
 
-/** What Express notes about where it is, and the route that matched last. */
+/** Express's notes on the present path and the route matched last. */
 interface Routed {
   readonly baseUrl?: string | undefined;
   readonly route?:
@@ -133,27 +123,26 @@ interface Routed {
     | undefined;
 }
 
-// Without a character that either version of Express reads as part of a pattern.
+// Without characters that a version of Express reads as a pattern.
 const literalPath = /^[\w./~-]*$/;
 
 /**
- * Whether the request is for the very path of an endpoint and none below it. `app.use` strips its path and leaves `/`; a route
- * such as `app.post` leaves the path and names it in `req.route`, here compared by letter case and final slash too. A route below
- * a router, or one whose path is a pattern, has to hold `endpoint` itself. Where no router was, under plain node:http, the server
- * has chosen by itself: true. Absolute-form targets are for no path.
+ * True for the very path of an endpoint, none below it. `app.use` strips its path and leaves `/`; `app.post` leaves it and names it in
+ * `req.route`, compared here by letter case and final slash too. A route below a router, or with a pattern, has to hold `endpoint`.
+ * Without a router, under plain node:http, true: the server has chosen. Absolute-form targets are for no path.
  */
 export function isMountPath(req: GuardRequest & Routed, endpoint: Middleware): boolean {
   const { url = "/", originalUrl, route } = req;
   if (originalUrl === undefined) return true;
   const path = pathOf(url);
   if (path === "/") return true;
-  // A route that matched before and called next() is still in req.route: it must not admit what is below a path of app.use.
+  // req.route may be an earlier match that called next(): it must not admit what is below a path of app.use.
   const isRunning = route?.stack?.some(({ handle }) => handle === endpoint) === true;
   if (!isLiteral(route?.path)) return isRunning;
   return path === route?.path && (isRunning || req.baseUrl === "");
 }
 
-/** The path of a request target, without its query. */
+/** A request target without its query. */
 export function pathOf(target: string): string {
   const query = target.indexOf("?");
   return query === -1 ? target : target.slice(0, query);
@@ -163,26 +152,25 @@ function isLiteral(path: unknown): boolean {
   return typeof path === "string" && literalPath.test(path);
 }
 
-/** Express's compiled `trust proxy` setting: whether the address at this distance from the server is a trusted proxy. */
+/** Express's compiled `trust proxy`: whether the address at this distance from the server is a trusted proxy. */
 export type TrustFunction = (address: string | undefined, hop: number) => boolean;
 
 type TrustKind = "trusts-nobody" | "trusts-proxies" | "trusts-everybody";
 
-/** No chain of proxies is this long: trust at this distance is trust in the caller's own text. */
+/** Farther than any chain of proxies: trust at this distance is trust in the caller's own text. */
 const farHop = 32;
-// Class E and documentation addresses, discard-only and documentation prefixes: together in no list of real proxies.
+// Class E, documentation and discard-only addresses: together in no list of real proxies.
 const strangersIPv4 = ["0.0.0.1", "192.0.2.1", "203.0.113.1", "240.0.0.1"];
 const strangersIPv6 = ["100::1", "2001:db8::1", "3fff::1"];
 const namedRanges = new Set(["loopback", "linklocal", "uniquelocal"]);
 
-/** Reads the `trust proxy` setting of a request's app; see {@link createTrustInspector}. */
+/** Reads `trust proxy` of a request's app; see {@link createTrustInspector}. */
 export type TrustInspector = (req: GuardRequest) => TrustFunction | undefined;
 
 /**
- * Returns a function that reads the `trust proxy` setting of a request's app and returns the trust function when proxies are trusted. It
- * throws a GuardError (500, `trust-proxy-unsafe`) while the setting trusts everybody, because the caller
- * then writes X-Forwarded-For and X-Forwarded-Proto itself, and warns once of that and of a setting that is read otherwise than it
- * looks. A setting is examined once, by the identity of its compiled function.
+ * Returns a function that gives an app's trust function while it trusts proxies. Throws a GuardError (500, `trust-proxy-unsafe`) while
+ * `trust proxy` trusts everybody: the caller then writes X-Forwarded-For and X-Forwarded-Proto. Warns once of that, and of a misleading
+ * setting. Examines a setting once, by the identity of its compiled function.
  */
 export function createTrustInspector(warnOnce: WarnOnce): TrustInspector {
   const kinds = new WeakMap<TrustFunction, TrustKind>();
@@ -228,12 +216,12 @@ function isTrustFunction(value: unknown): value is TrustFunction {
 }
 
 function kindOfTrust(setting: unknown, trust: TrustFunction): TrustKind {
-  // false, undefined, 0, NaN, "" and []: Express compiles all of them to trust in nobody.
+  // Express compiles false, undefined, 0, NaN, "" and [] to trust in nobody.
   if (!setting || (Array.isArray(setting) && setting.length === 0)) return "trusts-nobody";
   return trustsEverybody(trust) ? "trusts-everybody" : "trusts-proxies";
 }
 
-/** Whether a `trust proxy` setting trusts strangers as far away as no proxy is: callers then choose their own address. */
+/** True if `trust proxy` trusts strangers farther away than any proxy: callers then choose their address. */
 export function trustsEverybody(trust: TrustFunction): boolean {
   const trusted = (address: string): boolean => trust(address, farHop);
   return strangersIPv4.every(trusted) || strangersIPv6.every(trusted);

@@ -1,7 +1,7 @@
 import type { WarnOnce } from "@countersign/core/door";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 
-/** The error handler of a hidden route: an error of Fastify names no other route than that of an unknown path, which is `undefined`. */
+/** Handles a hidden route's errors: Fastify's own name no other route than an unknown path's, `undefined`. */
 export function asUnknownRoute(url: string) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
     if (error.code === "FST_ERR_HANDLER_TIMEOUT") {
@@ -10,15 +10,15 @@ export function asUnknownRoute(url: string) {
         " on route 'undefined'",
       );
     }
-    // To the handler of the app.
+    // Goes to the app's handler.
     void reply.send(error);
   };
 }
 
-/** Hooks that an unknown route runs before its 404, or with it, and that callNotFound() leaves out. */
+/** An unknown route runs these before or with its 404; callNotFound() leaves them out. */
 const hookNames = ["onRequest", "preParsing", "preValidation", "onSend"] as const;
 
-/** Says once what tells the hidden route from an unknown one in this app. When all is registered: a 404 may come last. */
+/** Warns once of what tells the hidden route from an unknown one. When all is registered: a 404 may come last. */
 export function tellUnhidden(fastify: FastifyInstance, url: string, warnOnce: WarnOnce): undefined {
   const differences = [...timeoutOf(fastify), ...notFoundOf(fastify, url)];
   if (differences.length === 0) return;
@@ -32,7 +32,7 @@ function timeoutOf({ initialConfig }: FastifyInstance): readonly string[] {
   return [`a check that takes longer than handlerTimeout (${timeoutMs} ms) is 503, where others are 404`];
 }
 
-/** Fastify tells none of this but by its own symbols; a version without them is not looked at. */
+/** Only Fastify's own symbols tell; a version without them is not inspected. */
 function notFoundOf(fastify: FastifyInstance, url: string): readonly string[] {
   const { router } = Object(internal(fastify, "fastify.404"));
   const found: unknown = router?.find?.("POST", fastify.prefix + url)?.store;
@@ -54,7 +54,7 @@ function countOf(hooks: unknown, name: string): number {
   return Array.isArray(list) ? list.length : 0;
 }
 
-/** What Fastify keeps under a symbol with this description; undefined in a version without it. */
+/** Fastify's value under a symbol with this description; undefined in a version without it. */
 export function internal(fastify: object, description: string): unknown {
   for (
     let owner: unknown = fastify;

@@ -4,11 +4,11 @@ import { composedGuard } from "@countersign/express/door";
 import { guardErrors, type GuardErrorsOptions } from "@countersign/express";
 import type { FastifyReply, FastifyRequest } from "fastify";
 
-/** How a hook answers what its checks refuse. */
+/** How a hook answers refusals. */
 export interface RefusalOptions {
-  /** Called once for each refusal, before the answer; for the log. Its own throw becomes a process warning. */
+  /** Called once for each refusal, before the answer; for the log. Its throw becomes a process warning. */
   readonly onReject?: ((error: unknown, request: FastifyRequest) => void) | undefined;
-  /** Whether the answer has the id of its verdict, as `instance` (RFC 9457 section 3.1.5). Default false. */
+  /** Adds the verdict's id, as `instance` (RFC 9457 section 3.1.5). Default false. */
   readonly verdictId?: boolean | undefined;
 }
 
@@ -17,25 +17,22 @@ export const refusalTable = {
   verdictId: option.boolean(false),
 } satisfies OptionTable<RefusalOptions, unknown>;
 
-/** Fastify's `done` of a hook. */
 type Next = (error?: Error) => void;
 
-/** One check as a step; `next` gets what it throws. */
+/** One check as a step; `next` gets its throw. */
 export type Hook = (request: FastifyRequest, reply: FastifyReply, next: (error?: unknown) => void) => void;
 
-/** Where a request goes on from a check of ours. */
 interface StepWays<Found> {
   readonly found: (found: Found) => void;
   readonly refused: (error: unknown) => void;
 }
 
-/** A check of ours, whose door goes on with what it has found. */
+/** A check whose door goes on with the check's result. */
 type Step<Found> = (request: FastifyRequest, reply: FastifyReply, ways: StepWays<Found>) => void;
 
-/** Answers what a check threw. */
 export type Refuse = (error: unknown, request: FastifyRequest, reply: FastifyReply, next: Next) => void;
 
-/** A step of Express's door on Node's request and response: events, unread bodies, no answer for a client that has left. */
+/** Runs a step of Express's door on Node's request and response: events, unread bodies, no answer to a client that left. */
 export function hook(
   name: string,
   check: (request: FastifyRequest, reply: FastifyReply) => void | Promise<void>,
@@ -45,7 +42,7 @@ export function hook(
   };
 }
 
-/** {@link hook} of a check that finds something, such as the run that owns a key. */
+/** {@link hook} for a check with a result, such as the run that owns a key. */
 export function step<Found>(
   name: string,
   check: (request: FastifyRequest, reply: FastifyReply) => Promise<Found>,
@@ -55,7 +52,7 @@ export function step<Found>(
   };
 }
 
-/** Answers a refusal on Node's response, as everywhere else; Fastify's own error handler gets what is none. */
+/** Answers a refusal on Node's response; Fastify's own error handler gets other errors. */
 export function refusal({
   onReject,
   ...options
@@ -70,8 +67,8 @@ export function refusal({
 }
 
 /**
- * From here on the answer is written on Node's response, with the header fields that the app's hooks have given the reply, such as those
- * of CORS: what the answer says itself is written later, and wins. Not with fields that describe a body, which is another one now.
+ * Moves the answer to Node's response, with the reply's header fields from the app's hooks, such as CORS; the answer's own win. Leaves
+ * out fields that describe a body, which is another one now.
  */
 export function takeOverReply(reply: FastifyReply): void {
   for (const [name, value] of Object.entries(reply.getHeaders())) {
@@ -83,12 +80,12 @@ export function takeOverReply(reply: FastifyReply): void {
 const describesBody =
   /^(?:content-(?:digest|disposition|encoding|language|length|location|range|type)|repr-digest|transfer-encoding|trailer|etag|last-modified|accept-ranges|location)$/;
 
-/** Tells of a refusal, and goes on as if there had been none: to the app's own parsers, and to a handler that calls callNotFound(). */
+/** Reports a refusal, then goes on as without one: to the app's parsers, and a handler that calls callNotFound(). */
 export function hiddenRefusal({ onReject }: RefusalOptions): Refuse {
   return (error, request, reply, next) => {
     const hide = guardErrors({ hide: true, onReject: callbackOf(onReject, request) });
     hide(error, request.raw, reply.raw, () => {
-      // The beginning of a body over the limit is gone; its sender knows the credentials.
+      // Of a body over the limit the beginning is gone; its sender knows the credentials.
       const isCut = request.raw.readableDidRead && capturedRawBody(request) === undefined;
       if (isCut) reply.callNotFound();
       else next();
@@ -96,7 +93,6 @@ export function hiddenRefusal({ onReject }: RefusalOptions): Refuse {
   };
 }
 
-/** What `next` takes. */
 export function errorOf(error: unknown): Error | undefined {
   if (error === undefined || error instanceof Error) return error;
   return new Error("a check threw a value that is no Error", { cause: error });

@@ -41,13 +41,11 @@ import {
 import { asUnknownRoute, tellUnhidden } from "./hidden-route.ts";
 import { connectionTable, receivedRequest, warnOfTrust, type ConnectionOptions } from "./received-request.ts";
 
-/** A plugin that owns keys. */
 export type DrainablePlugin = FastifyPluginCallback & Pick<KeyOwner, "drain">;
 
-/** Options of {@link payoutPlugin}. */
 export interface PayoutPluginOptions
   extends PayoutOptions<FastifyRequest>, ConnectionOptions, RefusalOptions {
-  /** The path, as the service calls it. */
+  /** As the service calls it. */
   readonly url: string;
   /** Pays. Its answer is held back until the key is recorded as done. */
   readonly handler: (
@@ -110,12 +108,11 @@ export function payoutPlugin(options: PayoutPluginOptions): DrainablePlugin {
   return Object.assign(plugin, { drain });
 }
 
-/** Options of {@link webhookPlugin}. */
 export interface WebhookPluginOptions
   extends WebhookOptions<FastifyRequest>, ConnectionOptions, RefusalOptions {
-  /** The path, which is a secret of its own. */
+  /** The path, itself a secret. */
   readonly url: string;
-  /** Answer every refusal as the app's own 404 of an unknown route; what shows the difference is a warning. Default true. */
+  /** Answers every refusal as the app's 404 of an unknown route; warns of what still differs. Default true. */
   readonly hide?: boolean | undefined;
 }
 
@@ -140,7 +137,7 @@ export function webhookPlugin(options: WebhookPluginOptions): FastifyPluginCallb
   return (fastify, _options, done) => {
     warnOfTrust(fastify, factoryName, connection);
     if (hide) fastify.addHook("onReady", (ready) => ready(tellUnhidden(fastify, url, warnOnce)));
-    // Before its 404 an unknown route has its body parsed, and refused, by the app's own parsers; a type without one passes.
+    // An unknown route's body meets the app's parsers, and their refusals, before its 404; a type without one passes.
     if (!fastify.hasContentTypeParser("*")) fastify.addContentTypeParser("*", leaveAlone);
     fastify.all(url, {
       onRequest: (request, reply, next) =>
@@ -159,10 +156,9 @@ export function webhookPlugin(options: WebhookPluginOptions): FastifyPluginCallb
   };
 }
 
-/** Options of {@link idempotencyHook}. */
 export interface IdempotencyHookOptions extends IdempotencyGuardOptions<FastifyRequest>, RefusalOptions {}
 
-/** `idempotencyGuard` as a `preHandler` of a route, after the parser of its body. Throws a TypeError on a bad option. */
+/** `idempotencyGuard` as a route's `preHandler`, after its body's parser. Throws a TypeError on a bad option. */
 export function idempotencyHook(
   options: IdempotencyHookOptions,
 ): preHandlerHookHandler & Pick<KeyOwner, "drain"> {
@@ -177,7 +173,7 @@ export function idempotencyHook(
     return admission;
   });
   const refuse = refusal(answers);
-  // Known by this name to those who look at an app as a whole.
+  // Tools that inspect an app find it by this name.
   const idempotencyHookHandler: preHandlerHookHandler = (request, reply, next) =>
     claim(request, reply, {
       found: (admission) => goOn(admission, passageOf(request, reply, next)),
@@ -186,14 +182,13 @@ export function idempotencyHook(
   return Object.assign(idempotencyHookHandler, { drain });
 }
 
-/** What the handler of a guarded request may do with its key. Throws an Error where no key was claimed. */
+/** The key's controls for a guarded request's handler. Throws an Error where no key was claimed. */
 export function idempotencyOf(request: FastifyRequest): RequestIdempotency {
   const run = runOf(request);
   if (run === undefined) throw new Error("idempotencyOf: no key was claimed for this request");
   return run.handle;
 }
 
-/** Node's request and response on their way to the handler. */
 function passageOf(
   { raw: req }: FastifyRequest,
   { raw: res }: FastifyReply,
@@ -202,7 +197,7 @@ function passageOf(
   return { req, res, next: (fault) => next(errorOf(fault)) };
 }
 
-/** Calls a handler, and watches the promise that it returns: a time-out may answer before that has ended. */
+/** Calls a handler and watches its promise: a time-out may answer before that ends. */
 function watched(run: OwnedRun | undefined, reply: FastifyReply, handler: () => unknown): unknown {
   const send = reply.send.bind(reply);
   const then = reply.then.bind(reply);
@@ -211,7 +206,7 @@ function watched(run: OwnedRun | undefined, reply: FastifyReply, handler: () => 
     sends += 1;
     return send(...payload);
   };
-  // An async handler that returns its reply after the only answer has ended: its promise waits for that to leave.
+  // An async handler that returns its reply after the only answer: its promise waits for that to leave.
   // oxlint-disable-next-line unicorn/no-thenable -- it has one, which is called when the handler returns the reply
   reply.then = (sent, failed) => {
     if (sends === 1) run?.handlerAnswered();
@@ -225,7 +220,7 @@ function watched(run: OwnedRun | undefined, reply: FastifyReply, handler: () => 
   return ended;
 }
 
-/** In the plugin's own scope: the checks read the bytes, and no parser of the app does before or after them. */
+/** In the plugin's own scope: the checks read the bytes, and no parser of the app does. */
 function leaveBodiesAlone(fastify: FastifyInstance): void {
   fastify.removeAllContentTypeParsers();
   fastify.addContentTypeParser("*", leaveAlone);
@@ -235,7 +230,7 @@ function leaveAlone(_request: FastifyRequest, _payload: unknown, done: (error: E
   done(null);
 }
 
-/** Registered itself, in place of what it makes, it would get the instance for its options. */
+/** Registered instead of its result, a factory would get the instance as options. */
 function assertNotRegistered(factoryName: string, options: object): void {
   if (typeof options === "object" && options !== null && "addContentTypeParser" in options) {
     throw new TypeError(

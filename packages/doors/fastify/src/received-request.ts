@@ -10,14 +10,11 @@ import { receivedRequest as nodeRequest } from "@countersign/express";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { internal } from "./hidden-route.ts";
 
-/**
- * How to read the connection behind a proxy. Fastify's own `trustProxy` is not read: a request does not show it, and one that trusts
- * everybody lets the caller choose.
- */
+/** How to read the connection behind a proxy. `trustProxy` is not read: requests do not show it, and `true` lets callers choose. */
 export interface ConnectionOptions {
-  /** The client's address, for example `(request) => request.ip` where `trustProxy` lists your proxies. Default: the peer of the socket. */
+  /** The client's address, such as `(request) => request.ip` where `trustProxy` lists your proxies. Default: the socket's peer. */
   readonly clientAddress?: ((request: FastifyRequest) => string | undefined) | undefined;
-  /** How the client reached the server, for example `(request) => request.protocol`. Default: whether the socket is TLS. */
+  /** How the client reached the server, such as `(request) => request.protocol`. Default: whether the socket is TLS. */
   readonly scheme?: ((request: FastifyRequest) => "http" | "https") | undefined;
 }
 
@@ -30,7 +27,7 @@ function isGiven(call: unknown): boolean {
   return call !== undefined;
 }
 
-/** Warns of an app that believes whatever a caller says of itself, where a plugin was told to ask Fastify. */
+/** Warns when the plugin asks a Fastify that believes everything callers say of themselves. */
 export function warnOfTrust(
   fastify: FastifyInstance,
   factoryName: string,
@@ -46,7 +43,7 @@ export function warnOfTrust(
 
 const received: RequestFact<ReceivedRequest> = createRequestFact();
 
-/** The request as checks know it; the same one each time. */
+/** The request as checks know it, always the same one. */
 export function receivedRequest(request: FastifyRequest, options: ConnectionOptions = {}): ReceivedRequest {
   const known = received.get(request);
   if (known !== undefined) return known;

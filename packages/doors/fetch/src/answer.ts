@@ -16,11 +16,11 @@ import {
 import type { KeptAnswer, OwnedRun } from "@countersign/idempotency-guard/door";
 import { giveUp, readCapped } from "./body.ts";
 
-/** How a route answers what its checks refuse. */
+/** How a route answers refusals. */
 export interface RefusalOptions {
-  /** Called once for each refusal, before the answer; for the log. Its own throw becomes a process warning. */
+  /** Called once for each refusal, before the answer; for the log. Its throw becomes a process warning. */
   readonly onReject?: ((error: unknown, request: Request) => void) | undefined;
-  /** Whether the answer has the id of its verdict, as `instance` (RFC 9457 section 3.1.5). Default false. */
+  /** Adds the verdict's id, as `instance` (RFC 9457 section 3.1.5). Default false. */
   readonly verdictId?: boolean | undefined;
 }
 
@@ -29,30 +29,29 @@ export const refusalTable = {
   verdictId: option.boolean(false),
 } satisfies OptionTable<RefusalOptions, unknown>;
 
-/** What a route is called in events, and how it refuses. */
+/** A route's name in events, and its way to refuse. */
 export interface Refusing extends RefusalOptions {
   readonly name: string;
-  /** Header fields of every 401. */
   readonly unauthorizedHeaders?: HeaderFields | undefined;
-  /** Takes the place of every refusal. */
+  /** Replaces every refusal. */
   readonly hide?: (() => Response | Promise<Response>) | undefined;
 }
 
-/** The answer to what a check threw: problem details (RFC 9457), one body for every 401. Throws what is no refusal. */
+/** Answers a check's throw with problem details (RFC 9457), one body for every 401. Rethrows what is no refusal. */
 export function refusalResponse(error: unknown, options?: Parameters<typeof problemAnswer>[1]): Response {
   if (!isGuardError(error)) throw error;
-  // Nobody is left to read it.
+  // The client has left.
   if (error.code === requestAborted) return new Response(null, { status: 400 });
   return toResponse(problemAnswer(error, options));
 }
 
-/** {@link refusalResponse} of a route: published, and hidden where the route hides. */
+/** A route's {@link refusalResponse}: published, and hidden where the route hides. */
 export async function refuse(request: Request, thrown: unknown, refusing: Refusing): Promise<Response> {
   const { name, onReject, hide } = refusing;
   const error = refusedWith(name, thrown);
   if (isGuardError(error) && error.code === requestAborted) return refusalResponse(error);
   if (onReject !== undefined) reportReject(name, onReject, error, request);
-  // No check has published what a handler has thrown.
+  // No check has published a handler's throw.
   publishVerdict({ name, req: request }, startVerdict(), error);
   try {
     return hide === undefined ? refusalResponse(error, refusing) : await hide();
@@ -62,8 +61,8 @@ export async function refuse(request: Request, thrown: unknown, refusing: Refusi
 }
 
 /**
- * Runs the handler that owns a key, and lets its answer out once the key is settled (I4): done for a 2xx, given back or held for
- * anything else. A refusal of the handler is an answer too; what else it throws is the caller's, once the key is settled.
+ * Runs the handler that owns a key; its answer leaves once the key is settled (I4): done for a 2xx, else given back or held. A thrown
+ * refusal is an answer too; other throws go to the caller, once the key is settled.
  */
 export async function answerOf(
   run: OwnedRun,
@@ -91,7 +90,7 @@ export async function answerOf(
   });
 }
 
-// By its parts, since frameworks have classes of their own: whatever an app returns that no server can send.
+// By parts, since frameworks have own classes, and apps return values that no server can send.
 function isResponse(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;
   const { status, headers, clone }: Partial<Record<keyof Response, unknown>> = value;
@@ -102,7 +101,7 @@ function isResponse(value: unknown): boolean {
 
 type CopiedAnswer = ReturnType<NonNullable<Parameters<OwnedRun["decide"]>[1]>>;
 
-/** Reads a copy of the answer, as much and as long as it is kept. */
+/** Reads a copy of the answer within the limits of keeping it. */
 async function copyAnswer(
   response: Response,
   { limitBytes, readMs }: NonNullable<OwnedRun["keeps"]>,
@@ -111,7 +110,7 @@ async function copyAnswer(
   return { status, rawHeaders: [...headers].flat(), body: await copyBody(response, limitBytes, readMs) };
 }
 
-/** Undefined for more than the limit, for what has not ended after `readMs`, and for what cannot be read twice. */
+/** Undefined over the limit, for a body not ended after `readMs`, or one that cannot be read twice. */
 export async function copyBody(
   response: Response,
   limitBytes: number,
@@ -124,7 +123,6 @@ export async function copyBody(
   }
 }
 
-/** The first answer of a key that is done, once more. */
 export function repeatedResponse({ status, headers, body }: KeptAnswer): Response {
   const lines = new Headers();
   for (const [name, value] of headers) lines.append(name, value);
@@ -132,7 +130,6 @@ export function repeatedResponse({ status, headers, body }: KeptAnswer): Respons
   return new Response(status === 204 || status === 205 ? null : body, { status, headers: lines });
 }
 
-/** What is answered in the place of a handler's answer. */
 export function replacementResponse({ status, retryAfterSeconds }: Replacement): Response {
   const headers = retryAfterSeconds === undefined ? {} : { "Retry-After": String(retryAfterSeconds) };
   return toResponse(statusAnswer(status, headers));

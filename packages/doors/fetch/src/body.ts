@@ -1,16 +1,12 @@
 import { withDeadline } from "@countersign/core";
 
-/** A stream, or its reader. */
 interface Source {
   cancel(): Promise<void>;
 }
 
 type Reader = ReadableStreamDefaultReader<Uint8Array>;
 
-/**
- * Reads a stream of bytes to its end; undefined over the limit, where the rest is given up. Rejects as the stream does, and when it has
- * not ended after `withinMs`.
- */
+/** Reads a stream to its end; gives up over the limit: undefined. Rejects as the stream does, and when not ended after `withinMs`. */
 export async function readCapped(
   stream: ReadableStream<Uint8Array> | null,
   limitBytes: number,
@@ -43,9 +39,9 @@ async function readPieces(reader: Reader | undefined, limitBytes: number): Promi
   }
 }
 
-/** Cancels an unfinished read. Not waited for: half of a cloned stream ends with the other half. */
+/** Cancels an unfinished read, without waiting: half of a cloned stream ends with the other half. */
 export function giveUp(source: Source | null | undefined): void {
-  // Of a stream that has failed, or whose source throws: as an unhandled rejection it would be the end of the process.
+  // A failed stream or a throwing source rejects: unhandled, that would end the process.
   const cancel = async (): Promise<void> => {
     try {
       await source?.cancel();

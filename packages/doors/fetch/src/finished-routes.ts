@@ -8,12 +8,9 @@ import type { FetchRoute } from "./routes.ts";
 // As digestResponse() of Express.
 const limitBytes = 1_048_576;
 
-/**
- * `digestResponse` around a route: its answer gets Content-Digest or Repr-Digest (RFC 9530), unless it has over a megabyte. Throws a
- * TypeError on a bad option.
- */
+/** `digestResponse` around a route: adds Content-Digest or Repr-Digest (RFC 9530) up to a megabyte. Throws a TypeError on a bad option. */
 export function digestedRoute(options: AnswerDigestOptions, route: FetchRoute): FetchRoute {
-  // Of nothing: a bad option is one now.
+  // Reports a bad option now; digests nothing.
   answerDigests(
     { method: "GET", rawHeaders: [] },
     { status: 204, rawHeaders: [], body: Buffer.alloc(0) },
@@ -29,17 +26,14 @@ export function digestedRoute(options: AnswerDigestOptions, route: FetchRoute): 
     const rawHeaders = [...response.headers].flat();
     const digests = Object.entries(answerDigests(asking, { status, rawHeaders, body }, options));
     if (digests.length === 0) return response;
-    // Those of a response from elsewhere cannot be changed.
+    // A Response from elsewhere may have immutable headers.
     const headers = new Headers(response.headers);
     for (const [name, value] of digests) headers.set(name, value);
     return new Response(response.body, { status, statusText, headers });
   };
 }
 
-/**
- * `signResponse` around a route: where it has verified the request's signature, its answer, read up to `limit`, is the receipt of that
- * request. Any other answer is handed on as it is. Throws a TypeError on a bad option.
- */
+/** `signResponse` around a route: signs answers, up to `limit`, to verified requests only. Throws a TypeError on a bad option. */
 export function signedRoute(options: SignResponseOptions, route: FetchRoute): FetchRoute {
   const sign = responseSigner(options, "signedRoute");
   return async (request: Request, info?: ConnectionInfo) => {

@@ -14,27 +14,24 @@ import {
 } from "@countersign/core/door";
 import { readCapped } from "./body.ts";
 
-/** The connection, which a `Request` does not show. Nothing is assumed: checks that need a missing member refuse. */
+/** The connection, which a `Request` does not show. Assumes nothing: checks refuse without a member they need. */
 export interface ConnectionInfo {
-  /** The client's address, by the platform or by trusted proxies alone. Without it an allowlist refuses. */
+  /** The client's address by the platform or trusted proxies alone. Without it an allowlist refuses. */
   readonly clientAddress?: string | undefined;
   /**
-   * How the client reached the server. Default: the scheme of `request.url`; with `rawHeaders` or `target` `http`, since servers on Node
-   * take that of the URL from the request line, where the caller writes it.
+   * How the client reached the server. Default: the scheme of `request.url`, but `http` with `rawHeaders` or `target`: servers on Node
+   * take the URL's scheme from the request line, which the caller writes.
    */
   readonly scheme?: "http" | "https" | undefined;
-  /**
-   * Names and values of the header lines alternating, as Node's `req.rawHeaders`. 431 for so many that Node may have dropped some.
-   * Default: what `request.headers` has made of them.
-   */
+  /** Header names and values alternating; 431 when Node may have dropped some. Default: the merged lines of `request.headers`. */
   readonly rawHeaders?: readonly string[] | undefined;
-  /** The request target as on the wire. Default: what follows the authority in `request.url`, which every `Request` has normalised. */
+  /** The target as on the wire. Default: what follows the authority in `request.url`, which every `Request` has normalised. */
   readonly target?: string | undefined;
 }
 
 /**
- * The request as checks know it; the same one each time. `Headers` has merged the lines of a field into one: a second Authorization,
- * Content-Type or X-Payload-Signature makes a value that no check takes.
+ * The request as checks know it, always the same one. `Headers` merges a field's lines: a second Authorization, Content-Type or
+ * X-Payload-Signature makes a value that no check takes.
  */
 export function receivedRequest(request: Request, info: ConnectionInfo = {}): ReceivedRequest {
   assertRequest(request);
@@ -57,20 +54,20 @@ export function receivedRequest(request: Request, info: ConnectionInfo = {}): Re
   return made;
 }
 
-// Of the absolute form @hono/node-server makes the URL, its scheme included: `POST https://…` over plain TCP is no HTTPS.
+// @hono/node-server takes the absolute form, scheme included, for the URL: `POST https://…` over plain TCP is no HTTPS.
 function schemeOf(url: string, { rawHeaders, target }: ConnectionInfo): "http" | "https" {
   const isBehindNode = rawHeaders !== undefined || target !== undefined;
   return !isBehindNode && url.startsWith("https:") ? "https" : "http";
 }
 
-// A framework's own context has much of what a Request has: its body would be taken for one that was cut.
+// A framework's context resembles a Request: its body would be taken for one that was cut.
 function assertRequest(request: unknown): asserts request is Request {
   if (typeof request === "object" && request !== null && "bodyUsed" in request && "headers" in request)
     return;
   throw new TypeError("the first argument has to be the Request itself, of Hono c.req.raw");
 }
 
-// Not by the parts of a URL: they have no place for a query or fragment that is there and empty.
+// URL parts cannot show an empty query or fragment.
 function targetOf(url: string): string {
   return /^https?:\/\/[^/?#]*(.*)$/.exec(url)?.[1] ?? url;
 }
@@ -95,13 +92,13 @@ async function readBody(
   return recordRawBody(request, bytes);
 }
 
-/** Over HTTP/2 a body that was cut ends for its reader like a whole one: the signal alone tells, and may tell late. */
+/** Over HTTP/2 a cut body ends for its reader like a whole one: only the signal tells, perhaps late. */
 async function assertNotCut({ signal }: Request): Promise<void> {
   await untilNotCutLate(() => signal.aborted);
   if (signal.aborted) throw bodyRefusal("request-aborted", signal.reason);
 }
 
-/** In HTTP/1.1 one of the two fields says where a body ends. */
+/** True if no field says where the body ends; in HTTP/1.1 one does. */
 function isEndedByStream(rawHeaders: readonly string[]): boolean {
   const lines = { rawHeaders };
   return fieldLines(lines, "content-length").length + fieldLines(lines, "transfer-encoding").length === 0;

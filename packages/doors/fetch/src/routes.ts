@@ -22,16 +22,14 @@ import { webhookReception, type WebhookOptions } from "@countersign/webhooks";
 import { answerOf, refusalTable, refuse, repeatedResponse, type RefusalOptions } from "./answer.ts";
 import { receivedRequest, type ConnectionInfo } from "./received-request.ts";
 
-/** A route of any server that speaks `fetch`: the router has chosen it by its path. */
+/** A route for any server that speaks `fetch`, whose router has chosen it by path. */
 export type FetchRoute = (request: Request, info?: ConnectionInfo) => Promise<Response>;
 
-/** A route that owns keys. */
 export interface DrainableRoute extends FetchRoute, Pick<DrainableMiddleware, "drain"> {}
 
-/** Options of {@link payoutRoute}. */
 export interface PayoutRouteOptions extends PayoutOptions<Request>, RefusalOptions {}
 
-/** Pays. Its answer is held back until the key is recorded as done. Bytes of the body: `capturedRawBody(request)` of core. */
+/** Pays. Its answer is held back until the key is recorded as done. The body's bytes: core's `capturedRawBody(request)`. */
 export type PayoutHandler = (
   request: Request,
   context: { readonly payout: Payout; readonly idempotency: RequestIdempotency },
@@ -66,12 +64,8 @@ export function payoutRoute(options: PayoutRouteOptions, handler: PayoutHandler)
   return Object.assign(route, { drain });
 }
 
-/** Options of {@link webhookRoute}. */
 export interface WebhookRouteOptions extends WebhookOptions<Request>, RefusalOptions {
-  /**
-   * The app's answer to an unknown route, in place of every refusal, so that the webhook is hidden; `false` shows refusals. Default: 404
-   * without a body.
-   */
+  /** Answers like an unknown route in place of every refusal, to hide the webhook; `false` shows refusals. Default: 404 without a body. */
   readonly hide?: ((request: Request) => Response | Promise<Response>) | false | undefined;
 }
 
@@ -108,9 +102,8 @@ function notFound(): Response {
   return new Response(null, { status: 404 });
 }
 
-/** Options of {@link idempotentRoute}. */
 export interface IdempotentRouteOptions extends IdempotencyGuardOptions<Request>, RefusalOptions {
-  /** Largest body, in bytes or like `"100kb"`. Default 100 kB. */
+  /** The largest body, in bytes or like `"100kb"`. Default 100 kB. */
   readonly limit?: number | string | undefined;
 }
 
@@ -119,16 +112,13 @@ export const idempotentTable = {
   limit: limitRule(),
 } satisfies OptionTable<Pick<IdempotentRouteOptions, keyof RefusalOptions | "limit">, unknown>;
 
-/** The options by which every request that reaches the handler owns a key. */
+/** Options by which every request that reaches the handler owns a key. */
 type AlwaysOwned = IdempotentRouteOptions & {
   readonly methods?: undefined;
   readonly required?: true | undefined;
 };
 
-/**
- * `idempotencyGuard` around a handler's Response. A request that passes without a key, by the options `methods` and `required`, has no
- * `idempotency`. Throws a TypeError on a bad option.
- */
+/** `idempotencyGuard` around a handler's Response; no `idempotency` for a request without a key. Throws a TypeError on a bad option. */
 export function idempotentRoute(
   options: AlwaysOwned,
   handler: (request: Request, idempotency: RequestIdempotency) => Response | Promise<Response>,
@@ -171,9 +161,8 @@ export function idempotentRoute(
   return Object.assign(route, { drain });
 }
 
-/** Options of {@link checkedRoute}. */
 export interface CheckedRouteOptions extends RefusalOptions {
-  /** The name in events and on stderr. */
+  /** For events and stderr. */
   readonly name: string;
 }
 
@@ -182,10 +171,7 @@ export const checkedTable = {
   name: option.own(readName),
 } satisfies OptionTable<CheckedRouteOptions, unknown>;
 
-/**
- * A handler after single checks, such as `httpSignatureVerifier(options)`: it gets what `check` returns; a throw is answered. Throws a
- * TypeError on a bad option.
- */
+/** Runs a handler with the result of `check`, such as `httpSignatureVerifier(options)`. Throws a TypeError on a bad option. */
 export function checkedRoute<Found>(
   options: CheckedRouteOptions,
   check: (received: ReceivedRequest, request: Request) => Found | Promise<Found>,

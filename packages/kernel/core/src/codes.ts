@@ -1,4 +1,4 @@
-/** Why the bytes of a body cannot be had, whichever door has received the request. */
+/** Why a door cannot give the bytes of a body. */
 export type BodyCode =
   | "body-already-consumed"
   | "body-length-mismatch"
@@ -7,7 +7,7 @@ export type BodyCode =
   | "request-aborted"
   | "transfer-coding-unsupported";
 
-/** Why bytes are not JSON that any two readers read alike. */
+/** Why bytes are not JSON that all readers read alike. */
 export type JsonCode =
   | "json-duplicate-key"
   | "json-empty"
@@ -17,5 +17,5 @@ export type JsonCode =
   | "json-too-deep"
   | "json-too-many-values";
 
-/** The codes of the refusals that checks and doors have in common. */
+/** The refusal codes that checks and doors share. */
 export type CoreCode = BodyCode | JsonCode | "checked-after-claim" | "header-lines-dropped" | "host-repeated";

@@ -3,7 +3,6 @@ import { guardChannel } from "./observation/channels.ts";
 import { storeTrace, traced, type StoreTrace } from "./observation/traces.ts";
 import { noteStoreTime } from "./observation/verdict.ts";
 
-/** What waits for a deadline. */
 export interface Expiring {
   /** Must not throw. */
   expire(): void;
@@ -16,29 +15,26 @@ export interface Clock {
   startTimer(this: void, callback: () => void, delayMs: number): NodeJS.Timeout;
 }
 
-/** Milliseconds since 1970. Looks `Date` up at each call: a test may have put a fake one there. */
+/** Milliseconds since 1970. Looks `Date` up at each call: a test may have replaced it. */
 export function systemClock(): number {
   return Date.now();
 }
 
-/** Looks the globals up at each call: a test may have put fake ones there. */
+// The globals are looked up at each call: a test may have replaced them.
 const presentClock: Clock = {
   now: () => performance.now(),
   startTimer: (callback, delayMs) => setTimeout(callback, delayMs),
 };
 
-// A timer keeps the asynchronous context that started it, which would be that of some request.
+// A timer would keep the asynchronous context of the request that started it.
 const outside = new AsyncResource("countersign.deadlines");
 
-/**
- * One timer for all that wait equally long; they expire in the order in which they were added. With `keepsAlive` each keeps the
- * process alive until it expires or is removed.
- */
+/** One timer for equally long waits, which expire in order. `keepsAlive`: each keeps the process alive until it expires or is removed. */
 export class Deadlines {
   readonly #timeoutMs: number;
   readonly #keepsAlive: boolean;
   readonly #clock: Clock;
-  /** By when each expires. */
+  /** When each expires. */
   readonly #waiting = new Map<Expiring, number>();
   #timer: NodeJS.Timeout | undefined;
   #dueMs = 0;
@@ -52,7 +48,6 @@ export class Deadlines {
     this.#clock = clock;
   }
 
-  /** Whether nothing waits and no timer runs. */
   get idle(): boolean {
     return this.#timer === undefined && this.#waiting.size === 0;
   }
@@ -68,7 +63,7 @@ export class Deadlines {
     if (this.#waiting.delete(one) && this.#keepsAlive && this.#waiting.size === 0) this.#timer?.unref();
   }
 
-  // The timer outlives what it was set for, so that what ends in time never stops and starts one.
+  // The timer outlives its purpose, so that work that ends in time never stops and starts one.
   #schedule(dueMs: number, nowMs: number): void {
     this.#dueMs = dueMs;
     const delayMs = Math.ceil(dueMs - nowMs);
@@ -79,9 +74,9 @@ export class Deadlines {
   #tick(): void {
     this.#timer = undefined;
     const nowMs = this.#clock.now();
-    // Node's timers may be early by a part of a millisecond: what this one was set for has expired.
+    // Node's timers may fire a fraction of a millisecond early: count this one's time as reached.
     const reachedMs = Math.max(nowMs, this.#dueMs);
-    // Before any expires, which may add another one.
+    // Before any expires, since that may add another.
     for (const expiresAtMs of this.#waiting.values()) {
       if (expiresAtMs <= reachedMs) continue;
       this.#schedule(expiresAtMs, nowMs);
@@ -95,10 +90,7 @@ export class Deadlines {
   }
 }
 
-/**
- * Settles as `work` does, or rejects with what `late()` returns after `timeoutMs` milliseconds; keeps the process alive until then.
- * `work` itself goes on: its effect may come later.
- */
+/** Settles as `work`, or rejects with `late()` after `timeoutMs`; its effect may come later. Keeps the process alive until then. */
 export function withDeadline<T>(work: PromiseLike<T>, timeoutMs: number, late: () => Error): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const deadlines = deadlinesOf(timeoutMs);
@@ -112,19 +104,19 @@ export function withDeadline<T>(work: PromiseLike<T>, timeoutMs: number, late: (
       reject(error);
     };
     deadlines.add(one);
-    // Through a promise: a thenable of an app's own may throw, or answer twice.
+    // Through a promise: an app's thenable may throw, or answer twice.
     Promise.resolve(work).then(onFulfilled, onRejected);
   });
 }
 
-/** As {@link withDeadline}; an answer that is no promise is returned as it is. To be awaited. */
+/** As {@link withDeadline}; returns an answer that is no promise unchanged. Await it. */
 export function inTime<T>(answer: T | PromiseLike<T>, timeoutMs: number, late: () => Error): T | Promise<T> {
   return isPromiseLike(answer) ? withDeadline(answer, timeoutMs, late) : answer;
 }
 
-/** Whether a store or a handler answered with a promise; synchronous ones cost no turn of the event loop. */
+/** True for a promise; synchronous answers then cost no turn of the event loop. */
 export function isPromiseLike<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
-  // `await` takes a function with a `then` for a promise too.
+  // `await` accepts a function with a `then` too.
   if ((typeof value !== "object" && typeof value !== "function") || value === null) return false;
   return "then" in value && typeof value.then === "function";
 }
@@ -148,9 +140,9 @@ const clock: Clock = {
 const maxShared = 64;
 const shared = new Map<number, Deadlines>();
 
-/** Store calls that answer in time start and stop no timer: they share one for each time-out. */
+/** Store calls share one timer for each time-out: an answer in time starts and stops none. */
 function deadlinesOf(timeoutMs: number): Pick<Deadlines, "add" | "remove"> {
-  // A test has exchanged the clock: what began by one clock must not be ended, or forgotten, by another.
+  // A test has replaced the clock: one clock must not end what another began.
   if (globalThis.setTimeout !== startTimer) return ownTimer(timeoutMs);
   let deadlines = shared.get(timeoutMs);
   if (deadlines === undefined) {
@@ -176,23 +168,23 @@ function ownTimer(timeoutMs: number): Pick<Deadlines, "add" | "remove"> {
   };
 }
 
-/** One kind of call of a store. Make it once: a request asks several. */
+/** One kind of call of a store, made once and reused: a request makes several calls. */
 export interface StoreStep {
-  /** `engine` of the store. Default `other`. */
+  /** The store's `engine`. Default `other`. */
   readonly engine: string | undefined;
   /** The word for the call on `countersign:store`. */
   readonly step: string;
   readonly timeoutMs: number;
-  /** What errors call the store, such as `the key store`. */
+  /** The store's name in errors, such as `the key store`. */
   readonly name: string;
-  /** Returns what is thrown in place of the store's error, or of that of a late answer. Default: that error. */
+  /** Returns what to throw for the store's error or late answer. Default: that error. */
   readonly failure?: ((cause: unknown) => unknown) | undefined;
 }
 
 /**
- * Asks a store once: the one place that traces a call, bounds its time and translates its failure. An answer that is no promise is
- * returned as it is, so that a synchronous transaction can use it. A late call goes on: its effect may come later. With `req` the time
- * counts as `storeMs` of that request's verdict.
+ * Asks a store once: the only place that traces a call, bounds its time and translates its failure. Returns an answer that is
+ * no promise unchanged, so that a synchronous transaction can use it. A late call goes on: its effect may come later. With
+ * `req` the time counts as `storeMs` of that request's verdict.
  */
 export function askStore<T>(asked: StoreStep, call: () => T | PromiseLike<T>, req?: object): T | Promise<T> {
   const { failure } = asked;
@@ -233,7 +225,6 @@ function noteTime(req: object | undefined, startedAtMs: number): void {
   if (req !== undefined && startedAtMs !== 0) noteStoreTime(req, performance.now() - startedAtMs);
 }
 
-/** In one trace, which ends when the caller has its answer. */
 function tracedAnswer<T>(asked: StoreStep, call: () => T | PromiseLike<T>): T | Promise<T> {
   const { engine = "other", step, timeoutMs } = asked;
   const context: StoreTrace = { engine, step };

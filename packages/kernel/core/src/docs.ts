@@ -1,20 +1,17 @@
-/** Where the pages stand: the `homepage` of the workspace, with which test/docs compares it. */
+/** The workspace's `homepage`; test/docs compares them. */
 const homepage = "https://countersign.github.io/countersign/";
 
-/**
- * The address of the page of a code: what it means, and what to do. Undefined for a code that is not on it, such as one of an app's own
- * guards. For logs and for people who operate: never part of an answer.
- */
+/** The address of a code's page; undefined for a code that is not on it. For logs and operators: never part of an answer. */
 export function docsOf(code: string): string | undefined {
   return documented.has(code) ? pageOf(`reference/codes.html#${code}`) : undefined;
 }
 
-/** The address of a page by its path on the site, `guide/doctor.html#memory-store`. */
+/** The address of a page by its path, `guide/doctor.html#memory-store`. */
 export function pageOf(path: string): string {
   return homepage + path;
 }
 
-// All packages', since the line and the error are made here; test/docs compares them with the page.
+// Of all packages, since lines and errors are made here; test/docs compares them with the page.
 const documented: ReadonlySet<string> = new Set(
   (
     "alg-invalid alg-mismatch allowlist-changed allowlist-empty allowlist-not-refreshed " +

@@ -1,4 +1,4 @@
-// What doors, checks and stores are made with: for their authors. On top of index.ts.
+// For authors of doors, checks and stores, on top of index.ts.
 export {
   assertAllHeaderLines,
   assertOneHost,

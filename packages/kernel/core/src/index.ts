@@ -1,4 +1,4 @@
-// What an app or a subscriber types. Doors, checks and stores are made with door.ts.
+// For apps and subscribers; door.ts is for authors of doors, checks and stores.
 export type { ReceivedRequest } from "./received-request.ts";
 export type { CoreCode } from "./codes.ts";
 export { withDeadline } from "./deadlines.ts";

@@ -5,10 +5,7 @@ const maxLimitBytes = 1024 ** 3;
 const limitText = /^([1-9]\d{0,9})(b|kb|mb|gb)?$/i;
 const bytesPerUnit: Readonly<Record<string, number>> = { b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 };
 
-/**
- * The rule of an option `limit`, which is read as bytes. Refuses anything that is not a whole number from one byte to one
- * gigabyte: a parser that cannot read its limit takes it for "unlimited".
- */
+/** The rule of `limit`, in bytes: 1 byte to 1 gigabyte, since a parser takes a limit that it cannot read for "unlimited". */
 export function limitRule(fallback: "100kb" | "1mb" = "100kb"): OptionRule<number> {
   return {
     byDefault: `"${fallback}"`,

@@ -6,16 +6,16 @@ export interface NonceClaim {
   readonly nonce: string;
   /** Random identity of this request: the same claim sent twice, after a lost reply, is `fresh` both times. */
   readonly token: string;
-  /** For how long the nonce must be remembered, in milliseconds on the store's clock. */
+  /** How long to remember the nonce, in milliseconds on the store's clock. */
   readonly retainMs: number;
 }
 
 /**
- * Remembers nonces. `claim` is one atomic step: of any number of concurrent claims of one scope and nonce under different
- * tokens exactly one is `fresh`. It throws when it cannot remember (engine down, store full); it never evicts a live nonce.
+ * Remembers nonces. Of concurrent claims of one scope and nonce under different tokens, exactly one is `fresh`: `claim` is atomic.
+ * Throws when it cannot remember (engine down, store full); never evicts a live nonce.
  */
 export interface NonceStore {
-  /** What it stands on, in a word such as `redis`, for metrics and spans. */
+  /** One word for metrics and spans, such as `redis`. */
   readonly engine?: string | undefined;
   claim(claim: NonceClaim): "fresh" | "seen" | Promise<"fresh" | "seen">;
 }

@@ -11,12 +11,11 @@ import {
 } from "./options.ts";
 import { createWarnOnce, type BuiltFact } from "./observation/channels.ts";
 
-/** NoInfer of TypeScript 5.4, for those with an older one: the values alone say what `Value` is. */
+/** TypeScript 5.4's NoInfer, for older versions: the values alone say what `Value` is. */
 type Uninferred<Value> = [Value][Value extends unknown ? 0 : never];
 
-/** The rules that many options share. `fallback` is the default; without one the option is required. */
+/** The rules that many options share. Without a `fallback`, the default, the option is required. */
 export const option = {
-  /** A whole number from `min` to `max`. */
   integer({
     min,
     max,
@@ -60,7 +59,7 @@ export const option = {
     };
   },
 
-  /** A function, of which only its owner knows the arguments. */
+  /** A function, whose arguments only its owner knows. */
   call<Call extends (...args: never[]) => unknown>(
     fallback?: Call,
     byDefault: string = byDefaultOf(fallback),
@@ -75,7 +74,7 @@ export const option = {
     };
   },
 
-  /** A clock in milliseconds, which throws when it gives no finite number: by NaN a lease neither lasts nor ends. */
+  /** A clock in milliseconds; throws when it gives no finite number: with NaN a lease neither lasts nor ends. */
   clock(fallback: () => number, byDefault: string): OptionRule<() => number> {
     return {
       byDefault,
@@ -91,7 +90,7 @@ export const option = {
     };
   },
 
-  /** An object with options of a table of its own. An absent one is read like an empty one. */
+  /** An object with a table of its own. An absent one counts as empty. */
   group<Table extends AnyTable>(table: Table, byDefault: string): OptionRule<ReadOptions<Table>> {
     return {
       byDefault,
@@ -99,10 +98,7 @@ export const option = {
     };
   },
 
-  /**
-   * An object with the options of another factory, which reads them by itself: `holderOf` is their owner. `fixed` are those that
-   * the holder sets, and nobody else.
-   */
+  /** An object with another factory's options, which reads them itself (`holderOf`). Only the holder sets `fixed` ones. */
   section<Options extends object>(example: string, fixed: readonly string[] = []): OptionRule<Options> {
     return {
       byDefault: "required",
@@ -120,7 +116,6 @@ export const option = {
     };
   },
 
-  /** What another rule reads, or undefined. */
   optional<Read>(rule: OptionRule<Read>, byDefault = "none"): OptionRule<Read | undefined> {
     return {
       byDefault,
@@ -128,7 +123,6 @@ export const option = {
     };
   },
 
-  /** An option with a check of its own. */
   own<Read>(read: OptionRule<Read>["read"], byDefault = "required"): OptionRule<Read> {
     return { read, byDefault };
   },
@@ -136,7 +130,7 @@ export const option = {
   shown,
 };
 
-/** Lets `countersign:built` show the value of `rule`, or what `show` makes of it: no secret, and nothing that helps to guess one. */
+/** Lets `countersign:built` show the value, or what `show` makes of it: no secret, and nothing that helps to guess one. */
 function shown<Read extends BuiltFact>(rule: OptionRule<Read>): OptionRule<Read>;
 function shown<Read>(rule: OptionRule<Read>, show: (read: Read, all: never) => BuiltFact): OptionRule<Read>;
 function shown(
@@ -146,7 +140,6 @@ function shown(
   return { ...rule, show };
 }
 
-/** Throws an OptionError unless `value` is a function. */
 export function assertFunction(
   owner: OptionOwner,
   name: string,
@@ -156,8 +149,8 @@ export function assertFunction(
 }
 
 /**
- * Throws an OptionError when NODE_ENV is `production`: what a memory store knows is gone with the process and unknown to the others.
- * Returns a function for each use of the store: where production is allowed, it warns once, `memory-store`.
+ * Throws an OptionError when NODE_ENV is `production`: a memory store forgets with its process and shares nothing. Returns a function to
+ * call at each use of the store: where production is allowed, it warns once, `memory-store`.
  */
 export function refuseInProduction(factoryName: string, allowInProduction: boolean): () => void {
   if (process.env["NODE_ENV"] !== "production") return () => {};
@@ -176,7 +169,7 @@ function byDefaultOf(fallback: unknown): string {
   return fallback === undefined ? "required" : JSON.stringify(fallback);
 }
 
-// As a sentence has them: "a", "b" or "c".
+// "a", "b" or "c"
 function listed(values: readonly string[]): string {
   return values.length === 1 ? values.join("") : `${values.slice(0, -1).join(", ")} or ${values.at(-1)}`;
 }

@@ -1,22 +1,17 @@
 import { types } from "node:util";
 import { builtChannel, type Built, type BuiltFact } from "./observation/channels.ts";
 
-/**
- * Who has the options, in messages: the factory that was called, or, of nested ones, that factory and the option that holds them.
- */
+/** Who owns the options, in messages: the factory that was called, for nested ones with the option that holds them. */
 export type OptionOwner = string | { readonly factory: string; readonly holder: string };
 
-/** A programmer's mistake in an option: a TypeError when a middleware, a store or a client is built. */
+/** A programmer's mistake in an option: a TypeError when something is built. */
 export class OptionError extends TypeError {
-  /** The factory that was called, `payoutEndpoint`. */
+  /** The called factory, such as `payoutEndpoint`. */
   readonly factory: string;
-  /** The option as the caller writes it, `signature.windowSeconds` or `allow[1]`; undefined where it is about several. */
+  /** The option as the caller writes it, `signature.windowSeconds` or `allow[1]`; undefined for several. */
   readonly option: string | undefined;
 
-  /**
-   * `what` follows the option's name, and shows nothing of a value that may be a secret. `isUnknown`: it follows "unknown option" and
-   * that name.
-   */
+  /** `what` follows the option's name, or with `isUnknown` "unknown option" and the name; it shows no value that may be a secret. */
   constructor(
     owner: OptionOwner,
     {
@@ -47,30 +42,26 @@ export function optionError(owner: OptionOwner, option: string, expected: string
   return new OptionError(owner, { option, what: `must be ${expected}, got ${describeValue(got)}` });
 }
 
-/** The owner of the options that `option` holds. */
 export function holderOf(owner: OptionOwner, option: string): OptionOwner {
   if (typeof owner === "string") return { factory: owner, holder: option };
   return { factory: owner.factory, holder: `${owner.holder}.${option}` };
 }
 
-/** How one option is read. */
 export interface OptionRule<Read> {
-  /**
-   * Gives what the code works with for what was given; `undefined` is an option that was not. Throws an OptionError.
-   */
+  /** Turns the given value, or `undefined`, into what the code works with. Throws an OptionError. */
   readonly read: (value: unknown, owner: OptionOwner, option: string) => Read;
-  /** The default as the pages write it, `5000`, `"hold"` or `none`; `required` where there is none. */
+  /** The default as pages write it: `5000`, `"hold"`, `none` or `required`. */
   readonly byDefault: string;
-  /** Returns what {@link Built} shows of it; `all` is what the whole table has read. Default: it is not shown. */
+  /** What {@link Built} shows of it; `all` is the whole table's result. Default: nothing. */
   readonly show?: ((read: never, all: never) => BuiltFact) | undefined;
 }
 
-/** Options as the code works with them: each is there. */
+/** Options as the code works with them: all present. */
 export type Given<Options> = { readonly [Name in keyof Options]-?: Exclude<Options[Name], undefined> };
 
 /**
- * One rule for each option of the interface `Options`: a missing or extra rule is a compile error. `Read` is what the rules read, where
- * that is something else than what was given. A table that `satisfies OptionTable<Options, unknown>` says so by itself: {@link ReadOptions}.
+ * One rule for each option of `Options`: a missing or extra rule is a compile error. `Read`: the rules' results where they differ from the
+ * given types. A table that `satisfies OptionTable<Options, unknown>` has them inferred: {@link ReadOptions}.
  */
 export type OptionTable<Options, Read = Given<Options>> = {
   readonly [Name in keyof Options]-?: OptionRule<
@@ -78,18 +69,13 @@ export type OptionTable<Options, Read = Given<Options>> = {
   >;
 };
 
-/** A table of whatever options. */
 export type AnyTable = Readonly<Record<string, OptionRule<unknown>>>;
 
-/** What {@link readOptions} gives for a table. */
 export type ReadOptions<Table> = {
   readonly [Name in keyof Table]: Table[Name] extends OptionRule<infer Read> ? Read : never;
 };
 
-/**
- * Reads what a caller gave by the table of the factory. Throws an OptionError for what is no object, for an option outside of the
- * table, since a misspelt one must not be ignored, and for a value that its rule refuses.
- */
+/** Reads options by the factory's table. Throws an OptionError for no object, an unknown (perhaps misspelt) option, or a refused value. */
 export function readOptions<Table extends AnyTable>(
   owner: OptionOwner,
   table: Table,
@@ -104,7 +90,6 @@ export function readOptions<Table extends AnyTable>(
   return read as ReadOptions<Table>;
 }
 
-/** Publishes what the rules of a table let be shown; a table without such a rule publishes nothing. */
 function publishBuilt(owner: OptionOwner, table: AnyTable, read: Readonly<Record<string, unknown>>): void {
   const facts = Object.entries(table).flatMap(([name, { show }]) =>
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each member is of its own rule
@@ -115,10 +100,7 @@ function publishBuilt(owner: OptionOwner, table: AnyTable, read: Readonly<Record
   builtChannel.publish({ factory, holder, facts: Object.fromEntries(facts) } satisfies Built);
 }
 
-/**
- * Reads a door's own options by its table, and leaves the rest to its checks, which refuse what they do not know. Throws an OptionError
- * for what is no object, and for a value that its rule refuses.
- */
+/** Reads a door's own options by its table; the rest is for its checks. Throws an OptionError for no object, or a refused value. */
 export function splitOptions<Table extends AnyTable, Options extends object>(
   owner: OptionOwner,
   table: Table,
@@ -133,10 +115,10 @@ export function splitOptions<Table extends AnyTable, Options extends object>(
   return [readOptions(owner, table, own), left];
 }
 
-// The names of a door's own options, by what it left: messages list all known options.
+// The names of a door's own options, keyed by the rest: messages list all known options.
 const doorsOwn = new WeakMap<object, readonly string[]>();
 
-/** Throws an OptionError when `options` is no object or has a key outside `known`. */
+/** Throws an OptionError when `options` is no object or has an unknown key. */
 export function assertKnownOptions(
   owner: OptionOwner,
   options: unknown,
@@ -153,7 +135,7 @@ export function assertKnownOptions(
 }
 
 function assertOptionsObject(owner: OptionOwner, options: unknown): asserts options is object {
-  // A promise has no keys of its own: every option would be its default, as if none had been given.
+  // A promise has no own keys: every option would silently be its default.
   if (typeof options !== "object" || options === null || Array.isArray(options) || types.isPromise(options)) {
     const what = `must be an object, got ${describeValue(options)}`;
     throw typeof owner === "string"
@@ -162,7 +144,7 @@ function assertOptionsObject(owner: OptionOwner, options: unknown): asserts opti
   }
 }
 
-// Values of options can be secrets: only numbers, booleans and short type names are shown.
+// Values can be secrets: only numbers, booleans and short type names are shown.
 function describeValue(value: unknown): string {
   if (typeof value === "number" || typeof value === "boolean" || value === undefined || value === null)
     return String(value);

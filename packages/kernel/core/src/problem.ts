@@ -3,7 +3,6 @@ import { STATUS_CODES } from "node:http";
 import type { GuardError, HeaderFields } from "./guard-error.ts";
 import { quoteVerdictId } from "./observation/verdict.ts";
 
-/** An answer that a door has yet to write. */
 export interface ProblemAnswer {
   readonly status: number;
   readonly headers: HeaderFields;
@@ -11,17 +10,16 @@ export interface ProblemAnswer {
   readonly body: string;
 }
 
-/** How a refusal is answered. */
 export interface ProblemOptions {
   /** Header fields of every 401. Default none. */
   readonly unauthorizedHeaders?: HeaderFields | undefined;
-  /** Whether the body has the id of the verdict, as `instance` (RFC 9457 section 3.1.5). Default false. */
+  /** Adds the verdict's id, as `instance` (RFC 9457 section 3.1.5). Default false. */
   readonly verdictId?: boolean | undefined;
 }
 
 /**
- * What a refusal is answered with: problem details, one body for every 401, but for its id with `verdictId`. Of a 401's own header
- * fields only WWW-Authenticate is there, beside `unauthorizedHeaders`; all others would tell the caller which check failed.
+ * Answers a refusal with problem details: one body for every 401, but for its id with `verdictId`. A 401 has no own header field but
+ * WWW-Authenticate, beside `unauthorizedHeaders`: others would tell the caller which check failed.
  */
 export function problemAnswer(
   error: GuardError,
@@ -40,7 +38,7 @@ export function problemAnswer(
   return { status, headers: { ...own, ...problemHeaders }, body };
 }
 
-/** What leaves the process in the place of a handler's answer. */
+/** The answer sent in place of a handler's. */
 export interface Replacement {
   readonly status: number;
   readonly retryAfterSeconds?: number | undefined;

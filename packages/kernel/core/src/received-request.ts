@@ -3,40 +3,32 @@ import type { BodyCode, CoreCode } from "./codes.ts";
 import { GuardError, requestAborted, type GuardErrorInit } from "./guard-error.ts";
 import { createRequestFact, type RequestFact } from "./request-fact.ts";
 
-/**
- * What a check knows of a request, whatever framework has received it. A door makes one for each native request; a test, a queue or
- * a function without a server writes one as a literal.
- */
+/** A request as checks know it, whatever its framework. Doors make one for each native request; tests or queues write a literal. */
 export interface ReceivedRequest extends HeaderLines {
   /** As on the wire, in the letter case received. */
   readonly method: string;
   /** The request target as on the wire, before any router stripped or decoded it. */
   readonly target: string;
-  /** How the client reached the server: by TLS, or as a trusted proxy says. Throws a GuardError where that is not known. */
+  /** How the client reached the server: by TLS, or as a trusted proxy says. Throws a GuardError when unknown. */
   readonly scheme: "http" | "https";
-  /** The client's address by trusted proxies alone; undefined where it is not known. */
+  /** The client's address by trusted proxies alone; undefined when unknown. */
   readonly clientAddress: string | undefined;
   /**
-   * The exact bytes of the body, read once and shared by all who ask: the first caller's limit counts. Rejects with a GuardError
-   * (400, 413, 415, 501) for a body that cannot be taken as sent.
+   * The exact bytes of the body, read once and shared: the first caller's limit counts. Rejects with a GuardError (400, 413, 415, 501)
+   * for a body whose bytes as sent cannot be had.
    */
   body(limitBytes: number): Promise<Uint8Array>;
 }
 
-/**
- * For doors: the request for checks that they have made of a native one. By it a subscriber reads the `req` of an event of any framework.
- */
+/** For doors: a native request's {@link ReceivedRequest}, by which a subscriber reads the `req` of any framework's event. */
 export const receivedRequests: RequestFact<ReceivedRequest> = createRequestFact();
 
-/** The header lines of a request: names and values alternating, every line, in the order received. */
+/** A request's header lines: names and values alternating, every line, in the order received. */
 export interface HeaderLines {
   readonly rawHeaders: readonly string[];
 }
 
-/**
- * The values of every line of one header field, in the order received. `name` is in lower case. A joined or de-duplicated view of
- * the headers would keep the first of two Content-Type lines and hide the second.
- */
+/** All values of a field, in the order received; `name` in lower case. A joined view would hide the second of two Content-Type lines. */
 export function fieldLines({ rawHeaders }: HeaderLines, name: string): readonly string[] {
   const lines: string[] = [];
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
@@ -48,13 +40,12 @@ export function fieldLines({ rawHeaders }: HeaderLines, name: string): readonly 
   return lines;
 }
 
-// What Node's parser keeps of names and values together where server.maxHeadersCount is not set.
+// Names and values together that Node's parser keeps without server.maxHeadersCount.
 const usualLimit = 2_000;
 
 /**
- * Throws a GuardError (431, `header-lines-dropped`) where there are as many names and values as the server keeps, or more. Where
- * Node does not refuse them itself, it drops what is beyond without a word: enough lines of a caller's own hide the X-Forwarded-For
- * that a proxy puts behind them, or the second Authorization.
+ * Throws a GuardError (431, `header-lines-dropped`) at `limit` names and values or more. Where Node does not refuse them, it drops the
+ * excess silently: a caller's many lines hide the X-Forwarded-For that a proxy appends, or the second Authorization.
  */
 export function assertAllHeaderLines({ rawHeaders }: HeaderLines, limit: number = usualLimit): void {
   if (rawHeaders.length < limit) return;
@@ -66,8 +57,8 @@ export function assertAllHeaderLines({ rawHeaders }: HeaderLines, limit: number 
 }
 
 /**
- * Throws a GuardError (400, `host-repeated`) where a request has more than one Host line (RFC 9112 section 3.2), or `Headers` has joined
- * them by a comma. Node's parser lets them pass, and keeps the first: a proxy or a signer may go by another.
+ * Throws a GuardError (400, `host-repeated`) for more than one Host line (RFC 9112 section 3.2), or lines that `Headers` joined by a
+ * comma. Node keeps the first: a proxy or a signer may go by another.
  */
 export function assertOneHost(request: HeaderLines): void {
   const [host, ...others] = fieldLines(request, "host");
@@ -81,10 +72,7 @@ export function assertOneHost(request: HeaderLines): void {
 
 const jsonInUtf8 = /^application\/json(?:[ \t]*;[ \t]*charset=(?:utf-8|"utf-8"))?$/i;
 
-/**
- * Whether the Content-Type lines of a request say JSON in UTF-8: exactly one line, `application/json`, no parameter but
- * `charset=utf-8`. Two values, or another charset, would let two readers of one body disagree.
- */
+/** True for one `application/json` line, at most with `charset=utf-8`: otherwise two readers could disagree about the body. */
 export function isJsonMediaType(contentTypeLines: readonly string[]): boolean {
   const [contentType] = contentTypeLines;
   return contentTypeLines.length === 1 && contentType !== undefined && jsonInUtf8.test(contentType);
@@ -92,12 +80,12 @@ export function isJsonMediaType(contentTypeLines: readonly string[]): boolean {
 
 const bodies: RequestFact<Buffer> = createRequestFact();
 
-/** The bytes of the body when they have been captured. Never what another middleware wrote to a property of the request since. */
+/** The captured bytes of the body, if any. Never a property of the request, which every middleware can write. */
 export function capturedRawBody(subject: object): Buffer | undefined {
   return bodies.get(subject);
 }
 
-/** For doors: records the bytes for every later check; the first record stays. */
+/** For doors: records the bytes for later checks; the first record stays. */
 export function recordRawBody(subject: object, bytes: Buffer): Buffer {
   const earlier = bodies.get(subject);
   if (earlier !== undefined) return earlier;
@@ -105,15 +93,14 @@ export function recordRawBody(subject: object, bytes: Buffer): Buffer {
   return bytes;
 }
 
-/** Whether `value` is a usable limit; in comparisons NaN would let every length pass. */
+/** False for NaN too, which would let every length pass in comparisons. */
 export function isLimitBytes(value: unknown): value is number {
   return typeof value === "number" && Number.isSafeInteger(value) && value > 0;
 }
 
 /**
- * For doors, before they read: refuses a body whose bytes as sent cannot be had. 501 for a transfer coding other than `chunked`,
- * 415 for a content coding, 413 when Content-Length is over the limit, 400 when it is no length. Returns that length, undefined
- * where there is none.
+ * For doors, before reading: refuses a body whose bytes as sent cannot be had. 501 for a transfer coding but `chunked`, 415 for a content
+ * coding, 413 for a Content-Length over the limit, 400 for one that is no length. Returns that length, if any.
  */
 export function assertReadableBody(request: HeaderLines, limitBytes: number): number | undefined {
   if (!hasKnownTransferCoding(request)) throw bodyRefusal("transfer-coding-unsupported");
@@ -123,23 +110,17 @@ export function assertReadableBody(request: HeaderLines, limitBytes: number): nu
   return lengthBytes;
 }
 
-/**
- * Whether the body came without a content coding. A digest is over the bytes as sent (RFC 9530 section 2): what an
- * inflating parser hands over is not what was signed.
- */
+/** Digests cover the bytes as sent (RFC 9530 section 2), which an inflating parser does not hand over. */
 function hasIdentityEncoding(request: HeaderLines): boolean {
   return isOnly(fieldLines(request, "content-encoding"), "identity");
 }
 
-/**
- * Whether the body came without a transfer coding other than `chunked`, the only one that servers decode. With `gzip, chunked`
- * they hand over what gzip made, which is not the content that a digest or signature is of (RFC 9530 section 2).
- */
+/** Servers decode only `chunked`: of `gzip, chunked` they hand over gzip's bytes, not the signed content (RFC 9530 section 2). */
 function hasKnownTransferCoding(request: HeaderLines): boolean {
   return isOnly(fieldLines(request, "transfer-encoding"), "chunked");
 }
 
-/** For doors: whether the bytes of the body are those that were sent, by its header lines. */
+/** For doors: whether the body, by its header lines, arrives as the bytes that were sent. */
 export function isSentAsIs(request: HeaderLines): boolean {
   return hasIdentityEncoding(request) && hasKnownTransferCoding(request);
 }
@@ -148,7 +129,7 @@ function isOnly(lines: readonly string[], coding: string): boolean {
   return lines.length === 0 || (lines.length === 1 && lines[0]?.toLowerCase() === coding);
 }
 
-/** The number that Content-Length gives, undefined without one. Servers see to its form; an imitation of a request may not. */
+/** Content-Length as a number. Servers check its form; an imitation of a request may not. */
 function contentLength(request: HeaderLines): number | undefined {
   const [text, ...others] = fieldLines(request, "content-length");
   if (text === undefined) return undefined;
@@ -157,7 +138,6 @@ function contentLength(request: HeaderLines): number | undefined {
   return Number(text);
 }
 
-/** Why a body cannot be had, as its refusals say it. */
 const bodyRefusals = {
   "body-length-mismatch": {
     status: 400,
@@ -181,12 +161,10 @@ const bodyRefusals = {
   },
 } as const satisfies Partial<Record<BodyCode, Omit<GuardErrorInit, "code">>>;
 
-/** The refusal of a body with this code. */
 export function bodyRefusal(code: keyof typeof bodyRefusals, cause?: unknown): GuardError<BodyCode> {
   return new GuardError<BodyCode>({ ...bodyRefusals[code], code, cause });
 }
 
-/** The refusal of a body beyond the limit. */
 export function bodyTooLarge(limitBytes: number): GuardError<BodyCode> {
   return new GuardError<BodyCode>({
     status: 413,
@@ -200,13 +178,13 @@ export function bodyTooLarge(limitBytes: number): GuardError<BodyCode> {
 const graceMs = 5;
 
 /**
- * For doors, after the last byte of a body that only END_STREAM ends (RFC 9113 section 8.1): waits as long as a RST_STREAM takes that was
- * sent right after it, as Node's own HTTP/2 client does when its request is closed half way.
+ * For doors, after the last byte of a body that only END_STREAM ends (RFC 9113 section 8.1): waits long enough for a RST_STREAM sent right
+ * after it, as Node's own HTTP/2 client sends when its request is closed half way.
  */
 export async function untilNotCutLate(isCut: () => boolean): Promise<void> {
   if (isCut()) return;
   await delay(graceMs);
-  // In a busy process the time is over before anything was read: between two turns of the event loop it is.
+  // In a busy process the time may pass before anything is read; between two turns of the event loop it is.
   await turn();
   await turn();
 }

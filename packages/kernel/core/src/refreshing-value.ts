@@ -1,37 +1,35 @@
 import { AsyncResource } from "node:async_hooks";
 import { types } from "node:util";
 
-/** A value that was loaded, and after how many milliseconds it is loaded again in the background. */
+/** A loaded value, and the milliseconds until the next load in the background. */
 interface Loaded<Value> {
   readonly value: Value;
   readonly refreshMs: number;
 }
 
-/** The source of a value that is replaced whole. */
 export interface RefreshSource<Value> {
-  /** Whose it is, in errors. */
+  /** The owner named in errors. */
   readonly guard: string;
   /** Rejects when there is no usable value. `previous` is the one in use. */
   readonly load: (signal: AbortSignal, previous: Value | undefined) => Promise<Loaded<Value>>;
-  /** After an attempt, no request causes another one for as long. */
+  /** Milliseconds after an attempt in which no request causes another. */
   readonly cooldownMs: number;
-  /** Milliseconds that never go back. */
+  /** Monotonic, in milliseconds. */
   readonly clock: () => number;
-  /** Called with why an attempt has failed, and whether there is a value. */
   readonly onFailure: (error: Error, hasValue: boolean) => void;
-  /** Why nothing can be had after close(): `the key store is closed`. */
+  /** The error's text after close(): `the key store is closed`. */
   readonly closedBecause: string;
   readonly onClose?: (() => void) | undefined;
 }
 
 /**
- * A value that refreshes itself: one load at a time, by a timer that keeps no process alive; the last good one is kept over failures.
- * Its reader decides by {@link RefreshingValue.ageMs} for how long an old one may be used.
+ * A value that refreshes itself: one load at a time, by a timer that keeps no process alive. Failures keep the last good
+ * value; its reader decides by {@link RefreshingValue.ageMs} how old one may be.
  */
 export class RefreshingValue<Value> {
   readonly #source: RefreshSource<Value>;
   readonly #closing = new AbortController();
-  // What is started here would keep the asynchronous context of some request otherwise.
+  // Otherwise timers would keep the asynchronous context of some request.
   readonly #outside = new AsyncResource("countersign.refreshing-value");
   #value: Value | undefined;
   #loadedAtMs = 0;
@@ -44,12 +42,12 @@ export class RefreshingValue<Value> {
     this.#source = source;
   }
 
-  /** The last good one; undefined before there is one. */
+  /** The last good one; undefined before the first. */
   get value(): Value | undefined {
     return this.#value;
   }
 
-  /** Why the last attempt has failed; undefined where it has not. */
+  /** The last attempt's error; undefined after a success. */
   get failure(): Error | undefined {
     return this.#failure;
   }
@@ -58,7 +56,7 @@ export class RefreshingValue<Value> {
     return this.#closing.signal.aborted;
   }
 
-  /** Since the value was asked for: what happened since is not in it. */
+  /** Counted from the request for the value: later changes are not in it. */
   ageMs(): number {
     return this.#source.clock() - this.#loadedAtMs;
   }
@@ -72,12 +70,12 @@ export class RefreshingValue<Value> {
     return this.#source.clock() - this.#attemptedAtMs >= this.#source.cooldownMs;
   }
 
-  /** Resolves when there is a value; rejects when the first one cannot be had. */
+  /** Resolves once there is a value; rejects when the first load fails. */
   async ready(): Promise<void> {
     if (this.#value === undefined) await this.refresh();
   }
 
-  /** Reads now, or joins the reading under way. Rejects when there is no usable value; the last good one stays. */
+  /** Reads now, or joins the reading under way. Rejects without a usable value; the last good one stays. */
   refresh(): Promise<void> {
     if (this.isClosed) return Promise.reject(this.closed());
     this.#underWay ??= this.#outside
@@ -89,11 +87,10 @@ export class RefreshingValue<Value> {
   }
 
   refreshInBackground(): void {
-    // #load has reported why it failed.
+    // #load has reported it.
     void this.refresh().catch(() => {});
   }
 
-  /** Ends the timer and what is under way. */
   close(): void {
     if (this.isClosed) return;
     clearTimeout(this.#timer);
@@ -101,7 +98,6 @@ export class RefreshingValue<Value> {
     this.#source.onClose?.();
   }
 
-  /** The error after close(). */
   closed(): Error {
     return new Error(`${this.#source.guard}: ${this.#source.closedBecause}`);
   }
@@ -135,10 +131,10 @@ export class RefreshingValue<Value> {
   }
 }
 
-// What setTimeout takes; beyond, it would fire at once.
+// The limit of setTimeout; beyond it a timer fires at once.
 const maxDelayMs = 2 ** 31 - 1;
 
-// The global fetch says "fetch failed", and why in its cause.
+// The global fetch says only "fetch failed"; its cause says why.
 function reasonOf(thrown: unknown): string {
   if (!types.isNativeError(thrown)) return "it cannot be read";
   const { message, cause } = thrown;

@@ -1,10 +1,7 @@
 import type { CoreCode } from "./codes.ts";
 import { GuardError } from "./guard-error.ts";
 
-/**
- * Something that a check knows of a request or response and that no other code can read, forge or overwrite. Trust decisions
- * read facts, never a property of the request, which every middleware can write.
- */
+/** What a check knows of a request or response; no other code can read or forge it, unlike properties. Trust decisions read facts. */
 export interface RequestFact<T> {
   get(subject: object): T | undefined;
   set(subject: object, value: T): void;
@@ -13,7 +10,6 @@ export interface RequestFact<T> {
 
 let count = 0;
 
-/** Makes a {@link RequestFact}. */
 export function createRequestFact<T>(): RequestFact<T> {
   const index = count++;
   return {
@@ -31,7 +27,7 @@ export function createRequestFact<T>(): RequestFact<T> {
   };
 }
 
-/** For doors: from here on `other`, a second object for the same request, has the facts of `native`. */
+/** For doors: gives `other`, a second object for the same request, the facts of `native`. */
 export function shareFacts(native: object, other: object): void {
   Facts.put(other, record(native));
 }
@@ -44,7 +40,7 @@ function record(subject: object): unknown[] {
   return fresh;
 }
 
-/** Its constructor returns what it is given, so that a class below it puts its private fields there. */
+/** Returns its argument from the constructor, so that a subclass puts its private fields there. */
 // oxlint-disable-next-line typescript/no-extraneous-class -- only the constructor of a class puts private fields
 class Subject {
   constructor(subject: object) {
@@ -53,8 +49,8 @@ class Subject {
 }
 
 /**
- * All facts of a request, in a private field on the request itself. A WeakMap holds what its values lead to until the next full
- * collection, and most facts lead to their request: each would outlive its answer, which costs 5 to 20 us a request.
+ * All facts of a request, in a private field on the request itself. A WeakMap keeps what its values lead to, mostly the request, alive
+ * until the next full collection, which costs 5 to 20 us a request.
  */
 class Facts extends Subject {
   #record: unknown[];
@@ -75,19 +71,19 @@ class Facts extends Subject {
   }
 }
 
-// Newer engines put no field on what is frozen, as a literal of a test may be.
+// Newer engines put no field on a frozen object, such as a test's literal.
 const ofFrozen = new WeakMap<object, unknown[]>();
 
 const keyClaimed: RequestFact<true> = createRequestFact();
 
-/** Records that an idempotency key was claimed on behalf of the request. */
+/** Records that an idempotency key was claimed for the request. */
 export function markKeyClaimed(req: object): void {
   keyClaimed.set(req, true);
 }
 
 /**
- * Throws a GuardError (500, `checked-after-claim`) when an idempotency key was claimed before this check: whoever fails it could
- * hold a payer's idempotency keys, without a signature of the payer.
+ * Throws a GuardError (500, `checked-after-claim`) when a key was claimed before this check: a caller who fails the check could hold a
+ * payer's idempotency keys without the payer's signature.
  */
 export function assertNoKeyClaimed(factoryName: string, req: object): void {
   if (keyClaimed.get(req) === undefined) return;

@@ -3,7 +3,7 @@ import { safeParse } from "secure-json-parse";
 import type { JsonCode } from "./codes.ts";
 import { GuardError } from "./guard-error.ts";
 
-/** A body as text and as the value that `JSON.parse` gives for it. */
+/** A body as text, and as `JSON.parse` reads it. */
 export interface ParsedJson {
   readonly text: string;
   readonly value: unknown;
@@ -21,9 +21,9 @@ const closingBrace = 0x7d;
 const loneSurrogate = /\p{Surrogate}/u;
 
 /**
- * Parses the bytes of a body strictly: UTF-8 without error, one value, no key twice in an object, no key that reaches a
- * prototype, no number beyond a double, no lone surrogate, at most `maxDepth` levels. Throws a GuardError with status 400, and
- * 413 for more than `maxValues` members and elements, which are counted before any is built: the parser works in one go.
+ * Parses JSON bytes strictly: valid UTF-8, one value, no key twice in an object, no key that reaches a prototype, no number beyond a
+ * double, no lone surrogate, at most `maxDepth` levels. Throws a GuardError: 400, or 413 for more than `maxValues` members and elements,
+ * which are counted before any is built: the parser works in one go.
  */
 export function parseJsonBytes(bytes: Buffer, maxDepth: number, maxValues: number = Infinity): ParsedJson {
   if (bytes.length === 0) throw refusal("json-empty", "the body is empty, where JSON is expected");
@@ -66,7 +66,7 @@ function parsePlain(text: string): unknown {
   }
 }
 
-/** RFC 8259 section 8.1 lets a reader ignore one byte order mark; the bytes were verified with it. */
+/** RFC 8259 section 8.1 lets a reader ignore one byte order mark; a signature covers it. */
 function withoutByteOrderMark(text: string): string {
   if (text.charCodeAt(0) !== byteOrderMark) return text;
   // The parser would strip a second one.
@@ -76,15 +76,13 @@ function withoutByteOrderMark(text: string): string {
 
 interface JsonStructure {
   readonly isAscii: boolean;
-  /** Whether a string holds a backslash. */
   readonly hasEscape: boolean;
   readonly depth: number;
   readonly memberCount: number;
-  /** At least as many as there are values. */
   readonly valueCount: number;
 }
 
-/** Counts levels and members outside strings. The result is meaningful for valid JSON alone; the parser decides on that. */
+/** Counts levels and members outside strings, for valid JSON; the parser decides whether it is. */
 function scanStructure(bytes: Buffer): JsonStructure {
   let level = 0;
   let depth = 0;
@@ -155,38 +153,34 @@ function refusal(code: JsonCode, message: string): GuardError<JsonCode> {
 
 const printableAscii = /^[\x20-\x7e]*$/;
 const controlCharacter = /\p{Cc}/u;
-// \p{Cf} has the zero-width, bidi and soft-hyphen characters, \p{Cs} the lone surrogates, which have no UTF-8 form. What is
-// \p{Cn}, unassigned, depends on the Unicode version of Node. Refusing is right all the same: what this Node does not know it can
-// neither call visible nor normalise, and a refusal pays nothing, where two processes that both accept could pay twice. The other
-// spaces of \p{Zs}, and U+2800, a Braille pattern without a dot, would be taken for U+0020.
+// \p{Cf}: zero-width, bidi and soft-hyphen characters. \p{Cs}: lone surrogates, which have no UTF-8 form. \p{Cn}, unassigned, depends on
+// Node's Unicode version; still refused, since two processes that both accepted such a key could pay twice. Other spaces of \p{Zs}, and
+// U+2800, a Braille pattern without a dot, would pass for U+0020.
 const unseenCharacter =
   /[\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\u2800\p{Variation_Selector}\p{Default_Ignorable_Code_Point}]|(?! )\p{Zs}/u;
 
 /**
- * What makes `text` unfit as an identifier, as a phrase such as "holds a control character"; undefined when nothing does. Two
- * texts that a reader cannot tell apart would pass for one payment: such text is refused, never normalised.
+ * Says why `text` is unfit as an identifier, such as "holds a control character"; undefined if it is fit. Two texts that look alike would
+ * pass for one payment: such text is refused, never normalised.
  */
 export function identifierFault(text: string): string | undefined {
   if (printableAscii.test(text)) return undefined;
   if (controlCharacter.test(text)) return "holds a control character";
   if (unseenCharacter.test(text)) return "holds an invisible, unassigned or private-use character";
-  // Unicode Standard Annex 15: what looks the same has one sequence of code points.
+  // Unicode Standard Annex 15: texts that look alike have one sequence of code points.
   return text.normalize("NFC") === text ? undefined : "is not in Unicode normalization form C";
 }
 
 const unprintable = /[^\x20-\x7e]|["\\]/g;
 
-/**
- * Makes text from the wire fit for a log line: quoted, everything outside printable ASCII as `\uXXXX`,
- * cut after `maxLength` UTF-16 units (default 64), so that a caller can forge no line and flood no log.
- */
+/** Quotes wire text for a log: `\uXXXX` outside printable ASCII, cut after `maxLength` UTF-16 units: nobody forges lines or floods logs. */
 export function quoteForLog(text: string, maxLength = 64): string {
   const cut = text.length > maxLength ? text.slice(0, maxLength) : text;
   const escaped = cut.replace(unprintable, escapeOne);
   return text.length > maxLength ? `"${escaped}"... (${text.length} characters)` : `"${escaped}"`;
 }
 
-/** As {@link quoteForLog}, without the quotes: usual text stays unchanged, so that it can be searched for. */
+/** As {@link quoteForLog}, without the quotes: usual text stays searchable. */
 export function escapeForLog(text: string, maxLength = 64): string {
   const cut = text.length > maxLength ? `${text.slice(0, maxLength)}...` : text;
   return cut.replace(unprintable, escapeOne);

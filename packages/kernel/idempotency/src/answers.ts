@@ -2,35 +2,30 @@ import { option, readOptions, refuseInProduction, type OptionTable } from "@coun
 import type { Awaitable } from "./store.ts";
 
 /**
- * Keeps the answers of done keys, to give them again. An answer is kept before its key is done, under the token of its attempt, and found
- * by the token of the done record: what another attempt left is never found, and a missing answer leaves the key done. A method that
- * cannot reach the engine throws.
+ * Keeps the answers of done keys, to repeat them. An answer is kept before its key is done, under its attempt's token, and found by the
+ * done record's token: another attempt's answer is never found. Without an answer the key stays done. Methods throw without the engine.
  */
 export interface AnswerStore {
-  /** What it is on, one word for traces, such as `postgresql`. Default `other`. */
+  /** One word for traces, such as `postgresql`. Default `other`. */
   readonly engine?: string | undefined;
-  /** For how long an answer is kept, in milliseconds. Undefined when the store does not know. */
+  /** How long an answer is kept, in milliseconds; undefined if unknown. */
   readonly retentionMs?: number | undefined;
-  /**
-   * Keeps the answer of an attempt from when this resolves. Kept again under the same token it takes the earlier one's place. Takes
-   * any string of 1 to 512 characters as it is, and any bytes.
-   */
+  /** Keeps an attempt's answer, durable once it resolves; replaces an earlier one. Takes any token of 1 to 512 characters, any bytes. */
   keep(token: string, answer: Uint8Array): Awaitable<void>;
-  /** The very bytes; undefined when there are none, or their retention has ended. */
+  /** The very bytes; undefined without any, or past their retention. */
   find(token: string): Awaitable<Uint8Array | undefined>;
-  /** Removes answers whose retention has ended. Returns how many. */
+  /** Removes answers past their retention. Returns how many. */
   prune(): Awaitable<number>;
-  /** Frees timers and connections of the store itself. A later call throws. */
+  /** Frees the store's own timers and connections. Later calls throw. */
   close(): Awaitable<void>;
 }
 
-/** Options of {@link memoryAnswerStore}. */
 export interface MemoryAnswerStoreOptions {
-  /** How many answers are kept at most; a further one is refused. Default 10,000. */
+  /** The most answers kept; further ones are refused. Default 10,000. */
   readonly max?: number | undefined;
-  /** For how long an answer is kept, in milliseconds. Default 86,400,000 (24 hours). */
+  /** How long an answer is kept, in milliseconds. Default 86,400,000 (24 hours). */
   readonly retentionMs?: number | undefined;
-  /** Default false: what the store knows is gone with the process, and unknown to others. */
+  /** Default false: the store forgets with the process, and shares nothing. */
   readonly allowInProduction?: boolean | undefined;
   /** A monotonic clock in milliseconds. Default `performance.now`. */
   readonly now?: (() => number) | undefined;
@@ -46,8 +41,8 @@ export const answersTable: OptionTable<MemoryAnswerStoreOptions> = {
 };
 
 /**
- * A store of answers for one process: development, tests, and servers that accept that a restart forgets. Synchronous. Throws a
- * TypeError on a bad option, and with NODE_ENV=production unless `allowInProduction` is true.
+ * Keeps answers for one process: development, tests, and servers whose restart may forget. Synchronous. Throws a TypeError on a bad
+ * option, and with NODE_ENV=production unless `allowInProduction` is true.
  */
 export function memoryAnswerStore(options: MemoryAnswerStoreOptions = {}): MemoryAnswerStore {
   const read = readOptions(factoryName, answersTable, options);
@@ -60,13 +55,12 @@ interface Entry {
   readonly untilMs: number;
 }
 
-/** The store that {@link memoryAnswerStore} makes. */
 export class MemoryAnswerStore implements AnswerStore {
   readonly engine = "memory";
   readonly retentionMs: number;
   readonly #max: number;
   readonly #now: () => number;
-  /** In the order of their ends: each is put last when it is kept. */
+  /** By end: each is put last when kept. */
   readonly #entries = new Map<string, Entry>();
   #closed = false;
 
@@ -82,7 +76,7 @@ export class MemoryAnswerStore implements AnswerStore {
     if (!isKnown && this.#entries.size >= this.#max) this.prune();
     if (this.#entries.size >= this.#max)
       throw new Error(`the memory answer store is full (${this.#max} answers)`);
-    // Its giver may use the bytes again.
+    // The caller may reuse the bytes.
     this.#entries.set(token, { answer: Buffer.from(answer), untilMs: this.#now() + this.retentionMs });
   }
 

@@ -5,18 +5,16 @@ import type { Awaitable, IdempotencyClaimResult, IdempotencyOwnership, Idempoten
 
 type StoreStep = Parameters<typeof askStore>[0];
 
-/** One attempt to own a key. */
 export interface KeyAttempt {
   readonly key: string;
   /** Digest of the payload, at most 128 characters. */
   readonly fingerprint: string;
   /** Random, new for each attempt. */
   readonly token: string;
-  /** What wants the key, for notices: the request as its framework knows it. */
+  /** The claimant, for notices: the request as its framework knows it. */
   readonly req?: object | undefined;
 }
 
-/** The store that all attempts of one owner ask, and how. */
 export interface AskedStore {
   readonly options: ResolvedKeyOptions;
   readonly steps: Readonly<Record<KeyStep, StoreStep>>;
@@ -24,7 +22,7 @@ export interface AskedStore {
 
 type KeyStep = "claim" | "read" | "heartbeat" | "complete" | "completeIn" | "release" | "hold" | "resolve";
 
-/** Makes the steps of a store once for all attempts. */
+/** Makes a store's steps once for all attempts. */
 export function stepsOf({
   store,
   leaseMs,
@@ -52,7 +50,6 @@ export function stepsOf({
   };
 }
 
-/** The step by which a record is read. */
 export function readStepOf({
   store: { engine },
   storeTimeoutMs: timeoutMs,
@@ -60,7 +57,7 @@ export function readStepOf({
   return { engine, step: "read", timeoutMs, name: "the idempotency store" };
 }
 
-/** Asks the store for a record; undefined when the key is absent, also where an app's store says null. Rejects when it fails. */
+/** Reads a record; undefined for an absent key, or an app's store's null. Rejects when the store fails. */
 export async function readRecord(
   store: ResolvedKeyOptions["store"],
   step: StoreStep,
@@ -72,10 +69,7 @@ export async function readRecord(
 // On the record: no person has decided.
 const neverRan = { by: "countersign", note: "given back: its handler never ran" };
 
-/**
- * The store as one attempt asks it about its own key. Unless a method says otherwise it fails with the store's error, or when the store is
- * late; await it where it is called.
- */
+/** The store for one attempt and its key. Unless stated, methods fail with the store's error, or when it is late: await at once. */
 export class AttemptStore {
   readonly attempt: KeyAttempt;
   readonly options: ResolvedKeyOptions;
@@ -88,7 +82,7 @@ export class AttemptStore {
     this.attempt = attempt;
   }
 
-  /** The pending answer to claim(), also one that is late; undefined where the store answered or threw at once. */
+  /** claim()'s pending answer, even if late; undefined where the store answered or threw at once. */
   get claimUnderWay(): Promise<unknown> | undefined {
     return this.#claimed;
   }
@@ -119,7 +113,7 @@ export class AttemptStore {
     return askStore(this.#steps.complete, () => this.options.store.complete(key, token));
   }
 
-  /** In the caller's own transaction. Fails with a GuardError (503), and with the TypeError of a store that is given no transaction. */
+  /** In the caller's own transaction. Fails with a GuardError (503), or the store's TypeError without a transaction. */
   completeIn(tx: unknown): Awaitable<IdempotencyOwnership> {
     const { store } = this.options;
     const { key, token } = this.attempt;
@@ -142,12 +136,12 @@ export class AttemptStore {
     return readRecord(this.options.store, this.#steps.read, this.attempt.key);
   }
 
-  /** Whether the store has this attempt's own durable record, read from outside of any transaction. */
+  /** Whether this attempt's record is durable, read outside of any transaction. */
   async isDone(): Promise<boolean> {
     return this.#isOwn(await this.read(), "done");
   }
 
-  /** Frees a key of which nothing has run (I13), also where its lease has ended meanwhile and a claim has held it. */
+  /** Frees a key of which nothing has run (I13), even if its lease has ended and a claim has held it. */
   async giveBack(): Promise<IdempotencyOwnership> {
     const { key } = this.attempt;
     if ((await this.release()) === "ok") return "ok";
@@ -168,23 +162,21 @@ const firstDelayMs = 100;
 const longestDelayMs = 10_000;
 const giveUpAfterMs = 3_600_000;
 
-/**
- * At most so many claims may be unconfirmed; the next is refused, unsent. A store that is down must not make the process collect them, and
- * a claim that cannot be given back would leave its key to an operator although nothing ran (I13).
- */
+// At most 2,000 claims may be unconfirmed; the next is refused, unsent. Otherwise a store that is down fills the memory, and a claim that
+// cannot be given back leaves its key to an operator although nothing ran (I13).
 const maxClaims = 2_000;
 
-/** Steps that a store refused and that are repeated in the background. Its timers keep no process alive. */
+/** Repeats refused steps in the background. Its timers keep no process alive. */
 export class Retries {
   readonly #tasks = new Set<Task>();
   #claims = 0;
 
-  /** How many claims are under way or wait to be given back. */
+  /** Claims under way, or waiting to be given back. */
   get claims(): number {
     return this.#claims;
   }
 
-  /** Takes a place for a claim that is about to be sent; false when there is none. */
+  /** Takes a place for a claim before it is sent; false without one. */
   reserveClaim(): boolean {
     if (this.#claims >= maxClaims) return false;
     this.#claims += 1;
@@ -212,10 +204,7 @@ export class Retries {
     setTimeout(() => this.repeat(step, () => {}), delayMs).unref();
   }
 
-  /**
-   * Gives a claim back, beginning at once: repeats `step` until it returns true, for as long as the process lives, and keeps the
-   * place of the claim until then. No pause is longer than `longestPauseMs`, and none than ten seconds.
-   */
+  /** Repeats `step` without end until it returns true, then frees the claim's place. Pauses: at most `longestPauseMs` and 10 s. */
   giveBackClaim(longestPauseMs: number, step: () => Awaitable<boolean>): void {
     const counted = async (): Promise<boolean> => {
       const done = await step();
@@ -225,7 +214,7 @@ export class Retries {
     this.#start(counted, () => true, longestPauseMs).hurry();
   }
 
-  /** Runs what waits for its next attempt now. */
+  /** Runs all waiting steps now. */
   hurry(): void {
     for (const task of this.#tasks) task.hurry();
   }
@@ -242,7 +231,6 @@ export class Retries {
   }
 }
 
-/** One step that is attempted until it has ended. */
 class Task {
   readonly #attempt: () => Promise<boolean>;
   readonly #longestDelayMs: number;
@@ -260,7 +248,7 @@ class Task {
     this.#delayMs = Math.min(this.#delayMs * 2, this.#longestDelayMs);
   }
 
-  /** Attempts the step now, unless it is being attempted. */
+  /** Attempts the step now, unless an attempt is under way. */
   hurry(): void {
     if (this.#running) return;
     clearTimeout(this.#timer);

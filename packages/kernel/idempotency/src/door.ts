@@ -1,4 +1,4 @@
-// What guards and tools are made with: for their authors.
+// For authors of guards and tools.
 export type { KeyAttempt } from "./attempt-store.ts";
 export { begunAtMs, failureFingerprint, failureKey, isFailureCount } from "./record-facts.ts";
 export { assertTimeoutInLease, keyRules, type ResolvedKeyOptions } from "./key-options.ts";

@@ -14,9 +14,8 @@ const drainTable: OptionTable<DrainOptions> = {
 };
 
 /**
- * Owns keys of an idempotency store on behalf of a receiver of anything: leases with heartbeats, claims whose answer was
- * lost, completion that is checked and repeated, release that is repeated. For authors of receivers. Throws a
- * TypeError on a bad option.
+ * Owns keys of an idempotency store for any receiver: leases with heartbeats, claims whose answer was lost, completion and release that
+ * are repeated. For authors of receivers. Throws a TypeError on a bad option.
  */
 export function idempotencyKeys(options: IdempotencyKeysOptions): IdempotencyKeys {
   return new IdempotencyKeys(resolveKeyOptions(options));
@@ -39,31 +38,29 @@ export class IdempotencyKeys {
   }
 
   /**
-   * Claims the key: owned (`acquired`), or who has it. Settle an owned key with exactly one of complete(), release() and
-   * hold(); until then its lease is renewed. Throws a GuardError (503, `idempotency-store-unavailable`) when the store does not
-   * answer in time, and gives the claim back.
+   * Claims the key: owned (`acquired`), or who has it. Settle an owned key with exactly one of complete(), release() and hold(); its lease
+   * is renewed until then. Throws a GuardError (503, `idempotency-store-unavailable`) when the store is silent, and gives the claim back.
    */
   acquire(attempt: KeyAttempt): Promise<OwnedKey | KeyRefusal> {
     return claimTrace.hasSubscribers ? acquireTraced(this.#state, attempt) : acquire(this.#state, attempt);
   }
 
   /**
-   * For a process that is about to end: claims no key from here on (503, `draining`), and waits until every key that it owns is
-   * settled and recorded. Steps that the store refused are repeated at once and often. Resolves to what is left after `timeoutMs`
-   * (1 to 3,600,000, default 10,000): what runs then is left to recovery. Rejects with a TypeError on another time-out. Keeps the
-   * process alive meanwhile.
+   * Drains a process that is about to end: refuses new claims (503, `draining`) and waits until every owned key is settled
+   * and recorded, repeating refused steps at once and often. Resolves to what is left after `timeoutMs` (1 to 3,600,000, default 10,000);
+   * recovery takes over what still runs. Rejects with a TypeError on another time-out. Keeps the process alive meanwhile.
    */
   async drain(options: DrainOptions = {}): Promise<DrainReport> {
     const { timeoutMs } = readOptions(`${this.#state.options.factory}: drain`, drainTable, options);
     return drain(this.#state, timeoutMs);
   }
 
-  /** What the store knows about a key; rejects with whatever the store throws, and when it is too slow. */
+  /** Reads a key's record; rejects with the store's error, or when the store is late. */
   read(key: string): Promise<IdempotencyRecord | undefined> {
     return readRecord(this.#state.options.store, this.#state.steps.read, key);
   }
 
-  /** Publishes on `countersign:notice` what an operator may want to know about a key. */
+  /** Publishes on `countersign:notice` what an operator may want to know of a key. */
   notice(event: KeyNotice): void {
     notice(this.#state.options.factory, event);
   }
@@ -79,15 +76,14 @@ export class IdempotencyKeys {
   }
 }
 
-/** Options of `drain()`. */
 export interface DrainOptions {
-  /** How long to wait for what is under way, in milliseconds. Default 10,000. */
+  /** In milliseconds. Default 10,000. */
   readonly timeoutMs?: number | undefined;
 }
 
-/** What `drain()` has not settled in time; all 0 when everything was settled. */
+/** What `drain()` could not settle in time; all 0 when everything was. */
 export interface DrainReport {
-  /** Keys that are owned: their handlers still run, or the store did not take their record. */
+  /** Owned keys: their handlers still run, or the store did not take their record. */
   readonly keys: number;
   /** Claims whose answer was lost and that could not be given back. */
   readonly claims: number;
@@ -95,7 +91,6 @@ export interface DrainReport {
 
 const pauseMs = 50;
 
-/** Waits until nothing is owned and nothing repeated in the background, or until the time is over. */
 async function drain(state: KeyState, timeoutMs: number): Promise<DrainReport> {
   state.draining = true;
   const endsAtMs = performance.now() + timeoutMs;
@@ -108,7 +103,6 @@ async function drain(state: KeyState, timeoutMs: number): Promise<DrainReport> {
   }
 }
 
-/** Why a key was not acquired. */
 export type KeyRefusal = Exclude<IdempotencyClaimResult, { readonly status: "acquired" }>;
 
 async function acquireTraced(state: KeyState, attempt: KeyAttempt): Promise<OwnedKey | KeyRefusal> {
@@ -118,10 +112,7 @@ async function acquireTraced(state: KeyState, attempt: KeyAttempt): Promise<Owne
   return traced(claimTrace, context, { work, outcomeOf: ({ status }) => status });
 }
 
-/**
- * Asks the store for the key. Throws a GuardError (503) when it does not answer, and gives the claim back; without room for that the claim
- * is not sent.
- */
+/** Throws a GuardError (503) for a silent store, and gives the claim back; without room for that it sends no claim. */
 async function acquire(state: KeyState, attempt: KeyAttempt): Promise<OwnedKey | KeyRefusal> {
   const { retryAfterSeconds } = state.options;
   // Both in the turn of the call: a drain that begins now counts this claim, or there is none.
@@ -145,7 +136,7 @@ async function acquire(state: KeyState, attempt: KeyAttempt): Promise<OwnedKey |
 function admit(
   state: KeyState,
   store: AttemptStore,
-  // An app's own store may give anything.
+  // An app's own store may return anything.
   result: IdempotencyClaimResult | null | undefined,
   claimedAtMs: number,
 ): OwnedKey | KeyRefusal {
@@ -157,7 +148,7 @@ function admit(
       state.retries.claimAnswered();
       return result;
     case "acquired":
-      // A process that slept between the claim and this line may have been replaced as the owner.
+      // A process that slept since the claim may have lost the key to another owner.
       if (performance.now() - claimedAtMs < leaseMs) {
         state.retries.claimAnswered();
         return OwnedKey.begin(state, store, result.fence, claimedAtMs);
@@ -170,20 +161,19 @@ function admit(
   }
 }
 
-// How often the store has to say that the key is not ours, with growing pauses, three seconds in all (1.3 under the shortest lease): a
-// claim whose reply was lost may be executed after a release, when the lock that it waited for is free.
+// How often the store must say that the key is not ours, with growing pauses, three seconds in all (1.3 under the shortest lease): a
+// claim whose reply was lost may run after a release, when the lock it waited for is free.
 const lossesUntilSure = 6;
 
-// An answer that is not there by then never comes: a driver has lost it, and its claim must not keep its place for ever.
+// A later answer never comes: a driver has lost it, and its claim must not keep its place for ever.
 const answerLostAfterMs = 3_600_000;
 
 /**
- * I3, I13: a claim whose answer did not arrive may have been executed, or may be yet. The token is released until the store has
- * answered the claim itself and says that nothing is left, and once more after a lease: a time-out of the driver's own answers a
- * claim that a stalled line may still deliver.
+ * I3, I13: a claim without an answer may have run, or run later. The token is released until the store has answered the claim and says
+ * that nothing is left, and once more after a lease: a driver's own time-out answers a claim that a stalled line may still deliver.
  */
 function abandonClaim(state: KeyState, store: AttemptStore, underWay: Promise<unknown> | undefined): void {
-  // A store that threw at once has nothing under way: one answer is enough.
+  // If the store threw at once, nothing is under way: one answer is enough.
   let answered = underWay === undefined;
   const lostAtMs = performance.now() + answerLostAfterMs;
   let losses = answered ? lossesUntilSure - 1 : 0;
@@ -198,7 +188,7 @@ function abandonClaim(state: KeyState, store: AttemptStore, underWay: Promise<un
     return isGivenBack;
   };
   const { leaseMs } = state.options;
-  // A third of the lease, so that a claim which arrives in between is released before its lease ends.
+  // A third of the lease, so that a claim that arrives in between is released before its lease ends.
   state.retries.giveBackClaim(leaseMs / 3, async () => {
     const isAnswered = answered || performance.now() >= lostAtMs;
     const isGivenBack = await giveBack();

@@ -10,32 +10,31 @@ import {
 } from "@countersign/core/door";
 import type { IdempotencyStore } from "./store.ts";
 
-/** Options of {@link idempotencyKeys}. */
 export interface IdempotencyKeysOptions {
-  /** The name that messages and notices begin with: that of the receiver's own factory. */
+  /** The receiver's own factory, which begins messages and notices. */
   readonly factory: string;
   /** Where the keys are kept, shared by all processes. */
   readonly store: IdempotencyStore;
-  /** For how long a silent owner keeps the key, in milliseconds. A living owner renews it. Default 30,000. */
+  /** How long a silent owner keeps the key, in milliseconds; a living one renews it. Default 30,000. */
   readonly leaseMs?: number | undefined;
-  /** How long one call of the store may take, in milliseconds; shorter than the lease. Default 2,000. */
+  /** The longest call of the store, in milliseconds; shorter than the lease. Default 2,000. */
   readonly storeTimeoutMs?: number | undefined;
   /**
-   * What happens to a key whose owner fell silent. `hold`: an operator decides. `rerun`: the next attempt runs, with a higher
-   * fence; safe where its effect is in a transaction with completeIn(), or the bank rail refuses duplicates. Default `hold`.
+   * For a key whose owner fell silent. `hold`: an operator decides. `rerun`: the next attempt runs with a higher fence; safe with
+   * completeIn() in the effect's transaction, or a bank rail that refuses duplicates. Default `hold`.
    */
   readonly recovery?: "hold" | "rerun" | undefined;
-  /** After how long an owner that settles nothing stops renewing its lease, in milliseconds. Default: never. */
+  /** When an owner that settles nothing stops renewing its lease, in milliseconds. Default: never. */
   readonly handlerTimeoutMs?: number | undefined;
-  /** Retry-After of the errors that are thrown, in seconds. Default 5. */
+  /** Retry-After of thrown errors, in seconds. Default 5. */
   readonly retryAfterSeconds?: number | undefined;
-  /** Called for each key that this process has settled, or given up. Must not throw. */
+  /** Called for each key that this process settled or gave up. Must not throw. */
   readonly onSettled?: ((key: string) => void) | undefined;
 }
 
 const handlerTimeoutMs = option.integer({ min: 1_000, max: 86_400_000 });
 
-/** The rules of the options that every receiver of keys has: its own table holds them too. */
+/** The option rules shared by every receiver of keys. */
 export const keyRules = {
   store: option.own(readStore),
   leaseMs: option.integer({ min: 1_000, max: 3_600_000, fallback: 30_000 }),
@@ -54,10 +53,8 @@ export const table = {
   onSettled: option.optional(option.call<(key: string) => void>(), "none"),
 } satisfies OptionTable<IdempotencyKeysOptions, unknown>;
 
-/** Checked options, all present. */
 export type ResolvedKeyOptions = ReadOptions<typeof table>;
 
-/** Fills in the defaults; throws an OptionError on a bad option. */
 export function resolveKeyOptions(options: IdempotencyKeysOptions): ResolvedKeyOptions {
   const owner = readFactory(options?.factory);
   const resolved = readOptions(owner, table, options);
@@ -65,7 +62,7 @@ export function resolveKeyOptions(options: IdempotencyKeysOptions): ResolvedKeyO
   return resolved;
 }
 
-/** A claim that takes longer than its own lease could hand out a key that another attempt owns. */
+/** A claim longer than its own lease could hand out a key that another attempt owns. */
 export function assertTimeoutInLease(
   owner: OptionOwner,
   { storeTimeoutMs, leaseMs }: Pick<ResolvedKeyOptions, "storeTimeoutMs" | "leaseMs">,

@@ -5,8 +5,8 @@ import { alarm } from "./notices.ts";
 import { idempotencyLost } from "./refusals.ts";
 
 /**
- * The owner's side of a lease: renews it about every third of its length while the handler runs, and aborts the signal when
- * another attempt has the key, or may have it. All times are this process's monotonic clock, used only for its own pace.
+ * Renews a lease about every third of its length, and aborts the signal when another attempt has the key, or may have it.
+ * All times are this process's monotonic clock, used only for its own pace.
  */
 export class Lease {
   readonly #store: AttemptStore;
@@ -20,7 +20,7 @@ export class Lease {
   #abortReason: Error | undefined;
   #controller: AbortController | undefined;
 
-  /** `claimedAtMs` is taken before the claim was sent: the store's lease ends no earlier than this one. */
+  /** `claimedAtMs` precedes the claim's sending: the store's lease ends no earlier than this one. */
   constructor(store: AttemptStore, claimedAtMs: number) {
     this.#store = store;
     this.#claimedAtMs = claimedAtMs;
@@ -36,7 +36,6 @@ export class Lease {
     return this.#controller.signal;
   }
 
-  /** By the monotonic clock of this process. */
   get claimedAtMs(): number {
     return this.#claimedAtMs;
   }
@@ -45,7 +44,7 @@ export class Lease {
     return this.#lost;
   }
 
-  /** Whether the key is being settled, by its owner or by an answer in its place. */
+  /** Whether the key is being settled, by its owner or an answer in its place. */
   get leaving(): boolean {
     return this.#leaving;
   }
@@ -54,29 +53,27 @@ export class Lease {
     return this.#phase === "ended";
   }
 
-  /** Aborts the signal, for the first reason that comes. */
+  /** Aborts the signal; the first reason stays. */
   abort(reason: Error): void {
     this.#abortReason ??= reason;
     this.#controller?.abort(this.#abortReason);
   }
 
-  /** The handler has ended: a `lost` from now on may be the echo of our own complete or release. */
+  /** Marks the handler's end: a later `lost` may be the echo of our own complete or release. */
   leave(): void {
     this.#leaving = true;
     if (this.#phase === "running") this.#phase = "leaving";
   }
 
-  /** The handler's own transaction completes the key: a `lost` from now on may be the echo of its commit, which this tells. */
+  /** Marks the handler's own transaction: a later `lost` may be the echo of its commit, which `isCommitted` tells. */
   committing(isCommitted: () => Promise<boolean>): void {
     this.#isCommitted = isCommitted;
   }
 
-  /** No heartbeat from here on. */
   end(): void {
     this.#phase = "ended";
   }
 
-  /** Renews the lease when it is time to. */
   beat(nowMs: number): void {
     const { leaseMs, handlerTimeoutMs } = this.#store.options;
     if (this.#phase === "running" && nowMs - this.#claimedAtMs >= handlerTimeoutMs) {
@@ -106,14 +103,14 @@ export class Lease {
     this.end();
   }
 
-  /** The store says that the key is another attempt's, or was decided about by an operator. */
+  /** The store says: another attempt has the key, or an operator has decided. */
   takenAway(): void {
     if (this.#phase === "running")
       this.#lose("lease-lost", "belongs to another attempt, or was decided about, while its handler runs");
   }
 
-  // The store may be back in time, or no other attempt may come: the heartbeat goes on after the end of the lease. While the handler's own
-  // transaction locks the key, no heartbeat gets through either.
+  // The heartbeat outlives the lease: the store may be back in time, or no other attempt may come. No heartbeat passes either while the
+  // handler's own transaction locks the key.
   #missed(error: unknown): void {
     this.#beating = false;
     if (this.#phase !== "running" || this.#isCommitted !== undefined) return;
@@ -135,7 +132,7 @@ export class Lease {
   }
 }
 
-/** One timer for all leases of an owner: a run that ends soon costs no timer of its own. */
+/** One timer for all leases of an owner: a short run costs no timer of its own. */
 export class Heartbeats {
   readonly #leases = new Set<Lease>();
   readonly #everyMs: number;
@@ -155,7 +152,7 @@ export class Heartbeats {
     this.#leases.delete(lease);
   }
 
-  // The timer outlives the last lease by one tick, so that a quiet server does not start and stop it at every request.
+  // The timer outlives the last lease by one tick: a quiet server does not start and stop it at every request.
   #tick(): void {
     if (this.#leases.size === 0) {
       clearInterval(this.#timer);

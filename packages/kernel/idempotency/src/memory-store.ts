@@ -28,13 +28,12 @@ import {
   type StoredRecord,
 } from "./store-rules.ts";
 
-/** Options of {@link memoryIdempotencyStore}. */
 export interface MemoryIdempotencyStoreOptions {
-  /** How many keys are kept at most; a further one is refused (503). Default 100,000. */
+  /** The most keys kept; further ones are refused (503). Default 100,000. */
   readonly max?: number | undefined;
-  /** For how long a processed key is remembered, in milliseconds. Default 86,400,000 (24 hours). */
+  /** How long a processed key is remembered, in milliseconds. Default 86,400,000 (24 hours). */
   readonly retentionMs?: number | undefined;
-  /** Default false: what the store knows is gone with the process, and a retry after that pays again. */
+  /** Default false: the store forgets with the process, and a retry after that pays again. */
   readonly allowInProduction?: boolean | undefined;
   /** A monotonic clock in milliseconds. Default `performance.now`. */
   readonly now?: (() => number) | undefined;
@@ -43,7 +42,7 @@ export interface MemoryIdempotencyStoreOptions {
 const factoryName = "memoryIdempotencyStore";
 const pageRule = option.integer({ min: 1, max: 1_000 });
 
-// A full store is searched for ended records at most this often, so that a flood of claims costs no walk each.
+// A full store is searched for ended records at most this often: a flood of claims must not cost a walk each.
 const purgePauseMs = 1_000;
 
 export const table: OptionTable<MemoryIdempotencyStoreOptions> = {
@@ -54,36 +53,36 @@ export const table: OptionTable<MemoryIdempotencyStoreOptions> = {
 };
 
 /**
- * A store for one process: development, tests, and servers that accept that a restart forgets. Synchronous. Throws a
- * TypeError on a bad option, and with NODE_ENV=production unless `allowInProduction` is true.
+ * Keeps keys for one process: development, tests, and servers whose restart may forget. Synchronous. Throws a TypeError on a bad
+ * option, and with NODE_ENV=production unless `allowInProduction` is true.
  */
 export function memoryIdempotencyStore(options: MemoryIdempotencyStoreOptions = {}): MemoryIdempotencyStore {
   const read = readOptions(factoryName, table, options);
   const warnInProduction = refuseInProduction(factoryName, read.allowInProduction);
-  // Of a decision one wants the time of day; performance.now() begins with the process.
+  // Decisions need the time of day; performance.now() begins with the process.
   const originMs = options.now === undefined ? performance.timeOrigin : 0;
   return new MemoryIdempotencyStore({ ...read, originMs, warnInProduction });
 }
 
 interface Entry {
-  /** `free`: absent to every reader, and kept for the decision of an operator. */
+  /** `free`: absent to every reader, kept for an operator's decision. */
   state: "run" | "held" | "done" | "free";
   token: string;
   fence: number;
   fingerprint: string;
-  /** End of the lease of a run, or of the retention of a done or free key. */
+  /** End of a run's lease, or of a done or free key's retention. */
   untilMs: number;
   reason: string;
   decision: KeptDecision | undefined;
 }
 
 interface MemoryParts extends Omit<Given<MemoryIdempotencyStoreOptions>, "allowInProduction"> {
-  /** Where the clock begins, in milliseconds since 1970. */
+  /** The clock's origin, in milliseconds since 1970. */
   readonly originMs: number;
   readonly warnInProduction: () => void;
 }
 
-/** The store that {@link memoryIdempotencyStore} makes: every answer is there at once, each step costs the same at any `max`. */
+/** Answers at once; each step costs the same at any `max`. */
 export class MemoryIdempotencyStore implements IdempotencyStore {
   readonly engine = "memory";
   readonly retentionMs: number;
@@ -153,7 +152,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
   release(key: string, token: string): IdempotencyOwnership {
     const run = this.#run(key, token);
     if (run === undefined) return "lost";
-    // What an operator has decided about the key is kept: no retry that fails wipes it out.
+    // An operator's decision is kept: no failing retry wipes it out.
     if (run.decision === undefined) this.#entries.delete(key);
     else this.#end(run, "free");
     return "ok";
@@ -188,7 +187,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     const entry = this.#entry(key);
     if (entry === undefined || entry.fence !== decision.fence) return "not-decided";
     const { state, decision: kept } = entry;
-    // An attempt that has claimed the key since has a fence of its own.
+    // A later attempt has a fence of its own.
     if (kept?.fence !== entry.fence || (state !== "done" && state !== "free")) return "not-decided";
     const reopened = operatorEntry(decision, this.#time());
     Object.assign(entry, {
@@ -265,8 +264,8 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     return Math.round(this.#originMs + this.#now());
   }
 
-  // One counter for all keys: a fence stays higher than each earlier one of its key, also after a release. It begins at the time of
-  // day, in microseconds, so that it is also above those of a process that was here before.
+  // One counter for all keys, so that a fence is above all earlier ones of its key, also after a release. It begins at the time of day in
+  // microseconds, above those of an earlier process.
   #nextFence(): number {
     this.#fence = this.#fence === 0 ? Date.now() * 1_000 : this.#fence + 1;
     return this.#fence;
@@ -274,7 +273,6 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
 
   #makeRoom(key: string): void {
     if (this.#entries.size < this.#max) return;
-    // What is left of the key itself has ended.
     if (this.#entries.delete(key)) return;
     const nowMs = this.#now();
     if (nowMs - this.#purgedAtMs >= purgePauseMs) {

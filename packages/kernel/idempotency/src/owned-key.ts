@@ -7,29 +7,27 @@ import { alarm } from "./notices.ts";
 import { idempotencyLost, noTransactions } from "./refusals.ts";
 import type { Awaitable, IdempotencyOwnership } from "./store.ts";
 
-/** The answer that is due when the store has not confirmed a success: the sender has to come again. */
+/** The answer when the store has not confirmed a success: the sender has to come again. */
 export interface KeyInDoubt {
   readonly status: 503;
   readonly retryAfterSeconds: number;
 }
 
-/** What all keys of one owner share. */
+/** Shared by all keys of one owner. */
 export interface KeyState extends AskedStore {
   readonly heartbeats: Heartbeats;
   readonly retries: Retries;
   readonly inDoubt: KeyInDoubt;
-  /** How many keys are owned and not settled. */
+  /** Owned and not settled. */
   ownedKeys: number;
-  /** No key is claimed any more. */
   draining: boolean;
 }
 
-/** The reason that is recorded of a success without its record. */
+/** The recorded reason for a success without its record. */
 const contradiction = "its completeIn() has not been committed";
 
-/** The ownership of a key: from the claim to the one step that ends it. */
+/** Owns a key from its claim to the one step that ends it. */
 export class OwnedKey {
-  /** Grows with each attempt at the same key. */
   readonly fence: number;
   readonly #state: KeyState;
   readonly #store: AttemptStore;
@@ -46,7 +44,7 @@ export class OwnedKey {
     this.#lease = lease;
   }
 
-  /** Owns the key and renews its lease from here on. `claimedAtMs` was taken before the claim was sent. */
+  /** Renews the key's lease from here on. `claimedAtMs`: taken before the claim was sent. */
   static begin(state: KeyState, store: AttemptStore, fence: number, claimedAtMs: number): OwnedKey {
     const lease = new Lease(store, claimedAtMs);
     state.heartbeats.add(lease);
@@ -54,37 +52,37 @@ export class OwnedKey {
     return new OwnedKey(state, store, fence, lease);
   }
 
-  /** As the answer of `acquire`, among those that refuse the key. */
+  /** As an answer of `acquire`. */
   get status(): "acquired" {
     return "acquired";
   }
 
-  /** Aborts when another attempt may own the key by now, and by abort(). */
+  /** Aborts by abort(), and when another attempt may own the key. */
   get signal(): AbortSignal {
     return this.#lease.signal;
   }
 
-  /** Whether this attempt was told that another one may own the key by now. */
+  /** Whether this attempt was told that another may own the key. */
   get lost(): boolean {
     return this.#lease.lost;
   }
 
-  /** Whether completeIn() was called: the record is that transaction's business. */
+  /** True after completeIn(): the record is that transaction's business. */
   get inTransaction(): boolean {
     return this.#inTransaction;
   }
 
-  /** Aborts the signal, by default as release() does. The key stays owned until it is settled. */
+  /** Aborts the signal, by default as release() does. The key stays owned until settled. */
   abort(reason: Error = idempotencyLost(this.#state.options.retryAfterSeconds)): void {
     this.#lease.abort(reason);
   }
 
   /**
-   * Writes `done` inside the caller's own transaction, and locks the key until that ends: best as its first step. A promise when
-   * the store is asynchronous, to be awaited. Throws a GuardError when the key is not this attempt's any more, or done already, be
-   * it by its own commit whose answer was lost (`idempotency-lost`), or when the store fails (`idempotency-store-unavailable`), so
-   * that the transaction rolls back; a TypeError when the store knows none. After complete(), which it contradicts, it throws as well:
-   * what is not recorded yet is then held instead, and what may be recorded raises an alarm.
+   * Writes `done` in the caller's transaction, and locks the key until that ends: best as its first step. Await it if the store is
+   * asynchronous. Throws, so that the transaction rolls back: a GuardError, `idempotency-lost` when another attempt has the key or it is
+   * done, even by its own commit whose answer was lost, `idempotency-store-unavailable` when the store fails; a TypeError when the store
+   * knows no transactions. Throws after complete() too, which it contradicts: an unrecorded key is then held, a perhaps recorded one
+   * raises an alarm.
    */
   completeIn(tx: unknown): Awaitable<void> {
     const { options } = this.#state;
@@ -94,23 +92,19 @@ export class OwnedKey {
     if (leaving) throw idempotencyLost(options.retryAfterSeconds);
     this.#inTransaction = true;
     this.#lease.committing(() => this.#store.isDone());
-    // Each throw makes the caller's transaction roll back; the next attempt finds the key as it was.
     const ownership = this.#store.completeIn(tx);
-    // A synchronous transaction cannot wait: it commits, or rolls back, when the handler returns.
+    // A synchronous transaction cannot wait: it ends when the handler returns.
     if (isPromiseLike(ownership)) return this.#completeInLater(ownership);
     this.#assertCompleted(ownership);
   }
 
   /**
-   * The effect has happened: records `done`, and gives undefined once that is durable. Anything else is not certain: the sender
-   * has to come again. Neither throws nor rejects; a record that the store did not take is repeated in the background, with
-   * heartbeats, for an hour.
+   * Records `done` after the effect; gives undefined once that is durable, otherwise the sender has to come again. Neither throws nor
+   * rejects; repeats a record that the store did not take in the background, with heartbeats, for an hour. `before` runs ahead of the
+   * record, under the heartbeats, and must not reject (I15).
    *
-   * After completeIn() the record is only read, from outside of the transaction: writing it would mark as done what may have
-   * been rolled back (I3), and a release could free a key whose commit is under way (I1). A success without a committed record
-   * contradicts itself: the payment may have committed without it, from around a savepoint. The key is held.
-   *
-   * `before` runs ahead of the record, under the heartbeats, and must not reject (I15).
+   * After completeIn() only reads the record, from outside: writing it could mark a rolled-back payment done (I3), a release could free a
+   * key whose commit is under way (I1). Without a committed record it holds the key: the payment may have committed around a savepoint.
    */
   async complete(before?: () => Promise<void>): Promise<KeyInDoubt | undefined> {
     this.#succeeded = true;
@@ -122,9 +116,8 @@ export class OwnedKey {
   }
 
   /**
-   * The effect has not happened: gives the key back. Neither throws nor rejects, and does not wait for a store that is down: the
-   * release is repeated in the background. After completeIn() it waits behind the transaction's own lock on the key, by the
-   * contract of the store: it finds `done` and changes nothing, or the rollback, and frees the key for the retry (I3).
+   * Gives the key back: no effect has happened. Neither throws nor rejects, and repeats itself in the background while a store is down.
+   * After completeIn() it waits for the transaction's lock, by the store's contract: it finds `done`, or frees a rolled-back key (I3).
    */
   release(): Promise<void> {
     return this.#leave(undefined);
@@ -135,7 +128,7 @@ export class OwnedKey {
     return this.#leave(reason);
   }
 
-  /** Whether the store has this attempt's own durable record, read from outside of any transaction; false when it does not say. */
+  /** Whether this attempt's record is durable, read outside of any transaction; false when the store does not say. */
   async isDone(): Promise<boolean> {
     try {
       return await this.#store.isDone();
@@ -154,7 +147,7 @@ export class OwnedKey {
     throw idempotencyLost(this.#state.options.retryAfterSeconds);
   }
 
-  // No alarm for what this attempt did itself: a commit whose answer was lost, or a second call.
+  // No alarm for this attempt's own doing: a commit whose answer was lost, or a second call.
   async #completionLost(): Promise<void> {
     try {
       const record = await this.#store.read();
@@ -187,7 +180,7 @@ export class OwnedKey {
     }
   }
 
-  /** Holding waits for a transaction that is still open, so it is this step that decides. Rejects when the store does not answer. */
+  /** Holding waits for an open transaction, so this step decides. Rejects when the store is silent. */
   async #confirmOrHold(): Promise<KeyInDoubt | undefined> {
     if (await this.#store.isDone()) return this.#completed("ok");
     if ((await this.#store.hold(contradiction)) === "lost") {
@@ -214,13 +207,13 @@ export class OwnedKey {
     return this.#state.inDoubt;
   }
 
-  /** The store did not answer: it may have done it. Otherwise it is asked again while the heartbeat keeps others out (I1). */
+  /** A silent store may have done it. Otherwise asks again while the heartbeat keeps others out (I1). */
   async #checkCompletion(error: unknown): Promise<KeyInDoubt | undefined> {
     if (await this.isDone()) return this.#completed("ok");
     this.#alarm("completion-delayed", "ended with success, but the store did not record it yet", error);
     this.#state.retries.repeat(
       async () => {
-        // A completeIn() that came meanwhile has rolled back.
+        // A completeIn() in between has rolled back.
         if (this.#inTransaction) await this.#confirmOrHold();
         else this.#completed(await this.#store.complete());
         return true;
@@ -242,8 +235,7 @@ export class OwnedKey {
     try {
       await step();
     } catch {
-      // The heartbeat goes on: a key on its way out must be neither held for its lease (I3) nor, where its effect may have
-      // happened, taken over (I1).
+      // The heartbeat goes on: the key must be neither held for its lease (I3) nor, if its effect may have happened, taken over (I1).
       this.#state.retries.repeat(step, () => this.#abandoned());
     }
   }
@@ -251,7 +243,7 @@ export class OwnedKey {
   #left(ownership: IdempotencyOwnership, holdReason: string | undefined): true {
     const left = holdReason === undefined ? "released" : "held";
     this.#finished(ownership === "ok" ? left : "not-owned");
-    // After completeIn the key may be lost to this attempt's own commit.
+    // After completeIn() the key may be lost to this attempt's own commit.
     if (ownership !== "ok" && holdReason !== undefined && !this.#inTransaction) {
       this.#alarm("hold-lost", `could not be held (${holdReason}): it belongs to another attempt`);
     }
@@ -286,8 +278,6 @@ export class OwnedKey {
   }
 }
 
-/**
- * A handler may end its key inside a transaction that commits when the present call stack returns. On that transaction's own
- * connection the store would see, or be part of, what is not committed: I4 needs each step of the end from outside.
- */
+// A handler may end its key inside a transaction that commits when the call stack returns. On that transaction's connection the store
+// would see, or join, what is not committed: I4 needs each step of the end from outside.
 const callStackEnd: Promise<void> = Promise.resolve();

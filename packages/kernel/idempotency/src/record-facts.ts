@@ -1,28 +1,25 @@
 import type { IdempotencyRecord } from "./store.ts";
 
-/** The fingerprint of a key that counts a failed attempt. No digest of a payload is so short. */
+/** Marks a key that counts a failed attempt: no payload digest is so short. */
 export const failureFingerprint = "failure";
 
-/** The key that counts failure `failure` (1, 2, …) of the event with this key. An event_id holds no control characters. */
+/** The key that counts failure 1, 2, … of this key's event. An event_id holds no control characters. */
 export function failureKey(key: string, failure: number): string {
   return `${key}\tfailure-${failure}`;
 }
 
-/**
- * Whether the key counts a failed attempt of an event. It counts from its claim on: where the process died before it was done, nobody
- * has to decide anything, although the lease of the run has ended.
- */
+/** True for a key that counts a failed attempt, from its claim on: if the process died before it was done, nobody has to decide. */
 export function isFailureCount(key: string, { state, fingerprint }: IdempotencyRecord): boolean {
   return state !== "held" && fingerprint === failureFingerprint && /\tfailure-\d+$/.test(key);
 }
 
-// Before the first fence of any store, and how far the clock of an engine may be ahead of this machine's.
+// Below the first fence of any store, and the most by which an engine's clock may be ahead of this machine's.
 const earliestMs = Date.UTC(2020, 0, 1);
 const aheadMs = 86_400_000;
 
 /**
- * When the attempt with this fence began, in milliseconds since 1970: a fence is the engine's time in microseconds, or a little more
- * (decision 0014). Undefined for one that cannot be a time, such as the count of a store of one's own.
+ * When this fence's attempt began, in ms since 1970: a fence is the engine's microseconds or a little more (decision 0014).
+ * Undefined where it cannot be a time, such as an own store's count.
  */
 export function begunAtMs(fence: number, nowMs: number): number | undefined {
   const ms = Math.floor(fence / 1000);

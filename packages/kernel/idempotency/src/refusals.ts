@@ -1,7 +1,6 @@
 import { GuardError } from "@countersign/core";
 import { comeAgain, pageOf } from "@countersign/core/door";
 
-/** The codes of the refusals that this package makes. */
 export type IdempotencyCode = "draining" | "idempotency-lost" | "idempotency-store-unavailable";
 
 /** The store failed, or was too slow. */
@@ -15,14 +14,14 @@ export function storeUnavailable(cause: unknown, retryAfterSeconds: number): Gua
   });
 }
 
-/** The process ends: another one takes the request when it comes again. */
+/** Says that the process ends: another one takes the retry. */
 export function keysDraining(retryAfterSeconds: number): GuardError<IdempotencyCode> {
   const init = comeAgain("draining", "this process is being shut down and begins nothing", retryAfterSeconds);
-  // A proxy would come again on the connection that it keeps, and be refused again (RFC 9112 section 9.6).
+  // A proxy would come again on its kept connection, and be refused again (RFC 9112 section 9.6).
   return new GuardError<IdempotencyCode>({ ...init, headers: { ...init.headers, Connection: "close" } });
 }
 
-/** The attempt does not own the key any more: its transaction has to roll back. */
+/** Says that the attempt does not own the key any more: its transaction has to roll back. */
 export function idempotencyLost(retryAfterSeconds: number): GuardError<IdempotencyCode> {
   return new GuardError<IdempotencyCode>(
     comeAgain(
@@ -33,7 +32,7 @@ export function idempotencyLost(retryAfterSeconds: number): GuardError<Idempoten
   );
 }
 
-/** Of `completeIn` with the store in memory or in Redis. */
+/** For `completeIn` in memory or Redis. */
 export function noTransactions(factoryName: string): TypeError {
   const page = pageOf("reference/packages/idempotency.html#stores-with-completein");
   return new TypeError(

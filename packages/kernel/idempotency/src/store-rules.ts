@@ -10,33 +10,31 @@ import {
   type ReleasedKey,
 } from "./store.ts";
 
-/** What a store keeps about a key. */
 export interface StoredRecord {
-  /** `free` is absent to every reader: only its fence is remembered. */
+  /** `free`: absent to every reader; only its fence is remembered. */
   readonly state: IdempotencyRecord["state"] | "free";
   readonly token: string;
   readonly fence: number;
   readonly fingerprint: string;
-  /** Why the key is held; empty in every other state. */
+  /** Why the key is held; otherwise empty. */
   readonly reason: string;
-  /** Of the lease, or of what is remembered, in milliseconds on the store's clock. At 0 it is over. */
+  /** Rest of the lease or the retention, in milliseconds on the store's clock; over at 0. */
   readonly remainingMs: number;
-  /** The last decision of an operator; a claim leaves it as it is. */
+  /** An operator's last decision; claims leave it. */
   readonly decision?: KeptDecision | undefined;
 }
 
-/** What becomes of a claim. What writes is decided under a lock on the record, or once more by the statement that writes it. */
+/** The outcome of a claim. Writing ones are decided under a lock on the record, or rechecked by the statement that writes. */
 export type ClaimDecision =
-  /** Nothing is written. */
   | { readonly action: "answer"; readonly result: IdempotencyClaimResult }
-  /** The lease of the run ends after one `leaseMs` from now; all else stays. */
+  /** The run's lease ends one `leaseMs` from now; all else stays. */
   | { readonly action: "lease"; readonly result: IdempotencyClaimResult }
   /** The run is held for {@link leaseExpired}; all else stays. */
   | { readonly action: "hold"; readonly result: IdempotencyClaimResult }
-  /** The claim owns the key from now on, with a fence above every one that the key has had. */
+  /** The claim owns the key from now on, with a fence above all earlier ones of the key. */
   | { readonly action: "take" };
 
-/** The state machine at a claim. Reads nothing and writes nothing. */
+/** The state machine at a claim; neither reads nor writes. */
 export function decideClaim(
   stored: StoredRecord | undefined,
   { token, leaseMs, recovery }: IdempotencyClaim,
@@ -49,10 +47,10 @@ export function decideClaim(
       ? { action: "answer", result: { status: "done", fingerprint } }
       : { action: "take" };
   }
-  // The same attempt again, after a lost reply: it must never collide with itself, also after its lease.
+  // The same attempt again, after a lost reply: it must never collide with itself, even after its lease.
   if (stored.token === token) return { action: "lease", result: { status: "acquired", fence } };
   if (remainingMs > leaseMs) {
-    // The clock was set back since: a dead owner would keep the key for as long as it has to catch up.
+    // The clock was set back: a dead owner would keep the key until it has caught up.
     return { action: "lease", result: { status: "in-flight", fingerprint, remainingMs: leaseMs } };
   }
   if (remainingMs > 0) return { action: "answer", result: { status: "in-flight", fingerprint, remainingMs } };
@@ -61,7 +59,7 @@ export function decideClaim(
   return { action: "hold", result: { status: "held", fingerprint, reason: leaseExpired } };
 }
 
-/** The record as its readers see it; undefined when the key is absent to them. */
+/** The record as readers see it; undefined for an absent key. */
 export function recordOf({
   state,
   token,
@@ -77,14 +75,14 @@ export function recordOf({
   return state === "done" && remainingMs > 0 ? { state, token, fence, fingerprint, ...decided } : undefined;
 }
 
-/** What {@link IdempotencyStore.readReleased} gives of the record. */
+/** For {@link IdempotencyStore.readReleased}. */
 export function releasedOf(stored: StoredRecord | undefined): ReleasedKey | undefined {
   if (stored?.state !== "free" || stored.decision === undefined || stored.remainingMs <= 0) return undefined;
   const { state, fence, fingerprint, decision } = stored;
   return { state, fence, fingerprint, decision };
 }
 
-/** The entry of who decided or reopened at this time; without the members that were not given. */
+/** Who decided or reopened at this time; without members that were not given. */
 export function operatorEntry({ by, note }: Partial<OperatorEntry>, at: number): OperatorEntry {
   return { at, ...(by === undefined ? {} : { by }), ...(note === undefined ? {} : { note }) };
 }
@@ -112,7 +110,7 @@ const oneOf = (...values: readonly string[]): Rule => ({
   form: values.map((value) => JSON.stringify(value)).join(" or "),
 });
 
-/** What a store can keep, and be asked for, by the name of the argument. */
+/** What a store can keep, by argument name. */
 const rules = {
   key: anyText,
   token: anyText,
@@ -136,10 +134,7 @@ function assertFit(store: string, name: string, value: unknown, { isFit, form }:
   if (!isFit(value)) throw new TypeError(`${store}: ${name} must be ${form}`);
 }
 
-/**
- * Throws a TypeError unless `decision` has the fence of the attempt that it is about, and no other texts than a store keeps: `by` in
- * 1 to 128 characters, `note` in 1 to 512. `store` begins the message.
- */
+/** Throws a TypeError unless `decision` has a fence, `by` of 1 to 128 and `note` of 1 to 512 characters. `store` begins messages. */
 export function assertDecision(store: string, decision: unknown): asserts decision is IdempotencyDecision {
   const { fence, by, note }: Readonly<Record<string, unknown>> = Object(decision);
   if (typeof fence !== "number" || !Number.isSafeInteger(fence) || fence < 0) {
@@ -149,22 +144,18 @@ export function assertDecision(store: string, decision: unknown): asserts decisi
   if (note !== undefined) assertFit(store, "note", note, anyText);
 }
 
-/**
- * What every step of a store begins with: the store is open, its engine can be used, and the arguments can be kept. Each method throws
- * an Error for the first two, a TypeError for the last.
- */
+/** Guards every step of a store. Methods throw an Error if the store is closed or its engine unusable, a TypeError for unfit arguments. */
 export class StoreGate {
   readonly #store: string;
   readonly #assertEngine: () => void;
   #closed = false;
 
-  /** `store` begins every message; `assertEngine` throws while the engine must not be used. */
+  /** `store` begins messages; `assertEngine` throws while the engine must not be used. */
   constructor(store: string, assertEngine: () => void = () => {}) {
     this.#store = store;
     this.#assertEngine = assertEngine;
   }
 
-  /** From here on nothing passes. */
   close(): void {
     this.#closed = true;
   }
@@ -240,14 +231,11 @@ export class StoreGate {
   }
 }
 
-// NUL: some drivers cut a text at the first one, PostgreSQL refuses it. A lone surrogate: drivers send U+FFFD for it, so that two
-// different keys would become one and the second payment would be answered as already made.
+// NUL: some drivers cut a text there, PostgreSQL refuses it. A lone surrogate: drivers send U+FFFD for it, so two keys would become one
+// and the second payment would be answered as already made.
 const unsafeToStore = /[\\\0\p{Surrogate}]/u;
 
-/**
- * The text as stored: unchanged unless it holds a backslash, a NUL or a lone surrogate, otherwise escaped as in JSON. Different
- * strings stay different, because only escaped ones hold a backslash.
- */
+/** Escapes a text that holds a backslash, a NUL or a lone surrogate, as in JSON. Only escaped texts hold a backslash: none collide. */
 export function encodeText(text: string): string {
   return unsafeToStore.test(text) ? JSON.stringify(text).slice(1, -1) : text;
 }

@@ -1,28 +1,23 @@
 /** A value, or a promise of it: stores of embedded engines answer at once. */
 export type Awaitable<T> = T | Promise<T>;
 
-/** What a claim says about itself. */
 export interface IdempotencyClaim {
-  /** Random identity of this attempt. A claim that is repeated with the same token never collides with itself. */
+  /** Random identity of this attempt: a claim repeated with it never collides with itself. */
   readonly token: string;
-  /** Digest of the payload, compared by the guard, only kept by the store. At most 128 characters. */
+  /** Digest of the payload, compared by the guard. At most 128 characters. */
   readonly fingerprint: string;
-  /**
-   * For how long the attempt owns the key without a heartbeat, in milliseconds on the store's clock. Also the most that a claim
-   * leaves to the present owner, so give all processes the same.
-   */
+  /** Milliseconds, by the store's clock, of owning without a heartbeat. Caps the present owner's rest too: give all processes the same. */
   readonly leaseMs: number;
-  /** What happens to a key whose owner's lease has expired: `hold` it for an operator, or `rerun` with a higher fence. */
+  /** For a key whose lease expired: `hold` it for an operator, or `rerun` with a higher fence. */
   readonly recovery: "hold" | "rerun";
 }
 
-/** The answer to a claim. */
 export type IdempotencyClaimResult =
   /** The caller owns the key. The fence, a safe integer, grows with each owner of the same key. */
   | { readonly status: "acquired"; readonly fence: number }
-  /** A payment for the key has committed. Terminal until the retention ends. */
+  /** A payment for the key has committed. Final until the retention ends. */
   | { readonly status: "done"; readonly fingerprint: string }
-  /** Another attempt owns the key, for `remainingMs` more milliseconds unless it heartbeats. */
+  /** Another attempt owns the key, for `remainingMs` more unless it heartbeats. */
   | { readonly status: "in-flight"; readonly fingerprint: string; readonly remainingMs: number }
   /** An operator has to decide: see {@link IdempotencyStore.resolve}. */
   | { readonly status: "held"; readonly fingerprint: string; readonly reason: string };
@@ -31,17 +26,17 @@ interface KnownAttempt {
   readonly token: string;
   readonly fence: number;
   readonly fingerprint: string;
-  /** With the record's own fence: an operator made it done. With a lower one: about an earlier attempt. */
+  /** With the record's own fence an operator made it done; a lower one is about an earlier attempt. */
   readonly decision?: KeptDecision | undefined;
 }
 
-/** What the store knows about a key, for waiting, checking and operating. `remainingMs` is at most 0 when the lease has expired. */
+/** A key as the store knows it. `remainingMs` is at most 0 once the lease has expired. */
 export type IdempotencyRecord =
   | (KnownAttempt & { readonly state: "run"; readonly remainingMs: number })
   | (KnownAttempt & { readonly state: "done" })
   | (KnownAttempt & { readonly state: "held"; readonly reason: string });
 
-/** A key that an operator has decided about, and that is free now: absent to claims and to {@link IdempotencyStore.read}. */
+/** A key that an operator decided to free: absent to claims and to {@link IdempotencyStore.read}. */
 export interface ReleasedKey {
   readonly state: "free";
   readonly fence: number;
@@ -49,96 +44,84 @@ export interface ReleasedKey {
   readonly decision: KeptDecision;
 }
 
-/** What an operator has looked at before deciding, and who decides. */
 export interface IdempotencyDecision {
-  /** The fence of the record that was read: a decision about one attempt never ends another one. */
+  /** The fence of the record read: a decision about one attempt never ends another. */
   readonly fence: number;
-  /** Who decides, in 1 to 128 characters. Kept as given. */
+  /** Who decides, in 1 to 128 characters, kept as given. */
   readonly by?: string | undefined;
-  /** Why, or where that is written, in 1 to 512 characters. Kept as given. */
+  /** Why, or where that is written, in 1 to 512 characters, kept as given. */
   readonly note?: string | undefined;
 }
 
-/** When an operator did something, by whom and why. */
 export interface OperatorEntry {
-  /** Milliseconds since 1970 by the store's clock, an integer. */
+  /** Integer milliseconds since 1970 by the store's clock. */
   readonly at: number;
   readonly by?: string | undefined;
   readonly note?: string | undefined;
 }
 
-/** An operator's last decision about a key. It outlives later attempts, until the record is pruned or decided about anew. */
+/** An operator's last decision about a key. Outlives later attempts, until the record is pruned or decided anew. */
 export interface KeptDecision extends OperatorEntry {
   readonly outcome: "done" | "released";
-  /** Of the attempt that was decided about. */
+  /** Of the attempt decided about. */
   readonly fence: number;
-  /** Why the key was held; {@link leaseExpired} of a run whose lease had expired. */
+  /** Why the key was held; {@link leaseExpired} for an expired run. */
   readonly reason: string;
-  /** The decision was taken back. */
+  /** Set when the decision was taken back. */
   readonly reopened?: OperatorEntry | undefined;
 }
 
-/** Which keys an operator wants to see. */
 export interface IdempotencyListQuery {
   readonly state: IdempotencyRecord["state"];
-  /** The cursor of the page before; undefined for the first one. */
+  /** From the page before; undefined for the first. */
   readonly cursor?: string | undefined;
-  /** 1 to 1,000: about how many keys a page has at most. */
+  /** 1 to 1,000: about the most keys of a page. */
   readonly limit: number;
 }
 
-/** A page of keys. It may be empty although more follow. */
+/** May be empty although more pages follow. */
 export interface IdempotencyListing {
   readonly entries: readonly { readonly key: string; readonly record: IdempotencyRecord }[];
-  /** For the next page; undefined after the last one. */
+  /** For the next page; undefined after the last. */
   readonly cursor: string | undefined;
 }
 
-/** `lost`: the key is not this token's any more, and nothing was changed. */
+/** `lost`: the key is not this token's any more; nothing was changed. */
 export type IdempotencyOwnership = "ok" | "lost";
 
-/** The reason that a store records when it holds a key because its owner's lease expired. */
+/** The recorded reason for a hold because the owner's lease expired. */
 export const leaseExpired = "lease-expired";
 
 /**
- * Where an idempotency guard keeps its keys. Every method is one atomic step on the engine; leases and retention run on the
- * engine's own clock. States: absent -> run -> done; run -> absent by release; run -> held by hold, or at a claim with
- * recovery `hold` after the lease expired; expired run -> run with a higher fence at a claim with recovery `rerun`;
- * held -> done by its owner, or done or absent by resolve; back to held by reopen. A key is ended once: what an attempt has done
- * stays as it is. A method that cannot reach the engine throws; it never guesses.
+ * Keeps an idempotency guard's keys. Every method is one atomic step on the engine, and throws, never guesses, when it cannot reach it;
+ * leases and retention run on the engine's clock. States: absent -> run -> done; run -> absent by release; run -> held by hold, or at a
+ * claim with recovery `hold` after the lease expired; expired run -> run with a higher fence at a claim with recovery `rerun`; held -> done
+ * by its owner, or done or absent by resolve; back to held by reopen. A key ends once: what an attempt has done stays.
  */
 export interface IdempotencyStore<Tx = never> {
-  /** What it stands on, in a word such as `redis`, for metrics and spans. */
+  /** One word for metrics and spans, such as `redis`. */
   readonly engine?: string | undefined;
-  /**
-   * For how long a done key is remembered, in milliseconds: a key that comes again later runs again. Undefined when the store
-   * does not know; who needs a minimum can then not check it.
-   */
+  /** How long a done key is remembered, in milliseconds: later it runs again. Undefined if unknown: nobody can check a minimum. */
   readonly retentionMs?: number | undefined;
   /**
-   * Takes the key, or says who has it. With the token of the present owner in state run: `acquired` with the same fence,
-   * and the lease begins anew. A lease that ends later than now plus `leaseMs` ends then: the engine's clock was set back, and
-   * the owner may be dead. Stored as given: the store must take any string of 1 to 512 characters.
+   * Takes the key, or says who has it. The owner's token in state run gives `acquired` with the same fence and a new lease. A lease beyond
+   * now plus `leaseMs` is cut to that: the engine's clock was set back, and the owner may be dead. Takes any string of 1 to 512 characters.
    */
   claim(key: string, claim: IdempotencyClaim): Awaitable<IdempotencyClaimResult>;
-  /** Reads without changing anything; undefined when the key is absent or its retention has ended. */
+  /** Reads without changing anything; undefined for a key that is absent or past its retention. */
   read(key: string): Awaitable<IdempotencyRecord | undefined>;
-  /** Begins the lease of a run anew, also one that expired and that nobody took. */
+  /** Renews the lease of a run, also an expired one that nobody took. */
   heartbeat(key: string, token: string, leaseMs: number): Awaitable<IdempotencyOwnership>;
-  /**
-   * run -> done, durable when it answers. Also from held, as long as the token is the owner's: nobody else has run it.
-   * Repeated with the same token it is `ok` again.
-   */
+  /** run -> done, durable once answered; `ok` again for the same token. Also from held for the owner's token: nobody else has run it. */
   complete(key: string, token: string): Awaitable<IdempotencyOwnership>;
-  /** run -> absent. Only a run of this token; a done or held key is `lost`. The next fence is still higher. */
+  /** run -> absent, for a run of this token; a done or held key is `lost`. The next fence is still higher. */
   release(key: string, token: string): Awaitable<IdempotencyOwnership>;
   /** run -> held, with a reason of at most 256 characters for the operator. */
   hold(key: string, token: string, reason: string): Awaitable<IdempotencyOwnership>;
   /**
-   * An operator's decision on the attempt with this fence, which is held or a run whose lease has expired. Takes the key from its
-   * owner: the record gets a token that nobody has, so that nothing of the old attempt can end it any more. The decision is kept
-   * with the hold's own reason, for as long as a done key is remembered, in place of an earlier one. `not-held`: nothing to
-   * decide, or another attempt has the key.
+   * Decides, for an operator, about the attempt with this fence: held, or a run with an expired lease. Gives the record a token that nobody
+   * has, so that the old attempt cannot end it. Keeps the decision with the hold's reason, as long as a done key, in place of an earlier
+   * one. `not-held`: nothing to decide, or another attempt has the key.
    */
   resolve(
     key: string,
@@ -146,29 +129,24 @@ export interface IdempotencyStore<Tx = never> {
     decision: IdempotencyDecision,
   ): Awaitable<"ok" | "not-held">;
   /**
-   * Takes the decision about the attempt with this fence back: the key is held again, for the reason that it was held for, and
-   * who reopened it is kept beside the decision. The record gets a token that nobody has and a higher fence, so that neither the
-   * old owner nor a decision that is sent twice can end it. `not-decided`: no operator has decided about this fence, an attempt
-   * has claimed the key since, or its retention has ended. Never ok on what an attempt itself has done.
+   * Takes back the decision about the attempt with this fence: the key is held again for its old reason; who reopened it is kept. A token
+   * that nobody has and a higher fence keep the old owner, or a decision sent twice, from ending it. `not-decided`: no decision on this
+   * fence, a later claim, or an ended retention. Never ok on what an attempt itself has done.
    */
   reopen(key: string, decision: IdempotencyDecision): Awaitable<"ok" | "not-decided">;
-  /** What is kept of an operator's decision on a key that `read` calls absent; undefined for every other key. */
+  /** An operator's kept decision on a key that `read` calls absent; undefined for every other key. */
   readReleased(key: string): Awaitable<ReleasedKey | undefined>;
-  /**
-   * The keys in a state, page by page, for an operator. Every key that is in the state from the first page to the last is
-   * listed, at least once; what changes in the meantime may be listed or not. Absent on stores that cannot list.
-   */
+  /** Lists the keys in a state by page, for operators. A key in it throughout is listed at least once. Absent if unsupported. */
   list?(query: IdempotencyListQuery): Awaitable<IdempotencyListing>;
-  /** Removes done records past their retention, never a run or a held key. Returns how many. */
+  /** Removes done records past their retention, never runs or held keys. Returns how many. */
   prune(): Awaitable<number>;
-  /** Frees timers and connections of the store itself. A later call throws. */
+  /** Frees the store's own timers and connections. Later calls throw. */
   close(): Awaitable<void>;
   /**
-   * `complete` as part of the caller's own transaction: checks the token under a lock, then writes done. It becomes
-   * visible when `tx` commits. On a key that is done it is `lost`, whoever did it: a transaction that is repeated because the
-   * reply to COMMIT was lost would pay again. Whose commit it was tells `read`, from outside. The lock lasts as long as `tx`: a
-   * claim, release, hold or resolve of the key in the meantime waits for its end or fails, so that what follows a rollback never
-   * overtakes a commit. Throws on a `tx` without an open transaction. Absent on engines without transactions.
+   * `complete` in the caller's own transaction: checks the token under a lock, then writes done, visible when `tx` commits. A done key is
+   * `lost`, whoever did it (`read` tells, from outside): a transaction repeated after a lost reply to COMMIT would pay again. The lock
+   * lasts as long as `tx`: a claim, release, hold or resolve meanwhile waits or fails, so that nothing after a rollback overtakes a commit.
+   * Throws on a `tx` without an open transaction. Absent on engines without transactions.
    */
   completeIn?(tx: Tx, key: string, token: string): Awaitable<IdempotencyOwnership>;
 }

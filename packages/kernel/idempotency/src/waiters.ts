@@ -3,20 +3,18 @@ import { escapeForLog, traced } from "@countersign/core/door";
 import { readRecord, readStepOf } from "./attempt-store.ts";
 import type { IdempotencyRecord, IdempotencyStore } from "./store.ts";
 
-/** Options of {@link Waiters}. */
 export interface WaitersOptions {
-  /** The name of the receiver, for traces. Default `waiters`. */
+  /** The receiver's name in traces. Default `waiters`. */
   readonly factory?: string | undefined;
   readonly store: IdempotencyStore<unknown>;
-  /** How long one look may take, in milliseconds. */
+  /** The longest wait for one look, in milliseconds. */
   readonly storeTimeoutMs: number;
-  /** How often a key is looked at, in milliseconds. */
+  /** How often to look at a key, in milliseconds. */
   readonly pollMs: number;
-  /** How many may wait at the same time. */
   readonly maxWaiters: number;
 }
 
-/** What ends a wait: the key is decided, it is this waiter's turn to claim, time is up, or the client has left. */
+/** Why a wait ends: the key is decided, this waiter may claim, time is up, or the client has left. */
 export type WaitOutcome =
   | Extract<IdempotencyRecord, { readonly state: "done" | "held" }>
   | "claim"
@@ -36,8 +34,8 @@ interface Room {
 }
 
 /**
- * Duplicates that wait for the owner of their key. All waiters of one key share one reader, which looks at once when the
- * owner settles in this process. A freed key wakes one waiter, so that not all of them claim at the same time.
+ * Duplicates that wait for their key's owner. One reader serves each key, and looks at once when the owner settles in this
+ * process. A freed key wakes one waiter, so that they do not all claim at once.
  */
 export class Waiters {
   readonly #options: WaitersOptions;
@@ -50,7 +48,7 @@ export class Waiters {
     this.#readStep = readStepOf(options);
   }
 
-  /** Waits for at most `timeoutMs`; `timeout` at once when there is no room. `left` aborts when the client leaves. */
+  /** Waits for at most `timeoutMs`; `timeout` at once without room. `left` aborts when the client leaves. */
   async wait(key: string, left: AbortSignal, timeoutMs: number): Promise<WaitOutcome> {
     if (left.aborted) return "client-left";
     if (timeoutMs <= 0 || this.#count >= this.#options.maxWaiters) return "timeout";
@@ -62,7 +60,7 @@ export class Waiters {
     return await traced(waitTrace, context, { work, outcomeOf });
   }
 
-  /** Something happened to the key in this process. */
+  /** Tells waiters of a change to the key in this process. */
   wake(key: string): void {
     if (this.#rooms.size === 0) return;
     const room = this.#rooms.get(key);
@@ -108,7 +106,7 @@ export class Waiters {
 
   async #read(key: string, room: Room): Promise<void> {
     if (room.reading) {
-      // What is being read may be older than what woke us.
+      // The read under way may be older than the wake.
       room.readAgain = true;
       return;
     }
@@ -116,7 +114,7 @@ export class Waiters {
     try {
       this.#wake(room, await readRecord(this.#options.store, this.#readStep, key));
     } catch {
-      // The waiters' own time runs: a store that stays away ends in 503.
+      // The waiters' own time-outs end in 503 while the store is away.
     }
     room.reading = false;
     if (room.waiters.size === 0) return;

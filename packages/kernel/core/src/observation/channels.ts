@@ -21,33 +21,29 @@ import {
   type WaitTrace,
 } from "./traces.ts";
 
-/** The `diagnostics_channel` on which every guard publishes one {@link GuardEvent} for each request that it decided. */
+/** Every guard publishes one {@link GuardEvent} on this `diagnostics_channel` for each request that it decides. */
 export const guardChannelName = "countersign:guard";
 
 /** What a subscriber of `countersign:guard` receives; `Native` is the request of its framework. */
 export interface GuardEvent<Native extends object = object> extends Verdict {
   /** Time in the guard alone, in milliseconds. */
   readonly durationMs: number;
-  /** The request as its framework knows it. */
   readonly req: Native;
   /** The error as given to `next`; undefined on a pass. */
   readonly error: unknown;
 }
 
-/** The channel itself, for guards. Check `hasSubscribers` before building an event. */
+/** For guards. Check `hasSubscribers` before building an event. */
 export const guardChannel: Channel = channel(guardChannelName);
 
-/**
- * Publishes what is no verdict on `countersign:notice`: a replaced payload, a lost lease, a doubtful proxy setting. Returns whether there
- * are subscribers.
- */
+/** Publishes what is no verdict, such as a lost lease, on `countersign:notice`. Returns whether there are subscribers. */
 export function publishNotice(notice: GuardNotice): boolean {
   if (!noticeChannel.hasSubscribers) return false;
   noticeChannel.publish(notice);
   return true;
 }
 
-/** As {@link publishNotice}; without subscribers one line on stderr, with its `error`. */
+/** As {@link publishNotice}; without subscribers writes one line on stderr, with its `error`. */
 export function publishFailure(notice: GuardNotice): void {
   if (publishNotice(notice)) return;
   const { guard, code, message, error } = notice;
@@ -57,12 +53,11 @@ export function publishFailure(notice: GuardNotice): void {
 /** The `diagnostics_channel` of {@link GuardNotice}. */
 export const noticeChannelName = "countersign:notice";
 
-/** What a subscriber of `countersign:notice` receives. */
 export interface GuardNotice {
   readonly guard: string;
   /** Stable machine code in kebab-case. */
   readonly code: string;
-  /** For the log; holds no secret, and text from the wire only escaped and cut. */
+  /** For the log; holds no secret, and wire text only escaped and cut. */
   readonly message: string;
   readonly req?: object | undefined;
   readonly error?: unknown;
@@ -70,22 +65,21 @@ export interface GuardNotice {
 
 const noticeChannel: Channel = channel(noticeChannelName);
 
-/** What {@link WarnOnce} says; without any text from the wire. */
+/** What {@link WarnOnce} says; no wire text. */
 interface Warning {
   readonly code: string;
   readonly message: string;
-  /** Undefined for what is known without a request. */
   readonly req?: object | undefined;
 }
 
 /** Warns once for each code: as a notice on `countersign:notice` and as a process warning. */
 export interface WarnOnce {
   (warning: Warning): void;
-  /** Whether the code was given out before. */
+  /** Whether the code was warned of before. */
   has(code: string): boolean;
 }
 
-/** One memory of warnings, for one middleware. It is bounded by the number of codes, so that no caller floods a log. */
+/** One memory of warnings for one middleware, bounded by the number of codes: no caller can flood a log. */
 export function createWarnOnce(guard: string): WarnOnce {
   const given = new Set<string>();
   const warnOnce = ({ code, message, req }: Warning): void => {
@@ -100,27 +94,25 @@ export function createWarnOnce(guard: string): WarnOnce {
 /** The `diagnostics_channel` of {@link Built}. */
 export const builtChannelName = "countersign:built";
 
-/** A factory has read its options: what their rules show of them, never a secret. */
+/** What a factory's option rules show of its options, never a secret. */
 export interface Built {
-  /** The factory that the app has called, such as `payoutEndpoint`. */
+  /** The factory that the app called, such as `payoutEndpoint`. */
   readonly factory: string;
-  /** The option that holds these, such as `signature`; undefined of the factory's own. */
+  /** The option that holds these, such as `signature`; undefined for the factory's own. */
   readonly holder: string | undefined;
-  /** By the name of the option: its value, or what its rule makes of it. */
+  /** By option name: its value, or what its rule makes of it. */
   readonly facts: BuiltFacts;
 }
 
-/** Values that JSON has. */
 export type BuiltFact = string | number | boolean | null | readonly BuiltFact[] | BuiltFacts;
 
-/** Facts by name. */
 interface BuiltFacts {
   readonly [name: string]: BuiltFact;
 }
 
 export const builtChannel: Channel = channel(builtChannelName);
 
-/** The subscribers of a sink; those of traces are called when a trace is over. An absent one costs nothing. */
+/** A sink's subscribers; those of traces are called when a trace ends. An absent one costs nothing. */
 export interface Listener {
   readonly verdict?: ((event: GuardEvent) => void) | undefined;
   readonly notice?: ((notice: GuardNotice) => void) | undefined;
@@ -134,8 +126,8 @@ export interface Listener {
 }
 
 /**
- * Subscribes a sink to the channels of its members. What it throws becomes a process warning of `factoryName`: a throwing subscriber
- * would end the process. Returns what unsubscribes it.
+ * Subscribes a sink to the channels of its members; returns the function that unsubscribes it. A throw becomes a process
+ * warning of `factoryName`, since a throwing subscriber would end the process.
  */
 export function listen(factoryName: string, listener: Listener): () => void {
   const ends = [
@@ -189,10 +181,7 @@ function warningOnThrow<Event>(factoryName: string, handle: (event: Event) => vo
 
 function nothing(): void {}
 
-/**
- * Bounds the values of a label: the first `max` different texts stay, all others are `other`. A metric with a label for each caller's
- * text would fill the memory.
- */
+/** Bounds a label's values: the first `max` texts stay, others become `other`. Unbounded, callers' texts would fill the memory. */
 export function boundedLabel(max: number): (text: string) => string {
   const known = new Set<string>();
   return (text) => {

@@ -10,7 +10,7 @@ const maxCodes = 100;
 const maxCauses = 3;
 const maxTextLength = 300;
 const plainName = /^[\w$.-]{1,64}$/;
-// Drivers put the address that they called into their messages, at times with the password in it.
+// Drivers put the address that they called into messages, sometimes with its password.
 const credentialsInUrl = /\/\/[^\s/]*@/g;
 
 interface Tally {
@@ -22,21 +22,20 @@ interface Tally {
 
 const tallies = new Map<string, Tally>();
 
-/** What a line says: `<guard> <what> <code>: <message>: <error>; <known>; see <page of the code>`. */
+/** A line: `<guard> <what> <code>: <message>: <error>; <known>; see <page of the code>`. */
 export interface StderrLine {
   readonly guard: string;
   readonly what?: string | undefined;
-  /** Lines are counted by it. */
   readonly code: string;
   readonly message?: string | undefined;
   readonly error: unknown;
-  /** What is known of the request beside the error, escaped. */
+  /** Other facts of the request, escaped. */
   readonly known?: string | undefined;
 }
 
 /**
- * Writes one line on stderr, at most ten a minute for each code and then one that counts the rest. Nothing when the environment
- * variable COUNTERSIGN_STDERR is `off`. Never throws: the answer does not depend on a log.
+ * Writes one line on stderr: at most ten a minute for each code, then one that counts the rest. COUNTERSIGN_STDERR=off
+ * silences it. Never throws: the answer must not depend on a log.
  */
 export function writeStderrLine(line: StderrLine): void {
   const code = nameOr(line.code, "unknown-code");
@@ -52,22 +51,21 @@ export function writeStderrLine(line: StderrLine): void {
   print([head, message, error].filter((part) => part !== undefined).join(": ") + known + see);
 }
 
-// Read at each line, so that an app can set it too. Any other value leaves the lines on: a misspelt switch must not hide refusals.
+// Read at each line, so that an app can set it too. Other values leave the lines on: a misspelt switch must not hide refusals.
 function isSwitchedOff(): boolean {
   return process.env["COUNTERSIGN_STDERR"] === "off";
 }
 
-// console and not the stream, whose error, such as a closed pipe, would end the process.
+// console, not the stream: an error of the stream, such as a closed pipe, would end the process.
 function print(text: string): void {
   try {
     // oxlint-disable-next-line no-console -- where nobody subscribes this is the only trace
     console.error(`countersign: ${text}`);
   } catch {
-    // Somebody has put another console in its place.
+    // The app has replaced console.
   }
 }
 
-/** Whether one more line of this code fits into its minute. */
 function admit(code: string): boolean {
   const nowMs = performance.now();
   const tally = tallyOf(code, nowMs);
@@ -82,7 +80,7 @@ function admit(code: string): boolean {
 
 function tallyOf(code: string, nowMs: number): Tally {
   for (const tally of tallies.values()) if (nowMs >= tally.endsAtMs) close(tally);
-  // The number of our codes is fixed; an app's own guard may make codes of what it was sent.
+  // Our codes are few; an app's own guard may derive codes from what it receives.
   const hasOwn = tallies.has(code) || docsOf(code) !== undefined || tallies.size < maxCodes;
   const counted = hasOwn ? code : "other codes";
   const known = tallies.get(counted);
@@ -94,7 +92,7 @@ function tallyOf(code: string, nowMs: number): Tally {
 
 function close(tally: Tally): void {
   const { code, leftOut } = tally;
-  // Its timer and the next line of its code both see its end.
+  // Both its timer and the next line of its code close it.
   if (tallies.get(code) !== tally) return;
   tallies.delete(code);
   if (leftOut > 0 && !isSwitchedOff())
@@ -132,22 +130,19 @@ function describeOne(error: Error & { readonly code?: unknown }): string {
   return `${nameOr(error.name, "Error")}${code} ${text}`;
 }
 
-/** `text` where it is a plain name: it may be the caller's, who could forge a line with it, or flood one. */
+/** `text` if it is a plain name, else `otherwise`: a caller could forge or flood a line with it. */
 export function nameOr(text: unknown, otherwise: string): string {
   return typeof text === "string" && plainName.test(text) ? text : otherwise;
 }
 
 const reported: RequestFact<true> = createRequestFact();
 
-/** Whether the refusal was reported to an `onReject`, so that it needs no line on stderr. */
+/** True if an `onReject` got the refusal: no line on stderr then. */
 export function wasReported(req: object): boolean {
   return reported.get(req) === true;
 }
 
-/**
- * Calls `onReject` with a refusal, which then needs no line on stderr. Its throw or rejection becomes a process warning of
- * `factoryName`.
- */
+/** Calls `onReject` with a refusal, which then needs no line on stderr. Its throw or rejection becomes a process warning. */
 export function reportReject<Native extends object>(
   factoryName: string,
   onReject: (error: unknown, req: Native) => unknown,
@@ -170,7 +165,7 @@ async function callOnReject(factoryName: string, call: () => unknown): Promise<v
 /** Emits a process warning about an error that is reported nowhere else. */
 export function warnOfError(factoryName: string, what: string, error: unknown): void {
   const isError = types.isNativeError(error);
-  // The message can quote the request, so it is escaped; the stack repeats it in front of its frames.
+  // The message may quote the request: escaped. The stack repeats it before its frames.
   const text = isError ? `${error.name}: ${quoteForLog(error.message, 200)}` : "a value that is no Error";
   const frames = isError ? framesOf(error) : "";
   process.emitWarning(`${factoryName} ${what}: ${text}`, frames === "" ? {} : { detail: frames });

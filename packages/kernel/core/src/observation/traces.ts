@@ -2,18 +2,18 @@ import { channel, tracingChannel, type Channel } from "node:diagnostics_channel"
 import { types } from "node:util";
 import { warnOfError } from "./stderr-lines.ts";
 
-/** The members of every trace. `outcome` and `durationMs` are set when it is over: at `end`, or at `asyncEnd`. */
+/** The members of every trace. `outcome` and `durationMs` are set at `end` or `asyncEnd`. */
 export interface TraceContext {
-  /** One of few words, fit for a label; `error` when it threw or rejected. */
+  /** One of few words, fit for a label; `error` for a throw or rejection. */
   outcome?: string | undefined;
   durationMs?: number | undefined;
   result?: unknown;
   error?: unknown;
 }
 
-/** The claim of an idempotency key. Outcomes: `acquired`, `done`, `held`, `in-flight`, and `error` when the store gave no answer. */
+/** The claim of an idempotency key. Outcomes: `acquired`, `done`, `held`, `in-flight`; `error` when the store gave no answer. */
 export interface ClaimTrace extends TraceContext {
-  /** The factory of the receiver. */
+  /** The receiver's factory. */
   readonly guard: string;
   /** As the store keeps it, escaped and cut. */
   readonly key: string;
@@ -26,15 +26,15 @@ export interface WaitTrace extends TraceContext {
   readonly key: string;
 }
 
-/** One call of a store. Outcomes: `ok`, `timeout` when there was no answer in time, `error`. */
+/** One call of a store. Outcomes: `ok`, `timeout`, `error`. */
 export interface StoreTrace extends TraceContext {
-  /** `engine` of the store; `other` where it says none. */
+  /** The store's `engine`; `other` without one. */
   readonly engine: string;
   /** The method, such as `claim`; `claim-nonce`, `get-key`, `keep-answer`, `find-answer` of the other stores, `prune` in the background. */
   readonly step: string;
 }
 
-/** One event of a webhook, while it is handled. Outcomes: those of `EventOutcome`. */
+/** The handling of one webhook event. Outcomes: those of `EventOutcome`. */
 export interface EventTrace extends TraceContext {
   /** Escaped and cut. */
   readonly type: string;
@@ -42,7 +42,7 @@ export interface EventTrace extends TraceContext {
   readonly isKnownType: boolean;
   readonly eventId: string;
   readonly webhookId: string;
-  /** 1 + the failures that are known of the event; undefined until they are. */
+  /** 1 + the event's known failures; undefined until they are read. */
   attempt: number | undefined;
 }
 
@@ -51,16 +51,16 @@ export interface SettledEvent {
   readonly guard: string;
   readonly key: string;
   /**
-   * `done`, `released`, `held`; `not-owned` when the record was another attempt's by then, or already done by the attempt's own
-   * transaction; `abandoned` when the store did not take the step for an hour.
+   * `done`, `released`, `held`; `not-owned` when another attempt, or the attempt's own transaction, ended the record;
+   * `abandoned` when the store refused the step for an hour.
    */
   readonly outcome: "done" | "released" | "held" | "not-owned" | "abandoned";
-  /** From the claim on, in milliseconds. */
+  /** From the claim, in milliseconds. */
   readonly ownedMs: number;
   readonly req: object | undefined;
 }
 
-/** An owner whose idempotency key another attempt may own, for `countersign:lease-lost`. */
+/** An owner whose key another attempt may own, for `countersign:lease-lost`. */
 export interface LeaseLostEvent {
   readonly guard: string;
   readonly key: string;
@@ -69,23 +69,21 @@ export interface LeaseLostEvent {
   readonly req: object | undefined;
 }
 
-/** The `diagnostics_channel` on which each signature that was verified publishes one {@link KeyUseEvent}. */
+/** Each verified signature publishes one {@link KeyUseEvent} on this `diagnostics_channel`. */
 export const keyUseChannelName = "countersign:key-use";
 
 /** The use of a signing key, for `countersign:key-use`. */
 export interface KeyUseEvent {
   readonly keyid: string;
-  /** Whose key it is; undefined when the key says nothing of it. */
+  /** Whose key it is, if the key says. */
   readonly subject: string | undefined;
-  /** When the signature was made, in Unix seconds; undefined when it does not say so. */
+  /** When the signature was made, in Unix seconds, if it says. */
   readonly created: number | undefined;
-  /** Until when the key may sign, in Unix seconds; undefined when it does not end. */
+  /** The key's end, in Unix seconds; undefined without one. */
   readonly notAfter: number | undefined;
 }
 
-/**
- * A `TracingChannel` of node:diagnostics_channel, whose parameters are others in each version of Node's types.
- */
+/** A `TracingChannel` of node:diagnostics_channel; its own type differs between versions of Node's types. */
 export interface Trace<Context extends TraceContext> {
   readonly start: Channel;
   readonly end: Channel;
@@ -93,11 +91,11 @@ export interface Trace<Context extends TraceContext> {
   readonly asyncEnd: Channel;
   readonly error: Channel;
   readonly hasSubscribers: boolean;
-  /** For the compiler alone, no such member is there: what its channels publish. */
+  /** For the compiler alone, never present: what its channels publish. */
   readonly published?: Context | undefined;
 }
 
-/** Subscribed to by `tracingChannel(name)` of node:diagnostics_channel. Ask `hasSubscribers` before a context is made. */
+/** Subscribe by `tracingChannel(name)` of node:diagnostics_channel. Ask `hasSubscribers` before making a context. */
 export const claimTrace: Trace<ClaimTrace> = tracingChannel("countersign:claim");
 export const waitTrace: Trace<WaitTrace> = tracingChannel("countersign:wait");
 export const storeTrace: Trace<StoreTrace> = tracingChannel("countersign:store");
@@ -105,17 +103,16 @@ export const eventTrace: Trace<EventTrace> = tracingChannel("countersign:event")
 export const settledChannel: Channel = channel("countersign:settled");
 export const leaseLostChannel: Channel = channel("countersign:lease-lost");
 
-/** What is traced, and the word for what it gave. */
 export interface Traced<T> {
   readonly work: () => T | Promise<T>;
   readonly outcomeOf: (result: T) => string;
-  /** The word for what it threw or rejected with. Default `error`. */
+  /** The outcome of a throw or rejection. Default `error`. */
   readonly faultOf?: (() => string) | undefined;
 }
 
 /**
- * Does `work` inside of a trace, as `tracePromise()` and `traceSync()` do, with the stores that subscribers have bound to `start`, so that
- * spans nest. A value ends it at `end`, a promise at `asyncEnd`; either is returned unchanged.
+ * Does `work` in a trace, as `tracePromise()` and `traceSync()` do, with the stores bound to `start`, so that spans nest.
+ * A value ends it at `end`, a promise at `asyncEnd`; either is returned unchanged.
  */
 export function traced<T>(
   trace: Trace<TraceContext>,
@@ -168,15 +165,12 @@ function fault(): string {
   return "error";
 }
 
-/** Must call `work` and return its result. What it throws itself becomes a process warning. */
+/** Must call `work` and return its result. Its own throw becomes a process warning. */
 export type Around<Context extends TraceContext> = <R>(context: Context, work: () => R) => R;
 
 const arounds = new WeakMap<Trace<TraceContext>, Set<Around<never>>>();
 
-/**
- * Runs `around` around the work of each trace that has subscribers, for contexts that only a function call can set, such as
- * OpenTelemetry's. Returns a function that ends it.
- */
+/** Runs `around` around each trace's work, for contexts that only a call can set (OpenTelemetry). Returns a function that ends it. */
 export function aroundTrace<Context extends TraceContext>(
   trace: Trace<Context>,
   around: Around<Context>,
@@ -195,7 +189,7 @@ function within<R>(all: Iterable<Around<never>>, context: TraceContext, work: ()
   return run();
 }
 
-/** Does the work exactly once, whatever `around` does, and returns its own answer or error: it may have claimed a payment. */
+/** Does the work exactly once, whatever `around` does, and returns the work's own result: it may have claimed a payment. */
 function guarded<R>(around: Around<never>, context: TraceContext, work: () => R): R {
   let ended: { readonly answer: R } | { readonly error: unknown } | undefined;
   const once = (): R => {
@@ -221,7 +215,6 @@ function endOf<R>(work: () => R): { readonly answer: R } | { readonly error: unk
   }
 }
 
-/** Subscribes to the end of each trace. Returns what unsubscribes. */
 export function onTraceEnd<Context extends TraceContext>(
   trace: Trace<Context>,
   subscriber: (context: Context) => void,

@@ -11,12 +11,12 @@ export interface Check {
   readonly req: object;
 }
 
-// The error that was published last: an outer check must not publish that of a check inside of it again.
+// The error published last: an outer check must not publish an inner check's error again.
 const published: RequestFact<{ readonly name: string; readonly error: Error }> = createRequestFact();
 
 /**
- * The checks of one request that a door composes, each with its verdict on `countersign:guard`: begin(name) before each, end() after the
- * last, and `throw steps.refused(thrown)` for a throw. No closure and no promise for each check.
+ * Publishes a verdict on `countersign:guard` for each check that a door composes: begin(name) before each, end() after the
+ * last, `throw steps.refused(thrown)` for a throw. No closure and no promise for each check.
  */
 export class Steps implements Check {
   name = "";
@@ -27,19 +27,17 @@ export class Steps implements Check {
     this.req = req;
   }
 
-  /** The check before this one has passed. */
   begin(name: string): void {
     if (this.name !== "") publishVerdict(this, this.#startedAt, undefined);
     this.name = name;
     this.#startedAt = startVerdict();
   }
 
-  /** The last check has passed. */
   end(): void {
     publishVerdict(this, this.#startedAt, undefined);
   }
 
-  /** The present check has thrown this; returns the error to be thrown on. */
+  /** The present check has thrown this; returns the error to throw. */
   refused(thrown: unknown): Error {
     const error = refusedWith(this.name, thrown);
     publishVerdict(this, this.#startedAt, error);
@@ -47,12 +45,12 @@ export class Steps implements Check {
   }
 }
 
-/** When a check began, for {@link publishVerdict}; 0 without subscribers. */
+/** The start time for {@link publishVerdict}; 0 without subscribers. */
 export function startVerdict(): number {
   return guardChannel.hasSubscribers ? performance.now() : 0;
 }
 
-/** What is handed on for what a check threw. A value that is no Error, such as "route", would have skipped the refusal. */
+/** The error to hand on for a throw. A value that is no Error, such as "route", would skip the refusal. */
 export function refusedWith(name: string, thrown: unknown): Error {
   return thrown instanceof Error
     ? thrown
@@ -61,10 +59,7 @@ export function refusedWith(name: string, thrown: unknown): Error {
 
 const passed = { status: undefined, code: undefined };
 
-/**
- * Publishes what a check decided: a pass without `error`. False for the error that a check inside of this one has published, which is
- * not published again.
- */
+/** Publishes a check's verdict: a pass without `error`. False for an error that an inner check has published already. */
 export function publishVerdict({ name, req }: Check, startedAt: number, error: Error | undefined): boolean {
   if (error !== undefined) {
     if (published.get(req)?.error === error) return false;
@@ -72,7 +67,7 @@ export function publishVerdict({ name, req }: Check, startedAt: number, error: E
   } else if (startedAt === 0) return true;
   const durationMs = startedAt === 0 ? undefined : performance.now() - startedAt;
   const verdict = recordOf({ name, req }, durationMs, error);
-  // Not by an assignment: it must not be enumerable, and the error may be frozen.
+  // No assignment: it must not be enumerable, and the error may be frozen.
   if (isGuardError(error)) Reflect.defineProperty(error, "verdict", { value: verdict, configurable: true });
   if (durationMs !== undefined) guardChannel.publish({ ...verdict, durationMs, req, error });
   return true;
@@ -81,16 +76,12 @@ export function publishVerdict({ name, req }: Check, startedAt: number, error: E
 const facts: RequestFact<readonly VerdictFacts[]> = createRequestFact();
 const storeTimes: RequestFact<number> = createRequestFact();
 
-/**
- * Adds facts to this and later verdicts of a request; a member that is noted again is replaced. Members are read when a verdict is made,
- * so they may be getters.
- */
+/** Adds facts to this and later verdicts of a request; the last value of a member counts. Members may be getters, read at the verdict. */
 export function noteVerdict(req: object, noted: VerdictFacts): void {
   const known = facts.get(req);
   facts.set(req, known === undefined ? [noted] : [noted, ...known]);
 }
 
-/** A fact as it was noted last. */
 function factOf<Name extends keyof VerdictFacts>(
   noted: readonly VerdictFacts[],
   name: Name,
@@ -98,7 +89,7 @@ function factOf<Name extends keyof VerdictFacts>(
   return noted.find((one) => name in one)?.[name];
 }
 
-/** Adds to the time in which the present check has waited for a store, in milliseconds. Ask `guardChannel.hasSubscribers` first. */
+/** Adds to the present check's wait for stores, in milliseconds. Ask `guardChannel.hasSubscribers` first. */
 export function noteStoreTime(req: object, durationMs: number): void {
   storeTimes.set(req, (storeTimes.get(req) ?? 0) + durationMs);
 }
@@ -142,12 +133,12 @@ export function quoteVerdictId(error: GuardError): string | undefined {
   return id;
 }
 
-// What a caller may quote has to be found in the log.
+// The log must show each id that a caller may quote.
 const quoted = new WeakSet<Verdict>();
 
 /**
- * Writes a refusal on stderr unless a subscriber of `countersign:guard` or an `onReject` got it. For doors, after the answer. Without
- * the target: the path of a webhook is a secret.
+ * Writes a refusal on stderr unless a `countersign:guard` subscriber or an `onReject` got it. For doors, after the answer.
+ * Omits the target: a webhook's path is a secret.
  */
 export function writeUnreportedRefusal({ name, req }: Check, method: unknown, error: Error): void {
   if (guardChannel.hasSubscribers || wasReported(req)) return;
@@ -158,7 +149,7 @@ export function writeUnreportedRefusal({ name, req }: Check, method: unknown, er
   writeStderrLine({ guard: publisher?.error === error ? publisher.name : name, code, what, error, known });
 }
 
-/** What a line says of a verdict beside its error; undefined for nothing. Its texts are escaped already. */
+/** What a line adds to its error; undefined for nothing. The texts are escaped already. */
 function knownOf(verdict: Verdict): string | undefined {
   const { id, keyid, label, subject, ageSeconds, idempotencyKey } = verdict;
   const parts = [
@@ -172,7 +163,6 @@ function knownOf(verdict: Verdict): string | undefined {
   return parts.length === 0 ? undefined : parts.join(", ");
 }
 
-/** In words, for a line of the log. */
 function agoOf(ageSeconds: number): string {
   const seconds = Math.round(Math.abs(ageSeconds) * 10) / 10;
   return ageSeconds < 0 ? `${seconds} s ahead of this clock` : `${seconds} s ago`;

@@ -2,12 +2,12 @@ import type { KeptDecision } from "../store.ts";
 import { decodeText, operatorEntry, type StoredRecord } from "../store-rules.ts";
 import type { Row } from "./list-query.ts";
 
-/** For how long a released key is remembered for its fence: longer than any claim can be under way that has not seen the release. */
+/** How long a released key keeps its fence: longer than any claim that has not seen the release can be under way. */
 export const fenceMemoryMs = 86_400_000;
 
-/** The numbers of a row, as the caller's driver gives them. */
+/** The numbers of a row, as the caller's driver returns them. */
 export interface RowNumbers extends Pick<StoredRecord, "fence" | "remainingMs"> {
-  /** Reads a number of the decision: a fence, or milliseconds since 1970. */
+  /** Reads a decision's fence, or milliseconds since 1970. */
   readonly integerOf: (value: unknown) => number;
 }
 

@@ -2,27 +2,25 @@ import { storeTrace, type StoreTrace } from "@countersign/core";
 import { publishNotice, traced } from "@countersign/core/door";
 import type { Row } from "./list-query.ts";
 
-// 10,000 rows a second: more than a store takes in, and time for others in between.
+// 10,000 rows a second: more than a store takes in, with time for others in between.
 const rowsPerMs = 10;
 
-/** What {@link startPruning} needs. */
 export interface Pruning {
-  /** The factory whose store is pruned: the `guard` of a notice. */
+  /** The store's factory: the `guard` of a notice. */
   readonly factory: string;
-  /** `engine` of the store, for traces. Default `other`. */
+  /** The store's `engine`, for traces. Default `other`. */
   readonly engine?: string | undefined;
-  /** Milliseconds from one pruning to the next, give or take a quarter; 0 for none. */
+  /** Milliseconds between prunings, give or take a quarter; 0 for none. */
   readonly intervalMs: number;
-  /** How many rows one step removes at most: for so long it keeps others waiting. */
+  /** The most rows that one step removes, since others wait for it. */
   readonly batchSize: number;
-  /** Removes at most `batchSize` rows. Returns how many; undefined when it could not be tried now. */
+  /** Removes at most `batchSize` rows. Returns how many; undefined when it cannot try now. */
   readonly removeBatch: () => number | undefined | Promise<number | undefined>;
 }
 
 /**
- * Prunes in the background, one batch at a time so that others get their turn in between. The timer keeps no process alive, and
- * its jitter keeps processes that started together apart. A failure is published as `prune-failed` on `countersign:notice` and
- * tried again. Each batch is a `prune` on `countersign:store`, for who subscribes. Returns the function that ends it.
+ * Prunes in the background, in batches with turns for others in between; returns the function that ends it. The timer keeps no process
+ * alive; its jitter keeps processes apart. A failure is a `prune-failed` on `countersign:notice`, and tried again. Traced as `prune`.
  */
 export function startPruning(pruning: Pruning): () => void {
   const { factory, intervalMs, batchSize } = pruning;
@@ -40,7 +38,7 @@ export function startPruning(pruning: Pruning): () => void {
     schedule(full ? Math.min(batchSize / rowsPerMs, intervalMs) : jittered(intervalMs));
   };
   const fail = (error: unknown): void => {
-    // Nothing is lost but space, and there is no request to answer: tell the operator.
+    // Only space is lost, and no request waits: tell the operator.
     const message = "expired rows could not be removed; the next attempt follows";
     if (!ended) publishNotice({ guard: factory, code: "prune-failed", message, error });
     schedule(jittered(intervalMs));
@@ -67,19 +65,18 @@ function observedBatch({ engine = "other", removeBatch }: Pruning): ReturnType<P
   return traced(storeTrace, context, { work: removeBatch, outcomeOf: () => "ok" });
 }
 
-/** What one step of pruning has removed. */
 export interface PrunedBatch {
   readonly rows: number;
-  /** How many of them `prune()` counts. */
+  /** Those that `prune()` counts. */
   readonly counted: number;
 }
 
-/** The batch of these rows of keys. A free one is not counted: no caller knows that it was there. */
+/** Counts these rows of keys, but free ones: no caller knows of them. */
 export function prunedKeys(rows: readonly Row[]): PrunedBatch {
   return { rows: rows.length, counted: rows.filter((row) => row["state"] === "done").length };
 }
 
-/** Removes batches until one is not full. Returns how many rows are counted. */
+/** Removes batches until one is not full. Returns the number counted. */
 export function pruneAll(batchSize: number, removeBatch: () => PrunedBatch): number {
   let pruned = 0;
   for (;;) {

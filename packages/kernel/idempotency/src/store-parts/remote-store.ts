@@ -10,7 +10,7 @@ import type {
   ReleasedKey,
 } from "../store.ts";
 
-/** An idempotency store whose engine is a server: every answer is a promise. */
+/** An idempotency store on a server: every answer is a promise. */
 export interface RemoteIdempotencyStore<Tx = never> extends IdempotencyStore<Tx> {
   readonly retentionMs: number;
   claim(key: string, claim: IdempotencyClaim): Promise<IdempotencyClaimResult>;
@@ -28,6 +28,6 @@ export interface RemoteIdempotencyStore<Tx = never> extends IdempotencyStore<Tx>
   readReleased(key: string): Promise<ReleasedKey | undefined>;
   list(query: IdempotencyListQuery): Promise<IdempotencyListing>;
   prune(): Promise<number>;
-  /** Ends what the store does by itself; the connection stays open, it is the caller's. A later call throws. */
+  /** Ends the store's own work; the caller's connection stays open. Later calls throw. */
   close(): void;
 }

@@ -1,19 +1,16 @@
-/** What a store's `completeIn` takes. */
+/** The shape of what a store's `completeIn` takes. */
 export interface TransactionShape {
-  /** In words, such as "the client on which your transaction is open". */
+  /** Such as "the client on which your transaction is open". */
   readonly needs: string;
-  /** Names of its functions. */
+  /** Its functions. */
   readonly has: readonly string[];
-  /** Members of what is often given in its place, and what that is: `{ getConnection: "a pool" }`. */
+  /** Members of frequent mistakes, with their names: `{ getConnection: "a pool" }`. */
   readonly lacks: Readonly<Record<string, string>>;
-  /** The address of the page about it. */
+  /** The page about it. */
   readonly page: string;
 }
 
-/**
- * For `completeIn`, before anything is sent: throws a TypeError, which no guard takes for a failure of the store, unless `tx` has the
- * shape of what the store needs. The message says what that is, and the page about it.
- */
+/** Throws a TypeError, which guards do not take for a store's failure, unless `tx` has the shape. For `completeIn`, before it sends. */
 export function assertTransaction(
   store: string,
   tx: unknown,
