@@ -59,15 +59,15 @@ function pause(ms: number): Promise<void> {
 }
 
 describe("a start with a bad value", () => {
-  const sqlite = (file: string) => () => ({ STORE_URL: `sqlite:${file}` });
-  const foreign = (statement: string) => () => sqlite(databaseWith(statement))();
+  const sqlite = (location: string) => ({ STORE_URL: `sqlite:${location}` });
+  const foreign = (statement: string) => () => sqlite(databaseWith(statement));
   const noDatabase = { STORE_URL: "redis://db", DATABASE_URL: undefined };
 
   test.each<[string, () => Readonly<Record<string, string | undefined>>, variable: string, reason: RegExp]>([
     ["a port that is no number", () => ({ PORT: "abc" }), "PORT", /an integer from 0 to 65535, got "abc"$/],
     ["Redis without a database", () => noDatabase, "DATABASE_URL", /URL of a database for the payouts/],
-    ["a folder for a database", () => sqlite(folder)(), "STORE_URL", /a database .* \(it is no file\)$/],
-    ["a file for the folder", () => sqlite(`${keys}/p.db`)(), "STORE_URL", /\((?:EEXIST|ENOTDIR): .*\)$/],
+    ["a folder for a database", () => sqlite(folder), "STORE_URL", /a database .* \(it is no file\)$/],
+    ["a file for the folder", () => sqlite(`${keys}/p.db`), "STORE_URL", /\((?:EEXIST|ENOTDIR): .*\)$/],
     ["another program's", foreign("PRAGMA application_id = 1"), "STORE_URL", /belongs to another program\)$/],
     ["other tables", foreign("CREATE TABLE webhook_events (id)"), "STORE_URL", /the tables of the platform /],
     ["a busy port", () => ({ PORT: busyPort() }), "PORT", /a free port, \d+ is in use on 127\.0\.0\.1$/],

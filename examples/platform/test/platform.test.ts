@@ -247,10 +247,9 @@ describe("the app", () => {
   }
 
   async function send(target: ReturnType<typeof createApp>, body: string): Promise<request.Response> {
-    const path = settings.payoutPath;
     return request(target)
-      .post(path)
-      .set({ ...signPayout(key, path, body) })
+      .post(payoutPath)
+      .set({ ...signPayout(key, payoutPath, body) })
       .send(body);
   }
 

@@ -21,11 +21,6 @@ describe("countersign keygen", () => {
     expect(out).not.toContain("PRIVATE KEY");
   });
 
-  test("makes up a keyid", async () => {
-    const { out } = await run(["keygen", "--out", join(bench.directory, "k3"), "--json"]);
-    expect(JSON.parse(out)).toMatchObject({ keyid: expect.stringMatching(/^test-[0-9a-f]{8}$/) });
-  });
-
   test("replaces a key by --force only", async () => {
     const args = ["keygen", "--out", join(bench.directory, "k4"), "--keyid", "k4"];
     await run(args);
