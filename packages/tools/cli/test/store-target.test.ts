@@ -16,6 +16,8 @@ function coded(message: string, code: string, cause?: unknown): Error {
 
 describe("storeFailure", () => {
   const refused = "the connection was refused (ECONNREFUSED)";
+  const lost = "Connection terminated unexpectedly";
+  const denied = 'password authentication failed for user "user"';
   const several = Object.assign(new AggregateError([], ""), { code: "ECONNREFUSED" });
   const wrapped = new Error("failed", { cause: coded("", "ENOTFOUND") });
 
@@ -24,7 +26,7 @@ describe("storeFailure", () => {
     ["several refused connections", several, refused],
     ["a wrapped one", wrapped, "the host name is unknown (ENOTFOUND)"],
     ["a time-out of the driver", new Error("timeout expired"), "timeout expired"],
-    ["a lost connection", new Error("Connection terminated"), "Connection terminated"],
+    ["a lost connection", new Error(lost), lost],
     ["a server that stops", coded("terminating connection", "57P01"), "terminating connection"],
   ])("says of %s that the store cannot be reached", (_name, error, why) => {
     expect(storeFailure(location, error)).toMatchObject({
@@ -36,7 +38,7 @@ describe("storeFailure", () => {
 
   test.each<[string, unknown, string]>([
     ["a lock that timed out", coded("due to lock timeout", "55P03"), "due to lock timeout"],
-    ["a wrong password", coded("authentication failed", "28P01"), "authentication failed"],
+    ["a wrong password", coded(denied, "28P01"), denied],
     ["a message with the password", new Error("cannot use s3cret"), "cannot use …"],
     ["a message on lines", new Error("one\n  two\u001B[2J"), "one two\\u{1b}[2J"],
     ["a message of our stores", new Error("createPostgresStores: no tables"), "no tables"],
