@@ -1,5 +1,4 @@
 import { mkdtempSync, rmSync } from "node:fs";
-
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Environment } from "@countersign/example-settings";

@@ -59,69 +59,43 @@ function pause(ms: number): Promise<void> {
 }
 
 describe("a start with a bad value", () => {
-  test.each<[string, () => Readonly<Record<string, string | undefined>>, RegExp]>([
-    [
-      "a port that is no number",
-      () => ({ PORT: "abc" }),
-      /^PORT: expected an integer from 0 to 65535, got "abc"\n$/,
-    ],
-    [
-      "Redis without a database for the payouts",
-      () => ({ STORE_URL: "redis://db", DATABASE_URL: undefined }),
-      /^DATABASE_URL: expected the postgres:\/\/ URL of a database for the payouts.*\n$/,
-    ],
-    [
-      "a folder for a database",
-      () => ({ STORE_URL: `sqlite:${folder}` }),
-      /^STORE_URL: expected a database .* \(it is no file\)\n$/,
-    ],
-    [
-      "a file for the folder of a database",
-      () => ({ STORE_URL: `sqlite:${keys}/platform.db` }),
-      /^STORE_URL: expected a database .* \((?:EEXIST|ENOTDIR): [^\n]*\)\n$/,
-    ],
-    [
-      "a database of another program",
-      () => ({ STORE_URL: `sqlite:${databaseWith("PRAGMA application_id = 1")}` }),
-      /^STORE_URL: expected a database .* \(it belongs to another program\)\n$/,
-    ],
-    [
-      "a database with other tables of the same name",
-      () => ({ STORE_URL: `sqlite:${databaseWith("CREATE TABLE webhook_events (id)")}` }),
-      /^STORE_URL: expected a database with the tables of the platform .*\n$/,
-    ],
-    [
-      "a busy port",
-      () => ({ PORT: String((busy.address() as AddressInfo).port) }),
-      /^PORT: expected a free port, \d+ is in use on 127\.0\.0\.1\n$/,
-    ],
-  ])("ends with one line about %s", async (_name, env, line) => {
-    const platform = start({ LOG_LEVEL: "silent", ...env() });
-    expect(await platform.ended).toBe(1);
-    expect(platform.stderr()).toMatch(line);
-    expect(platform.stdout()).toBe("");
+  const sqlite = (location: string) => ({ STORE_URL: `sqlite:${location}` });
+  const foreign = (statement: string) => () => sqlite(databaseWith(statement));
+  const noDatabase = { STORE_URL: "redis://db", DATABASE_URL: undefined };
+
+  test.each<[string, () => Readonly<Record<string, string | undefined>>, variable: string, reason: RegExp]>([
+    ["a port that is no number", () => ({ PORT: "abc" }), "PORT", /an integer from 0 to 65535, got "abc"$/],
+    ["Redis without a database", () => noDatabase, "DATABASE_URL", /URL of a database for the payouts/],
+    ["a folder for a database", () => sqlite(folder), "STORE_URL", /a database .* \(it is no file\)$/],
+    ["a file for the folder", () => sqlite(`${keys}/p.db`), "STORE_URL", /\((?:EEXIST|ENOTDIR): .*\)$/],
+    ["another program's", foreign("PRAGMA application_id = 1"), "STORE_URL", /belongs to another program\)$/],
+    ["other tables", foreign("CREATE TABLE webhook_events (id)"), "STORE_URL", /the tables of the platform /],
+    ["a busy port", () => ({ PORT: busyPort() }), "PORT", /a free port, \d+ is in use on 127\.0\.0\.1$/],
+  ])("ends with one line about %s", async (_name, env, variable, reason) => {
+    await expectOneLine(start({ LOG_LEVEL: "silent", ...env() }), variable, reason);
   });
 });
+
+const busyPort = (): string => String((busy.address() as AddressInfo).port);
+
+async function expectOneLine(platform: Captured, variable: string, reason: RegExp): Promise<void> {
+  expect(await platform.ended).toBe(1);
+  expect(platform.stderr()).toMatch(new RegExp(`^${variable}: expected [^\\n]*\n$`));
+  expect(platform.stderr().trimEnd()).toMatch(reason);
+  expect(platform.stdout()).toBe("");
+}
 
 // Elsewhere these names mean nothing.
 const describeOnLinux = process.platform === "linux" ? describe : describe.skip;
 
 describeOnLinux("a start with a path of the system", () => {
   test.each<[string, string, string, RegExp]>([
-    ["a new folder in /proc", "STORE_URL", "sqlite:/proc/countersign/platform.db", /\(ENOENT: .*\)\n$/],
-    [
-      "a new file in /proc",
-      "STORE_URL",
-      "sqlite:/proc/p.db",
-      /\(no file can be opened or created there\)\n$/,
-    ],
-    ["a device for a database", "STORE_URL", "sqlite:/dev/null", /\(it is no file\)\n$/],
-    ["a device for the key of TLS", "TLS_KEY", "/dev/zero", /\(it is no file\), got "\/dev\/zero"\n$/],
+    ["a new folder in /proc", "STORE_URL", "sqlite:/proc/countersign/platform.db", /\(ENOENT: .*\)$/],
+    ["a new file in /proc", "STORE_URL", "sqlite:/proc/p.db", /\(no file can be opened or created there\)$/],
+    ["a device for a database", "STORE_URL", "sqlite:/dev/null", /\(it is no file\)$/],
+    ["a device for the key of TLS", "TLS_KEY", "/dev/zero", /\(it is no file\), got "\/dev\/zero"$/],
   ])("ends with one line about %s", async (_name, variable, value, reason) => {
-    const platform = start({ LOG_LEVEL: "silent", [variable]: value });
-    expect(await platform.ended).toBe(1);
-    expect(platform.stderr()).toMatch(new RegExp(`^${variable}: expected [^\\n]*\n$`));
-    expect(platform.stderr()).toMatch(reason);
+    await expectOneLine(start({ LOG_LEVEL: "silent", [variable]: value }), variable, reason);
   });
 });
 

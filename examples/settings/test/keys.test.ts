@@ -1,33 +1,21 @@
 import { execFileSync, spawn } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import type { Environment } from "../src/environment.ts";
 import { openKeys, readKeySource } from "../src/keys.ts";
 import { SettingError } from "../src/setting-error.ts";
+import { file, folder } from "./setting-files.ts";
 
 const { publicKey, privateKey } = generateKeyPairSync("ed25519");
 const jwk = publicKey.export({ format: "jwk" });
 const pem = publicKey.export({ format: "pem", type: "spki" }).toString();
 const der = publicKey.export({ format: "der", type: "spki" });
 const privatePem = privateKey.export({ format: "pem", type: "pkcs8" }).toString();
-
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(path.join(tmpdir(), "platform-keys-"));
-});
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-function file(name: string, content: unknown): string {
-  const location = path.join(folder, name);
-  writeFileSync(location, typeof content === "string" ? content : JSON.stringify(content));
-  return location;
-}
 
 /** Which of some keyids PAYOUT_KEYS has a key for. */
 async function keyidsOf(value: string, env: Environment = {}): Promise<string[]> {

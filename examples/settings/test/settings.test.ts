@@ -1,37 +1,13 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import path from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { SettingError } from "../src/setting-error.ts";
+import { describe, expect, test } from "@jest/globals";
+import type { SettingError } from "../src/setting-error.ts";
 import type { Environment } from "../src/environment.ts";
 import { readSettings } from "../src/settings.ts";
 import { makeTestKey } from "../../platform/test/signer.ts";
+import { file, refusalOf } from "./setting-files.ts";
 
-let folder: string;
-let good: Environment;
+const good: Environment = { PAYOUT_KEYS: file("keys.json", { k1: makeTestKey("k1").publicKeyPem }) };
 
-beforeAll(() => {
-  folder = mkdtempSync(path.join(tmpdir(), "platform-settings-"));
-  good = { PAYOUT_KEYS: file("keys.json", { k1: makeTestKey("k1").publicKeyPem }) };
-});
-
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-function file(name: string, content: unknown): string {
-  const location = path.join(folder, name);
-  writeFileSync(location, typeof content === "string" ? content : JSON.stringify(content));
-  return location;
-}
-
-function errorOf(env: Environment): SettingError {
-  try {
-    readSettings({ ...good, ...env });
-  } catch (error) {
-    if (error instanceof SettingError) return error;
-    throw error;
-  }
-  throw new Error("the settings were accepted");
-}
+const errorOf = (env: Environment): SettingError => refusalOf(() => readSettings({ ...good, ...env }));
 
 describe("readSettings with nothing but keys", () => {
   test("has the documented defaults", () => {
@@ -58,6 +34,7 @@ describe("readSettings with nothing but keys", () => {
 });
 
 describe("readSettings", () => {
+  const confirmation = new URL("https://a.example/b");
   test.each<[string, Environment, object]>([
     ["any free port", { PORT: "0" }, { port: 0 }],
     ["the highest port", { PORT: "65535" }, { port: 65_535 }],
@@ -70,18 +47,10 @@ describe("readSettings", () => {
       { PAYOUT_ALLOWED_IPS: "10.0.0.0/8 , ::1" },
       { allowedIps: ["10.0.0.0/8", "::1"] },
     ],
-    [
-      "proxies as CIDRs",
-      { TRUST_PROXY: "127.0.0.0/8,fd00::/8" },
-      { trustProxy: ["127.0.0.0/8", "fd00::/8"] },
-    ],
+    ["proxies as CIDRs", { TRUST_PROXY: "10.0.0.0/8,fd00::/8" }, { trustProxy: ["10.0.0.0/8", "fd00::/8"] }],
     ["a prefix", { PATH_PREFIX: "/payments" }, { pathPrefix: "/payments" }],
     ["a reference field", { REFERENCE_FIELD: "remittance_info" }, { referenceField: "remittance_info" }],
-    [
-      "a confirmation URL",
-      { CONFIRMATION_URL: "https://a.example/b" },
-      { confirmationUrl: new URL("https://a.example/b") },
-    ],
+    ["a confirmation URL", { CONFIRMATION_URL: confirmation.href }, { confirmationUrl: confirmation }],
     [
       "a confirmation URL with port and query, and its API key",
       { CONFIRMATION_URL: "http://127.0.0.1:4000/a?b=c", CONFIRMATION_API_KEY: "key" },
@@ -116,12 +85,7 @@ describe("readSettings", () => {
     ["a % in a password", "STORE_URL", "redis://:1%@db", /percent-encoded$/],
     ["a name for the database of Redis", "STORE_URL", "redis://db/payouts", /number of its database/],
     ["a blank path", "STORE_URL", "sqlite: ", /sqlite:<path>/],
-    [
-      "redis without a host",
-      "STORE_URL",
-      "redis:///",
-      /^STORE_URL: expected a redis:\/\/ or rediss:\/\/ URL/,
-    ],
+    ["redis without a host", "STORE_URL", "redis:///", /^STORE_URL: expected a redis:\/\/ or rediss:/],
     ["redis without slashes", "STORE_URL", "redis:6379", /a redis:\/\/ or rediss:\/\/ URL/],
     ["a # in a password", "STORE_URL", "rediss://:1#2@db", /percent-encoded$/],
     ["a schema of SQLite", "STORE_SCHEMA", "public", /no value, because STORE_URL is sqlite:$/],
@@ -141,12 +105,7 @@ describe("readSettings", () => {
     ["an escape", "PAYOUT_PATH", "/%61", /a path/],
     ["a query", "PAYOUT_PATH", "/a?b", /a path/],
     ["a path of the platform itself", "PAYOUT_PATH", "/healthz", /other than \/healthz/],
-    [
-      "nothing",
-      "PAYOUT_ALLOWED_IPS",
-      "",
-      /^PAYOUT_ALLOWED_IPS: expected a comma list of IP addresses or CIDR ranges/,
-    ],
+    ["nothing", "PAYOUT_ALLOWED_IPS", "", /: expected a comma list of IP addresses or CIDR ranges/],
     ["an empty entry", "PAYOUT_ALLOWED_IPS", "127.0.0.1,", /comma list/],
     ["a host name", "PAYOUT_ALLOWED_IPS", "localhost", /comma list/],
     ["a star", "PAYOUT_ALLOWED_IPS", "*", /comma list/],
@@ -194,98 +153,55 @@ describe("readSettings", () => {
 
   const redis = "redis://user:hunter2@db";
   const postgres = "postgres://user:hunter2@db/platform";
+  const both = { STORE_URL: redis, DATABASE_URL: postgres };
+  const local = "postgresql:///db?host=/run/postgresql";
+  const inPostgres = { kind: "postgres", url: postgres, schema: "public" };
   test.each<[string, Environment, object]>([
-    [
-      "PostgreSQL for everything",
-      { STORE_URL: postgres },
-      { kind: "postgres", url: postgres, schema: "public", variable: "STORE_URL" },
-    ],
+    ["PostgreSQL for everything", { STORE_URL: postgres }, { ...inPostgres, variable: "STORE_URL" }],
     [
       "its longer name, and a schema",
-      { STORE_URL: "postgresql:///db?host=/run/postgresql", STORE_SCHEMA: "pay_1" },
-      {
-        kind: "postgres",
-        url: "postgresql:///db?host=/run/postgresql",
-        schema: "pay_1",
-        variable: "STORE_URL",
-      },
+      { STORE_URL: local, STORE_SCHEMA: "pay_1" },
+      { kind: "postgres", url: local, schema: "pay_1", variable: "STORE_URL" },
     ],
     [
       "Redis, with PostgreSQL for the payouts",
-      { STORE_URL: redis, DATABASE_URL: postgres },
+      both,
       {
         kind: "redis",
         url: redis,
         keyPrefix: "countersign",
-        payouts: { kind: "postgres", url: postgres, schema: "public", variable: "DATABASE_URL" },
+        payouts: { ...inPostgres, variable: "DATABASE_URL" },
       },
     ],
     [
       "Redis over TLS, with prefix and schema",
-      { STORE_URL: "rediss://db:6380/1", DATABASE_URL: postgres, KEY_PREFIX: "pay:1", STORE_SCHEMA: "s" },
+      { ...both, STORE_URL: "rediss://db:6380/1", KEY_PREFIX: "pay:1", STORE_SCHEMA: "s" },
       { url: "rediss://db:6380/1", keyPrefix: "pay:1", payouts: { schema: "s" } },
     ],
-    [
-      "a DATABASE_URL of somebody else beside SQLite",
-      { DATABASE_URL: "mysql://db" },
-      { kind: "sqlite", file: "./data/platform.db" },
-    ],
+    ["a foreign DATABASE_URL beside SQLite", { DATABASE_URL: "mysql://db" }, { kind: "sqlite" }],
   ])("takes %s", (_name, env, store) => {
     expect(readSettings({ ...good, ...env }).store).toMatchObject(store);
   });
 
+  const payoutsIn = (url: string): Environment => ({ STORE_URL: redis, DATABASE_URL: url });
+  const noPayouts = /a postgres:\/\/ URL/;
   test.each<[string, Environment, string, RegExp]>([
+    ["Redis alone", { STORE_URL: redis }, "DATABASE_URL", /because Redis keeps only keys and nonces$/],
+    ["an empty DATABASE_URL", payoutsIn(""), "DATABASE_URL", noPayouts],
+    ["payouts in Redis", payoutsIn(redis), "DATABASE_URL", noPayouts],
+    ["payouts in SQLite beside Redis", payoutsIn("sqlite:./x.db"), "DATABASE_URL", noPayouts],
+    ["no scheme", { STORE_URL: "user:hunter2@db/platform" }, "STORE_URL", /sqlite:<path> or memory:/],
+    ["MySQL", { STORE_URL: "mysql://user:hunter2@db" }, "STORE_URL", /sqlite:<path> or memory:/],
     [
-      "Redis alone",
-      { STORE_URL: redis },
-      "DATABASE_URL",
-      /the payouts, because Redis keeps only keys and nonces$/,
-    ],
-    ["an empty DATABASE_URL", { STORE_URL: redis, DATABASE_URL: "" }, "DATABASE_URL", /a postgres:\/\/ URL/],
-    [
-      "payouts in Redis",
-      { STORE_URL: redis, DATABASE_URL: "redis://user:hunter2@db" },
-      "DATABASE_URL",
-      /a postgres:\/\/ URL/,
-    ],
-    [
-      "payouts in SQLite beside Redis",
-      { STORE_URL: redis, DATABASE_URL: "sqlite:./x.db" },
-      "DATABASE_URL",
-      /a postgres:\/\/ URL/,
-    ],
-    [
-      "a URL without its scheme",
-      { STORE_URL: "user:hunter2@db/platform" },
-      "STORE_URL",
-      /sqlite:<path> or memory:/,
-    ],
-    ["a store of MySQL", { STORE_URL: "mysql://user:hunter2@db" }, "STORE_URL", /sqlite:<path> or memory:/],
-    [
-      "a key prefix of PostgreSQL",
+      "a prefix of PostgreSQL",
       { STORE_URL: postgres, KEY_PREFIX: "x" },
       "KEY_PREFIX",
-      /no value, because STORE_URL is no redis/,
+      /STORE_URL is no redis/,
     ],
-    [
-      "a schema with a quote",
-      { STORE_URL: postgres, STORE_SCHEMA: 'a"b' },
-      "STORE_SCHEMA",
-      /name of a schema/,
-    ],
-    [
-      "a schema of the system",
-      { STORE_URL: postgres, STORE_SCHEMA: "pg_x" },
-      "STORE_SCHEMA",
-      /begin with pg_/,
-    ],
+    ["a quote", { STORE_URL: postgres, STORE_SCHEMA: 'a"b' }, "STORE_SCHEMA", /name of a schema/],
+    ["the system's", { STORE_URL: postgres, STORE_SCHEMA: "pg_x" }, "STORE_SCHEMA", /begin with pg_/],
     ["an empty schema", { STORE_URL: postgres, STORE_SCHEMA: "" }, "STORE_SCHEMA", /name of a schema/],
-    [
-      "a key prefix with a brace",
-      { STORE_URL: redis, DATABASE_URL: postgres, KEY_PREFIX: "{x}" },
-      "KEY_PREFIX",
-      /letters, digits/,
-    ],
+    ["a prefix with a brace", { ...both, KEY_PREFIX: "{x}" }, "KEY_PREFIX", /letters, digits/],
   ])("refuses %s", (_name, env, variable, message) => {
     const error = errorOf(env);
     expect(error.variable).toBe(variable);
@@ -299,8 +215,8 @@ describe("readSettings", () => {
       WEBHOOK_PASSWORD: "test-password",
       WEBHOOK_SECRETS: "test-secret",
     };
-    const both = { ...webhook, WEBHOOK_PATH: "/a", PAYOUT_PATH: "/a" };
-    expect(errorOf(both).message).toBe("WEBHOOK_PATH: expected a path other than that of PAYOUT_PATH");
+    const onePath = { ...webhook, WEBHOOK_PATH: "/a", PAYOUT_PATH: "/a" };
+    expect(errorOf(onePath).message).toBe("WEBHOOK_PATH: expected a path other than that of PAYOUT_PATH");
   });
 
   test.each([

@@ -1,40 +1,15 @@
 import { generateKeyPairSync } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import path from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { testAuthority, type Certified } from "@countersign/test-support/servers/certificates.ts";
+import { describe, expect, test } from "@jest/globals";
+import { testAuthority } from "@countersign/test-support/servers/certificates.ts";
 import type { Environment } from "../src/environment.ts";
-import { SettingError } from "../src/setting-error.ts";
+import type { SettingError } from "../src/setting-error.ts";
 import { readTls } from "../src/tls.ts";
+import { file, refusalOf } from "./setting-files.ts";
 
-let folder: string;
-let issued: Certified;
-let files: { readonly cert: string; readonly key: string };
+const issued = testAuthority().issue();
+const files = { TLS_CERT: file("server.crt", issued.cert), TLS_KEY: file("server.key", issued.key) };
 
-beforeAll(() => {
-  folder = mkdtempSync(path.join(tmpdir(), "platform-tls-"));
-  issued = testAuthority().issue();
-  files = { cert: file("server.crt", issued.cert), key: file("server.key", issued.key) };
-});
-
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-function file(name: string, content: string): string {
-  const location = path.join(folder, name);
-  writeFileSync(location, content);
-  return location;
-}
-
-function errorOf(env: Environment): SettingError {
-  try {
-    readTls({ TLS_CERT: files.cert, TLS_KEY: files.key, ...env });
-  } catch (error) {
-    if (error instanceof SettingError) return error;
-    throw error;
-  }
-  throw new Error("the settings were accepted");
-}
+const errorOf = (env: Environment): SettingError => refusalOf(() => readTls({ ...files, ...env }));
 
 describe("readTls", () => {
   test("is plain http where nothing is set", () => {
@@ -42,12 +17,12 @@ describe("readTls", () => {
   });
 
   test("reads certificate and key", () => {
-    expect(readTls({ TLS_CERT: files.cert, TLS_KEY: files.key })).toEqual(issued);
+    expect(readTls(files)).toEqual(issued);
   });
 
   test("reads the certificates of issuers behind the first", () => {
     const chain = issued.cert + testAuthority().cert;
-    expect(readTls({ TLS_CERT: file("chain.crt", chain), TLS_KEY: files.key })?.cert).toBe(chain);
+    expect(readTls({ TLS_CERT: file("chain.crt", chain), TLS_KEY: files.TLS_KEY })?.cert).toBe(chain);
   });
 
   const foreign = generateKeyPairSync("ec", { namedCurve: "prime256v1" }).privateKey;
@@ -65,8 +40,8 @@ describe("readTls", () => {
     ["a file that is not there", () => ({ TLS_CERT: "/nowhere/a.crt" }), /^TLS_CERT: expected .*ENOENT/],
     ["an empty certificate", () => ({ TLS_CERT: file("empty.crt", "") }), /^TLS_CERT: .*holds none/],
     ["an empty key", () => ({ TLS_KEY: file("empty.key", "") }), /^TLS_KEY: .*holds none/],
-    ["a key for a certificate", () => ({ TLS_CERT: files.key }), /^TLS_CERT: .*holds none/],
-    ["a certificate for a key", () => ({ TLS_KEY: files.cert }), /^TLS_KEY: .*holds none/],
+    ["a key for a certificate", () => ({ TLS_CERT: files.TLS_KEY }), /^TLS_CERT: .*holds none/],
+    ["a certificate for a key", () => ({ TLS_KEY: files.TLS_CERT }), /^TLS_KEY: .*holds none/],
     ["a key with a passphrase", () => ({ TLS_KEY: file("locked.key", String(encrypted)) }), /^TLS_KEY: /],
     [
       "the key of another certificate",

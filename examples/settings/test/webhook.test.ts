@@ -1,7 +1,8 @@
 import { describe, expect, test } from "@jest/globals";
 import type { Environment } from "../src/environment.ts";
-import { SettingError } from "../src/setting-error.ts";
+import type { SettingError } from "../src/setting-error.ts";
 import { readWebhook } from "../src/webhook.ts";
+import { refusalOf } from "./setting-files.ts";
 
 // TEST CREDENTIALS.
 const credentials: Environment = {
@@ -10,15 +11,7 @@ const credentials: Environment = {
   WEBHOOK_SECRETS: "test-secret",
 };
 
-function errorOf(env: Environment): SettingError {
-  try {
-    readWebhook({ ...credentials, ...env });
-  } catch (error) {
-    if (error instanceof SettingError) return error;
-    throw error;
-  }
-  throw new Error("the settings were accepted");
-}
+const errorOf = (env: Environment): SettingError => refusalOf(() => readWebhook({ ...credentials, ...env }));
 
 describe("readWebhook", () => {
   test("finds no webhook route where nothing of it is set", () => {

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { captureRawBody } from "@countersign/raw-body";
 import { GuardError } from "@countersign/core";
@@ -76,46 +75,6 @@ describe.each(expressVersions)("payoutEndpoint on %s", (_version, framework) => 
     expect(answers.filter((answer) => answer.status === 409 && !answer.committed)).toEqual([]);
   });
 
-  test("answers every 401 alike, and names the case in the log alone", async () => {
-    const nonce = randomUUID();
-    const stranger = createHandSigner(signer.keyid);
-    const now = Math.floor(Date.now() / 1000);
-    const by = (changes: object): Record<string, string> => ({
-      ...signByHand(signer, { path, body: bodyText, ...changes }),
-    });
-    const { Signature: _signature, ...unsigned } = by({});
-    const { app, codes, paid } = platformOn(framework);
-    const elsewhere = platformOn(framework, { addresses: { allow: ["192.0.2.1"] } });
-    await send(app, payoutWith("/idempotency_key", "op_2.a.b"), {
-      ...signByHand(signer, {
-        path,
-        body: JSON.stringify(payoutWith("/idempotency_key", "op_2.a.b")),
-        nonce,
-      }),
-    }).expect(200);
-
-    const answers = [
-      await send(elsewhere.app),
-      await send(app, bodyText, {}),
-      await send(app, bodyText, unsigned),
-      await send(app, bodyText, { ...by({}), Signature: "sig1=:AAAA:" }),
-      await send(app, bodyText, { ...signByHand(stranger, { path, body: bodyText }) }),
-      await send(app, bodyText, by({ keyid: "nobody" })),
-      await send(app, bodyText, by({ now: now - 61 })),
-      await send(app, bodyText, by({ now: now + 40 })),
-      await send(app, bodyText, by({ path: "/other" })),
-      await send(app, bodyText.replace("10.1", "10.2"), by({})),
-      await send(app, bodyText, by({ nonce })),
-    ];
-    const [first] = answers.map(comparable);
-    expect(first?.status).toBe(401);
-    expect(first?.headers["want-content-digest"]).toBe("sha-256=10");
-    for (const answer of answers) expect(comparable(answer)).toEqual(first);
-    expect([...elsewhere.codes, ...codes]).toHaveLength(answers.length);
-    expect(new Set([...elsewhere.codes, ...codes]).size).toBeGreaterThan(6);
-    expect(paid).toHaveLength(1);
-  });
-
   test("checks the signature before the schema, and the address before the signature", async () => {
     const broken = JSON.stringify({});
     const forged = { ...signByHand(createHandSigner(signer.keyid), { path, body: broken }) };
@@ -124,15 +83,6 @@ describe.each(expressVersions)("payoutEndpoint on %s", (_version, framework) => 
     const elsewhere = platformOn(framework, { addresses: { allow: ["192.0.2.1"] } });
     await send(elsewhere.app, broken, forged).expect(401);
     expect([...codes, ...elsewhere.codes]).toEqual(["signature-mismatch", "ip-not-allowed"]);
-  });
-
-  test("checks the schema before the key: a broken payout leaves no record", async () => {
-    const store = memoryIdempotencyStore({ max: 10 });
-    const { app } = platformOn(framework, { idempotency: { store } });
-    await send(app, payoutWith("/amount", 1)).expect(400);
-    expect(store.read(payoutStoreKey("op_1.acc_from.acc_to"))).toBeUndefined();
-    await send(app).expect(200);
-    expect(store.read(payoutStoreKey("op_1.acc_from.acc_to"))).toMatchObject({ state: "done" });
   });
 
   test("pays the same key once in each scope, and drains", async () => {
@@ -191,15 +141,6 @@ describe.each(expressVersions)("payoutEndpoint on %s", (_version, framework) => 
     expect(seen).toHaveLength(1);
   });
 
-  test("works behind a parser that keeps the bytes", async () => {
-    const app = framework();
-    app.use(framework.json({ verify: captureRawBody }));
-    app.post(path, payoutEndpoint(optionsWith()), (req: Request, res: Response) => {
-      res.json(payoutOf(req).reference);
-    });
-    await send(app).expect(200, '"Funding 1"');
-  });
-
   test("tells payloads apart by the verified bytes, not by what was written to req.rawBody", async () => {
     const codes: unknown[] = [];
     const app = framework();
@@ -230,29 +171,4 @@ describe.each(expressVersions)("payoutEndpoint on %s", (_version, framework) => 
     });
     await request(app).post(path).expect(200);
   });
-
-  test("refuses a query that no component signs", async () => {
-    const { app } = platformOn(framework);
-    const signed = signByHand(signer, { path, body: bodyText });
-    await request(app)
-      .post(`${path}?amount=1`)
-      .set({ ...signed })
-      .send(bodyText)
-      .expect(401);
-    const lenient = platformOn(framework, { signature: { allowUnsignedQuery: true } });
-    await request(lenient.app)
-      .post(`${path}?amount=1`)
-      .set({ ...signed })
-      .send(bodyText)
-      .expect(200);
-  });
 });
-
-function comparable({ status, headers, text }: request.Response): {
-  status: number;
-  headers: Record<string, string>;
-  text: string;
-} {
-  const { date: _date, ...others } = headers as Record<string, string>;
-  return { status, headers: others, text };
-}

@@ -4,35 +4,32 @@ import type { Overrides } from "@countersign/test-support/runs/sections.ts";
 import { optionsWith } from "./platform.ts";
 
 describe("payoutEndpoint", () => {
-  test.each<[string, Record<string, unknown>, string]>([
+  // The key says its algorithm; on this wire 409 is final, and whatever is not certain is 503.
+  test.each<[section: "addresses" | "signature" | "idempotency", option: string, value: unknown]>([
+    ["addresses", "status", 403],
+    ["signature", "algorithms", ["ed25519"]],
+    ["signature", "requiredParameters", ["keyid", "created"]],
+    ["signature", "allowUnsignedBody", true],
+    ["idempotency", "key", () => "k"],
+    ["idempotency", "methods", undefined],
+    ["idempotency", "required", undefined],
+    ["idempotency", "doneStatus", undefined],
+    ["idempotency", "inFlightStatus", undefined],
+    ["idempotency", "replay", undefined],
+  ])("refuses %s.%s, which the interface decides", (section, option, value) => {
+    const build = (): unknown => payoutEndpoint(optionsWith({ [section]: { [option]: value } }));
+    expect(build).toThrow(TypeError);
+    expect(build).toThrow(`payoutEndpoint: option ${section}.${option} cannot be set here`);
+  });
+
+  const scoped = { idempotency: { scope: "a".repeat(32) } };
+  const covering = (requiredComponents: unknown): object => ({ signature: { requiredComponents } });
+  const printing = (fingerprint: unknown): object => ({ idempotency: { fingerprint } });
+
+  test.each<[string, object, string]>([
     ["no addresses at all", { addresses: undefined }, "option addresses must be an object such as { allow"],
     ["no signature", { signature: undefined }, "option signature must be an object such as { keys, nonces }"],
     ["no idempotency", { idempotency: undefined }, "option idempotency must be an object such as { store }"],
-    ["a status of an address", { addresses: { status: 403 } }, "option addresses.status cannot be set here"],
-    [
-      "algorithms, since the key says its own",
-      { signature: { algorithms: ["ed25519"] } },
-      "option signature.algorithms cannot be set here",
-    ],
-    [
-      "parameters that the interface asks for",
-      { signature: { requiredParameters: ["keyid", "created"] } },
-      "option signature.requiredParameters cannot be set here",
-    ],
-    [
-      "a body that nothing signs",
-      { signature: { allowUnsignedBody: true } },
-      "option signature.allowUnsignedBody cannot be set here",
-    ],
-    ["another key", { idempotency: { key: () => "k" } }, "option idempotency.key cannot be set here"],
-    // On this wire 409 is final, and whatever is not certain is 503.
-    ...(["methods", "required", "doneStatus", "inFlightStatus", "replay"] as const).map(
-      (name): [string, Record<string, unknown>, string] => [
-        `an idempotency.${name}`,
-        { idempotency: { [name]: undefined } },
-        `option idempotency.${name} cannot be set here`,
-      ],
-    ),
     ["an unknown option", { allowIp: ["192.0.2.1"] }, "unknown option allowIp;"],
     ["no keys", { signature: { keys: undefined } }, "option signature.keys "],
     ["no nonces", { signature: { nonces: undefined } }, "option signature.nonces "],
@@ -42,56 +39,28 @@ describe("payoutEndpoint", () => {
     ["a lookupTimeoutMs of 0", { lookupTimeoutMs: 0 }, "option lookupTimeoutMs must be"],
     ["an empty referenceField", { referenceField: "" }, "option referenceField must be"],
     ["a referenceField that is no string", { referenceField: 1 }, "option referenceField must be"],
-    [
-      "a referenceField that the interface uses",
-      { referenceField: "amount" },
-      "option referenceField must be",
-    ],
+    ["a referenceField of the interface", { referenceField: "amount" }, "option referenceField must be"],
     ["a referenceField __proto__", { referenceField: "__proto__" }, "option referenceField must be"],
     ["an unknown length", { maxLengths: { iban: 34 } }, "unknown option maxLengths.iban;"],
     ["a length of 0", { maxLengths: { reference: 0 } }, "option maxLengths.reference must be"],
+    ["a longer key than stores take", { maxLengths: { idempotencyKey: 506 } }, "option maxLengths.idemp"],
     [
-      "a key length above the stores'",
-      { maxLengths: { idempotencyKey: 506 } },
-      "option maxLengths.idempotencyKey",
-    ],
-    [
-      "a key length above the stores' with a longer scope",
-      { idempotency: { scope: "a".repeat(32) }, maxLengths: { idempotencyKey: 480 } },
-      "option maxLengths.idempotencyKey",
+      "a longer key with its scope",
+      { maxLengths: { idempotencyKey: 480 }, ...scoped },
+      "option maxLengths.i",
     ],
     ["other errors", { errors: "hide" }, "option errors must be"],
     ["an onReject that is no function", { onReject: "log" }, "option onReject must be a function"],
-    [
-      "onReject with forward",
-      { errors: "forward", onReject: () => undefined },
-      "option onReject has no effect",
-    ],
-    [
-      "components without the digest",
-      { signature: { requiredComponents: ["@method", "@path"] } },
-      "option signature.requiredComponents",
-    ],
-    [
-      "components that are no list",
-      { signature: { requiredComponents: "@method" } },
-      "option signature.requiredComponents",
-    ],
+    ["onReject with forward", { errors: "forward", onReject: () => {} }, "option onReject has no effect"],
+    ["components without the digest", covering(["@method", "@path"]), "option signature.requiredComponents"],
+    ["components that are no list", covering("@method"), "option signature.requiredComponents"],
     [
       "lengths that are a promise",
       { maxLengths: Promise.resolve({}) },
       "option maxLengths must be an object",
     ],
-    [
-      "a fingerprint of null",
-      { idempotency: { fingerprint: null } },
-      "option idempotency.fingerprint must be a function, got null",
-    ],
-    [
-      "a fingerprint that is no function",
-      { idempotency: { fingerprint: "body" } },
-      "option idempotency.fingerprint must be",
-    ],
+    ["a fingerprint of null", printing(null), "option idempotency.fingerprint must be a function, got null"],
+    ["a fingerprint that is no function", printing("body"), "option idempotency.fingerprint must be"],
   ])("refuses %s by the name that was written", (_name, overrides, message) => {
     const build = (): unknown => payoutEndpoint(optionsWith(overrides));
     expect(build).toThrow(TypeError);

@@ -13,30 +13,21 @@ import { fileURLToPath } from "node:url";
 import { testAuthority } from "@countersign/test-support/servers/certificates.ts";
 
 const good = { baseUrl: "https://service.example/base", apiKey };
+const allowing = (baseUrl: string): object => ({ baseUrl, dangerouslyAllowHttp: true });
 const build = (options: object): unknown => createServiceClient(options as ServiceClientOptions);
 
 describe("createServiceClient", () => {
+  const times = { timeoutMs: 1, retryDelayMs: 1, totalTimeoutMs: 1 };
+
   test.each<[string, object]>([
     ["the least", {}],
-    [
-      "every option",
-      {
-        fetch,
-        timeoutMs: 1,
-        retries: 0,
-        retryDelayMs: 1,
-        totalTimeoutMs: 1,
-        dangerouslyAllowHttp: false,
-      },
-    ],
+    ["every option", { fetch, retries: 0, ...times, dangerouslyAllowHttp: false }],
     ["an upper-case scheme and host", { baseUrl: "HTTPS://Service.Example:8443/Base/" }],
     ["an IPv6 host", { baseUrl: "https://[2001:db8::1]" }],
-    ...["http://127.0.0.1:3000", "http://127.9.8.7", "http://[::1]:3000", "http://localhost/x"].map(
-      (baseUrl): [string, object] => [
-        `${baseUrl} with the exception`,
-        { baseUrl, dangerouslyAllowHttp: true },
-      ],
-    ),
+    ["http to an address of this machine", allowing("http://127.0.0.1:3000")],
+    ["http to another of its addresses", allowing("http://127.9.8.7")],
+    ["http to its IPv6 address", allowing("http://[::1]:3000")],
+    ["http to its name", allowing("http://localhost/x")],
   ])("accepts %s", (_name, changes) => {
     expect(build({ ...good, ...changes })).toEqual({ createWebhookEndpoint: expect.any(Function) });
   });
@@ -47,16 +38,8 @@ describe("createServiceClient", () => {
     ["no baseUrl", { baseUrl: undefined }, /option baseUrl must be a string/],
     ["another scheme", { baseUrl: "ftp://service.example" }, /option baseUrl must be https/],
     ["http", { baseUrl: "http://127.0.0.1" }, /option baseUrl must be https; http is for a loopback/],
-    [
-      "http elsewhere",
-      { baseUrl: "http://service.example", dangerouslyAllowHttp: true },
-      /must be https; http/,
-    ],
-    [
-      "http to what looks local",
-      { baseUrl: "http://127.0.0.1.example", dangerouslyAllowHttp: true },
-      /https; http/,
-    ],
+    ["http elsewhere", allowing("http://service.example"), /must be https; http/],
+    ["http to what looks local", allowing("http://127.0.0.1.example"), /https; http/],
     ["credentials", { baseUrl: "https://user:test-secret@service.example" }, /without credentials/],
     ["a query", { baseUrl: "https://service.example/?test-secret=1" }, /must have no query/],
     ["a space", { baseUrl: "https://service.example/a b" }, /in ASCII/],

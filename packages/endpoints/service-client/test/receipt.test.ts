@@ -77,34 +77,18 @@ describe("verifyReceipt", () => {
     });
   });
 
-  test.each<[string, (exchange: SignedExchange) => SignedExchange, string]>([
-    ["another status", (exchange) => ({ ...exchange, status: 201 }), "signature-mismatch"],
-    ["another body", (exchange) => ({ ...exchange, body: Buffer.from("{}") }), "content-digest-mismatch"],
-    [
-      "another media type",
-      ({ rawHeaders, ...rest }) => ({
-        ...rest,
-        rawHeaders: ["Content-Type", "text/plain", ...rawHeaders.slice(2)],
-      }),
-      "signature-mismatch",
-    ],
-    [
-      "no signature",
-      ({ rawHeaders, ...rest }) => ({ ...rest, rawHeaders: rawHeaders.slice(0, 4) }),
-      "signature-missing",
-    ],
-    [
-      "another method",
-      ({ request, ...rest }) => ({ ...rest, request: { ...request, method: "PUT" } }),
-      "signature-mismatch",
-    ],
-    [
-      "another path",
-      ({ request, ...rest }) => ({ ...rest, request: { ...request, target: "/other" } }),
-      "signature-mismatch",
-    ],
+  const typed = (rawHeaders: readonly string[]) => ["Content-Type", "text/plain", ...rawHeaders.slice(2)];
+
+  test.each<[string, (exchange: SignedExchange) => Partial<SignedExchange>, string]>([
+    ["another status", () => ({ status: 201 }), "signature-mismatch"],
+    ["another body", () => ({ body: Buffer.from("{}") }), "content-digest-mismatch"],
+    ["another media type", ({ rawHeaders }) => ({ rawHeaders: typed(rawHeaders) }), "signature-mismatch"],
+    ["no signature", ({ rawHeaders }) => ({ rawHeaders: rawHeaders.slice(0, 4) }), "signature-missing"],
+    ["another method", ({ request }) => ({ request: { ...request, method: "PUT" } }), "signature-mismatch"],
+    ["another path", ({ request }) => ({ request: { ...request, target: "/other" } }), "signature-mismatch"],
   ])("refuses %s", async (_name, change, code) => {
-    expect(codeOf(change(await answerTo(requestOf("{}"))))).toBe(code);
+    const exchange = await answerTo(requestOf("{}"));
+    expect(codeOf({ ...exchange, ...change(exchange) })).toBe(code);
   });
 
   const made = ["Location", "/payouts/1", "Content-Encoding", "gzip"];
@@ -121,20 +105,10 @@ describe("verifyReceipt", () => {
   test.each<[string, string[], (rawHeaders: readonly string[]) => readonly string[], string]>([
     ["another Location", made, valueOf("Location", "/payouts/2"), "signature-mismatch"],
     ["no Location any more", made, without("Location"), "covered-field-missing"],
-    [
-      "a Location of somebody else",
-      [],
-      (lines) => ["Location", "/payouts/2", ...lines],
-      "component-required",
-    ],
+    ["a Location of somebody else", [], (lines) => [...made.slice(0, 2), ...lines], "component-required"],
     ["another content coding", made, valueOf("Content-Encoding", "br"), "signature-mismatch"],
     ["no content coding any more", made, without("Content-Encoding"), "covered-field-missing"],
-    [
-      "a content coding of somebody else",
-      [],
-      (lines) => ["Content-Encoding", "gzip", ...lines],
-      "component-required",
-    ],
+    ["somebody else's content coding", [], (lines) => [...made.slice(2), ...lines], "component-required"],
   ])("refuses %s", async (_name, described, change, code) => {
     const { rawHeaders, ...exchange } = await answerTo(requestOf("{}"), { described });
     expect(codeOf({ ...exchange, rawHeaders: change(rawHeaders) })).toBe(code);

@@ -50,6 +50,13 @@ export function expectOneLine({ code, out, err }: Run, expected: number, line: R
   expect(err).toMatch(/^error: [^\n]*\n$/);
 }
 
+/** Writes a module into a folder of its own below `folder`, since a process loads a file once; gives its path. */
+export function moduleIn(folder: string, text: string, name: string): string {
+  const file = join(mkdtempSync(join(folder, "module-")), name);
+  writeFileSync(file, text);
+  return file;
+}
+
 /** A directory with a key named `test`, and a platform that knows it. */
 export class CliBench {
   readonly directory: string = mkdtempSync(join(tmpdir(), "countersign-cli-"));

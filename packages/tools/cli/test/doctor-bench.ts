@@ -1,9 +1,10 @@
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { generateKeyPair } from "@countersign/sandbox";
 import { afterAll } from "@jest/globals";
+import { moduleIn } from "./cli-bench.ts";
 
 /** Where apps stand that the doctor looks at; its node_modules are those of the project. */
 export const folder = mkdtempSync(join(tmpdir(), "countersign-doctor-"));
@@ -15,10 +16,7 @@ symlinkSync(
 
 /** Writes a module; returns its path. */
 export function moduleOf(text: string, name = "app.mjs"): string {
-  const at = mkdtempSync(join(folder, "app-"));
-  const file = join(at, name);
-  writeFileSync(file, text);
-  return file;
+  return moduleIn(folder, text, name);
 }
 
 // TEST KEYS, secrets and passwords. The names say so, as the report must not repeat them.

@@ -1,20 +1,14 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { memoryIdempotencyStore, type IdempotencyStore } from "@countersign/idempotency";
 import { failureFingerprint, failureKey } from "@countersign/idempotency/door";
-import { run, spawnCli } from "./cli-bench.ts";
+import { moduleIn, run, spawnCli } from "./cli-bench.ts";
 import { engines, hold, runJson, runOn, type OperatorBench, methodsOf } from "./operator-bench.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "countersign-held-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-function moduleOf(text: string): string {
-  const file = join(mkdtempSync(join(folder, "module-")), "module.mjs");
-  writeFileSync(file, text);
-  return file;
-}
 
 const describing = `
 export async function describe(key, record) {
@@ -95,7 +89,8 @@ describe("a describe() of the platform", () => {
   });
 
   const held = (describeText: string, ...args: readonly string[]) => {
-    const file = moduleOf(`export const createStore = () => globalThis.heldStoreOfTest;\n${describeText}`);
+    const text = `export const createStore = () => globalThis.heldStoreOfTest;\n${describeText}`;
+    const file = moduleIn(folder, text, "module.mjs");
     return run(["keys", "held", "--store-module", file, ...args]);
   };
 

@@ -4,18 +4,13 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { memoryIdempotencyStore, type IdempotencyStore } from "@countersign/idempotency";
-import { run, type Run, spawnCli } from "./cli-bench.ts";
+import { moduleIn, run, type Run, spawnCli } from "./cli-bench.ts";
 import { platformDatabase, methodsOf } from "./operator-bench.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "countersign-store-module-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Writes a module; each has a name of its own, since a process loads a file once. */
-function moduleOf(text: string, name = "store.mjs"): string {
-  const file = join(mkdtempSync(join(folder, "module-")), name);
-  writeFileSync(file, text);
-  return file;
-}
+const moduleOf = (text: string, name = "store.mjs"): string => moduleIn(folder, text, name);
 
 // What the modules here export: they are loaded in this process.
 const shared = globalThis as { storeOfTest?: unknown; closedOfTest?: string[] };

@@ -15,69 +15,39 @@ function coded(message: string, code: string, cause?: unknown): Error {
 }
 
 describe("storeFailure", () => {
-  test.each<[string, unknown, number, string]>([
-    [
-      "a refused connection",
-      coded("", "ECONNREFUSED"),
-      3,
-      "cannot be reached: the connection was refused (ECONNREFUSED)",
-    ],
-    [
-      "several refused connections",
-      Object.assign(new AggregateError([], ""), { code: "ECONNREFUSED" }),
-      3,
-      "cannot be reached: the connection was refused (ECONNREFUSED)",
-    ],
-    [
-      "a wrapped one",
-      new Error("failed", { cause: coded("", "ENOTFOUND") }),
-      3,
-      "cannot be reached: the host name is unknown (ENOTFOUND)",
-    ],
-    ["a time-out of the driver", new Error("timeout expired"), 3, "cannot be reached: timeout expired"],
-    [
-      "a lost connection",
-      new Error("Connection terminated unexpectedly"),
-      3,
-      "cannot be reached: Connection terminated unexpectedly",
-    ],
-    [
-      "a server that stops",
-      coded("terminating connection", "57P01"),
-      3,
-      "cannot be reached: terminating connection",
-    ],
-    [
-      "a lock that timed out",
-      coded("canceling statement due to lock timeout", "55P03"),
-      1,
-      ": canceling statement due to lock timeout",
-    ],
-    [
-      "a wrong password",
-      coded('password authentication failed for user "user"', "28P01"),
-      1,
-      ': password authentication failed for user "user"',
-    ],
-    ["a message with the password", new Error("cannot use s3cret"), 1, ": cannot use …"],
-    ["a message on lines", new Error("one\n  two\u001B[2J"), 1, ": one two\\u{1b}[2J"],
-    [
-      "a message of our stores",
-      new Error("createPostgresStores: the tables are missing"),
-      1,
-      ": the tables are missing",
-    ],
-    ["a message of a store's step", new Error("postgres idempotency store: is full"), 1, ": is full"],
-    ["no message", new Error(), 1, ": failed without a message"],
-    ["a string", "broken", 1, ": broken"],
-  ])("says of %s what it is", (_name, error, exitCode, message) => {
-    const failure = storeFailure(location, error);
-    expect({ exitCode: failure.exitCode, message: failure.message }).toEqual({
-      exitCode,
-      message: message.startsWith(":")
-        ? `postgres://user@host/db${message}`
-        : `postgres://user@host/db ${message}`,
+  const refused = "the connection was refused (ECONNREFUSED)";
+  const lost = "Connection terminated unexpectedly";
+  const denied = 'password authentication failed for user "user"';
+  const several = Object.assign(new AggregateError([], ""), { code: "ECONNREFUSED" });
+  const wrapped = new Error("failed", { cause: coded("", "ENOTFOUND") });
+
+  test.each<[string, unknown, string]>([
+    ["a refused connection", coded("", "ECONNREFUSED"), refused],
+    ["several refused connections", several, refused],
+    ["a wrapped one", wrapped, "the host name is unknown (ENOTFOUND)"],
+    ["a time-out of the driver", new Error("timeout expired"), "timeout expired"],
+    ["a lost connection", new Error(lost), lost],
+    ["a server that stops", coded("terminating connection", "57P01"), "terminating connection"],
+  ])("says of %s that the store cannot be reached", (_name, error, why) => {
+    expect(storeFailure(location, error)).toMatchObject({
+      exitCode: 3,
+      message: `postgres://user@host/db cannot be reached: ${why}`,
+      cause: error,
     });
+  });
+
+  test.each<[string, unknown, string]>([
+    ["a lock that timed out", coded("due to lock timeout", "55P03"), "due to lock timeout"],
+    ["a wrong password", coded(denied, "28P01"), denied],
+    ["a message with the password", new Error("cannot use s3cret"), "cannot use …"],
+    ["a message on lines", new Error("one\n  two\u001B[2J"), "one two\\u{1b}[2J"],
+    ["a message of our stores", new Error("createPostgresStores: no tables"), "no tables"],
+    ["a message of a store's step", new Error("postgres idempotency store: is full"), "is full"],
+    ["no message", new Error(), "failed without a message"],
+    ["a string", "broken", "broken"],
+  ])("says of %s what it is", (_name, error, why) => {
+    const failure = storeFailure(location, error);
+    expect(failure).toMatchObject({ exitCode: 1, message: `postgres://user@host/db: ${why}` });
     expect(failure.cause).toBe(error);
   });
 

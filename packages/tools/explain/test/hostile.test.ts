@@ -46,35 +46,25 @@ describe("explainSignature of what no verifier takes", () => {
   });
 
   const jwk = { kty: "OKP", crv: "Ed25519", x: "JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs" };
+  const least = ["@method", "@path"];
+  const noType = { forbiddenComponents: ["content-type"], requiredComponents: ["@method"] };
+  const noNonce = { forbiddenParameters: ["nonce"], requiredParameters: ["created", "keyid"] } as const;
+  const ofEc = { keys: { "test-key": pemOf(ecPublic) } };
+
   test.each<[string, string, Mistake, Partial<ExplainSignatureOptions>]>([
     ["a revoked key", "key-revoked", {}, { keys: { "test-key": { ...jwk, revoked: { revoked_at: now } } } }],
     ["a key that has ended", "key-retired", {}, { keys: { "test-key": { ...jwk, exp: now - 10 } } }],
-    [
-      "a component that is forbidden",
-      "component-forbidden",
-      {},
-      { forbiddenComponents: ["content-type"], requiredComponents: ["@method"] },
-    ],
-    [
-      "a parameter that is forbidden",
-      "parameter-forbidden",
-      {},
-      { forbiddenParameters: ["nonce"], requiredParameters: ["created", "keyid"] },
-    ],
+    ["a component that is forbidden", "component-forbidden", {}, noType],
+    ["a parameter that is forbidden", "parameter-forbidden", {}, noNonce],
     ["another tag", "tag-other", sending({ tag: '"other"' }), { tag: { require: "payout" } }],
-    [
-      "a key of another algorithm",
-      "alg-not-taken",
-      sending({ alg: '"ecdsa-p256-sha256"' }),
-      { keys: { "test-key": pemOf(ecPublic) } },
-    ],
+    ["a key of another algorithm", "alg-not-taken", sending({ alg: '"ecdsa-p256-sha256"' }), ofEc],
     ["two servers", "authority-conflict", { headers: ["Host", "other.example"] }, {}],
     ["no method", "method-invalid", { received: { method: "P OST" } }, {}],
     [
       "a body that is not covered",
       "body-not-covered",
-      { plan: covering("@method", "@path") },
-      { requiredComponents: ["@method", "@path"] },
+      { plan: covering(...least) },
+      { requiredComponents: least },
     ],
     ["@status of a request", "component-of-response", { plan: covering("@status") }, {}],
     ["a name of a field with a blank", "component-name", { plan: covering("a b") }, {}],

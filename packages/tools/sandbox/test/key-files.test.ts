@@ -148,12 +148,8 @@ describe("generateKeyPair", () => {
 describe("importPrivateKey", () => {
   const { publicKey, privateKey } = generateKeyPairSync("ed25519");
   const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
-  const encrypted = privateKey.export({
-    type: "pkcs8",
-    format: "pem",
-    cipher: "aes-256-cbc",
-    passphrase: "p",
-  });
+  const encryption = { cipher: "aes-256-cbc", passphrase: "p" };
+  const encrypted = privateKey.export({ type: "pkcs8", format: "pem", ...encryption });
 
   test("returns a KeyObject as it is", () => {
     expect(importPrivateKey(privateKey)).toBe(privateKey);
@@ -164,17 +160,9 @@ describe("importPrivateKey", () => {
     ["a public key", publicKey.export({ type: "spki", format: "pem" }) as string, "got a PUBLIC KEY"],
     ["an RSA key", rsa.export({ type: "pkcs8", format: "pem" }) as string, "got rsa"],
     ["an encrypted key", encrypted as string, "not encrypted"],
-    [
-      "a PEM with a broken body",
-      "-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----\n",
-      "decoded",
-    ],
+    ["a broken body", "-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----\n", "decoded"],
   ])("refuses %s", (_name, key, reason) => {
     expect(() => importPrivateKey(key)).toThrow(reason);
-  });
-
-  test("does not quote what it could not decode", () => {
-    const pem = "-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----\n";
-    expect(() => importPrivateKey(pem)).not.toThrow("c2VjcmV0");
+    expect(() => importPrivateKey(key)).not.toThrow("c2VjcmV0");
   });
 });

@@ -115,13 +115,6 @@ describe.each(expressVersions)("webhookEndpoint hidden on %s", (_version, factor
       expect(await answerOf(siteOf({ factory, before }, optionsWith({ handler })))).toBe(success);
       expect(seen).toEqual(["ev_1"]);
     });
-
-    test("hides malformed JSON also when the parser keeps the bytes", async () => {
-      const before = factory.json({ verify: captureRawBody });
-      const request = delivery({ body: malformed });
-      const [hidden, unknown] = await hiddenAndUnknown({ factory, before }, optionsWith(), request);
-      expect(hidden).toBe(unknown);
-    });
   });
 
   test("hides the error of any middleware before it, and the status that it left", async () => {

@@ -9,20 +9,15 @@ afterEach(() => {
 });
 
 describe("webhookEndpoint", () => {
+  const oneOf = "give exactly one of username with password, credentials, and verify";
+  const wrongHandler = "option handler must be what createWebhookHandler() returned";
+
   test.each<[string, Record<string, unknown>, string]>([
     ["no basicAuth", { basicAuth: undefined }, "option basicAuth must be an object such as { username"],
     ["no hmac", { hmac: undefined }, "option hmac must be an object such as { secret }"],
-    [
-      "a status of a check, since the endpoint answers by hide alone",
-      { hmac: { status: 418 } },
-      "option hmac.status cannot be set here",
-    ],
+    ["a status of a check", { hmac: { status: 418 } }, "option hmac.status cannot be set here"],
     ["an unknown option", { allowIp: ["192.0.2.1"] }, "unknown option allowIp;"],
-    [
-      "no credentials",
-      { basicAuth: { credentials: undefined } },
-      "option basicAuth: give exactly one of username with password, credentials, and verify",
-    ],
+    ["no credentials", { basicAuth: { credentials: undefined } }, `option basicAuth: ${oneOf}`],
     ["no secrets", { hmac: { secrets: undefined } }, "option hmac: give exactly one of secret and secrets"],
     ["an empty secret", { hmac: { secrets: ["test-secret", ""] } }, "option hmac.secrets[1] must be"],
     ["an empty list of addresses", { addresses: { allow: [] } }, "option addresses.allow must be"],
@@ -31,16 +26,8 @@ describe("webhookEndpoint", () => {
     ["a status of https that is no refusal", { https: { status: 200 } }, "option https.status must be"],
     ["a hide that is no boolean", { hide: "yes" }, "option hide must be true or false"],
     ["an onReject that is no function", { onReject: {} }, "option onReject must be a function"],
-    [
-      "no handler",
-      { handler: undefined },
-      "option handler must be what createWebhookHandler() returned, got undefined",
-    ],
-    [
-      "a handler that is a function",
-      { handler: () => undefined },
-      "option handler must be what createWebhookHandler()",
-    ],
+    ["no handler", { handler: undefined }, `${wrongHandler}, got undefined`],
+    ["a handler that is a function", { handler: () => undefined }, wrongHandler],
     ["a handler that is the map of events", { handler: { on: () => undefined } }, "option handler must be"],
   ])("refuses %s", (_name, overrides, message) => {
     const build = (): unknown => webhookEndpoint(optionsWith(overrides));

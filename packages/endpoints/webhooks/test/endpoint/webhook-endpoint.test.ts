@@ -13,7 +13,6 @@ import {
   envelope,
   handlerOf,
   optionsWith,
-  rejections,
   siteOf,
   success,
   type WebhookChanges,
@@ -123,19 +122,6 @@ describe.each(expressVersions)("webhookEndpoint on %s", (_version, factory) => {
       { credentialIndex: 0, secretIndex: 0 },
       "new",
     ]);
-  });
-
-  test("accepts the known answer of the interface", async () => {
-    const body =
-      '{"webhook_id":"wh_1","timestamp":"2024-01-02T03:04:05.123456789Z","events":[{"event_id":"ev_1",' +
-      '"timestamp":"2024-01-02T03:04:05.1Z","type":"buyer.status_changed","data":{"amount":"10.10"}}]}';
-    expect(body).toHaveLength(190);
-    const { codes, onReject } = rejections();
-    const app = siteOf({ factory }, optionsWith({ onReject }));
-    // Its signature is right; its event lacks the fields of its type, so that the webhook is to come again.
-    const headers = { "X-Payload-Signature": "vajd4eF7ymePHdf08eWE3L5VMvPqPC1ttZ5xBdvBIu4=" };
-    expect(await answerOf(app, { body, headers })).toMatch(/^HTTP\/1.1 404 /);
-    expect(codes).toEqual(["events-failed"]);
   });
 
   test("names the events that are not done to onReject, escaped and few", async () => {

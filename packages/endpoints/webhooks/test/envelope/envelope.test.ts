@@ -174,70 +174,32 @@ describe("an invalid event", () => {
     ]);
   });
 
-  test.each([
-    [
-      "a timestamp that is no string",
-      { ...buyerEvent, timestamp: 1 },
-      "timestamp-invalid",
-      "/events/0/timestamp",
-    ],
-    ["no timestamp", { ...buyerEvent, timestamp: undefined }, "timestamp-invalid", "/events/0/timestamp"],
-    [
-      "an unknown type with a bad timestamp",
-      { ...buyerEvent, type: "ping", timestamp: "2024-02-30T00:00:00Z" },
-      "timestamp-invalid",
-      "/events/0/timestamp",
-    ],
-    ["no data", { ...buyerEvent, data: undefined }, "data-invalid", "/events/0/data"],
-    ["data null", { ...buyerEvent, data: null }, "data-invalid", "/events/0/data"],
-    ["an array for data", { ...buyerEvent, data: [] }, "data-invalid", "/events/0/data"],
-    ["no buyer_id", buyerData({ buyer_id: undefined }), "data-invalid", "/events/0/data/buyer_id"],
-    ["an empty buyer_id", buyerData({ buyer_id: "" }), "data-invalid", "/events/0/data/buyer_id"],
-    [
-      "a buyer_id of 257",
-      buyerData({ buyer_id: "a".repeat(257) }),
-      "data-invalid",
-      "/events/0/data/buyer_id",
-    ],
-    ["no old_status", buyerData({ old_status: undefined }), "data-invalid", "/events/0/data/old_status"],
-    ["a number for new_status", buyerData({ new_status: 1 }), "data-invalid", "/events/0/data/new_status"],
-    ["an empty new_status", buyerData({ new_status: "" }), "data-invalid", "/events/0/data/new_status"],
-    [
-      "a seller_id instead of a buyer_id",
-      { ...buyerEvent, type: "seller.status_changed" },
-      "data-invalid",
-      "/events/0/data/seller_id",
-    ],
-    [
-      "a due date that does not exist",
-      reminderData({ due_date: "2023-02-29" }),
-      "data-invalid",
-      "/events/0/data/due_date",
-    ],
-    [
-      "a due date with a time",
-      reminderData({ due_date: "2023-02-28T00:00:00Z" }),
-      "data-invalid",
-      "/events/0/data/due_date",
-    ],
-    [
-      "no payment_request_id",
-      reminderData({ payment_request_id: undefined }),
-      "data-invalid",
-      "/events/0/data/payment_request_id",
-    ],
-    [
-      "no days_from_due_date",
-      reminderData({ days_from_due_date: undefined }),
-      "data-invalid",
-      "/events/0/data/days_from_due_date",
-    ],
-  ])("is one with %s", (_title, event, code, pointer) => {
+  const none = undefined;
+
+  test.each<[string, object, pointer: string]>([
+    ["a timestamp that is no string", { ...buyerEvent, timestamp: 1 }, "/timestamp"],
+    ["no timestamp", { ...buyerEvent, timestamp: none }, "/timestamp"],
+    ["a bad timestamp", { ...buyerEvent, type: "ping", timestamp: "2024-02-30T00:00:00Z" }, "/timestamp"],
+    ["no data", { ...buyerEvent, data: none }, "/data"],
+    ["data null", { ...buyerEvent, data: null }, "/data"],
+    ["an array for data", { ...buyerEvent, data: [] }, "/data"],
+    ["no buyer_id", buyerData({ buyer_id: none }), "/data/buyer_id"],
+    ["an empty buyer_id", buyerData({ buyer_id: "" }), "/data/buyer_id"],
+    ["a buyer_id of 257", buyerData({ buyer_id: "a".repeat(257) }), "/data/buyer_id"],
+    ["no old_status", buyerData({ old_status: none }), "/data/old_status"],
+    ["a number for new_status", buyerData({ new_status: 1 }), "/data/new_status"],
+    ["an empty new_status", buyerData({ new_status: "" }), "/data/new_status"],
+    ["a buyer_id of a seller", { ...buyerEvent, type: "seller.status_changed" }, "/data/seller_id"],
+    ["a due date that does not exist", reminderData({ due_date: "2023-02-29" }), "/data/due_date"],
+    ["a due date with a time", reminderData({ due_date: "2023-02-28T00:00:00Z" }), "/data/due_date"],
+    ["no payment_request_id", reminderData({ payment_request_id: none }), "/data/payment_request_id"],
+    ["no days_from_due_date", reminderData({ days_from_due_date: none }), "/data/days_from_due_date"],
+  ])("is one with %s", (_title, event, pointer) => {
     const { events, invalid } = parse(envelopeOf(event));
     expect(events).toEqual([]);
     expect(invalid).toHaveLength(1);
-    expect(invalid[0]?.code).toBe(code);
-    expect(invalid[0]?.detail).toMatch(new RegExp(`^${pointer} must be [^;]+$`));
+    expect(invalid[0]?.code).toBe(pointer === "/timestamp" ? "timestamp-invalid" : "data-invalid");
+    expect(invalid[0]?.detail).toMatch(new RegExp(`^/events/0${pointer} must be [^;]+$`));
   });
 
   test("is told without any value of it", () => {
@@ -249,55 +211,32 @@ describe("an invalid event", () => {
 describe("an envelope", () => {
   const good = envelopeOf(buyerEvent);
 
+  const withEvent = (change: object): object => envelopeOf({ ...buyerEvent, ...change });
+  const eventId = "/events/0/event_id must be a string";
+  const type = "/events/0/type must be a string";
+  const webhookId = "/webhook_id must be a string of 1 to 256";
+
   test.each([
     ["null", null, "the body must be an object"],
     ["an array", [], "the body must be an object"],
     ["a number", 1, "the body must be an object"],
-    ["no webhook_id", { ...good, webhook_id: undefined }, "/webhook_id must be a string of 1 to 256"],
-    ["an empty webhook_id", { ...good, webhook_id: "" }, "/webhook_id must be a string of 1 to 256"],
-    [
-      "a control character in webhook_id",
-      { ...good, webhook_id: "wh\u0085" },
-      "/webhook_id must be a string of 1 to 256",
-    ],
+    ["no webhook_id", { ...good, webhook_id: undefined }, webhookId],
+    ["an empty webhook_id", { ...good, webhook_id: "" }, webhookId],
+    ["a control character in webhook_id", { ...good, webhook_id: "wh\u0085" }, webhookId],
     ["no timestamp", { ...good, timestamp: undefined }, "/timestamp must be a UTC time"],
     ["a bad timestamp", { ...good, timestamp: "2024-01-02" }, "/timestamp must be a UTC time"],
     ["no events", { ...good, events: undefined }, "/events must be an array"],
     ["an object of events", { ...good, events: { 0: buyerEvent } }, "/events must be an array"],
     ["null among its events", envelopeOf(buyerEvent, null), "/events/1 must be an object"],
     ["an array among its events", envelopeOf([]), "/events/0 must be an object"],
-    [
-      "no event_id",
-      envelopeOf({ ...buyerEvent, event_id: undefined }),
-      "/events/0/event_id must be a string",
-    ],
-    [
-      "an empty event_id",
-      envelopeOf(buyerEvent, { ...buyerEvent, event_id: "" }),
-      "/events/1/event_id must be a string",
-    ],
-    [
-      "a number for event_id",
-      envelopeOf({ ...buyerEvent, event_id: 1 }),
-      "/events/0/event_id must be a string",
-    ],
-    [
-      "an event_id of 257",
-      envelopeOf({ ...buyerEvent, event_id: "a".repeat(257) }),
-      "/events/0/event_id must be a string",
-    ],
-    [
-      "NUL in an event_id",
-      envelopeOf({ ...buyerEvent, event_id: "a\0b" }),
-      "/events/0/event_id must be a string",
-    ],
-    ["no type", envelopeOf({ ...buyerEvent, type: undefined }), "/events/0/type must be a string"],
-    ["an empty type", envelopeOf({ ...buyerEvent, type: "" }), "/events/0/type must be a string"],
-    [
-      "an array for a type",
-      envelopeOf({ ...buyerEvent, type: ["buyer.status_changed"] }),
-      "/events/0/type must be a string",
-    ],
+    ["no event_id", withEvent({ event_id: undefined }), eventId],
+    ["an empty event_id", withEvent({ event_id: "" }), eventId],
+    ["a number for event_id", withEvent({ event_id: 1 }), eventId],
+    ["an event_id of 257", withEvent({ event_id: "a".repeat(257) }), eventId],
+    ["NUL in an event_id", withEvent({ event_id: "a\0b" }), eventId],
+    ["no type", withEvent({ type: undefined }), type],
+    ["an empty type", withEvent({ type: "" }), type],
+    ["an array for a type", withEvent({ type: ["buyer.status_changed"] }), type],
   ])("is refused with %s", (_title, body, fault) => {
     expect(refusalOf(bodyOf(body))).toContain(
       `400 envelope-invalid: the webhook breaks the schema: ${fault}`,
@@ -341,6 +280,47 @@ describe("an envelope", () => {
     expect(parseWebhookEnvelope(Buffer.from(deepest)).invalid).toHaveLength(1);
   });
 });
+
+// The other kinds of unfit text are those of identifierFault().
+const unfit: [string, string][] = [
+  ["a zero-width space", "a\u200bb"],
+  ["a letter and its accent apart", "e\u0301"],
+];
+
+describe.each(unfit)("an identifier with %s", (_name, text) => {
+  test("is an envelope error as webhook_id, event_id and type", () => {
+    const envelopes = [
+      [{ ...envelopeOf(buyerEvent), webhook_id: text }, "/webhook_id"],
+      [envelopeOf(buyerEvent, { ...buyerEvent, event_id: text }), "/events/1/event_id"],
+      [envelopeOf({ ...buyerEvent, type: text }), "/events/0/type"],
+    ] as const;
+    for (const [envelope, pointer] of envelopes) {
+      expect(refusalOf(bodyOf(envelope))).toMatch(
+        new RegExp(`^400 envelope-invalid: .*: ${pointer} must be a string`),
+      );
+    }
+  });
+
+  test("makes its event alone invalid in data", () => {
+    const { data } = buyerEvent;
+    const events = [
+      [{ ...buyerEvent, data: { ...data, buyer_id: text } }, "buyer_id"],
+      [{ ...buyerEvent, type: "seller.status_changed", data: { ...data, seller_id: text } }, "seller_id"],
+      [{ ...reminderEvent, data: { ...reminderEvent.data, payment_request_id: text } }, "payment_request_id"],
+    ] as const;
+    for (const [event, field] of events) {
+      const codes = invalidOf(envelopeOf({ ...buyerEvent, event_id: "good" }, event));
+      expect(codes).toEqual([
+        expect.stringMatching(new RegExp(`^data-invalid /events/1/data/${field} must be`)),
+      ]);
+      expect(JSON.stringify(codes)).not.toContain(text);
+    }
+  });
+});
+
+function invalidOf(value: unknown): string[] {
+  return parse(value).invalid.map(({ code, detail }) => `${code} ${detail}`);
+}
 
 function buyerData(change: Readonly<Record<string, unknown>>): object {
   return { ...buyerEvent, data: { ...buyerEvent.data, ...change } };

@@ -15,8 +15,13 @@ import {
   type WebhookHandler,
 } from "@countersign/webhooks";
 import type { EventOutcome, WebhookOutcome } from "../../dist/events/webhook-handler-types.js";
+import {
+  faultyStore as anyFaultyStore,
+  type FaultyStore,
+} from "@countersign/test-support/runs/faulty-store.ts";
 import Database from "libsql";
 
+export type { Fault } from "@countersign/test-support/runs/faulty-store.ts";
 export { eventually, sleep } from "@countersign/test-support/runs/eventually.ts";
 
 const days3 = 72 * 3_600_000;
@@ -110,65 +115,23 @@ export function createHandler(options: Partial<CreateWebhookHandlerOptions> = {}
   });
 }
 
-export type Method = "claim" | "read" | "heartbeat" | "complete" | "release";
-
-/** How one call goes wrong. `after`: it has taken effect all the same. */
-export type Fault = "throws before" | "throws after" | "hangs before" | "hangs after" | "as usual";
-
-export interface FaultyStore extends IdempotencyStore {
-  /** The next calls of a method go wrong in this order; further ones as usual. */
-  fail(method: Method, ...faults: Fault[]): void;
-  /** Decides about every call that fail() says nothing of. */
-  choose: (method: Method) => Fault;
-  readonly calls: Record<Method, number>;
-  readonly inner: MemoryIdempotencyStore;
+/** A store with faults on demand. A synchronous one must have no fault that hangs. */
+export function faultyStore({ asynchronous = false } = {}): FaultyStore {
+  return anyFaultyStore({ synchronous: !asynchronous });
 }
 
-export function faultyStore({
-  asynchronous = false,
-  inner = memoryStore(),
-}: { asynchronous?: boolean; inner?: MemoryIdempotencyStore } = {}): FaultyStore {
-  const faults: Record<Method, Fault[]> = { claim: [], read: [], heartbeat: [], complete: [], release: [] };
-  const calls: Record<Method, number> = { claim: 0, read: 0, heartbeat: 0, complete: 0, release: 0 };
-  const faulty = <T>(method: Method, effect: () => T): T => {
-    calls[method] += 1;
-    const fault = faults[method].shift() ?? store.choose(method);
-    // The tests await every answer, or see to it that a synchronous store has no fault that hangs.
-    return asynchronous ? (later(fault, effect) as T) : now(fault, effect);
-  };
-  const store: FaultyStore = {
-    inner,
-    calls,
-    choose: () => "as usual",
-    retentionMs: inner.retentionMs,
-    fail: (method, ...next) => void faults[method].push(...next),
-    claim: (key, claim) => faulty("claim", () => inner.claim(key, claim)),
-    read: (key) => faulty("read", () => inner.read(key)),
-    heartbeat: (key, token, leaseMs) => faulty("heartbeat", () => inner.heartbeat(key, token, leaseMs)),
-    complete: (key, token) => faulty("complete", () => inner.complete(key, token)),
-    release: (key, token) => faulty("release", () => inner.release(key, token)),
-    hold: (key, token, reason) => inner.hold(key, token, reason),
-    resolve: (key, outcome, decision) => inner.resolve(key, outcome, decision),
-    reopen: (key, decision) => inner.reopen(key, decision),
-    readReleased: (key) => inner.readReleased(key),
-    prune: () => inner.prune(),
-    close: () => inner.close(),
-  };
-  return store;
-}
-
-function now<T>(fault: Fault, effect: () => T): T {
-  if (fault === "throws before") throw new Error("engine down");
-  const value = effect();
-  if (fault === "throws after") throw new Error("reply lost");
-  return value;
-}
-
-async function later<T>(fault: Fault, effect: () => T): Promise<T> {
-  await new Promise((resolve) => setImmediate(resolve));
-  if (fault === "hangs before") return new Promise(() => {});
-  const value = now(fault, effect);
-  return fault === "hangs after" ? new Promise(() => {}) : value;
+/** The two ways in which a function fails, for test.each. */
+export function failingWays(message: string): [how: string, failing: () => unknown][] {
+  const error = new Error(message);
+  return [
+    [
+      "throws",
+      () => {
+        throw error;
+      },
+    ],
+    ["rejects", () => Promise.reject(error)],
+  ];
 }
 
 /**

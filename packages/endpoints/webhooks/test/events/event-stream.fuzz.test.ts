@@ -12,7 +12,6 @@ import {
   createHandler,
   envelope,
   faultyStore,
-  memoryStore,
   sqlite,
   wireEvent,
   type Fault,
@@ -113,14 +112,10 @@ function once(events: readonly WireEvent[]): Map<string, number> {
 
 /** Handlers whose effect is in memory and the last thing that they do. */
 function memoryReceivers(model: Stream, asynchronous: boolean): Receiver[] {
-  const store = faultyStore({ asynchronous, inner: memoryStore() });
+  const store = faultyStore({ asynchronous });
   const fault = cycle(model.faults, "as usual");
   // Faults end: a store that is down for ever acknowledges nothing.
-  let left = 20;
-  store.choose = (method) => {
-    left -= 1;
-    return left > 0 && (method === "claim" || method === "read") ? fault() : "as usual";
-  };
+  store.fail("claim", ...Array.from({ length: 20 }, fault));
   const effects = new Map<string, number>();
   const state = new Map<string, string>();
   const failure = failing(model.failures);

@@ -26,6 +26,17 @@ function statusEvent(event_id: string, at: number, buyer_id = "b1"): WireEvent {
   return wireEvent(event_id, { at, data: { buyer_id, old_status: "PENDING", new_status: "ACTIVE" } });
 }
 
+type Latest = Parameters<typeof latestOnly<BuyerStatusChanged>>;
+
+/** A handler of buyers' events that go through latestOnly(). */
+function latestHandler(
+  handle: Latest[1] = () => {},
+  changes: Partial<Latest[0]> = {},
+  options: Parameters<typeof createHandler>[0] = {},
+): ReturnType<typeof createHandler> {
+  return createHandler(options).on(buyer, latestOnly({ key, ...changes }, handle));
+}
+
 /** Times in a store that answers later. */
 function asynchronousTimestamps(): LatestTimestamps {
   const inner = memoryLatestTimestamps();
@@ -58,17 +69,10 @@ describe.each([
   test("skips what is strictly older than the last of its key, by the nanosecond, and acknowledges it", async () => {
     const seen: string[] = [];
     const stale: [string, string][] = [];
-    const handler = createHandler().on(
-      buyer,
-      latestOnly(
-        {
-          key,
-          latest: createLatest(),
-          onStale: ({ event_id }, { webhookId }) => void stale.push([event_id, webhookId]),
-        },
-        ({ event_id }) => void seen.push(event_id),
-      ),
-    );
+    const handler = latestHandler(({ event_id }) => void seen.push(event_id), {
+      latest: createLatest(),
+      onStale: ({ event_id }, { webhookId }) => void stale.push([event_id, webhookId]),
+    });
     const events = [
       statusEvent("new", 500),
       statusEvent("old", 499),
@@ -84,14 +88,12 @@ describe.each([
   test("does not skip what is older than an event that failed", async () => {
     const seen: string[] = [];
     let broken = true;
-    const handler = createHandler().on(
-      buyer,
-      latestOnly({ key, latest: createLatest() }, async ({ event_id }) => {
-        await Promise.resolve();
-        if (event_id === "new" && broken) throw new Error("no such buyer");
-        seen.push(event_id);
-      }),
-    );
+    const handle = async ({ event_id }: BuyerStatusChanged): Promise<void> => {
+      await Promise.resolve();
+      if (event_id === "new" && broken) throw new Error("no such buyer");
+      seen.push(event_id);
+    };
+    const handler = latestHandler(handle, { latest: createLatest() });
     const events = [statusEvent("new", 2), statusEvent("old", 1)];
     expect(await handleAll(handler, ...events)).toEqual(["failed", "done"]);
     broken = false;
@@ -102,15 +104,13 @@ describe.each([
   test("handles the events of a key one after another, and those of others meanwhile", async () => {
     const log: string[] = [];
     const { promise: otherEnded, open: endOther } = gate();
-    const handler = createHandler({ concurrency: 9 }).on(
-      buyer,
-      latestOnly({ key, latest: createLatest() }, async ({ event_id }) => {
-        log.push(`${event_id} begins`);
-        await (event_id === "a1" ? otherEnded : sleep(4));
-        log.push(`${event_id} ends`);
-        if (event_id === "b1") endOther();
-      }),
-    );
+    const handle = async ({ event_id }: BuyerStatusChanged): Promise<void> => {
+      log.push(`${event_id} begins`);
+      await (event_id === "a1" ? otherEnded : sleep(4));
+      log.push(`${event_id} ends`);
+      if (event_id === "b1") endOther();
+    };
+    const handler = latestHandler(handle, { latest: createLatest() }, { concurrency: 9 });
     const events = [
       statusEvent("a1", 3),
       statusEvent("b1", 1, "b2"),
@@ -125,10 +125,7 @@ describe.each([
 describe("latestOnly", () => {
   test("is done when everything answers at once", async () => {
     setClock(0);
-    const handler = createHandler().on(
-      buyer,
-      latestOnly({ key }, () => {}),
-    );
+    const handler = latestHandler();
     const events = [statusEvent("a", 2), statusEvent("b", 1)];
     expect(await handler.handle(envelope(...events))).toMatchObject({ acknowledged: true });
   });
@@ -138,22 +135,16 @@ describe("latestOnly", () => {
     const onStale = (): void => {
       if (broken) throw new Error("log is full");
     };
-    const handler = createHandler().on(
-      buyer,
-      latestOnly({ key, onStale }, () => {}),
-    );
+    const handler = latestHandler(undefined, { onStale });
     expect(await handleAll(handler, statusEvent("a", 2), statusEvent("b", 1))).toEqual(["done", "failed"]);
     broken = false;
     expect(await handleAll(handler, statusEvent("b", 1))).toEqual(["done"]);
   });
 
   test("goes on after a handler that throws at once", async () => {
-    const handler = createHandler().on(
-      buyer,
-      latestOnly({ key }, ({ event_id }) => {
-        if (event_id === "a") throw new Error("no such buyer");
-      }),
-    );
+    const handler = latestHandler(({ event_id }) => {
+      if (event_id === "a") throw new Error("no such buyer");
+    });
     expect(await handleAll(handler, statusEvent("a", 1), statusEvent("b", 2))).toEqual(["failed", "done"]);
   });
 
@@ -162,10 +153,7 @@ describe("latestOnly", () => {
       get: () => undefined,
       set: () => Promise.reject(new Error("engine down")),
     };
-    const handler = createHandler().on(
-      buyer,
-      latestOnly({ key, latest }, () => {}),
-    );
+    const handler = latestHandler(undefined, { latest });
     expect(await handleAll(handler, statusEvent("a", 1))).toEqual(["failed"]);
   });
 
@@ -173,49 +161,17 @@ describe("latestOnly", () => {
     const latest = memoryLatestTimestamps();
     const { promise, open } = gate();
     const seen: string[] = [];
-    const create = () =>
-      createHandler().on(
-        buyer,
-        latestOnly({ key, latest }, async ({ event_id }) => {
-          if (event_id === "slow") await promise;
-          seen.push(event_id);
-        }),
-      );
-    const slow = handleAll(create(), statusEvent("slow", 1));
-    const quick = handleAll(create(), statusEvent("quick", 2));
+    const handle = async ({ event_id }: BuyerStatusChanged): Promise<void> => {
+      if (event_id === "slow") await promise;
+      seen.push(event_id);
+    };
+    const slow = handleAll(latestHandler(handle, { latest }), statusEvent("slow", 1));
+    const quick = handleAll(latestHandler(handle, { latest }), statusEvent("quick", 2));
     await sleep(5);
     expect(seen).toEqual([]);
     open();
     expect(await Promise.all([slow, quick])).toEqual([["done"], ["done"]]);
     expect(seen).toEqual(["slow", "quick"]);
-  });
-
-  test("gives up waiting when the event's time is up: it is busy, free for the next delivery, and the order stays", async () => {
-    const { promise, open } = gate();
-    const seen: string[] = [];
-    const reported: string[] = [];
-    const handler = createHandler({
-      timeoutMs: 40,
-      concurrency: 3,
-      onError: ({ event_id, outcome }) => void reported.push(`${event_id} ${outcome}`),
-    }).on(
-      buyer,
-      latestOnly({ key }, async ({ event_id }) => {
-        if (event_id === "slow") await promise;
-        seen.push(event_id);
-      }),
-    );
-    const events = [statusEvent("slow", 1), statusEvent("b", 2), statusEvent("c", 3)];
-    expect(await handleAll(handler, ...events)).toEqual(["timed-out", "busy", "busy"]);
-    await sleep(5);
-    expect(reported).toEqual(["slow timed-out"]);
-    const again = [statusEvent("b", 2), statusEvent("c", 3)];
-    expect(await handleAll(handler, ...again)).toEqual(["busy", "busy"]);
-    expect(seen).toEqual([]);
-    open();
-    await sleep(5);
-    expect(await handleAll(handler, ...again)).toEqual(["done", "done"]);
-    expect(seen).toEqual(["slow", "b", "c"]);
   });
 
   test("does not begin with a signal that has aborted before", async () => {

@@ -9,6 +9,7 @@ import {
   collectNotices,
   createHandler,
   eventually,
+  failingWays,
   faultyStore,
   gate,
   handleAll,
@@ -58,43 +59,38 @@ describe.each(storeKinds)("maxAttempts with %s", (_name, createStore) => {
     expect(letters[0]?.event?.event_id).toBe("a");
   });
 
-  test.each([
-    [
-      "throws",
-      () => {
-        throw new Error("disk full");
-      },
-    ],
-    ["rejects", () => Promise.reject(new Error("disk full"))],
-  ])("repeats only the dead letter when onDeadLetter %s", async (_how, failing) => {
-    const notices = collectNotices();
-    let runs = 0;
-    const letters: EventFailure[] = [];
-    const handler = createHandler({
-      store: createStore(),
-      maxAttempts: 2,
-      onDeadLetter: (letter) => {
-        letters.push(letter);
-        return letters.length < 3 ? failing() : sleep(1);
-      },
-    }).on(buyer, () => {
-      runs += 1;
-      throw broken;
-    });
-    expect(await handleAll(handler, "a")).toEqual(["failed"]);
-    expect(await handleAll(handler, "a")).toEqual(["failed"]);
-    expect(await handleAll(handler, "a")).toEqual(["failed"]);
-    expect(await handleAll(handler, "a")).toEqual(["dead-lettered"]);
-    expect(await handleAll(handler, "a")).toEqual(["duplicate"]);
-    expect(runs).toBe(2);
-    expect(letters.map(({ attempt }) => attempt)).toEqual([2, 3, 3]);
-    expect(letters.map(({ error }) => error)).toMatchObject([
-      broken,
-      { code: "attempts-exhausted" },
-      { code: "attempts-exhausted" },
-    ]);
-    expect(notices.map(({ code }) => code)).toEqual(["dead-letter-failed", "dead-letter-failed"]);
-  });
+  test.each(failingWays("disk full"))(
+    "repeats only the dead letter when onDeadLetter %s",
+    async (_how, failing) => {
+      const notices = collectNotices();
+      let runs = 0;
+      const letters: EventFailure[] = [];
+      const handler = createHandler({
+        store: createStore(),
+        maxAttempts: 2,
+        onDeadLetter: (letter) => {
+          letters.push(letter);
+          return letters.length < 3 ? failing() : sleep(1);
+        },
+      }).on(buyer, () => {
+        runs += 1;
+        throw broken;
+      });
+      expect(await handleAll(handler, "a")).toEqual(["failed"]);
+      expect(await handleAll(handler, "a")).toEqual(["failed"]);
+      expect(await handleAll(handler, "a")).toEqual(["failed"]);
+      expect(await handleAll(handler, "a")).toEqual(["dead-lettered"]);
+      expect(await handleAll(handler, "a")).toEqual(["duplicate"]);
+      expect(runs).toBe(2);
+      expect(letters.map(({ attempt }) => attempt)).toEqual([2, 3, 3]);
+      expect(letters.map(({ error }) => error)).toMatchObject([
+        broken,
+        { code: "attempts-exhausted" },
+        { code: "attempts-exhausted" },
+      ]);
+      expect(notices.map(({ code }) => code)).toEqual(["dead-letter-failed", "dead-letter-failed"]);
+    },
+  );
 
   test.each([false, true])(
     "counts from one on a store that says null for what it does not have (asynchronous: %s)",
@@ -193,29 +189,24 @@ describe("onError", () => {
     ]);
   });
 
-  test.each([
-    [
-      "throws",
-      () => {
-        throw new Error("log is full");
-      },
-    ],
-    ["rejects", () => Promise.reject(new Error("log is full"))],
-  ])("that %s leaves the answer as it is and becomes a process warning", async (_how, onError) => {
-    const warn = jest.spyOn(process, "emitWarning").mockReturnValue();
-    const handler = createHandler({ onError }).on(buyer, ({ event_id }) => {
-      if (event_id === "a") throw broken;
-    });
-    expect(await handleAll(handler, "a", "b")).toEqual(["failed", "done"]);
-    await sleep(0);
-    expect(warn.mock.calls).toEqual([
-      [
-        'createWebhookHandler: key "webhook-event:a" has an onError() that failed',
-        { type: "CountersignWarning", code: "on-error-failed" },
-      ],
-    ]);
-    warn.mockRestore();
-  });
+  test.each(failingWays("log is full"))(
+    "that %s leaves the answer as it is and becomes a process warning",
+    async (_how, onError) => {
+      const warn = jest.spyOn(process, "emitWarning").mockReturnValue();
+      const handler = createHandler({ onError }).on(buyer, ({ event_id }) => {
+        if (event_id === "a") throw broken;
+      });
+      expect(await handleAll(handler, "a", "b")).toEqual(["failed", "done"]);
+      await sleep(0);
+      expect(warn.mock.calls).toEqual([
+        [
+          'createWebhookHandler: key "webhook-event:a" has an onError() that failed',
+          { type: "CountersignWarning", code: "on-error-failed" },
+        ],
+      ]);
+      warn.mockRestore();
+    },
+  );
 
   test("is a notice by default, and a line on stderr with the cause when nobody subscribes", async () => {
     const line = jest.spyOn(console, "error").mockReturnValue();

@@ -7,6 +7,7 @@ import {
   collectNotices,
   createHandler,
   envelope,
+  failingWays,
   faultyStore,
   gate,
   handleAll,
@@ -48,30 +49,25 @@ describe.each(storeKinds)("createWebhookHandler with %s", (_name, createStore) =
     expect(runs).toBe(2);
   });
 
-  test.each([
-    ["throws", () => Promise.reject(new Error("no such buyer"))],
-    [
-      "rejects",
-      () => {
-        throw new Error("no such buyer");
-      },
-    ],
-  ])("goes on with the others when a handler %s, and repeats only what failed", async (_how, failing) => {
-    let broken = true;
-    const seen: string[] = [];
-    const handler = createHandler({ store: createStore() }).on(buyer, ({ event_id }) => {
-      seen.push(event_id);
-      return event_id === "b" && broken ? failing() : undefined;
-    });
-    const first = await handler.handle(envelope("a", "b", "c", "b"));
-    expect(outcomes(first)).toEqual(["done", "failed", "done", "failed"]);
-    expect(first.acknowledged).toBe(false);
-    broken = false;
-    const second = await handler.handle(envelope("a", "b", "c"));
-    expect(outcomes(second)).toEqual(["duplicate", "done", "duplicate"]);
-    expect(second.acknowledged).toBe(true);
-    expect(seen).toEqual(["a", "b", "c", "b"]);
-  });
+  test.each(failingWays("no such buyer"))(
+    "goes on with the others when a handler %s, and repeats only what failed",
+    async (_how, failing) => {
+      let broken = true;
+      const seen: string[] = [];
+      const handler = createHandler({ store: createStore() }).on(buyer, ({ event_id }) => {
+        seen.push(event_id);
+        return event_id === "b" && broken ? failing() : undefined;
+      });
+      const first = await handler.handle(envelope("a", "b", "c", "b"));
+      expect(outcomes(first)).toEqual(["done", "failed", "done", "failed"]);
+      expect(first.acknowledged).toBe(false);
+      broken = false;
+      const second = await handler.handle(envelope("a", "b", "c"));
+      expect(outcomes(second)).toEqual(["duplicate", "done", "duplicate"]);
+      expect(second.acknowledged).toBe(true);
+      expect(seen).toEqual(["a", "b", "c", "b"]);
+    },
+  );
 
   test("answers busy for what runs already, in this process or another, and leaves it alone", async () => {
     const store = createStore();
@@ -222,47 +218,47 @@ describe("handle()", () => {
     expect(failures).toEqual([]);
   });
 
-  test("takes an aborted signal from a lost lease, and lets its late success not stand", async () => {
+  /** A store whose event somebody else takes in the handler, which ends when its signal aborts. */
+  function lostLease() {
     const notices = collectNotices();
     const store = faultyStore({ asynchronous: true });
-    const handler = createHandler({ store, leaseMs: 1_000, storeTimeoutMs: 300 }).on(
-      buyer,
-      async (_event, { signal }) => {
-        store.inner.release("webhook-event:a", tokenOf(store));
-        store.inner.claim("webhook-event:a", claimOf("other"));
-        await new Promise((resolve) => signal.addEventListener("abort", resolve));
-      },
-    );
+    const lose = async ({ signal }: EventContext): Promise<void> => {
+      store.inner.release("webhook-event:a", store.inner.read("webhook-event:a")?.token ?? "");
+      store.inner.claim("webhook-event:a", claimOf("other"));
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    };
+    const options = { store, leaseMs: 1_000, storeTimeoutMs: 300 };
+    return { store, lose, options, codes: () => notices.map(({ code }) => code) };
+  }
+
+  test("takes an aborted signal from a lost lease, and lets its late success not stand", async () => {
+    const { store, lose, options, codes } = lostLease();
+    const handler = createHandler(options).on(buyer, (_event, context) => lose(context));
     expect(await handleAll(handler, "a")).toEqual(["in-doubt"]);
     expect(store.inner.read("webhook-event:a")).toMatchObject({ state: "run", token: "other" });
-    expect(notices.map(({ code }) => code)).toEqual(["lease-lost", "completion-lost"]);
+    expect(codes()).toEqual(["lease-lost", "completion-lost"]);
   });
 
   test("begins no second handler of an event whose lease was lost in the first", async () => {
-    collectNotices();
-    const store = faultyStore({ asynchronous: true });
+    const { lose, options } = lostLease();
     const second = jest.fn();
-    const handler = createHandler({ store, leaseMs: 1_000, storeTimeoutMs: 300 })
-      .onAny(async (_event, { signal }) => {
-        store.inner.release("webhook-event:a", tokenOf(store));
-        store.inner.claim("webhook-event:a", claimOf("other"));
-        await new Promise((resolve) => signal.addEventListener("abort", resolve));
-      })
+    const handler = createHandler(options)
+      .onAny((_event, context) => lose(context))
       .on(buyer, second);
     expect(await handleAll(handler, "a")).toEqual(["busy"]);
     expect(second).not.toHaveBeenCalled();
   });
 
   test("does not count as a failure what fails after its lease was lost", async () => {
-    collectNotices();
-    const store = faultyStore({ asynchronous: true });
+    const { lose, options } = lostLease();
     const onDeadLetter = jest.fn();
-    const options = { store, leaseMs: 1_000, storeTimeoutMs: 300, maxAttempts: 1, onDeadLetter };
-    const handler = createHandler(options).on(buyer, async (_event, { signal }) => {
-      store.inner.release("webhook-event:a", tokenOf(store));
-      store.inner.claim("webhook-event:a", claimOf("other"));
-      await new Promise((_resolve, reject) => signal.addEventListener("abort", reject));
-    });
+    const handler = createHandler({ ...options, maxAttempts: 1, onDeadLetter }).on(
+      buyer,
+      async (_event, context) => {
+        await lose(context);
+        throw new Error("too late");
+      },
+    );
     expect(await handleAll(handler, "a")).toEqual(["busy"]);
     expect(onDeadLetter).not.toHaveBeenCalled();
   });
@@ -306,11 +302,6 @@ describe("handle()", () => {
     expect(notices.map(({ code }) => code)).toEqual(["event-id-reused"]);
   });
 });
-
-function tokenOf(store: ReturnType<typeof faultyStore>): string {
-  const record = store.inner.read("webhook-event:a") as { token: string };
-  return record.token;
-}
 
 function claimOf(token: string, leaseMs = 60_000) {
   return { token, fingerprint: "f", leaseMs, recovery: "rerun" } as const;
