@@ -37,7 +37,6 @@ import { coverageWarner } from "./profile.ts";
 export interface VerifiedSignature {
   readonly label: string;
   readonly keyid: string;
-  /** The algorithm of the key. */
   readonly alg: SignatureAlgorithm;
   /** Unix seconds. This and the next three are undefined when the signature has none and `requiredParameters` allows it. */
   readonly created: number | undefined;

@@ -18,7 +18,6 @@ export const table: OptionTable<KeyUseOptions> = {
 export interface KeyUse {
   readonly keyid: string;
   readonly subject: string | undefined;
-  /** Signatures that it has verified. */
   readonly count: number;
   /** Unix seconds. */
   readonly firstUsed: number;
@@ -29,7 +28,6 @@ export interface KeyUse {
 export interface KeyUseTable {
   /** The key used last comes first; one that was never used is not there. */
   entries(): readonly KeyUse[];
-  /** Stops counting. */
   close(): void;
 }
 

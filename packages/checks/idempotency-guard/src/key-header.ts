@@ -94,7 +94,6 @@ function readKey(
   });
 }
 
-/** Of Node, Express, Fastify or fetch. */
 interface AnyRequest {
   readonly method?: unknown;
   readonly rawHeaders?: unknown;

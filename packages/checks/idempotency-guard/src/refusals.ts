@@ -44,7 +44,6 @@ export function refusal(code: keyof typeof fixed): GuardError<IdempotencyGuardCo
   return new GuardError<IdempotencyGuardCode>({ status, code, message });
 }
 
-/** For a done key with another payload. */
 export function reused({ keys, options }: Refusing, attempt: KeyAttempt): GuardError<IdempotencyGuardCode> {
   noticeReuse(keys, attempt);
   return new GuardError<IdempotencyGuardCode>({

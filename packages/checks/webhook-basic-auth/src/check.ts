@@ -169,7 +169,6 @@ async function askApp<Native>(
 
 type RefusalReason = "missing" | "malformed" | "wrong";
 
-/** Makes the GuardError with the code `credentials-<reason>`. */
 type Refuse = (reason: RefusalReason) => GuardError<BasicAuthCode>;
 
 const messages: Readonly<Record<RefusalReason, string>> = {

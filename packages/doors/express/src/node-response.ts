@@ -4,7 +4,6 @@ import { createWarnOnce, statusAnswer, type Replacement } from "@countersign/cor
 import { expectManyProperties } from "./guard.ts";
 import type { GuardRequest, GuardResponse } from "./types.ts";
 
-/** A response's reactions to its handler's calls. */
 export interface ResponseHooks {
   write(chunk: unknown, encoding: unknown, callback: unknown): boolean;
   end(chunk: unknown, encoding: unknown, callback: unknown): void;
@@ -15,7 +14,6 @@ export interface ResponseHooks {
 
 export type Call = readonly [chunk: unknown, encoding: unknown, callback: unknown];
 
-/** A response's methods before it got hooks. */
 class BareResponse implements ResponseHooks {
   readonly #res: GuardResponse;
   readonly #methods: Pick<GuardResponse, "write" | "end" | "writeHead" | "flushHeaders" | "destroy">;

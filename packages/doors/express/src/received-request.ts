@@ -142,7 +142,6 @@ export function isMountPath(req: GuardRequest & Routed, endpoint: Middleware): b
   return path === route?.path && (isRunning || req.baseUrl === "");
 }
 
-/** A request target without its query. */
 export function pathOf(target: string): string {
   const query = target.indexOf("?");
   return query === -1 ? target : target.slice(0, query);

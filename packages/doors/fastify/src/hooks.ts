@@ -4,7 +4,6 @@ import { composedGuard } from "@countersign/express/door";
 import { guardErrors, type GuardErrorsOptions } from "@countersign/express";
 import type { FastifyReply, FastifyRequest } from "fastify";
 
-/** How a hook answers refusals. */
 export interface RefusalOptions {
   /** Called once for each refusal, before the answer; for the log. Its throw becomes a process warning. */
   readonly onReject?: ((error: unknown, request: FastifyRequest) => void) | undefined;

@@ -16,7 +16,6 @@ import {
 import type { KeptAnswer, OwnedRun } from "@countersign/idempotency-guard/door";
 import { giveUp, readCapped } from "./body.ts";
 
-/** How a route answers refusals. */
 export interface RefusalOptions {
   /** Called once for each refusal, before the answer; for the log. Its throw becomes a process warning. */
   readonly onReject?: ((error: unknown, request: Request) => void) | undefined;

@@ -29,7 +29,6 @@ export interface PayoutFault {
   /** Where in the body, as a JSON pointer (RFC 6901); the empty string is the whole body. */
   readonly pointer: string;
   readonly code: PayoutFaultCode;
-  /** For people: what the field must be. */
   readonly detail: string;
 }
 

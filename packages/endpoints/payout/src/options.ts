@@ -71,7 +71,6 @@ type FindBusiness<Native> = (query: BusinessQuery, req: Native) => BusinessAnswe
 export interface PayoutOptions<Native> {
   /** From where the lending service calls: options of ipAllowlist. */
   readonly addresses: PayoutAddresses;
-  /** How it signs: options of httpSignatureVerify. */
   readonly signature: PayoutSignature;
   /** How a payout is done once: options of idempotencyGuard. */
   readonly idempotency: PayoutIdempotency<Native>;

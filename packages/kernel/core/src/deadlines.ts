@@ -34,7 +34,6 @@ export class Deadlines {
   readonly #timeoutMs: number;
   readonly #keepsAlive: boolean;
   readonly #clock: Clock;
-  /** When each expires. */
   readonly #waiting = new Map<Expiring, number>();
   #timer: NodeJS.Timeout | undefined;
   #dueMs = 0;

@@ -89,13 +89,11 @@ export interface VerdictFacts {
   readonly label?: string | undefined;
   /** As received: a refused signature's may name no key. */
   readonly keyid?: string | undefined;
-  /** Owner of the signing key. */
   readonly subject?: string | undefined;
   /** When the signature claims to be made, in Unix seconds. */
   readonly created?: number | undefined;
   /** The verifier's time less `created`, in seconds: negative if the signer's clock is ahead. */
   readonly ageSeconds?: number | undefined;
-  /** In the order of the signature. */
   readonly components?: readonly string[] | undefined;
   /** As the store keeps it. */
   readonly idempotencyKey?: string | undefined;

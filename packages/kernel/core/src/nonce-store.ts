@@ -1,4 +1,3 @@
-/** One use of a nonce. */
 export interface NonceClaim {
   /** Nonces of different scopes never collide. The verifier gives the keyid. */
   readonly scope: string;

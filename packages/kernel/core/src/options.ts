@@ -6,7 +6,6 @@ export type OptionOwner = string | { readonly factory: string; readonly holder: 
 
 /** A programmer's mistake in an option: a TypeError when something is built. */
 export class OptionError extends TypeError {
-  /** The called factory, such as `payoutEndpoint`. */
   readonly factory: string;
   /** The option as the caller writes it, `signature.windowSeconds` or `allow[1]`; undefined for several. */
   readonly option: string | undefined;

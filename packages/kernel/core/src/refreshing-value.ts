@@ -8,7 +8,6 @@ interface Loaded<Value> {
 }
 
 export interface RefreshSource<Value> {
-  /** The owner named in errors. */
   readonly guard: string;
   /** Rejects when there is no usable value. `previous` is the one in use. */
   readonly load: (signal: AbortSignal, previous: Value | undefined) => Promise<Loaded<Value>>;

@@ -34,7 +34,6 @@ export interface ComponentIdentifier {
   readonly parameters: Parameters;
 }
 
-/** One label of Signature-Input. */
 export interface SignatureInput {
   readonly components: readonly ComponentIdentifier[];
   readonly parameters: Parameters;

@@ -214,7 +214,6 @@ export class Retries {
     this.#start(counted, () => true, longestPauseMs).hurry();
   }
 
-  /** Runs all waiting steps now. */
   hurry(): void {
     for (const task of this.#tasks) task.hurry();
   }

@@ -1,7 +1,6 @@
 import { quoteForLog, type GuardNotice } from "@countersign/core";
 import { publishFailure, publishNotice } from "@countersign/core/door";
 
-/** For an operator, about one key. */
 export interface KeyNotice {
   /** Stable machine code in kebab-case. */
   readonly code: string;

@@ -52,7 +52,6 @@ export class OwnedKey {
     return new OwnedKey(state, store, fence, lease);
   }
 
-  /** As an answer of `acquire`. */
   get status(): "acquired" {
     return "acquired";
   }

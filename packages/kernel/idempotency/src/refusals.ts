@@ -3,7 +3,6 @@ import { comeAgain, pageOf } from "@countersign/core/door";
 
 export type IdempotencyCode = "draining" | "idempotency-lost" | "idempotency-store-unavailable";
 
-/** The store failed, or was too slow. */
 export function storeUnavailable(cause: unknown, retryAfterSeconds: number): GuardError<IdempotencyCode> {
   return new GuardError<IdempotencyCode>({
     status: 503,
@@ -32,7 +31,6 @@ export function idempotencyLost(retryAfterSeconds: number): GuardError<Idempoten
   );
 }
 
-/** For `completeIn` in memory or Redis. */
 export function noTransactions(factoryName: string): TypeError {
   const page = pageOf("reference/packages/idempotency.html#stores-with-completein");
   return new TypeError(

@@ -26,7 +26,6 @@ interface Waiter {
 }
 
 interface Room {
-  /** In the order of arrival. */
   readonly waiters: Set<Waiter>;
   timer: NodeJS.Timeout | undefined;
   reading: boolean;

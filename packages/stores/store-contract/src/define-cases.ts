@@ -6,7 +6,6 @@ interface TestFunction {
   skip: (name: string, run: () => Promise<void>) => unknown;
 }
 
-/** The functions of a test runner. */
 export interface TestRunner {
   readonly test: TestFunction;
   /** Default: the cases are not grouped. */

@@ -36,7 +36,6 @@ export interface IdempotencyContractOptions extends ContractOptions {
   readonly histories?: number | undefined;
 }
 
-/** The server behind a store. */
 export interface EngineHarness {
   /** Ends the server; resolves when it serves nobody any more. */
   stop(): Awaitable<void>;
@@ -64,7 +63,6 @@ export interface StoreHarness<Store> {
   close(): Awaitable<void>;
 }
 
-/** What `makeStore` of the idempotency contract returns. */
 export interface IdempotencyStoreHarness<Tx = never> extends StoreHarness<IdempotencyStore<Tx>> {
   /**
    * Begins a transaction, not on the store's connection where the engine has several, awaits `work`, and commits; when `work` throws, rolls
@@ -81,7 +79,6 @@ export interface ContractNonceStore extends NonceStore {
   close?(): Awaitable<void>;
 }
 
-/** What `makeStore` of the nonce contract returns. */
 export type NonceStoreHarness = StoreHarness<ContractNonceStore>;
 
 /** What `makeStore` of the contract of answers returns. */

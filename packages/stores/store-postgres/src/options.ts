@@ -9,7 +9,6 @@ import {
 import { type PostgresQueryable, isQueryable } from "./queryable.ts";
 import { type PostgresTables, type TableNames, tableNames, tablesTable } from "./table-names.ts";
 
-/** Options of `createPostgresStores`. */
 export interface PostgresStoresOptions extends PostgresTables {
   /**
    * A Pool of `pg`, or anything that runs one statement in a transaction of its own. It needs more than one connection: the

@@ -3,7 +3,6 @@ import { IdempotencyTable, type PostgresIdempotencyStore } from "./idempotency-s
 import { NonceTable, type PostgresNonceStore } from "./nonce-store.ts";
 import { type PostgresStoresOptions, resolveOptions } from "./options.ts";
 
-/** Both stores on one pool. */
 export interface PostgresStores {
   readonly idempotency: PostgresIdempotencyStore;
   readonly nonces: PostgresNonceStore;

@@ -9,7 +9,6 @@ export interface PostgresTables {
   readonly table?: string | undefined;
 }
 
-/** The quoted names. */
 export interface TableNames {
   readonly schema: string;
   readonly idempotency: string;

@@ -16,7 +16,6 @@ export type SendCommand = (
   route: { readonly key: string | undefined; readonly isReadonly: false },
 ) => Promise<unknown>;
 
-/** Options of `createRedisStores`. */
 export interface RedisStoresOptions {
   /** Sends one command over the client that the app has. The stores never close it. */
   readonly sendCommand: SendCommand;

@@ -4,7 +4,6 @@ import { Nonces, type RedisNonceStore } from "./nonce-store.ts";
 import { type RedisStoresOptions, factoryName, table } from "./options.ts";
 import { ServerCheck } from "./server-check.ts";
 
-/** Both stores on one client. */
 export interface RedisStores {
   readonly idempotency: RedisIdempotencyStore;
   readonly nonces: RedisNonceStore;

@@ -7,7 +7,6 @@ import { table, type ResolvedSqliteOptions, type SqliteStoresOptions } from "./o
 import { PrunedTable } from "./pruning.ts";
 import { answersMigration, answersName, assertKey, engineClock } from "./schema.ts";
 
-/** The answers of done keys on SQLite. */
 export interface SqliteAnswerStore extends AnswerStore {
   readonly retentionMs: number;
   keep(token: string, answer: Uint8Array): void;

@@ -9,7 +9,6 @@ import {
 import { engineTime, type SqliteDatabase } from "./connection.ts";
 import { tablePrefix } from "./schema.ts";
 
-/** Options of `createSqliteStores`. */
 export interface SqliteStoresOptions {
   /**
    * An open connection of libsql, better-sqlite3 or node:sqlite. Its transactions must not stay open across an await: while

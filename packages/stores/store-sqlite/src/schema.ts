@@ -27,7 +27,6 @@ function columnsOf(types: Readonly<Record<string, string>>): string[] {
   return Object.entries(types).map(([column, type]) => `  ${column} ${type}`);
 }
 
-/** The quoted names of the three tables. */
 export interface TableNames {
   readonly idempotency: string;
   readonly nonces: string;

@@ -6,7 +6,6 @@ import { NonceTable, type SqliteNonceStore } from "./nonce-store.ts";
 import { type SqliteStoresOptions, factoryName, table } from "./options.ts";
 import { ensureSchema } from "./schema.ts";
 
-/** Both stores on one connection. */
 export interface SqliteStores {
   readonly idempotency: SqliteIdempotencyStore;
   readonly nonces: SqliteNonceStore;

@@ -11,7 +11,6 @@ async function main(): Promise<void> {
     writeOut: (text) => process.stdout.write(text),
     writeError: (text) => process.stderr.write(text),
     ask: askAtTerminal(process.stdin, process.stderr),
-    // Decided by the terminal, NO_COLOR and FORCE_COLOR.
     colours: new Command().configureOutput().getOutHasColors?.() === true,
     // A terminal of unknown size says 0.
     columns: process.stdout.columns > 0 ? process.stdout.columns : undefined,

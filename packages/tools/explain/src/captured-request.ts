@@ -2,7 +2,6 @@ import { type ReceivedRequest } from "@countersign/core";
 import { capturedRawBody, fieldLines, receivedRequests } from "@countersign/core/door";
 import { receivedRequest, type GuardRequest } from "@countersign/express";
 
-/** A request as it was received. */
 export interface ExplainedRequest {
   readonly method: string;
   /** The request target as on the wire. */

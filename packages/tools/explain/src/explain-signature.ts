@@ -30,13 +30,11 @@ import { signingMisses } from "./signing-misses.ts";
 import { valueMisses } from "./value-misses.ts";
 import { differenceOf, visibleBase, type BaseDifference } from "./visible-base.ts";
 
-/** Why a signature was refused. */
 export interface SignatureExplanation extends Explanation {
   /** How many signatures were verified to find it. */
   readonly attempts: number;
   /** The base that the verifier expects, its control characters visible; undefined where none can be computed. */
   readonly expectedBase: string | undefined;
-  /** The option `signerBase` in the same form. */
   readonly signerBase: string | undefined;
   readonly difference: BaseDifference | undefined;
 }

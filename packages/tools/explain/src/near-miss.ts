@@ -1,4 +1,3 @@
-/** A mistake that senders make. */
 export interface NearMiss<Draft> {
   readonly what: string;
   /** What the sender has to change, beginning with a verb. */

@@ -41,7 +41,6 @@ export interface ExplainSignatureOptions extends Omit<
 /** Rejects if a store gives no answer. */
 type FindKeys = (keyids: readonly string[]) => Promise<KnownKeys>;
 
-/** By keyid. */
 export type KnownKeys = ReadonlyMap<string, VerificationKey>;
 
 const maxBaseLength = 65_536;

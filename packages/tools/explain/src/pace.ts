@@ -29,7 +29,6 @@ export class Pace {
     return done;
   }
 
-  /** Await it between two steps. */
   async rest(): Promise<void> {
     if (this.#init.now() - this.#sinceMs >= budgetMs) await this.#rest();
   }

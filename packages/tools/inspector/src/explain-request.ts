@@ -52,7 +52,6 @@ export async function explainRequest(record: RecordedRequest, by: Explainers): P
 
 type Found = Omit<Explainers, "signature"> & { readonly signature: SignatureExplanation | undefined };
 
-/** Falls back to the check's own message. */
 async function explainVerdict(
   record: RecordedRequest,
   verdict: RecordedVerdict,

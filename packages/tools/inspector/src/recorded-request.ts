@@ -32,7 +32,6 @@ export interface RecordedRequest {
   readonly rawHeaders: readonly string[];
   readonly scheme: "http" | "https" | undefined;
   readonly clientAddress: string | undefined;
-  /** The remote address of the socket. */
   readonly peer: string | undefined;
   /** The first bytes, {@link marginBytes} more than are shown; undefined if no check has read them. */
   body: Buffer | undefined;

@@ -59,7 +59,6 @@ function overviewOf({ options, recorder }: Shown, startedAt: number): object {
   };
 }
 
-/** That of all packages of its release. */
 function version(): string {
   const manifest: unknown = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
   return String(Object(manifest).version);

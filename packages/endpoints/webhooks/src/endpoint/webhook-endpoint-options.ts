@@ -25,11 +25,9 @@ interface WithoutStatus {
 }
 
 export interface WebhookOptions<Native> {
-  /** The usernames and passwords: options of webhookBasicAuth. */
   readonly basicAuth: WebhookBasicAuthOptions<Native> & WithoutStatus;
   /** The signature secrets and how the signature is written: options of webhookHmac, `limit` for the body among them. */
   readonly hmac: WebhookHmacOptions<Native> & WithoutStatus;
-  /** What `createWebhookHandler` made. */
   readonly handler: WebhookHandler;
   /** Options of httpsOnly. Default: https alone. */
   readonly https?: HttpsOnlyOptions | undefined;

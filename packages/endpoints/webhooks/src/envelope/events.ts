@@ -85,7 +85,6 @@ export interface InvalidWebhookEvent {
   readonly code: "timestamp-invalid" | "data-invalid";
   /** The JSON pointer of the field and its rule, never the received value. */
   readonly detail: string;
-  /** The event as received, parsed. */
   readonly raw: unknown;
 }
 
@@ -93,9 +92,7 @@ export interface InvalidWebhookEvent {
 export interface WebhookEnvelope {
   /** 1 to 256 assigned, visible characters in Unicode normalization form C. */
   readonly webhook_id: string;
-  /** When the webhook was created. */
   readonly timestamp: WebhookTimestamp;
-  /** The valid events in the order received. */
   readonly events: readonly WebhookEvent[];
   readonly invalid: readonly InvalidWebhookEvent[];
 }

@@ -75,7 +75,6 @@ interface Warning {
 /** Warns once for each code: as a notice on `countersign:notice` and as a process warning. */
 export interface WarnOnce {
   (warning: Warning): void;
-  /** Whether the code was warned of before. */
   has(code: string): boolean;
 }
 

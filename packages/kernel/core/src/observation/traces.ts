@@ -13,7 +13,6 @@ export interface TraceContext {
 
 /** The claim of an idempotency key. Outcomes: `acquired`, `done`, `held`, `in-flight`; `error` when the store gave no answer. */
 export interface ClaimTrace extends TraceContext {
-  /** The receiver's factory. */
   readonly guard: string;
   /** As the store keeps it, escaped and cut. */
   readonly key: string;

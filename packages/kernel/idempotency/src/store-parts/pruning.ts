@@ -67,7 +67,6 @@ function observedBatch({ engine = "other", removeBatch }: Pruning): ReturnType<P
 
 export interface PrunedBatch {
   readonly rows: number;
-  /** Those that `prune()` counts. */
   readonly counted: number;
 }
 

@@ -2,11 +2,9 @@
 export interface TransactionShape {
   /** Such as "the client on which your transaction is open". */
   readonly needs: string;
-  /** Its functions. */
   readonly has: readonly string[];
   /** Members of frequent mistakes, with their names: `{ getConnection: "a pool" }`. */
   readonly lacks: Readonly<Record<string, string>>;
-  /** The page about it. */
   readonly page: string;
 }
 

@@ -1,7 +1,6 @@
 import { inTime, optionError, warnOfError, type OptionOwner } from "@countersign/core/door";
 import type { Gauge } from "prom-client";
 
-/** An `IdempotencyStore` with `list`. */
 export interface HeldKeysStore {
   list?(query: {
     readonly state: "held";

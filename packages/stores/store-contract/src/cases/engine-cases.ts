@@ -7,9 +7,7 @@ import { needed, outcomeOf, pause, within } from "../waiting.ts";
 export type Call = readonly [method: string, call: () => unknown];
 
 export interface StoreKind<Store> {
-  /** Leaves records behind. */
   readonly begin: (store: Store) => Promise<void>;
-  /** What the store knows of these records. */
   readonly look: (store: Store) => Promise<unknown>;
   /** Throws when the full store has given one of these records away. `before` is what `look` gave. */
   readonly assertKept: (store: Store, before: unknown) => Promise<void>;

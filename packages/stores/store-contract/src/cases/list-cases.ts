@@ -56,7 +56,6 @@ export const listCases: readonly IdempotencyCase[] = [
   },
 ];
 
-/** Fails when the cursors lead nowhere. */
 export async function eachPage(
   store: Store,
   { state, limit }: Pick<IdempotencyListQuery, "state" | "limit">,

@@ -9,7 +9,6 @@ interface Owned<Op> extends StepOn<Op> {
   readonly token: string;
 }
 
-/** About the attempt with this fence. */
 interface Decided<Op> extends StepOn<Op> {
   readonly fence: number;
   readonly by?: string | undefined;

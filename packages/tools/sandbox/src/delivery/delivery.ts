@@ -9,7 +9,6 @@ export type DeliveryState = (typeof deliveryStates)[number];
 
 export type StopKind = "paused" | "dropped";
 
-/** One webhook for one endpoint. */
 export interface Delivery {
   readonly id: number;
   readonly webhookId: string;

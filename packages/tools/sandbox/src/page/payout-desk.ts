@@ -42,7 +42,6 @@ export interface PayoutDeskInit {
   readonly allowHttp: boolean | "loopback";
   readonly ca: string | Buffer | undefined;
   readonly clock: () => number;
-  /** Takes secrets out of a platform's answer. */
   readonly mask: ReturnType<typeof maskerOf>;
   readonly changed: () => void;
 }

@@ -137,7 +137,6 @@ function detailOf({ control }: DeliveryService, id: number): DeliveryDetail {
   return detail;
 }
 
-/** No secret is in any answer. */
 function overviewOf({ deliveries, payouts }: RouteTargets): object {
   return {
     endpoints: deliveries.endpoints(),
