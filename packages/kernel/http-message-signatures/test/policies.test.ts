@@ -98,25 +98,10 @@ describe("what a profile forbids", () => {
   });
 
   test.each<[string, readonly string[], readonly [string, string], string]>([
-    ["a bare name", ["date"], ['"date"', "x"], "component-forbidden"],
-    ["a bare name with parameters", ["date"], ['"date";bs', ":eA==:"], "component-forbidden"],
     ["a full identifier", ['"date";bs'], ['"date";bs', ":eA==:"], "component-forbidden"],
-    ["another identifier of the name", ['"date";bs'], ['"date"', "x"], "accepted"],
     ["another name", ["x-date"], ['"date"', "x"], "accepted"],
   ])("is %s", (_title, forbidden, component, code) => {
     expect(verdictOf(() => readSignature(covering(component), forbidding(forbidden)))).toBe(code);
-  });
-
-  test("is a parameter, known or not", () => {
-    const tagged = signedRequest({ parameters: { tag: '"a"', x: "1" } });
-    const code = (...forbiddenParameters: string[]): string =>
-      verdictOf(() => readSignature(tagged, { ...profile, forbiddenParameters }));
-    expect([code("tag"), code("x"), code("y"), code()]).toEqual([
-      "parameter-forbidden",
-      "parameter-forbidden",
-      "accepted",
-      "accepted",
-    ]);
   });
 
   test.each([['"date'], ["date;bs"], ["da te"], [""]])("is no text that names no component: %j", (text) => {
@@ -145,28 +130,17 @@ test("required components are compared as full identifiers, whatever the order o
   expect(code("x-d")).toBe("component-required");
 });
 
-test("a profile with a label looks at that one alone", () => {
-  expect(readSignature(signedRequest(), { ...profile, label: "sig1" }).label).toBe("sig1");
-  expect(verdictOf(() => readSignature(signedRequest(), { ...profile, label: "sig2" }))).toBe(
-    "signature-missing",
-  );
-});
-
 describe("the time of a signature with fewer parameters", () => {
   const limits = { windowSeconds: 60, clockSkewSeconds: 30 };
   type Time = number | undefined;
   test.each<[string, Time, Time, number, string]>([
-    ["created alone, at the end of the window", now, undefined, now + 60, "accepted"],
     ["created alone, after the window", now, undefined, now + 60.001, "signature-expired"],
     ["created alone, as far ahead as allowed", now + 30, undefined, now, "accepted"],
     ["created alone, further ahead", now + 30.001, undefined, now, "created-in-future"],
     ["expires alone, now", undefined, now, now, "accepted"],
     ["expires alone, gone", undefined, now, now + 0.001, "signature-expired"],
-    ["expires alone, a window and the skew ahead", undefined, now + 90, now, "accepted"],
-    ["expires alone, further ahead", undefined, now + 91, now, "window-too-long"],
     ["expires alone, by a clock that gives NaN", undefined, now, Number.NaN, "window-too-long"],
     ["created alone, by a clock that gives NaN", now, undefined, Number.NaN, "created-in-future"],
-    ["neither", undefined, undefined, now, "accepted"],
   ])("%s", (_title, created, expires, clock, code) => {
     expect(verdictOf(() => assertTimely({ created, expires }, limits, clock))).toBe(code);
   });
