@@ -146,15 +146,4 @@ describeOnPostgres("pruning in the background", () => {
     await pool.query(`INSERT INTO ${schema}.countersign_nonces VALUES ('n', 'a', 'epoch')`);
     while ((await rowCount(pool, schema, "nonces")) !== 0) await pause(10);
   });
-
-  test("keeps no process alive and has no timer when the interval is 0", async () => {
-    const set = jest.spyOn(globalThis, "setTimeout");
-    const query = () => Promise.resolve({ rows: [] });
-    createPostgresStores({ pool: { query }, pruneIntervalMs: 0 });
-    expect(set).not.toHaveBeenCalled();
-    const stores = createPostgresStores({ pool: { query } });
-    expect(set.mock.results.map(({ value }) => (value as NodeJS.Timeout).hasRef())).toEqual([false, false]);
-    expect(set.mock.calls.map(([, delayMs]) => delayMs)).toEqual([60_000, 60_000]);
-    stores.close();
-  });
 });
