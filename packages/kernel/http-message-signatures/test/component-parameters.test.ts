@@ -75,6 +75,7 @@ describe("the values of components with parameters (RFC 9421 sections 2.1 to 2.4
     ['"priority";sf', "field-limit", { ...request, rawHeaders: ["Priority", `a="${"x".repeat(4096)}"`] }],
     ['"@query-param";name="twice"', "covered-field-repeated"],
     ['"@query-param";name="a"', "covered-field-missing", { ...request, target: "/a" }],
+    ['"@query-param";name="a"', "covered-field-missing", { ...request, target: "/?b=2;a=1" }],
     ['"@query-param";name="a"', "covered-field-invalid", { ...request, target: "/?a=1&b=%" }],
     ["@status", "covered-field-invalid", { status: Number.NaN, rawHeaders: [] }],
   ])("refuse %s: %s (%#)", (text, code, message = request) => {
