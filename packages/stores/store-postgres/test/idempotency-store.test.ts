@@ -5,7 +5,8 @@ import { beforeEach, describe, expect, test } from "@jest/globals";
 import type { Pool } from "pg";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
 import { steadyTest } from "@countersign/test-support/runs/steadily.ts";
-import { createStores, dayMs, newStores, pause, testClock } from "./connections.ts";
+import { pause, testClock } from "@countersign/test-support/runs/after-test.ts";
+import { createStores, dayMs, newStores } from "./connections.ts";
 
 const key = "payout-7.acc-1.acc-2";
 const leaseMs = 3000;

@@ -2,7 +2,8 @@ import type { IdempotencyClaim } from "@countersign/idempotency";
 import type { SqliteDatabase } from "@countersign/store-sqlite";
 import type { SqliteIdempotencyStore } from "../dist/idempotency-store.js";
 import { beforeEach, describe, expect, test } from "@jest/globals";
-import { connect, createStores, databases, drivers, temporaryFile, testClock } from "./connections.ts";
+import { testClock } from "@countersign/test-support/runs/after-test.ts";
+import { connect, createStores, databases, drivers, temporaryFile } from "./connections.ts";
 
 const use = { scope: "key-1", nonce: "n", token: "a", retainMs: 120_000 };
 const key = "payout-7.acc-1.acc-2";

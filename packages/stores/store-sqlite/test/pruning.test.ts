@@ -1,7 +1,8 @@
 import { onTraceEnd, storeTrace } from "@countersign/core";
 import { createSqliteStores } from "@countersign/store-sqlite";
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
-import { connect, createStores, databases, dayMs, drivers, temporaryFile, testClock } from "./connections.ts";
+import { testClock } from "@countersign/test-support/runs/after-test.ts";
+import { connect, createStores, databases, dayMs, drivers, temporaryFile } from "./connections.ts";
 
 const claim = { token: "a", fingerprint: "f", leaseMs: 1000, recovery: "hold" } as const;
 
