@@ -1,7 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import {
   assertTimely,
-  importVerificationKey,
   readSignature,
   verify,
   type SignatureProfile,
@@ -9,10 +8,8 @@ import {
 } from "@countersign/http-message-signatures";
 import { endOf } from "@countersign/http-message-signatures/door";
 import {
-  key,
   now,
   profile,
-  publicKey,
   sampleCovered,
   sampleHeaders,
   signedRequest,
@@ -67,17 +64,6 @@ describe("the parameters that a profile requires", () => {
 
   test("leave the algorithm to the key, which must still be one that is taken", () => {
     expect(verdict({}, { ...keyidAlone, algorithms: [] })).toBe("alg-mismatch");
-  });
-
-  test("leave no signature without created to a key with limits", () => {
-    const keys = (limits: object) => () => importVerificationKey("test-key", publicKey, limits);
-    expect(verdict({}, { ...keyidAlone, keys: keys({}) })).toBe("accepted");
-    expect(verdict({}, { ...keyidAlone, keys: keys({ notBefore: 1 }) })).toBe("key-retired");
-    expect(verdict({}, { ...keyidAlone, keys: keys({ notAfter: 9_999_999_999 }) })).toBe("key-retired");
-    expect(verdict({ created: String(now) }, { ...keyidAlone, keys: keys({ notBefore: 1 }) })).toBe(
-      "accepted",
-    );
-    expect(key.notBefore).toBeUndefined();
   });
 });
 

@@ -4,7 +4,14 @@ import { afterEach, beforeEach, expect, jest, test } from "@jest/globals";
 import type { Pool } from "pg";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
 import { afterTest, pause } from "@countersign/test-support/runs/after-test.ts";
-import { connectClient, connectPool, createSchema, createStores, dropAfterTest, newStores } from "./connections.ts";
+import {
+  connectClient,
+  connectPool,
+  createSchema,
+  createStores,
+  dropAfterTest,
+  newStores,
+} from "./connections.ts";
 
 async function rowCount(pool: Pool, schema: string, table = "idempotency"): Promise<number | null> {
   // The empty key is none: its row keeps the fence of what was pruned.
