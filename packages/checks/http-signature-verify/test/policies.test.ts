@@ -1,5 +1,4 @@
 import { afterEach, describe, expect, test } from "@jest/globals";
-import { guardErrors } from "@countersign/express";
 import {
   httpSignatureVerify,
   memoryNonceStore,
@@ -14,7 +13,7 @@ import {
   type SigningPlan,
 } from "@countersign/test-support/signers/independent-signer.ts";
 import { servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
-import { defaults, observe, startPlatform, type Platform } from "./platform.ts";
+import { defaults, startPlatform, type Platform } from "./platform.ts";
 
 let platform: Platform;
 afterEach(() => platform?.close());
@@ -39,45 +38,6 @@ async function codeOf(
   expect(answer.status).toBe(platform.codes.length === 0 ? 200 : 401);
   return platform.codes[0];
 }
-
-// The public key of RFC 9421 appendix B.1.4.
-const rfcKeys = { "test-key-ed25519": "JrQLj5P/89iXES9+vFgrIy29clF9CC/oPPsw3c5D0bs=" };
-
-test("RFC 9421 appendix B.2.6 is taken as it stands by a policy", async () => {
-  const policy: HttpSignatureVerifyOptions = {
-    keys: rfcKeys,
-    origin: "https://example.com",
-    requiredComponents: ["date", "@method", "@path", "@authority", "content-type", "content-length"],
-    requiredParameters: ["created", "keyid"],
-    allowUnsignedQuery: true,
-    allowUnsignedBody: true,
-    clock: () => 1_618_884_480_000,
-  };
-  const app = express();
-  app.post("/foo", httpSignatureVerify(policy), (_req, res) => void res.json({}));
-  app.use(guardErrors());
-  platform = await observe(app);
-  const request = {
-    method: "POST",
-    path: "/foo?param=Value&Pet=dog",
-    headers: [
-      "Date",
-      "Tue, 20 Apr 2021 02:07:55 GMT",
-      "Content-Type",
-      "application/json",
-      "Content-Digest",
-      "sha-512=:WZDPaVn/7XgHaAy8pmojAkGWoRx2UFChF41A2svX+TaPm+AbwAgBWnrIiYllu7BNNyealdVLvRwEmTHWXvJwew==:",
-      "Signature-Input",
-      'sig-b26=("date" "@method" "@path" "@authority" "content-type" "content-length");created=1618884473;keyid="test-key-ed25519"',
-      "Signature",
-      "sig-b26=:wqcAqbmYJ2ji2glfAMaRy4gruYYnx2nEFN2HN6jrnDnQCK1u02Gb04v9EDgwUPiu4A0w6vuQv5lIp5WPpBKRCw==:",
-    ],
-    body: Buffer.from('{"hello": "world"}'),
-  };
-  expect((await platform.send(request)).status).toBe(200);
-  expect((await platform.send({ ...request, body: Buffer.from('{"hello":"world"}') })).status).toBe(401);
-  expect(platform.codes).toEqual(["signature-mismatch"]);
-});
 
 describe("a policy of httpSignatureVerify", () => {
   const lax = { requiredParameters: ["keyid", "created"], nonces: undefined } as const;
@@ -113,8 +73,6 @@ describe("a policy of httpSignatureVerify", () => {
   });
 
   test.each<[string, string, Partial<HttpSignatureVerifyOptions>, SigningPlan & { extra?: string[] }]>([
-    ["a signature without a nonce", "nonce-invalid", {}, { parameters: { nonce: undefined } }],
-    ["one without alg", "alg-invalid", {}, { parameters: { alg: undefined } }],
     ["a malformed one that is not required", "nonce-invalid", lax, { parameters: { ...bare, nonce: "n" } }],
     [
       "another alg although none is required",
@@ -123,34 +81,16 @@ describe("a policy of httpSignatureVerify", () => {
       { parameters: { ...bare, alg: '"none"' } },
     ],
     [
-      "no created where it is required",
-      "created-invalid",
-      lax,
-      { parameters: { ...bare, created: undefined } },
-    ],
-    [
       "another query parameter",
       "component-required",
       idRequired(),
       withId('"@query-param";name="id2"', "1", "1"),
     ],
     [
-      "a query parameter with a lone percent",
-      "covered-field-invalid",
-      idRequired(),
-      withId('"@query-param";name="id"', "%", "%25"),
-    ],
-    [
       "a body whose digest is covered by one member alone",
       "body-not-covered",
       { requiredComponents: ["@path"] },
       { covered: [...four.slice(0, 3), ['"content-digest";key="sha-256"', digest.slice("sha-256=".length)]] },
-    ],
-    [
-      "@query-param without a name",
-      "component-unsupported",
-      {},
-      { covered: [...four, ['"@query-param"', ""]] },
     ],
   ])("refuses %s: %s", async (_title, code, options, plan) => {
     expect(await codeOf(options, plan)).toBe(code);

@@ -293,18 +293,6 @@ describe.each(frameworks)("an answer in place of the handler on %s", (_name, fra
     },
   );
 
-  test.each([
-    ["by itself", (res: Parameters<Handler>[1]) => res.status(500).end()],
-    ["after a pause", (res: Parameters<Handler>[1]) => sleep(5).then(() => res.status(503).end())],
-    ["in a timer", (res: Parameters<Handler>[1]) => void setTimeout(() => res.status(500).end(), 5)],
-    ["by an error", () => Promise.reject(new Error("no such account"))],
-  ])("is none when the handler fails %s: the key is free", async (_how, fail) => {
-    const store = memoryIdempotencyStore();
-    const app = await platform(framework, { ...short, store }, (_req, res) => fail(res));
-    expect((await app.pay()).status).toBeGreaterThanOrEqual(500);
-    expect(store.read(key)).toBeUndefined();
-  });
-
   test("is none when the client leaves: the handler goes on, and its success counts", async () => {
     const store = memoryIdempotencyStore();
     let working = false;

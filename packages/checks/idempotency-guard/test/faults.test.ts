@@ -11,7 +11,6 @@ import {
   platform,
   sleep,
   transactionalStore,
-  type Answer,
   type Fault,
 } from "./kit.ts";
 
@@ -36,11 +35,6 @@ function payments(): { count: number; handler: (req: express.Request, res: expre
     },
   };
   return paid;
-}
-
-function sorted(answers: readonly Answer[]): number[] {
-  // oxlint-disable-next-line unicorn/no-array-sort -- toSorted is not in ES2022, and this list is a new one
-  return answers.map(({ status }) => status).sort((a, b) => a - b);
 }
 
 describe.each(frameworks)("one process on %s", (_name, framework) => {
@@ -296,32 +290,6 @@ describe.each(frameworks)("one process on %s", (_name, framework) => {
       expect((await app.pay()).status).toBe(409);
       expect(runs).toBe(1);
     });
-
-    test.each([{ synchronous: true }, { synchronous: false }])(
-      "fault 8: throws idempotency-lost in an owner that was replaced (synchronous: $synchronous)",
-      async ({ synchronous }) => {
-        const store = transactionalStore({ synchronous });
-        const rows: string[] = [];
-        const app = await platform(framework, { store, recovery: "rerun" }, async (req, res) => {
-          // As after a long stop of the process: somebody else has the key.
-          store.inner.release(key, req.idempotency?.token ?? "");
-          store.inner.claim(key, {
-            token: "other",
-            fingerprint: "f",
-            leaseMs: 9_999,
-            recovery: "rerun",
-          });
-          const tx = new FakeTransaction();
-          tx.onCommit(() => void rows.push(key));
-          await req.idempotency?.completeIn(tx);
-          tx.commit();
-          res.json({});
-        });
-        expect(await app.pay()).toMatchObject({ status: 503, code: "idempotency-lost" });
-        expect(rows).toEqual([]);
-        expect(store.inner.read(key)).toMatchObject({ state: "run", token: "other" });
-      },
-    );
   });
 
   test("says so when a hold() came too late for the key", async () => {
@@ -367,39 +335,6 @@ describe.each(frameworks)("one process on %s", (_name, framework) => {
     });
   });
 
-  test("fault 11: a waiter runs when the first attempt fails, and only one of them", async () => {
-    let runs = 0;
-    const options = { store: faultyStore(), waitMs: 60_000 };
-    const app = await platform(framework, options, async (_req, res) => {
-      runs += 1;
-      const status = runs === 1 ? 500 : 200;
-      await sleep(40);
-      res.status(status).end();
-    });
-    const answers = await Promise.all(Array.from({ length: 10 }, () => app.pay()));
-    expect(runs).toBe(2);
-    expect(sorted(answers)).toEqual([200, ...Array<number>(8).fill(409), 500]);
-  });
-
-  test("fault 12: the same key with another amount never runs twice", async () => {
-    const bodies: unknown[] = [];
-    const options = { store: faultyStore(), waitMs: 60_000 };
-    const app = await platform(framework, options, async (req, res) => {
-      bodies.push(req.body);
-      await sleep(40);
-      res.json({});
-    });
-    const during = await Promise.all([
-      app.pay({ body: "1" }),
-      app.pay({ body: "2" }),
-      app.pay({ body: "3" }),
-    ]);
-    const after = await app.pay({ body: "4" });
-    expect(sorted(during)).toEqual([200, 409, 409]);
-    expect(after).toMatchObject({ status: 409, code: "idempotency-key-reused" });
-    expect(bodies).toHaveLength(1);
-  });
-
   test("fault 13: a store that is down, slow and flapping never lets a handler run unclaimed", async () => {
     const store = faultyStore();
     const paid = payments();
@@ -417,40 +352,6 @@ describe.each(frameworks)("one process on %s", (_name, framework) => {
     expect((await app.pay()).status).toBe(503);
     expect((await app.pay()).status).toBe(409);
     expect(paid.count).toBe(1);
-  });
-
-  test("fault 14: a client that leaves does not stop the payment; its retry gets 503, then 409", async () => {
-    const store = faultyStore();
-    let runs = 0;
-    let closed = false;
-    let finish = (): void => undefined;
-    const finished = new Promise<void>((resolve) => (finish = resolve));
-    const app = await platform(framework, { store, waitMs: 20 }, async (_req, res) => {
-      runs += 1;
-      res.once("close", () => {
-        closed = true;
-      });
-      await finished;
-      res.json({});
-    });
-    await app.payAndLeave(() => eventually(() => runs === 1));
-    await eventually(() => closed);
-    expect(await app.pay()).toMatchObject({ status: 503, code: "in-flight" });
-    finish();
-    await eventually(() => store.calls.complete === 1);
-    expect((await app.pay()).status).toBe(409);
-    expect(runs).toBe(1);
-  });
-
-  test("fault 16: a full memory store answers 503 and evicts nothing alive", async () => {
-    const app = await platform(framework, { store: memoryIdempotencyStore({ max: 2 }) }, (_req, res) =>
-      res.json({}),
-    );
-    expect((await app.pay({ key: "a" })).status).toBe(200);
-    expect((await app.pay({ key: "b" })).status).toBe(200);
-    expect((await app.pay({ key: "c" })).status).toBe(503);
-    expect((await app.pay({ key: "a" })).status).toBe(409);
-    expect((await app.pay({ key: "b" })).status).toBe(409);
   });
 
   test.each([

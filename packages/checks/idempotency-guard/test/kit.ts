@@ -37,7 +37,7 @@ export const frameworks = [
 export type Framework = typeof express;
 
 /** An answer as a client sees it. */
-export interface Answer {
+interface Answer {
   readonly status: number;
   readonly headers: IncomingMessage["headers"];
   readonly body: string;

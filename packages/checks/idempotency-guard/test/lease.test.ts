@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, jest, test } from "@jest/globals";
 import express from "express";
-import { memoryIdempotencyStore, type IdempotencyStore } from "@countersign/idempotency";
+import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { steadily } from "@countersign/test-support/runs/steadily.ts";
 import {
   closePlatforms,
@@ -8,7 +8,6 @@ import {
   eventually,
   FakeTransaction,
   faultyStore,
-  gate,
   platform,
   sleep,
   transactionalStore,
@@ -36,33 +35,6 @@ describe("the lease of a running handler", () => {
     return notices;
   }
 
-  const outlives = async ({ createStore }: { createStore: () => IdempotencyStore }): Promise<void> => {
-    const store = createStore();
-    let runs = 0;
-    const paying = gate();
-    const app = await platform(
-      express,
-      { ...short, store, waitMs: 0, recovery: "rerun" },
-      async (_req, res) => {
-        runs += 1;
-        await paying.opened;
-        res.json({});
-      },
-    );
-    const first = app.pay();
-    await eventually(() => runs === 1);
-    await sleep(1_400);
-    expect(await app.pay()).toMatchObject({ status: 503, code: "in-flight" });
-    paying.open();
-    expect((await first).status).toBe(200);
-    expect((await app.pay()).status).toBe(409);
-    expect(runs).toBe(1);
-  };
-  test.concurrent.each([
-    { name: "synchronous", createStore: () => memoryIdempotencyStore() },
-    { name: "asynchronous", createStore: () => faultyStore() },
-  ])("fault 7: outlives its length by heartbeats on a store that is $name", steadily(outlives), patienceMs);
-
   concurrently("fault 6: outlives its length while complete() is repeated in the background", async () => {
     const key = "repeated";
     const notices = collectNotices(key);
@@ -82,23 +54,6 @@ describe("the lease of a running handler", () => {
     expect(await app.pay({ key })).toMatchObject({ status: 503, code: "in-flight" });
     expect(runs).toBe(1);
     expect(notices.codes()).toEqual(["completion-delayed"]);
-  });
-
-  concurrently("aborts the signal when another attempt has the key", async () => {
-    const key = "taken";
-    const notices = collectNotices(key);
-    const store = faultyStore();
-    let reason: unknown;
-    const app = await platform(express, { ...short, store }, async (req, res) => {
-      const signal = req.idempotency?.signal;
-      store.inner.release(key, req.idempotency?.token ?? "");
-      await new Promise((resolve) => signal?.addEventListener("abort", resolve));
-      reason = signal?.reason;
-      res.json({});
-    });
-    expect((await app.pay({ key })).status).toBe(503);
-    expect(reason).toMatchObject({ code: "idempotency-lost" });
-    expect(notices.codes()).toEqual(["lease-lost", "completion-lost"]);
   });
 
   test.concurrent.each([{ synchronous: true }, { synchronous: false }])(
@@ -210,21 +165,6 @@ describe("the lease of a running handler", () => {
     patienceMs,
   );
 
-  concurrently("has a signal that is aborted already when it is asked for after the loss", async () => {
-    const key = "asked-late";
-    const notices = collectNotices(key);
-    const store = memoryIdempotencyStore();
-    let aborted: unknown;
-    const app = await platform(express, { ...short, store }, async (req, res) => {
-      store.release(key, req.idempotency?.token ?? "");
-      await eventually(() => notices.codes().includes("lease-lost"));
-      aborted = req.idempotency?.signal.aborted;
-      res.status(500).end();
-    });
-    await app.pay({ key });
-    expect(aborted).toBe(true);
-  });
-
   concurrently("ends under a handler that never answers, and recovery decides", async () => {
     const key = "never-answers";
     const notices = collectNotices(key);
@@ -256,35 +196,6 @@ describe("the lease of a running handler", () => {
     expect((await app.pay({ key })).status).toBe(200);
     expect(store.calls.heartbeat).toBeGreaterThan(1);
     expect(notices.codes()).toEqual([]);
-  });
-
-  concurrently("fault 4: a claim that is executed long after its time-out is given back", async () => {
-    const key = "long-after";
-    const store = faultyStore();
-    const app = await platform(express, { ...short, store, storeTimeoutMs: 40, waitMs: 0 }, (_req, res) =>
-      res.json({}),
-    );
-    let executed = false;
-    const claim = store.inner.claim.bind(store.inner);
-    store.inner.claim = (...args) => {
-      executed = true;
-      return claim(...args);
-    };
-    store.fail("claim", 900);
-    expect((await app.pay({ key })).status).toBe(503);
-    await eventually(() => executed);
-    await eventually(() => store.inner.read(key) === undefined);
-    expect((await app.pay({ key })).status).toBe(200);
-  });
-
-  concurrently("costs no heartbeat once the response has ended", async () => {
-    const store = faultyStore();
-    const app = await platform(express, { ...short, store }, (_req, res) => res.json({}));
-    await app.pay();
-    await sleep(600);
-    await app.pay({ key: "another" });
-    await sleep(600);
-    expect(store.calls.heartbeat).toBe(0);
   });
 });
 

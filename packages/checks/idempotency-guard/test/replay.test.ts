@@ -4,7 +4,6 @@ import {
   idempotencyKeyHeader,
   type IdempotencyGuardOptions,
 } from "@countersign/idempotency-guard";
-import { keyGuard, type OwnedRun, type WhileConnected } from "@countersign/idempotency-guard/door";
 import type { ReplayOptions } from "../dist/replay.js";
 import { onTraceEnd, storeTrace } from "@countersign/core";
 import { rawBody } from "@countersign/raw-body";
@@ -22,7 +21,6 @@ import {
   transactionalStore,
   FakeTransaction,
 } from "./kit.ts";
-import type { Admission } from "../dist/check.js";
 import { steps } from "../../../../test/doors/store-steps.ts";
 
 afterEach(closePlatforms);
@@ -31,25 +29,6 @@ afterEach(closePlatforms);
 const secret = Buffer.from(Array.from({ length: 32 }, (_, index) => index)).toString("base64");
 const replayWith = (options: Partial<ReplayOptions> = {}): { replay: ReplayOptions } => ({
   replay: { answers: memoryAnswerStore(), ...options },
-});
-
-describe("what is kept of a run", () => {
-  const given = { status: 200, rawHeaders: ["content-type", "text/plain"], body: Buffer.from("paid") };
-  const whileConnected: WhileConnected = (work) => work(new AbortController().signal);
-
-  async function owned(): Promise<{ run: OwnedRun; again: () => Promise<Admission> }> {
-    const options = { store: memoryIdempotencyStore(), key: () => "op.a.b", fingerprint: () => "f" };
-    const { admit } = keyGuard<object>({ ...options, ...replayWith() });
-    const admission = await admit({}, whileConnected);
-    if (!("run" in admission)) throw new Error("the key must be free");
-    return { run: admission.run, again: () => admit({}, whileConnected) };
-  }
-
-  test("is its answer", async () => {
-    const { run, again } = await owned();
-    expect(await run.decide(200, () => given)).toBeUndefined();
-    expect(await again()).toMatchObject({ answer: { status: 200, body: given.body } });
-  });
 });
 
 describe.each(frameworks)("idempotencyGuard with replay on %s", (_version, framework) => {

@@ -47,24 +47,6 @@ describe.each(frameworks)("duplicates on %s", (_name, framework) => {
     },
   );
 
-  test("fault 10: two guards on one store run one handler", async () => {
-    const store = faultyStore();
-    let runs = 0;
-    const handler = async (_req: unknown, res: { json(body: unknown): unknown }): Promise<void> => {
-      runs += 1;
-      await sleep(60);
-      res.json({});
-    };
-    const apps = [
-      await platform(framework, { store, scope: "payout", waitMs: 60_000 }, handler),
-      await platform(framework, { store, scope: "payout", waitMs: 60_000 }, handler),
-    ];
-    const answers = await Promise.all(Array.from({ length: 30 }, () => apps.map((app) => app.pay())).flat());
-    expect(runs).toBe(1);
-    expect(answers.filter((answer) => answer.status === 200)).toHaveLength(1);
-    expect(answers.filter((answer) => answer.status === 409)).toHaveLength(59);
-  });
-
   test("share one reader of the store", async () => {
     const store = faultyStore();
     const app = await platform(framework, { store, pollMs: 20 }, async (_req, res) => {
@@ -127,24 +109,6 @@ describe.each(frameworks)("duplicates on %s", (_name, framework) => {
     await running.payAndLeave(() => sleep(40));
     await sleep(20);
     expect(errors).toEqual([]);
-  });
-
-  test("are refused at once above maxWaiters", async () => {
-    const store = faultyStore();
-    const paying = gate();
-    // Who waits does so for longer than this test may take.
-    const app = await platform(framework, { store, maxWaiters: 2, waitMs: 60_000 }, async (_req, res) => {
-      await paying.opened;
-      res.json({});
-    });
-    const first = app.pay();
-    await eventually(() => store.calls.claim === 1);
-    const waiting = [app.pay(), app.pay()];
-    await eventually(() => store.calls.claim === 3);
-    expect(await app.pay()).toMatchObject({ status: 503, code: "in-flight" });
-    paying.open();
-    expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual([409, 409]);
-    expect((await first).status).toBe(200);
   });
 
   test("that have left do not run when their turn comes", async () => {

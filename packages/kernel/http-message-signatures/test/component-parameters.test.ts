@@ -33,94 +33,50 @@ const valueOf = (text: string, message: Message = request): string => {
 describe("the values of components with parameters (RFC 9421 sections 2.1 to 2.4)", () => {
   test.each<[text: string, value: string]>([
     ['"example-dict";sf', "a=1, b=2;x=1;y=2, c=(a b c), d, e=?0;z"],
-    ['"example-dict";key="a"', "1"],
-    ['"example-dict";key="b"', "2;x=1;y=2"],
-    ['"example-dict";key="c"', "(a b c)"],
-    ['"example-dict";key="d"', "?1"],
     ['"example-dict";key="e"', "?0;z"],
-    ['"example-dict";sf;key="a"', "1"],
-    ['"example-dict";key="t";tr', "1"],
     ['"sec-ch-ua";sf', '"a";v="1", "b"'],
-    ['"client-cert";sf', ":AAEC:"],
     ['"signature";key="sig2"', ":AwQF:"],
     ['"example-header";bs', ":dmFsdWUsIHdpdGgsIGxvdHM=:, :b2YsIGNvbW1hcw==:"],
-    ['"bytes";bs', ":Y2Fm6Q==:"],
-    ['"expires";tr', "Wed, 9 Nov 2022 07:28:00 GMT"],
-    ['"@query-param";name="param"', "value"],
-    ['"@query-param";name="qux"', ""],
     ['"@query-param";name="spaced"', "with%20plus%20and%0Aline"],
-    ['"@query-param";name="fa%C3%A7ade%22%3A%20"', "x"],
   ])("are those of the RFC for a request: %s is %j", (text, value) => {
     expect(valueOf(text)).toBe(value);
   });
 
   test.each<[text: string, value: string]>([
     ["@status", "503"],
-    ["content-type", "text/plain"],
     ['"content-type";req', "application/json"],
-    ['"@method";req', "POST"],
-    ['"@authority";req', "example.com"],
-    ['"@query-param";name="foo";req', "bar"],
-    ['"@query-param";req;name="foo"', "bar"],
-    ['"signature";req;key="sig1"', ":AAEC:"],
-    ['"expires";req;tr', "Wed, 9 Nov 2022 07:28:00 GMT"],
-    ['"example-header";bs;req', ":dmFsdWUsIHdpdGgsIGxvdHM=:, :b2YsIGNvbW1hcw==:"],
   ])("are those of the RFC for a response: %s is %j", (text, value) => {
     expect(valueOf(text, response)).toBe(value);
   });
 
   test.each<[text: string, code: string, message?: Message]>([
-    ['"content-type";bs;sf', "component-parameter-unsupported"],
-    ['"example-dict";bs;key="a"', "component-parameter-unsupported"],
     ['"content-type";req', "component-parameter-unsupported"],
-    ['"content-type";sf', "component-parameter-unsupported"],
-    ['"sec-ch-ua";key="a"', "component-parameter-unsupported"],
     ['"constructor";sf', "component-parameter-unsupported"],
-    ['"example-dict";sf=?0', "component-parameter-unsupported"],
-    ['"example-dict";sf=1', "component-parameter-unsupported"],
-    ['"example-dict";key=a', "component-parameter-unsupported"],
     ['"example-dict";key', "component-parameter-unsupported"],
     ['"example-dict";name="a"', "component-parameter-unsupported"],
-    ['"@method";sf', "component-parameter-unsupported"],
     ['"@method";tr', "component-parameter-unsupported"],
-    ['"@method";name="a"', "component-parameter-unsupported"],
-    ['"@query-param";name=a', "component-parameter-unsupported"],
     ['"@query-param";name="a";bs', "component-parameter-unsupported"],
-    ["@query-param", "component-unsupported"],
     ['"@query-param";req', "component-unsupported", response],
-    ["@status", "component-unsupported"],
-    ['"@status";req', "component-unsupported", response],
     ["@method", "component-unsupported", response],
     ["@query-param", "component-unsupported", response],
-    ['"@method";req', "component-parameter-unsupported", { ...response, request: undefined }],
     ['"content-type";req', "component-parameter-unsupported", { ...response, request: undefined }],
     ['"content-type";tr', "component-parameter-unsupported", response],
-    ['"expires";tr', "component-parameter-unsupported", { ...request, rawTrailers: undefined }],
     ['"host";tr', "covered-field-missing"],
     ['"expires";bs', "covered-field-missing"],
     ['"example-dict";key="z"', "covered-field-missing"],
     ['"example-dict";key="a";tr', "covered-field-missing"],
-    ['"signature";req;key="sig3"', "covered-field-missing", response],
     ['"empty-dict";sf', "covered-field-invalid"],
-    ['"priority";key="u"', "covered-field-invalid"],
-    ['"priority";sf', "covered-field-invalid"],
     ['"priority";sf', "covered-field-invalid", { ...request, rawHeaders: ["Priority", 'a="\u00e9"'] }],
     ['"priority";sf', "covered-field-invalid", { ...request, rawHeaders: ["Priority", "a=1\n"] }],
     ['"priority";sf', "covered-field-invalid", { ...request, rawHeaders: ["Priority", "a=1;\tb"] }],
-    ["bytes", "covered-field-invalid"],
     ['"a";bs', "covered-field-invalid", { ...request, rawHeaders: ["A", "1\n2"] }],
     ['"a";bs', "covered-field-invalid", { ...request, rawHeaders: ["A", "\u20ac"] }],
     ['"date";bs', "covered-field-repeated", { ...request, rawHeaders: ["Date", "1", "Date", "2"] }],
     ['"priority";sf', "field-limit", { ...request, rawHeaders: ["Priority", `a="${"x".repeat(4096)}"`] }],
-    ['"@query-param";name="absent"', "covered-field-missing"],
     ['"@query-param";name="twice"', "covered-field-repeated"],
-    ['"@query-param";name="fa%c3%a7ade%22%3a%20"', "covered-field-missing"],
     ['"@query-param";name="a"', "covered-field-missing", { ...request, target: "/a" }],
-    ['"@query-param";name="a"', "covered-field-repeated", { ...request, target: "/?a=1&%61=2" }],
-    ['"@query-param";name="a"', "covered-field-invalid", { ...request, target: "/?a=%zz" }],
+    ['"@query-param";name="a"', "covered-field-missing", { ...request, target: "/?b=2;a=1" }],
     ['"@query-param";name="a"', "covered-field-invalid", { ...request, target: "/?a=1&b=%" }],
-    ['"@query-param";name="a"', "covered-field-invalid", { ...request, target: "/?a=%ff" }],
-    ["@status", "covered-field-invalid", { status: 42, rawHeaders: [] }],
     ["@status", "covered-field-invalid", { status: Number.NaN, rawHeaders: [] }],
   ])("refuse %s: %s (%#)", (text, code, message = request) => {
     expect(verdictOf(() => valueOf(text, message))).toBe(code);
@@ -135,12 +91,6 @@ describe("the values of components with parameters (RFC 9421 sections 2.1 to 2.4
     const input = { components, parameters: new Map() };
     const message = one.includes("req") ? response : request;
     expect(verdictOf(() => createSignatureBase(message, input, fieldTypes))).toBe("component-duplicate");
-  });
-
-  test("are different components when their parameters differ", () => {
-    const texts = ['"example-dict";sf', '"example-dict";key="a"', '"example-dict";bs', "example-dict"];
-    const input = { components: texts.map(parseComponentIdentifier), parameters: new Map() };
-    expect(verdictOf(() => createSignatureBase(request, input, fieldTypes))).toBe("accepted");
   });
 });
 

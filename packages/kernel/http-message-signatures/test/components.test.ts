@@ -22,88 +22,22 @@ const host = (authority: string, scheme?: "http" | "https"): Partial<RequestMess
 
 describe("MessageValues", () => {
   test.each<[string, string, Partial<RequestMessage>]>([
-    ["@method", "POST", {}],
-    ["@method", "post", { method: "post" }],
-    ["@path", "/a/b", {}],
-    ["@path", "/", { target: "/" }],
     ["@path", "/%41%2F", { target: "/%41%2F?" }],
-    ["@query", "?c=d&e", {}],
     ["@query", "?", { target: "/a" }],
-    ["@query", "?", { target: "/a?" }],
-    ["@query", "?a?b", { target: "/?a?b" }],
     ["@request-target", "/a/b?c=d&e", {}],
-    ["@scheme", "http", { scheme: "http" }],
-    ["@scheme", "https", { scheme: "https" }],
     ["@authority", "example.com", {}],
-    ["@authority", "other.example", { authority: "Other.Example" }],
     ["@authority", "example.com", host("example.com:443", "https")],
     ["@authority", "example.com", host("example.com:0443", "https")],
-    ["@authority", "example.com", host("example.com:80", "http")],
-    ["@authority", "example.com", host("example.com:", "http")],
-    ["@authority", "example.com:80", host("example.com:80", "https")],
     ["@authority", "example.com:443", host("example.com:443", "http")],
-    ["@authority", "example.com:8080", host("EXAMPLE.com:8080", "http")],
-    ["@authority", "[2001:db8::1]", host("[2001:DB8::1]:443", "https")],
-    ["@authority", "two.example", { rawHeaders: [":authority", "Two.example"] }],
-    [
-      "@authority",
-      "two.example:8443",
-      { rawHeaders: [":authority", "two.example:8443", "host", "TWO.example:8443"], scheme: "https" },
-    ],
     ["@authority", "pay.example", { rawHeaders: [":authority", "inner.example"], authority: "pay.example" }],
-    [
-      "@target-uri",
-      "https://two.example/a/b?c=d&e",
-      { rawHeaders: [":authority", "two.example"], scheme: "https" },
-    ],
-    ["@target-uri", "https://example.com/a/b?c=d&e", { scheme: "https" }],
-    ["@target-uri", "http://example.com:81/", { ...host("example.com:81", "http"), target: "/" }],
-    ["x-list", "1, 2,  3", {}],
-    ["x-empty", "", {}],
     ["x-list", ", ", { rawHeaders: ["X-List", "", "X-List", " "] }],
-    ["host", "Example.COM", {}],
   ])("computes %s as %j", (name, value, changes) => {
     expect(valuesOf(changes).valueOf(name)).toBe(value);
   });
 
   test.each<[string, string, string, Partial<RequestMessage>]>([
-    ["@scheme where it is not known", "@scheme", "covered-field-missing", {}],
     ["@target-uri where the scheme is not known", "@target-uri", "covered-field-missing", {}],
-    [
-      "@authority where a port needs the scheme",
-      "@authority",
-      "covered-field-missing",
-      host("example.com:443"),
-    ],
-    ["@authority without Host", "@authority", "covered-field-missing", { rawHeaders: [] }],
-    [
-      "@authority with two Host lines",
-      "@authority",
-      "authority-conflict",
-      { rawHeaders: ["Host", "a", "host", "b"] },
-    ],
-    ["an empty authority", "@authority", "covered-field-invalid", host("")],
-    ["an authority with user information", "@authority", "covered-field-invalid", host("me@example.com")],
-    ["an authority with a path", "@authority", "covered-field-invalid", host("example.com/a")],
-    ["an authority with a space", "@authority", "covered-field-invalid", host("example.com a")],
-    [
-      "an authority with a port of six digits",
-      "@authority",
-      "covered-field-invalid",
-      host("example.com:000443", "https"),
-    ],
-    ["an authority with a named port", "@authority", "covered-field-invalid", host("example.com:http")],
-    ["an authority with an open bracket", "@authority", "covered-field-invalid", host("[::1")],
-    [
-      "a Kelvin sign that lower-cases to k",
-      "@authority",
-      "covered-field-invalid",
-      { authority: "\u212aiosk.example" },
-    ],
     ["an authority with a line feed", "@authority", "covered-field-invalid", { authority: "example.com\n" }],
-    ["a field outside ASCII", "x-a", "covered-field-invalid", { rawHeaders: ["X-A", "\u00e9"] }],
-    ["a field with a line feed at the end", "x-a", "covered-field-invalid", { rawHeaders: ["X-A", "a\n"] }],
-    ["an absent field", "x-none", "covered-field-missing", {}],
     [
       "Host as a field where HTTP/2 has :authority alone",
       "host",
@@ -118,12 +52,6 @@ describe("MessageValues", () => {
     ],
     ["an empty :authority", "@authority", "covered-field-invalid", { rawHeaders: [":authority", ""] }],
     [
-      "Host and :authority of two servers",
-      "@method",
-      "authority-conflict",
-      { rawHeaders: [":authority", "a.example", "host", "b.example"] },
-    ],
-    [
       "Host and :authority of two servers beside an origin",
       "@authority",
       "authority-conflict",
@@ -134,12 +62,6 @@ describe("MessageValues", () => {
       "@path",
       "authority-conflict",
       { rawHeaders: [":authority", "a.example", "host", "a.example:443"] },
-    ],
-    [
-      "two lines of :authority",
-      "@path",
-      "authority-conflict",
-      { rawHeaders: [":authority", "a.example", ":Authority", "a.example"] },
     ],
     [
       "two Host lines",
@@ -191,13 +113,9 @@ describe("assertComputable", () => {
   });
 
   test.each<[string, string, readonly string[]]>([
-    ["nothing", "components-empty", []],
-    ["a name twice", "component-duplicate", ["a", "b", "a"]],
-    ["upper case", "component-name-invalid", ["Date"]],
     ["a line feed", "component-name-invalid", ["date\n"]],
     ["non-ASCII", "component-name-invalid", ["dat\u00e9"]],
     ["an at sign inside", "component-name-invalid", ["a@b"]],
-    ["an unknown derived component", "component-unsupported", ["@query-param"]],
   ])("refuses %s", (_title, code, names) => {
     expect(verdictOf(() => assertComputable(named(...names)))).toBe(code);
   });

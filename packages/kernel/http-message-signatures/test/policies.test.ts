@@ -1,7 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import {
   assertTimely,
-  importVerificationKey,
   readSignature,
   verify,
   type SignatureProfile,
@@ -9,10 +8,8 @@ import {
 } from "@countersign/http-message-signatures";
 import { endOf } from "@countersign/http-message-signatures/door";
 import {
-  key,
   now,
   profile,
-  publicKey,
   sampleCovered,
   sampleHeaders,
   signedRequest,
@@ -68,17 +65,6 @@ describe("the parameters that a profile requires", () => {
   test("leave the algorithm to the key, which must still be one that is taken", () => {
     expect(verdict({}, { ...keyidAlone, algorithms: [] })).toBe("alg-mismatch");
   });
-
-  test("leave no signature without created to a key with limits", () => {
-    const keys = (limits: object) => () => importVerificationKey("test-key", publicKey, limits);
-    expect(verdict({}, { ...keyidAlone, keys: keys({}) })).toBe("accepted");
-    expect(verdict({}, { ...keyidAlone, keys: keys({ notBefore: 1 }) })).toBe("key-retired");
-    expect(verdict({}, { ...keyidAlone, keys: keys({ notAfter: 9_999_999_999 }) })).toBe("key-retired");
-    expect(verdict({ created: String(now) }, { ...keyidAlone, keys: keys({ notBefore: 1 }) })).toBe(
-      "accepted",
-    );
-    expect(key.notBefore).toBeUndefined();
-  });
 });
 
 test.each([[["created", "nonse"]], ["nonce"], [[undefined]]])(
@@ -98,25 +84,10 @@ describe("what a profile forbids", () => {
   });
 
   test.each<[string, readonly string[], readonly [string, string], string]>([
-    ["a bare name", ["date"], ['"date"', "x"], "component-forbidden"],
-    ["a bare name with parameters", ["date"], ['"date";bs', ":eA==:"], "component-forbidden"],
     ["a full identifier", ['"date";bs'], ['"date";bs', ":eA==:"], "component-forbidden"],
-    ["another identifier of the name", ['"date";bs'], ['"date"', "x"], "accepted"],
     ["another name", ["x-date"], ['"date"', "x"], "accepted"],
   ])("is %s", (_title, forbidden, component, code) => {
     expect(verdictOf(() => readSignature(covering(component), forbidding(forbidden)))).toBe(code);
-  });
-
-  test("is a parameter, known or not", () => {
-    const tagged = signedRequest({ parameters: { tag: '"a"', x: "1" } });
-    const code = (...forbiddenParameters: string[]): string =>
-      verdictOf(() => readSignature(tagged, { ...profile, forbiddenParameters }));
-    expect([code("tag"), code("x"), code("y"), code()]).toEqual([
-      "parameter-forbidden",
-      "parameter-forbidden",
-      "accepted",
-      "accepted",
-    ]);
   });
 
   test.each([['"date'], ["date;bs"], ["da te"], [""]])("is no text that names no component: %j", (text) => {
@@ -145,28 +116,17 @@ test("required components are compared as full identifiers, whatever the order o
   expect(code("x-d")).toBe("component-required");
 });
 
-test("a profile with a label looks at that one alone", () => {
-  expect(readSignature(signedRequest(), { ...profile, label: "sig1" }).label).toBe("sig1");
-  expect(verdictOf(() => readSignature(signedRequest(), { ...profile, label: "sig2" }))).toBe(
-    "signature-missing",
-  );
-});
-
 describe("the time of a signature with fewer parameters", () => {
   const limits = { windowSeconds: 60, clockSkewSeconds: 30 };
   type Time = number | undefined;
   test.each<[string, Time, Time, number, string]>([
-    ["created alone, at the end of the window", now, undefined, now + 60, "accepted"],
     ["created alone, after the window", now, undefined, now + 60.001, "signature-expired"],
     ["created alone, as far ahead as allowed", now + 30, undefined, now, "accepted"],
     ["created alone, further ahead", now + 30.001, undefined, now, "created-in-future"],
     ["expires alone, now", undefined, now, now, "accepted"],
     ["expires alone, gone", undefined, now, now + 0.001, "signature-expired"],
-    ["expires alone, a window and the skew ahead", undefined, now + 90, now, "accepted"],
-    ["expires alone, further ahead", undefined, now + 91, now, "window-too-long"],
     ["expires alone, by a clock that gives NaN", undefined, now, Number.NaN, "window-too-long"],
     ["created alone, by a clock that gives NaN", now, undefined, Number.NaN, "created-in-future"],
-    ["neither", undefined, undefined, now, "accepted"],
   ])("%s", (_title, created, expires, clock, code) => {
     expect(verdictOf(() => assertTimely({ created, expires }, limits, clock))).toBe(code);
   });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
-import { assertTimely, readSignature, type SignatureProfile } from "@countersign/http-message-signatures";
-import { now, profile, sampleCovered, signByHand, signedRequest, verdictOf } from "./hand-signer.ts";
-import { good, withFields, withParameters } from "./hostile-rows.ts";
+import { assertTimely, readSignature } from "@countersign/http-message-signatures";
+import { now, profile, signByHand, signedRequest, verdictOf } from "./hand-signer.ts";
+import { withFields } from "./hostile-rows.ts";
 
 describe("readSignature", () => {
   test("verifies nothing yet", () => {
@@ -15,16 +15,6 @@ describe("readSignature", () => {
     expect(values.valueOf("content-type")).toBe("application/json");
   });
 
-  test("takes the one of several signatures that fits, whatever the order and the labels", () => {
-    const proxy = signByHand({ label: "proxy", covered: [['"@method"', "POST"]] });
-    const weak = signByHand({ label: "a", parameters: { alg: '"hmac-sha256"' } });
-    const message = withFields(
-      [proxy.input, weak.input, good.input].join(", "),
-      [good.signature, proxy.signature, weak.signature].join(", "),
-    );
-    expect(readSignature(message, profile).label).toBe("sig1");
-  });
-
   test("says of several misfits what is wrong with the first", () => {
     const proxy = signByHand({ label: "proxy", covered: [['"@method"', "POST"]] });
     const weak = signByHand({ label: "a", parameters: { alg: '"hmac-sha256"' } });
@@ -32,50 +22,15 @@ describe("readSignature", () => {
     expect(verdictOf(() => readSignature(both, profile))).toBe("alg-mismatch");
   });
 
-  test("follows the profile's required components", () => {
-    const message = signedRequest({ covered: sampleCovered.slice(0, 2) });
-    const required = (...requiredComponents: string[]): SignatureProfile => ({
-      ...profile,
-      requiredComponents,
-    });
-    expect(verdictOf(() => readSignature(message, required("@method", "@path")))).toBe("accepted");
-    expect(verdictOf(() => readSignature(message, required()))).toBe("accepted");
-    expect(verdictOf(() => readSignature(message, required("@path", "content-type")))).toBe(
-      "component-required",
-    );
-  });
-
-  test("takes no algorithm when the profile lists none", () => {
-    expect(verdictOf(() => readSignature(signedRequest(), { ...profile, algorithms: [] }))).toBe(
-      "alg-mismatch",
-    );
-  });
-
   test("lets a fault of the caller's own through", () => {
     const broken = { ...profile, requiredComponents: undefined as unknown as readonly string[] };
     expect(() => readSignature(signedRequest(), broken)).toThrow(TypeError);
-  });
-
-  test("keeps the parameters in their order", () => {
-    const { input } = readSignature(withParameters({ tag: '"a"', flag: "?1" }), profile);
-    expect([...input.parameters.keys()]).toEqual([
-      "created",
-      "expires",
-      "keyid",
-      "alg",
-      "nonce",
-      "tag",
-      "flag",
-    ]);
   });
 });
 
 describe("assertTimely", () => {
   const limits = { windowSeconds: 60, clockSkewSeconds: 30 };
   test.each<[string, number, number, number, string]>([
-    ["the whole window", now, now + 60, now, "accepted"],
-    ["a second over the window", now, now + 61, now, "window-too-long"],
-    ["created as far ahead as allowed", now + 30, now + 40, now, "accepted"],
     ["created a millisecond further ahead", now + 30, now + 40, now - 0.001, "created-in-future"],
     ["the instant of expires", now - 10, now, now, "accepted"],
     ["a millisecond after expires", now - 10, now, now + 0.001, "signature-expired"],

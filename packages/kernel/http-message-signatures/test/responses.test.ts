@@ -34,11 +34,6 @@ function responseTo(request: RequestMessage): ResponseMessage {
 const receipt: VerifyOptions = { ...strict, requiredComponents: bound };
 
 describe("a signed response", () => {
-  test("verifies with the request that it answers", () => {
-    const verified = verify(responseTo(requestOf(1)), receipt);
-    expect(verified).toMatchObject({ label: "receipt", coveredComponents: bound });
-  });
-
   test("verifies with no other request, of all pairs of twenty", () => {
     const requests = Array.from({ length: 20 }, (_, index) => requestOf(index));
     const responses = requests.map(responseTo);
@@ -53,13 +48,6 @@ describe("a signed response", () => {
   });
 
   test.each<[string, string, (response: ResponseMessage) => ResponseMessage]>([
-    ["another status", "signature-mismatch", (response) => ({ ...response, status: 201 })],
-    [
-      "another method of its request",
-      "signature-mismatch",
-      (response) => ({ ...response, request: { ...requestOf(1), method: "PUT" } }),
-    ],
-    ["no request", "component-parameter-unsupported", (response) => ({ ...response, request: undefined })],
     [
       "a request without the signature",
       "covered-field-missing",
@@ -72,16 +60,6 @@ describe("a signed response", () => {
     ],
   ])("is refused with %s: %s", (_title, code, change) => {
     expect(verdictOf(() => verify(change(responseTo(requestOf(1))), receipt))).toBe(code);
-  });
-
-  test("whose signature covers components of the response alone does not satisfy a profile with those of the request", () => {
-    const message = { status: 200, rawHeaders: ["Content-Type", "text/plain"], request: requestOf(1) };
-    const response = withSignature(
-      message,
-      sign(message, { ...signing, components: ["@status", "content-type"] }),
-    );
-    const requiredComponents = ["@status", '"content-type";req'];
-    expect(verdictOf(() => verify(response, { ...strict, requiredComponents }))).toBe("component-required");
   });
 
   test("needs its components named", () => {
@@ -119,10 +97,7 @@ describe("several signatures on a message", () => {
   });
 
   test.each<[string, string, RequestMessage, VerifyOptions[], "all" | "any"]>([
-    ["one of all that is missing", "tag-mismatch", one, [first, second], "all"],
-    ["none of any", "signature-missing", one, [{ ...first, label: "x" }, second], "any"],
     ["one of all by a wrong key", "signature-mismatch", both, [first, { ...second, keys: wrong }], "all"],
-    ["one signature for two profiles", "signature-ambiguous", one, [first, { ...strict }], "all"],
     ["two signatures for one profile", "signature-ambiguous", both, [first, { ...strict }], "all"],
     ["two signatures for one profile of any", "signature-ambiguous", both, [{ ...strict }, first], "any"],
   ])("refuses %s: %s", (_title, code, message, profiles, need) => {

@@ -88,10 +88,3 @@ test("verifySignatureAsync has the verdicts of verifySignature", async () => {
     code: "covered-field-missing",
   });
 });
-
-test("is an Error with a name and a code", () => {
-  const error = new MessageSignatureError("key-unknown", "no key is known under this keyid");
-  expect(error).toBeInstanceOf(Error);
-  expect(error).toMatchObject({ name: "MessageSignatureError", code: "key-unknown" });
-  expect(String(error)).toBe("MessageSignatureError: no key is known under this keyid");
-});

@@ -5,15 +5,8 @@ import { withPostgresTransaction } from "@countersign/store-postgres";
 import { beforeEach, describe, expect, test } from "@jest/globals";
 import type { Pool } from "pg";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
-import {
-  connectClient,
-  connectPool,
-  createStores,
-  newStores,
-  pause,
-  testClock,
-  untilBlocked,
-} from "./connections.ts";
+import { pause, testClock } from "@countersign/test-support/runs/after-test.ts";
+import { connectClient, connectPool, createStores, newStores, untilBlocked } from "./connections.ts";
 
 const key = "payout-7.acc-1.acc-2";
 

@@ -5,22 +5,11 @@ import {
   createPostgresStores,
   migratePostgres,
 } from "@countersign/store-postgres";
-import { afterEach } from "@jest/globals";
+import { afterTest, pause } from "@countersign/test-support/runs/after-test.ts";
 import { Pool, type PoolClient, type PoolConfig, escapeIdentifier, escapeLiteral } from "pg";
 import { isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
 
 export const dayMs = 86_400_000;
-
-const cleanUps: (() => unknown)[] = [];
-
-afterEach(async () => {
-  while (cleanUps.length > 0) await cleanUps.pop()?.();
-});
-
-/** Runs when the test has ended, last come first served. */
-export function afterTest(cleanUp: () => unknown): void {
-  cleanUps.push(cleanUp);
-}
 
 /** A pool that ends with the test. Connections that a test kills are its own business. */
 export function connectPool(config: PoolConfig = {}): Pool {
@@ -75,18 +64,6 @@ export async function newStores(
   const pool = connectPool(config);
   const schema = await createSchema(pool, options.table);
   return { ...createStores(pool, { schema, ...options }), pool, schema };
-}
-
-/** A clock that stands still until it is told. */
-export function testClock(): { now: () => number; advance: (ms: number) => void } {
-  let nowMs = 1_800_000_000_000;
-  return { now: () => nowMs, advance: (ms) => void (nowMs += ms) };
-}
-
-export function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, ms);
-  });
 }
 
 /** Resolves when some connection waits for a lock in a statement that names the schema. */

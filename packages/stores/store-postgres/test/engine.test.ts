@@ -8,7 +8,8 @@ import { withPostgresTransaction } from "@countersign/store-postgres";
 import { afterAll, afterEach, describe, expect, test } from "@jest/globals";
 import { postgresUrl } from "@countersign/test-support/servers/engines.ts";
 import { startPrivatePostgres } from "@countersign/test-support/servers/private-postgres.ts";
-import { afterTest, connectPool, createSchema, createStores, newStores } from "./connections.ts";
+import { afterTest } from "@countersign/test-support/runs/after-test.ts";
+import { connectPool, createSchema, createStores, newStores } from "./connections.ts";
 import { answerHarness, idempotencyHarness, nonceHarness } from "./harness.ts";
 
 // Commits are not flushed for ten seconds, unless a statement asks for it.

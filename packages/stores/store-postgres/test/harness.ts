@@ -17,7 +17,7 @@ import type { PostgresTransaction } from "../dist/queryable.js";
 import { Pool } from "pg";
 import { isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
 import type { PrivatePostgres } from "@countersign/test-support/servers/private-postgres.ts";
-import { testClock } from "./connections.ts";
+import { testClock } from "@countersign/test-support/runs/after-test.ts";
 
 interface Engine {
   /** Default the shared server. */

@@ -1,11 +1,12 @@
-import type { IdempotencyClaim, IdempotencyListQuery } from "@countersign/idempotency";
+import type { IdempotencyClaim } from "@countersign/idempotency";
 import type { PostgresIdempotencyStore } from "../dist/idempotency-store.js";
 import type { PostgresNonceStore } from "../dist/nonce-store.js";
 import { beforeEach, describe, expect, test } from "@jest/globals";
 import type { Pool } from "pg";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
 import { steadyTest } from "@countersign/test-support/runs/steadily.ts";
-import { createStores, dayMs, newStores, pause, testClock } from "./connections.ts";
+import { pause, testClock } from "@countersign/test-support/runs/after-test.ts";
+import { createStores, dayMs, newStores } from "./connections.ts";
 
 const key = "payout-7.acc-1.acc-2";
 const leaseMs = 3000;
@@ -71,19 +72,18 @@ describeOnPostgres("idempotency store with a clock that the test moves", () => {
     expect(rows).toEqual(kept);
   });
 
-  test.each([
-    ["an empty key", "", "t", 1],
-    ["a key of 513 characters", "k".repeat(513), "t", 1],
-    ["an empty token", "k", "", 1],
-    ["a lease of 0", "k", "t", 0],
-  ])("refuses %s", async (_case, bad, token, lease) => {
-    await expect(store.claim(bad, claim(token, { leaseMs: lease }))).rejects.toThrow(TypeError);
-    await expect(store.heartbeat(bad, token, lease)).rejects.toThrow(TypeError);
-    if (lease === 0) return;
-    await expect(store.complete(bad, token)).rejects.toThrow(TypeError);
-    await expect(store.release(bad, token)).rejects.toThrow(TypeError);
-    await expect(store.hold(bad, token, "why")).rejects.toThrow(TypeError);
-    await expect(store.completeIn(pool, bad, token)).rejects.toThrow(TypeError);
+  test("takes no argument that StoreGate refuses, at any step", async () => {
+    const steps = [
+      store.claim("", claim("a")),
+      store.claim(key, claim("a", { leaseMs: 0 })),
+      store.heartbeat(key, "a", 0),
+      store.complete(key, ""),
+      store.release(key, ""),
+      store.hold(key, "a", ""),
+      store.completeIn(pool, "", "a"),
+      store.list({ state: "run", limit: 0 }),
+    ];
+    for (const step of steps) await expect(step).rejects.toThrow(TypeError);
   });
 
   test("takes the longest lease, and the longest retention of a nonce, that can be written", async () => {
@@ -178,16 +178,8 @@ describeOnPostgres("idempotency store with a clock that the test moves", () => {
     expect(await store.list({ state: "done", limit: 1 })).toMatchObject({ entries: [{ key: "late" }] });
   });
 
-  test.each<[string, Partial<IdempotencyListQuery>, RegExp]>([
-    ["a limit of 0", { limit: 0 }, /limit/],
-    ["an empty cursor", { cursor: "" }, /cursor/],
-    ["a cursor that is no base64url", { cursor: "a+b" }, /cursor/],
-    ["a cursor that is no UTF-8", { cursor: "_w" }, /cursor/],
-    ["a cursor with a NUL", { cursor: "AA" }, /cursor/],
-  ])("refuses %s of a list", async (_case, over, message) => {
-    const listing = store.list({ state: "run", limit: 10, ...over });
-    await expect(listing).rejects.toThrow(TypeError);
-    await expect(listing).rejects.toThrow(message);
+  test.each(["", "a+b", "_w", "AA"])("refuses the cursor %j of a list", async (cursor) => {
+    await expect(store.list({ state: "run", limit: 10, cursor })).rejects.toThrow(/cursor/);
   });
 
   test("rounds what is left of a lease up: a live one never reads as expired", async () => {

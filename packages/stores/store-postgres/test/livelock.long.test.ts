@@ -6,7 +6,8 @@ import { afterEach, beforeEach, expect } from "@jest/globals";
 import type { Pool } from "pg";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
 import { steadyTest as test } from "@countersign/test-support/runs/steadily.ts";
-import { connectPool, createSchema, createStores, pause } from "./connections.ts";
+import { pause } from "@countersign/test-support/runs/after-test.ts";
+import { connectPool, createSchema, createStores } from "./connections.ts";
 
 const leaseMs = 1_000;
 const connections = 4;

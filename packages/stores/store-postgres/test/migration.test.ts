@@ -7,8 +7,8 @@ import {
 } from "@countersign/store-postgres";
 import { describe, expect, test } from "@jest/globals";
 import { describeOnPostgres, isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
+import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import {
-  afterTest,
   connectClient,
   connectPool,
   createSchema,

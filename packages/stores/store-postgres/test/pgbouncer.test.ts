@@ -2,7 +2,8 @@ import { createPostgresStores, migratePostgres, withPostgresTransaction } from "
 import { afterAll, describe, expect, test } from "@jest/globals";
 import { isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
 import { startPgBouncer } from "@countersign/test-support/servers/pgbouncer.ts";
-import { connectPool, createStores, dropAfterTest, newStores, testClock } from "./connections.ts";
+import { testClock } from "@countersign/test-support/runs/after-test.ts";
+import { connectPool, createStores, dropAfterTest, newStores } from "./connections.ts";
 
 const bouncer = postgresUrl === undefined ? undefined : await startPgBouncer(postgresUrl, { poolSize: 5 });
 const behindPgBouncer = bouncer === undefined ? describe.skip : describe;

@@ -3,15 +3,14 @@ import { createPostgresStores, migratePostgres } from "@countersign/store-postgr
 import { afterEach, beforeEach, expect, jest, test } from "@jest/globals";
 import type { Pool } from "pg";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
+import { afterTest, pause } from "@countersign/test-support/runs/after-test.ts";
 import {
-  afterTest,
   connectClient,
   connectPool,
   createSchema,
   createStores,
   dropAfterTest,
   newStores,
-  pause,
 } from "./connections.ts";
 
 async function rowCount(pool: Pool, schema: string, table = "idempotency"): Promise<number | null> {
@@ -145,16 +144,5 @@ describeOnPostgres("pruning in the background", () => {
     await pool.query(`ALTER TABLE ${schema}.gone RENAME TO countersign_nonces`);
     await pool.query(`INSERT INTO ${schema}.countersign_nonces VALUES ('n', 'a', 'epoch')`);
     while ((await rowCount(pool, schema, "nonces")) !== 0) await pause(10);
-  });
-
-  test("keeps no process alive and has no timer when the interval is 0", async () => {
-    const set = jest.spyOn(globalThis, "setTimeout");
-    const query = () => Promise.resolve({ rows: [] });
-    createPostgresStores({ pool: { query }, pruneIntervalMs: 0 });
-    expect(set).not.toHaveBeenCalled();
-    const stores = createPostgresStores({ pool: { query } });
-    expect(set.mock.results.map(({ value }) => (value as NodeJS.Timeout).hasRef())).toEqual([false, false]);
-    expect(set.mock.calls.map(([, delayMs]) => delayMs)).toEqual([60_000, 60_000]);
-    stores.close();
   });
 });

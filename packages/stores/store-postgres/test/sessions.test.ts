@@ -4,7 +4,8 @@ import { withPostgresTransaction } from "@countersign/store-postgres";
 import { expect } from "@jest/globals";
 import type { Pool } from "pg";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
-import { connectClient, connectPool, createStores, newStores, pause } from "./connections.ts";
+import { pause } from "@countersign/test-support/runs/after-test.ts";
+import { connectClient, connectPool, createStores, newStores } from "./connections.ts";
 import { steadyTest as test } from "@countersign/test-support/runs/steadily.ts";
 
 const claim: IdempotencyClaim = { token: "a", fingerprint: "f", leaseMs: 60_000, recovery: "rerun" };

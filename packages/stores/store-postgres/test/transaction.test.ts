@@ -5,7 +5,8 @@ import { withPostgresTransaction } from "@countersign/store-postgres";
 import { afterEach, describe, expect, jest, test } from "@jest/globals";
 import type { PoolClient, QueryConfig } from "pg";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
-import { afterTest, connectPool, createSchema, createStores, pause } from "./connections.ts";
+import { afterTest, pause } from "@countersign/test-support/runs/after-test.ts";
+import { connectPool, createSchema, createStores } from "./connections.ts";
 
 describeOnPostgres("withPostgresTransaction()", () => {
   async function setUp() {

@@ -9,7 +9,8 @@ import { applicable } from "@countersign/test-support/runs/contract.ts";
 import { isolatedName, redisUrl } from "@countersign/test-support/servers/engines.ts";
 import { startRedisCluster } from "@countersign/test-support/servers/private-redis.ts";
 import { type Connection, connectRedis } from "./clients.ts";
-import { afterTest, eventually } from "./connections.ts";
+import { afterTest } from "@countersign/test-support/runs/after-test.ts";
+import { eventually } from "./connections.ts";
 import { idempotencyHarness, nonceHarness } from "./harness.ts";
 
 const cluster = redisUrl === undefined ? undefined : await startRedisCluster();

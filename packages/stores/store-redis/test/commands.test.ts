@@ -1,7 +1,8 @@
 import { createRedisStores } from "@countersign/store-redis";
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 import { describeOnRedis } from "@countersign/test-support/servers/engines.ts";
-import { newStores, pause } from "./connections.ts";
+import { pause } from "@countersign/test-support/runs/after-test.ts";
+import { newStores } from "./connections.ts";
 import { onFakeServer } from "./fake-server.ts";
 
 const claim = { token: "a", fingerprint: "f", leaseMs: 60_000, recovery: "rerun" } as const;

@@ -4,34 +4,11 @@ import {
   type SendCommand,
   createRedisStores,
 } from "@countersign/store-redis";
-import { afterEach } from "@jest/globals";
+import { afterTest, pause } from "@countersign/test-support/runs/after-test.ts";
 import { isolatedName, redisUrl } from "@countersign/test-support/servers/engines.ts";
 import { connectRedis } from "./clients.ts";
 
 export const dayMs = 86_400_000;
-
-const cleanUps: (() => unknown)[] = [];
-
-afterEach(async () => {
-  while (cleanUps.length > 0) await cleanUps.pop()?.();
-});
-
-/** Runs when the test has ended, last come first served. */
-export function afterTest(cleanUp: () => unknown): void {
-  cleanUps.push(cleanUp);
-}
-
-/** A clock that stands still until it is told. */
-export function testClock(): { now: () => number; advance: (ms: number) => void } {
-  let nowMs = 1_800_000_000_000;
-  return { now: () => nowMs, advance: (ms) => void (nowMs += ms) };
-}
-
-export function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, ms);
-  });
-}
 
 /** What the step gives once it gives something: the client may have to find its server again. */
 export async function eventually<T>(step: () => Promise<T>): Promise<T> {

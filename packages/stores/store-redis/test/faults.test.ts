@@ -4,7 +4,8 @@ import { isolatedName, redisUrl } from "@countersign/test-support/servers/engine
 import { startPrivateRedis } from "@countersign/test-support/servers/private-redis.ts";
 import { startTcpProxy } from "@countersign/test-support/servers/tcp-proxy.ts";
 import { type Connect, clients, connectRedis, queueingClients } from "./clients.ts";
-import { afterTest, eventually, pause } from "./connections.ts";
+import { afterTest, pause } from "@countersign/test-support/runs/after-test.ts";
+import { eventually } from "./connections.ts";
 import { steadyTest as test } from "@countersign/test-support/runs/steadily.ts";
 
 const server = redisUrl === undefined ? undefined : await startPrivateRedis();

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from "@jest/g
 import { isolatedName, redisUrl } from "@countersign/test-support/servers/engines.ts";
 import { startPrivateRedis } from "@countersign/test-support/servers/private-redis.ts";
 import { connectRedis } from "./clients.ts";
-import { afterTest, testClock } from "./connections.ts";
+import { afterTest, testClock } from "@countersign/test-support/runs/after-test.ts";
 
 const server = redisUrl === undefined ? undefined : await startPrivateRedis();
 const onOwnServer = server === undefined ? describe.skip : describe;

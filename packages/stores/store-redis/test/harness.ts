@@ -13,7 +13,8 @@ import {
 import { isolatedName } from "@countersign/test-support/servers/engines.ts";
 import type { PrivateRedis } from "@countersign/test-support/servers/private-redis.ts";
 import type { Connection } from "./clients.ts";
-import { eventually, notingKeys, removeKeys, testClock } from "./connections.ts";
+import { testClock } from "@countersign/test-support/runs/after-test.ts";
+import { eventually, notingKeys, removeKeys } from "./connections.ts";
 
 /** Where the stores of a contract are. */
 export interface Engine {

@@ -1,7 +1,8 @@
 import type { IdempotencyStore } from "@countersign/idempotency";
 import { expect, test } from "@jest/globals";
 import { describeOnRedis } from "@countersign/test-support/servers/engines.ts";
-import { dayMs, newStores, pause, testClock } from "./connections.ts";
+import { pause, testClock } from "@countersign/test-support/runs/after-test.ts";
+import { dayMs, newStores } from "./connections.ts";
 
 const key = "payout-7.acc-1.acc-2";
 const claim = { token: "a", fingerprint: "f", leaseMs: 60_000, recovery: "rerun" } as const;

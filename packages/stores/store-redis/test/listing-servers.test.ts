@@ -6,7 +6,8 @@ import { Redis as Ioredis5 } from "ioredis-5";
 import { redisUrl } from "@countersign/test-support/servers/engines.ts";
 import { startPrivateRedis } from "@countersign/test-support/servers/private-redis.ts";
 import { connectRedis } from "./clients.ts";
-import { afterTest, eventually } from "./connections.ts";
+import { afterTest } from "@countersign/test-support/runs/after-test.ts";
+import { eventually } from "./connections.ts";
 
 const claim = { token: "a", fingerprint: "f", leaseMs: 60_000, recovery: "rerun" } as const;
 const server = redisUrl === undefined ? undefined : await startPrivateRedis({ persist: true });

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, test } from "@jest/globals";
 import { redisUrl } from "@countersign/test-support/servers/engines.ts";
 import { startPrivateRedis } from "@countersign/test-support/servers/private-redis.ts";
 import { connectRedis } from "./clients.ts";
-import { afterTest } from "./connections.ts";
+import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { onFakeServer, runId } from "./fake-server.ts";
 
 const claim = { token: "a", fingerprint: "f", leaseMs: 60_000, recovery: "rerun" } as const;

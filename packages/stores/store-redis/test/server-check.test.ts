@@ -5,7 +5,7 @@ import { afterAll, describe, expect, test } from "@jest/globals";
 import { redisUrl } from "@countersign/test-support/servers/engines.ts";
 import { startPrivateRedis } from "@countersign/test-support/servers/private-redis.ts";
 import { connectRedis } from "./clients.ts";
-import { afterTest, pause } from "./connections.ts";
+import { afterTest, pause } from "@countersign/test-support/runs/after-test.ts";
 import { goodInfo, infoOf, onFakeServer } from "./fake-server.ts";
 
 const use = { scope: "s", nonce: "n", token: "a", retainMs: 60_000 };

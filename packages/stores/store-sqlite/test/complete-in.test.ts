@@ -1,7 +1,8 @@
 import { type IdempotencyClaim, idempotencyKeys } from "@countersign/idempotency";
 import { type SqliteDatabase, withImmediateTransaction } from "@countersign/store-sqlite";
 import { describe, expect, test } from "@jest/globals";
-import { type Connection, connect, createStores, drivers, temporaryFile, testClock } from "./connections.ts";
+import { testClock } from "@countersign/test-support/runs/after-test.ts";
+import { type Connection, connect, createStores, drivers, temporaryFile } from "./connections.ts";
 
 const key = "payout-7.acc-1.acc-2";
 const createPayouts = "CREATE TABLE IF NOT EXISTS payouts (idempotency_key TEXT NOT NULL) STRICT";

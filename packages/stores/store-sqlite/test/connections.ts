@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach } from "@jest/globals";
+import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import {
   type SqliteDatabase,
   type SqliteStores,
@@ -32,37 +32,25 @@ export const databases: readonly (readonly [string, () => Connection])[] = drive
     ] as const,
 );
 
-const cleanUps: (() => unknown)[] = [];
-
-afterEach(() => {
-  while (cleanUps.length > 0) cleanUps.pop()?.();
-});
-
 /** The path of a database file that goes with the test. */
 export function temporaryFile(): string {
   const directory = mkdtempSync(join(tmpdir(), "store-sqlite-"));
-  cleanUps.push(() => rmSync(directory, { recursive: true }));
+  afterTest(() => rmSync(directory, { recursive: true }));
   return join(directory, "platform.db");
 }
 
 /** A connection that is closed with the test. */
 export function connect(path: string, open: Open = openLibsql): Connection {
   const connection = open(path);
-  cleanUps.push(() => connection.close());
+  afterTest(() => connection.close());
   return connection;
 }
 
 /** Stores without a timer, closed with the test. */
 export function createStores(database: SqliteDatabase, options?: Partial<SqliteStoresOptions>): SqliteStores {
   const stores = createSqliteStores({ database, pruneIntervalMs: 0, ...options });
-  cleanUps.push(() => stores.close());
+  afterTest(() => stores.close());
   return stores;
-}
-
-/** A clock that stands still until it is told. */
-export function testClock(): { now: () => number; advance: (ms: number) => void } {
-  let nowMs = 1_800_000_000_000;
-  return { now: () => nowMs, advance: (ms) => void (nowMs += ms) };
 }
 
 export const dayMs = 86_400_000;

@@ -1,8 +1,8 @@
-import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { onTraceEnd, storeTrace } from "@countersign/core";
 import { createSqliteStores } from "@countersign/store-sqlite";
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
-import { connect, createStores, databases, dayMs, drivers, temporaryFile, testClock } from "./connections.ts";
+import { testClock } from "@countersign/test-support/runs/after-test.ts";
+import { connect, createStores, databases, dayMs, drivers, temporaryFile } from "./connections.ts";
 
 const claim = { token: "a", fingerprint: "f", leaseMs: 1000, recovery: "hold" } as const;
 
@@ -80,40 +80,6 @@ describe.each(drivers)("pruning in the background, %s", (_name, open) => {
     await jest.advanceTimersByTimeAsync(2000);
     expect(rowCount(database)).toBe(0);
     stores.close();
-  });
-
-  test("reports a failure on the notice channel and goes on", async () => {
-    const file = temporaryFile();
-    const database = connect(file, open);
-    const clock = testClock();
-    const stores = createSqliteStores({ database, now: clock.now, pruneIntervalMs: 1000 });
-    stores.idempotency.claim("k", claim);
-    stores.idempotency.release("k", "a");
-    clock.advance(90 * dayMs);
-    database.exec("PRAGMA busy_timeout = 1");
-    const notices: unknown[] = [];
-    const listener = (notice: unknown) => notices.push(notice);
-    subscribe("countersign:notice", listener);
-    const writer = connect(file, open);
-    writer.exec("BEGIN IMMEDIATE");
-    await jest.advanceTimersByTimeAsync(1250);
-    writer.exec("ROLLBACK");
-    unsubscribe("countersign:notice", listener);
-    expect(notices).toContainEqual(
-      expect.objectContaining({
-        guard: "createSqliteStores",
-        code: "prune-failed",
-        error: expect.anything(),
-      }),
-    );
-    await jest.advanceTimersByTimeAsync(1250);
-    expect(rowCount(database)).toBe(0);
-    stores.close();
-  });
-
-  test("has no timer when the interval is 0", async () => {
-    createStores(connect(temporaryFile(), open));
-    expect(jest.getTimerCount()).toBe(0);
   });
 });
 

@@ -61,15 +61,6 @@ describe("createSqliteStores() options", () => {
     expect(create).toThrow(expect.objectContaining({ factory: "createSqliteStores" }));
   });
 
-  test.each([Number.NaN, 1.5, "7", null])("refuses the time %p of a clock", (time) => {
-    const { idempotency } = createStores(connect(":memory:"), {
-      allowInProduction: true,
-      now: () => time as never,
-    });
-    expect(() => idempotency.claim("k", claim)).toThrow(/option now/);
-    expect(() => idempotency.read("k")).toThrow(/option now/);
-  });
-
   test("refuses a bad table in the migration too", () => {
     expect(() => sqliteMigration("no spaces")).toThrow(
       expect.objectContaining({ name: "TypeError", factory: "sqliteMigration", option: "table" }),

@@ -1,0 +1,24 @@
+import { afterEach } from "@jest/globals";
+
+const cleanUps: (() => unknown)[] = [];
+
+afterEach(async () => {
+  while (cleanUps.length > 0) await cleanUps.pop()?.();
+});
+
+/** Runs when the test has ended, last come first served. */
+export function afterTest(cleanUp: () => unknown): void {
+  cleanUps.push(cleanUp);
+}
+
+/** A clock that stands still until it is told. */
+export function testClock(): { now: () => number; advance: (ms: number) => void } {
+  let nowMs = 1_800_000_000_000;
+  return { now: () => nowMs, advance: (ms) => void (nowMs += ms) };
+}
+
+export function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+}
