@@ -1,4 +1,3 @@
-// For authors of doors and endpoints.
 export type { KeptAnswer } from "./answer-record.ts";
 export { keyGuard, keyOwner, runOf, type KeyOwner, type WhileConnected } from "./check.ts";
 export { beginHandler, goOn } from "./middleware.ts";

@@ -8,7 +8,6 @@ import type { ResolvedOwnerOptions } from "./options.ts";
 import { refusal } from "./refusals.ts";
 import type { GivenAnswer, Replay } from "./replay.ts";
 
-/** The handler's `req.idempotency`. */
 export interface RequestIdempotency {
   readonly key: string;
   /** Grows with each attempt at the same key: a bank rail that remembers the highest can refuse an older attempt. */

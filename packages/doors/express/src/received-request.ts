@@ -72,8 +72,7 @@ export function clientOf(
 }
 
 function addressOf(req: GuardRequest): string | undefined {
-  // On a unix socket Express's address is undefined. A fallback to the peer changes nothing there; elsewhere it would undo the platform's
-  // own req.ip.
+  // Undefined on a unix socket. Falling back to the peer's address would undo a platform's own req.ip.
   return "ip" in req ? req.ip : req.socket.remoteAddress;
 }
 

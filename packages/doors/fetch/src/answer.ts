@@ -28,7 +28,6 @@ export const refusalTable = {
   verdictId: option.boolean(false),
 } satisfies OptionTable<RefusalOptions, unknown>;
 
-/** A route's name in events, and its way to refuse. */
 export interface Refusing extends RefusalOptions {
   readonly name: string;
   readonly unauthorizedHeaders?: HeaderFields | undefined;

@@ -162,7 +162,6 @@ export function idempotentRoute(
 }
 
 export interface CheckedRouteOptions extends RefusalOptions {
-  /** For events and stderr. */
   readonly name: string;
 }
 

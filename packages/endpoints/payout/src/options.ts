@@ -69,7 +69,6 @@ export type BusinessAnswer = Express.PayoutBusiness | boolean | null | undefined
 type FindBusiness<Native> = (query: BusinessQuery, req: Native) => BusinessAnswer | Promise<BusinessAnswer>;
 
 export interface PayoutOptions<Native> {
-  /** From where the lending service calls: options of ipAllowlist. */
   readonly addresses: PayoutAddresses;
   readonly signature: PayoutSignature;
   /** How a payout is done once: options of idempotencyGuard. */

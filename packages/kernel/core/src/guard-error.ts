@@ -16,7 +16,6 @@ export interface GuardErrorInit<Code extends string = string> {
   readonly code: Code;
   /** For the log, never the caller; must hold no secret, signature or key. */
   readonly message: string;
-  /** Header fields of the answer, such as Retry-After. */
   readonly headers?: HeaderFields | undefined;
   /** Extension members of the problem details (RFC 9457 section 3.2). Never sent with a 401. */
   readonly problem?: Readonly<Record<string, unknown>> | undefined;

@@ -76,7 +76,6 @@ const ofFrozen = new WeakMap<object, unknown[]>();
 
 const keyClaimed: RequestFact<true> = createRequestFact();
 
-/** Records that an idempotency key was claimed for the request. */
 export function markKeyClaimed(req: object): void {
   keyClaimed.set(req, true);
 }

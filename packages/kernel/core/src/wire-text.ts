@@ -3,7 +3,6 @@ import { safeParse } from "secure-json-parse";
 import type { JsonCode } from "./codes.ts";
 import { GuardError } from "./guard-error.ts";
 
-/** A body as text, and as `JSON.parse` reads it. */
 export interface ParsedJson {
   readonly text: string;
   readonly value: unknown;

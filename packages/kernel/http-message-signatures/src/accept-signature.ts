@@ -23,8 +23,7 @@ import { assertSerializable } from "./structured-field.ts";
 const flag: BareItem = { type: "boolean", value: true };
 
 /**
- * Reads Accept-Signature (RFC 9421 section 5.1), by label. `created` and `expires` have no value, the RFC's other parameters are Strings.
- * Throws a MessageSignatureError (`field-invalid`, `field-limit`).
+ * Reads Accept-Signature (RFC 9421 section 5.1), by label. `created` and `expires` have no value. Throws a MessageSignatureError.
  */
 export function parseAcceptSignature(fieldValue: string): ReadonlyMap<string, SignatureInput> {
   const requests = parseSignatureInput(fieldValue, "Accept-Signature");

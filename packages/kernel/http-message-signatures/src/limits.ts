@@ -4,7 +4,6 @@ export const maxFieldLength = 4096;
 /** Members of one dictionary: labels of Signature-Input and Signature, algorithms of Content-Digest. */
 export const maxMembers = 4;
 
-/** Covered components of one signature. */
 export const maxComponents = 16;
 
 /** Members of a covered structured field, and items of a list in it. */

@@ -1,4 +1,3 @@
-/** The codes are stable and listed on the package's page. */
 export type MessageSignatureErrorCode =
   | "alg-invalid"
   | "alg-mismatch"

@@ -1,4 +1,3 @@
-// For authors of guards and tools.
 export type { KeyAttempt } from "./attempt-store.ts";
 export { begunAtMs, failureFingerprint, failureKey, isFailureCount } from "./record-facts.ts";
 export { assertTimeoutInLease, keyRules, type ResolvedKeyOptions } from "./key-options.ts";

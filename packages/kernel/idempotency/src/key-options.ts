@@ -11,7 +11,6 @@ import {
 import type { IdempotencyStore } from "./store.ts";
 
 export interface IdempotencyKeysOptions {
-  /** The receiver's own factory, which begins messages and notices. */
   readonly factory: string;
   /** Where the keys are kept, shared by all processes. */
   readonly store: IdempotencyStore;

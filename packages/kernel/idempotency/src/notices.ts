@@ -2,7 +2,6 @@ import { quoteForLog, type GuardNotice } from "@countersign/core";
 import { publishFailure, publishNotice } from "@countersign/core/door";
 
 export interface KeyNotice {
-  /** Stable machine code in kebab-case. */
   readonly code: string;
   readonly key: string;
   /** Follows the quoted key in the message. */

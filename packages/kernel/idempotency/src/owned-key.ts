@@ -13,7 +13,6 @@ export interface KeyInDoubt {
   readonly retryAfterSeconds: number;
 }
 
-/** Shared by all keys of one owner. */
 export interface KeyState extends AskedStore {
   readonly heartbeats: Heartbeats;
   readonly retries: Retries;
@@ -80,8 +79,7 @@ export class OwnedKey {
    * Writes `done` in the caller's transaction, and locks the key until that ends: best as its first step. Await it if the store is
    * asynchronous. Throws, so that the transaction rolls back: a GuardError, `idempotency-lost` when another attempt has the key or it is
    * done, even by its own commit whose answer was lost, `idempotency-store-unavailable` when the store fails; a TypeError when the store
-   * knows no transactions. Throws after complete() too, which it contradicts: an unrecorded key is then held, a perhaps recorded one
-   * raises an alarm.
+   * knows no transactions. Throws after complete() too, which it contradicts: an unrecorded key is then held, else an alarm follows.
    */
   completeIn(tx: unknown): Awaitable<void> {
     const { options } = this.#state;

@@ -14,7 +14,6 @@ export type Store = IdempotencyStore<unknown>;
 
 export const key = "payout-7.acc-1.acc-2";
 
-/** A lease that no case outlives. */
 export const longLeaseMs = 60_000;
 
 /** A lease that a case waits for. No case needs an answer within it, so that a busy machine passes like an idle one. */
@@ -24,7 +23,6 @@ export function claimBy(token: string, overrides: Partial<IdempotencyClaim> = {}
   return { token, fingerprint: fingerprintOf(token), leaseMs: longLeaseMs, recovery: "rerun", ...overrides };
 }
 
-/** Of at most 128 characters, as the contract has it. */
 export function fingerprintOf(token: string): string {
   return `fingerprint of ${token.slice(0, 100)}`;
 }

@@ -11,7 +11,6 @@ import type {
 import { memberOf } from "./model/step.ts";
 import { within } from "./waiting.ts";
 
-/** A case before it knows how stores are made. */
 export interface CaseDefinition<Harness> {
   readonly name: string;
   /** Default none. */

@@ -1,4 +1,3 @@
-/** The codes of the refusals that this package makes. */
 export type PostgresStoreCode = "transaction-not-begun";
 
 /** SQLSTATE: the server ended a session whose transaction stood idle. */

@@ -35,7 +35,6 @@ import { type PostgresTransaction, singleRow } from "./queryable.ts";
 import { timed } from "./statement-parts.ts";
 import { encodeKey } from "./stored-key.ts";
 
-/** The idempotency store of the guard on PostgreSQL. */
 export interface PostgresIdempotencyStore extends RemoteIdempotencyStore<PostgresTransaction> {
   /**
    * Completes the key inside the transaction that is open on `tx`, a client of the same database. Rejects when none is open. `lost` also

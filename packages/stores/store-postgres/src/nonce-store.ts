@@ -7,7 +7,6 @@ import { PrunedTable, removal } from "./pruning.ts";
 import { clockOf, isAlone, isReadyToInsert, milliseconds } from "./statement-parts.ts";
 import { digestNonce } from "./stored-key.ts";
 
-/** The nonce store of the verifier on PostgreSQL. */
 export interface PostgresNonceStore extends NonceStore {
   claim(claim: NonceClaim): Promise<"fresh" | "seen">;
   /** Removes the nonces whose retention has ended. Returns how many. */

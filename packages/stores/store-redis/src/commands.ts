@@ -31,7 +31,6 @@ export async function runScript(
   });
 }
 
-/** Gives all commands of a step one deadline. */
 async function inTime(
   { sendCommand, commandTimeoutMs }: ResolvedRedisOptions,
   step: (sendNow: Send) => Promise<unknown>,

@@ -11,8 +11,7 @@ export interface SqliteStatement<Value = SqliteValue> {
 
 /**
  * An open connection of `libsql`, `better-sqlite3` or `node:sqlite`. `inTransaction` or `isTransaction` says whether a transaction is open;
- * without both the stores find out by a BEGIN. Values are `unknown`: before TypeScript 6 no type with `null` in it fits the types of
- * libsql and better-sqlite3.
+ * without both the stores find out by a BEGIN. Values are `unknown`: before TypeScript 6 no type with `null` fits both drivers' types.
  */
 export interface SqliteDatabase {
   exec(sql: string): unknown;

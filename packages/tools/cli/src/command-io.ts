@@ -21,10 +21,8 @@ export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 /** Sets the exit code; the default is 0. */
 export type Finish = (code: ExitCode) => void;
 
-/** Flags with a value. */
 export type Texts<Name extends string> = { readonly [Flag in Name]?: string | undefined };
 
-/** Flags without a value. */
 export type Switches<Name extends string> = { readonly [Flag in Name]?: boolean | undefined };
 
 /** Returns the typed line; undefined when the input ended without one. */

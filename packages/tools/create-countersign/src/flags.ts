@@ -13,7 +13,6 @@ export interface Choices {
   readonly store: keyof typeof choices.store;
 }
 
-/** The message is the one line that is shown. */
 export class UsageError extends Error {
   override readonly name: string = "UsageError";
 }

@@ -5,14 +5,11 @@ import { projectFiles } from "./project-files.ts";
 import { printable, quoted } from "./terminal-text.ts";
 import { FolderError, writeProject } from "./write-project.ts";
 
-/** Everything outside the command; tests pass their own. */
 export interface World {
   readonly cwd: string;
   readonly writeOut: (text: string) => void;
   readonly writeError: (text: string) => void;
-  /** As `process.platform`. */
   readonly platform: string;
-  /** Runs npm install in a folder; whether it succeeded. */
   readonly install: (folder: string) => boolean;
   readonly templates: string;
   /** Of this package, with the versions that its templates use. */

@@ -3,7 +3,6 @@ import { createHash } from "node:crypto";
 /** A form that a body may have had when its sender computed a digest or HMAC. */
 export interface BodyVariant {
   readonly what: string;
-  /** Names the form in a sentence: "the body in hex". */
   readonly says: string;
   /** Made on first use: each takes milliseconds of a long body, and others get a turn in between. */
   readonly bytes: () => Buffer;

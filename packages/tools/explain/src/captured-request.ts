@@ -16,8 +16,7 @@ export interface ExplainedRequest {
 
 /**
  * Reads the request of a `countersign:guard` event, its member `req`, from any door. `body` is undefined if nobody has read it yet. Returns
- * undefined for a fetch `Request` that no check has read, and if the scheme is unknown. Call it during the event: an app may change its
- * request later.
+ * undefined for a fetch `Request` that no check has read, and if the scheme is unknown. Call it during the event.
  */
 export function capturedRequest(req: object): ExplainedRequest | undefined {
   try {

@@ -83,7 +83,6 @@ export interface MismatchContext extends RequestMessage {
   readonly member: string;
   readonly pathPrefixes: readonly string[];
   readonly keys: ReadonlyMap<string, VerificationKey>;
-  /** The bytes of the other labels of Signature. */
   readonly otherSignatures: ReadonlyMap<string, Uint8Array>;
   readonly right: Draft;
 }

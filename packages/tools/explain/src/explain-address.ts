@@ -5,7 +5,6 @@ import { admitAddress, compileAllowlist } from "@countersign/ip-allowlist";
 import { explanation, quoted, refusalOf, verifies, type Explanation, type Remedy } from "./explanation.ts";
 
 export interface ExplainedAddress extends HeaderLines {
-  /** The remote address of the socket. */
   readonly peer: string | undefined;
   /** Express's `trust proxy`: a number of proxies, addresses and CIDR blocks, or `app.get("trust proxy fn")`. Default: none is trusted. */
   readonly trustProxy?: number | readonly string[] | TrustFunction | undefined;
@@ -16,8 +15,7 @@ const maxHops = 32;
 
 /**
  * Says which address was taken for the client's, which hop decided that, and which one would be admitted. X-Forwarded-For is
- * unauthenticated: an entry that would be admitted is no proof of who called. Throws a TypeError on a bad list, and what a trust function
- * throws.
+ * unauthenticated: an entry that would be admitted is no proof of who called. Throws a TypeError on a bad list.
  */
 export function explainAddress({ peer, trustProxy, allow, rawHeaders }: ExplainedAddress): Explanation {
   const isAllowed = compileAllowlist(allow);

@@ -40,8 +40,7 @@ function readSecrets(secrets: unknown, owner: OptionOwner, name: string): readon
 
 /**
  * Says why the HMAC of a webhook does not fit its body. Names the fitting secret by position: no explanation holds a secret or an HMAC,
- * computed or received. Tries at most 32 secrets, 2,000 HMACs and 64 MB. Rejects with a TypeError on a bad option, never because of the
- * request.
+ * computed or received. Tries at most 32 secrets, 2,000 HMACs and 64 MB. Rejects with a TypeError on a bad option.
  */
 export async function explainHmac(
   request: HeaderLines,

@@ -31,7 +31,6 @@ import { valueMisses } from "./value-misses.ts";
 import { differenceOf, visibleBase, type BaseDifference } from "./visible-base.ts";
 
 export interface SignatureExplanation extends Explanation {
-  /** How many signatures were verified to find it. */
   readonly attempts: number;
   /** The base that the verifier expects, its control characters visible; undefined where none can be computed. */
   readonly expectedBase: string | undefined;
@@ -44,8 +43,7 @@ type Found = Explanation & Partial<Pick<SignatureExplanation, "attempts" | "diff
 /**
  * Says why a signature is refused, and what its signer has to change. Runs httpSignatureVerify's own check; for a mismatch it tries near
  * misses with the public key, at most `maxAttempts`. For operators, never on the request path: it takes up to seconds, one explanation at a
- * time in a process, yielding about every 20 ms. Claims no nonce, so a replay `verifies`. Rejects with a TypeError on a bad option, never
- * because of the request.
+ * time in a process, yielding about every 20 ms. Claims no nonce, so a replay `verifies`. Rejects with a TypeError on a bad option.
  */
 export async function explainSignature(
   request: ExplainedRequest,

@@ -1,6 +1,5 @@
 import { isGuardError, quoteForLog } from "@countersign/core";
 
-/** Why something was refused, and what has to change. */
 export interface Explanation {
   /** Stable identifier in kebab-case; `docs/explain.md` lists them. `verifies` when nothing is wrong. */
   readonly what: string;

@@ -93,8 +93,7 @@ const refusalTable = { allowInProduction: explainerTable.allowInProduction };
 
 /**
  * Makes the option `explain` of a log sink such as pinoLog: the first sentence of {@link explainSignature} for a signature that
- * httpSignatureVerify has refused, else undefined. The sink bounds how often it asks; past twenty waiting it says so. Throws a TypeError on
- * a bad option.
+ * httpSignatureVerify has refused, else undefined. The sink bounds how often it asks; past twenty waiting it says so.
  */
 export function refusalExplainer(
   options: Omit<SignatureExplainerOptions, "perMinute" | "write">,

@@ -2,7 +2,6 @@ import type { Row } from "./near-miss.ts";
 
 const base64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
-/** Lists what received bytes may hold instead of a signature. */
 export function signatureForms(received: Uint8Array): readonly Row<Uint8Array>[] {
   const bytes = Buffer.from(received);
   return [...textForms(bytes.toString("latin1").trim()), ...binaryForms(bytes)].map(([what, how, form]) => {

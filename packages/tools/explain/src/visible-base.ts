@@ -1,4 +1,3 @@
-/** The first place in which two signature bases differ. */
 export interface BaseDifference {
   /** From 1. */
   readonly line: number;

@@ -5,7 +5,6 @@ export interface PayoutInstruction {
   readonly business_id: string;
   readonly beneficiary: { readonly iban: string; readonly bic: string; readonly name: string };
   readonly amount: Readonly<Record<string, unknown>>;
-  /** The reference, under the sender's name for it. */
   readonly [field: string]: unknown;
 }
 

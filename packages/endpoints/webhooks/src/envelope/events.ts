@@ -47,7 +47,6 @@ export type PaymentRequestReminder = WebhookEventFields<
   "payment_request.repayment.reminder",
   {
     readonly payment_request_id: string;
-    /** `YYYY-MM-DD`, a day of the calendar. */
     readonly due_date: string;
     /** Calendar days since the due date, negative before it. An integer, whether it came as a number or as a string. */
     readonly days_from_due_date: number;

@@ -55,7 +55,6 @@ export const noticeChannelName = "countersign:notice";
 
 export interface GuardNotice {
   readonly guard: string;
-  /** Stable machine code in kebab-case. */
   readonly code: string;
   /** For the log; holds no secret, and wire text only escaped and cut. */
   readonly message: string;

@@ -29,7 +29,6 @@ export interface StderrLine {
   readonly code: string;
   readonly message?: string | undefined;
   readonly error: unknown;
-  /** Other facts of the request, escaped. */
   readonly known?: string | undefined;
 }
 

@@ -45,7 +45,6 @@ export interface EventTrace extends TraceContext {
   attempt: number | undefined;
 }
 
-/** An owned idempotency key that was settled, for `countersign:settled`. */
 export interface SettledEvent {
   readonly guard: string;
   readonly key: string;

@@ -17,7 +17,6 @@ export function keyBefore(store: string, cursor: unknown): string {
   return storedKey;
 }
 
-/** The error for a cursor that the store never gave. */
 export function damagedCursor(store: string): TypeError {
   return new TypeError(`${store}: cursor must be the cursor of the page before`);
 }

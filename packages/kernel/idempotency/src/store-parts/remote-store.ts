@@ -10,7 +10,6 @@ import type {
   ReleasedKey,
 } from "../store.ts";
 
-/** An idempotency store on a server: every answer is a promise. */
 export interface RemoteIdempotencyStore<Tx = never> extends IdempotencyStore<Tx> {
   readonly retentionMs: number;
   claim(key: string, claim: IdempotencyClaim): Promise<IdempotencyClaimResult>;

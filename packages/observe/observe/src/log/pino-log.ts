@@ -11,8 +11,7 @@ export interface FieldLogger {
 const factoryName = "pinoLog";
 
 /**
- * Logs refusals (`warn`), undecided requests (`error`), notices and held keys; errors as `err`. Returns what ends it. Throws an
- * OptionError.
+ * Logs refusals (`warn`), undecided requests (`error`), notices and held keys; errors as `err`. Returns what ends it.
  */
 export function pinoLog(logger: FieldLogger, options: LogOptions = {}): () => void {
   const read = readOptions(factoryName, table, options);

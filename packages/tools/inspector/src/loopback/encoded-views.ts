@@ -115,7 +115,6 @@ interface Radix {
   readonly encoding: "base64" | "hex";
   readonly bits: number;
   readonly run: RegExp;
-  /** At how many digits a byte may begin. */
   readonly offsets: number;
 }
 
