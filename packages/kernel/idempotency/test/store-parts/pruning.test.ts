@@ -138,7 +138,10 @@ describe("startPruning()", () => {
     "tells of each batch that is answered %s, while somebody listens",
     async (_how, removeBatch, outcome, engine) => {
       const told: unknown[] = [];
-      const stopListening = onTraceEnd(storeTrace, (context) => told.push(context));
+      // A file that ran before in this process may still give keys back.
+      const stopListening = onTraceEnd(storeTrace, (context) => {
+        if (context.step === "prune") told.push(context);
+      });
       const end = startPruning({ factory: "createAStore", engine, intervalMs, batchSize, removeBatch });
       await jest.advanceTimersByTimeAsync(latestMs);
       stopListening();
