@@ -9,7 +9,6 @@ import { workspacePackages } from "../../scripts/workspace.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 export const root = resolve(here, "../..");
-/** The files of the consumers. */
 export const project = join(here, "project");
 
 /** Packs the packages, by default all, and returns the tarballs by package name. */

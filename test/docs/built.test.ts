@@ -50,7 +50,6 @@ const sharedSecret: HttpSignatureVerifyOptions = {
   nonces,
 };
 
-/** What is shown while `build` runs. */
 function shownBy(build: () => unknown): readonly unknown[] {
   const shown: unknown[] = [];
   const hear = (message: unknown): void => void shown.push(message);

@@ -29,7 +29,6 @@ export function fencesOf(markdown: string, languages: readonly string[]): readon
 
 const scripts = ["ts", "js", "tsx", "mts", "mjs", "cjs", "typescript", "javascript"];
 
-/** All that shows TypeScript or JavaScript to readers. */
 export function allShownCode(): readonly ShownCode[] {
   const documents = ["README.md", "docs", ...memberFolders()].flatMap((name) =>
     name.endsWith(".md") ? [name] : markdownIn(name),

@@ -17,7 +17,6 @@ export type Demand = ExactAnswer | "unknown-route";
 export interface ExactAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** To the letter. */
   readonly body: string;
 }
 
@@ -45,7 +44,6 @@ const titles: Readonly<Record<number, string>> = {
   503: "Service Unavailable",
 };
 
-/** Problem details; `members` stand before the usual ones. */
 export function problem(
   status: number,
   members: Readonly<Record<string, unknown>> = {},

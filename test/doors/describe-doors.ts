@@ -9,7 +9,6 @@ export function describeDoors(doors: readonly Door[]): void {
   describeRows(table, doors);
 }
 
-/** These rows at each of the doors. */
 export function describeRows(rows: readonly Row[], doors: readonly Door[]): void {
   describe.each(doors)("the door $name", (door) => {
     test.each(rows)("$title", async (row) => {

@@ -20,7 +20,6 @@ const itemsB = '"x-items";key="b"';
 const raw = '"x-raw";bs';
 const [itemsLine, rawLine] = [orderLines.slice(0, 2), orderLines.slice(2)];
 
-/** Where nobody tells the door the lines. */
 const merged: Row["except"] = {
   fetch: {
     why: "Headers has merged the lines of the field",

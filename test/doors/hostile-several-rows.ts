@@ -13,7 +13,6 @@ const byTag = (require: string, pem: string): Partial<HttpSignatureVerifyOptions
   requiredParameters: ["created", "expires", "keyid", "alg", "nonce", "tag"],
   tag: { require },
 });
-/** Each time with nonce stores of its own. */
 const scene: Row["scene"] = () =>
   policyScene(byTag("order", servicePublicPem), byTag("approval", approverPem))();
 

@@ -41,7 +41,6 @@ const said = (status: number): ExactAnswer => ({
 
 type KeyRow = PayoutState & Omit<Row, "scene" | "request">;
 
-/** The key before the request. */
 const states: readonly KeyRow[] = [
   {
     title: "a key that was paid",

@@ -10,7 +10,6 @@ import type { Row } from "./row.ts";
 const scene = payoutScene();
 const refused = { scene, answer: payoutUnauthorized, ran: 0, recorded: "free" } as const;
 
-/** The limit of the scenes. */
 const tooLarge = JSON.stringify({ ...JSON.parse(payoutText), padding: "x".repeat(4_096) });
 
 const hostile = hostileSignatures(signPayout).map(([title, code, request]): Row => {

@@ -24,7 +24,6 @@ export interface RawOrder {
   readonly host?: readonly string[];
   /** In the place of Content-Length. */
   readonly framing?: readonly string[];
-  /** Further lines of the head. */
   readonly lines?: readonly string[];
   /** In the place of the lines that were signed. */
   readonly change?: (lines: readonly string[]) => readonly string[];

@@ -5,7 +5,6 @@ import type { DoorName, Scene } from "./scene.ts";
 /** One row of the table: an app, a request, and what every door has to answer. */
 export interface Row {
   readonly title: string;
-  /** State before, options, handler. */
   readonly scene: () => Scene;
   /** Method, path, header lines and bytes, as they are sent. */
   readonly request: () => WireRequest;
@@ -20,7 +19,6 @@ export interface Row {
   readonly except?: Readonly<Partial<Record<DoorName, Exception>>>;
 }
 
-/** What a door does instead, and why. */
 export interface Exception {
   readonly why: string;
   /** `unsendable`: the row does not reach the door. */

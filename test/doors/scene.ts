@@ -20,7 +20,6 @@ export type Handler = (context: {
 export interface Trace {
   /** The codes of what was refused, as `onReject` heard them. */
   readonly codes: string[];
-  /** How often the handler began. */
   ran: number;
   /** What the store knows of the row's key now. */
   recorded?: () => "free" | "run" | "done" | "held";
@@ -72,7 +71,6 @@ export interface OpenDoor {
   /** Rejects with {@link Unsendable} what this door has no way to be sent. */
   send(wire: WireRequest): Promise<WireAnswer>;
   close(): Promise<void>;
-  /** Where it listens, if it does. */
   readonly port?: number;
 }
 
@@ -96,7 +94,6 @@ export const letIn = "let in";
 /** The media type of a handler's answer: no framework adds a charset to it. */
 export const handlerType = "application/x-handler";
 
-/** An `onReject` that notes the code. */
 export function noteCode({ codes }: Trace): (error: unknown) => void {
   return (error) =>
     void codes.push(error instanceof Error && "code" in error ? String(error.code) : "no-code");

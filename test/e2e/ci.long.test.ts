@@ -24,7 +24,6 @@ const report = {
   testResults: [{ assertionResults: [{ fullName: "a test", status: "passed", invocations: 1 }] }],
 };
 
-/** Of tests that passed when they ran again. */
 const ranAgain = (count: number): Partial<typeof report> => ({
   testResults: Array.from({ length: count }, () => ({
     assertionResults: [{ fullName: "an unsteady test", status: "passed", invocations: 2 }],

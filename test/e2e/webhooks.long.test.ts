@@ -87,7 +87,6 @@ async function register(endpointUrl = url + webhookPath): Promise<void> {
   await client.createWebhookEndpoint({ url: endpointUrl, ...credentials });
 }
 
-/** Asks the service, as an operator would. */
 async function service(method: string, route: string, body?: unknown): Promise<Record<string, unknown>> {
   const response = await fetch(sandbox.url + route, {
     method,

@@ -18,7 +18,6 @@ export interface Ground {
   readonly kind: EngineKind;
   /** For payers: all of one ground share keys, nonces and payouts, except that each memory store is its own. */
   readonly engine: EngineConfig;
-  /** How often the key was paid. */
   payments(key: string): Promise<number>;
   /** The tokens of the attempts that paid the key. */
   payers(key: string): Promise<readonly string[]>;

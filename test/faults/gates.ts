@@ -1,6 +1,5 @@
 import type { Point, Points } from "./payer-app.mjs";
 
-/** The points of a payer in this process. */
 export class Gates implements Points {
   readonly #armed: Set<Point>;
   readonly #stopped = new Map<Point, () => void>();

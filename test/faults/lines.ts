@@ -2,7 +2,6 @@ import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 
-/** What a process says, line by line. */
 export class Lines {
   readonly #said: string[] = [];
   readonly #ended: Promise<never>;

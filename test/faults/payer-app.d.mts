@@ -35,7 +35,6 @@ export type Point =
   | "kept"
   | "recorded";
 
-/** Where a payer can be stopped. */
 export interface Points {
   /** Waits when the point is armed. */
   reach(point: Point): Promise<void>;

@@ -20,14 +20,11 @@ export interface PayoutAnswer {
   readonly isReplayed: boolean;
 }
 
-/** What a test does with any payer. */
 export interface RunningPayer {
   readonly port: number;
   /** Stops the next request that comes to this point. */
   arm(point: Point): void;
-  /** Resolves when a request has stopped there. */
   reached(point: Point): Promise<void>;
-  /** Lets it go on. */
   go(point: Point): void;
   close(): Promise<void>;
 }
@@ -47,7 +44,6 @@ afterEach(async () => {
   await Promise.all(running.splice(0).map((payer) => payer.close()));
 });
 
-/** A payer in this process. */
 export async function startPayer(
   config: PayerConfig,
   parts: {
@@ -118,7 +114,6 @@ export async function spawnPayer(
 /** What a handler is told to do wrong: to `repeat` a transaction that has committed, to `undo the savepoint` around its record. */
 type HandlerFault = "none" | "fail" | "refuse" | "repeat" | "undo the savepoint";
 
-/** Sends a payout. */
 export async function pay(
   { port }: { readonly port: number },
   key: string,

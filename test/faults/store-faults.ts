@@ -22,7 +22,6 @@ type Call = (...args: unknown[]) => unknown;
 export class StoreFaults {
   readonly #queues = new Map<StoreMethod, StoreFault[]>();
   #always: StoreFault = "as usual";
-  /** How often each method was called. */
   readonly calls: Partial<Record<StoreMethod, number>> = {};
 
   /** The next calls of the method go wrong in this order, later ones as always. */
@@ -35,7 +34,6 @@ export class StoreFaults {
     this.#always = fault;
   }
 
-  /** Stands between a guard and its store. */
   readonly wrap = (store: IdempotencyStore): IdempotencyStore =>
     new Proxy(store, {
       get: (target, name) => {

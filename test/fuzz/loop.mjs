@@ -20,7 +20,6 @@ const batchSize = 256;
  * @property {RegExp} [scripts] URLs of the scripts whose blocks count. Default the built packages.
  */
 
-/** A property that an input broke. */
 export class Finding extends Error {
   /** @param {Buffer} input @param {unknown} cause */
   constructor(input, cause) {

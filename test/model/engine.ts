@@ -31,16 +31,13 @@ export interface Platform {
 
 /** A kind of store, on a clock that a test moves. */
 export interface Engine {
-  /** Whether payments can commit together with their keys. */
   readonly pays: boolean;
-  /** How many contests `npm run test:long` affords. */
   readonly numRuns: number;
   open(clock: Clock): Promise<Platform>;
   /** Removes everything from a server. */
   close(): Promise<void>;
 }
 
-/** The store in memory: both processes are one. */
 export function memoryEngine(): Engine {
   return {
     pays: false,

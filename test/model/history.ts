@@ -50,7 +50,6 @@ export function plannedSteps({ pays }: { readonly pays: boolean }): fc.Arbitrary
   );
 }
 
-/** Contests over one key. */
 export function contests(engine: { readonly pays: boolean }): fc.Arbitrary<Contest> {
   const step = plannedSteps(engine);
   const program = fc.record({

@@ -7,7 +7,6 @@ import { transformSync } from "@swc/core";
 
 /** Copies sources, tests and what was built; installed packages are links. */
 export class WorkspaceCopy {
-  /** Where the copy is: jest's rootDir. */
   root = mkdtempSync(path.join(tmpdir(), "countersign-mutants-"));
 
   constructor(original) {

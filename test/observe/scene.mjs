@@ -131,7 +131,6 @@ async function releaseTooEarly(store) {
   await Promise.all(silent.map(({ key, record }) => store.resolve(key, "released", { fence: record.fence })));
 }
 
-/** The reference says how a payout goes. */
 function pay(req, res) {
   const { reference } = payoutOf(req).body;
   if (reference === "unclear") req.idempotency.hold(unclear);

@@ -35,7 +35,6 @@ export async function openPage(browser, { service, secrets, home, stream, missin
   return { context, page, problems };
 }
 
-/** Shows the view of an address. */
 export async function show(page, view) {
   await page.evaluate((hash) => (location.hash = hash), view);
   await page.waitForTimeout(500);

@@ -50,7 +50,6 @@ function lendModules(from, to) {
   }
 }
 
-/** The manifests of what is published, by folder. */
 export function publicManifests(checkout) {
   const manifests = memberFolders(checkout)
     .filter((folder) => folder.startsWith("packages/"))

@@ -4,7 +4,6 @@ import path from "node:path";
 import { createSqliteStores, withImmediateTransaction } from "@countersign/store-sqlite";
 import Database from "libsql";
 
-/** What both sides of the wire agree on. */
 export const payoutPath = "/api/v1/transaction";
 
 /**

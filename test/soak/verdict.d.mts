@@ -1,4 +1,3 @@
-/** One answer to a request of the soak. */
 export interface SoakAnswer {
   readonly key: string;
   readonly nonce: string;
@@ -11,7 +10,6 @@ export interface SoakAnswer {
   readonly firstStatus?: number | undefined;
 }
 
-/** Everything that is known after a soak. */
 export interface SoakEvidence {
   readonly keys: readonly string[];
   readonly paidKeys: readonly string[];

@@ -7,14 +7,12 @@ import type {
   VerifyOptions,
 } from "@countersign/http-message-signatures";
 
-/** A key of a vector. */
 export interface VectorKey extends KeyValidity {
   readonly keyid: string;
   readonly algorithm: SignatureAlgorithm;
   readonly jwk: PublicKeyInput;
 }
 
-/** A request, or a response with its `status`. */
 export interface VectorMessage {
   readonly method: string;
   readonly target: string;

@@ -10,7 +10,6 @@ import {
 
 const folder = new URL(".", import.meta.url);
 
-/** Every file of vectors by its name. */
 export function readVectors() {
   const names = readdirSync(folder).filter((name) => name.endsWith(".json"));
   const files = names.map((name) => [name, JSON.parse(readFileSync(new URL(name, folder), "utf8"))]);

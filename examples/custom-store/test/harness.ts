@@ -9,7 +9,6 @@ import { createPool } from "mysql2/promise";
 import type { MariadbServer } from "./server/mariadb-server.mjs";
 import { giveTablesBack, refuseRows, takeTables } from "./tables.ts";
 
-/** What a harness stands on. */
 export interface Setting {
   readonly url: string;
   /** Whether the test moves the clock. */

@@ -1,6 +1,5 @@
 import { spawn, type ChildProcess } from "node:child_process";
 
-/** A process and what it has written. */
 export interface Captured {
   readonly child: ChildProcess;
   readonly stdout: () => string;

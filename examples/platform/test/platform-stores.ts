@@ -23,12 +23,10 @@ export interface TestPlace {
 export interface PlatformStore {
   readonly name: string;
   readonly describe: typeof describe.skip;
-  /** Keys and payouts are one transaction. */
   readonly isOneDatabase: boolean;
   place(): TestPlace;
 }
 
-/** Every kind of STORE_URL that survives a restart. */
 export const platformStores: readonly PlatformStore[] = [
   { name: "sqlite:", describe, isOneDatabase: true, place: sqlitePlace },
   { name: "postgres:", describe: describeOnPostgres, isOneDatabase: true, place: postgresPlace },

@@ -23,7 +23,6 @@ export interface TestEngine {
   open(): Promise<TestStorage>;
 }
 
-/** Every database that has ledgers. */
 export const testEngines: readonly TestEngine[] = [
   { name: "SQLite", describe, open: async () => memoryStorage() },
   { name: "PostgreSQL", describe: describeOnPostgres, open: postgresStorage },
@@ -96,7 +95,6 @@ export function payout(idempotencyKey: string, name = "Example Trading GmbH"): A
   };
 }
 
-/** The SettingError that opening a storage ends with. */
 export async function errorOf(opening: Promise<unknown>): Promise<SettingError> {
   try {
     await opening;

@@ -26,7 +26,6 @@ export interface SentWebhook {
 
 export interface ReceivedAnswer {
   readonly status: number;
-  /** Names and values as sent, but for Date. */
   readonly fields: readonly string[];
   readonly body: string;
 }

@@ -45,7 +45,6 @@ function unmapped(address) {
   return { address: octets.join("."), family: "ipv4" };
 }
 
-/** The rule as node:net takes it. */
 function readRule(rule) {
   const [written, prefix, ...rest] = rule.split("/");
   const isAddress = isIP(written) !== 0 && !written.includes("%");

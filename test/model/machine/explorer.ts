@@ -1,4 +1,3 @@
-/** One step of a machine. */
 export interface Step {
   readonly name: string;
   /** Who takes it: the index of an attempt; nobody in particular when undefined. */
@@ -7,7 +6,6 @@ export interface Step {
   readonly fair: boolean;
 }
 
-/** A transition system with finitely many states. */
 export interface Machine<State, S extends Step> {
   readonly initial: State;
   /** The same text for states that differ in nothing that matters: these are explored once. */
@@ -38,7 +36,6 @@ export interface Exploration<State, S extends Step> {
   readonly states: number;
   readonly transitions: number;
   readonly ms: number;
-  /** The names of all steps that were taken. */
   readonly steps: ReadonlySet<string>;
   readonly violation: Violation<State, S> | undefined;
 }

@@ -42,7 +42,6 @@ describe("the sound machine", () => {
   const names = Object.keys(configurations) as ConfigurationName[];
   const explorations = new Map<ConfigurationName, Explored>();
 
-  /** Explored once for all tests. */
   function sound(name: ConfigurationName): Explored {
     const explored = explorations.get(name) ?? check(configurations[name], {});
     if (!explorations.has(name)) report(name, explored);

@@ -6,7 +6,6 @@ export const nobody = -1;
 /** The record of the one key, as its store has it. Absent is free: of a key that never was, the fence is 0. */
 export interface KeyRecord {
   readonly state: "free" | "run" | "held" | "done";
-  /** The attempt whose token the record bears. */
   readonly owner: number;
   readonly fence: number;
   /** Whether the lease has ended; of a run alone. */
@@ -52,7 +51,6 @@ export interface Attempt {
   readonly transaction: "none" | "open" | "committing";
   /** Whether a claim is on its way to the store. */
   readonly isClaimSent: boolean;
-  /** Whether `acquired` is on its way back. */
   readonly isGranted: boolean;
   /** Whether the lease ended before the handler began, by the guard's own clock. */
   readonly isTooLate: boolean;
@@ -79,7 +77,6 @@ export interface State {
   readonly record: KeyRecord;
   readonly attempts: readonly Attempt[];
   readonly decision: Decision | undefined;
-  /** Committed payments of the key. */
   readonly payments: number;
 }
 
@@ -123,7 +120,6 @@ export function initialState(attempts: number): State {
   return { record, attempts: Array.from({ length: attempts }, () => idle), decision: undefined, payments: 0 };
 }
 
-/** Whether code of the handler may still run. */
 export function isWorking({ handler }: Attempt): boolean {
   return handler !== "none" && handler !== "ended";
 }
@@ -187,7 +183,6 @@ export function changeOrEnd(state: State, by: number, changes: Partial<Attempt>)
   return { record: orphan, attempts, decision, payments };
 }
 
-/** Of the record's owner. */
 export function foundAnswer(state: State): FoundAnswer {
   const { owner, orphanAnswer } = state.record;
   return owner === nobody ? orphanAnswer : answerOf(state, owner);

@@ -63,7 +63,6 @@ export function mayCompleteIn({ state, owner }: KeyRecord, by: number, { bugs }:
   return state === "run" || state === "held" || (state === "done" && bugs.completeInTwice === true);
 }
 
-/** Done by this attempt. */
 export function end(record: KeyRecord, by: number): KeyRecord {
   return { ...record, state: "done", isExpired: false, endedBy: by };
 }

@@ -2,7 +2,6 @@
 interface PlantedBug {
   /** What goes wrong, in the words of whoever finds it. */
   readonly is: string;
-  /** Where it shows. */
   readonly in: string;
   /** The invariant that names it, which is the first to break; and what else it breaks, each found when asked for alone. */
   readonly breaks: readonly [string, ...string[]];

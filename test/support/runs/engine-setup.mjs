@@ -40,7 +40,6 @@ export default async function setUpEngines(globalConfig) {
   }
 }
 
-/** Ends the servers that the set-up has started. */
 export async function stopStartedServers() {
   await Promise.all(started.splice(0).map((server) => server.close()));
 }

@@ -15,7 +15,6 @@ afterAll(() => {
   for (const stop of collectors) stop();
 });
 
-/** Collects the notices of a test. */
 export function collectNotices(key?: string): { readonly codes: () => string[]; readonly stop: () => void } {
   const notices: GuardNotice[] = [];
   // The channel is the process's: a store of an earlier test file may still publish.

@@ -13,7 +13,6 @@ export const nginxBinary = ["nginx", "/usr/sbin/nginx"].find((name) => spawnSync
 
 export interface ClusterNginx {
   readonly port: number;
-  /** The lines of its access log. */
   log(): readonly string[];
   close(): Promise<void>;
 }

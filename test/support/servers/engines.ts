@@ -14,7 +14,6 @@ export const redisUrl: string | undefined = urlOf("REDIS_URL", "redis://127.0.0.
 /** `describe` where there is a PostgreSQL; the set-up has said loudly what is skipped, and fails with CI=true. */
 export const describeOnPostgres: typeof describe.skip = postgresUrl === undefined ? describe.skip : describe;
 
-/** `describe` where there is a Redis. */
 export const describeOnRedis: typeof describe.skip = redisUrl === undefined ? describe.skip : describe;
 
 /** A name for a schema or a key prefix that no other test file or run uses: lower-case letters, digits, underscores. */

@@ -15,7 +15,6 @@ import {
 } from "@countersign/sandbox";
 import Database from "libsql";
 
-/** A program of examples/ that runs. */
 export interface RunningExample {
   readonly url: string;
   /** The keys of the payouts and the ids of the events in its database. */
@@ -129,7 +128,6 @@ export const eachOnce = {
   webhookProbeLooksUnknown: true,
 };
 
-/** What the database has then. */
 export const recordedOnce = { payouts: ["payout-1.funding-1.business-1"], events: ["ev-1"] };
 
 /** The status of a genuine payout with as many header lines more as Node 20 keeps of a request. */
@@ -141,7 +139,6 @@ export async function payWithTooManyLines(
   return payerOf(url, headers)(createPayoutInstruction(), { headers: { ...more, ...headers } });
 }
 
-/** Sends genuine payouts, and gives their statuses. */
 export function payerOf(url: string, headers: Readonly<Record<string, string>>) {
   return async (body: unknown, changes: { readonly [name: string]: unknown } = {}): Promise<number> => {
     const { keyid, privateKeyPem: privateKey } = key;

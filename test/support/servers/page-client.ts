@@ -2,7 +2,6 @@ import { once } from "node:events";
 import { request, type Agent, type IncomingHttpHeaders } from "node:http";
 import { text } from "node:stream/consumers";
 
-/** One answer as it came. */
 export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;

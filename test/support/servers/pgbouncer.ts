@@ -11,9 +11,7 @@ import {
 } from "./private-process.mjs";
 import { pgbouncer, reportMissing, unprivilegedOwner } from "./server-binaries.mjs";
 
-/** A PgBouncer in transaction mode. */
 export interface PgBouncer {
-  /** Of the same database, through PgBouncer. */
   readonly url: string;
   readonly pid: number | undefined;
   close(): Promise<void>;

@@ -8,7 +8,6 @@ export interface PostgresServer {
   stop(mode?: "fast" | "immediate"): Promise<void>;
   /** Starts it again on the same data and port. */
   start(): Promise<void>;
-  /** Ends it and removes its data. */
   close(): Promise<void>;
 }
 
@@ -20,7 +19,6 @@ export interface PostgresAddress {
   readonly timeoutMs?: number;
 }
 
-/** `settings` of postgresql.conf. */
 export function startPostgresServer(options?: {
   readonly settings?: Readonly<Record<string, string | number>>;
 }): Promise<PostgresServer | undefined>;

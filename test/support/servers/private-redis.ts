@@ -10,9 +10,7 @@ import { reportMissing } from "./server-binaries.mjs";
 
 export type PrivateRedis = RedisServer;
 
-/** Three masters that share all slots between them. */
 export interface RedisCluster {
-  /** The URL of each node. */
   readonly nodes: readonly string[];
   close(): Promise<void>;
 }

@@ -3,13 +3,11 @@ export interface RedisServer {
   readonly url: string;
   readonly port: number;
   readonly pid: number | undefined;
-  /** Ends it as an operator does. */
   stop(): Promise<void>;
   /** Ends it as a crash does. */
   kill(): Promise<void>;
   /** Starts it again on the same port, and on the same data when it persists. */
   start(): Promise<void>;
-  /** Ends it and removes its data. */
   close(): Promise<void>;
 }
 

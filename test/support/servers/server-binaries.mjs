@@ -13,17 +13,14 @@ export function postgresFolder() {
   );
 }
 
-/** The path of redis-server or its successor. */
 export function redisServer() {
   return inPath("redis-server") ?? inPath("valkey-server");
 }
 
-/** The path of pgbouncer. */
 export function pgbouncer() {
   return inPath("pgbouncer");
 }
 
-/** The path of prometheus. */
 export function prometheusServer() {
   return inPath("prometheus");
 }

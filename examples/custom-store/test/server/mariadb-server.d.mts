@@ -7,7 +7,6 @@ export interface MariadbServer {
   resume(): void;
   /** Starts it again on the same port and data. */
   start(): Promise<void>;
-  /** Ends it and removes its data. */
   close(): Promise<void>;
 }
 

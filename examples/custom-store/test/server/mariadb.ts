@@ -12,7 +12,6 @@ const usual = "mysql://root@127.0.0.1:3306/test";
  */
 export const mariadbUrl: string | undefined = await findMariadb(process.env["MARIADB_URL"]);
 
-/** `describe` where there is a MariaDB. */
 export const describeOnMariadb: typeof describe.skip = mariadbUrl === undefined ? describe.skip : describe;
 
 async function findMariadb(given: string | undefined): Promise<string | undefined> {

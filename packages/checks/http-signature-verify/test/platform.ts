@@ -25,7 +25,6 @@ export const expressVersions = expressVersionsWith(express4);
 /** A listening app behind httpSignatureVerify that records what reached the handler and what the guards said. */
 export interface Platform {
   readonly port: number;
-  /** Signatures of the requests that reached the handler. */
   readonly reached: Express.Request[];
   /** Codes of the refusals, in order. */
   readonly codes: (string | undefined)[];

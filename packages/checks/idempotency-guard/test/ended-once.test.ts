@@ -1,13 +1,12 @@
 // A key is ended once: whoever repeats, decides or answers in between, at most one payment commits and none is forgotten.
 import { once } from "node:events";
-import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { guardErrors } from "@countersign/express";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import type { IdempotencyGuardOptions } from "@countersign/idempotency-guard";
 import {
   bytesOf,
-  closePlatforms,
-  collectNotices,
+  eachTest,
   eventually,
   FakeTransaction,
   frameworks,
@@ -23,14 +22,7 @@ import {
 const key = "op.a.b";
 const short = { leaseMs: 1_000, storeTimeoutMs: 200, waitMs: 0 } as const;
 
-let notices: ReturnType<typeof collectNotices>;
-beforeEach(() => {
-  notices = collectNotices();
-});
-afterEach(async () => {
-  notices.stop();
-  await closePlatforms();
-});
+const notices = eachTest();
 
 describe.each(frameworks)("a handler's own transaction on %s", (_name, framework) => {
   /** Pays in a transaction whose COMMIT is executed, and its answer lost. */

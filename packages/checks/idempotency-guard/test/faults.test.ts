@@ -1,9 +1,8 @@
-import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import type express from "express";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import {
-  closePlatforms,
-  collectNotices,
+  eachTest,
   eventually,
   FakeTransaction,
   faultyStore,
@@ -14,14 +13,7 @@ import {
   type Fault,
 } from "./kit.ts";
 
-let notices: ReturnType<typeof collectNotices>;
-beforeEach(() => {
-  notices = collectNotices();
-});
-afterEach(async () => {
-  notices.stop();
-  await closePlatforms();
-});
+const notices = eachTest();
 
 const key = "op.a.b";
 

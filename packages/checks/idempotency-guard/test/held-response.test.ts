@@ -4,14 +4,13 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { once } from "node:events";
-import { afterAll, afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { afterAll, describe, expect, test } from "@jest/globals";
 import type express from "express";
 import { guardErrors } from "@countersign/express";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import {
   bytesOf,
-  closePlatforms,
-  collectNotices,
+  eachTest,
   eventually,
   faultyStore,
   frameworks,
@@ -22,14 +21,7 @@ import {
   type Handler,
 } from "./kit.ts";
 
-let notices: ReturnType<typeof collectNotices>;
-beforeEach(() => {
-  notices = collectNotices();
-});
-afterEach(async () => {
-  notices.stop();
-  await closePlatforms();
-});
+const notices = eachTest();
 
 const key = "op.a.b";
 const folder = mkdtempSync(join(tmpdir(), "held-response-"));

@@ -1,3 +1,5 @@
+import { afterEach, beforeEach } from "@jest/globals";
+import { collectNotices } from "@countersign/test-support/runs/faulty-store.ts";
 import { once } from "node:events";
 import {
   createServer,
@@ -28,7 +30,6 @@ export {
   type Fault,
 } from "@countersign/test-support/runs/faulty-store.ts";
 
-/** Both frameworks, for describe.each. */
 export const frameworks = [
   ["express 5", express],
   ["express 4", express4],
@@ -36,7 +37,6 @@ export const frameworks = [
 
 export type Framework = typeof express;
 
-/** An answer as a client sees it. */
 interface Answer {
   readonly status: number;
   readonly headers: IncomingMessage["headers"];
@@ -60,7 +60,6 @@ interface PayOptions {
 
 const open: Platform[] = [];
 
-/** What waits for the test to open it. */
 export interface Gate {
   readonly opened: Promise<void>;
   readonly open: () => void;
@@ -72,12 +71,23 @@ export function gate(): Gate {
   return { opened, open: () => resolveOpened() };
 }
 
-/** For afterEach. */
 export async function closePlatforms(): Promise<void> {
   await Promise.all(open.splice(0).map((running) => running.close()));
 }
 
-/** A handler, asynchronous or not. */
+/** Closes the platforms after each test, and hears the notices of that test alone. */
+export function eachTest(): { readonly codes: () => string[] } {
+  let notices: ReturnType<typeof collectNotices>;
+  beforeEach(() => {
+    notices = collectNotices();
+  });
+  afterEach(async () => {
+    notices.stop();
+    await closePlatforms();
+  });
+  return { codes: () => notices.codes() };
+}
+
 export type Handler = (req: express.Request, res: express.Response, next: express.NextFunction) => unknown;
 
 /** An app with one payout route behind the guard. */

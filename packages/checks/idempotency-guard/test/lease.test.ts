@@ -18,7 +18,6 @@ afterAll(closePlatforms);
 
 const short = { leaseMs: 1_000, storeTimeoutMs: 500 } as const;
 
-/** Bodies that real leases decide, for `test.concurrent`. */
 const patienceMs = 90_000;
 const concurrently = (title: string, body: () => Promise<void>): void =>
   test.concurrent(title, steadily(body), patienceMs);

@@ -468,7 +468,6 @@ test.each<[string, unknown, RegExp]>([
   expect(build).not.toThrow(/AAEC/);
 });
 
-/** The methods of a store as they are. */
 function answersOf(store: AnswerStore): AnswerStore {
   return {
     keep: (token, bytes) => store.keep(token, bytes),

@@ -1,12 +1,11 @@
-import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import {
   memoryIdempotencyStore,
   type IdempotencyDecision,
   type IdempotencyStore,
 } from "@countersign/idempotency";
 import {
-  closePlatforms,
-  collectNotices,
+  eachTest,
   eventually,
   faultyStore,
   frameworks,
@@ -16,14 +15,7 @@ import {
   type Handler,
 } from "./kit.ts";
 
-let notices: ReturnType<typeof collectNotices>;
-beforeEach(() => {
-  notices = collectNotices();
-});
-afterEach(async () => {
-  notices.stop();
-  await closePlatforms();
-});
+const notices = eachTest();
 
 const stores: readonly (readonly [string, () => IdempotencyStore])[] = [
   ["synchronous store", () => memoryIdempotencyStore()],
@@ -214,7 +206,6 @@ describe.each(frameworks)("idempotencyGuard on %s", (_name, framework) => {
   });
 });
 
-/** What an operator would decide by. */
 async function decisionOn(store: IdempotencyStore): Promise<IdempotencyDecision> {
   const record = await store.read("op.a.b");
   if (record === undefined) throw new Error("there must be a record to decide about");

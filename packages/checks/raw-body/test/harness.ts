@@ -8,7 +8,6 @@ import { expressVersionsWith, type ExpressFactory } from "@countersign/test-supp
 
 export const expressVersions = expressVersionsWith(express4);
 
-/** What the handler and the error responder saw. */
 export interface Seen {
   readonly bodies: (Buffer | undefined)[];
   readonly values: unknown[];

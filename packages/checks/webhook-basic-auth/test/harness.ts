@@ -51,12 +51,10 @@ export async function post(app: Express, ...authorization: readonly string[]): P
   }
 }
 
-/** The field value for these credentials. */
 export function basic(username: string, password: string): string {
   return `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`;
 }
 
-/** A request outside any server. */
 export function requestOf(authorization: readonly string[]): GuardRequest {
   const req: GuardRequest = new IncomingMessage(new Socket());
   for (const line of authorization) req.rawHeaders.push("Authorization", line);

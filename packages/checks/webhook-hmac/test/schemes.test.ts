@@ -37,7 +37,6 @@ function headersOf(scheme: SchemeName, seconds = nowSeconds): Record<string, str
   });
 }
 
-/** "passes", or the code of the refusal. */
 function verdictOf(
   headers: Parameters<typeof verifyPayload>[1],
   options: VerifyPayloadOptions,

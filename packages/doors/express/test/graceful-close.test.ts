@@ -44,7 +44,6 @@ async function listening<Some extends NetServer>(server: Some): Promise<Some & {
   return Object.assign(server, { port: (server.address() as AddressInfo).port });
 }
 
-/** A server, and what closes it. */
 async function serve(app: RequestListener, options: { timeoutMs?: number; endpoints?: Drainable[] } = {}) {
   const server = createServer(app);
   const close = gracefulClose(server, { endpoints: [], timeoutMs: longMs, ...options });
@@ -66,7 +65,6 @@ function ask(socket: Socket, path = "/"): Promise<string> {
 
 const getOf = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: platform.example\r\n\r\n`;
 
-/** One answer of a connection that is kept. */
 async function keptAnswer(socket: Socket): Promise<string> {
   socket.write(getOf("/kept"));
   let received = "";

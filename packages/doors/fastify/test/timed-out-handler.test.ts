@@ -14,7 +14,6 @@ import { servicePublicPem } from "@countersign/test-support/signers/test-keys.ts
 interface Scene {
   readonly store: MemoryIdempotencyStore;
   readonly pay: () => Promise<number>;
-  /** The state of the one key. */
   readonly state: () => string;
 }
 

@@ -30,11 +30,9 @@ export function optionsWith(overrides: Overrides<PayoutEndpointOptions> = {}): P
 
 export interface Platform {
   readonly app: Express;
-  /** The payouts that the handler executed. */
   readonly paid: Payout[];
   /** The codes of what was refused, as onReject saw them. */
   readonly codes: unknown[];
-  /** What reached the app's own error handler. */
   readonly appErrors: unknown[];
 }
 

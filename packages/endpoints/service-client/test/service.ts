@@ -9,7 +9,6 @@ import {
   type WebhookEndpoint,
 } from "@countersign/service-client";
 
-/** One request as it arrived. */
 interface Received {
   readonly method: string;
   readonly target: string;
@@ -106,7 +105,6 @@ export function clientOf(baseUrl: string, options: Partial<ServiceClientOptions>
   return createServiceClient({ baseUrl, apiKey, dangerouslyAllowHttp: true, retryDelayMs: 5, ...options });
 }
 
-/** The ServiceClientError that `call` rejects with. */
 export async function failureOf(call: Promise<unknown>): Promise<ServiceClientError> {
   try {
     await call;

@@ -29,7 +29,6 @@ class StoppedClock implements Clock {
     } as unknown as NodeJS.Timeout;
   };
 
-  /** Runs the timer, at its time plus `lagMs`. */
   fire(lagMs = 0): void {
     const { timer } = this;
     if (timer === undefined) throw new Error("no timer");

@@ -181,7 +181,6 @@ describe("the signatures of RFC 9421 appendix B", () => {
   });
 });
 
-/** The public half of a JWK. */
 function without({ kty, crv, x, y, n, e }: typeof rfc9421.rsa): typeof rfc9421.rsa {
   return JSON.parse(JSON.stringify({ kty, crv, x, y, n, e })) as typeof rfc9421.rsa;
 }

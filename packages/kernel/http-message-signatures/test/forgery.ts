@@ -30,7 +30,6 @@ export const smallOrderEncodings: readonly (readonly [name: string, hex: string]
   ["order 1 as p + 1, sign", `ee${ones}ff`],
 ];
 
-/** The eight points of small order. */
 export const torsion: readonly Point[] = ED25519_TORSION_SUBGROUP.map((hex) => ed25519.Point.fromHex(hex));
 
 const { scalar, pointBytes } = ed25519.utils.getExtendedPublicKey(

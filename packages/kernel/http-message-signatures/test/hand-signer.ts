@@ -89,7 +89,6 @@ export function signByHand(changes: Partial<Draft> = {}): {
   };
 }
 
-/** The signed request as it arrives. */
 export function signedRequest(changes: Partial<Draft> = {}): RequestMessage {
   const { draft, input, signature } = signByHand(changes);
   return {

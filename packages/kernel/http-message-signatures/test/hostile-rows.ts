@@ -17,7 +17,6 @@ export function withFields(input: string | undefined, signature: string | undefi
   };
 }
 
-/** Rightly signed, with other parameters. */
 export const withParameters = (parameters: Draft["parameters"]): RequestMessage =>
   signedRequest({ parameters });
 

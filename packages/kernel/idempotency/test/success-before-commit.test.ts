@@ -27,7 +27,6 @@ async function own(store: FaultyStore): Promise<OwnedKey> {
   return owned;
 }
 
-/** What completeIn() throws, at once or later. */
 async function completeIn(owned: OwnedKey): Promise<unknown> {
   try {
     await owned.completeIn(new FakeTransaction());

@@ -52,7 +52,6 @@ interface Entry {
   untilMs: number;
 }
 
-/** What all handles on one right store share. */
 class Shared {
   nowMs = 1_800_000_000_000;
   isRunning = true;

@@ -15,15 +15,12 @@ const room = 300;
 export type Tx = Map<string, string>;
 export type Store = IdempotencyStore<Tx>;
 
-/** The store, and what is under it. */
 export interface Platform {
   readonly clock: { nowMs: number };
   /** The state machine, without locks and faults. */
   readonly memory: MemoryIdempotencyStore;
   readonly store: Store;
-  /** Which transaction has locked a key. */
   readonly locks: Map<string, Tx>;
-  /** The transactions that are open. */
   readonly open: Set<Tx>;
   readonly engine: { isRunning: boolean };
 }

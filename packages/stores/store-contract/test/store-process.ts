@@ -30,12 +30,10 @@ export class StoreProcess {
     return new StoreProcess(child);
   }
 
-  /** The idempotency store of the process, by message. */
   get idempotency(): IdempotencyStore {
     return this.#proxy("idempotency");
   }
 
-  /** The nonce store of the process, by message. */
   get nonces(): NonceStore {
     return this.#proxy("nonces");
   }

@@ -49,7 +49,6 @@ interface Attempt {
   readonly owned: OwnedKey;
 }
 
-/** The attempt, or what the key was answered. */
 async function begin({ keys }: Platform, key: string): Promise<Attempt | string> {
   const owned = await keys.acquire({ key, token: randomUUID(), fingerprint: "f" });
   return owned.status === "acquired" ? { key, owned } : owned.status;

@@ -24,7 +24,6 @@ async function setUp() {
   return { ...stores, payouts, expiry };
 }
 
-/** Resolves when the child stands before its commit. */
 async function pausedPayer(schema: string, leaseMs: number, idleTimeoutMs?: number) {
   const child = spawn(process.execPath, [
     script("payer.mjs"),

@@ -23,7 +23,6 @@ const sound = {
   missing_keys: null,
 };
 
-/** A server that answers the check like this. */
 function serverWith(
   settings: Partial<Record<keyof typeof sound, unknown>>,
 ): PostgresQueryable & { asked: string[] } {

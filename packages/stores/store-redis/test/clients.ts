@@ -34,7 +34,6 @@ const settings = { lazyConnect: true, retryStrategy: () => retryMs };
 
 export type Client = readonly [name: string, connect: Connect];
 
-/** The clients that the stores are made for. */
 export const clients: readonly [Client, Client, Client, Client] = [
   ["redis 6", (url) => overNodeRedis(createRedis6({ url, socket, ...refusing }))],
   ["redis 5", (url) => overNodeRedis(createRedis5({ url, socket, ...refusing }))],

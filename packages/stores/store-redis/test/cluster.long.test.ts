@@ -125,7 +125,6 @@ describe.each(clients)("on a cluster, over %s", (_client, connect) => {
   });
 });
 
-/** A connection to one node. */
 async function ofMaster(url: string) {
   const { sendCommand, close } = await connectRedis(url);
   afterTest(close);

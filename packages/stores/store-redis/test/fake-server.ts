@@ -3,11 +3,9 @@ import { type RedisStores, type RedisStoresOptions, createRedisStores } from "@c
 /** What a server answers to a command, and a script to its step; a function is asked, and may throw. */
 export type Reply = unknown;
 
-/** The run_id of a server. */
 export const runId = "0123456789abcdef0123456789abcdef01234567";
 
 export interface FakeServer extends RedisStores {
-  /** The names of the commands that were sent. */
   readonly sent: string[];
 }
 

@@ -16,10 +16,8 @@ import type { Connection } from "./clients.ts";
 import { testClock } from "@countersign/test-support/runs/after-test.ts";
 import { eventually, notingKeys, removeKeys } from "./connections.ts";
 
-/** Where the stores of a contract are. */
 export interface Engine {
   readonly connect: () => Promise<Connection>;
-  /** Whether the test moves the clock. */
   readonly hasClock: boolean;
   /** A server that a case may stop and fill. */
   readonly server?: PrivateRedis | undefined;

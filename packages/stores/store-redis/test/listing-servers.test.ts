@@ -28,7 +28,6 @@ async function claimKeys({ idempotency }: RedisStores): Promise<string[]> {
   return keys;
 }
 
-/** The keys from the cursor on, or all. */
 async function listAll({ idempotency }: RedisStores, from?: string): Promise<Set<string>> {
   const listed = new Set<string>();
   let cursor = from;

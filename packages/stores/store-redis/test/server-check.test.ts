@@ -11,7 +11,6 @@ import { goodInfo, infoOf, onFakeServer } from "./fake-server.ts";
 const use = { scope: "s", nonce: "n", token: "a", retainMs: 60_000 };
 const claim = { token: "a", fingerprint: "f", leaseMs: 60_000, recovery: "rerun" } as const;
 
-/** The notices of the stores from now on. */
 function notices(): GuardNotice[] {
   const received: GuardNotice[] = [];
   // The channel is the process's: a store of an earlier test file may still publish.

@@ -23,7 +23,6 @@ export const drivers: readonly (readonly [string, Open])[] = [
   ...nodeSqlite().map((open) => ["node:sqlite", open] as const),
 ];
 
-/** Each driver on a file and in memory. */
 export const databases: readonly (readonly [string, () => Connection])[] = drivers.flatMap(
   ([driver, open]) =>
     [
@@ -39,7 +38,6 @@ export function temporaryFile(): string {
   return join(directory, "platform.db");
 }
 
-/** A connection that is closed with the test. */
 export function connect(path: string, open: Open = openLibsql): Connection {
   const connection = open(path);
   afterTest(() => connection.close());

@@ -8,14 +8,12 @@ import type { Ask } from "../src/command-io.ts";
 import { runCli } from "../src/program.ts";
 import { startPlatform, type TestPlatform } from "../../sandbox/test/platform.ts";
 
-/** How one run of the command line ended. */
 export interface Run {
   readonly code: number | null;
   readonly out: string;
   readonly err: string;
 }
 
-/** Runs the command line in this process. */
 export async function run(
   args: readonly string[],
   {

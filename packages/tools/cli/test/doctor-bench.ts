@@ -14,7 +14,6 @@ symlinkSync(
   join(folder, "node_modules"),
 );
 
-/** Writes a module; returns its path. */
 export function moduleOf(text: string, name = "app.mjs"): string {
   return moduleIn(folder, text, name);
 }

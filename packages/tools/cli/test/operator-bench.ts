@@ -103,7 +103,6 @@ async function openRedis(): Promise<OperatorBench> {
   };
 }
 
-/** Every durable engine. */
 export const engines: readonly Engine[] = [
   { name: "SQLite", describe, open: openSqlite },
   { name: "PostgreSQL", describe: describeOnPostgres, open: openPostgres },
@@ -131,13 +130,11 @@ export async function begin(bench: OperatorBench, key: string, { expired = false
 /** TEST VALUE. */
 export const fingerprint = "0123456789abcdef0123456789abcdef";
 
-/** Takes a key and holds it. */
 export async function hold(bench: OperatorBench, key: string, reason = "the bank timed out"): Promise<void> {
   await begin(bench, key);
   await bench.idempotency.hold(key, `token-${key}`.slice(0, 512), reason);
 }
 
-/** Takes a key and completes it. */
 export async function complete(bench: OperatorBench, key: string): Promise<void> {
   await begin(bench, key);
   await bench.idempotency.complete(key, `token-${key}`.slice(0, 512));
@@ -159,7 +156,6 @@ export async function runJson(bench: OperatorBench, ...args: readonly string[]):
     .map((line) => JSON.parse(line) as unknown);
 }
 
-/** Runs `countersign …` on the bench. */
 export function runOn(
   bench: OperatorBench,
   args: readonly string[],

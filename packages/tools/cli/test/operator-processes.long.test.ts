@@ -13,7 +13,6 @@ const folder = mkdtempSync(join(tmpdir(), "countersign-operator-processes-"));
 const file = (name: string): string => join(folder, name);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Runs the built command line in the folder. */
 function spawned(args: readonly string[], env: Readonly<Record<string, string>>, cli?: string): Promise<Run> {
   return spawnCli(args, { env, cwd: folder, cli });
 }

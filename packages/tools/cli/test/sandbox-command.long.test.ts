@@ -22,7 +22,6 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 interface RunningSandbox {
   readonly child: ChildProcess;
   readonly url: string;
-  /** What it has printed. */
   readonly out: string;
   /** Sends a signal, and gives exit code and what was written to stderr. */
   end(signal: "SIGTERM" | "SIGINT" | "SIGKILL"): Promise<{ code: unknown; err: string }>;

@@ -18,7 +18,6 @@ export const manifest = JSON.parse(
 /** A folder for the tests of one file, to be removed by `remove`. */
 export interface Workbench {
   readonly folder: string;
-  /** Runs the command there. */
   run(args: readonly string[], world?: Partial<World>): Ran;
   remove(): void;
 }
@@ -54,7 +53,6 @@ export function workbench(): Workbench {
   };
 }
 
-/** All that can be chosen. */
 export const combinations: readonly Choices[] = keysOf(choices.framework).flatMap((framework) =>
   keysOf(choices.store).map((store) => ({ framework, store })),
 );

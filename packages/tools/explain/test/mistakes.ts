@@ -33,7 +33,6 @@ const values: Readonly<Record<string, string>> = {
   "content-type": "application/json",
   "x-tenant": "Blue Whale",
 };
-/** Covers these components, with their right values. */
 export const covering = (...names: readonly string[]): SigningPlan => ({
   covered: names.map((name) => [`"${name}"`, values[name] ?? "x"] as const),
 });
@@ -81,7 +80,6 @@ function sortedParameters(value: string): string {
 }
 
 type Change = (value: string) => string;
-/** A line of the base with another value. */
 const signing = (name: string, change: Change): Mistake => ({ base: line(`"${name}"`, change) });
 const signingQuery = (name: string, change: Change): Mistake => ({
   ...signing(name, change),

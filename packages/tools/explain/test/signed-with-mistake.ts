@@ -27,7 +27,6 @@ export interface Mistake {
   readonly write?: (signature: Buffer) => string;
   /** Header lines beyond those of the signer, in front of them. */
   readonly headers?: readonly string[];
-  /** What becomes of the header lines. */
   readonly sent?: (headers: readonly string[]) => readonly string[];
   /** What becomes of method, target and body on the way. */
   readonly received?: Partial<ExplainedRequest>;
@@ -44,7 +43,6 @@ export const { privateKey: rsaKey, publicKey: rsaPublic } = generateKeyPairSync(
 
 export const pemOf = (key: KeyObject): string => key.export({ type: "spki", format: "pem" }).toString();
 
-/** What the verifier of the samples goes by. */
 export const verifier: ExplainSignatureOptions = {
   keys: { "test-key": servicePublicPem },
   clock: () => now * 1000,
@@ -73,7 +71,6 @@ export function mistaken(mistake: Mistake = {}): ExplainedRequest {
   };
 }
 
-/** One line of a base with another value. */
 export function line(identifier: string, change: (value: string) => string): (base: string) => string {
   return (base) =>
     base
@@ -94,7 +91,6 @@ export const digestPlan = (data: string | Buffer): SigningPlan => ({
   contentDigest: sha256Field(Buffer.from(data)),
 });
 
-/** The header with another value. */
 export const header =
   (name: string, change: (value: string) => string | undefined) =>
   (headers: readonly string[]): readonly string[] =>

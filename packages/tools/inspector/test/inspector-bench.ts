@@ -47,7 +47,6 @@ const newStore = () => memoryIdempotencyStore({ max: 100_000, retentionMs });
 /** A platform on Express that receives payouts and webhooks, and the inspector beside it. */
 export class InspectorBench {
   store = newStore();
-  /** What the handler of payouts waits for. */
   hold: Promise<void> | undefined;
   #server: Server | undefined;
   #inspector: Inspector | undefined;
@@ -153,7 +152,6 @@ export class InspectorBench {
     return asPage({ url: this.inspector.url, token: this.token }, path, { method, headers });
   }
 
-  /** The newest request, when it has been answered. */
   async newest(): Promise<Record<string, unknown>> {
     const { body } = await this.ask("/inspector/requests?limit=1");
     const [summary] = body["requests"] as { id: number }[];

@@ -98,7 +98,6 @@ export class FakeTime {
   #timer: { readonly dueMs: number; readonly callback: () => void } | undefined;
   #onArmed: () => void = () => {};
 
-  /** For DeliveryService. */
   get init(): Pick<DeliveryServiceInit, "clock" | "startTimer"> {
     return { clock: () => this.nowMs, startTimer: this.#startTimer };
   }
@@ -144,7 +143,6 @@ export function registration(url: string, changes: Partial<EndpointRegistration>
   return { url, ...credentials, allowHttp: true, ...changes };
 }
 
-/** Services and receivers that end with the test. */
 export class DeliveryBench {
   readonly #cleanUps: (() => unknown)[] = [];
 
@@ -161,7 +159,6 @@ export class DeliveryBench {
     return service;
   }
 
-  /** A service that sends to one receiver. */
   started(receiver: Receiver, init?: Partial<DeliveryServiceInit>): DeliveryService {
     const service = this.service(init);
     service.addEndpoint(registration(receiver.url));

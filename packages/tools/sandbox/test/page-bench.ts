@@ -48,7 +48,6 @@ export class PageBench {
   received = 0;
   /** What stands in an answer before what the platform sends back. */
   before = "";
-  /** What the platform waits for before it answers. */
   hold: Promise<void> | undefined;
   #platform: Server | undefined;
   #sandbox: Sandbox | undefined;

@@ -18,7 +18,6 @@ export interface ReceivedEvent {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** One answer of the service. */
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;

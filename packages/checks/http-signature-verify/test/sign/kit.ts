@@ -27,12 +27,10 @@ export const path = "/api/v1/transaction";
 
 const closing: (() => Promise<void>)[] = [];
 
-/** For afterEach. */
 export async function closeAll(): Promise<void> {
   await Promise.all(closing.splice(0).map((end) => end()));
 }
 
-/** The port of a server that closeAll() closes. */
 export async function listen(listener: RequestListener): Promise<number> {
   const { server, port } = await listenTo(listener);
   closing.push(() => close(server));
@@ -88,7 +86,6 @@ export async function responseTo(port: number, request: SentRequest): Promise<In
   return incoming;
 }
 
-/** The exchange as its caller knows it. */
 export async function exchange(port: number, request: SentRequest) {
   const incoming = await responseTo(port, request);
   const body = await buffer(incoming);

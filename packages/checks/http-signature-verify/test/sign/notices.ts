@@ -6,7 +6,6 @@ export interface Notices {
   stop(): void;
 }
 
-/** Keeps what is told on `countersign:notice`. */
 export function collectNotices(): Notices {
   const notices: unknown[] = [];
   const keep = (notice: unknown): void => void notices.push(notice);

@@ -47,7 +47,6 @@ export function handlerOf(
   return createWebhookHandler({ store, fallback: work, onError: () => undefined, ...options });
 }
 
-/** The options of an endpoint on plain HTTP. */
 export function optionsWith(overrides: Overrides<WebhookEndpointOptions> = {}): WebhookEndpointOptions {
   const usual: WebhookEndpointOptions = {
     basicAuth: { credentials },
@@ -77,7 +76,6 @@ export function siteOf({ factory, before, notFound }: Site, options?: WebhookEnd
   return app;
 }
 
-/** Collects the codes of what was refused. */
 export function rejections(): { readonly codes: unknown[]; readonly onReject: (error: unknown) => void } {
   const codes: unknown[] = [];
   const onReject = (error: unknown, _req?: GuardRequest): void => {

@@ -16,7 +16,6 @@ import {
 } from "./endpoint.ts";
 import type { Overrides } from "@countersign/test-support/runs/sections.ts";
 
-/** A delivery that the endpoint must refuse. */
 const forged: WebhookChanges = { headers: { Authorization: basic("service", "wrong") } };
 
 afterEach(() => {

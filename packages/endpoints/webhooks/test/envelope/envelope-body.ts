@@ -6,7 +6,6 @@ export const buyerEvent = {
   data: { buyer_id: "b_1", old_status: "PENDING", new_status: "ACTIVE" },
 };
 
-/** A valid reminder. */
 export const reminderEvent = {
   event_id: "ev_1",
   timestamp: "2024-01-02T03:04:05Z",

@@ -96,7 +96,6 @@ export function sqlite(): { store: IdempotencyStore; database: InstanceType<type
   return { store: stores.idempotency, database };
 }
 
-/** Each kind of store, for describe.each. */
 export const storeKinds: readonly (readonly [string, () => IdempotencyStore])[] = [
   ["the memory store", memoryStore],
   ["an asynchronous store", () => faultyStore({ asynchronous: true })],
@@ -159,7 +158,6 @@ export function countTurns(): () => number {
   return () => turns;
 }
 
-/** A promise with its ends. */
 export function gate<T = void>(): {
   promise: Promise<T>;
   open: (value: T) => void;

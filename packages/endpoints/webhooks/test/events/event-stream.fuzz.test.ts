@@ -97,7 +97,6 @@ function pick<T>(items: readonly T[], index: number): T | undefined {
   return items[index % items.length];
 }
 
-/** Cycles through what was generated, call by call. */
 function cycle<T>(items: readonly T[], fallback: T): () => T {
   let call = -1;
   return () => {

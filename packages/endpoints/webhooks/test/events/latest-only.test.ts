@@ -37,7 +37,6 @@ function latestHandler(
   return createHandler(options).on(buyer, latestOnly({ key, ...changes }, handle));
 }
 
-/** Times in a store that answers later. */
 function asynchronousTimestamps(): LatestTimestamps {
   const inner = memoryLatestTimestamps();
   return {

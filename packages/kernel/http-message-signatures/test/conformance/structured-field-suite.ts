@@ -53,7 +53,6 @@ export function inSuiteForm(parsed: Parsed): unknown {
   return isList(parsed) ? parsed.map(memberForm) : memberForm(parsed as Structure);
 }
 
-/** The canonical text by the package's serialiser. */
 export function canonicalText(parsed: Parsed): string {
   if (parsed instanceof Map) return serializeDictionary(parsed);
   return isList(parsed) ? serializeList(parsed) : serializeMember(parsed as Structure);

@@ -16,7 +16,6 @@ interface Group {
     readonly flags: readonly string[];
     readonly msg: string;
     readonly sig?: string;
-    /** Of MACs. */
     readonly key?: string;
     readonly tag?: string;
     readonly result: "valid" | "acceptable" | "invalid";

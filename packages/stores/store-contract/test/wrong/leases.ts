@@ -6,7 +6,6 @@ function isTakeover(platform: Platform, key: string, { token, recovery }: Idempo
   return isExpired(platform, key) && ownerOf(platform, key, token) !== token && recovery === "rerun";
 }
 
-/** Wrong at the end of a lease. */
 export const wrongLeases: readonly WrongStore[] = [
   {
     does: "gives no lease to who takes over",

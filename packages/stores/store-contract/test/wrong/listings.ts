@@ -19,7 +19,6 @@ export function sparsePages({ store }: Platform): Partial<Store> {
   };
 }
 
-/** Wrong at listing. */
 export const wrongListings: readonly WrongStore[] = [
   {
     does: "lists held keys among the runs",

@@ -1,7 +1,6 @@
 import { type WrongNonceStore, foundIn } from "./wrong-nonce-store.ts";
 import { roundTrip } from "./wrong-store.ts";
 
-/** Wrong at the use of a nonce. */
 export const wrongNonceClaims: readonly WrongNonceStore[] = [
   {
     does: "forgets a nonce that was seen",

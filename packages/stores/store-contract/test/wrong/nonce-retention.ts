@@ -1,7 +1,6 @@
 import { type WrongNonceStore, changed, foundIn } from "./wrong-nonce-store.ts";
 import { clockAheadMs, roundTrip } from "./wrong-store.ts";
 
-/** Wrong at the retention. */
 export const wrongNonceRetention: readonly WrongNonceStore[] = [
   {
     does: "forgets in the last millisecond",

@@ -1,6 +1,5 @@
 import { type WrongNonceStore, changed } from "./wrong-nonce-store.ts";
 
-/** Wrong with texts. */
 export const wrongNonceTexts: readonly WrongNonceStore[] = [
   {
     does: "joins scope and nonce by nothing",

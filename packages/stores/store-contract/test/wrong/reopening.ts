@@ -1,7 +1,6 @@
 import { type Store, dayMs } from "../platform.ts";
 import { type WrongStore, ownerOf, roundTrip, stateOf } from "./wrong-store.ts";
 
-/** Wrong at taking an operator's decision back. */
 export const wrongReopening: readonly WrongStore[] = [
   {
     does: "says that it reopens what an attempt has done",

@@ -1,6 +1,5 @@
 import { type WrongStore, decide, ownerOf, runOf, stateOf } from "./wrong-store.ts";
 
-/** Wrong at the end of a run. */
 export const wrongSettling: readonly WrongStore[] = [
   {
     does: "calls a repeated completion lost",

@@ -53,7 +53,6 @@ const changesOfKeys: Readonly<Record<string, Change>> = {
   "reads escapes in keys": (key) => key.replaceAll(String.raw`\u0000`, "\0"),
 };
 
-/** Wrong with texts. */
 export const wrongTexts: readonly WrongStore[] = [
   ...Object.entries(changesOfKeys).map(([does, change]): WrongStore => ({
     does,

@@ -13,7 +13,6 @@ const right = ({ store }: Platform): CompleteIn => {
   return (tx, key, token) => store.completeIn?.(tx, key, token) ?? "lost";
 };
 
-/** Wrong with transactions. */
 export const wrongTransactions: readonly WrongStore[] = [
   {
     does: "completes at once, whatever becomes of the transaction",

@@ -2,7 +2,6 @@ import type { NonceClaim } from "@countersign/core";
 import type { ContractNonceStore, EngineHarness } from "../../dist/harness.js";
 import type { Kept, NoncePlatform, NoncePlatformOptions } from "../nonce-platform.ts";
 
-/** A nonce store that breaks one rule. */
 export interface WrongNonceStore {
   readonly does: string;
   /** How the name of the case begins that must notice. */

@@ -7,13 +7,10 @@ import type {
 import type { EngineHarness } from "../../dist/harness.js";
 import type { Platform, PlatformOptions, Store } from "../platform.ts";
 
-/** A store that breaks one rule. */
 export interface WrongStore {
-  /** What it does wrong. */
   readonly does: string;
   /** How the name of the case begins that must notice. Default: one of those that compare with the reference. */
   readonly fails?: string;
-  /** The methods that are wrong. */
   readonly wrong?: (platform: Platform) => Partial<Store>;
   /** What is wrong is that it answers where the engine is stopped or a transaction has locked the key. */
   readonly ignores?: "a stopped engine" | "locks";

@@ -38,7 +38,6 @@ export const wrongStores: readonly WrongStore[] = [
   ...wrongListings,
 ];
 
-/** The contract's cases on this store. */
 export function casesOf(store: Partial<WrongStore>): readonly ContractCase[] {
   return idempotencyStoreContract(
     () => {
