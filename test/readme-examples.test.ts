@@ -49,7 +49,6 @@ async function listen(app: Express): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** One instruction, signed anew each time. */
 function signer(key = privateKey): () => ReturnType<typeof buildPayoutRequest> {
   const body = createPayoutInstruction({});
   return () => buildPayoutRequest({ url, body, keyid, privateKey: key });

@@ -59,7 +59,6 @@ export function npm(args, cwd) {
   return succeed(file, all, cwd, shell);
 }
 
-/** Runs npm to its end, however that is. */
 export function tryNpm(args, cwd) {
   const { file, args: all, shell } = npmCommand(process.env, process.platform, args);
   return run(file, all, cwd, shell);

@@ -60,7 +60,6 @@ export function problem(
   };
 }
 
-/** Every 401 of a payout. */
 export const payoutUnauthorized: ExactAnswer = problem(401, {}, { "want-content-digest": "sha-256=10" });
 
 /** 503 with the seconds of Retry-After, and a code where a sender may tell them apart. */

@@ -20,7 +20,6 @@ export const accepted: ExactAnswer = {
   body: letIn,
 };
 
-/** Every 401 of a check that stands alone. */
 export const unauthorized: ExactAnswer = problem(401);
 
 const ordered = '{"order":7}';
@@ -62,7 +61,6 @@ export function policyScene(...changes: readonly Partial<HttpSignatureVerifyOpti
 
 /** What an order is signed with beyond a signing plan. */
 export interface OrderPlan extends SigningPlan {
-  /** Covered beyond what is required. */
   readonly further?: Covered | undefined;
   /** Values that are signed in the place of the right ones; undefined does not cover the component. */
   readonly instead?: Readonly<Record<string, string | undefined>> | undefined;

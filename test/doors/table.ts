@@ -5,7 +5,6 @@ import type { Row } from "./row.ts";
 import { schemaRows } from "./schema-rows.ts";
 import { webhookRows } from "./webhook-rows.ts";
 
-/** Every row, for every door. */
 export const table: readonly Row[] = [
   ...payoutRows,
   ...schemaRows,

@@ -53,7 +53,6 @@ export interface WebhookState {
   readonly options?: Overrides<WebhookOptions<object>>;
   readonly work?: (event: WebhookEvent) => unknown;
   readonly storeOf?: (inner: IdempotencyStore) => IdempotencyStore;
-  /** Brings the record of `ev_1` into a state. */
   readonly before?: (store: IdempotencyStore, key: string) => unknown;
 }
 

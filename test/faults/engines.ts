@@ -49,7 +49,6 @@ export function describeEngines(
   }
 }
 
-/** A key that no other test uses. */
 export function newKey(): string {
   return `payout-${randomUUID()}.acc-1.acc-2`;
 }

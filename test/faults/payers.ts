@@ -30,7 +30,6 @@ export interface RunningPayer {
 }
 
 export interface PayerProcess extends RunningPayer {
-  /** SIGKILL, and waits until it is gone. */
   kill(): Promise<void>;
   signal(signal: "SIGSTOP" | "SIGCONT" | "SIGTERM"): void;
   /** Resolves when it has said that it is draining. */

@@ -16,7 +16,6 @@ export type ProcessIndex = 0 | 1;
 export interface Payments {
   /** A transaction with a payment and the completion of its key. Answers what the store said about the key. */
   pay(by: ProcessIndex, step: PayStep): Promise<unknown>;
-  /** The key of every committed payment. */
   paidKeys(): Promise<readonly string[]>;
 }
 
@@ -34,7 +33,6 @@ export interface Engine {
   readonly pays: boolean;
   readonly numRuns: number;
   open(clock: Clock): Promise<Platform>;
-  /** Removes everything from a server. */
   close(): Promise<void>;
 }
 

@@ -24,7 +24,6 @@ const details = ["#/requests/1", "#/requests/2"];
 // Of a page with fifty rows and one request in full.
 const largestDocument = 2_000;
 
-/** What {@link openPage} watches. */
 const watching = ({ inspector, secrets }) => ({
   service: inspector,
   secrets,

@@ -23,7 +23,6 @@ const many = 10_000;
 // Of a page with fifty rows and one delivery in full.
 const largestDocument = 2_000;
 
-/** What {@link openPage} watches. */
 const watching = ({ sandbox, secrets }) => ({
   service: sandbox,
   secrets,

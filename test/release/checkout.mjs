@@ -74,7 +74,6 @@ export async function withoutProvenance(clone) {
   await git(["commit", "--quiet", "--all", "--message", "chore: no provenance in a dry run"], clone);
 }
 
-/** Compiles what is published, and nothing else. */
 export async function build(clone) {
   const projects = [...publicManifests(clone).keys()];
   await node([join(clone, "node_modules", "typescript", "bin", "tsc"), "-b", ...projects], clone);

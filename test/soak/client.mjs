@@ -35,7 +35,6 @@ export function createClient({ platform, privateKey, keyid, random, inspection }
     return answer;
   };
 
-  /** Signs anew and sends. */
   const attempt = async (key, kind, amount = "10.00") => {
     const body = createPayoutInstruction({ idempotencyKey: key, amount: { value: amount, currency: "EUR" } });
     const request = buildPayoutRequest({ url: `http://127.0.0.1${payoutPath}`, body, privateKey, keyid });

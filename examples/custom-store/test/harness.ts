@@ -11,7 +11,6 @@ import { giveTablesBack, refuseRows, takeTables } from "./tables.ts";
 
 export interface Setting {
   readonly url: string;
-  /** Whether the test moves the clock. */
   readonly hasClock?: boolean | undefined;
   /** Of this URL, one that a case may stop. */
   readonly server?: MariadbServer | undefined;

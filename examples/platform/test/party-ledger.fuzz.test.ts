@@ -8,7 +8,6 @@ import type { InspectedState, PartyLedger } from "../src/ledgers/parties.ts";
 import { createPartyHandler } from "../src/webhook-route.ts";
 import { testEngines } from "./test-storage.ts";
 
-/** An event as it is on the wire. */
 interface WireEvent {
   readonly event_id: string;
   readonly timestamp: string;

@@ -66,7 +66,6 @@ function redisPlace(): TestPlace {
   };
 }
 
-/** Removes every key that begins with `prefix`. */
 export async function dropKeys(prefix: string): Promise<void> {
   const client = createClient({ url: redisUrl! });
   await client.connect();

@@ -15,7 +15,6 @@ export function file(name: string, content: unknown): string {
   return location;
 }
 
-/** The SettingError of what must not be accepted. */
 export function refusalOf(read: () => unknown): SettingError {
   try {
     read();

@@ -14,7 +14,6 @@ export interface Machine<State, S extends Step> {
   steps(state: State, take: (step: S, after: State) => void): void;
 }
 
-/** Has to hold of every transition. */
 export interface Invariant<State, S extends Step> {
   readonly name: string;
   holds(after: State, step: S, before: State): boolean;

@@ -43,7 +43,6 @@ export type Fault = "throws before" | "throws after" | "hangs before" | "hangs a
 export interface FaultyStore extends IdempotencyStore<FakeTransaction> {
   /** The next calls of a method go wrong in this order; further ones as usual. A number delays, then answers. */
   fail(method: Method, ...faults: Fault[]): void;
-  /** Every call goes wrong until told otherwise. */
   failAll(fault: Fault): void;
   readonly calls: Record<Method, number>;
   readonly inner: MemoryIdempotencyStore;

@@ -8,7 +8,6 @@ export interface Certified {
 
 /** A certificate authority for tests: trust `cert` and every certificate that it issues is valid. */
 export interface TestAuthority extends Certified {
-  /** A certificate for the server 127.0.0.1. */
   issue(): Certified;
 }
 

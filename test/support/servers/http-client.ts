@@ -8,7 +8,6 @@ import {
 import type { AddressInfo } from "node:net";
 import { finished } from "node:stream/promises";
 
-/** A server on a free loopback port. */
 export async function listen(app: RequestListener): Promise<{ server: Server; port: number }> {
   const server = createServer(app);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -10,7 +10,6 @@ export interface Answer {
   readonly body: Record<string, unknown>;
 }
 
-/** What {@link send} sends. */
 export interface Sending {
   readonly method?: string;
   /** An empty one is not sent. */

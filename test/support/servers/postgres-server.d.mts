@@ -1,4 +1,3 @@
-/** A PostgreSQL that belongs to the test alone. */
 export interface PostgresServer {
   /** Of its superuser, who needs no password. */
   readonly url: string;

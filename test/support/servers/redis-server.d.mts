@@ -1,4 +1,3 @@
-/** A Redis that belongs to the test alone. */
 export interface RedisServer {
   readonly url: string;
   readonly port: number;
@@ -18,7 +17,6 @@ export interface RedisAddress {
 }
 
 export interface RedisServerOptions {
-  /** Further arguments of redis-server, such as `--maxmemory`, `1mb`. */
   readonly args?: readonly string[];
   /** Every write is on the disk before it is answered. Default false: a restart forgets everything. */
   readonly persist?: boolean;

@@ -20,7 +20,6 @@ export function answer(document: unknown, headers: Record<string, string> = {}):
   return new Response(body, { headers: { "content-type": "application/jwk-set+json", ...headers } });
 }
 
-/** What stores tell until `stop`. */
 export function hearNotices(): { readonly heard: GuardNotice[]; readonly stop: () => void } {
   const heard: GuardNotice[] = [];
   const listener = (notice: unknown): void => void heard.push(notice as GuardNotice);

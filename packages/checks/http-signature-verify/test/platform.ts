@@ -26,7 +26,6 @@ export const expressVersions = expressVersionsWith(express4);
 export interface Platform {
   readonly port: number;
   readonly reached: Express.Request[];
-  /** Codes of the refusals, in order. */
   readonly codes: (string | undefined)[];
   send(wire: WireRequest): Promise<WireAnswer>;
   close(): Promise<void>;

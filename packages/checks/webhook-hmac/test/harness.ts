@@ -11,7 +11,6 @@ import { recordRefusals } from "@countersign/test-support/runs/refusals.ts";
 
 export const expressVersions = expressVersionsWith(express4);
 
-/** What a handler behind the guards saw. */
 interface Passage {
   readonly webhook: Express.WebhookVerification | undefined;
   readonly payload: VerifiedPayload | undefined;

@@ -9,7 +9,6 @@ interface VendorCase {
   readonly secret: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** What the vendor's own package says. */
   readonly vendor: "accepts" | "refuses";
 }
 

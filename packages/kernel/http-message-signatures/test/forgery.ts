@@ -7,7 +7,6 @@ type Point = InstanceType<typeof ed25519.Point>;
 
 /** The order of the base point (RFC 8032 section 5.1). */
 export const L: bigint = ed25519.Point.Fn.ORDER;
-/** The modulus of the field, 2^255 - 19. */
 export const p: bigint = ed25519.Point.Fp.ORDER;
 
 const zeros = "00".repeat(30);

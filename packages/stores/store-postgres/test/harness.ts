@@ -22,7 +22,6 @@ import { testClock } from "@countersign/test-support/runs/after-test.ts";
 interface Engine {
   /** Default the shared server. */
   readonly url?: string | undefined;
-  /** Whether the test moves the clock. */
   readonly hasClock?: boolean | undefined;
   /** A server that a case may stop. */
   readonly server?: PrivatePostgres | undefined;

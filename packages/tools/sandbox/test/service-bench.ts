@@ -10,7 +10,6 @@ export const registration = {
   signature_secret: "test-secret",
 };
 
-/** One event as a receiver got it. */
 export interface ReceivedEvent {
   readonly event_id: string;
   readonly timestamp: string;

@@ -26,7 +26,6 @@ export const secret = "test-secret";
 export const success =
   "HTTP/1.1 200 OK\r\nX-Powered-By: Express\r\nDate: -\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
 
-/** A webhook with one event for each id. */
 export function envelope(...eventIds: readonly string[]): string {
   const timestamp = "2024-01-02T03:04:05.123456789Z";
   const events = eventIds.map((event_id) => ({
@@ -106,7 +105,6 @@ export interface WebhookChanges {
   readonly keepAlive?: boolean | undefined;
 }
 
-/** The bytes of a genuine delivery with `changes`. */
 export function delivery(changes: WebhookChanges = {}): Buffer {
   const body = Buffer.from(changes.body ?? envelope("ev_1"));
   const headers = {

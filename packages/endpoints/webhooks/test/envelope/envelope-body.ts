@@ -1,4 +1,3 @@
-/** A valid event of a buyer. */
 export const buyerEvent = {
   event_id: "ev_1",
   timestamp: "2024-01-02T03:04:05.123456789Z",
@@ -18,7 +17,6 @@ export function envelopeOf(...events: readonly unknown[]): Record<string, unknow
   return { webhook_id: "wh_1", timestamp: "2024-01-02T03:04:06Z", events };
 }
 
-/** `value` as the bytes of a body. */
 export function bodyOf(value: unknown): Buffer {
   return Buffer.from(JSON.stringify(value));
 }

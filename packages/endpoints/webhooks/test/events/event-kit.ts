@@ -34,7 +34,6 @@ afterEach(async () => {
   await new Promise((resolve) => setImmediate(resolve));
 });
 
-/** An event as the service writes it. */
 export interface WireEvent {
   readonly event_id: string;
   readonly timestamp: string;
@@ -54,7 +53,6 @@ export function wireEvent(event_id: string, fields: Partial<WireEvent> & { at?: 
   };
 }
 
-/** An event whose data breaks the spec. */
 export function badEvent(event_id: string): WireEvent {
   return wireEvent(event_id, { data: { buyer_id: 5 } });
 }
@@ -69,7 +67,6 @@ export function envelope(...events: readonly (WireEvent | string)[]): WebhookEnv
   return parseWebhookEnvelope(Buffer.from(JSON.stringify(body)));
 }
 
-/** The outcomes of the events, in order. */
 export function outcomes({ events }: WebhookOutcome): EventOutcome[] {
   return events.map(({ outcome }) => outcome);
 }

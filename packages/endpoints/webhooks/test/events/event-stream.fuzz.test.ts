@@ -71,7 +71,6 @@ function expectedState(events: readonly WireEvent[]): Map<string, string> {
 
 interface Receiver {
   readonly handle: ReturnType<typeof createHandler>["handle"];
-  /** How often each event took effect. */
   effects(): Map<string, number>;
   state(): Map<string, string>;
 }

@@ -29,7 +29,6 @@ export function typesOfHandlers(
   handler.on(party, ({ data }) => data.new_status);
 }
 
-/** As above. */
 export function typesOfFields(event: BuyerStatusChanged): unknown[] {
   // @ts-expect-error -- a typo
   const typo: unknown = event.data.buyer_idd;

@@ -131,7 +131,6 @@ const noticed: Readonly<Record<Event, string | undefined>> = {
   restart: "the fence grows over",
 };
 
-/** Wrong fences: each begins again at another event. */
 export const wrongFences: readonly WrongStore[] = [
   ...(Object.keys(noticed) as Event[]).map((event): WrongStore => {
     const fails = noticed[event];

@@ -2,7 +2,6 @@ import { type WrongStore, isExpired, ownerOf, roundTrip, runOf, stateOf } from "
 
 const absent = undefined;
 
-/** Wrong only when others come in between. */
 export const wrongRaces: readonly WrongStore[] = [
   {
     does: "looks first and takes an absent key later",

@@ -15,7 +15,6 @@ const stepsOfKey = [
   "readReleased",
 ] as const;
 
-/** Every key is changed before it is used. */
 function changedKeys(change: Change): (platform: Platform) => Partial<Store> {
   return ({ store }) =>
     Object.fromEntries(

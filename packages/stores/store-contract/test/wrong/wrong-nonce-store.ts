@@ -18,7 +18,6 @@ export function foundIn(platform: NoncePlatform, claim: NonceClaim): Kept | unde
   return found !== undefined && found.untilMs >= platform.now() ? found : undefined;
 }
 
-/** A store to which every claim comes changed. */
 export function changed(change: (claim: NonceClaim) => Partial<NonceClaim>): Pick<WrongNonceStore, "wrong"> {
   return {
     wrong: ({ store }) => ({ claim: (claim) => store.claim({ ...claim, ...change(claim) }) }),
