@@ -1,5 +1,3 @@
-// oxlint-disable-next-line no-restricted-imports -- a table of names, nothing of a server
-import { STATUS_CODES } from "node:http";
 import type { GuardError, HeaderFields } from "./guard-error.ts";
 import { quoteVerdictId } from "./observation/verdict.ts";
 
@@ -54,6 +52,51 @@ const problemHeaders: HeaderFields = {
   "Content-Type": "application/problem+json",
 };
 
+// By the phrases of Node, without node:http, which only a door knows.
+const titles: ReadonlyMap<number, string> = new Map([
+  [400, "Bad Request"],
+  [401, "Unauthorized"],
+  [402, "Payment Required"],
+  [403, "Forbidden"],
+  [404, "Not Found"],
+  [405, "Method Not Allowed"],
+  [406, "Not Acceptable"],
+  [407, "Proxy Authentication Required"],
+  [408, "Request Timeout"],
+  [409, "Conflict"],
+  [410, "Gone"],
+  [411, "Length Required"],
+  [412, "Precondition Failed"],
+  [413, "Payload Too Large"],
+  [414, "URI Too Long"],
+  [415, "Unsupported Media Type"],
+  [416, "Range Not Satisfiable"],
+  [417, "Expectation Failed"],
+  [418, "I'm a Teapot"],
+  [421, "Misdirected Request"],
+  [422, "Unprocessable Entity"],
+  [423, "Locked"],
+  [424, "Failed Dependency"],
+  [425, "Too Early"],
+  [426, "Upgrade Required"],
+  [428, "Precondition Required"],
+  [429, "Too Many Requests"],
+  [431, "Request Header Fields Too Large"],
+  [451, "Unavailable For Legal Reasons"],
+  [500, "Internal Server Error"],
+  [501, "Not Implemented"],
+  [502, "Bad Gateway"],
+  [503, "Service Unavailable"],
+  [504, "Gateway Timeout"],
+  [505, "HTTP Version Not Supported"],
+  [506, "Variant Also Negotiates"],
+  [507, "Insufficient Storage"],
+  [508, "Loop Detected"],
+  [509, "Bandwidth Limit Exceeded"],
+  [510, "Not Extended"],
+  [511, "Network Authentication Required"],
+]);
+
 function wwwAuthenticateOf(error: GuardError): HeaderFields {
   const field = Object.entries(error.headers).find(([name]) => name.toLowerCase() === "www-authenticate");
   return field === undefined ? {} : { [field[0]]: field[1] };
@@ -65,7 +108,7 @@ function problemBody(
   code: string | undefined,
   problem: Readonly<Record<string, unknown>>,
 ): string {
-  const base = { type: "about:blank", title: STATUS_CODES[status] ?? "Error", status };
+  const base = { type: "about:blank", title: titles.get(status) ?? "Error", status };
   return JSON.stringify(
     status < 500 && code !== undefined ? { ...problem, ...base, code } : { ...problem, ...base },
   );
