@@ -170,9 +170,9 @@ function ownTimer(timeoutMs: number): Pick<Deadlines, "add" | "remove"> {
 /** One kind of call of a store, made once and reused: a request makes several calls. */
 export interface StoreStep {
   /** The store's `engine`. Default `other`. */
-  readonly engine: string | undefined;
-  /** The word for the call on `countersign:store`. */
-  readonly step: string;
+  readonly engine?: string | undefined;
+  /** The word for the call on `countersign:store`. Untraced without one. */
+  readonly step?: string | undefined;
   readonly timeoutMs: number;
   /** The store's name in errors, such as `the key store`. */
   readonly name: string;
@@ -189,9 +189,10 @@ export function askStore<T>(asked: StoreStep, call: () => T | PromiseLike<T>, re
   const { failure } = asked;
   const startedAtMs = req !== undefined && guardChannel.hasSubscribers ? performance.now() : 0;
   try {
-    const answer = storeTrace.hasSubscribers
-      ? tracedAnswer(asked, call)
-      : inTime(call(), asked.timeoutMs, () => lateError(asked));
+    const answer =
+      asked.step !== undefined && storeTrace.hasSubscribers
+        ? tracedAnswer(asked, asked.step, call)
+        : inTime(call(), asked.timeoutMs, () => lateError(asked));
     if (isPromiseLike(answer)) {
       return failure === undefined && startedAtMs === 0
         ? answer
@@ -203,6 +204,14 @@ export function askStore<T>(asked: StoreStep, call: () => T | PromiseLike<T>, re
     noteTime(req, startedAtMs);
     throw failure === undefined ? error : failure(error);
   }
+}
+
+/** Asks an app's own function once: as {@link askStore}, untraced. Await it. */
+export function askApp<T>(
+  asked: Omit<StoreStep, "engine" | "step">,
+  call: () => T | PromiseLike<T>,
+): T | Promise<T> {
+  return askStore(asked, call);
 }
 
 interface Asking extends Pick<StoreStep, "failure"> {
@@ -224,8 +233,8 @@ function noteTime(req: object | undefined, startedAtMs: number): void {
   if (req !== undefined && startedAtMs !== 0) noteStoreTime(req, performance.now() - startedAtMs);
 }
 
-function tracedAnswer<T>(asked: StoreStep, call: () => T | PromiseLike<T>): T | Promise<T> {
-  const { engine = "other", step, timeoutMs } = asked;
+function tracedAnswer<T>(asked: StoreStep, step: string, call: () => T | PromiseLike<T>): T | Promise<T> {
+  const { engine = "other", timeoutMs } = asked;
   const context: StoreTrace = { engine, step };
   let isLate = false;
   const late = (): Error => {

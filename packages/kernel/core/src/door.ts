@@ -17,14 +17,14 @@ export {
   type HeaderLines,
 } from "./received-request.ts";
 export type { BodyCode, JsonCode } from "./codes.ts";
-export { askStore, Deadlines, inTime, isPromiseLike, systemClock } from "./deadlines.ts";
+export { askApp, askStore, Deadlines, inTime, isPromiseLike, systemClock } from "./deadlines.ts";
 export { pageOf } from "./docs.ts";
-export { comeAgain, requestAborted, type HeaderFields } from "./guard-error.ts";
+export { comeAgain, requestAborted, unanswered, type HeaderFields } from "./guard-error.ts";
 export { escapeForLog, identifierFault, parseJsonBytes } from "./wire-text.ts";
 export { assertNoKeyClaimed, markKeyClaimed, shareFacts } from "./request-fact.ts";
 export { limitRule } from "./limit-bytes.ts";
 export { RefreshingValue } from "./refreshing-value.ts";
-export { assertFunction, option, refuseInProduction } from "./option-rules.ts";
+export { assertFunction, hasMethods, option, refuseInProduction } from "./option-rules.ts";
 export {
   assertKnownOptions,
   holderOf,
@@ -45,11 +45,13 @@ export {
   listen,
   publishFailure,
   publishNotice,
+  publishThrown,
+  thrownChannelName,
   type Built,
   type BuiltFact,
   type WarnOnce,
 } from "./observation/channels.ts";
-export { reportReject, warnOfError } from "./observation/stderr-lines.ts";
+export { reportReject, warnOfError, withoutCredentials } from "./observation/stderr-lines.ts";
 export {
   noteVerdict,
   publishVerdict,

@@ -78,8 +78,17 @@ export function comeAgain<Code extends string>(
   message: string,
   retryAfterSeconds: number,
 ): GuardErrorInit<Code> {
-  const headers = { "Retry-After": String(retryAfterSeconds) };
-  return { status: 503, code, message, headers, problem: { code } };
+  return { ...unanswered(code, message, undefined, retryAfterSeconds), problem: { code } };
+}
+
+/** A 503 for a dependency that failed or was late, with Retry-After. */
+export function unanswered<Code extends string>(
+  code: Code,
+  message: string,
+  cause: unknown,
+  retryAfterSeconds = 5,
+): GuardErrorInit<Code> {
+  return { status: 503, code, message, headers: { "Retry-After": String(retryAfterSeconds) }, cause };
 }
 
 /** What checks have found of a request by its verdict; undefined where unknown. */

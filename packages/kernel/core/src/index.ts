@@ -23,6 +23,7 @@ export {
   onTraceEnd,
   settledChannel,
   storeTrace,
+  taskTrace,
   waitTrace,
   type ClaimTrace,
   type EventTrace,
@@ -30,5 +31,6 @@ export {
   type LeaseLostEvent,
   type SettledEvent,
   type StoreTrace,
+  type TaskTrace,
   type WaitTrace,
 } from "./observation/traces.ts";

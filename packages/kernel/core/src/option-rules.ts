@@ -16,17 +16,12 @@ type Uninferred<Value> = [Value][Value extends unknown ? 0 : never];
 
 /** The rules that many options share. Without a `fallback`, the default, the option is required. */
 export const option = {
-  integer({
-    min,
-    max,
-    fallback,
-  }: {
-    readonly min: number;
-    readonly max: number;
-    readonly fallback?: number;
-  }): OptionRule<number> {
+  integer(
+    { min, max, fallback }: { readonly min: number; readonly max: number; readonly fallback?: number },
+    byDefault: string = byDefaultOf(fallback),
+  ): OptionRule<number> {
     return {
-      byDefault: byDefaultOf(fallback),
+      byDefault,
       read: (value = fallback, owner, name) => {
         if (typeof value === "number" && Number.isInteger(value) && value >= min && value <= max)
           return value;
@@ -146,6 +141,15 @@ export function assertFunction(
   value: unknown,
 ): asserts value is (...args: never[]) => unknown {
   if (typeof value !== "function") throw optionError(owner, name, "a function", value);
+}
+
+/** By its methods, not by its class: two copies of a package may be installed. */
+export function hasMethods<Value extends object>(
+  value: unknown,
+  ...names: readonly (keyof Value)[]
+): value is Value {
+  if (typeof value !== "object" || value === null) return false;
+  return names.every((name) => typeof Reflect.get(value, name) === "function");
 }
 
 /**

@@ -97,7 +97,8 @@ export function readSignatureParameters(
   const created = isDue("created") ? readUnixSeconds(parameters, "created") : undefined;
   const expires = isDue("expires") ? readUnixSeconds(parameters, "expires") : undefined;
   if (created !== undefined && expires !== undefined && expires <= created) {
-    throw new MessageSignatureError("expires-invalid", "expires is not later than created");
+    const what = `expires is not later than created${unitHint({ created, expires })}`;
+    throw new MessageSignatureError("expires-invalid", what);
   }
   const nonce = isDue("nonce") ? readString(parameters, "nonce", maxNonceLength) : undefined;
   return { keyid, alg, created, expires, nonce, tag: readTag(parameters, profile.tag, isDue("tag")) };
@@ -185,6 +186,11 @@ export function endOf({ created, expires }: Times, windowSeconds: number): numbe
   return expires ?? (created === undefined ? undefined : created + windowSeconds);
 }
 
+/** From the year 5138 on, as seconds: whoever sends that has sent milliseconds. */
+function unitHint({ created = 0, expires = 0 }: Times): string {
+  return Math.max(created, expires) < 1e11 ? "" : "; it looks like milliseconds, and has to be Unix seconds";
+}
+
 /**
  * Checks `created` and `expires` against `now`, in Unix seconds with fractions (spec and RFC 9421 section 3.2.1). Both limits
  * are inclusive. Throws a MessageSignatureError: `window-too-long`, `created-in-future`, `signature-expired`.
@@ -199,11 +205,11 @@ export function assertTimely(
   if (end === undefined) return;
   // Negated: a missing option or a NaN clock refuses. Without created, a signer ahead by the skew may have signed just now.
   if (!(end - (created ?? now + clockSkewSeconds) <= windowSeconds)) {
-    const what = `the signature is valid for more than ${windowSeconds} seconds`;
+    const what = `the signature is valid for more than ${windowSeconds} seconds${unitHint(times)}`;
     throw new MessageSignatureError("window-too-long", what);
   }
   if (created !== undefined && !(created <= now + clockSkewSeconds)) {
-    throw new MessageSignatureError("created-in-future", "created lies in the future");
+    throw new MessageSignatureError("created-in-future", `created lies in the future${unitHint(times)}`);
   }
   if (!(now <= end)) throw new MessageSignatureError("signature-expired", "the signature has expired");
 }

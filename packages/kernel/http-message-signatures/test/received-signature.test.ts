@@ -42,6 +42,14 @@ describe("assertTimely", () => {
     expect(verdictOf(() => assertTimely({ created, expires }, limits, clock))).toBe(verdict);
   });
 
+  test.each<[string, number, number]>([
+    ["both", now * 1_000, now * 1_000 + 60_000],
+    ["created alone", now * 1_000, now * 1_000 + 60],
+    ["expires alone", now, (now + 60) * 1_000],
+  ])("says of milliseconds what they are: %s", (_title, created, expires) => {
+    expect(() => assertTimely({ created, expires }, limits, now)).toThrow("looks like milliseconds");
+  });
+
   test("refuses when a limit is not a number", () => {
     const times = { created: now, expires: now + 60 };
     const unset = { windowSeconds: undefined, clockSkewSeconds: undefined } as unknown as typeof limits;

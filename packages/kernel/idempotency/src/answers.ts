@@ -2,22 +2,33 @@ import { option, readOptions, refuseInProduction, type OptionTable } from "@coun
 import type { Awaitable } from "./store.ts";
 
 /**
- * Keeps the answers of done keys, to repeat them. An answer is kept before its key is done, under its attempt's token, and found by the
- * done record's token: another attempt's answer is never found. Without an answer the key stays done. Methods throw without the engine.
+ * Keeps the answers of done keys, to repeat them. An answer is kept before its key is done, or in its transaction, under its attempt's
+ * token, and found by the done record's token: another attempt's answer is never found. Without an answer the key stays done. Methods throw
+ * without the engine.
  */
-export interface AnswerStore {
+export interface AnswerStore<Tx = never> {
   /** One word for traces, such as `postgresql`. Default `other`. */
   readonly engine?: string | undefined;
   /** How long an answer is kept, in milliseconds; undefined if unknown. */
   readonly retentionMs?: number | undefined;
   /** Keeps an attempt's answer, durable once it resolves; replaces an earlier one. Takes any token of 1 to 512 characters, any bytes. */
   keep(token: string, answer: Uint8Array): Awaitable<void>;
+  /** What `keepIn` takes transactions of: the very object that `TransactionStore.database` is. */
+  readonly database?: object | undefined;
+  /** As `keep`, in the caller's transaction: found once that commits. Throws without an open one. Absent on engines without transactions. */
+  keepIn?(tx: Tx, token: string, answer: Uint8Array): Awaitable<void>;
   /** The very bytes; undefined without any, or past their retention. */
   find(token: string): Awaitable<Uint8Array | undefined>;
   /** Removes answers past their retention. Returns how many. */
   prune(): Awaitable<number>;
   /** Frees the store's own timers and connections. Later calls throw. */
   close(): Awaitable<void>;
+}
+
+/** Keeps answers in the transactions of their keys. Made on the same `database` as the stores of these. */
+export interface TransactionAnswerStore<Tx> extends AnswerStore<Tx> {
+  readonly database: object;
+  keepIn(tx: Tx, token: string, answer: Uint8Array): Awaitable<void>;
 }
 
 export interface MemoryAnswerStoreOptions {

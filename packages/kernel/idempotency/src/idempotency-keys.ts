@@ -51,8 +51,7 @@ export class IdempotencyKeys {
    * recovery takes over what still runs. Rejects with a TypeError on another time-out. Keeps the process alive meanwhile.
    */
   async drain(options: DrainOptions = {}): Promise<DrainReport> {
-    const { timeoutMs } = readOptions(`${this.#state.options.factory}: drain`, drainTable, options);
-    return drain(this.#state, timeoutMs);
+    return drain(this.#state, readDrainTimeout(options, this.#state.options.factory));
   }
 
   /** Reads a key's record; rejects with the store's error, or when the store is late. */
@@ -79,6 +78,11 @@ export class IdempotencyKeys {
 export interface DrainOptions {
   /** In milliseconds. Default 10,000. */
   readonly timeoutMs?: number | undefined;
+}
+
+/** Reads the options of a drain(). Throws an OptionError. */
+export function readDrainTimeout(options: DrainOptions = {}, factory = "drain"): number {
+  return readOptions(`${factory}: drain`, drainTable, options).timeoutMs;
 }
 
 /** What `drain()` could not settle in time; all 0 when everything was. */

@@ -1,8 +1,25 @@
-export { memoryAnswerStore, type AnswerStore, type MemoryAnswerStore } from "./answers.ts";
+export {
+  memoryAnswerStore,
+  type AnswerStore,
+  type MemoryAnswerStore,
+  type TransactionAnswerStore,
+} from "./answers.ts";
 export type { IdempotencyCode } from "./refusals.ts";
 export { IdempotencyKeys, idempotencyKeys, type DrainOptions, type DrainReport } from "./idempotency-keys.ts";
 export { type IdempotencyKeysOptions } from "./key-options.ts";
 export type { OwnedKey } from "./owned-key.ts";
+export type { Database, SqlValue } from "./transactions/database.ts";
+export type {
+  KeyBegun,
+  NoPromise,
+  TransactionBegun,
+  TransactionClaim,
+  TransactionFault,
+  TransactionKey,
+  TransactionMode,
+  TransactionStore,
+  TransactionStores,
+} from "./transactions/transaction-store.ts";
 export { memoryIdempotencyStore, type MemoryIdempotencyStore } from "./memory-store.ts";
 export {
   type Awaitable,

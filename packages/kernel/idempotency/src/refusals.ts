@@ -1,16 +1,20 @@
 import { GuardError } from "@countersign/core";
-import { comeAgain, pageOf } from "@countersign/core/door";
+import { comeAgain, pageOf, unanswered } from "@countersign/core/door";
 
-export type IdempotencyCode = "draining" | "idempotency-lost" | "idempotency-store-unavailable";
+export type IdempotencyCode =
+  | "commit-unknown"
+  | "draining"
+  | "idempotency-lost"
+  | "idempotency-store-unavailable"
+  | "transaction-broken"
+  | "transaction-conflict"
+  | "transaction-unavailable";
 
 export function storeUnavailable(cause: unknown, retryAfterSeconds: number): GuardError<IdempotencyCode> {
-  return new GuardError<IdempotencyCode>({
-    status: 503,
-    code: "idempotency-store-unavailable",
-    message: "the idempotency store failed or did not answer in time",
-    headers: { "Retry-After": String(retryAfterSeconds) },
-    cause,
-  });
+  const message = "the idempotency store failed or did not answer in time";
+  return new GuardError<IdempotencyCode>(
+    unanswered("idempotency-store-unavailable", message, cause, retryAfterSeconds),
+  );
 }
 
 /** Says that the process ends: another one takes the retry. */
@@ -32,8 +36,44 @@ export function idempotencyLost(retryAfterSeconds: number): GuardError<Idempoten
 }
 
 export function noTransactions(factoryName: string): TypeError {
-  const page = pageOf("reference/packages/idempotency.html#stores-with-completein");
+  const page = pageOf("reference/packages/idempotency#stores-with-completein");
   return new TypeError(
     `${factoryName}: completeIn: this store has no transactions; succeed without it instead, or take one that has. See ${page}`,
   );
+}
+
+/** No transaction could be begun, or its line was lost before COMMIT: nothing was written. */
+export function transactionUnavailable(
+  cause: unknown,
+  retryAfterSeconds: number,
+): GuardError<IdempotencyCode> {
+  const message = "no transaction could be begun, or its line was lost before COMMIT";
+  return new GuardError<IdempotencyCode>({
+    ...comeAgain("transaction-unavailable", message, retryAfterSeconds),
+    cause,
+  });
+}
+
+/** Each attempt was rolled back because of other transactions. */
+export function transactionConflict(cause: unknown, retryAfterSeconds: number): GuardError<IdempotencyCode> {
+  const message = "the transaction was rolled back because of others, each time";
+  return new GuardError<IdempotencyCode>({
+    ...comeAgain("transaction-conflict", message, retryAfterSeconds),
+    cause,
+  });
+}
+
+/** COMMIT was sent and not answered: the retry finds out. */
+export function commitUnknown(cause: unknown, retryAfterSeconds: number): GuardError<IdempotencyCode> {
+  const message = "COMMIT was sent and its reply was lost: the key is done if it took effect";
+  return new GuardError<IdempotencyCode>({
+    ...comeAgain("commit-unknown", message, retryAfterSeconds),
+    cause,
+  });
+}
+
+/** For stores: the handler has left a transaction that cannot commit what it wrote. `what` says how. */
+export function transactionBroken(what: string, cause?: unknown): GuardError<IdempotencyCode> {
+  const message = `the handler's transaction cannot commit: ${what}`;
+  return new GuardError<IdempotencyCode>({ status: 500, code: "transaction-broken", message, cause });
 }

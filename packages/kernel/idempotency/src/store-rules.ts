@@ -9,6 +9,7 @@ import {
   type OperatorEntry,
   type ReleasedKey,
 } from "./store.ts";
+import type { TransactionClaim } from "./transactions/transaction-store.ts";
 
 export interface StoredRecord {
   /** `free`: absent to every reader; only its fence is remembered. */
@@ -87,25 +88,29 @@ export function operatorEntry({ by, note }: Partial<OperatorEntry>, at: number):
   return { at, ...(by === undefined ? {} : { by }), ...(note === undefined ? {} : { note }) };
 }
 
-interface Rule {
+/** What an argument has to be. */
+export interface ArgumentRule {
   readonly isFit: (value: unknown) => boolean;
+  /** Follows "must be". */
   readonly form: string;
 }
 
-// Drivers would bind an object as parameters of their own.
-const textUpTo = (max: number): Rule => ({
-  isFit: (value) => typeof value === "string" && value.length >= 1 && value.length <= max,
-  form: `a string of 1 to ${max} characters`,
-});
+/** Drivers would bind an object as parameters of their own. */
+export function textUpTo(max: number): ArgumentRule {
+  return {
+    isFit: (value) => typeof value === "string" && value.length >= 1 && value.length <= max,
+    form: `a string of 1 to ${max} characters`,
+  };
+}
 
 const anyText = textUpTo(512);
 
-const duration: Rule = {
+const duration: ArgumentRule = {
   isFit: (value) => typeof value === "number" && Number.isSafeInteger(value) && value > 0,
   form: "a whole number of milliseconds above 0",
 };
 
-const oneOf = (...values: readonly string[]): Rule => ({
+const oneOf = (...values: readonly string[]): ArgumentRule => ({
   isFit: (value) => typeof value === "string" && values.includes(value),
   form: values.map((value) => JSON.stringify(value)).join(" or "),
 });
@@ -120,17 +125,20 @@ const rules = {
   nonce: anyText,
   leaseMs: duration,
   retainMs: duration,
+  // 0 is "without an end" to some engines.
+  waitMs: duration,
+  idleTimeoutMs: duration,
   outcome: oneOf("done", "released"),
   state: oneOf("run", "held", "done"),
   limit: {
     isFit: (value) => typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= 1000,
     form: "an integer from 1 to 1000",
   },
-} satisfies Readonly<Record<string, Rule>>;
+} satisfies Readonly<Record<string, ArgumentRule>>;
 
 type Arguments = Partial<Readonly<Record<keyof typeof rules, unknown>>>;
 
-function assertFit(store: string, name: string, value: unknown, { isFit, form }: Rule): void {
+function assertFit(store: string, name: string, value: unknown, { isFit, form }: ArgumentRule): void {
   if (!isFit(value)) throw new TypeError(`${store}: ${name} must be ${form}`);
 }
 
@@ -144,15 +152,17 @@ export function assertDecision(store: string, decision: unknown): asserts decisi
   if (note !== undefined) assertFit(store, "note", note, anyText);
 }
 
-/** Guards every step of a store. Methods throw an Error if the store is closed or its engine unusable, a TypeError for unfit arguments. */
-export class StoreGate {
-  readonly #store: string;
+/** Keeps the steps of a store from a closed store, an unusable engine, and arguments that its rules refuse. */
+export class Gate<Name extends string> {
+  protected readonly store: string;
+  readonly #ruleOf: Readonly<Record<Name, ArgumentRule>>;
   readonly #assertEngine: () => void;
   #closed = false;
 
   /** `store` begins messages; `assertEngine` throws while the engine must not be used. */
-  constructor(store: string, assertEngine: () => void = () => {}) {
-    this.#store = store;
+  constructor(store: string, ruleOf: Readonly<Record<Name, ArgumentRule>>, assertEngine: () => void) {
+    this.store = store;
+    this.#ruleOf = ruleOf;
     this.#assertEngine = assertEngine;
   }
 
@@ -161,8 +171,27 @@ export class StoreGate {
   }
 
   assertUsable(): void {
-    this.#assertOpen();
+    this.assertOpen();
     this.#assertEngine();
+  }
+
+  protected assertOpen(): void {
+    if (this.#closed) throw new Error(`${this.store}: the store is closed`);
+  }
+
+  protected assertArguments(given: Partial<Readonly<Record<Name, unknown>>>): void {
+    for (const [name, value] of Object.entries(given)) {
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- entries know no names
+      assertFit(this.store, name, value, this.#ruleOf[name as Name]);
+    }
+  }
+}
+
+/** Guards every step of a store. Methods throw an Error if the store is closed or its engine unusable, a TypeError for unfit arguments. */
+export class StoreGate extends Gate<keyof typeof rules> {
+  /** `store` begins messages; `assertEngine` throws while the engine must not be used. */
+  constructor(store: string, assertEngine: () => void = () => {}) {
+    super(store, rules, assertEngine);
   }
 
   assertKey(key: unknown): void {
@@ -175,12 +204,21 @@ export class StoreGate {
 
   /** For an owner's step in its own transaction, which may be open on the store's connection. */
   assertOwnerIn(key: unknown, token: unknown): void {
-    this.#assertOpen();
-    this.#assertArguments({ key, token });
+    this.assertOpen();
+    this.assertArguments({ key, token });
   }
 
   assertClaim(key: unknown, { token, fingerprint, leaseMs }: IdempotencyClaim): void {
     this.#assert({ key, token, fingerprint, leaseMs });
+  }
+
+  /** For `TransactionStore.begin`. */
+  assertTransaction({ nonce, keys, waitMs, idleTimeoutMs }: TransactionClaim): void {
+    this.#assert({ waitMs, idleTimeoutMs });
+    if (nonce !== undefined) this.assertNonce(nonce);
+    for (const { key, token, fingerprint } of keys) this.#assert({ key, token, fingerprint });
+    if (new Set(keys.map(({ key }) => key)).size === keys.length) return;
+    throw new TypeError(`${this.store}: the keys of a transaction must differ`);
   }
 
   assertHeartbeat(key: unknown, token: unknown, leaseMs: unknown): void {
@@ -193,12 +231,12 @@ export class StoreGate {
 
   assertResolve(key: unknown, outcome: unknown, decision: unknown): void {
     this.#assert({ key, outcome });
-    assertDecision(this.#store, decision);
+    assertDecision(this.store, decision);
   }
 
   assertReopen(key: unknown, decision: unknown): void {
     this.#assert({ key });
-    assertDecision(this.#store, decision);
+    assertDecision(this.store, decision);
   }
 
   assertList({ state, limit }: IdempotencyListQuery): void {
@@ -214,20 +252,15 @@ export class StoreGate {
     this.#assert({ token });
   }
 
+  /** As {@link assertOwnerIn}, for the store of answers. */
+  assertTokenIn(token: unknown): void {
+    this.assertOpen();
+    this.assertArguments({ token });
+  }
+
   #assert(given: Arguments): void {
     this.assertUsable();
-    this.#assertArguments(given);
-  }
-
-  #assertArguments(given: Arguments): void {
-    for (const [name, value] of Object.entries(given)) {
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- entries know no names
-      assertFit(this.#store, name, value, rules[name as keyof typeof rules]);
-    }
-  }
-
-  #assertOpen(): void {
-    if (this.#closed) throw new Error(`${this.#store}: the store is closed`);
+    this.assertArguments(given);
   }
 }
 

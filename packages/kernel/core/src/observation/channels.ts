@@ -9,6 +9,7 @@ import {
   onTraceEnd,
   settledChannel,
   storeTrace,
+  taskTrace,
   waitTrace,
   type ClaimTrace,
   type EventTrace,
@@ -16,6 +17,7 @@ import {
   type LeaseLostEvent,
   type SettledEvent,
   type StoreTrace,
+  type TaskTrace,
   type Trace,
   type TraceContext,
   type WaitTrace,
@@ -63,6 +65,23 @@ export interface GuardNotice {
 }
 
 const noticeChannel: Channel = channel(noticeChannelName);
+
+/** What an app's own code threw. */
+interface ThrownEvent {
+  /** Undefined where only the asynchronous context knows it. */
+  readonly req: object | undefined;
+  readonly error: unknown;
+}
+
+/** The `diagnostics_channel` of {@link ThrownEvent}. */
+export const thrownChannelName = "countersign:thrown";
+
+const thrownChannel: Channel = channel(thrownChannelName);
+
+/** For doors: tells subscribers what a handler threw. No answer holds it. */
+export function publishThrown(error: unknown, req?: object): void {
+  if (thrownChannel.hasSubscribers) thrownChannel.publish({ error, req } satisfies ThrownEvent);
+}
 
 /** What {@link WarnOnce} says; no wire text. */
 interface Warning {
@@ -114,11 +133,13 @@ export const builtChannel: Channel = channel(builtChannelName);
 export interface Listener {
   readonly verdict?: ((event: GuardEvent) => void) | undefined;
   readonly notice?: ((notice: GuardNotice) => void) | undefined;
+  readonly thrown?: ((event: ThrownEvent) => void) | undefined;
   readonly keyUse?: ((event: KeyUseEvent) => void) | undefined;
   readonly claim?: ((context: ClaimTrace) => void) | undefined;
   readonly wait?: ((context: WaitTrace) => void) | undefined;
   readonly store?: ((context: StoreTrace) => void) | undefined;
   readonly event?: ((context: EventTrace) => void) | undefined;
+  readonly task?: ((context: TaskTrace) => void) | undefined;
   readonly settled?: ((event: SettledEvent) => void) | undefined;
   readonly leaseLost?: ((event: LeaseLostEvent) => void) | undefined;
 }
@@ -131,6 +152,7 @@ export function listen(factoryName: string, listener: Listener): () => void {
   const ends = [
     subscribe(factoryName, guardChannelName, listener.verdict),
     subscribe(factoryName, noticeChannelName, listener.notice),
+    subscribe(factoryName, thrownChannelName, listener.thrown),
     subscribe(factoryName, keyUseChannelName, listener.keyUse),
     subscribe(factoryName, settledChannel.name, listener.settled),
     subscribe(factoryName, leaseLostChannel.name, listener.leaseLost),
@@ -138,6 +160,7 @@ export function listen(factoryName: string, listener: Listener): () => void {
     subscribeToEnd(factoryName, waitTrace, listener.wait),
     subscribeToEnd(factoryName, storeTrace, listener.store),
     subscribeToEnd(factoryName, eventTrace, listener.event),
+    subscribeToEnd(factoryName, taskTrace, listener.task),
   ];
   return () => {
     for (const end of ends) end();

@@ -10,8 +10,6 @@ const maxCodes = 100;
 const maxCauses = 3;
 const maxTextLength = 300;
 const plainName = /^[\w$.-]{1,64}$/;
-// Drivers put the address that they called into messages, sometimes with its password.
-const credentialsInUrl = /\/\/[^\s/]*@/g;
 
 interface Tally {
   readonly code: string;
@@ -121,8 +119,13 @@ function describeCauses(error: unknown): string {
   return parts.join(", caused by ");
 }
 
+/** Drivers put the address that they called into messages, sometimes with its password. */
+export function withoutCredentials(text: string): string {
+  return text.replaceAll(/\/\/[^\s/]*@/g, "//...@");
+}
+
 function describeOne(error: Error & { readonly code?: unknown }): string {
-  const text = quoteForLog(error.message.replace(credentialsInUrl, "//...@"), maxTextLength);
+  const text = quoteForLog(withoutCredentials(error.message), maxTextLength);
   if (isGuardError(error)) return text;
   // A connection that failed on every address has a code and no message.
   const code = typeof error.code === "string" ? ` ${nameOr(error.code, "")}` : "";

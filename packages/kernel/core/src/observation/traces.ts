@@ -45,6 +45,15 @@ export interface EventTrace extends TraceContext {
   attempt: number | undefined;
 }
 
+/** One attempt at a task of the table of work. Outcomes: `done`, `failed`, `dead`, `gone`, `given-back`. */
+export interface TaskTrace extends TraceContext {
+  readonly queue: string;
+  /** Escaped and cut. */
+  readonly taskId: string;
+  /** From 1. */
+  readonly attempt: number;
+}
+
 export interface SettledEvent {
   readonly guard: string;
   readonly key: string;
@@ -98,6 +107,7 @@ export const claimTrace: Trace<ClaimTrace> = tracingChannel("countersign:claim")
 export const waitTrace: Trace<WaitTrace> = tracingChannel("countersign:wait");
 export const storeTrace: Trace<StoreTrace> = tracingChannel("countersign:store");
 export const eventTrace: Trace<EventTrace> = tracingChannel("countersign:event");
+export const taskTrace: Trace<TaskTrace> = tracingChannel("countersign:task");
 export const settledChannel: Channel = channel("countersign:settled");
 export const leaseLostChannel: Channel = channel("countersign:lease-lost");
 

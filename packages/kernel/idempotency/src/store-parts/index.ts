@@ -1,5 +1,15 @@
 export { fenceMemoryMs, storedRecord } from "./key-row.ts";
-export { damagedCursor, keyBefore, pageOf, type PageReading, type Row } from "./list-query.ts";
+export { wrappedErrors } from "./sql-errors.ts";
+export { transactionBroken } from "../refusals.ts";
+export { cursorBehind, damagedCursor, keyBefore, pageOf, type PageReading, type Row } from "./list-query.ts";
+export {
+  clientWith,
+  releaseClient,
+  rollBackClient,
+  takeClient,
+  type ClientPool,
+  type PooledClient,
+} from "./pooled-client.ts";
 export { pruneAll, pruneAllRemote, prunedKeys, startPruning, type PrunedBatch } from "./pruning.ts";
 export type { RemoteIdempotencyStore } from "./remote-store.ts";
 export { leaseExpired } from "../store.ts";
@@ -7,10 +17,13 @@ export {
   decideClaim,
   decodeText,
   encodeText,
+  Gate,
   operatorEntry,
   recordOf,
   releasedOf,
   StoreGate,
+  textUpTo,
+  type ArgumentRule,
   type StoredRecord,
 } from "../store-rules.ts";
 export { assertTransaction, type TransactionShape } from "./transaction.ts";

@@ -1,0 +1,28 @@
+import type { Row } from "../store-parts/list-query.ts";
+
+/** What a statement's parameter can be. */
+export type SqlValue = string | number | boolean | Uint8Array | null;
+
+/**
+ * The user's own database library, by which stores and handlers share one transaction; made by `fromPg`, `fromPrisma` and their like.
+ * Statements have the dialect's own placeholders, `$1` or `?`, each used once and in order. Errors come as the library throws them.
+ */
+export interface Database<Tx> {
+  readonly dialect: "postgresql" | "mysql";
+  /** As messages name it, such as `Prisma`. */
+  readonly library: string;
+  /**
+   * Runs `work` once between BEGIN and COMMIT. Resolves to its result after COMMIT was answered; rolls back and rejects with its own error
+   * when it rejects. Never repeats it.
+   */
+  run<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
+  /** Sends one statement in the transaction. Throws a TypeError, before it sends, on what is no transaction, such as the pool. */
+  query(tx: Tx, text: string, values: readonly SqlValue[]): Promise<readonly Row[]>;
+  /** Sends one statement outside of any transaction: it commits by itself. */
+  alone(text: string, values: readonly SqlValue[]): Promise<readonly Row[]>;
+  /**
+   * Sends several statements without parameters in one message, none behind one that fails, and resolves to all of their rows. On MariaDB
+   * they are a compound statement. Absent where the library sends single statements.
+   */
+  script?(tx: Tx, text: string): Promise<readonly Row[]>;
+}

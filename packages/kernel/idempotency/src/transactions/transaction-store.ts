@@ -1,0 +1,105 @@
+import type { NonceClaim, NonceStore } from "@countersign/core";
+import type { Awaitable, IdempotencyClaimResult, IdempotencyStore } from "../store.ts";
+
+/** `sync`: the engine's transactions cannot stay open across an await (SQLite). */
+export type TransactionMode = "async" | "sync";
+
+/** Whatever is no promise: a synchronous transaction ends with the function. */
+export type NoPromise =
+  | (object & { readonly then?: undefined })
+  | string
+  | number
+  | bigint
+  | boolean
+  | symbol
+  | null
+  | undefined
+  | void;
+
+export interface TransactionKey {
+  /** 1 to 512 characters. */
+  readonly key: string;
+  /** Random identity of this attempt. */
+  readonly token: string;
+  /** Digest of the payload, at most 128 characters. */
+  readonly fingerprint: string;
+}
+
+export interface TransactionClaim {
+  /** Undefined for what brings none, such as a webhook. */
+  readonly nonce?: NonceClaim | undefined;
+  /** Different from each other; written in an order that is the same for all processes. None for work whose own row says whose it is. */
+  readonly keys: readonly TransactionKey[];
+  /** For a run of lease mode whose lease expired: `rerun` takes it over, `hold` leaves it to an operator. */
+  readonly recovery: "hold" | "rerun";
+  /** The longest wait for a lock, in milliseconds, also of the handler's statements. */
+  readonly waitMs: number;
+  /** For how long the transaction may stand idle, in milliseconds; then the engine ends it, where it can. */
+  readonly idleTimeoutMs: number;
+}
+
+/** `begun`: written as done by this transaction; the others as a claim answers, and nothing was written. */
+export type KeyBegun =
+  | { readonly status: "begun" }
+  | Exclude<IdempotencyClaimResult, { readonly status: "acquired" }>;
+
+export interface TransactionBegun {
+  /** `seen`: used before, or by a transaction that has committed meanwhile; no key was touched. */
+  readonly nonce: "fresh" | "seen";
+  /** In the order of the claim; empty after a seen nonce. */
+  readonly keys: readonly KeyBegun[];
+}
+
+/**
+ * What an error means for its transaction. `conflict`: rolled back, or has to be; the whole may run again (40001, 40P01, 1213,
+ * SQLITE_BUSY). `locked`: a wait for a lock was too long. `unavailable`: no line, or no server. `refused`: the engine has said no for
+ * certain. Undefined: no error of the engine.
+ */
+export type TransactionFault = "conflict" | "locked" | "unavailable" | "refused";
+
+/**
+ * Keeps nonces and keys in the transaction that pays. A key is `done` from begin() on, and so for everybody once the transaction commits;
+ * whatever ends the transaction otherwise leaves the key as it was. One table with an {@link IdempotencyStore}: either mode honours the
+ * other's records.
+ */
+export interface TransactionStore<Tx, Mode extends TransactionMode = TransactionMode> {
+  /** One word for metrics and spans, such as `postgresql`. */
+  readonly engine: string;
+  readonly mode: Mode;
+  /** How long a done key is remembered, in milliseconds. */
+  readonly retentionMs: number;
+  /** What its transactions are of, such as the option `database`: stores of answers on the same one can write in them. */
+  readonly database?: object | undefined;
+  /**
+   * Runs `work` in a transaction; resolves to its result after COMMIT, rolls back and rejects with its error when it throws. With mode
+   * `sync`, `work` must return no promise. The first call proves that the transaction is one, and rejects with a TypeError otherwise.
+   */
+  run<T>(work: (tx: Tx) => Awaitable<T>): Promise<T>;
+  /**
+   * Claims the nonce, then the keys, in one call; a savepoint follows when any was begun, or none was asked for. Waits for open transactions
+   * at most `waitMs`.
+   */
+  begin(tx: Tx, claim: TransactionClaim): Awaitable<TransactionBegun>;
+  /**
+   * The last statement behind a handler: ends the savepoint, and begins another one if `more` follow. Throws a GuardError
+   * (`transaction-broken`) when the transaction cannot commit what the handler wrote: it swallowed an error, or ended the transaction.
+   */
+  keep(tx: Tx, keys: readonly TransactionKey[], more: boolean): Awaitable<void>;
+  /** Rolls back to the savepoint and frees these keys; nonce and other keys stay. Begins another savepoint if `more` follow. */
+  undo(tx: Tx, keys: readonly TransactionKey[], more: boolean): Awaitable<void>;
+  /**
+   * Of mode `sync`: the handler of these keys has returned a promise, so that it goes on behind the transaction, which run() rolls back. It
+   * holds these keys, and without this call all that were begun and neither kept nor undone. Must not throw.
+   */
+  outlived?(tx: Tx, keys: readonly TransactionKey[]): void;
+  faultOf(error: unknown): TransactionFault | undefined;
+}
+
+/** Stores with transactions, as `payoutEndpoint({ stores, pay })` takes them. */
+export interface TransactionStores<Tx, Mode extends TransactionMode = TransactionMode> {
+  /** On the same tables, for operators and lease mode. */
+  readonly idempotency: IdempotencyStore;
+  /** Claims the nonce of a verified request that is refused before its transaction begins. */
+  readonly nonces: NonceStore;
+  readonly transactions: TransactionStore<Tx, Mode>;
+}

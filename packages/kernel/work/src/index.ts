@@ -1,0 +1,26 @@
+export { TaskError, type TaskFailureOptions } from "./task-failure.ts";
+export {
+  createTaskQueue,
+  type TaskContext,
+  type TaskQueue,
+  type TaskQueueOptions,
+  type TaskTransaction,
+} from "./task-queue.ts";
+export type {
+  ClaimedTask,
+  DeadTasks,
+  NewestMark,
+  NewTask,
+  OwnedTask,
+  QueueSummary,
+  TaskAdded,
+  TaskClaim,
+  TaskFailure,
+  TaskPage,
+  TaskQuery,
+  TaskRecord,
+  TaskState,
+  WorkDecision,
+  WorkStore,
+  WorkStores,
+} from "./work-store.ts";

@@ -1,0 +1,114 @@
+import { isGuardError } from "@countersign/core";
+import { answerOf, type Steps, type Transactor } from "@countersign/idempotency/door";
+import { TaskError } from "./task-failure.ts";
+import type { ClaimedTask, WorkStore } from "./work-store.ts";
+
+/** What work has that acts outside of the database. */
+export interface OutsideContext<Tx> {
+  /** From 1, this one included. */
+  readonly attempt: number;
+  /** Aborts after `timeoutMs`, and when another worker may have the task: begin no effect after that. */
+  readonly signal: AbortSignal;
+  /** Writes in one transaction with the end of the task. At most once. Rejects, and nothing was written, when another worker has it. */
+  commit<T>(work: (tx: Tx) => Steps<T>): Promise<T>;
+}
+
+/** How a task is worked on: in the transaction in which it ends, so once; or outside, at least once. */
+export type TaskWork<Tx> =
+  | { readonly inTransaction: (tx: Tx) => Steps<unknown> }
+  | { readonly outside: (context: OutsideContext<Tx>) => unknown };
+
+/**
+ * How an attempt ended. `done` with a `lateError`: it failed after its commit(). `gone`: another worker has the task; `given-back`: nothing
+ * was begun, and it does not count.
+ */
+export type AttemptEnd =
+  | { readonly outcome: "done"; readonly lateError?: unknown }
+  | { readonly outcome: "gone" }
+  | { readonly outcome: "given-back" | "failed"; readonly error: unknown };
+
+// Nothing of the attempt stays, and that is not its own fault.
+const notBegun: ReadonlySet<string> = new Set(["commit-unknown", "draining", "transaction-unavailable"]);
+
+/** Works on a claimed task once, and ends it as done. Does not reject. */
+export class TaskAttempt<Tx> {
+  readonly task: ClaimedTask;
+  readonly #store: WorkStore<Tx>;
+  readonly #transactor: Transactor<Tx>;
+  readonly #controller = new AbortController();
+  /** The transaction that ends the task, once it has begun. */
+  #ending: Promise<unknown> | undefined;
+  #isDone = false;
+
+  constructor(task: ClaimedTask, store: WorkStore<Tx>, transactor: Transactor<Tx>) {
+    this.task = task;
+    this.#store = store;
+    this.#transactor = transactor;
+  }
+
+  abort(reason: Error): void {
+    this.#controller.abort(reason);
+  }
+
+  async run(workOf: (task: ClaimedTask) => TaskWork<Tx>): Promise<AttemptEnd> {
+    try {
+      const work = workOf(this.task);
+      if ("inTransaction" in work) {
+        await this.#commitOnce(work.inTransaction);
+        return { outcome: "done" };
+      }
+      const { signal } = this.#controller;
+      await work.outside({
+        attempt: this.task.attempt,
+        signal,
+        commit: (inner) => this.#commitOnce(inner),
+      });
+      // A commit() that nobody awaited, or whose rejection was swallowed, still decides.
+      await (this.#ending ?? this.#commitOnce(nothing));
+      return { outcome: "done" };
+    } catch (error) {
+      return await this.#endAfter(error);
+    }
+  }
+
+  async #endAfter(error: unknown): Promise<AttemptEnd> {
+    try {
+      await this.#ending;
+    } catch {
+      // It is `error`, or came after it.
+    }
+    if (this.#isDone) return { outcome: "done", lateError: error };
+    if (error === taskGone) return { outcome: "gone" };
+    if (isGuardError(error) && notBegun.has(error.code)) return { outcome: "given-back", error };
+    const { aborted, reason } = this.#controller.signal;
+    return { outcome: "failed", error: aborted ? reason : error };
+  }
+
+  async #commitOnce<T>(work: (tx: Tx) => Steps<T>): Promise<T> {
+    if (this.#ending !== undefined) throw new TypeError("commit() ends the task, and was called before");
+    const ending = this.#commit(work);
+    this.#ending = ending;
+    return await ending;
+  }
+
+  /** Does the work and ends the task behind one savepoint of one transaction. */
+  async #commit<T>(work: (tx: Tx) => Steps<T>): Promise<T> {
+    const [store, transactor, task] = [this.#store, this.#transactor, this.task];
+    const ended = await transactor.run({ keys: [] }, ({ tx }) =>
+      transactor.behindSavepoint(tx, [], false, function* (): Steps<T> {
+        const value = yield* work(tx);
+        if (!(yield* answerOf(store.finish(tx, task)))) throw taskGone;
+        return value;
+      }),
+    );
+    if (typeof ended === "string") throw new TaskError("the transaction waited too long for a lock");
+    if ("error" in ended) throw ended.error;
+    this.#isDone = true;
+    return ended.value;
+  }
+}
+
+// oxlint-disable-next-line require-yield -- steps that ask nothing
+function* nothing(): Steps<void> {}
+
+const taskGone = new Error("another worker has the task");

@@ -1,0 +1,81 @@
+import { listen } from "@countersign/core/door";
+import { createSqliteStores, type SqliteStores } from "@countersign/store-sqlite";
+import { afterTest, testClock } from "@countersign/test-support/runs/after-test.ts";
+import { createTaskQueue, type TaskQueue, type TaskQueueOptions } from "@countersign/work";
+import Database from "libsql";
+
+export type Db = InstanceType<typeof Database>;
+export type Stores = SqliteStores<Db>;
+export type Queue = TaskQueue<Db, "sync">;
+
+const quick = { pollMs: 10, backoffMs: 1, maxBackoffMs: 5 };
+export const queue = "jobs";
+
+/** A database with a table of work, and of the app's own notes. The clock stands still. */
+export function openStores(): { stores: Stores; db: Db; clock: ReturnType<typeof testClock> } {
+  const db = new Database(":memory:");
+  const clock = testClock();
+  const stores = createSqliteStores({ database: db, pruneIntervalMs: 0, now: clock.now });
+  db.exec("CREATE TABLE notes (note TEXT NOT NULL)");
+  afterTest(() => {
+    stores.close();
+    db.close();
+  });
+  return { stores, db, clock };
+}
+
+export function notesOf(db: Db): readonly string[] {
+  const rows = db.prepare("SELECT note FROM notes ORDER BY rowid").all() as { note: string }[];
+  return rows.map(({ note }) => note);
+}
+
+export function writeNote(tx: Db, note: string): void {
+  tx.prepare("INSERT INTO notes (note) VALUES (?)").run(note);
+}
+
+/** A queue that ends with the test. */
+export function queueOn(stores: Stores, options: Partial<TaskQueueOptions<Db, "sync">>): Queue {
+  const made = createTaskQueue({ stores, queue, ...quick, ...options });
+  afterTest(() => made.drain({ timeoutMs: 1_000 }));
+  return made;
+}
+
+/** Adds tasks in a transaction of their own. */
+export async function addTo(
+  { transactions }: Stores,
+  tasks: Queue,
+  ...added: Parameters<Queue["add"]>[1][]
+): Promise<void> {
+  await transactions.run((tx) => void tasks.add(tx, ...added));
+}
+
+/** The words of notices and of attempts of {@link queue}, and their errors, until the test ends. */
+export function heard(): { codes: string[]; messages: string[]; outcomes: string[]; errors: unknown[] } {
+  const [codes, messages, outcomes]: [string[], string[], string[]] = [[], [], []];
+  const errors: unknown[] = [];
+  const end = listen("test", {
+    notice({ guard, code, message }) {
+      if (guard !== "createTaskQueue") return;
+      codes.push(code);
+      messages.push(message);
+    },
+    task({ outcome, error }) {
+      outcomes.push(String(outcome));
+      errors.push(error);
+    },
+  });
+  afterTest(end);
+  return { codes, messages, outcomes, errors };
+}
+
+/** An object some of whose methods do otherwise. */
+export function changed<Target extends object>(target: Target, methods: Partial<Target>): Target {
+  return new Proxy(target, {
+    get(_target, name) {
+      const value: unknown = Reflect.get(methods, name) ?? Reflect.get(target, name);
+      return typeof value === "function" ? (value.bind(target) as unknown) : value;
+    },
+  });
+}
+
+export const lost = (): Promise<never> => Promise.reject(new Error("connection lost"));

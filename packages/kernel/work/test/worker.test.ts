@@ -1,0 +1,388 @@
+import { eventually, sleep } from "@countersign/test-support/runs/eventually.ts";
+import { TaskError } from "@countersign/work";
+import { describe, expect, test } from "@jest/globals";
+import {
+  addTo,
+  changed,
+  heard,
+  lost,
+  notesOf,
+  openStores,
+  queue,
+  queueOn,
+  writeNote,
+  type Stores,
+} from "./queues.ts";
+
+const decision = { by: "operator", note: "the partner is down" };
+
+describe("a failed attempt", () => {
+  test.each<[string, unknown, "dead" | "failed", string, number | undefined]>([
+    ["an error without a text", Object.create(null), "failed", "an error that has no text", undefined],
+    ["an error of another class", new RangeError("too far"), "failed", "RangeError: too far", undefined],
+    ["nothing", undefined, "failed", "undefined", undefined],
+    ["a final TaskError", new TaskError("never", { isFinal: true }), "dead", "never", undefined],
+    ["a TaskError with a time", new TaskError("later", { retryInMs: 60_000 }), "failed", "later", 60_000],
+  ])("by %s is kept with its reason", async (_name, thrown, outcome, reason, retryInMs) => {
+    const { stores, clock } = openStores();
+    const { outcomes, errors } = heard();
+    const jobs = queueOn(stores, {
+      atLeastOnce() {
+        throw thrown;
+      },
+    });
+    jobs.start();
+    await addTo(stores, jobs, { id: "1", body: "" });
+    await eventually(() => outcomes.length > 0);
+    expect([outcomes[0], errors[0]]).toEqual([outcome, thrown]);
+    const record = await stores.work.read(queue, "1");
+    expect(record?.failures[0]).toMatchObject({ attempt: 1, reason });
+    if (retryInMs !== undefined) expect(record?.dueAtMs).toBe(clock.now() + retryInMs);
+  });
+
+  test("is told to the app, which may fail at it", async () => {
+    const { stores, clock } = openStores();
+    const { codes, outcomes } = heard();
+    const told: unknown[] = [];
+    const jobs = queueOn(stores, {
+      maxAttempts: 2,
+      atLeastOnce() {
+        throw new Error("no");
+      },
+      onFailure(task, error, isDead) {
+        told.push([task.attempt, String(error), isDead]);
+        return Promise.reject(new Error("no logger"));
+      },
+    });
+    jobs.start();
+    await addTo(stores, jobs, { id: "1", body: "" });
+    await eventually(() => {
+      clock.advance(10);
+      return outcomes.includes("dead") && codes.length === 3;
+    });
+    expect(told).toEqual([
+      [1, "Error: no", false],
+      [2, "Error: no", true],
+    ]);
+    expect(codes).toEqual(expect.arrayContaining(["on-error-failed", "task-dead"]));
+  });
+
+  test("a dead task runs again when an operator retries it", async () => {
+    const { stores } = openStores();
+    const { outcomes } = heard();
+    let isFit = false;
+    const jobs = queueOn(stores, {
+      maxAttempts: 1,
+      atLeastOnce() {
+        if (!isFit) throw new Error("no");
+      },
+    });
+    jobs.start();
+    await addTo(stores, jobs, { id: "1", body: "" });
+    await eventually(() => outcomes.includes("dead"));
+    isFit = true;
+    expect(await stores.work.retry(queue, { deadSinceMs: 0 })).toBe(1);
+    jobs.wake();
+    await eventually(() => outcomes.includes("done"));
+  });
+});
+
+test("an attempt that takes too long is aborted, and tried again", async () => {
+  const { stores, clock } = openStores();
+  const { outcomes } = heard();
+  const jobs = queueOn(stores, {
+    timeoutMs: 20,
+    async atLeastOnce(_task, { attempt, signal }) {
+      if (attempt > 1) return;
+      await eventually(() => signal.aborted);
+      signal.throwIfAborted();
+    },
+  });
+  jobs.start();
+  await addTo(stores, jobs, { id: "1", body: "" });
+  await eventually(() => {
+    clock.advance(10);
+    return outcomes.includes("done");
+  });
+  const { failures } = (await stores.work.read(queue, "1")) ?? {};
+  expect(failures?.[0]?.reason).toBe("the attempt took longer than 20 ms");
+});
+
+test("one that never ends leaves its task after a lease more", async () => {
+  const { stores } = openStores();
+  const { outcomes } = heard();
+  const jobs = queueOn(stores, {
+    timeoutMs: 10,
+    leaseMs: 1_000,
+    storeTimeoutMs: 500,
+    maxAttempts: 1,
+    atLeastOnce: () => new Promise(() => {}),
+  });
+  jobs.start();
+  await addTo(stores, jobs, { id: "1", body: "" });
+  await eventually(() => outcomes.length > 0);
+  expect(outcomes).toEqual(["dead"]);
+});
+
+/** Takes the task from its owner, as another process does after the lease. */
+async function takeOver(stores: Stores, clock: { advance: (ms: number) => void }): Promise<void> {
+  clock.advance(60_000);
+  const taken = await stores.work.claim({ queue, limit: 1, token: "another", leaseMs: 60_000 });
+  expect(taken).toHaveLength(1);
+}
+
+describe("a task whose lease ended", () => {
+  test.each(["commits", "fails"])("is gone for an owner that %s, and nothing of it stays", async (how) => {
+    const { stores, db, clock } = openStores();
+    const { codes, outcomes } = heard();
+    const jobs = queueOn(stores, {
+      async atLeastOnce(_task, { commit }) {
+        await takeOver(stores, clock);
+        if (how === "fails") throw new Error("no");
+        await commit((tx) => writeNote(tx, "twice"));
+      },
+    });
+    jobs.start();
+    await addTo(stores, jobs, { id: "1", body: "" });
+    await eventually(() => outcomes.length > 0);
+    expect(outcomes).toEqual(["gone"]);
+    expect(codes).toEqual(["task-gone"]);
+    expect(notesOf(db)).toEqual([]);
+    expect(await stores.work.read(queue, "1")).toMatchObject({ state: "open", attempts: 2 });
+  });
+
+  test("aborts its old attempt, also when this worker has claimed it again", async () => {
+    const { stores, clock } = openStores();
+    const { outcomes } = heard();
+    const reasons: unknown[] = [];
+    const jobs = queueOn(stores, {
+      async atLeastOnce(_task, { attempt, signal }) {
+        if (attempt > 1) return;
+        clock.advance(60_000);
+        await eventually(() => signal.aborted);
+        reasons.push(signal.reason);
+      },
+    });
+    jobs.start();
+    await addTo(stores, jobs, { id: "1", body: "" });
+    await eventually(() => outcomes.length === 2);
+    expect(new Set(outcomes)).toEqual(new Set(["done", "gone"]));
+    expect(String(reasons[0])).toBe("Error: another worker has the task");
+  });
+
+  test("is renewed while its owner lives", async () => {
+    const { stores, clock } = openStores();
+    const { outcomes } = heard();
+    const jobs = queueOn(stores, {
+      leaseMs: 1_000,
+      storeTimeoutMs: 500,
+      async atLeastOnce() {
+        clock.advance(900);
+        await sleep(700);
+        clock.advance(900);
+      },
+    });
+    jobs.start();
+    await addTo(stores, jobs, { id: "1", body: "" });
+    await eventually(() => outcomes.length > 0);
+    expect(outcomes).toEqual(["done"]);
+    expect((await stores.work.read(queue, "1"))?.attempts).toBe(1);
+  });
+});
+
+describe("where the store fails", () => {
+  test("a worker that cannot claim tries again", async () => {
+    const { stores } = openStores();
+    const { codes, outcomes } = heard();
+    let isDown = true;
+    const { claim } = stores.work;
+    const work = changed(stores.work, {
+      claim: (wanted) => (isDown ? lost() : claim.call(stores.work, wanted)),
+    });
+    const jobs = queueOn({ ...stores, work }, { atLeastOnce: () => {} });
+    jobs.start();
+    await addTo(stores, jobs, { id: "1", body: "" });
+    await eventually(() => codes.length > 1);
+    expect(new Set(codes)).toEqual(new Set(["work-store-failed"]));
+    isDown = false;
+    await eventually(() => outcomes.includes("done"));
+  });
+
+  test("an attempt whose end cannot be written is left to its lease", async () => {
+    const { stores } = openStores();
+    const { codes, outcomes } = heard();
+    const jobs = queueOn(
+      { ...stores, work: changed(stores.work, { fail: lost }) },
+      {
+        atLeastOnce() {
+          throw new Error("no");
+        },
+      },
+    );
+    jobs.start();
+    await addTo(stores, jobs, { id: "1", body: "" });
+    await eventually(() => outcomes.length > 0);
+    expect(codes).toEqual(["work-store-failed"]);
+    expect(await stores.work.read(queue, "1")).toMatchObject({ state: "open", attempts: 1, failures: [] });
+  });
+
+  test("a lease that cannot be renewed aborts before it ends", async () => {
+    const { stores } = openStores();
+    const { codes } = heard();
+    let reason: unknown;
+    const jobs = queueOn(
+      { ...stores, work: changed(stores.work, { extend: lost }) },
+      {
+        leaseMs: 1_000,
+        storeTimeoutMs: 500,
+        async atLeastOnce(_task, { signal }) {
+          await eventually(() => signal.aborted);
+          reason = signal.reason;
+        },
+      },
+    );
+    jobs.start();
+    await addTo(stores, jobs, { id: "1", body: "" });
+    await eventually(() => reason !== undefined);
+    expect(String(reason)).toBe("Error: the task's lease could not be renewed");
+    expect(codes).toContain("work-store-failed");
+  });
+});
+
+test("a task whose transaction could not be begun is given back, and its attempt does not count", async () => {
+  const { stores, clock } = openStores();
+  const { codes, outcomes } = heard();
+  let isDown = true;
+  const { run } = stores.transactions;
+  const transactions = changed(stores.transactions, {
+    run: (work) => (isDown ? lost() : run.call(stores.transactions, work)) as ReturnType<typeof run<never>>,
+  });
+  const jobs = queueOn({ ...stores, transactions }, { exactlyOnce: () => {} });
+  await addTo(stores, jobs, { id: "1", body: "" });
+  jobs.start();
+  await eventually(() => outcomes.length > 0);
+  expect(outcomes).toEqual(["given-back"]);
+  expect(codes).toEqual(["task-given-back"]);
+  expect(await stores.work.read(queue, "1")).toMatchObject({ state: "open", attempts: 0, failures: [] });
+  isDown = false;
+  clock.advance(1_000);
+  await eventually(() => outcomes.includes("done"));
+});
+
+test("a paused queue begins nothing until it is resumed", async () => {
+  const { stores } = openStores();
+  const { outcomes } = heard();
+  const jobs = queueOn(stores, { atLeastOnce: () => {} });
+  await stores.work.pause(queue, decision);
+  jobs.start();
+  await addTo(stores, jobs, { id: "1", body: "" });
+  await sleep(50);
+  expect((await stores.work.read(queue, "1"))?.attempts).toBe(0);
+  expect(await stores.work.resume(queue)).toBe(true);
+  await eventually(() => outcomes.includes("done"));
+});
+
+test("wake() does not wait for the next look, nor does add()", async () => {
+  const { stores } = openStores();
+  const { outcomes } = heard();
+  const jobs = queueOn(stores, { atLeastOnce: () => {}, pollMs: 3_600_000 });
+  jobs.start();
+  await addTo(stores, jobs, { id: "1", body: "" });
+  await eventually(() => outcomes.length === 1);
+  await stores.transactions.run((tx) => void stores.work.add(tx, queue, [{ id: "2", body: "" }]));
+  jobs.wake();
+  await eventually(() => outcomes.length === 2);
+});
+
+test("tasks of one entity run in their order, and others beside them", async () => {
+  const { stores, db, clock } = openStores();
+  const { outcomes } = heard();
+  const jobs = queueOn(stores, {
+    exactlyOnce({ id, attempt }, { tx }) {
+      if (id === "a1" && attempt === 1) throw new Error("no");
+      writeNote(tx, id);
+    },
+  });
+  const task = (id: string): { id: string; entity: string; body: string } => ({
+    id,
+    entity: id.slice(0, 1),
+    body: "",
+  });
+  await addTo(stores, jobs, task("a1"), task("a2"), task("b1"));
+  jobs.start();
+  await eventually(() => outcomes.includes("done"));
+  expect(notesOf(db)).toEqual(["b1"]);
+  await eventually(() => {
+    clock.advance(10);
+    return notesOf(db).length === 3;
+  });
+  expect(notesOf(db)).toEqual(["b1", "a1", "a2"]);
+});
+
+describe("drain()", () => {
+  test("awaits what runs, and begins nothing more", async () => {
+    const { stores } = openStores();
+    const { outcomes } = heard();
+    let begun = 0;
+    const jobs = queueOn(stores, {
+      concurrency: 1,
+      async atLeastOnce() {
+        begun += 1;
+        await sleep(30);
+      },
+    });
+    await addTo(stores, jobs, { id: "1", body: "" }, { id: "2", body: "" });
+    jobs.start();
+    await eventually(() => begun > 0);
+    expect(await jobs.drain()).toEqual({ keys: 0, claims: 0 });
+    expect(outcomes).toEqual(["done"]);
+    jobs.start();
+    await sleep(30);
+    expect(begun).toBe(1);
+    expect((await stores.work.read(queue, "2"))?.attempts).toBe(0);
+  });
+
+  test("aborts what takes longer, and says how many these were", async () => {
+    const { stores } = openStores();
+    const { outcomes } = heard();
+    let isBegun = false;
+    const jobs = queueOn(stores, {
+      async atLeastOnce(_task, { signal }) {
+        isBegun = true;
+        await eventually(() => signal.aborted);
+        signal.throwIfAborted();
+      },
+    });
+    jobs.start();
+    await addTo(stores, jobs, { id: "1", body: "" });
+    await eventually(() => isBegun);
+    expect(await jobs.drain({ timeoutMs: 10 })).toEqual({ keys: 1, claims: 0 });
+    await eventually(() => outcomes.length > 0);
+    expect((await stores.work.read(queue, "1"))?.failures[0]?.reason).toBe("the process ends");
+  });
+
+  test("gives back what a claim brings afterwards", async () => {
+    const { stores } = openStores();
+    let drained: Promise<unknown> | undefined;
+    const work = changed(stores.work, {
+      async claim(claim) {
+        const tasks = await stores.work.claim(claim);
+        drained ??= jobs.drain();
+        return tasks;
+      },
+    });
+    const jobs = queueOn(
+      { ...stores, work },
+      {
+        atLeastOnce() {
+          throw new Error("begun");
+        },
+      },
+    );
+    await addTo(stores, jobs, { id: "1", body: "" });
+    jobs.start();
+    await eventually(() => drained !== undefined);
+    await drained;
+    expect(await stores.work.read(queue, "1")).toMatchObject({ state: "open", attempts: 0 });
+  });
+});
