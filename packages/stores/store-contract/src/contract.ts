@@ -42,9 +42,12 @@ const isThere: Readonly<Record<ContractFacility, (harness: StoreHarness<object>)
   fill: (harness) => has(harness, "fill"),
   engine: (harness) => has(harness, "engine"),
   durability: ({ engine }) => engine?.durable === true,
-  transaction: (harness) => has(harness, "transaction") && has(harness.store, "completeIn"),
+  transaction: (harness) =>
+    has(harness, "transaction") && ["completeIn", "keepIn"].some((member) => has(harness.store, member)),
+  swallow: (harness) => has(harness, "swallow"),
+  waiting: ({ store }) => memberOf(Object(memberOf(store, "transactions")), "mode") === "async",
   retention: ({ store }) => has(store, "retentionMs"),
-  list: ({ store }) => has(store, "list"),
+  list: ({ store }) => has(store, "list") || has(Object(memberOf(store, "idempotency")), "list"),
   prune: ({ store }) => has(store, "prune"),
   close: ({ store }) => has(store, "close"),
 };

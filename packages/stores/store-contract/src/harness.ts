@@ -1,5 +1,6 @@
 import type { NonceStore } from "@countersign/core";
-import type { AnswerStore, Awaitable, IdempotencyStore } from "@countersign/idempotency";
+import type { AnswerStore, Awaitable, IdempotencyStore, TransactionStores } from "@countersign/idempotency";
+import type { WorkStores } from "@countersign/work";
 
 /** One rule of the contract. It holds when `run` resolves. */
 export interface ContractCase {
@@ -11,7 +12,10 @@ export interface ContractCase {
   readonly skipped?: string | undefined;
 }
 
-/** What a rule needs of the harness (`clock`: `advance`, `durability`: `engine.durable`) or of the store (`retention`: `retentionMs`). */
+/**
+ * What a rule needs of the harness (`clock`: `advance`, `durability`: `engine.durable`) or of the store (`retention`: `retentionMs`;
+ * `waiting`: transactions of mode `async`, in which another one can wait).
+ */
 export type ContractFacility =
   | "clock"
   | "another"
@@ -19,6 +23,8 @@ export type ContractFacility =
   | "engine"
   | "durability"
   | "transaction"
+  | "swallow"
+  | "waiting"
   | "retention"
   | "list"
   | "prune"
@@ -63,13 +69,15 @@ export interface StoreHarness<Store> {
   close(): Awaitable<void>;
 }
 
-export interface IdempotencyStoreHarness<Tx = never> extends StoreHarness<IdempotencyStore<Tx>> {
+interface TransactionHarness<Store, Tx> extends StoreHarness<Store> {
   /**
    * Begins a transaction, not on the store's connection where the engine has several, awaits `work`, and commits; when `work` throws, rolls
    * back and throws the same. `work` may await, and call the store and `transaction`. A case uses `tx` again after its transaction.
    */
   transaction?(work: (tx: Tx) => Awaitable<void>): Awaitable<void>;
 }
+
+export type IdempotencyStoreHarness<Tx = never> = TransactionHarness<IdempotencyStore<Tx>, Tx>;
 
 /** A nonce store, with what a store on an engine usually has besides. */
 export interface ContractNonceStore extends NonceStore {
@@ -82,4 +90,23 @@ export interface ContractNonceStore extends NonceStore {
 export type NonceStoreHarness = StoreHarness<ContractNonceStore>;
 
 /** What `makeStore` of the contract of answers returns. */
-export type AnswerStoreHarness = StoreHarness<AnswerStore>;
+export type AnswerStoreHarness<Tx = never> = TransactionHarness<AnswerStore<Tx>, Tx>;
+
+/**
+ * What `makeStore` of the contract of transactions returns, with a table of the test in which a handler writes. Of `mode` `sync` all that
+ * has a `tx` answers without a promise. An `async` store has two connections or more.
+ */
+export interface TransactionStoreHarness<Tx> extends StoreHarness<TransactionStores<Tx>> {
+  /** Writes a row with this id in the transaction. Fails as the engine does when a row has it. */
+  write(tx: Tx, id: string): Awaitable<unknown>;
+  /** The ids of all rows that have committed, in any order; asked while no transaction is open. */
+  written(): Awaitable<readonly string[]>;
+  /** Sends this statement, as a handler that ends our transaction. */
+  end(tx: Tx, statement: "COMMIT" | "ROLLBACK"): Awaitable<unknown>;
+  /** Leaves the transaction as a handler that has swallowed an error after which this engine cannot commit what was written. */
+  swallow?(tx: Tx): Awaitable<unknown>;
+}
+
+/** What `makeStore` of the contract of work returns. Done tasks are kept for the default of seven days. */
+export interface WorkStoreHarness<Tx>
+  extends StoreHarness<WorkStores<Tx>>, Pick<TransactionStoreHarness<Tx>, "write" | "written"> {}

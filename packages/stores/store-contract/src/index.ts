@@ -1,4 +1,10 @@
-export { answerStoreContract, idempotencyStoreContract, nonceStoreContract } from "./contracts.ts";
+export {
+  answerStoreContract,
+  idempotencyStoreContract,
+  nonceStoreContract,
+  transactionStoreContract,
+  workStoreContract,
+} from "./contracts.ts";
 export { defineCases, type TestRunner } from "./define-cases.ts";
 export type {
   AnswerStoreHarness,
@@ -6,4 +12,6 @@ export type {
   ContractFacility,
   IdempotencyStoreHarness,
   NonceStoreHarness,
+  TransactionStoreHarness,
+  WorkStoreHarness,
 } from "./harness.ts";

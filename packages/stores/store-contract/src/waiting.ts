@@ -64,3 +64,12 @@ export async function outcomeOf<T>(call: () => Awaitable<T>): Promise<Outcome<T>
     return { error: { thrown } };
   }
 }
+
+/** A promise, and what resolves it. */
+export function gate<T>(): readonly [Promise<T>, (value: T) => void] {
+  const opens: ((value: T) => void)[] = [];
+  const promise = new Promise<T>((resolve) => {
+    opens.push(resolve);
+  });
+  return [promise, (value) => opens[0]?.(value)];
+}

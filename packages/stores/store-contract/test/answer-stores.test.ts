@@ -17,7 +17,7 @@ function memoryHarness({ now, advance }: Clock): AnswerStoreHarness {
   };
 }
 
-const inProcess = ["another", "engine", "durability"] as const;
+const inProcess = ["another", "engine", "durability", "transaction"] as const;
 
 defineCases(applicable(answerStoreContract(() => memoryHarness(testClock()), { without: inProcess })), {
   describe,
@@ -44,8 +44,11 @@ defineCases(
 interface Wrong {
   readonly does: string;
   readonly fails: string;
-  readonly wrong: (right: Shared) => Partial<AnswerStore>;
+  readonly wrong: (right: Shared) => Partial<AnswerStore<Tx>>;
 }
+
+/** The tokens that a transaction has kept. */
+type Tx = { kept?: string[] };
 
 interface Entry {
   readonly answer: Uint8Array;
@@ -65,13 +68,18 @@ class Shared {
     if (this.isClosed || !this.isRunning) throw new Error("the store cannot be used");
   }
 
-  store(): AnswerStore {
+  store(): AnswerStore<Tx> {
     return {
       retentionMs: this.retentionMs,
       keep: (token, answer) => {
         this.assertUsable();
         if (!this.kept.has(token) && this.kept.size >= this.max) throw new Error("full");
         this.kept.set(token, { answer: Uint8Array.from(answer), untilMs: this.nowMs + this.retentionMs });
+      },
+      keepIn: ({ kept }, token, answer) => {
+        if (kept === undefined) throw new Error("no transaction");
+        void this.store().keep(token, answer);
+        kept.push(token);
       },
       find: (token) => {
         this.assertUsable();
@@ -92,12 +100,24 @@ class Shared {
 function casesOf(wrong: Wrong["wrong"] = () => ({})) {
   return answerStoreContract(() => {
     const shared = new Shared();
-    const handle = (): AnswerStore => ({ ...shared.store(), ...wrong(shared) });
+    const handle = (): AnswerStore<Tx> => ({ ...shared.store(), ...wrong(shared) });
     const store = handle();
     return {
       store,
       advance: (ms) => void (shared.nowMs += ms),
       another: handle,
+      async transaction(work: (tx: Tx) => unknown) {
+        const kept: string[] = [];
+        const tx: Tx = { kept };
+        try {
+          await work(tx);
+        } catch (error) {
+          for (const token of kept) shared.kept.delete(token);
+          throw error;
+        } finally {
+          delete tx.kept;
+        }
+      },
       fill: () => fillAnswers(shared.store()),
       engine: {
         stop: () => {
@@ -138,6 +158,19 @@ const wrongStores: readonly Wrong[] = [
     fails: "an answer that is kept again",
     wrong: (right) => ({
       keep: (token, answer) => (right.kept.has(token) ? undefined : right.store().keep(token, answer)),
+    }),
+  },
+  {
+    does: "keeps the answer of a transaction that is rolled back",
+    fails: "an answer that is kept in a transaction",
+    wrong: (right) => ({ keepIn: (_tx, token, answer) => right.store().keep(token, answer) }),
+  },
+  {
+    does: "keeps an answer behind the end of its transaction",
+    fails: "an answer that is kept in a transaction",
+    wrong: (right) => ({
+      keepIn: (tx, token, answer) =>
+        tx.kept === undefined ? right.store().keep(token, answer) : right.store().keepIn?.(tx, token, answer),
     }),
   },
   {

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { AnswerStore } from "@countersign/idempotency";
+import type { Awaitable } from "@countersign/idempotency";
 import type {
   AnswerStoreHarness,
   IdempotencyStoreHarness,
@@ -12,6 +12,7 @@ import {
   type SqliteDatabase,
   type SqliteStores,
   type SqliteStoresOptions,
+  type SqliteAnswerStore,
   createSqliteAnswers,
   createSqliteStores,
 } from "@countersign/store-sqlite";
@@ -23,7 +24,7 @@ import type { Clock } from "./memory-harness.ts";
 export const onFile = ["engine", "durability"] as const;
 
 /** Connections to one database, and the stores on them. */
-class SqliteDatabaseOfTest {
+export class SqliteDatabaseOfTest {
   readonly #path: string;
   readonly #clock: Clock;
   readonly #open: Open;
@@ -48,17 +49,17 @@ class SqliteDatabaseOfTest {
     return connection;
   }
 
-  open(database: Connection): SqliteStores {
-    return this.#opened(database, createSqliteStores);
+  open(database: Connection): SqliteStores<Connection> {
+    return this.#opened(database, createSqliteStores<Connection>);
   }
 
-  openAnswers(database: Connection): AnswerStore {
-    return this.#opened(database, createSqliteAnswers);
+  openAnswers(database: Connection): SqliteAnswerStore<Connection> {
+    return this.#opened(database, createSqliteAnswers<Connection>);
   }
 
   #opened<Made extends { close(): void }>(
     database: Connection,
-    create: (options: SqliteStoresOptions) => Made,
+    create: (options: SqliteStoresOptions<Connection>) => Made,
   ): Made {
     const { now } = this.#clock;
     const stores = create({ database, pruneIntervalMs: 0, ...(now && { now }) });
@@ -98,14 +99,7 @@ export function sqliteHarness(
     async transaction(work) {
       const tx = where === "file" ? database.connect() : own;
       if (where === "file") tx.exec("PRAGMA synchronous = FULL");
-      tx.exec("BEGIN IMMEDIATE");
-      try {
-        await work(tx);
-        tx.exec("COMMIT");
-      } catch (error) {
-        tx.exec("ROLLBACK");
-        throw error;
-      }
+      await inTransaction(tx, work);
     },
     close: () => database.close(),
   };
@@ -128,7 +122,7 @@ export function sqliteNonceHarness(where: Where, clock: Clock = {}): NonceStoreH
   };
 }
 
-export function sqliteAnswerHarness(clock: Clock = {}): AnswerStoreHarness {
+export function sqliteAnswerHarness(clock: Clock = {}): AnswerStoreHarness<Connection> {
   const database = new SqliteDatabaseOfTest("file", clock);
   const own = database.connect();
   const store = database.openAnswers(own);
@@ -136,12 +130,27 @@ export function sqliteAnswerHarness(clock: Clock = {}): AnswerStoreHarness {
     store,
     ...(clock.advance && { advance: clock.advance }),
     another: () => database.openAnswers(database.connect()),
+    transaction: (work) => inTransaction(own, work),
     async fill() {
       own.exec(`PRAGMA max_page_count = ${pageCount(own)}`);
       await fillAnswers(store);
     },
     close: () => database.close(),
   };
+}
+
+async function inTransaction<Tx extends Connection>(
+  tx: Tx,
+  work: (tx: Tx) => Awaitable<void>,
+): Promise<void> {
+  tx.exec("BEGIN IMMEDIATE");
+  try {
+    await work(tx);
+    tx.exec("COMMIT");
+  } catch (error) {
+    tx.exec("ROLLBACK");
+    throw error;
+  }
 }
 
 function pageCount(database: Connection): number {

@@ -1,9 +1,17 @@
-import { defineCases, idempotencyStoreContract, nonceStoreContract } from "@countersign/store-contract";
+import {
+  defineCases,
+  idempotencyStoreContract,
+  nonceStoreContract,
+  transactionStoreContract,
+  workStoreContract,
+} from "@countersign/store-contract";
 import { describe, test } from "@jest/globals";
 import { applicable } from "@countersign/test-support/runs/contract.ts";
 import { drivers } from "../../store-sqlite/test/connections.ts";
 import { testClock } from "./memory-harness.ts";
+import { paymentHarness } from "./payment-harness.ts";
 import { onFile, sqliteHarness, sqliteNonceHarness } from "./sqlite-harness.ts";
+import { workHarness } from "./work-harness.ts";
 
 // In memory, and by SQLite's clock, whose leases are waited for: sqlite-stores.long.test.ts.
 describe.each(drivers)("createSqliteStores on %s, idempotency", (_driver, connect) => {
@@ -20,4 +28,28 @@ describe("createSqliteStores, nonces", () => {
     applicable(nonceStoreContract(() => sqliteNonceHarness("file", testClock()), { without: onFile })),
     { describe, test, title: "on a file and a clock that is moved" },
   );
+});
+
+describe.each(drivers)("createSqliteStores on %s, transactions", (_driver, open) => {
+  describe.each(["file", "memory"] as const)("%s", (where) => {
+    const makeStore = () => paymentHarness(where, undefined, { open });
+    defineCases(applicable(transactionStoreContract(makeStore, { without: ["waiting"] })), {
+      describe,
+      test,
+      title: "on a clock that is moved",
+    });
+  });
+});
+
+describe.each(drivers)("createSqliteStores on %s, work", (_driver, open) => {
+  describe.each([
+    ["file", ["waiting"]],
+    ["memory", ["waiting", "another"]],
+  ] as const)("%s", (where, without) => {
+    defineCases(applicable(workStoreContract(() => workHarness(where, { open }), { without })), {
+      describe,
+      test,
+      title: "on a clock that is moved",
+    });
+  });
 });

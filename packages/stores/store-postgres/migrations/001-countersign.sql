@@ -3,27 +3,27 @@ DECLARE
   found integer;
 BEGIN
   -- One migration at a time: held until the transaction ends.
-  PERFORM pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('countersign "public"."countersign_schema"', 0));
+  PERFORM pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('countersign "countersign"."countersign_schema"', 0));
 
-  IF NOT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = 'public') THEN
-    CREATE SCHEMA "public";
+  IF NOT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = 'countersign') THEN
+    CREATE SCHEMA "countersign";
   END IF;
 
-  IF NOT EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass('"public"."countersign_schema"')::oid AND relkind IN ('r', 'p')) THEN
-    CREATE TABLE "public"."countersign_schema" (
+  IF NOT EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass('"countersign"."countersign_schema"')::oid AND relkind IN ('r', 'p')) THEN
+    CREATE TABLE "countersign"."countersign_schema" (
       id integer PRIMARY KEY CHECK (id = 1),
       version integer NOT NULL
     );
-    INSERT INTO "public"."countersign_schema" (id, version) VALUES (1, 1);
+    INSERT INTO "countersign"."countersign_schema" (id, version) VALUES (1, 1);
   END IF;
 
-  SELECT version INTO STRICT found FROM "public"."countersign_schema" WHERE id = 1;
+  SELECT version INTO STRICT found FROM "countersign"."countersign_schema" WHERE id = 1;
   IF found > 1 THEN
     RAISE EXCEPTION 'the tables have schema version %, newer than 1: upgrade @countersign/store-postgres', found;
   END IF;
 
-  IF NOT EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass('"public"."countersign_idempotency"')::oid AND relkind IN ('r', 'p')) THEN
-    CREATE TABLE "public"."countersign_idempotency" (
+  IF NOT EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass('"countersign"."countersign_idempotency"')::oid AND relkind IN ('r', 'p')) THEN
+    CREATE TABLE "countersign"."countersign_idempotency" (
       key text COLLATE "C" PRIMARY KEY,
       -- free: released, kept for a day for its fence
       state text COLLATE "C" NOT NULL CHECK (state IN ('run', 'held', 'done', 'free')),
@@ -34,19 +34,19 @@ BEGIN
       -- end of the lease (run, held) or of what is remembered (done, free)
       until_at timestamptz NOT NULL
     ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
-    CREATE INDEX "countersign_idempotency_until" ON "public"."countersign_idempotency" (until_at) WHERE state IN ('done', 'free');
-    CREATE INDEX "countersign_idempotency_open" ON "public"."countersign_idempotency" (state, key) WHERE state IN ('run', 'held');
+    CREATE INDEX "countersign_idempotency_until" ON "countersign"."countersign_idempotency" (until_at) WHERE state IN ('done', 'free');
+    CREATE INDEX "countersign_idempotency_open" ON "countersign"."countersign_idempotency" (state, key) WHERE state IN ('run', 'held');
   END IF;
 
-  IF NOT EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass('"public"."countersign_fences"')::oid AND relkind IN ('S')) THEN
+  IF NOT EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass('"countersign"."countersign_fences"')::oid AND relkind IN ('S')) THEN
     -- The fences of all keys: they grow, also over what was pruned. No cache: a session would give out its own ones late.
-    CREATE SEQUENCE "public"."countersign_fences" AS bigint CACHE 1 NO CYCLE;
+    CREATE SEQUENCE "countersign"."countersign_fences" AS bigint CACHE 1 NO CYCLE;
     -- Where it was lost, as with a dump of the tables alone, it goes on above what it had given.
-    PERFORM pg_catalog.setval('"public"."countersign_fences"'::pg_catalog.regclass, (SELECT coalesce(pg_catalog.max(fence), 0) + 1 FROM "public"."countersign_idempotency"), false);
+    PERFORM pg_catalog.setval('"countersign"."countersign_fences"'::pg_catalog.regclass, (SELECT coalesce(pg_catalog.max(fence), 0) + 1 FROM "countersign"."countersign_idempotency"), false);
   END IF;
 
-  IF NOT EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass('"public"."countersign_nonces"')::oid AND relkind IN ('r', 'p')) THEN
-    CREATE TABLE "public"."countersign_nonces" (
+  IF NOT EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass('"countersign"."countersign_nonces"')::oid AND relkind IN ('r', 'p')) THEN
+    CREATE TABLE "countersign"."countersign_nonces" (
       -- SHA-256 of scope and nonce
       digest bytea PRIMARY KEY,
       token text COLLATE "C" NOT NULL,
@@ -54,7 +54,7 @@ BEGIN
     )
     -- Every row is deleted minutes after it came: what is dead must go before it outweighs what lives.
     WITH (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000);
-    CREATE INDEX "countersign_nonces_until" ON "public"."countersign_nonces" (until_at);
+    CREATE INDEX "countersign_nonces_until" ON "countersign"."countersign_nonces" (until_at);
   END IF;
 END
 $countersign$;

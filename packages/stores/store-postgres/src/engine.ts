@@ -67,7 +67,8 @@ export class Engine {
   async #check(): Promise<void> {
     const { names, place } = this.#options;
     try {
-      assertServer(singleRow(await this.#runOnce(readServer, checkedTables(names))), this.#options);
+      const read = await this.#runOnce(readServer(this.#options), checkedTables(names));
+      assertServer(singleRow(read), this.#options);
       const [version] = await this.#runOnce(readVersion(this.#options), []);
       assertVersion(version, this.#options);
     } catch (error) {

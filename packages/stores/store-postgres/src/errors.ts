@@ -1,3 +1,5 @@
+import { wrappedErrors } from "@countersign/idempotency/store";
+
 export type PostgresStoreCode = "transaction-not-begun";
 
 /** SQLSTATE: the server ended a session whose transaction stood idle. */
@@ -6,13 +8,15 @@ export const idleSession = "25P03";
 const lockTimeout = "55P03";
 
 const grants =
-  "GRANT USAGE on the schema and SELECT, INSERT, UPDATE, DELETE on the tables to the role of the pool";
+  "GRANT USAGE on the schema, SELECT, INSERT, UPDATE, DELETE on the tables and EXECUTE on the function to the role of the pool";
 
 // The remedy by SQLSTATE. Other errors say enough themselves.
 const remedies: Readonly<Record<string, (place: string) => string>> = {
   "42P01": (place) => `the tables ${place} are missing; create them with: countersign migrate`,
   "42703": (place) =>
     `the tables ${place} are of another release; bring them up to date with: countersign migrate`,
+  "42883": (place) =>
+    `the function of the tables ${place} is missing; bring them up to date with: countersign migrate`,
   "42501": (place) => `the role may not use the tables ${place}; ${grants}`,
   "25006": (place) => `the tables ${place} cannot be written here; connect the pool to the primary server`,
   [idleSession]: () =>
@@ -44,7 +48,18 @@ export function isLockTimeout(error: unknown): boolean {
   return sqlStateOf(error) === lockTimeout;
 }
 
+/** The first SQLSTATE of the error or those that it wraps: ORMs throw errors of their own. */
 export function sqlStateOf(error: unknown): string | undefined {
-  if (typeof error !== "object" || error === null || !("code" in error)) return undefined;
-  return typeof error.code === "string" ? error.code : undefined;
+  for (const wrapped of wrappedErrors(error)) {
+    const found = [Reflect.get(wrapped, "code"), Reflect.get(wrapped, "originalCode")].find(isSqlState);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+// Five characters like a SQLSTATE, and none: Node's EPIPE and its like, Prisma's P1001 and its like.
+const otherCode = /^(?:E[A-Z]{4}|P[1-9]\d{3})$/;
+
+function isSqlState(code: unknown): code is string {
+  return typeof code === "string" && /^[\dA-Z]{5}$/.test(code) && !otherCode.test(code);
 }

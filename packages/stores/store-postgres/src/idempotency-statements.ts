@@ -4,6 +4,7 @@ import { removal } from "./pruning.ts";
 import {
   type Clock,
   clockOf,
+  floorKey,
   isAlone,
   isDurable,
   isInTransaction,
@@ -17,9 +18,6 @@ import {
 
 // A heartbeat must not wait for the transaction of completeIn(). It fails without harm: that transaction's lock keeps the key.
 const heartbeatLockTimeoutMs = 100;
-
-// No key is empty. This one's row keeps the highest fence that pruning has removed.
-const floorKey = "''";
 
 export type IdempotencyStatements = ReturnType<typeof idempotencyStatements>;
 
@@ -100,8 +98,9 @@ const decisionColumns = [
   ...["decision_at", "reopened_at"].map((at) => `${wholeMilliseconds(`kept.${at}`)} AS ${at}`),
 ].join(", ");
 
+/** As a text: some libraries give a numeric as an object of their own. */
 function remaining(now: string): string {
-  return `extract(epoch FROM kept.until_at - ${now}) AS remaining_seconds`;
+  return `extract(epoch FROM kept.until_at - ${now})::text AS remaining_seconds`;
 }
 
 /**

@@ -12,6 +12,7 @@ import type {
 } from "@countersign/idempotency";
 import {
   type StoredRecord,
+  StoreGate,
   decideClaim,
   recordOf,
   releasedOf,
@@ -51,10 +52,11 @@ const neededTransaction: TransactionShape = {
   needs: "the client on which your transaction is open, as withPostgresTransaction() gives it",
   has: ["query"],
   lacks: { totalCount: "a pool" },
-  page: pageAt("reference/packages/store-postgres.html#what-completein-takes"),
+  page: pageAt("reference/packages/store-postgres#what-completein-takes"),
 };
 
 export class IdempotencyTable extends PrunedTable implements PostgresIdempotencyStore {
+  protected readonly gate: StoreGate = new StoreGate(name);
   readonly retentionMs: number;
   readonly #sql: IdempotencyStatements;
 

@@ -1,4 +1,5 @@
 export { postgresMissingKeys } from "./table-keys.ts";
+export { postgresMovesFromPublic } from "./tables-in-public.ts";
 export { createPostgresAnswers } from "./answer-store.ts";
 export type { PostgresStoreCode } from "./errors.ts";
 export {
@@ -8,9 +9,10 @@ export {
   postgresMigration,
   postgresSchemaVersion,
 } from "./migration.ts";
-export type { PostgresStoresOptions } from "./options.ts";
+export type { PostgresDatabaseOptions, PostgresStoresOptions } from "./options.ts";
 export type { PostgresQueryable } from "./queryable.ts";
-export { createPostgresStores, type PostgresStores } from "./stores.ts";
+export { createPostgresStores, type PostgresStores, type PostgresTransactionStores } from "./stores.ts";
+export { createPostgresWork, type PostgresWork } from "./work-store.ts";
 export { withPostgresTransaction } from "./transaction.ts";
 export type { PostgresIdempotencyStore } from "./idempotency-store.ts";
 export type { PostgresNonceStore } from "./nonce-store.ts";

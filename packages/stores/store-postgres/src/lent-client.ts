@@ -1,3 +1,4 @@
+import { clientWith } from "@countersign/idempotency/store";
 import { explained, idleSession, sqlStateOf } from "./errors.ts";
 import type { PostgresPoolClient } from "./queryable.ts";
 
@@ -34,15 +35,8 @@ export function lendClient<Client extends PostgresPoolClient>(client: Client): L
     const result = send(...values);
     return result instanceof Promise ? withReason(result, reasonOf) : result;
   };
-  const lent = new Proxy(client, {
-    get(target, property): unknown {
-      if (property === "query") return query;
-      const value: unknown = Reflect.get(target, property, target);
-      return typeof value === "function" ? value.bind(target) : value;
-    },
-  });
   return {
-    client: lent,
+    client: clientWith(client, { query }),
     reasonOf,
     end() {
       hasEnded = true;

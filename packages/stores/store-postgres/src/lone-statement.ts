@@ -1,8 +1,8 @@
+import { type ClientPool, releaseClient, takeClient } from "@countersign/idempotency/store";
 import { inTransaction, isLockTimeout } from "./errors.ts";
 import { factoryName } from "./options.ts";
 import type { PostgresQueryable, PostgresResult, PostgresTransaction } from "./queryable.ts";
 import type { PostgresPoolClient } from "./queryable.ts";
-import { type PostgresPool, releaseClient, takeClient } from "./transaction.ts";
 
 /** Runs a statement in its own transaction. Rejects inside another one: its ROLLBACK would undo a claim, and let in a second attempt. */
 export async function runAlone(
@@ -48,6 +48,6 @@ function assertEnded(connection: PostgresTransaction): void {
 // A client of `pg` has a function connect(), too.
 function isPool(
   pool: PostgresQueryable & { readonly connect?: unknown; readonly totalCount?: unknown },
-): pool is PostgresQueryable & PostgresPool<PostgresPoolClient> {
+): pool is PostgresQueryable & ClientPool<PostgresPoolClient> {
   return typeof pool.connect === "function" && typeof pool.totalCount === "number";
 }

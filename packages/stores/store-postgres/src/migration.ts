@@ -1,4 +1,5 @@
 import type { Given } from "@countersign/core/door";
+import { beginFunction, isFunctionThere } from "./begin-function.ts";
 import { explained } from "./errors.ts";
 import { type PostgresQueryable, assertQueryable } from "./queryable.ts";
 import {
@@ -9,21 +10,26 @@ import {
   resolveTables,
   tableNames,
 } from "./table-names.ts";
+import { workFunctions } from "./work-functions.ts";
+import { workTables } from "./work-tables.ts";
 import { assertKeys, postgresMissingKeys } from "./table-keys.ts";
+import { refuseTablesInPublic } from "./tables-in-public.ts";
 
-/** The version of the tables that this release reads and writes. */
-export const postgresSchemaVersion = 3;
+/** The version of the tables that this release makes. Leases also work on version 3, transactions on version 4. */
+export const postgresSchemaVersion = 5;
+
+/** The oldest version whose processes may still run beside this one's. */
+export const oldestSchemaVersion = 3;
 
 /**
  * Returns the SQL that creates the tables or updates those of an earlier release; `migratePostgres` runs the same. One statement, which
  * happens as a whole or not at all. Repeated, it locks nothing. Fails on tables of a later release. Throws an OptionError on a bad name.
  */
 export function postgresMigration(tables: PostgresTables = {}): string {
-  return migration(resolveTables("postgresMigration", tables));
+  return migration(resolveTables("postgresMigration", tables), tables.schema);
 }
 
-function migration(tables: Tables): string {
-  const { schema } = tables;
+function migration(tables: Tables, given: PostgresTables["schema"]): string {
   const names = tableNames(tables);
   const newer = quoteLiteral(
     `the tables have schema version %, newer than ${postgresSchemaVersion}: upgrade @countersign/store-postgres`,
@@ -32,16 +38,18 @@ function migration(tables: Tables): string {
   return `DO $countersign$
 DECLARE
   found integer;
+  oldest_beside integer;
 BEGIN
   -- One migration at a time: held until the transaction ends.
   PERFORM pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(${quoteLiteral(`countersign ${names.version}`)}, 0));
 
-  IF NOT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = ${quoteLiteral(schema)}) THEN
-    CREATE SCHEMA ${names.schema};
-  END IF;
-
+${refuseTablesInPublic(tables, given)}${unlessSchema(tables)}
 ${unlessThere(names.version, "rp", versionTable(names.version))}
-  SELECT version INTO STRICT found FROM ${names.version} WHERE id = 1;
+  SELECT version, (pg_catalog.to_jsonb(kept) ->> 'oldest')::integer INTO STRICT found, oldest_beside FROM ${names.version} AS kept WHERE id = 1;
+  IF found > ${postgresSchemaVersion} AND oldest_beside <= ${postgresSchemaVersion} THEN
+    -- Of a later release, beside whose processes this one's may run.
+    RETURN;
+  END IF;
   IF found > ${postgresSchemaVersion} THEN
     RAISE EXCEPTION ${newer}, found;
   END IF;
@@ -50,8 +58,16 @@ ${unlessThere(names.idempotency, "rp", idempotencyTable(tables))}
 ${unlessColumn(names.idempotency, "decision", addDecision(names))}
 ${unlessThere(names.nonces, "rp", nonceTable(tables))}
 ${ifThere(names.sequence, "S", dropSequence(names))}
+${workTables(tables)
+  .map(([name, sql]) => unlessThere(name, "rp", sql))
+  .join("\n")}
+${unlessMade(names.begin, names.idempotency, beginFunction(names))}
+${workFunctions(names)
+  .map(([name, sql]) => unlessMade(name, names.lanes, sql))
+  .join("\n")}
+${unlessColumn(names.version, "oldest", addOldest(names))}
   IF found < ${postgresSchemaVersion} THEN
-    UPDATE ${names.version} SET version = ${postgresSchemaVersion} WHERE id = 1;
+    UPDATE ${names.version} SET version = ${postgresSchemaVersion}, oldest = ${oldestSchemaVersion} WHERE id = 1;
   END IF;
 END
 $countersign$;
@@ -60,14 +76,15 @@ $countersign$;
 
 /** Returns the SQL that `migratePostgresAnswers` runs. Repeated, it locks nothing. Throws an OptionError on a bad name. */
 export function postgresAnswersMigration(tables: PostgresTables = {}): string {
-  return answersMigration(resolveTables("postgresAnswersMigration", tables));
+  return answersMigration(resolveTables("postgresAnswersMigration", tables), tables.schema);
 }
 
-function answersMigration(tables: Tables): string {
+function answersMigration(tables: Tables, given: PostgresTables["schema"]): string {
   const { answers } = tableNames(tables);
   return `DO $countersign$
 BEGIN
   PERFORM pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(${quoteLiteral(`countersign ${answers}`)}, 0));
+${refuseTablesInPublic(tables, given)}${unlessSchema(tables)}
 ${unlessThere(answers, "rp", answersTable(tables))}
 END
 $countersign$;
@@ -86,6 +103,25 @@ CREATE INDEX ${indexName(tables, "answers_until")} ON ${answers} (until_at);
 `;
 }
 
+const noSchema =
+  'the schema % is missing, and the role may not create it: have the owner of the database run CREATE SCHEMA % AUTHORIZATION %, or give schema: "public" ' +
+  "if the role may create tables there";
+
+function unlessSchema(tables: Tables): string {
+  const { schema } = tableNames(tables);
+  const isMissing = `NOT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = ${quoteLiteral(tables.schema)})`;
+  const name = quoteLiteral(schema);
+  return condition(
+    isMissing,
+    `IF NOT pg_catalog.has_database_privilege(pg_catalog.current_database(), 'CREATE') THEN
+  RAISE EXCEPTION ${quoteLiteral(noSchema)}, ${name}, ${name}, pg_catalog.quote_ident(current_user);
+END IF;
+-- Migrations of other tables may make it too.
+PERFORM pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(${quoteLiteral(`countersign ${schema}`)}, 0));
+${condition(isMissing, `CREATE SCHEMA ${schema};\n`)}`,
+  );
+}
+
 function unlessThere(name: string, kinds: string, statements: string): string {
   return condition(`NOT ${exists(name, kinds)}`, statements);
 }
@@ -98,6 +134,10 @@ function unlessColumn(name: string, column: string, statements: string): string 
   const there = `attrelid = pg_catalog.to_regclass(${quoteLiteral(name)})::oid AND attname = ${quoteLiteral(column)}`;
   const isThere = `EXISTS (SELECT FROM pg_catalog.pg_attribute WHERE ${there} AND NOT attisdropped)`;
   return condition(`NOT ${isThere}`, statements);
+}
+
+function unlessMade(name: string, table: string, statements: string): string {
+  return condition(`found < ${postgresSchemaVersion} OR NOT ${isFunctionThere(name, table)}`, statements);
 }
 
 function exists(name: string, kinds: string): string {
@@ -115,9 +155,17 @@ ${indented}  END IF;
 function versionTable(version: string): string {
   return `CREATE TABLE ${version} (
   id integer PRIMARY KEY CHECK (id = 1),
-  version integer NOT NULL
+  version integer NOT NULL,
+  -- the oldest version whose processes may run beside those of this one
+  oldest integer
 );
-INSERT INTO ${version} (id, version) VALUES (1, ${postgresSchemaVersion});
+INSERT INTO ${version} (id, version, oldest) VALUES (1, ${postgresSchemaVersion}, ${oldestSchemaVersion});
+`;
+}
+
+function addOldest({ version }: TableNames): string {
+  return `-- Of version 4, and last: it locks the table on which processes wait that begin.
+ALTER TABLE ${version} ADD COLUMN oldest integer;
 `;
 }
 
@@ -199,7 +247,7 @@ export async function migratePostgres(
   await migrate("migratePostgres", queryable, { tables, sqlOf: migration });
 }
 
-/** Creates the table of `createPostgresAnswers` in an existing schema, as {@link migratePostgres} does. Throws an OptionError. */
+/** Creates the table of `createPostgresAnswers`, as {@link migratePostgres} does. Throws an OptionError. */
 export async function migratePostgresAnswers(
   queryable: PostgresQueryable,
   tables: PostgresTables = {},
@@ -210,12 +258,12 @@ export async function migratePostgresAnswers(
 async function migrate(
   caller: string,
   queryable: PostgresQueryable,
-  { tables, sqlOf }: { readonly tables: PostgresTables; readonly sqlOf: (tables: Tables) => string },
+  { tables, sqlOf }: { readonly tables: PostgresTables; readonly sqlOf: typeof migration },
 ): Promise<void> {
   assertQueryable(queryable, `${caller}: the first argument must be a Pool or Client of pg, or an object`);
   const resolved = resolveTables(caller, tables);
   // One message without parameters is one transaction. READ COMMITTED: it must see what others created while it waited for the lock.
-  const text = `SET TRANSACTION ISOLATION LEVEL READ COMMITTED;\n${sqlOf(resolved)}`;
+  const text = `SET TRANSACTION ISOLATION LEVEL READ COMMITTED;\n${sqlOf(resolved, tables.schema)}`;
   try {
     await queryable.query(text);
     // A table that is there is not made anew: what it has lost must be said here, not by the first claim.

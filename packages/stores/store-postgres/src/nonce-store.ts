@@ -1,5 +1,5 @@
 import type { NonceClaim, NonceStore } from "@countersign/core";
-import { encodeText } from "@countersign/idempotency/store";
+import { StoreGate, encodeText } from "@countersign/idempotency/store";
 import type { Engine } from "./engine.ts";
 import { inTransaction } from "./errors.ts";
 import type { ResolvedPostgresOptions } from "./options.ts";
@@ -19,6 +19,7 @@ const name = "postgres nonce store";
 const maxAttempts = 5;
 
 export class NonceTable extends PrunedTable implements PostgresNonceStore {
+  protected readonly gate: StoreGate = new StoreGate(name);
   readonly #claimSql: string;
   readonly #lookSql: string;
 

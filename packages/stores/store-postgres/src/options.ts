@@ -6,17 +6,17 @@ import {
   type OptionTable,
   type ReadOptions,
 } from "@countersign/core/door";
+import type { Database } from "@countersign/idempotency";
+import { isDatabase, queryableOf } from "./database-queryable.ts";
 import { type PostgresQueryable, isQueryable } from "./queryable.ts";
 import { type PostgresTables, type TableNames, tableNames, tablesTable } from "./table-names.ts";
+import { movesFromPublic } from "./tables-in-public.ts";
 
-export interface PostgresStoresOptions extends PostgresTables {
-  /**
-   * A Pool of `pg`, or anything that runs one statement in a transaction of its own. It needs more than one connection: the
-   * stores' steps do not run on the connection of your transaction. The stores never close it.
-   */
-  readonly pool: PostgresQueryable;
+interface CommonOptions extends PostgresTables {
   /** How long a paid key stays `done`, in milliseconds. Default 90 days, at least one day: a retry after it would pay again. */
   readonly retentionMs?: number | undefined;
+  /** How long a done task stays `known`, in milliseconds. Default 7 days, at least 72 hours: services repeat a webhook for a day. */
+  readonly taskRetentionMs?: number | undefined;
   /** How often what has expired is removed, in milliseconds, give or take a quarter. Default 60,000; 0 leaves it to `prune()`. */
   readonly pruneIntervalMs?: number | undefined;
   /** How long a step waits for a row that a transaction holds, in milliseconds, before it throws. Default 2,000. */
@@ -25,6 +25,24 @@ export interface PostgresStoresOptions extends PostgresTables {
   readonly now?: (() => number) | undefined;
 }
 
+export interface PostgresStoresOptions extends CommonOptions {
+  /**
+   * A Pool of `pg`, or anything that runs one statement in a transaction of its own. It needs more than one connection: the
+   * stores' steps do not run on the connection of your transaction. The stores never close it.
+   */
+  readonly pool: PostgresQueryable;
+  readonly database?: undefined;
+}
+
+export interface PostgresDatabaseOptions<Tx> extends CommonOptions {
+  /** Your own database library, by `fromPg` or its like of `@countersign/databases`, in place of `pool`. The stores never close it. */
+  readonly database: Database<Tx>;
+  readonly pool?: undefined;
+}
+
+/** Either gives the stores their connections. */
+export type AnyPostgresOptions<Tx = never> = PostgresStoresOptions | PostgresDatabaseOptions<Tx>;
+
 export const factoryName = "createPostgresStores";
 
 const dayMs = 86_400_000;
@@ -32,35 +50,72 @@ const dayMs = 86_400_000;
 const clock = option.clock(Date.now, "Date.now");
 
 export const table = {
-  pool: option.own(readPool),
+  pool: option.optional(option.own(readPool), "required"),
+  database: option.optional(option.own(readDatabase)),
   ...tablesTable,
-  retentionMs: {
-    ...option.integer({ min: dayMs, max: 36_500 * dayMs, fallback: 90 * dayMs }),
-    byDefault: "90 days",
-  },
+  retentionMs: option.integer({ min: dayMs, max: 36_500 * dayMs, fallback: 90 * dayMs }, "90 days"),
+  taskRetentionMs: option.integer({ min: 3 * dayMs, max: 36_500 * dayMs, fallback: 7 * dayMs }, "7 days"),
   pruneIntervalMs: option.integer({ min: 0, max: dayMs, fallback: 60_000 }),
   lockTimeoutMs: option.integer({ min: 1, max: 60_000, fallback: 2_000 }),
   now: option.optional(option.own(readClock), "the server's clock"),
-} satisfies OptionTable<PostgresStoresOptions, unknown>;
+} satisfies OptionTable<AnyPostgresOptions, unknown>;
 
-export interface ResolvedPostgresOptions extends Omit<ReadOptions<typeof table>, keyof PostgresTables> {
+export interface ResolvedPostgresOptions extends Omit<
+  ReadOptions<typeof table>,
+  keyof PostgresTables | "pool" | "database"
+> {
+  readonly pool: PostgresQueryable;
   /** `schema.table`, as messages name the tables. */
   readonly place: string;
   readonly names: TableNames;
+  /** SQL: what moves tables from `public`, or NULL. */
+  readonly moves: string;
 }
 
 /** Checks the options and fills in the defaults. Throws an OptionError. */
-export function resolveOptions(
-  options: PostgresStoresOptions,
+export function resolveOptions<Tx>(
+  options: AnyPostgresOptions<Tx>,
   owner: OptionOwner = factoryName,
 ): ResolvedPostgresOptions {
-  const { schema, table: prefix, ...read } = readOptions(owner, table, options);
-  return { ...read, place: `${schema}.${prefix}_*`, names: tableNames({ schema, table: prefix }) };
+  const { schema, table: prefix, pool, database, ...read } = readOptions(owner, table, options);
+  if (pool !== undefined && database !== undefined) {
+    throw new OptionError(owner, { option: "pool", what: "cannot be set beside database; leave one out" });
+  }
+  const given = database === undefined ? pool : queryableOf(database);
+  if (given === undefined) {
+    throw new OptionError(owner, { option: "pool", what: "or database must be given" });
+  }
+  return {
+    ...read,
+    pool: given,
+    place: `${schema}.${prefix}_*`,
+    names: tableNames({ schema, table: prefix }),
+    moves: movesFromPublic({ schema, table: prefix }, options.schema),
+  };
 }
 
 function readPool(pool: unknown, owner: OptionOwner, name: string): PostgresQueryable {
+  if (isDatabase(pool)) {
+    throw new OptionError(owner, {
+      option: name,
+      what: "got what fromPg() or its like made: write database: …",
+    });
+  }
   if (isQueryable(pool)) return pool;
   const what = "must be a Pool of pg, or an object with a function query(text, values)";
+  throw new OptionError(owner, { option: name, what });
+}
+
+function readDatabase(database: unknown, owner: OptionOwner, name: string): Database<unknown> {
+  if (!isDatabase(database)) {
+    const isPool = isQueryable(database);
+    const what = isPool
+      ? "got a pool: write database: fromPg(pool), with fromPg of @countersign/databases"
+      : "must be made by fromPg() or its like of @countersign/databases";
+    throw new OptionError(owner, { option: name, what });
+  }
+  if (database.dialect === "postgresql") return database;
+  const what = `got ${database.library} on ${database.dialect}, and these tables are in PostgreSQL`;
   throw new OptionError(owner, { option: name, what });
 }
 

@@ -1,7 +1,7 @@
 import {
   type PrunedBatch,
   type Row,
-  StoreGate,
+  type StoreGate,
   pruneAllRemote,
   startPruning,
 } from "@countersign/idempotency/store";
@@ -15,7 +15,7 @@ const pruneBatchSize = 500;
 /** Prunes a table by hand and in the background, until it is closed. */
 export abstract class PrunedTable {
   readonly engine = "postgresql";
-  protected readonly gate: StoreGate;
+  protected abstract readonly gate: Pick<StoreGate, "assertUsable" | "close">;
   protected readonly server: Engine;
   protected readonly options: ResolvedPostgresOptions;
   readonly #name: string;
@@ -25,7 +25,6 @@ export abstract class PrunedTable {
   constructor(name: string, server: Engine, options: ResolvedPostgresOptions, removeSql: string) {
     this.#name = name;
     this.#removeSql = removeSql;
-    this.gate = new StoreGate(name);
     this.server = server;
     this.options = options;
     this.#stopPruning = startPruning({
@@ -49,7 +48,11 @@ export abstract class PrunedTable {
 
   /** Runs a statement that reads the clock, which follows the values. */
   protected run(statement: string, ...values: unknown[]): Promise<readonly Row[]> {
-    return this.server.run(this.#name, statement, timed(this.options, values));
+    return this.runPlain(statement, ...timed(this.options, values));
+  }
+
+  protected runPlain(statement: string, ...values: unknown[]): Promise<readonly Row[]> {
+    return this.server.run(this.#name, statement, values);
   }
 
   async #removeBatch(): Promise<PrunedBatch> {
@@ -63,7 +66,7 @@ export abstract class PrunedTable {
 }
 
 /** Removes locked rows by address: no plan walks the table. Asks twice, as a live row of another partition can have the same address. */
-export function removal(table: string, isExpired: string, returning: string): string {
+export function removal(table: string, isExpired: string, returning: string, column = "until_at"): string {
   return `DELETE FROM ${table} WHERE ${isExpired} AND ctid = ANY (ARRAY(
-  SELECT ctid FROM ${table} WHERE ${isExpired} ORDER BY until_at LIMIT ${pruneBatchSize} FOR UPDATE SKIP LOCKED)) RETURNING ${returning}`;
+  SELECT ctid FROM ${table} WHERE ${isExpired} ORDER BY ${column} LIMIT ${pruneBatchSize} FOR UPDATE SKIP LOCKED)) RETURNING ${returning}`;
 }

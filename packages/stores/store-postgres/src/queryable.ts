@@ -1,4 +1,4 @@
-import type { Row } from "@countersign/idempotency/store";
+import type { PooledClient, Row } from "@countersign/idempotency/store";
 
 /** What a query resolves to, as far as the stores read it: rows as objects by column name. */
 export interface PostgresResult {
@@ -52,7 +52,7 @@ export function integerOf(value: unknown): number {
   return integer;
 }
 
-/** Takes a numeric of seconds as a string, or in PostgreSQL 13 a float8. Rounds up: what is left of a live lease is never 0. */
+/** Takes seconds as a text or a number. Rounds up: what is left of a live lease is never 0. */
 export function millisecondsOf(seconds: unknown): number {
   const milliseconds = Math.ceil(Math.round(numberOf(seconds) * 1e6) / 1e3);
   if (Number.isNaN(milliseconds)) {
@@ -71,10 +71,5 @@ function isRows(rows: unknown): rows is readonly Row[] {
   return Array.isArray(rows) && rows.every((row) => typeof row === "object" && row !== null);
 }
 
-/** A connection taken out of a pool, as `pg` has it. */
-export interface PostgresPoolClient extends PostgresTransaction {
-  /** Gives the connection back; `true` or an error ends it instead. */
-  release(destroy?: boolean | Error): void;
-  on?(event: "error", listener: (error: Error) => void): unknown;
-  removeListener?(event: "error", listener: (error: Error) => void): unknown;
-}
+/** A connection taken out of a pool. */
+export interface PostgresPoolClient extends PostgresTransaction, Omit<PooledClient, "query"> {}

@@ -60,3 +60,6 @@ export function isReadyToInsert(lockTimeoutMs: number): string {
 export function settings(lockTimeoutMs: number, columns = ""): string {
   return `settings AS MATERIALIZED (SELECT ${columns} WHERE ${isReadyToInsert(lockTimeoutMs)})`;
 }
+
+/** No key is empty. This one's row keeps the highest fence that pruning has removed. */
+export const floorKey = "''";

@@ -1,17 +1,27 @@
 import { type PostgresQueryable, rowsOf, singleRow } from "./queryable.ts";
 import { type PostgresTables, type TableNames, resolveTables, tableNames } from "./table-names.ts";
 
-export function checkedTables({ idempotency, nonces, answers }: TableNames): string[] {
-  return [idempotency, nonces, answers];
+/** The parameters of {@link missingKeys}, those first that must survive a crash. */
+export function checkedTables(names: TableNames): string[] {
+  return [...durableTables, "answers" as const].map((table) => names[table]);
 }
 
-/** SQL that restores lost primary keys: ON CONFLICT needs them. A unique index will do, unless partial, deferrable or still being built. */
+export const durableTables = ["idempotency", "nonces", "lanes", "tasks", "queues", "newest"] as const;
+
+/**
+ * SQL that restores lost primary keys: ON CONFLICT needs them. A unique index will do, unless partial, deferrable or still being built. Table
+ * and index are looked for in one snapshot: to_regclass alone also knows a table that was made since.
+ */
 export const missingKeys = `(SELECT pg_catalog.string_agg(pg_catalog.format('ALTER TABLE %s ADD PRIMARY KEY (%s)', kept.name, kept.col), '; ')
-  FROM (VALUES ($1::text, 'key'), ($2::text, 'digest'), ($3::text, 'token')) AS kept (name, col)
-  WHERE pg_catalog.to_regclass(kept.name) IS NOT NULL AND NOT EXISTS (
-    SELECT FROM pg_catalog.pg_index AS i JOIN pg_catalog.pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
+  FROM (VALUES ($1::text, 'key'), ($2::text, 'digest'), ($3::text, 'queue, lane'), ($4::text, 'queue, id'), ($5::text, 'queue'),
+    ($6::text, 'scope, subject'), ($7::text, 'token')) AS kept (name, col)
+  WHERE EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass(kept.name)::oid) AND NOT EXISTS (
+    SELECT FROM pg_catalog.pg_index AS i
     WHERE i.indrelid = pg_catalog.to_regclass(kept.name)::oid AND i.indisunique AND i.indimmediate AND i.indisvalid
-      AND i.indpred IS NULL AND i.indnkeyatts = 1 AND a.attname = kept.col)) AS missing_keys`;
+      AND i.indpred IS NULL AND kept.col = (
+        SELECT pg_catalog.string_agg(a.attname::text, ', ' ORDER BY part.place)
+        FROM pg_catalog.generate_series(1, i.indnkeyatts::integer) AS part (place)
+        JOIN pg_catalog.pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[part.place - 1]))) AS missing_keys`;
 
 export function assertKeys(caller: string, missing: unknown): void {
   if (typeof missing !== "string") return;

@@ -3,7 +3,7 @@ import { option, readOptions, type Given, type OptionRule, type OptionTable } fr
 
 /** Where the tables are, as `createPostgresStores`, `migratePostgres` and `postgresMigration` take it. */
 export interface PostgresTables {
-  /** Schema of the tables. Default `public`. */
+  /** Schema of the tables. Default `countersign`; where tables of the prefix stand in `public`, name one of both. */
   readonly schema?: string | undefined;
   /** Prefix of the tables' names. Default `countersign`. */
   readonly table?: string | undefined;
@@ -13,9 +13,21 @@ export interface TableNames {
   readonly schema: string;
   readonly idempotency: string;
   readonly nonces: string;
+  /** Of version 5, as the functions that end in `Work`. */
+  readonly lanes: string;
+  readonly tasks: string;
+  readonly queues: string;
+  readonly newest: string;
+  readonly addWork: string;
+  readonly claimWork: string;
+  readonly extendWork: string;
+  readonly settleWork: string;
+  readonly retryWork: string;
   /** Of `createPostgresAnswers`, with a migration of its own. */
   readonly answers: string;
   readonly version: string;
+  /** The function of version 4. */
+  readonly begin: string;
   /** Of version 1: see the migration. */
   readonly sequence: string;
 }
@@ -34,8 +46,18 @@ export function tableNames({
     schema: quoteIdentifier(schema),
     idempotency: qualified("_idempotency"),
     nonces: qualified("_nonces"),
+    lanes: qualified("_lanes"),
+    tasks: qualified("_tasks"),
+    queues: qualified("_queues"),
+    newest: qualified("_newest"),
+    addWork: qualified("_work_add"),
+    claimWork: qualified("_work_claim"),
+    extendWork: qualified("_work_extend"),
+    settleWork: qualified("_work_settle"),
+    retryWork: qualified("_work_retry"),
     answers: qualified("_answers"),
     version: qualified("_schema"),
+    begin: qualified("_begin"),
     sequence: qualified("_fences"),
   };
 }
@@ -58,7 +80,7 @@ const longestPrefix = 40;
 const unsafeInName = /[\\$\p{Cc}\p{Surrogate}]/u;
 
 export const tablesTable: OptionTable<PostgresTables> = {
-  schema: nameRule("public", longestName),
+  schema: nameRule("countersign", longestName),
   table: nameRule("countersign", longestPrefix),
 };
 

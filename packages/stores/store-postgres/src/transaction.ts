@@ -1,17 +1,10 @@
-import { GuardError, withDeadline } from "@countersign/core";
-import { isPromiseLike, option, readOptions, type OptionTable } from "@countersign/core/door";
+import { GuardError } from "@countersign/core";
+import { option, readOptions, unanswered, type OptionTable } from "@countersign/core/door";
+import { type ClientPool, releaseClient, rollBackClient, takeClient } from "@countersign/idempotency/store";
 import { type PostgresStoreCode, sqlStateOf, syntaxError } from "./errors.ts";
 import { lendClient } from "./lent-client.ts";
 import type { PostgresPoolClient } from "./queryable.ts";
 import { setOpenMark } from "./statement-parts.ts";
-
-/** A pool with callbacks, as `pg` has, or promises. A promised client must have an `error` listener of its own until it is given. */
-export interface PostgresPool<Client extends PostgresPoolClient> {
-  connect(): Promise<Client>;
-  connect(
-    callback: (error: Error | undefined, client: Client | undefined, done: () => void) => void,
-  ): void | PromiseLike<Client | undefined>;
-}
 
 /** Options of {@link withPostgresTransaction}. */
 export interface PostgresTransactionOptions {
@@ -27,8 +20,6 @@ export const table: OptionTable<PostgresTransactionOptions> = {
   idleTimeoutMs: option.integer({ min: 100, max: 3_600_000, fallback: 60_000 }),
 };
 
-const rollbackTimeoutMs = 5_000;
-
 /**
  * Runs `work` between BEGIN and COMMIT on a client of its own. Resolves to its result when the commit is durable; rolls back and rejects
  * when `work` rejects. After a rejection of COMMIT itself the key's record shows the outcome, once the session has ended. The client takes
@@ -36,7 +27,7 @@ const rollbackTimeoutMs = 5_000;
  * when the pool gives no connection or BEGIN fails: `work` has not run then.
  */
 export async function withPostgresTransaction<T, Client extends PostgresPoolClient>(
-  pool: PostgresPool<Client>,
+  pool: ClientPool<Client>,
   work: (client: Client) => Promise<T>,
   options: PostgresTransactionOptions = {},
 ): Promise<T> {
@@ -49,7 +40,7 @@ export async function withPostgresTransaction<T, Client extends PostgresPoolClie
     result = await work(lent.client);
   } catch (error) {
     lent.end();
-    await rollBack(client);
+    await rollBackClient(client);
     throw error;
   }
   try {
@@ -67,34 +58,9 @@ async function orNotBegun<T>(step: Promise<T>): Promise<T> {
     return await step;
   } catch (error) {
     if (error instanceof TypeError) throw error;
-    throw new GuardError<PostgresStoreCode>({
-      status: 503,
-      code: "transaction-not-begun",
-      message: "no transaction could be begun on a connection of the pool",
-      headers: { "Retry-After": "5" },
-      cause: error,
-    });
+    const message = "no transaction could be begun on a connection of the pool";
+    throw new GuardError<PostgresStoreCode>(unanswered("transaction-not-begun", message, error));
   }
-}
-
-export function takeClient<Client extends PostgresPoolClient>(pool: PostgresPool<Client>): Promise<Client> {
-  return new Promise((resolve, reject) => {
-    // An `error` event without a listener ends this process, and the pool listens only to idle clients. Attached in the callback: a
-    // session can end in the packet that begins it, before a promise resolves.
-    let taken: Client | undefined;
-    const take = (client: Client | undefined | void): void => {
-      if (client === undefined || client === taken) return;
-      taken = client;
-      client.on?.("error", ignoreError);
-      resolve(client);
-    };
-    const connecting = pool.connect((error, client) => {
-      if (error) reject(error);
-      else take(client);
-    });
-    // A pool that knows no callbacks. One that does gives nothing here, or a promise of nothing.
-    if (isPromiseLike<Client | undefined | void>(connecting)) connecting.then(take, reject);
-  });
 }
 
 async function begin(client: PostgresPoolClient, idleTimeoutMs: number): Promise<void> {
@@ -124,27 +90,4 @@ async function commit(client: PostgresPoolClient): Promise<void> {
       "withPostgresTransaction: the transaction was rolled back, because a statement in it had failed; let its error through",
     );
   }
-}
-
-async function rollBack(client: PostgresPoolClient): Promise<void> {
-  try {
-    await withDeadline(client.query("ROLLBACK"), rollbackTimeoutMs, rollbackLate);
-  } catch {
-    // The server rolls back by itself when the connection ends. The error of `work` is the one to throw.
-    releaseClient(client, true);
-    return;
-  }
-  releaseClient(client);
-}
-
-export function releaseClient(client: PostgresPoolClient, destroy?: boolean): void {
-  client.release(destroy);
-  // Only now: from here on the pool listens, or the connection is gone.
-  if (destroy !== true) client.removeListener?.("error", ignoreError);
-}
-
-function ignoreError(): void {}
-
-function rollbackLate(): Error {
-  return new Error("ROLLBACK was not answered in time");
 }

@@ -66,8 +66,8 @@ export async function newStores(
   return { ...createStores(pool, { schema, ...options }), pool, schema };
 }
 
-/** Resolves when some connection waits for a lock in a statement that names the schema. */
-export async function untilBlocked(pool: Pool, schema: string): Promise<void> {
+/** Resolves when so many connections wait for a lock in a statement that names the schema. */
+export async function untilBlocked(pool: Pool, schema: string, count = 1): Promise<void> {
   const waiting = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%${schema}%'`;
-  while ((await pool.query(waiting)).rowCount === 0) await pause(5);
+  while (((await pool.query(waiting)).rowCount ?? 0) < count) await pause(5);
 }

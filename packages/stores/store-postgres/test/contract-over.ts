@@ -4,14 +4,22 @@ import {
   defineCases,
   idempotencyStoreContract,
   nonceStoreContract,
+  workStoreContract,
 } from "@countersign/store-contract";
 import { describe, test } from "@jest/globals";
 import { applicable } from "@countersign/test-support/runs/contract.ts";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
-import { answerHarness, idempotencyHarness, nonceHarness } from "./harness.ts";
+import { fromPg } from "@countersign/databases";
+import { createPostgresAnswers } from "@countersign/store-postgres";
+import type { Pool } from "pg";
+import { answerHarness, idempotencyHarness, nonceHarness, workHarness } from "./harness.ts";
+import { inOrder } from "./payouts.ts";
 
 // A server that others use is not stopped: engine.test.ts has one of its own.
 const always: readonly ContractFacility[] = ["engine", "durability"];
+
+const onDatabase: NonNullable<Parameters<typeof answerHarness>[1]> = ({ pool, ...options }) =>
+  createPostgresAnswers({ ...options, database: inOrder(fromPg(pool as Pool)) });
 
 /** Defines the contracts of all stores, by a clock that the test moves or by the server's. */
 export function defineContracts(clock: "moved" | "the server's"): void {
@@ -28,10 +36,19 @@ export function defineContracts(clock: "moved" | "the server's"): void {
       test,
       title: "nonce store",
     });
-    defineCases(applicable(answerStoreContract(() => answerHarness({ hasClock }), { without })), {
+    const answers = answerStoreContract(() => answerHarness({ hasClock }), {
+      without: [...without, "transaction"],
+    });
+    defineCases(applicable(answers), { describe: describeOnPostgres, test, title: "store of answers" });
+    const inTransactions = answerStoreContract(() => answerHarness({ hasClock }, onDatabase), { without });
+    defineCases(
+      applicable(inTransactions).filter(({ name }) => name.includes("transaction")),
+      { describe: describeOnPostgres, test, title: "store of answers beside transactions" },
+    );
+    defineCases(applicable(workStoreContract(() => workHarness({ hasClock }), { without })), {
       describe: describeOnPostgres,
       test,
-      title: "store of answers",
+      title: "work store",
     });
   });
 }

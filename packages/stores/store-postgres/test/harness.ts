@@ -2,8 +2,10 @@ import type {
   AnswerStoreHarness,
   IdempotencyStoreHarness,
   NonceStoreHarness,
+  WorkStoreHarness,
 } from "@countersign/store-contract";
-import type { AnswerStore } from "@countersign/idempotency";
+import type { AnswerStore, Database } from "@countersign/idempotency";
+import { fromPg } from "@countersign/databases";
 import {
   type PostgresStores,
   type PostgresStoresOptions,
@@ -14,7 +16,7 @@ import {
   withPostgresTransaction,
 } from "@countersign/store-postgres";
 import type { PostgresTransaction } from "../dist/queryable.js";
-import { Pool } from "pg";
+import { Pool, type PoolClient } from "pg";
 import { isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
 import type { PrivatePostgres } from "@countersign/test-support/servers/private-postgres.ts";
 import { testClock } from "@countersign/test-support/runs/after-test.ts";
@@ -30,7 +32,7 @@ interface Engine {
 /** Stores on a schema of their own, which goes with them. */
 async function makeStores<Made extends { close(): void } = PostgresStores>(
   { url = postgresUrl, hasClock = false, server }: Engine,
-  create: (options: PostgresStoresOptions) => Made,
+  create: (options: PostgresStoresOptions & { readonly pool: Pool }) => Made,
 ) {
   const connectionString = server?.url ?? url;
   const pools: Pool[] = [];
@@ -57,6 +59,7 @@ async function makeStores<Made extends { close(): void } = PostgresStores>(
     stores: another(),
     another,
     payments,
+    schema,
     harness: {
       fill: () => refuseInserts(payments, schema),
       ...(clock === undefined ? {} : { advance: clock.advance }),
@@ -83,10 +86,13 @@ async function refuseInserts(pool: Pool, schema: string): Promise<void> {
   );
 }
 
+type Create = (options: PostgresStoresOptions) => PostgresStores;
+
 export async function idempotencyHarness(
   engine: Engine,
+  create: Create = createPostgresStores,
 ): Promise<IdempotencyStoreHarness<PostgresTransaction>> {
-  const { stores, another, payments, harness } = await makeStores(engine, createPostgresStores);
+  const { stores, another, payments, harness } = await makeStores(engine, create);
   return {
     ...harness,
     store: stores.idempotency,
@@ -95,12 +101,47 @@ export async function idempotencyHarness(
   };
 }
 
-export async function nonceHarness(engine: Engine): Promise<NonceStoreHarness> {
-  const { stores, another, harness } = await makeStores(engine, createPostgresStores);
+export async function nonceHarness(
+  engine: Engine,
+  create: Create = createPostgresStores,
+): Promise<NonceStoreHarness> {
+  const { stores, another, harness } = await makeStores(engine, create);
   return { ...harness, store: stores.nonces, another: () => another().nonces };
 }
 
-export async function answerHarness(engine: Engine): Promise<AnswerStoreHarness> {
-  const { stores, another, harness } = await makeStores<AnswerStore>(engine, createPostgresAnswers);
-  return { ...harness, store: stores, another };
+export async function answerHarness(
+  engine: Engine,
+  create: (options: PostgresStoresOptions) => AnswerStore<PoolClient> = createPostgresAnswers,
+): Promise<AnswerStoreHarness<PoolClient>> {
+  const { stores, another, harness } = await makeStores(engine, create);
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- absent without the option, as keepIn is
+  const database = stores.database as Database<PoolClient>;
+  return {
+    ...harness,
+    store: stores,
+    another,
+    transaction: (work) =>
+      database.run(async (tx) => {
+        // As begin() does: the server knows a transaction by what it has written.
+        await tx.query("SELECT txid_current()");
+        await work(tx);
+      }),
+  };
+}
+
+export async function workHarness(engine: Engine): Promise<WorkStoreHarness<PoolClient>> {
+  const { stores, another, payments, schema, harness } = await makeStores(engine, ({ pool, ...options }) =>
+    createPostgresStores({ ...options, pool: undefined, database: fromPg(pool) }),
+  );
+  await payments.query(`CREATE TABLE ${schema}.payouts (id text PRIMARY KEY)`);
+  return {
+    ...harness,
+    store: stores,
+    another,
+    write: (tx, id) => tx.query(`INSERT INTO ${schema}.payouts VALUES ($1)`, [id]),
+    async written() {
+      const { rows } = await payments.query<{ id: string }>(`SELECT id FROM ${schema}.payouts`);
+      return rows.map(({ id }) => id);
+    },
+  };
 }

@@ -2,10 +2,13 @@ import { readFileSync } from "node:fs";
 import {
   createPostgresStores,
   migratePostgres,
+  migratePostgresAnswers,
   postgresMigration,
   postgresSchemaVersion,
 } from "@countersign/store-postgres";
+import { fromPg } from "@countersign/databases";
 import { describe, expect, test } from "@jest/globals";
+import type { Pool } from "pg";
 import { describeOnPostgres, isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import {
@@ -21,6 +24,14 @@ import {
 const claim = { token: "a", fingerprint: "f", leaseMs: 60_000, recovery: "hold" } as const;
 const use = { scope: "s", nonce: "n", token: "a", retainMs: 60_000 };
 
+/** What an earlier release ran, for another schema. */
+function sqlOfRelease(version: number, schema: string): string {
+  const file = new URL(`../migrations/00${version}-countersign.sql`, import.meta.url);
+  const sql = readFileSync(file, "utf8").replaceAll(/(["'])countersign\1/g, `$1${schema}$1`);
+  // Tables of others on this server: with another schema none are looked for.
+  return sql.replace("n.nspname = 'public'", "false");
+}
+
 describeOnPostgres("migratePostgres()", () => {
   test("creates schema and tables, and can be repeated without touching what is there", async () => {
     const { idempotency, pool, schema } = await newStores();
@@ -32,8 +43,12 @@ describeOnPostgres("migratePostgres()", () => {
     const tables = `SELECT relname, relpersistence FROM pg_class WHERE relnamespace = '${schema}'::regnamespace AND relkind IN ('r', 'S') ORDER BY 1`;
     expect((await pool.query(tables)).rows).toEqual([
       { relname: "countersign_idempotency", relpersistence: "p" },
+      { relname: "countersign_lanes", relpersistence: "p" },
+      { relname: "countersign_newest", relpersistence: "p" },
       { relname: "countersign_nonces", relpersistence: "p" },
+      { relname: "countersign_queues", relpersistence: "p" },
       { relname: "countersign_schema", relpersistence: "p" },
+      { relname: "countersign_tasks", relpersistence: "p" },
     ]);
   });
 
@@ -45,7 +60,13 @@ describeOnPostgres("migratePostgres()", () => {
       });
       const schema = isolatedName("pg");
       dropAfterTest(pool, schema);
-      await Promise.all(Array.from({ length: 10 }, () => migratePostgres(pool, { schema })));
+      // Each of the three makes the schema, under a lock of its own.
+      const migrations = Array.from({ length: 4 }, () => [
+        migratePostgres(pool, { schema }),
+        migratePostgresAnswers(pool, { schema }),
+        migratePostgres(pool, { schema, table: "other" }),
+      ]);
+      await Promise.all(migrations.flat());
       expect((await pool.query(`SELECT version FROM ${schema}.countersign_schema`)).rowCount).toBe(1);
       await createStores(pool, { schema }).ready();
     },
@@ -73,14 +94,13 @@ describeOnPostgres("migratePostgres()", () => {
   });
 
   describe("on tables of version 1", () => {
-    const v1 = readFileSync(new URL("../migrations/001-countersign.sql", import.meta.url), "utf8");
     const drawn = "SELECT nextval('%.countersign_fences'::regclass)";
 
     async function oldTables() {
       const pool = connectPool();
       const schema = isolatedName("pg");
       dropAfterTest(pool, schema);
-      await pool.query(v1.replaceAll(`'public'`, `'${schema}'`).replaceAll('"public"', `"${schema}"`));
+      await pool.query(sqlOfRelease(1, schema));
       await pool.query(
         `INSERT INTO ${schema}.countersign_idempotency
          SELECT 'k' || n, CASE WHEN n = 1 THEN 'held' ELSE 'free' END, 'a', nextval('${schema}.countersign_fences'), 'f', '', now() + interval '1 hour'
@@ -98,7 +118,7 @@ describeOnPostgres("migratePostgres()", () => {
       await migratePostgres(pool, { schema });
       await migratePostgres(pool, { schema });
       const { rows } = await pool.query(`SELECT version FROM ${schema}.countersign_schema`);
-      expect(rows).toEqual([{ version: 3 }]);
+      expect(rows).toEqual([{ version: postgresSchemaVersion }]);
       expect(await idempotency.read("k1")).toMatchObject({ state: "held", fence: 1 });
       const claimed = await idempotency.claim("k2", claim);
       expect(claimed).toEqual({ status: "acquired", fence: expect.any(Number) });
@@ -109,9 +129,7 @@ describeOnPostgres("migratePostgres()", () => {
       const { pool, schema } = await oldTables();
       await migratePostgres(pool, { schema });
       await expect(pool.query(drawn.replace("%", schema))).rejects.toMatchObject({ code: "42P01" });
-      await expect(
-        pool.query(v1.replaceAll(`'public'`, `'${schema}'`).replaceAll('"public"', `"${schema}"`)),
-      ).rejects.toThrow(/schema version 3, newer than 1/);
+      await expect(pool.query(sqlOfRelease(1, schema))).rejects.toThrow(/schema version 5, newer than 1/);
     });
 
     test("waits until nobody draws a fence of version 1 any more", async () => {
@@ -131,14 +149,13 @@ describeOnPostgres("migratePostgres()", () => {
   });
 
   describe("on tables of version 2", () => {
-    const v2 = readFileSync(new URL("../migrations/002-countersign.sql", import.meta.url), "utf8");
     const decision = { by: "anna", note: "TICKET-1" };
 
     async function oldTables() {
       const pool = connectPool();
       const schema = isolatedName("pg");
       dropAfterTest(pool, schema);
-      await pool.query(v2.replaceAll(`'public'`, `'${schema}'`).replaceAll('"public"', `"${schema}"`));
+      await pool.query(sqlOfRelease(2, schema));
       const name = `${schema}.countersign_idempotency`;
       await pool.query(
         `INSERT INTO ${name} SELECT state || '-key', state, 'a', 7, 'f', 'why', now() + interval '1 hour'
@@ -212,6 +229,95 @@ describeOnPostgres("migratePostgres()", () => {
     });
   });
 
+  describe("on tables of version 3", () => {
+    async function oldTables() {
+      const pool = connectPool();
+      const schema = isolatedName("pg");
+      dropAfterTest(pool, schema);
+      await pool.query(sqlOfRelease(3, schema));
+      return { pool, schema };
+    }
+
+    test("leases work before and after it; transactions need it, and say so", async () => {
+      const { pool, schema } = await oldTables();
+      const stores = createPostgresStores({ database: fromPg(pool), schema, pruneIntervalMs: 0 });
+      afterTest(() => stores.close());
+      const { idempotency, nonces, transactions } = stores;
+      expect((await idempotency.claim("k", claim)).status).toBe("acquired");
+      expect(await nonces.claim(use)).toBe("fresh");
+      const run = () => transactions.run(() => "done");
+      await expect(run()).rejects.toThrow(/no function for transactions; .* countersign migrate/);
+      await migratePostgres(pool, { schema });
+      expect(await run()).toBe("done");
+      expect(await idempotency.complete("k", "a")).toBe("ok");
+      expect((await pool.query(`SELECT version, oldest FROM ${schema}.countersign_schema`)).rows).toEqual([
+        { version: postgresSchemaVersion, oldest: 3 },
+      ]);
+    });
+
+    test("makes the function anew that was dropped", async () => {
+      const { pool, schema } = await oldTables();
+      await migratePostgres(pool, { schema });
+      await pool.query(`DROP FUNCTION ${schema}.countersign_begin`);
+      await migratePostgres(pool, { schema });
+      expect(
+        (await pool.query("SELECT to_regprocedure($1) AS made", [`${schema}.countersign_begin(text)`])).rows,
+      ).toEqual([{ made: `${schema}.countersign_begin(text)` }]);
+    });
+  });
+
+  describe("on tables of version 4", () => {
+    const claimOf = (key: string) => ({
+      keys: [{ key, token: "a", fingerprint: "f" }],
+      recovery: "hold" as const,
+      waitMs: 1_000,
+      idleTimeoutMs: 1_000,
+    });
+
+    async function oldTables() {
+      const pool = connectPool();
+      const schema = isolatedName("pg");
+      dropAfterTest(pool, schema);
+      const migrateOld = () => pool.query(sqlOfRelease(4, schema));
+      await migrateOld();
+      const stores = createPostgresStores({ database: fromPg(pool), schema, pruneIntervalMs: 0 });
+      afterTest(() => stores.close());
+      return { pool, schema, migrateOld, ...stores };
+    }
+
+    test("leases and transactions work before and after it; tasks need it, and say so", async () => {
+      const { pool, schema, ready, idempotency, transactions, work } = await oldTables();
+      await ready();
+      const pay = (key: string) => transactions.run((tx) => transactions.begin(tx, claimOf(key)));
+      expect((await idempotency.claim("k", claim)).status).toBe("acquired");
+      expect((await pay("before")).keys).toEqual([{ status: "begun" }]);
+      const add = () => transactions.run((tx) => work.add(tx, "q", [{ id: "1", body: "" }]));
+      const steps = [add, () => work.summaries(), () => work.prune()];
+      for (const step of steps) {
+        await expect(step()).rejects.toThrow(
+          /(function of the tables|tables) .* missing; .* countersign migrate/,
+        );
+      }
+      await migratePostgres(pool, { schema });
+      expect(await idempotency.complete("k", "a")).toBe("ok");
+      expect((await pay("after")).keys).toEqual([{ status: "begun" }]);
+      expect(await add()).toEqual([{ status: "added" }]);
+      for (const step of steps) await step();
+    });
+
+    test("goes on serving a process of the release before, which leaves them as they are", async () => {
+      const { pool, schema, migrateOld } = await oldTables();
+      await migratePostgres(pool, { schema });
+      await migrateOld();
+      const versions = await pool.query(`SELECT version, oldest FROM ${schema}.countersign_schema`);
+      expect(versions.rows).toEqual([{ version: 5, oldest: 3 }]);
+      const call = { ...claimOf("k"), retentionMs: 86_400_000, holds: true, idleMs: 1_000 };
+      const begun = `SELECT ${schema}.countersign_begin($1) AS answer`;
+      const { rows } = await pool.query<{ answer: string }>(begun, [JSON.stringify(call)]);
+      expect(JSON.parse(rows[0]?.answer ?? "")).toEqual({ nonce: "fresh", keys: [{ status: "begun" }] });
+    });
+  });
+
   test("is one transaction: a failure leaves nothing, and no transaction open on the connection", async () => {
     const pool = connectPool({ max: 1 });
     const schema = isolatedName("pg");
@@ -240,16 +346,37 @@ describeOnPostgres("migratePostgres()", () => {
   test("refuses tables of a later release, and so do the stores", async () => {
     const pool = connectPool();
     const schema = await createSchema(pool);
-    await pool.query(`UPDATE ${schema}.countersign_schema SET version = 4`);
-    await expect(migratePostgres(pool, { schema })).rejects.toThrow(
-      /schema version 4, newer than 3: upgrade/,
-    );
+    const later = postgresSchemaVersion + 1;
+    const set = (version: number, oldest: number | null) =>
+      pool.query(`UPDATE ${schema}.countersign_schema SET version = $1, oldest = $2`, [version, oldest]);
+    for (const oldest of [null, later]) {
+      await set(later, oldest);
+      await expect(migratePostgres(pool, { schema })).rejects.toThrow(
+        /schema version 6, newer than 5: upgrade/,
+      );
+      const stores = createStores(pool, { schema });
+      await expect(stores.idempotency.claim("k", claim)).rejects.toThrow(/schema version 6, .* upgrade/);
+    }
+    await set(0, null);
     const stores = createStores(pool, { schema });
-    await expect(stores.idempotency.claim("k", claim)).rejects.toThrow(/schema version 4, .* upgrade/);
-    await pool.query(`UPDATE ${schema}.countersign_schema SET version = 0`);
     await expect(stores.ready()).rejects.toThrow(/schema version 0, .* countersign migrate/);
-    await pool.query(`UPDATE ${schema}.countersign_schema SET version = 3`);
+    await set(postgresSchemaVersion, null);
     expect((await stores.idempotency.claim("k", claim)).status).toBe("acquired");
+  });
+
+  test("leaves tables of a later release that takes this one's processes beside it, and so do the stores", async () => {
+    const pool = connectPool();
+    const schema = await createSchema(pool);
+    const later = { version: postgresSchemaVersion + 1, oldest: postgresSchemaVersion };
+    await pool.query(`UPDATE ${schema}.countersign_schema SET version = $1, oldest = $2`, [
+      later.version,
+      later.oldest,
+    ]);
+    await migratePostgres(pool, { schema });
+    expect((await pool.query(`SELECT version, oldest FROM ${schema}.countersign_schema`)).rows).toEqual([
+      later,
+    ]);
+    expect((await createStores(pool, { schema }).idempotency.claim("k", claim)).status).toBe("acquired");
   });
 
   test.each([
@@ -271,7 +398,7 @@ describeOnPostgres("migratePostgres()", () => {
     const made =
       "SELECT relname FROM pg_class WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1)";
     const { rows } = await pool.query<{ relname: string }>(made, [schema]);
-    expect(rows).toHaveLength(9);
+    expect(rows).toHaveLength(21);
     for (const { relname } of rows) expect(relname.startsWith(table)).toBe(true);
   });
 
@@ -286,14 +413,14 @@ describeOnPostgres("migratePostgres()", () => {
 
 describe("postgresMigration()", () => {
   test("is shipped as a file for the default names", () => {
-    const file = new URL("../migrations/003-countersign.sql", import.meta.url);
+    const file = new URL("../migrations/005-countersign.sql", import.meta.url);
     expect(readFileSync(file, "utf8")).toBe(postgresMigration());
   });
 
-  test("is public.countersign_* by default, and one statement", () => {
+  test("is countersign.countersign_* by default, and one statement", () => {
     const sql = postgresMigration();
-    expect(sql).toBe(postgresMigration({ schema: "public", table: "countersign" }));
-    expect(sql).toContain('"public"."countersign_idempotency"');
+    expect(sql).toBe(postgresMigration({ schema: undefined, table: "countersign" }));
+    expect(sql).toContain('CREATE TABLE "countersign"."countersign_idempotency"');
     expect(sql).toMatch(/^DO \$countersign\$\n[\s\S]*\nEND\n\$countersign\$;\n$/);
   });
 });
@@ -383,8 +510,41 @@ describeOnPostgres("the tables", () => {
     expect(await nonces.claim({ ...use, token: "b" })).toBe("seen");
     expect((await idempotency.list({ state: "done", limit: 1 })).entries).toHaveLength(1);
     expect([await idempotency.prune(), await nonces.prune()]).toEqual([0, 0]);
+    await doAllWork(trapped, schema);
   });
 });
+
+/** Every step of the table of work. */
+async function doAllWork(pool: Pool, schema: string): Promise<void> {
+  const stores = createPostgresStores({ database: fromPg(pool), schema, pruneIntervalMs: 0 });
+  afterTest(() => stores.close());
+  const { work, transactions } = stores;
+  const decision = { by: "anna", note: "why" };
+  const owned = { queue: "q", id: "1", token: "a" };
+  const add = (body: string) => transactions.run((tx) => work.add(tx, "q", [{ id: "1", entity: "e", body }]));
+  const claimed = { ...owned, entity: "e", body: "", addedAtMs: expect.any(Number) };
+  const claimTask = () => work.claim({ queue: "q", limit: 10, token: "a", leaseMs: 60_000 });
+  expect([await add(""), await add("other")]).toEqual([
+    [{ status: "added" }],
+    [{ status: "known", body: "" }],
+  ]);
+  expect(await claimTask()).toEqual([{ ...claimed, attempt: 1 }]);
+  expect(await work.extend([owned], 60_000)).toEqual(["1"]);
+  await work.giveBack([owned], 0);
+  expect(await claimTask()).toEqual([{ ...claimed, attempt: 1 }]);
+  expect(await work.fail(owned, { reason: "why", retryInMs: undefined })).toBe(true);
+  expect(await work.retry("q", { ids: ["1"] })).toBe(1);
+  expect(await claimTask()).toEqual([{ ...claimed, attempt: 1 }]);
+  expect(await transactions.run((tx) => work.finish(tx, owned))).toBe(true);
+  expect(await work.discard("q", ["1"], decision)).toBe(0);
+  expect(await transactions.run((tx) => work.advance(tx, { scope: "s", subject: "s", at: 1n }))).toBe(true);
+  await work.pause("q", decision);
+  expect(await work.summaries()).toMatchObject([{ queue: "q", open: 0, done: 1, paused: decision }]);
+  expect(await work.resume("q")).toBe(true);
+  expect(await work.read("q", "1")).toMatchObject({ state: "done" });
+  expect((await work.list({ queue: "q", limit: 1 })).tasks).toHaveLength(1);
+  expect(await work.prune()).toBe(0);
+}
 
 describeOnPostgres("a role", () => {
   async function roles() {
@@ -407,11 +567,10 @@ describeOnPostgres("a role", () => {
   // As its page shows them, for the names of this test.
   const grants = (schema: string, role: string): string[] =>
     readFileSync(new URL("../../../../site/snippets/grants.sql", import.meta.url), "utf8")
-      .replaceAll("SCHEMA public", `SCHEMA ${schema}`)
-      .replaceAll("countersign_", `${schema}.countersign_`)
+      .replaceAll(/\bcountersign\b/g, schema)
       .replaceAll("TO platform", `TO ${role}`)
-      .trim()
-      .split("\n");
+      .split(";")
+      .filter((grant) => grant.trim() !== "");
 
   test("with the grants of the page can do all that the stores do, and make no table", async () => {
     const { owner, schema, role, pool } = await roles();
@@ -435,6 +594,7 @@ describeOnPostgres("a role", () => {
     await idempotency.prune();
     expect(await nonces.claim(use)).toBe("fresh");
     await nonces.prune();
+    await doAllWork(pool, schema);
     await migratePostgres(pool, { schema });
     const elsewhere = migratePostgres(pool, { schema, table: "other" });
     await expect(elsewhere).rejects.toMatchObject({ cause: { code: "42501" } });

@@ -4,15 +4,29 @@ import {
   migratePostgres,
   postgresMigration,
 } from "@countersign/store-postgres";
+import { fromPg } from "@countersign/databases";
+import type { TransactionStores } from "@countersign/idempotency";
 import { describe, expect, test } from "@jest/globals";
+import { Pool, type PoolClient } from "pg";
 import { dayMs } from "./connections.ts";
 
 const pool = { query: () => Promise.resolve({ rows: [] }) };
 
+const database = fromPg({ ...pool, connect: (): Promise<never> => Promise.reject(new Error("none")) });
+
 describe("createPostgresStores() options", () => {
   test.each<[string, unknown, RegExp]>([
     ["no options", undefined, /options must be an object/],
-    ["no pool", {}, /option pool/],
+    ["no pool", {}, /option pool or database must be given/],
+    ["both pool and database", { pool, database }, /option pool cannot be set beside database/],
+    ["a database as pool", { pool: database }, /option pool .* write database: …/],
+    ["a pool as database", { database: pool }, /option database .* write database: fromPg\(pool\)/],
+    ["a URL as database", { database: "postgres://localhost" }, /option database must be made by fromPg/],
+    [
+      "a database of MariaDB",
+      { database: { ...database, dialect: "mysql" } },
+      /option database .* pg on mysql/,
+    ],
     ["a URL as pool", { pool: "postgres://localhost" }, /option pool/],
     ["null as pool", { pool: null }, /option pool/],
     ["a pool without query", { pool: { connect: () => {} } }, /option pool/],
@@ -50,6 +64,17 @@ describe("createPostgresStores() options", () => {
     stores.close();
     expect(stores.idempotency.retentionMs).toBe(expected);
   });
+});
+
+test("createPostgresStores() has transactions with a database alone, of its clients", () => {
+  const without = createPostgresStores({ pool, pruneIntervalMs: 0 });
+  expect(without).not.toHaveProperty("transactions");
+  // @ts-expect-error -- with a pool there are none
+  expect(without.transactions).toBeUndefined();
+  const stores = createPostgresStores({ database: fromPg(new Pool()), pruneIntervalMs: 0 });
+  const { transactions }: TransactionStores<PoolClient, "async"> = stores;
+  expect(transactions.mode).toBe("async");
+  for (const made of [without, stores]) made.close();
 });
 
 describe("postgresMigration() and migratePostgres()", () => {

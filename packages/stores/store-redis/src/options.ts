@@ -39,10 +39,7 @@ export const longestMs: number = 36_500 * dayMs;
 export const table = {
   sendCommand: option.call<SendCommand>(),
   prefix: option.own(readPrefix, '"countersign"'),
-  retentionMs: {
-    ...option.integer({ min: dayMs, max: longestMs, fallback: 90 * dayMs }),
-    byDefault: "90 days",
-  },
+  retentionMs: option.integer({ min: dayMs, max: longestMs, fallback: 90 * dayMs }, "90 days"),
   commandTimeoutMs: option.integer({ min: 1, max: 60_000, fallback: 2_000 }),
   now: option.own(readClock, "the server's clock"),
 } satisfies OptionTable<RedisStoresOptions, unknown>;

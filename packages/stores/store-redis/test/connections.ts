@@ -12,7 +12,7 @@ export const dayMs = 86_400_000;
 
 /** What the step gives once it gives something: the client may have to find its server again. */
 export async function eventually<T>(step: () => Promise<T>): Promise<T> {
-  const end = Date.now() + 5_000;
+  const end = Date.now() + 20_000;
   for (;;) {
     try {
       return await step();

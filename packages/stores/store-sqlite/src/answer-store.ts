@@ -1,15 +1,25 @@
 import { readOptions } from "@countersign/core/door";
-import type { AnswerStore } from "@countersign/idempotency";
+import type { TransactionAnswerStore } from "@countersign/idempotency";
 import { type PrunedBatch, encodeText } from "@countersign/idempotency/store";
-import { type SqliteStatement, withImmediateTransaction } from "./connection.ts";
+import {
+  type SqliteDatabase,
+  type SqliteStatement,
+  isInTransaction,
+  withImmediateTransaction,
+} from "./connection.ts";
 import { ensureDurability } from "./durability.ts";
 import { table, type ResolvedSqliteOptions, type SqliteStoresOptions } from "./options.ts";
 import { PrunedTable } from "./pruning.ts";
 import { answersMigration, answersName, assertKey, engineClock } from "./schema.ts";
 
-export interface SqliteAnswerStore extends AnswerStore {
+export interface SqliteAnswerStore<
+  Db extends SqliteDatabase = SqliteDatabase,
+> extends TransactionAnswerStore<Db> {
   readonly retentionMs: number;
+  readonly database: Db;
   keep(token: string, answer: Uint8Array): void;
+  /** In the transaction that is open on the store's own connection. */
+  keepIn(tx: Db, token: string, answer: Uint8Array): void;
   find(token: string): Uint8Array | undefined;
   prune(): number;
   /** Ends the pruning timer; the connection stays open. A later call throws. */
@@ -23,25 +33,29 @@ const name = "sqlite answer store";
  * Creates the store of answers, and its table where it is missing. Sets up the connection as `createSqliteStores` does. `retentionMs` is
  * that of the answers. Throws when the connection cannot be made durable, and an OptionError on a wrong option.
  */
-export function createSqliteAnswers(options: SqliteStoresOptions): SqliteAnswerStore {
+export function createSqliteAnswers<Db extends SqliteDatabase>(
+  options: SqliteStoresOptions<Db>,
+): SqliteAnswerStore<Db> {
   const resolved = readOptions(factoryName, table, options);
   ensureDurability(factoryName, resolved.database, resolved.allowInProduction);
   withImmediateTransaction(resolved.database, () => {
     resolved.database.exec(answersMigration(resolved.table));
   });
   assertKey(factoryName, resolved.database, `${resolved.table}_answers`, "token");
-  return new AnswerTable(resolved);
+  return new AnswerTable(options.database, resolved);
 }
 
-class AnswerTable extends PrunedTable implements SqliteAnswerStore {
+class AnswerTable<Db extends SqliteDatabase> extends PrunedTable implements SqliteAnswerStore<Db> {
+  readonly database: Db;
   readonly retentionMs: number;
   readonly #keep: SqliteStatement<unknown>;
   readonly #find: SqliteStatement<unknown>;
   readonly #removeExpired: SqliteStatement<unknown>;
 
-  constructor(options: ResolvedSqliteOptions) {
+  constructor(database: Db, options: ResolvedSqliteOptions) {
     super(name, factoryName, options);
-    const { database, retentionMs } = options;
+    const { retentionMs } = options;
+    this.database = database;
     const answers = answersName(options.table);
     const time = `coalesce(?, ${engineClock})`;
     this.retentionMs = retentionMs;
@@ -58,10 +72,23 @@ class AnswerTable extends PrunedTable implements SqliteAnswerStore {
 
   keep(token: string, answer: Uint8Array): void {
     this.#assertToken(token);
+    withImmediateTransaction(this.database, () => this.#write(token, answer));
+  }
+
+  keepIn(tx: Db, token: string, answer: Uint8Array): void {
+    this.gate.assertTokenIn(token);
+    if (tx !== this.database) throw new TypeError(`${name}: tx must be the connection of the store`);
+    // On its own it would commit at once, and stay when the payment is rolled back.
+    if (!isInTransaction(tx)) throw new Error(`${name}: keepIn needs an open transaction`);
+    this.#write(token, answer);
+  }
+
+  #write(token: string, answer: Uint8Array): void {
     if (!(answer instanceof Uint8Array)) throw new TypeError(`${name}: the answer must be bytes`);
-    const { database, now, retentionMs } = this.options;
-    const values = [encodeText(token), Buffer.from(answer), now(), retentionMs];
-    withImmediateTransaction(database, () => this.#keep.run(...values));
+    const { now, retentionMs } = this.options;
+    const { changes } = this.#keep.run(encodeText(token), Buffer.from(answer), now(), retentionMs);
+    // A trigger may drop the row.
+    if (Number(changes) === 0) throw new Error(`${name}: the answer was not written`);
   }
 
   find(token: string): Uint8Array | undefined {

@@ -1,4 +1,5 @@
-import { type StoredRecord, StoreGate, storedRecord } from "@countersign/idempotency/store";
+import { isPromiseLike } from "@countersign/core/door";
+import { type StoredRecord, StoreGate, encodeText, storedRecord } from "@countersign/idempotency/store";
 
 export type SqliteValue = string | number | null;
 
@@ -69,6 +70,30 @@ export function storedAt(row: SqliteRow, nowMs: number): StoredRecord {
   });
 }
 
+/** What an attempt writes over the row of a key. */
+interface TakenRow {
+  readonly state: "run" | "done" | "held";
+  readonly token: string;
+  readonly fingerprint: string;
+  /** Only of `held`. */
+  readonly reason?: string;
+  readonly untilMs: number;
+}
+
+/** Gives a key to an attempt by `take`, under the write lock in which it was sighted. Returns the fence. */
+export function takeRow(
+  take: SqliteStatement,
+  storedKey: string,
+  { stored, nowMs, fenceFloor }: Sighting,
+  { state, token, fingerprint, reason = "", untilMs }: TakenRow,
+): number {
+  // The clock keeps a fence above those that a restored backup has not seen, the last fence above those of a clock set back.
+  const fence = Math.max((stored?.fence ?? fenceFloor) + 1, nowMs * 1_000);
+  const attempt = [encodeText(token), fence, encodeText(fingerprint), encodeText(reason)] as const;
+  take.run(storedKey, state, ...attempt, untilMs, nowMs);
+  return fence;
+}
+
 /**
  * Runs `work` between BEGIN IMMEDIATE and COMMIT; rolls back when it throws. `work` must be synchronous: across an await, other requests
  * would run inside the transaction. Throws inside another transaction, and the driver's error when the busy timeout has passed.
@@ -80,22 +105,38 @@ export function withImmediateTransaction<Db extends SqliteDatabase, T>(
   if (isInTransaction(database)) {
     throw new Error("withImmediateTransaction: a transaction is already open on this connection");
   }
+  beginImmediate(database);
+  return endTransaction("withImmediateTransaction", database, work);
+}
+
+/** Takes the write lock. Throws the driver's error when another connection has it for as long as the busy timeout. */
+export function beginImmediate(database: SqliteDatabase): void {
   // By exec(), before any prepared statement writes: one that meets SQLITE_BUSY in libsql is not reset, and every later COMMIT on the
   // connection fails until it runs again. With the write lock no statement meets it.
   database.exec("BEGIN IMMEDIATE");
+}
+
+/** Runs `work` in the open transaction, then COMMIT; rolls back when either throws. `caller` begins the message about a promise. */
+export function endTransaction<Db extends SqliteDatabase, T>(
+  caller: string,
+  database: Db,
+  work: (tx: Db) => T,
+): Exclude<T, PromiseLike<unknown>> {
   try {
     const result = work(database);
-    if (!isSettled(result)) {
-      throw new TypeError(
-        "withImmediateTransaction: the function must be synchronous, it returned a promise",
-      );
-    }
+    if (!isSettled(result)) throw promised(caller, result);
     database.exec("COMMIT");
     return result;
   } catch (error) {
     rollBack(database);
     throw error;
   }
+}
+
+function promised(caller: string, answer: unknown): TypeError {
+  // Its rejection is nobody's any more, and would end the process.
+  if (isPromiseLike(answer)) answer.then(undefined, () => {});
+  return new TypeError(`${caller}: the function must be synchronous, it returned a promise`);
 }
 
 export function isInTransaction(database: SqliteDatabase): boolean {
@@ -113,25 +154,34 @@ export function isInTransaction(database: SqliteDatabase): boolean {
 }
 
 // After some errors (disk full, I/O) SQLite has rolled back by itself, and ROLLBACK would hide the error that says so.
-function rollBack(database: SqliteDatabase): void {
+export function rollBack(database: SqliteDatabase): void {
   if (isInTransaction(database)) database.exec("ROLLBACK");
 }
 
 function isSettled<T>(value: T): value is Exclude<T, PromiseLike<unknown>> {
-  return (
-    typeof value !== "object" || value === null || !("then" in value) || typeof value.then !== "function"
-  );
+  return !isPromiseLike(value);
 }
 
 /** Keeps the steps of a store out of the caller's transactions. */
 export function createGate(store: string, database: SqliteDatabase): StoreGate {
-  return new StoreGate(store, () => {
-    // A claim could be rolled back after it was answered, and a read could report a payment that never commits.
-    if (isInTransaction(database)) {
-      throw new Error(
-        `${store}: a transaction is open on the store's connection; keep transactions synchronous, ` +
-          "or give the store a connection of its own",
-      );
-    }
-  });
+  return new StoreGate(store, () => assertNoTransaction(store, database));
+}
+
+export function assertNoTransaction(store: string, database: SqliteDatabase): void {
+  // A claim could be rolled back after it was answered, and a read could report a payment that never commits.
+  if (isInTransaction(database)) {
+    throw new Error(
+      `${store}: a transaction is open on the store's connection; keep transactions synchronous, ` +
+        "or give the store a connection of its own",
+    );
+  }
+}
+
+export function assertInTransaction(store: string, database: SqliteDatabase): void {
+  if (!isInTransaction(database)) throw new Error(`${store}: no transaction is open; run() opens one`);
+}
+
+export function assertConnection(store: string, database: SqliteDatabase, tx: unknown): void {
+  if (tx === database) return;
+  throw new TypeError(`${store}: tx must be the connection that run() gave to its function`);
 }

@@ -1,8 +1,19 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { OptionError } from "@countersign/core";
-import { type SqliteDatabase, type SqliteRow, integerOf, singleRow, isInTransaction } from "./connection.ts";
+import {
+  type SqliteDatabase,
+  type SqliteRow,
+  beginImmediate,
+  integerOf,
+  isInTransaction,
+  singleRow,
+} from "./connection.ts";
+import { WriteLockError, faultOf } from "./faults.ts";
 
 const fullSynchronous = 2;
 const minBusyTimeoutMs = 5000;
+const beginWithinMs = 5_000;
+const longestPauseMs = 50;
 
 /** Sets WAL, synchronous FULL or EXTRA, and a busy timeout of five seconds or more. Reads each back; throws when one was not taken. */
 export function ensureDurability(
@@ -74,4 +85,54 @@ function busyTimeoutMs(database: SqliteDatabase): number {
 
 function pragma(database: SqliteDatabase, text: string): SqliteRow {
   return singleRow(database.prepare(`PRAGMA ${text}`).get());
+}
+
+interface Writer {
+  /** Begins messages. */
+  readonly name: string;
+  readonly database: SqliteDatabase;
+  /** Throws while no transaction may be opened. */
+  readonly assertUsable: () => void;
+}
+
+/**
+ * Opens a transaction with the write lock and calls `work` in it, which ends it. Waits at most five seconds, while the event loop goes on;
+ * then throws a WriteLockError.
+ */
+export async function whenWritable<T>({ name, database, assertUsable }: Writer, work: () => T): Promise<T> {
+  const deadlineMs = performance.now() + beginWithinMs;
+  for (let pauseMs = 1; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+    // Again after each pause: others use the connection meanwhile.
+    assertUsable();
+    const busy = beginNow(name, database);
+    // In the turn of BEGIN: across an await, another request would run inside the transaction.
+    if (busy === undefined) return work();
+    if (performance.now() >= deadlineMs) {
+      const message = `${name}: another connection has had the write lock for ${beginWithinMs} ms`;
+      throw new WriteLockError(message, { cause: busy });
+    }
+    // oxlint-disable-next-line no-await-in-loop -- one attempt after the other
+    await pause(pauseMs * (0.5 + Math.random()));
+  }
+}
+
+/** Opens a transaction with the write lock, or returns the error that another connection has it. */
+function beginNow(name: string, database: SqliteDatabase): unknown {
+  const timeoutMs = busyTimeoutMs(database);
+  // A wait in SQLite would stop every other request of this process.
+  database.exec("PRAGMA busy_timeout = 0");
+  try {
+    beginImmediate(database);
+  } catch (error) {
+    if (faultOf(error) === "conflict") return error;
+    throw error;
+  } finally {
+    database.exec(`PRAGMA busy_timeout = ${timeoutMs}`);
+  }
+  if (!isInTransaction(database)) {
+    throw new TypeError(
+      `${name}: BEGIN opens no transaction on this connection; give one that no pool shares`,
+    );
+  }
+  return undefined;
 }

@@ -20,18 +20,22 @@ export function prepareIdempotency(database: SqliteDatabase, table: string) {
     ),
     // A row that is over, and not yet pruned, keeps no decision. The last parameter is the time.
     take: prepare(
-      `INSERT INTO ${idempotency} (key, state, token, fence, fingerprint, reason, until_ms) VALUES (?, 'run', ?, ?, ?, '', ?)
-       ON CONFLICT (key) DO UPDATE SET state = 'run', token = excluded.token, fence = excluded.fence,
-         fingerprint = excluded.fingerprint, reason = '', until_ms = excluded.until_ms,
+      `INSERT INTO ${idempotency} (key, state, token, fence, fingerprint, reason, until_ms) VALUES (?, ?, ?, ?, ?, ?, ?)
+       ON CONFLICT (key) DO UPDATE SET state = excluded.state, token = excluded.token, fence = excluded.fence,
+         fingerprint = excluded.fingerprint, reason = excluded.reason, until_ms = excluded.until_ms,
          decision = CASE WHEN state IN ('done', 'free') AND until_ms <= ? THEN NULL ELSE decision END`,
     ),
     lease: prepare(`UPDATE ${idempotency} SET until_ms = ? WHERE key = ?`),
-    holdExpired: prepare(`UPDATE ${idempotency} SET state = 'held', reason = ? WHERE key = ?`),
+    holdNow: prepare(`UPDATE ${idempotency} SET state = 'held', reason = ? WHERE key = ?`),
     heartbeat: prepare(
       `UPDATE ${idempotency} SET until_ms = ${time} + ? WHERE key = ? AND token = ? AND state = 'run'`,
     ),
     release: prepare(
       `UPDATE ${idempotency} SET state = 'free', until_ms = ${time} + ? WHERE key = ? AND token = ? AND state = 'run'`,
+    ),
+    // What the transaction of this token has written as done.
+    undo: prepare(
+      `UPDATE ${idempotency} SET state = 'free', until_ms = ${time} + ? WHERE key = ? AND token = ? AND state = 'done'`,
     ),
     hold: prepare(
       `UPDATE ${idempotency} SET state = 'held', reason = ? WHERE key = ? AND token = ? AND state = 'run'`,

@@ -31,6 +31,7 @@ import {
   singleRow,
   isInTransaction,
   lookAt,
+  takeRow,
   withImmediateTransaction,
 } from "./connection.ts";
 import { assertSynchronous } from "./durability.ts";
@@ -73,7 +74,7 @@ const neededTransaction: TransactionShape = {
   needs: "the connection on which your transaction is open, as withImmediateTransaction() gives it",
   has: ["exec", "prepare"],
   lacks: {},
-  page: pageOf("reference/packages/store-sqlite.html#what-completein-takes"),
+  page: pageOf("reference/packages/store-sqlite#what-completein-takes"),
 };
 
 export class IdempotencyTable extends PrunedTable implements SqliteIdempotencyStore {
@@ -178,18 +179,21 @@ export class IdempotencyTable extends PrunedTable implements SqliteIdempotencySt
   }
 
   #claimLocked(storedKey: string, claim: IdempotencyClaim): IdempotencyClaimResult {
-    const { stored, nowMs, fenceFloor } = this.#look(storedKey);
-    const untilMs = nowMs + claim.leaseMs;
-    const decision = decideClaim(stored, claim);
+    const sighting = this.#look(storedKey);
+    const untilMs = sighting.nowMs + claim.leaseMs;
+    const decision = decideClaim(sighting.stored, claim);
     if (decision.action === "take") {
-      // The clock keeps a fence above those that a restored backup has not seen, the last fence above those of a clock set back.
-      const fence = Math.max((stored?.fence ?? fenceFloor) + 1, nowMs * 1_000);
-      const attempt = [encodeText(claim.token), fence, encodeText(claim.fingerprint)] as const;
-      this.#sql.take.run(storedKey, ...attempt, untilMs, nowMs);
+      const { token, fingerprint } = claim;
+      const fence = takeRow(this.#sql.take, storedKey, sighting, {
+        state: "run",
+        token,
+        fingerprint,
+        untilMs,
+      });
       return { status: "acquired", fence };
     }
     if (decision.action === "lease") this.#sql.lease.run(untilMs, storedKey);
-    if (decision.action === "hold") this.#sql.holdExpired.run(leaseExpired, storedKey);
+    if (decision.action === "hold") this.#sql.holdNow.run(leaseExpired, storedKey);
     return decision.result;
   }
 

@@ -1,5 +1,6 @@
 import {
   assertFunction,
+  hasMethods,
   option,
   optionError,
   type OptionOwner,
@@ -9,16 +10,18 @@ import {
 import { engineTime, type SqliteDatabase } from "./connection.ts";
 import { tablePrefix } from "./schema.ts";
 
-export interface SqliteStoresOptions {
+export interface SqliteStoresOptions<Db extends SqliteDatabase = SqliteDatabase> {
   /**
    * An open connection of libsql, better-sqlite3 or node:sqlite. Its transactions must not stay open across an await: while
    * one is open, the stores throw rather than become part of it. The stores never close it.
    */
-  readonly database: SqliteDatabase;
+  readonly database: Db;
   /** Prefix of the tables' names. Default `countersign`. */
   readonly table?: string | undefined;
   /** How long a paid key stays `done`, in milliseconds. Default 90 days, at least one day: a retry after it would pay again. */
   readonly retentionMs?: number | undefined;
+  /** How long a done task of work stays known, in milliseconds. Default 7 days, at least 72 hours: one that comes again after it would run again. */
+  readonly taskRetentionMs?: number | undefined;
   /** How often what has expired is removed, in milliseconds, give or take a quarter. Default 60,000; 0 leaves it to `prune()`. */
   readonly pruneIntervalMs?: number | undefined;
   /** Accept a database that lives in memory although NODE_ENV is `production`. Default false. */
@@ -36,10 +39,8 @@ const time = option.integer({ min: 0, max: Math.floor(Number.MAX_SAFE_INTEGER / 
 export const table = {
   database: option.own(readDatabase),
   table: tablePrefix,
-  retentionMs: {
-    ...option.integer({ min: dayMs, max: 36_500 * dayMs, fallback: 90 * dayMs }),
-    byDefault: "90 days",
-  },
+  retentionMs: option.integer({ min: dayMs, max: 36_500 * dayMs, fallback: 90 * dayMs }, "90 days"),
+  taskRetentionMs: option.integer({ min: 3 * dayMs, max: 36_500 * dayMs, fallback: 7 * dayMs }, "7 days"),
   pruneIntervalMs: option.integer({ min: 0, max: dayMs, fallback: 60_000 }),
   allowInProduction: option.boolean(false),
   now: option.own(readClock, "SQLite's clock"),
@@ -48,19 +49,8 @@ export const table = {
 export type ResolvedSqliteOptions = ReadOptions<typeof table>;
 
 function readDatabase(database: unknown, owner: OptionOwner, name: string): SqliteDatabase {
-  if (isDatabase(database)) return database;
+  if (hasMethods<SqliteDatabase>(database, "exec", "prepare")) return database;
   throw optionError(owner, name, "an open connection with exec() and prepare()", database);
-}
-
-function isDatabase(value: unknown): value is SqliteDatabase {
-  return (
-    typeof value === "object" &&
-    value !== null &&
-    "exec" in value &&
-    typeof value.exec === "function" &&
-    "prepare" in value &&
-    typeof value.prepare === "function"
-  );
 }
 
 // null: by SQLite's clock.

@@ -3,7 +3,7 @@ import { option, type OptionOwner, type OptionRule } from "@countersign/core/doo
 import { type SqliteDatabase, integerOf, singleRow, withImmediateTransaction } from "./connection.ts";
 
 /** The version of the tables that this release reads and writes. */
-export const sqliteSchemaVersion = 2;
+export const sqliteSchemaVersion = 3;
 
 /** Milliseconds since 1970 by SQLite's own clock. */
 export const engineClock = "CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)";
@@ -30,6 +30,10 @@ function columnsOf(types: Readonly<Record<string, string>>): string[] {
 export interface TableNames {
   readonly idempotency: string;
   readonly nonces: string;
+  readonly lanes: string;
+  readonly tasks: string;
+  readonly queues: string;
+  readonly newest: string;
   readonly schema: string;
 }
 
@@ -38,6 +42,10 @@ export function tableNames(table: string): TableNames {
   return {
     idempotency: `"main"."${table}_idempotency"`,
     nonces: `"main"."${table}_nonces"`,
+    lanes: `"main"."${table}_lanes"`,
+    tasks: `"main"."${table}_tasks"`,
+    queues: `"main"."${table}_queues"`,
+    newest: `"main"."${table}_newest"`,
     schema: `"main"."${table}_schema"`,
   };
 }
@@ -84,6 +92,54 @@ CREATE TABLE IF NOT EXISTS ${names.nonces} (
   PRIMARY KEY (scope, nonce)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS "main"."${table}_nonces_until" ON "${table}_nonces" (until_ms);
+
+-- a row for each entity, or task without one, that has an open task
+CREATE TABLE IF NOT EXISTS ${names.lanes} (
+  queue TEXT NOT NULL,
+  lane TEXT NOT NULL,
+  -- of an owned lane the end of its lease, otherwise when its first task may be claimed, in milliseconds since 1970
+  due_at INTEGER NOT NULL,
+  token TEXT,
+  -- the number of the task that the token owns: an older one that is retried meanwhile does not take its place
+  owned INTEGER,
+  PRIMARY KEY (queue, lane)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS "main"."${table}_lanes_due" ON "${table}_lanes" (queue, due_at);
+
+CREATE TABLE IF NOT EXISTS ${names.tasks} (
+  -- one above the highest: in the order in which tasks were added, since there is one writer at a time
+  number INTEGER PRIMARY KEY,
+  queue TEXT NOT NULL,
+  id TEXT NOT NULL,
+  lane TEXT NOT NULL,
+  state TEXT NOT NULL CHECK (state IN ('open', 'dead', 'done')),
+  body TEXT NOT NULL,
+  attempts INTEGER NOT NULL DEFAULT 0,
+  failures TEXT NOT NULL DEFAULT '[]',
+  added_at INTEGER NOT NULL,
+  due_at INTEGER NOT NULL,
+  ended_at INTEGER,
+  UNIQUE (queue, id)
+) STRICT;
+-- each index ends with the number
+CREATE INDEX IF NOT EXISTS "main"."${table}_tasks_lane" ON "${table}_tasks" (queue, lane) WHERE state = 'open';
+CREATE INDEX IF NOT EXISTS "main"."${table}_tasks_state" ON "${table}_tasks" (queue, state);
+CREATE INDEX IF NOT EXISTS "main"."${table}_tasks_ended" ON "${table}_tasks" (ended_at) WHERE state = 'done';
+
+CREATE TABLE IF NOT EXISTS ${names.queues} (
+  queue TEXT PRIMARY KEY,
+  paused_at INTEGER NOT NULL,
+  paused_by TEXT NOT NULL,
+  note TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS ${names.newest} (
+  scope TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  -- text of 21 digits: nanoseconds do not fit 64 bits
+  at TEXT NOT NULL,
+  PRIMARY KEY (scope, subject)
+) STRICT, WITHOUT ROWID;
 `;
 }
 
@@ -97,7 +153,10 @@ export function ensureSchema(factoryName: string, database: SqliteDatabase, tabl
     if (version === 1) {
       for (const column of columnsOf(decisionTypes))
         database.exec(`ALTER TABLE ${idempotency} ADD COLUMN ${column}`);
-      version = 2;
+    }
+    // Version 2 lacked the tables of work alone, which are there by now.
+    if (version === 1 || version === 2) {
+      version = sqliteSchemaVersion;
       database.exec(`UPDATE ${schema} SET version = ${version} WHERE id = 1`);
     }
     if (version !== sqliteSchemaVersion) {
@@ -108,6 +167,10 @@ export function ensureSchema(factoryName: string, database: SqliteDatabase, tabl
   });
   assertKey(factoryName, database, `${table}_idempotency`, "key");
   assertKey(factoryName, database, `${table}_nonces`, "scope, nonce");
+  assertKey(factoryName, database, `${table}_lanes`, "queue, lane");
+  assertKey(factoryName, database, `${table}_tasks`, "queue, id");
+  assertKey(factoryName, database, `${table}_queues`, "queue");
+  assertKey(factoryName, database, `${table}_newest`, "scope, subject");
 }
 
 /** Throws when a table takes the same key twice, as a copy by CREATE TABLE … AS does. */

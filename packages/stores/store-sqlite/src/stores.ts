@@ -1,33 +1,50 @@
 import { OptionError } from "@countersign/core";
 import { readOptions } from "@countersign/core/door";
+import type { TransactionStore } from "@countersign/idempotency";
+import type { WorkStore } from "@countersign/work";
+import type { SqliteDatabase } from "./connection.ts";
 import { ensureDurability } from "./durability.ts";
 import { IdempotencyTable, type SqliteIdempotencyStore } from "./idempotency-store.ts";
 import { NonceTable, type SqliteNonceStore } from "./nonce-store.ts";
 import { type SqliteStoresOptions, factoryName, table } from "./options.ts";
 import { ensureSchema } from "./schema.ts";
+import { TransactionTable } from "./transaction-store.ts";
+import { WorkTable } from "./work-store.ts";
 
-export interface SqliteStores {
+export interface SqliteStores<Db extends SqliteDatabase = SqliteDatabase> {
   readonly idempotency: SqliteIdempotencyStore;
   readonly nonces: SqliteNonceStore;
-  /** Closes both stores; the connection stays open. */
+  /** For a synchronous handler, which gets the connection as `tx`; run() waits at most five seconds for the write lock. */
+  readonly transactions: TransactionStore<Db, "sync">;
+  /** Tasks that commit with a transaction of {@link transactions}. Its other steps wait for the write lock as run() does. */
+  readonly work: WorkStore<Db, "sync">;
+  /** Closes the stores; the connection stays open. */
   close(): void;
 }
 
 /**
- * Creates missing tables and the two stores on them. Sets journal_mode WAL, synchronous FULL and a busy timeout of five seconds on the
+ * Creates missing tables and the stores on them. Sets journal_mode WAL, synchronous FULL and a busy timeout of five seconds on the
  * connection and reads them back. Throws when it cannot be made durable, and an OptionError on a wrong option.
  */
-export function createSqliteStores(options: SqliteStoresOptions): SqliteStores {
+export function createSqliteStores<Db extends SqliteDatabase>(
+  options: SqliteStoresOptions<Db>,
+): SqliteStores<Db> {
   assertNoDatabase(options);
   const resolved = readOptions(factoryName, table, options);
   ensureDurability(factoryName, resolved.database, resolved.allowInProduction);
   ensureSchema(factoryName, resolved.database, resolved.table);
   const idempotency = new IdempotencyTable(resolved);
   const nonces = new NonceTable(resolved);
+  const transactions = new TransactionTable(options.database, resolved);
+  const work = new WorkTable(options.database, resolved);
   return {
     idempotency,
     nonces,
+    transactions,
+    work,
     close() {
+      work.close();
+      transactions.close();
       idempotency.close();
       nonces.close();
     },

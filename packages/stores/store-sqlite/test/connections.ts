@@ -45,7 +45,10 @@ export function connect(path: string, open: Open = openLibsql): Connection {
 }
 
 /** Stores without a timer, closed with the test. */
-export function createStores(database: SqliteDatabase, options?: Partial<SqliteStoresOptions>): SqliteStores {
+export function createStores<Db extends SqliteDatabase>(
+  database: Db,
+  options?: Partial<SqliteStoresOptions<Db>>,
+): SqliteStores<Db> {
   const stores = createSqliteStores({ database, pruneIntervalMs: 0, ...options });
   afterTest(() => stores.close());
   return stores;

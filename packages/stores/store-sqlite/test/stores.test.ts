@@ -49,6 +49,7 @@ describe("createSqliteStores() options", () => {
     ["a table of 64 characters", { table: "x".repeat(64) }, /option table/],
     ["a retention below a day", { retentionMs: dayMs - 1 }, /option retentionMs/],
     ["a retention that is text", { retentionMs: "90d" }, /option retentionMs .* got a string/],
+    ["a retention of tasks below 72 hours", { taskRetentionMs: 3 * dayMs - 1 }, /option taskRetentionMs/],
     ["a negative interval", { pruneIntervalMs: -1 }, /option pruneIntervalMs/],
     ["an interval above a day", { pruneIntervalMs: dayMs + 1 }, /option pruneIntervalMs/],
     ["a clock that is a number", { now: 5 }, /option now/],
@@ -114,7 +115,24 @@ INSERT INTO countersign_idempotency VALUES ('held', 'held', 'a', 7, 'f', 'why', 
       expect(idempotency.read("held")).toMatchObject({ state: "held", fence: 7, reason: "why" });
       expect(idempotency.resolve("held", "released", { fence: 7, by: "anna" })).toBe("ok");
       expect(idempotency.readReleased("held")).toMatchObject({ decision: { by: "anna", reason: "why" } });
-      expect(old.prepare("SELECT version FROM countersign_schema").get()).toMatchObject({ version: 2 });
+      expect(old.prepare("SELECT version FROM countersign_schema").get()).toMatchObject({
+        version: sqliteSchemaVersion,
+      });
+    });
+
+    test("adds the tables of work to those of version 2", async () => {
+      const file = temporaryFile();
+      const old = connect(file, open);
+      createStores(old).idempotency.claim("k", claim);
+      for (const name of ["lanes", "tasks", "queues", "newest"]) old.exec(`DROP TABLE countersign_${name}`);
+      old.exec("UPDATE countersign_schema SET version = 2");
+      const { idempotency, work, transactions } = createStores(connect(file, open));
+      await transactions.run((tx) => void work.add(tx, "q", [{ id: "a", body: "b" }]));
+      expect(await work.read("q", "a")).toMatchObject({ state: "open", body: "b" });
+      expect(idempotency.read("k")).toMatchObject({ state: "run", token: "a" });
+      expect(old.prepare("SELECT version FROM countersign_schema").get()).toMatchObject({
+        version: sqliteSchemaVersion,
+      });
     });
 
     test("goes on serving a process of the release before that has them open", () => {
@@ -165,7 +183,7 @@ INSERT INTO countersign_idempotency VALUES ('held', 'held', 'a', 7, 'f', 'why', 
       { version: "3.41.2", clock: "null" },
       /3\.41\.2 is too old/,
     ],
-    ["the schema is of a later release", /SELECT version/, { version: 3n }, /schema version 3/],
+    ["the schema is of a later release", /SELECT version/, { version: 4n }, /schema version 4/],
     ["the driver answers nothing", /^PRAGMA synchronous/, undefined, /no row/],
     ["the driver answers text for a number", /^PRAGMA synchronous/, { synchronous: "2" }, /no number/],
   ])("refuses a database where %s", (_case, query, row, message) => {

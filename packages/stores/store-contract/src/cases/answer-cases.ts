@@ -15,7 +15,7 @@ const answers: readonly (readonly [name: string, answer: Uint8Array])[] = [
   ["of 256 kB", Buffer.alloc(262_144, everyByte)],
 ];
 
-export const answerCases: readonly CaseDefinition<AnswerStoreHarness>[] = [
+export const answerCases: readonly CaseDefinition<AnswerStoreHarness<unknown>>[] = [
   {
     name: "an answer is found by its token, to the byte, as often as it is looked for",
     async check({ store }) {
@@ -86,6 +86,32 @@ export const answerCases: readonly CaseDefinition<AnswerStoreHarness>[] = [
       assert.equal(await store.find("a"), undefined, "an answer whose retention has ended must not be found");
       await harness.advance?.(retentionMs - 2);
       await assertFound(store, "again", everyByte);
+    },
+  },
+  {
+    name: "an answer that is kept in a transaction is found once that has committed, and only then",
+    needs: ["transaction"],
+    async check(harness) {
+      const { store } = harness;
+      const ended: unknown[] = [];
+      const keepIn = async (tx: unknown, token: string) => store.keepIn?.(tx, token, everyByte);
+      const rolledBack = new Error("rolled back");
+      const work = async (tx: unknown): Promise<void> => {
+        await keepIn(tx, "rolled back");
+        throw rolledBack;
+      };
+      await assert.rejects(
+        async () => harness.transaction?.(work),
+        (error) => error === rolledBack,
+      );
+      assert.equal(await store.find("rolled back"), undefined, "a rollback must take the answer with it");
+      await harness.transaction?.(async (tx) => {
+        await keepIn(tx, "committed");
+        ended.push(tx);
+      });
+      await assertFound(store, "committed", everyByte);
+      await assert.rejects(async () => keepIn(ended[0], "late"), "keepIn must throw without a transaction");
+      assert.equal(await store.find("late"), undefined, "what keepIn refuses must not be kept");
     },
   },
   {

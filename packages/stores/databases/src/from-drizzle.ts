@@ -1,0 +1,106 @@
+import type { Database, SqlValue } from "@countersign/idempotency";
+import { compound, compoundRows } from "./compound.ts";
+import { driverValues, onSqlite, type Dialect } from "./driver-connection.ts";
+import { rowList, rowsOf } from "./rows.ts";
+import { inTransaction } from "./transaction.ts";
+
+/** As much of Drizzle's `SQL` as `execute` calls. */
+interface DrizzleSql {
+  toQuery(config: never): { sql: string; params: unknown[] };
+}
+
+interface DrizzleExecutor {
+  execute(query: string | { getSQL(): DrizzleSql }): PromiseLike<unknown>;
+}
+
+export interface DrizzleTransaction extends DrizzleExecutor {
+  rollback(): never;
+}
+
+export interface DrizzleDb<Tx extends DrizzleTransaction> extends DrizzleExecutor {
+  transaction(work: (tx: Tx) => Promise<void>): Promise<unknown>;
+}
+
+const library = "Drizzle";
+
+/**
+ * A Drizzle database on a pool of pg or mysql2; handlers get the `tx` of its `transaction`. Throws a TypeError on another one. Drizzle does
+ * not tell that PostgreSQL answered COMMIT with ROLLBACK: only a last statement finds that out.
+ */
+export function fromDrizzle<Tx extends DrizzleTransaction>(db: DrizzleDb<Tx>): Database<Tx> {
+  const dialect = dialectOf(db);
+  const send = (executor: DrizzleExecutor, text: string, values: readonly SqlValue[]) =>
+    executor.execute(statement(text, driverValues(dialect, values)));
+  // Drizzle itself would send it on a connection that may be another request's.
+  const ended = new WeakSet<DrizzleTransaction>();
+  const assertOpen = (tx: Tx) => {
+    if (isTransaction(entityKinds(tx)) && !ended.has(tx)) return;
+    throw new TypeError("fromDrizzle: needs the tx that the handler was given, before its end");
+  };
+  return {
+    dialect,
+    library,
+    run: (work) =>
+      inTransaction(
+        (run) => db.transaction(run),
+        async (tx: Tx) => {
+          try {
+            return await work(tx);
+          } finally {
+            ended.add(tx);
+          }
+        },
+      ),
+    async query(tx, text, values) {
+      assertOpen(tx);
+      return resultRows(dialect, await send(tx, text, values));
+    },
+    alone: async (text, values) => resultRows(dialect, await send(db, text, values)),
+    async script(tx, text) {
+      assertOpen(tx);
+      const results = await send(tx, dialect === "mysql" ? compound(text) : text, []);
+      const all: readonly unknown[] = Array.isArray(results) ? results : [results];
+      if (dialect === "mysql") return compoundRows(library, all[0]);
+      return all.flatMap((result) => rowsOf(library, result));
+    },
+  };
+}
+
+/** A statement as it is: Drizzle's own `sql` numbers the placeholders itself, so the text would have to be cut at them. */
+function statement(sql: string, params: unknown[]): { getSQL(): DrizzleSql } {
+  return { getSQL: () => ({ toQuery: () => ({ sql, params }) }) };
+}
+
+/** The names of an object's classes: Drizzle's `is` compares these too, as they outlive bundlers and second copies. */
+function entityKinds(value: unknown): ReadonlySet<unknown> {
+  const kinds = new Set<unknown>();
+  let prototype: unknown = typeof value === "object" && value !== null ? Object.getPrototypeOf(value) : null;
+  while (typeof prototype === "object" && prototype !== null) {
+    kinds.add(Reflect.get(prototype.constructor, Symbol.for("drizzle:entityKind")));
+    prototype = Object.getPrototypeOf(prototype);
+  }
+  return kinds;
+}
+
+function isTransaction(kinds: ReadonlySet<unknown>): boolean {
+  return kinds.has("PgTransaction") || kinds.has("MySqlTransaction");
+}
+
+/**
+ * Drivers that were tested, and pools as Drizzle sees them: on a single client all requests would share one transaction. postgres.js is
+ * none of them: it rolls back all of a transaction in which any statement has failed, after ROLLBACK TO as well.
+ */
+function dialectOf(db: object): Dialect {
+  const kinds = entityKinds(db);
+  const client = Object(Reflect.get(db, "$client"));
+  if (kinds.has("NodePgDatabase") && String(client.constructor?.name).includes("Pool")) return "postgresql";
+  if (kinds.has("MySql2Database") && "getConnection" in client) return "mysql";
+  throw new TypeError(`fromDrizzle: needs a Drizzle database on a pool of pg or mysql2; ${onSqlite}`);
+}
+
+/** pg gives `{ rows }`, mysql2 `[rows or a header, fields]`. */
+function resultRows(dialect: Dialect, result: unknown) {
+  if (dialect === "postgresql") return rowsOf(library, result);
+  const [rows]: readonly unknown[] = Array.isArray(result) ? result : [];
+  return Array.isArray(rows) ? rowList(library, rows) : [];
+}

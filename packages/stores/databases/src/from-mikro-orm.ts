@@ -1,0 +1,152 @@
+import type { Database, SqlValue } from "@countersign/idempotency";
+import type { Row } from "@countersign/idempotency/store";
+import { assertDriverConnection, dialectOf, sendOn, type Dialect } from "./driver-connection.ts";
+import { type KyselyExecutor, sendByKysely, sendScriptByKysely } from "./kysely-executor.ts";
+import { inTransaction } from "./transaction.ts";
+
+interface KnexClient {
+  readonly driverName: unknown;
+  acquireConnection(): Promise<unknown>;
+  releaseConnection(connection: unknown): Promise<unknown>;
+}
+
+/** Of MikroORM 6. */
+interface KnexConnection {
+  getKnex(): { readonly client: KnexClient };
+}
+
+/** Of MikroORM 7. */
+interface KyselyConnection {
+  ensureConnection(): Promise<void>;
+  getClient(): KyselyExecutor;
+}
+
+export interface MikroOrmManager {
+  fork(): this;
+  transactional(work: (em: this) => Promise<void>): Promise<unknown>;
+  flush(): Promise<void>;
+  clear(): void;
+  getContext(validate: false): this;
+  getTransactionContext(): unknown;
+  getConnection(type: "write"): KnexConnection | KyselyConnection;
+  getPlatform(): object;
+}
+
+/** Without values, several statements. */
+type Send = (text: string, values?: readonly SqlValue[]) => Promise<readonly Row[]>;
+
+interface Sender {
+  readonly dialect: Dialect;
+  readonly sendsScripts: boolean;
+  alone(text: string, values: readonly SqlValue[]): Promise<readonly Row[]>;
+  /** Undefined unless the context is that of an open transaction: MikroORM keeps one that has ended. */
+  inside(context: unknown): Promise<Send | undefined>;
+}
+
+const caller = "fromMikroOrm";
+const dialects = new Map<unknown, Dialect>([
+  ["pg", "postgresql"],
+  ["mysql2", "mysql"],
+  ["postgresql:", "postgresql"],
+  ["mysql:", "mysql"],
+]);
+
+/** An instance of MikroORM 6 or 7; handlers get a fork of its `em`. What they persist is flushed before the key's last statement. */
+export function fromMikroOrm<Em extends MikroOrmManager>(orm: { readonly em: Em }): Database<Em> {
+  const connection = orm.em.getConnection("write");
+  const sender = "getKnex" in connection ? byKnex(connection) : byKysely(connection, orm.em.getPlatform());
+  const send = async (em: Em, text: string, values?: readonly SqlValue[]) => {
+    const sendInside = await senderOf(em, sender);
+    await settle(em, text);
+    return sendInside(text, values);
+  };
+  return {
+    dialect: sender.dialect,
+    library: "MikroORM",
+    run: (work) => inTransaction((run) => orm.em.fork().transactional(run), work),
+    query: send,
+    alone: (text, values) => sender.alone(text, values),
+    ...(sender.sendsScripts && { script: (em: Em, text: string) => send(em, text) }),
+  };
+}
+
+/**
+ * Sends what the handler has persisted: the flush of `transactional` would come after the store's last statement. What cannot be flushed stays,
+ * and fails each statement until a rollback drops it.
+ */
+async function settle(em: MikroOrmManager, text: string): Promise<void> {
+  if (/^\s*ROLLBACK\b/i.test(text)) em.clear();
+  else await em.flush();
+}
+
+async function senderOf(em: MikroOrmManager, sender: Sender): Promise<Send> {
+  // The global `em` would find the transaction of its asynchronous context, or none.
+  const isOwn = typeof em.getContext === "function" && em.getContext(false) === em;
+  const send = isOwn ? await sender.inside(em.getTransactionContext()) : undefined;
+  if (send !== undefined) return send;
+  throw new TypeError(`${caller}: needs the em that the handler was given, in its open transaction`);
+}
+
+function byKnex(connection: KnexConnection): Sender {
+  const { client } = connection.getKnex();
+  const dialect = dialectOf(caller, client.driverName, dialects);
+  return {
+    dialect,
+    sendsScripts: true,
+    async alone(text, values) {
+      const taken = await client.acquireConnection();
+      try {
+        assertDriverConnection(caller, taken);
+        return await sendOn(taken, dialect, { text, values });
+      } finally {
+        await client.releaseConnection(taken);
+      }
+    },
+    async inside(context) {
+      if (!isOpenKnex(context)) return undefined;
+      const taken = await context.client.acquireConnection();
+      assertDriverConnection(caller, taken);
+      return (text, values) => sendOn(taken, dialect, { text, ...(values && { values }) });
+    },
+  };
+}
+
+function isOpenKnex(context: unknown): context is { readonly client: KnexClient } {
+  if (typeof context !== "function") return false;
+  const isCompleted: unknown = Reflect.get(context, "isCompleted");
+  return typeof isCompleted === "function" && isCompleted() === false;
+}
+
+function byKysely(connection: KyselyConnection, platform: object): Sender {
+  const dialect = dialectOf(caller, protocolOf(platform), dialects);
+  return {
+    dialect,
+    // On PostgreSQL Kysely drops the rows of several statements.
+    sendsScripts: dialect === "mysql",
+    async alone(text, values) {
+      // It makes its client at the first use.
+      await connection.ensureConnection();
+      return sendByKysely(connection.getClient(), dialect, text, values);
+    },
+    async inside(context) {
+      if (!isOpenKysely(context)) return undefined;
+      return (text, values) =>
+        values === undefined
+          ? sendScriptByKysely(context, text)
+          : sendByKysely(context, dialect, text, values);
+    },
+  };
+}
+
+/** What tells the engine before a client is there: that of SQLite is empty. */
+function protocolOf(platform: object): string {
+  const url: unknown = Reflect.apply(Reflect.get(platform, "getDefaultClientUrl"), platform, []);
+  return /^\w+:/.exec(String(url))?.[0] ?? "sqlite";
+}
+
+function isOpenKysely(context: unknown): context is KyselyExecutor {
+  const [isTransaction, isCommitted, isRolledBack] = ["isTransaction", "isCommitted", "isRolledBack"].map(
+    (name): unknown => Reflect.get(Object(context), name),
+  );
+  return isTransaction === true && isCommitted === false && isRolledBack === false;
+}

@@ -1,0 +1,60 @@
+import type { Database, SqlValue } from "@countersign/idempotency";
+import type { Row } from "@countersign/idempotency/store";
+import { type QueryResult, Mysql2Transaction, type Mysql2Connection } from "./mysql2-transaction.ts";
+import { assertCanQuery, rowList } from "./rows.ts";
+
+export type { Mysql2Connection } from "./mysql2-transaction.ts";
+
+export interface Mysql2Pool<Connection extends Mysql2Connection> {
+  getConnection(): Promise<Connection>;
+  query(text: string, values?: SqlValue[]): Promise<QueryResult>;
+}
+
+const library = "mysql2";
+const caller = "fromMysql2";
+const handlers = "the connection that the handler was given";
+
+/**
+ * A pool of `mysql2/promise`, or `pool.promise()`, on MariaDB; handlers get its connection. The pool stays the app's to end.
+ */
+export function fromMysql2<Connection extends Mysql2Connection>(
+  pool: Mysql2Pool<Connection>,
+): Database<Connection> {
+  assertPool(pool);
+  const lent = new WeakMap<Connection, Mysql2Transaction<Connection>>();
+  return {
+    dialect: "mysql",
+    library,
+    async run(work) {
+      const transaction = new Mysql2Transaction(await pool.getConnection());
+      lent.set(transaction.connection, transaction);
+      return transaction.run(work);
+    },
+    async query(connection, text, values) {
+      // Also one of the app's own transactions: completeIn() asks the server whether one is open.
+      assertCanQuery(caller, connection, "release", handlers);
+      const transaction = lent.get(connection);
+      if (transaction !== undefined) return rowsOf(await transaction.query(text, [...values]));
+      return rowsOf((await connection.query(text, [...values]))[0]);
+    },
+    alone: async (text, values) => rowsOf((await pool.query(text, [...values]))[0]),
+    async script(connection, text) {
+      const transaction = lent.get(connection);
+      if (transaction !== undefined) return transaction.script(text);
+      throw new TypeError(`${caller}: needs ${handlers}`);
+    },
+  };
+}
+
+/** A pool with callbacks answers nothing that could be awaited. */
+function assertPool(pool: unknown): void {
+  const expected = "a Pool of mysql2/promise, or pool.promise()";
+  assertCanQuery(caller, pool, "getConnection", expected);
+  if (typeof Object(pool).promise === "function") throw new TypeError(`${caller}: needs ${expected}`);
+}
+
+/** A statement that gives no rows is answered by an object. */
+function rowsOf(result: unknown): readonly Row[] {
+  const isHeader = typeof result === "object" && result !== null && "affectedRows" in result;
+  return isHeader ? [] : rowList(library, result);
+}

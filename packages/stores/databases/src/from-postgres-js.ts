@@ -1,0 +1,75 @@
+import type { Database, SqlValue } from "@countersign/idempotency";
+import type { Row } from "@countersign/idempotency/store";
+import {
+  beginPostgresJs,
+  type PostgresJsPool,
+  type PostgresJsSender,
+  type PostgresJsTransaction,
+} from "./postgres-js-transaction.ts";
+import { rowList } from "./rows.ts";
+import { inTransaction } from "./transaction.ts";
+
+export interface PostgresJs<Tx extends PostgresJsTransaction> extends PostgresJsSender, PostgresJsPool<Tx> {
+  readonly options: { readonly transform: { readonly column: ColumnNames } };
+}
+
+interface ColumnNames {
+  readonly from?: unknown;
+  readonly to?: ((name: string) => string) | undefined;
+}
+
+const library = "postgres.js";
+const unknownType = 705;
+
+/** The `sql` of postgres.js; handlers get its transaction's. Behind PgBouncer it needs `prepare: false`. The pool stays the app's to end. */
+export function fromPostgresJs<Tx extends PostgresJsTransaction>(sql: PostgresJs<Tx>): Database<Tx> {
+  if (typeof sql.begin !== "function")
+    throw new TypeError("fromPostgresJs: needs the sql that postgres() has returned");
+  const nameOf = columnNames(sql.options.transform.column);
+  const send = async (sender: PostgresJsSender, text: string, values: readonly SqlValue[]) => {
+    const result = await sender.unsafe(
+      text,
+      values.map((value) => parameter(sender, value)),
+    );
+    return renamed(rowList(library, result), nameOf);
+  };
+  return {
+    dialect: "postgresql",
+    library,
+    run: (work) => inTransaction((run) => beginPostgresJs(sql, run), work),
+    query: async (tx, text, values) => send(open(tx), text, values),
+    alone: (text, values) => send(sql, text, values),
+    async script(tx, text) {
+      const result = await open(tx).unsafe(text);
+      return renamed(rowList(library, Array.isArray(result) ? result.flat() : result), nameOf);
+    },
+  };
+}
+
+function open<Tx extends PostgresJsTransaction>(tx: Tx): Tx {
+  const value: unknown = tx;
+  if (typeof value === "function" && typeof Reflect.get(value, "savepoint") === "function") return tx;
+  throw new TypeError("fromPostgresJs: needs the transaction that the handler was given, not sql");
+}
+
+/** With its type unknown to postgres.js, the server reads a text as pg would send it; else a text for jsonb became a JSON string. */
+function parameter(sender: PostgresJsSender, value: SqlValue): unknown {
+  return value === null || value instanceof Uint8Array ? value : sender.typed(value, unknownType);
+}
+
+/** The way back from names such as those of `postgres.camel`. */
+function columnNames({ from, to }: ColumnNames): ((name: string) => string) | undefined {
+  if (typeof from !== "function") return undefined;
+  if (to === undefined)
+    throw new TypeError(
+      "fromPostgresJs: transform: needs column.to beside column.from, such as in postgres.camel",
+    );
+  return to;
+}
+
+function renamed(rows: readonly Row[], nameOf: ((name: string) => string) | undefined): readonly Row[] {
+  if (nameOf === undefined) return rows;
+  return rows.map((row) =>
+    Object.fromEntries(Object.entries(row).map(([name, value]) => [nameOf(name), value])),
+  );
+}

@@ -1,0 +1,142 @@
+import type { SqlValue } from "@countersign/idempotency";
+import { clientWith, type PooledClient, type Row, rollBackClient } from "@countersign/idempotency/store";
+import { compound, compoundRows } from "./compound.ts";
+
+export type QueryResult = readonly [result: unknown, fields: unknown];
+
+/** A connection of `mysql2/promise` with a transaction open on it, as the handler gets it. */
+export interface Mysql2Connection {
+  query(text: string, values?: SqlValue[]): Promise<QueryResult>;
+  release(): void;
+  destroy(): void;
+}
+
+const methods = ["query", "execute", "prepare", "beginTransaction", "commit", "rollback"];
+
+/**
+ * One transaction on a connection taken out of a pool. START TRANSACTION goes with the first script in one message; before any other first
+ * statement it goes alone, and is waited for. Work that goes on after the end would commit alone, or in somebody else's transaction: its
+ * statements throw.
+ */
+export class Mysql2Transaction<Connection extends Mysql2Connection> {
+  /** For the work. */
+  readonly connection: Connection;
+  readonly #taken: Connection;
+  #start: Promise<QueryResult> | undefined;
+  #isStarted = false;
+  #isOver = false;
+  #hasEnded = false;
+
+  constructor(taken: Connection) {
+    this.#taken = taken;
+    const isStarted = (): boolean => this.#isStarted;
+    this.connection = clientWith(taken, {
+      ...Object.fromEntries(methods.map((name) => [name, this.#lent(name)])),
+      get connection(): unknown {
+        if (isStarted()) return Reflect.get(taken, "connection");
+        throw new TypeError("fromMysql2: the first statement of a transaction must go by query or execute");
+      },
+      release() {
+        throw new Error("fromMysql2: the connection goes back to the pool after COMMIT; do not release it");
+      },
+    });
+  }
+
+  async run<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
+    let result: T;
+    try {
+      result = await work(this.connection);
+      this.#hasEnded = true;
+      await this.#start;
+      if (this.#isOpen) await this.#taken.query("COMMIT");
+    } catch (error) {
+      this.#hasEnded = true;
+      if (this.#isOpen) await rollBackClient(pooled(this.#taken));
+      else this.#taken.release();
+      throw error;
+    }
+    this.#taken.release();
+    return result;
+  }
+
+  async query(text: string, values: SqlValue[]): Promise<unknown> {
+    const [result] = await this.connection.query(text, values);
+    // Only what is no list of rows tells about the session.
+    this.#isOver = !Array.isArray(result) && isOver(result);
+    return result;
+  }
+
+  async script(text: string): Promise<readonly Row[]> {
+    this.#assertOpen();
+    const [result] = await this.#sendScript(text);
+    this.#isOver = isOver(Array.isArray(result) ? result.at(-1) : result);
+    return compoundRows("mysql2", result);
+  }
+
+  get #isOpen(): boolean {
+    return this.#start !== undefined && !this.#isOver;
+  }
+
+  #lent(name: string): (...values: unknown[]) => unknown {
+    const method: unknown = Reflect.get(this.#taken, name);
+    const send = (values: unknown[]): unknown =>
+      typeof method === "function" ? Reflect.apply(method, this.#taken, values) : undefined;
+    return (...values) => {
+      this.#assertOpen();
+      this.#isOver = false;
+      if (this.#isStarted) return send(values);
+      this.#start ??= this.#startBy("START TRANSACTION");
+      return this.#afterStart(() => send(values));
+    };
+  }
+
+  async #sendScript(text: string): Promise<QueryResult> {
+    this.#isOver = false;
+    if (this.#start === undefined) {
+      this.#start = this.#startBy(compound(`START TRANSACTION;\n${text}`));
+      return this.#start;
+    }
+    const send = (): Promise<QueryResult> => this.#taken.query(compound(text));
+    // Queued behind a first script that is under way, or has failed: it mends what that has left.
+    return /^\s*ROLLBACK\b/i.test(text) ? send() : this.#afterStart(send);
+  }
+
+  async #startBy(text: string): Promise<QueryResult> {
+    const answer = await this.#taken.query(text);
+    this.#isStarted = true;
+    return answer;
+  }
+
+  /** Without a START TRANSACTION that was answered the statement would commit by itself. */
+  async #afterStart<T>(send: () => T | Promise<T>): Promise<T> {
+    await this.#start;
+    this.#assertOpen();
+    return send();
+  }
+
+  #assertOpen(): void {
+    if (!this.#hasEnded) return;
+    throw new Error("fromMysql2: the transaction has ended; let the work settle after all of its statements");
+  }
+}
+
+// In the flags of the server's answers.
+const inTransaction = 1;
+const autocommit = 2;
+
+/** Whether the server's answer says that nothing is left to be committed. */
+function isOver(header: unknown): boolean {
+  const flags: unknown = Reflect.get(Object(header), "serverStatus");
+  // oxlint-disable-next-line no-bitwise -- as the protocol has it
+  return typeof flags === "number" && (flags & (inTransaction | autocommit)) === autocommit;
+}
+
+function pooled(connection: Mysql2Connection): PooledClient {
+  return {
+    query: (text) => connection.query(text),
+    release(destroy) {
+      if (destroy === true) connection.destroy();
+      else connection.release();
+    },
+  };
+}

@@ -1,0 +1,116 @@
+import { clientWith, type PooledClient, releaseClient, rollBackClient } from "@countersign/idempotency/store";
+
+/** A client of `pg` with a transaction open on it, as the handler gets it. */
+export interface PgClient extends PooledClient {
+  query(text: string, values?: unknown[]): Promise<{ readonly rows: readonly unknown[] }>;
+}
+
+/**
+ * One transaction on a client taken out of a pool. Its BEGIN goes with the first script in one message; before any other first statement
+ * it goes alone, and is waited for. Work that goes on after the end would commit alone, or in somebody else's transaction: its statements
+ * throw.
+ */
+export class PgTransaction<Client extends PgClient> {
+  /** For the work. */
+  readonly client: Client;
+  readonly #taken: Client;
+  readonly #send: (...values: never[]) => unknown;
+  #begin: Promise<unknown> | undefined;
+  #isBegun = false;
+  #hasEnded = false;
+
+  constructor(taken: Client) {
+    this.#taken = taken;
+    this.#send = taken.query.bind(taken);
+    this.client = clientWith(taken, {
+      query: (...values: never[]) => this.#query(values),
+      release() {
+        throw new Error("fromPg: the client goes back to the pool after COMMIT; do not release it");
+      },
+    });
+  }
+
+  async run<T>(work: (client: Client) => Promise<T>): Promise<T> {
+    let result: T;
+    try {
+      result = await work(this.client);
+      this.#hasEnded = true;
+      await this.#begin;
+    } catch (error) {
+      this.#hasEnded = true;
+      await this.#rollBack();
+      throw error;
+    }
+    await this.#commit();
+    return result;
+  }
+
+  async script(text: string): Promise<unknown> {
+    this.#assertOpen();
+    if (this.#begin !== undefined) return this.#afterBegin(() => this.#taken.query(text));
+    return this.#beginBy(`BEGIN; ${text}`);
+  }
+
+  #query(values: never[]): unknown {
+    this.#assertOpen();
+    if (this.#isBegun) return this.#send(...values);
+    // What answers otherwise than by a promise cannot wait for BEGIN.
+    const [first] = values;
+    if (typeof first !== "string" || values.some((value) => typeof value === "function")) {
+      throw new TypeError("fromPg: the first statement of a transaction must be text, without a callback");
+    }
+    if (this.#begin === undefined) void this.#beginBy("BEGIN").catch(() => {});
+    return this.#afterBegin(() => this.#send(...values));
+  }
+
+  async #beginBy(text: string): Promise<unknown> {
+    const begin = this.#taken.query(text);
+    this.#begin = begin;
+    const result = await begin;
+    this.#isBegun = true;
+    return result;
+  }
+
+  /** Without a BEGIN that was answered the statement would commit by itself. */
+  async #afterBegin(send: () => unknown): Promise<unknown> {
+    await this.#begin;
+    this.#assertOpen();
+    return send();
+  }
+
+  async #commit(): Promise<void> {
+    if (this.#begin === undefined) {
+      releaseClient(this.#taken);
+      return;
+    }
+    let result: unknown;
+    try {
+      result = await this.#taken.query("COMMIT");
+    } catch (error) {
+      // It has no effect behind a COMMIT that was refused, and tells whether the line still works.
+      await rollBackClient(this.#taken);
+      throw error;
+    }
+    releaseClient(this.#taken);
+    // The server answers so, without an error, when a statement failed and `work` went on: nothing was written.
+    if (isRollback(result)) {
+      throw new Error(
+        "fromPg: the transaction was rolled back, because a statement in it had failed; let its error through",
+      );
+    }
+  }
+
+  async #rollBack(): Promise<void> {
+    if (this.#begin === undefined) releaseClient(this.#taken);
+    else await rollBackClient(this.#taken);
+  }
+
+  #assertOpen(): void {
+    if (!this.#hasEnded) return;
+    throw new Error("fromPg: the transaction has ended; let the work settle after all of its statements");
+  }
+}
+
+function isRollback(result: unknown): boolean {
+  return typeof result === "object" && result !== null && Reflect.get(result, "command") === "ROLLBACK";
+}

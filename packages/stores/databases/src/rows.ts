@@ -1,0 +1,23 @@
+import type { Row } from "@countersign/idempotency/store";
+
+/** Throws a TypeError unless `value` has `query` and a second function that tells it from its like. */
+export function assertCanQuery(caller: string, value: unknown, sign: string, expected: string): void {
+  if (typeof value === "object" && value !== null) {
+    const isFit = [sign, "query"].every((name) => typeof Reflect.get(value, name) === "function");
+    if (isFit) return;
+  }
+  throw new TypeError(`${caller}: needs ${expected}`);
+}
+
+/** The rows of a result `{ rows }`. Throws a TypeError on another. */
+export function rowsOf(library: string, result: unknown): readonly Row[] {
+  const rows: unknown =
+    typeof result === "object" && result !== null ? Reflect.get(result, "rows") : undefined;
+  return rowList(library, rows);
+}
+
+/** Throws a TypeError unless the library has returned a list of objects. */
+export function rowList(library: string, rows: unknown): readonly Row[] {
+  if (Array.isArray(rows) && rows.every((row) => typeof row === "object" && row !== null)) return rows;
+  throw new TypeError(`${library} returned no list of rows`);
+}

@@ -1,0 +1,19 @@
+type Opener<Tx> = (work: (tx: Tx) => Promise<void>) => Promise<unknown>;
+
+/** Runs `work` in a transaction of the library, and rejects with the error of `work` itself, even if the rollback fails too. */
+export async function inTransaction<Tx, T>(open: Opener<Tx>, work: (tx: Tx) => Promise<T>): Promise<T> {
+  const begun: Promise<T>[] = [];
+  try {
+    await open(async (tx) => {
+      const running = work(tx);
+      begun.push(running);
+      await running;
+    });
+  } catch (error) {
+    await Promise.all(begun);
+    throw error;
+  }
+  const [done] = begun;
+  if (done === undefined) throw new Error("the library has committed without running the work");
+  return done;
+}

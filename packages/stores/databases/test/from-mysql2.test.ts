@@ -1,0 +1,135 @@
+import { expect, test } from "@jest/globals";
+import { createPool as createCallbackPool } from "mysql2";
+import { type PoolConnection, type RowDataPacket, createPool } from "mysql2/promise";
+import { fromMysql2 } from "@countersign/databases";
+import { afterTest } from "@countersign/test-support/runs/after-test.ts";
+import { describeOnMysql, isolatedName, mysqlUrl } from "@countersign/test-support/servers/engines.ts";
+
+const uri = mysqlUrl ?? "mysql://root@127.0.0.1:1/test";
+
+async function newDatabase() {
+  const pool = createPool({ uri, connectionLimit: 2 });
+  afterTest(() => pool.end());
+  const table = isolatedName("my2");
+  await pool.query(`CREATE TABLE ${table} (id INT PRIMARY KEY)`);
+  afterTest(() => pool.query(`DROP TABLE ${table}`));
+  return {
+    pool,
+    database: fromMysql2(pool),
+    insert: `INSERT INTO ${table} VALUES (?)`,
+    all: `SELECT id FROM ${table}`,
+  };
+}
+
+test("fromMysql2 refuses what is no pool with promises", () => {
+  const pool = createCallbackPool({ uri });
+  afterTest(() => pool.end());
+  // @ts-expect-error -- as a caller without types
+  expect(() => fromMysql2(pool)).toThrow("fromMysql2: needs a Pool of mysql2/promise, or pool.promise()");
+  // @ts-expect-error -- as a caller without types
+  expect(() => fromMysql2({})).toThrow(TypeError);
+  expect(fromMysql2(pool.promise()).library).toBe("mysql2");
+});
+
+describeOnMysql("fromMysql2", () => {
+  test("commits what work has written, and rolls back when it rejects", async () => {
+    const { database, insert, all } = await newDatabase();
+    const result = await database.run(async (tx) => {
+      await database.query(tx, insert, [1]);
+      expect(await database.alone(all, [])).toEqual([]);
+      return "paid";
+    });
+    expect(result).toBe("paid");
+    const failed = database.run(async (tx) => {
+      await database.query(tx, insert, [2]);
+      throw new Error("refused");
+    });
+    await expect(failed).rejects.toThrow("refused");
+    expect(await database.alone(all, [])).toEqual([{ id: 1 }]);
+  });
+
+  test("gives its connections back, also after failures and lost lines", async () => {
+    const { pool, database, insert, all } = await newDatabase();
+    for (let round = 0; round < 5; round += 1) {
+      await expect(database.run(() => Promise.reject(new Error("refused")))).rejects.toThrow("refused");
+      const lost = database.run(async (tx) => {
+        await database.query(tx, insert, [round]);
+        await pool.query(`KILL ${tx.threadId}`);
+        await database.query(tx, all, []);
+      });
+      await expect(lost).rejects.toThrow();
+    }
+    expect(await database.alone(all, [])).toEqual([]);
+    const [[row]] = await pool.query<RowDataPacket[]>("SELECT @@in_transaction AS is_open");
+    expect(row).toEqual({ is_open: 0 });
+  });
+
+  test("refuses the pool, and a connection whose transaction has ended", async () => {
+    const { pool, database, all } = await newDatabase();
+    await expect(
+      // @ts-expect-error -- as a caller without types
+      database.run(() => database.query(pool, all, [])),
+    ).rejects.toThrow("the connection that the handler was given");
+    const kept: PoolConnection[] = [];
+    await database.run((tx) => Promise.resolve(kept.push(tx)));
+    await database.run((tx) => Promise.reject(new Error(String(kept.push(tx))))).catch(() => {});
+    for (const tx of kept) {
+      await expect(database.query(tx, all, [])).rejects.toThrow("the transaction has ended");
+      expect(() => tx.query(all)).toThrow("the transaction has ended");
+      expect(() => tx.execute(all)).toThrow("the transaction has ended");
+    }
+    expect(kept).toHaveLength(2);
+  });
+
+  test("lends the connection, which nobody else may release", async () => {
+    const { database, insert, all } = await newDatabase();
+    await database.run(async (tx) => {
+      expect(() => tx.release()).toThrow("do not release it");
+      await tx.execute(insert, [1]);
+    });
+    expect(await database.alone(all, [])).toEqual([{ id: 1 }]);
+  });
+
+  test.each<[string, (tx: PoolConnection, insert: string) => Promise<unknown>]>([
+    ["execute", (tx, insert) => tx.execute(insert, [1])],
+    ["prepare", async (tx, insert) => (await tx.prepare(insert)).execute([1])],
+    ["two at once", (tx, insert) => Promise.all([tx.query(insert, [1]), tx.query(insert, [2])])],
+  ])("has begun before a first statement by %s", async (_name, send) => {
+    const { database, insert, all } = await newDatabase();
+    const failed = database.run(async (tx) => {
+      await send(tx, insert);
+      throw new Error("refused");
+    });
+    await expect(failed).rejects.toThrow("refused");
+    expect(await database.alone(all, [])).toEqual([]);
+  });
+
+  test("gives no connection with callbacks before a first statement: it would commit alone", async () => {
+    const { database, insert, all } = await newDatabase();
+    await expect(database.run(async (tx) => tx.connection.query(insert, [1]))).rejects.toThrow(
+      "the first statement of a transaction must go by query or execute",
+    );
+    expect(await database.alone(all, [])).toEqual([]);
+  });
+
+  test("undoes a first script that fails in its middle, and sends nothing of the work behind it", async () => {
+    const { pool, database, insert, all } = await newDatabase();
+    const swallowed = database.run(async (tx) => {
+      const script = database.script?.(tx, `${insert.replace("?", "1")}; SELECT nothing_of_the_kind`);
+      await expect(script).rejects.toThrow("nothing_of_the_kind");
+      await expect(tx.query(insert, [2])).rejects.toThrow("nothing_of_the_kind");
+      await expect(database.script?.(tx, "SELECT 1")).rejects.toThrow("nothing_of_the_kind");
+    });
+    await expect(swallowed).rejects.toThrow("nothing_of_the_kind");
+    expect(await database.alone(all, [])).toEqual([]);
+    const [[row]] = await pool.query<RowDataPacket[]>("SELECT @@in_transaction AS is_open");
+    expect(row).toEqual({ is_open: 0 });
+  });
+
+  test("takes scripts on the connection of its own transactions alone", async () => {
+    const { pool, database } = await newDatabase();
+    const connection = await pool.getConnection();
+    await expect(database.script?.(connection, "SELECT 1")).rejects.toThrow(TypeError);
+    connection.release();
+  });
+});

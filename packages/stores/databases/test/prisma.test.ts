@@ -1,0 +1,119 @@
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { fromPrisma, type PrismaTransactionOptions } from "@countersign/databases";
+import { generatePrismaClient, type GeneratedClient } from "./prisma/generate.ts";
+import { describeAll } from "./table/describe-all.ts";
+import { barrier, statesOf } from "./table/describe-database.ts";
+import { loadPrismaClient, openPrisma, type PrismaClientClass, prismaRow } from "./table/prisma.ts";
+import { poolSize } from "./table/row.ts";
+
+let generated: GeneratedClient;
+let PrismaClient: PrismaClientClass;
+
+beforeAll(async () => {
+  generated = await generatePrismaClient();
+  PrismaClient = await loadPrismaClient(generated.folder);
+});
+afterAll(() => generated.remove());
+
+const rows = [false, true].map((isExtended) => prismaRow(() => PrismaClient, { isExtended }));
+for (const row of rows) describeAll(row);
+
+describe("fromPrisma", () => {
+  test("rolls back when Prisma's own time-out ends the transaction", async () => {
+    await withPrisma({ timeout: 100 }, async ({ database, insertByHandler, countRows }) => {
+      const running = database.run(async (tx) => {
+        await insertByHandler(tx, "payment");
+        // Sent again until Prisma refuses: its timer decides.
+        for (;;)
+          // oxlint-disable-next-line no-await-in-loop -- one after the other
+          await database.query(tx, "SELECT pg_sleep(0.05)::text", []);
+      });
+      const error = await running.catch((caught: unknown) => caught);
+      expect(statesOf(error)).toContain("P2028");
+      expect(await countRows()).toBe(0);
+    });
+  });
+
+  test("lets the caller recognise a serialization failure of the handler's own write", async () => {
+    await withPrisma({}, async ({ database, table }) => {
+      await database.alone(`INSERT INTO ${table} (id) VALUES ('a')`, []);
+      const running = database.run(async (tx) => {
+        await database.query(tx, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ", []);
+        await database.query(tx, `SELECT id FROM ${table}`, []);
+        await database.alone(`UPDATE ${table} SET parent = 'a'`, []);
+        await tx.payment.updateMany({ data: { parent: null } });
+      });
+      const error = await running.catch((caught: unknown) => caught);
+      expect(statesOf(error)).toEqual(expect.arrayContaining(["P2034", "40001"]));
+    });
+  });
+
+  test("rejects a COMMIT after Prisma's own time-out", async () => {
+    await withPrisma({ timeout: 100 }, async ({ database, insertByHandler, countRows }) => {
+      const running = database.run(async (tx) => {
+        await insertByHandler(tx, "payment");
+        await new Promise((resolve) => setTimeout(resolve, 500));
+      });
+      const error = await running.catch((caught: unknown) => caught);
+      expect(statesOf(error)).toContain("P2028");
+      expect(await countRows()).toBe(0);
+    });
+  });
+
+  test("rejects without running the work when no connection is free within maxWait", async () => {
+    await withPrisma({ maxWait: 200 }, async ({ database, countRows }) => {
+      const all = barrier(poolSize + 1);
+      const allBegun = barrier(poolSize + 1);
+      const busy = Array.from({ length: poolSize }, () =>
+        database.run(async () => {
+          void allBegun();
+          await all();
+        }),
+      );
+      await allBegun();
+      const refused = await database.run(async () => {}).catch((caught: unknown) => caught);
+      void all();
+      await Promise.all(busy);
+      expect(statesOf(refused)).toContain("P2028");
+      expect(await countRows()).toBe(0);
+    });
+  });
+
+  test("outlives Prisma's default of five seconds", async () => {
+    await withPrisma({}, async ({ database, insertByHandler, countRows }) => {
+      await database.run(async (tx) => {
+        await database.query(tx, "SELECT pg_sleep(5.5)::text", []);
+        await insertByHandler(tx, "payment");
+      });
+      expect(await countRows()).toBe(1);
+    });
+  });
+
+  test("refuses a transaction, another engine and times that are no milliseconds", async () => {
+    await withPrisma({}, async ({ database, prisma }) => {
+      await database.run(async (tx) => {
+        // @ts-expect-error -- as a caller without types
+        expect(() => fromPrisma(tx)).toThrow(TypeError);
+      });
+      expect(() => fromPrisma(prisma, { timeout: 0 })).toThrow("fromPrisma: timeout");
+      expect(() => fromPrisma(prisma, { maxWait: Number.NaN })).toThrow("fromPrisma: maxWait");
+      const on = (provider: string) => Object.assign(Object.create(prisma), { _activeProvider: provider });
+      expect(() => fromPrisma(on("mysql"))).toThrow("got mysql");
+      expect(() => fromPrisma(on("sqlite"))).toThrow("got sqlite: on SQLite transactions are synchronous");
+    });
+  });
+});
+
+type Prisma = Awaited<ReturnType<typeof openPrisma>>;
+
+async function withPrisma(
+  options: PrismaTransactionOptions,
+  work: (opened: Prisma) => Promise<void>,
+): Promise<void> {
+  const opened = await openPrisma(PrismaClient, { options });
+  try {
+    await work(opened);
+  } finally {
+    await opened.end();
+  }
+}

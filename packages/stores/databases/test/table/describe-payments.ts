@@ -1,0 +1,102 @@
+import { randomUUID } from "node:crypto";
+import { afterEach, beforeEach, expect, test } from "@jest/globals";
+import { refuse } from "@countersign/idempotency-guard";
+import type { Row } from "@countersign/idempotency/store";
+import { notAsked } from "./describe-database.ts";
+import { type OpenStores, openStores, payerOn } from "./payer.ts";
+import { describeOn, type Opened, type TableRow } from "./row.ts";
+
+/** The server's own count of the messages on this connection. */
+const questions = `SELECT CONNECTION_ID() AS connection, VARIABLE_VALUE AS count FROM information_schema.SESSION_STATUS WHERE VARIABLE_NAME = 'QUESTIONS'`;
+
+/** What a payment through the library has to do, with the stores on it. */
+export function describePayments<Tx>(row: TableRow<Tx>): void {
+  let opened: Opened<Tx>;
+  let stores: OpenStores<Tx>;
+
+  const payer = (handler: (tx: Tx, key: string) => unknown) => payerOn(stores, handler);
+
+  describeOn(row.engine)(`a payment by ${row.name}`, () => {
+    beforeEach(async () => {
+      opened = await row.open();
+      stores = await openStores(opened.database);
+    });
+    afterEach(async () => {
+      await stores.close();
+      await opened.end();
+    });
+
+    test("commits with its key and nonce, and once", async () => {
+      const pay = payer((tx, key) => opened.insertByHandler(tx, key));
+      expect(await pay("a", "n")).toBe(200);
+      expect(await pay("a", "n")).toBe("nonce-replayed");
+      expect(await pay("a")).toBe("already-processed");
+      expect(await opened.countRows()).toBe(1);
+    });
+
+    test("is one of many duplicates, also in two processes", async () => {
+      // Each has lanes of its own, as a process has.
+      const [one, other] = [payer(slowly), payer(slowly)];
+      const answers = await Promise.all(Array.from({ length: 6 }, () => [one("a"), other("a")]).flat());
+      expect(answers.filter((answer) => answer === 200)).toHaveLength(1);
+      expect(answers.filter((answer) => answer === "already-processed")).toHaveLength(11);
+      expect(await opened.countRows()).toBe(1);
+    });
+
+    const slowly = async (tx: Tx, key: string): Promise<void> => {
+      await opened.insertByHandler(tx, `${key}${randomUUID().slice(0, 8)}`);
+      await new Promise((resolve) => setTimeout(resolve, 30));
+    };
+
+    test("that is refused keeps its nonce, and its key is free", async () => {
+      const refused = payer(async (tx, key) => {
+        await opened.insertByHandler(tx, key);
+        throw refuse("account-frozen");
+      });
+      expect(await refused("a", "n")).toBe("account-frozen");
+      expect(await refused("a", "n")).toBe("nonce-replayed");
+      expect(await refused("a")).toBe("account-frozen");
+      expect(await opened.countRows()).toBe(0);
+    });
+
+    // MariaDB rolls back a failed statement alone: what the handler wrote before is whole.
+    const onPostgresql = row.engine === "postgresql" ? test : notAsked;
+    onPostgresql("whose handler swallows an error is not answered as paid", async () => {
+      const swallowing = payer(async (tx, key) => {
+        await opened.insertByHandler(tx, key);
+        await opened.database.query(tx, "SELECT 1 / 0", []).catch(() => {});
+      });
+      expect(await swallowing("a")).not.toBe(200);
+      expect(await opened.countRows()).toBe(0);
+    });
+
+    const onMariadb = row.engine === "mysql" ? test : notAsked;
+    onMariadb("with one statement takes six messages", async () => {
+      const looks: Row[] = [];
+      const pay = payer(async (tx) => {
+        looks.push(...(await opened.database.query(tx, questions, [])));
+      });
+      // From one look to the next: all of one payment.
+      for (const key of ["a", "b", "c"]) expect(await pay(key)).toBe(200);
+      expect(new Set(looks.map(({ connection }) => String(connection))).size).toBe(1);
+      const counts = looks.map(({ count }) => Number(count));
+      expect(counts.slice(1).map((count, index) => count - (counts[index] ?? 0))).toEqual([6, 6]);
+    });
+
+    test("is repeated after a serialization failure", async () => {
+      let runs = 0;
+      const pay = payer(async (tx, key) => {
+        runs += 1;
+        await opened.insertByHandler(tx, key);
+        if (runs < 3) await opened.database.query(tx, conflicts[row.engine], []);
+      });
+      expect(await pay("a")).toBe(200);
+      expect([runs, await opened.countRows()]).toEqual([3, 1]);
+    });
+  });
+}
+
+const conflicts = {
+  postgresql: "DO $$ BEGIN RAISE EXCEPTION 'again' USING ERRCODE = 'serialization_failure'; END $$",
+  mysql: "SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213, MESSAGE_TEXT = 'again'",
+};

@@ -1,0 +1,24 @@
+import { fromPg } from "@countersign/databases";
+import { Pool, type PoolClient } from "pg";
+import { openTable, poolSize, type TableRow, unusedTable } from "./row.ts";
+
+export function pgRow(url: string): TableRow<PoolClient> {
+  return {
+    name: "pg",
+    engine: "postgresql",
+    async open() {
+      const table = unusedTable();
+      const pool = new Pool({ connectionString: url, max: poolSize });
+      pool.on("error", () => {});
+      return {
+        ...(await openTable(fromPg(pool), table)),
+        insertByHandler: (tx, id) => tx.query(`INSERT INTO ${table} (id) VALUES ($1)`, [id]),
+        nonTransaction: pool,
+        async end() {
+          await pool.query(`DROP TABLE ${table}`);
+          await pool.end();
+        },
+      };
+    },
+  };
+}

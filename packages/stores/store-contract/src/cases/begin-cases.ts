@@ -1,0 +1,254 @@
+import assert from "node:assert/strict";
+import { type Steps, answerOf } from "@countersign/idempotency/door";
+import {
+  assertOk,
+  claimBy,
+  fingerprintOf,
+  key,
+  longLeaseMs,
+  recordOf,
+  shortLeaseMs,
+  take,
+} from "../claims.ts";
+import { hostileTexts, mistakable } from "../hostile-texts.ts";
+import {
+  type PaymentCase,
+  type Payments,
+  claimOf,
+  doNothing,
+  inTransaction,
+  isUsed,
+  keyOf,
+  nonceOf,
+  pay,
+  sorted,
+  statusesOf,
+  writtenBy,
+} from "../payments.ts";
+import { inTurn, needed, outcomeOf, pass } from "../waiting.ts";
+
+const later = "later";
+
+/** begin() in the states of a key, and what holds for everybody else then. */
+export const beginCases: readonly PaymentCase[] = [
+  {
+    name: "a key that was begun is done for everybody once its transaction commits, and its nonce is used",
+    async check(harness) {
+      const { idempotency, transactions } = harness.store;
+      const claim = claimOf([keyOf("a")]);
+      assert.deepEqual(
+        await pay(harness, claim),
+        { nonce: "fresh", keys: [{ status: "begun" }] },
+        "an absent key must be begun",
+      );
+      assert.deepEqual(await writtenBy(harness), [key], "what the handler wrote must have committed");
+      const { state, token, fingerprint } = (await idempotency.read(key)) ?? {};
+      assert.deepEqual({ state, token, fingerprint }, { state: "done", ...pick(keyOf("a")) });
+      const answer = { status: "done", fingerprint: fingerprintOf("a") };
+      assert.deepEqual(await idempotency.claim(key, claimBy(later)), answer, "done for lease mode");
+      const begun = await pay(harness, claimOf([keyOf(later)]));
+      assert.deepEqual(begun, { nonce: "fresh", keys: [answer] }, "done for another transaction");
+      assert.ok(await isUsed(harness, claim), "the nonce must have committed with the key");
+      assert.ok(transactions.retentionMs > 0);
+    },
+  },
+  {
+    name: "a transaction that fails leaves no key, no nonce and no row, and rejects with its own error",
+    async check(harness) {
+      const claim = claimOf([keyOf("a")]);
+      const failure = new Error("the handler failed");
+      const { error } = await outcomeOf(() =>
+        pay(harness, claim, function* fail(tx, keys): Steps<void> {
+          yield harness.write(tx, keys[0]?.key ?? "");
+          throw failure;
+        }),
+      );
+      assert.equal(error?.thrown, failure, "run() must reject with the error of its work");
+      assert.deepEqual(await writtenBy(harness), [], "no row must stay");
+      assert.equal(await harness.store.idempotency.read(key), undefined, "the key must be as it was");
+      assert.equal(await isUsed(harness, claim), false, "the nonce must be as it was");
+    },
+  },
+  {
+    name: "a nonce that was used before is seen, and its claim touches no key",
+    async check(harness) {
+      const { nonces, idempotency } = harness.store;
+      await nonces.claim(nonceOf("alone"));
+      await pay(harness, claimOf([keyOf("a", "another key")], { nonce: nonceOf("in a transaction") }));
+      await inTurn(["alone", "in a transaction"], async (used) => {
+        const begun = await pay(harness, claimOf([keyOf("b")], { nonce: nonceOf(used) }));
+        assert.deepEqual(begun, { nonce: "seen", keys: [] }, `the nonce was used ${used}`);
+      });
+      assert.equal(await idempotency.read(key), undefined, "no key must be touched");
+    },
+  },
+  {
+    name: "a key that is done, running or held is answered as it stays, and the nonce is used",
+    async check(harness) {
+      const { idempotency } = harness.store;
+      const keys = ["done", "running", "held"];
+      await inTurn(keys, (ofKey) => take(idempotency, "owner", { key: ofKey }));
+      assertOk(await idempotency.complete("done", "owner"), "an owner must be able to complete");
+      assertOk(await idempotency.hold("held", "owner", "in doubt"), "an owner must be able to hold");
+      const before = await Promise.all(keys.map((ofKey) => recordOf(idempotency, ofKey)));
+      const claim = claimOf(keys.map((ofKey) => keyOf(later, ofKey)));
+      const { keys: answers } = await pay(harness, claim);
+      const fingerprint = fingerprintOf("owner");
+      const [done, running, held] = answers;
+      assert.deepEqual(done, { status: "done", fingerprint });
+      assert.deepEqual(held, { status: "held", fingerprint, reason: "in doubt" });
+      const { remainingMs, ...run } =
+        running?.status === "in-flight" ? running : assert.fail("the running key must be in flight");
+      assert.deepEqual(run, { status: "in-flight", fingerprint });
+      assert.ok(remainingMs > 0 && remainingMs <= longLeaseMs, "the rest of the lease must be told");
+      const after = await Promise.all(keys.map((ofKey) => recordOf(idempotency, ofKey)));
+      assert.deepEqual(after, before, "what is answered must stay as it is");
+      assert.ok(await isUsed(harness, claim), "the nonce must have committed without a key");
+    },
+  },
+  {
+    name: "a run whose lease has ended is held under recovery hold",
+    async check(harness) {
+      const { idempotency } = harness.store;
+      await take(idempotency, "owner", { leaseMs: shortLeaseMs });
+      await pass(harness, shortLeaseMs);
+      const reason = "lease-expired";
+      const { keys } = await pay(harness, claimOf([keyOf(later)], { recovery: "hold" }));
+      assert.deepEqual(keys, [{ status: "held", fingerprint: fingerprintOf("owner"), reason }]);
+      const record = await idempotency.read(key);
+      assert.equal(record?.state, "held", "the key must be held for everybody");
+      assert.equal(record.token, "owner", "the key must stay the old owner's");
+    },
+  },
+  {
+    name: "a run whose lease has ended is taken over under recovery rerun, and its old owner is lost",
+    async check(harness) {
+      const { idempotency } = harness.store;
+      const fence = await take(idempotency, "owner", { leaseMs: shortLeaseMs });
+      await pass(harness, shortLeaseMs);
+      assert.deepEqual(statusesOf(await pay(harness, claimOf([keyOf(later)]))), ["begun"]);
+      const record = await idempotency.read(key);
+      assert.equal(record?.token, later);
+      assert.ok(record.fence > fence, "the fence must be above the old owner's");
+      assert.equal(await idempotency.complete(key, "owner"), "lost", "the old owner must find it lost");
+      if (idempotency.completeIn === undefined) return;
+      const answer = await inTransaction(harness.store, function* work(tx): Steps<unknown> {
+        // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the harness has completeIn() where it takes its `tx`
+        return yield* answerOf<unknown>(idempotency.completeIn?.(tx as never, key, "owner"));
+      });
+      assert.equal(answer, "lost", "the old owner's completeIn() must find it lost");
+    },
+  },
+  {
+    name: "a key that was released begins, with a higher fence",
+    async check(harness) {
+      const { idempotency } = harness.store;
+      const fence = await take(idempotency, "owner");
+      assertOk(await idempotency.release(key, "owner"), "an owner must be able to release");
+      assert.deepEqual(statusesOf(await pay(harness, claimOf([keyOf(later)]))), ["begun"]);
+      const record = await idempotency.read(key);
+      assert.ok(record !== undefined && record.fence > fence, "the fence must be above the one before");
+    },
+  },
+  {
+    name: "a key is done for the retention and begins again after it, pruned or not",
+    needs: ["clock"],
+    async check(harness) {
+      const { transactions, idempotency } = harness.store;
+      const late = { nonce: undefined };
+      await pay(harness, claimOf([keyOf("a"), keyOf("a", "pruned")], late));
+      await harness.advance?.(transactions.retentionMs - 1);
+      const again = claimOf([keyOf("b"), keyOf("b", "pruned")], late);
+      await idempotency.prune();
+      assert.deepEqual(statusesOf(await pay(harness, again, doNothing)), ["done", "done"]);
+      await harness.advance?.(1);
+      assert.deepEqual(statusesOf(await pay(harness, claimOf([keyOf("c")], late), doNothing)), ["begun"]);
+      const before = await idempotency.read(key);
+      await idempotency.prune();
+      assert.deepEqual(await idempotency.read(key), before, "pruning must leave what is done anew");
+      const pruned = await pay(harness, claimOf([keyOf("c", "pruned")], late), doNothing);
+      assert.deepEqual(statusesOf(pruned), ["begun"]);
+    },
+  },
+  {
+    name: "of several keys each is answered for itself, in the order of the claim",
+    async check(harness) {
+      await pay(harness, claimOf([keyOf("a", "m")]));
+      const keys = ["z", "a", "m"].map((ofKey) => keyOf("b", ofKey));
+      assert.deepEqual(statusesOf(await pay(harness, claimOf(keys))), ["begun", "begun", "done"]);
+      assert.deepEqual(await writtenBy(harness), ["a", "m", "z"]);
+    },
+  },
+  {
+    name: "a thousand keys are begun in one claim",
+    async check(harness) {
+      await assertAll(
+        harness,
+        Array.from({ length: 1_000 }, (_none, index) => `event-${index}`),
+      );
+    },
+  },
+  {
+    name: "hostile keys are begun, kept apart and found again",
+    async check(harness) {
+      const texts = [...new Set([...hostileTexts, ...mistakable.flat()])];
+      await assertAll(harness, texts);
+      await inTurn(texts, async (text) => {
+        const record = await harness.store.idempotency.read(text);
+        assert.equal(record?.token, "first", "lease mode must find the key by the same text");
+      });
+    },
+  },
+  {
+    name: "of payments of one key at once a single one is made",
+    async check(harness) {
+      const { transactions } = harness.store;
+      const tokens = Array.from({ length: 8 }, (_none, index) => `token-${index}`);
+      const payments = await Promise.all(
+        tokens.map(async (token) => {
+          for (;;) {
+            // oxlint-disable-next-line no-await-in-loop -- a conflict is begun again, as the contract of faultOf() has it
+            const { value, error } = await outcomeOf(() => pay(harness, claimOf([keyOf(token)])));
+            if (value !== undefined) return String(statusesOf(value));
+            if (transactions.faultOf(error?.thrown) !== "conflict") throw error?.thrown;
+          }
+        }),
+      );
+      assert.deepEqual(sorted(payments), ["begun", ...Array.from({ length: 7 }, () => "done")]);
+      assert.deepEqual(await writtenBy(harness), [key]);
+    },
+  },
+  {
+    name: "operators find a key that was begun among the done ones, and can decide nothing about it",
+    needs: ["list"],
+    async check(harness) {
+      const { idempotency } = harness.store;
+      await pay(harness, claimOf([keyOf("a")]));
+      const { entries: records } = needed(await idempotency.list?.({ state: "done", limit: 10 }));
+      assert.deepEqual(
+        records.map(({ key: ofKey, record }) => [ofKey, record.token]),
+        [[key, "a"]],
+      );
+      const fence = records[0]?.record.fence ?? 0;
+      assert.equal(await idempotency.resolve(key, "released", { fence }), "not-held");
+      assert.equal(await idempotency.reopen(key, { fence }), "not-decided");
+      await idempotency.prune();
+      assert.equal((await idempotency.claim(key, claimBy(later))).status, "done");
+    },
+  },
+];
+
+function pick({ token, fingerprint }: ReturnType<typeof keyOf>) {
+  return { token, fingerprint };
+}
+
+/** Begins all these keys in one claim; then all are done for another one. */
+async function assertAll(harness: Payments, texts: readonly string[]): Promise<void> {
+  const statusesBy = async (token: string) => {
+    const keys = texts.map((text) => keyOf(token, text));
+    return statusesOf(await pay(harness, claimOf(keys), doNothing));
+  };
+  const begun = texts.map(() => "begun");
+  assert.deepEqual(await statusesBy("first"), begun, "all of them must be begun");
+  assert.deepEqual(new Set(await statusesBy("second")), new Set(["done"]), "all of them must be done");
+}

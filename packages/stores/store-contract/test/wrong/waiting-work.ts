@@ -1,0 +1,112 @@
+// An engine with several open transactions, made of SQLite: the second one waits in its first step until the first one has ended.
+import type { Awaitable } from "@countersign/idempotency";
+import type { WorkStores } from "@countersign/work";
+import type { Connection } from "../../../store-sqlite/test/connections.ts";
+import type { WrongStores } from "../work-harness.ts";
+import { type WrongWork, bound } from "./work-kit.ts";
+
+/** What a step does that meets an open transaction. */
+interface Meetings {
+  /** `goes on`: as if there were none. `loses the lane`: writes, and removes the lane. */
+  readonly add?: "goes on" | "loses the lane";
+  readonly finish?: "refuses";
+  readonly claim?: "waits";
+}
+
+interface Tx extends Connection {
+  end?: () => void;
+}
+
+/** Right stores, unless a step does something else that meets an open transaction. */
+export function waitingStores(meets: Meetings = {}): WrongStores {
+  return ({ database, work, transactions }) => {
+    let held: Promise<void> | undefined;
+    /** Whether it had to wait. */
+    const lock = async (tx: Tx): Promise<boolean> => {
+      if (tx.end !== undefined) return false;
+      const meeting = held;
+      await meeting;
+      held = new Promise((resolve) => {
+        tx.end = () => {
+          held = undefined;
+          resolve();
+        };
+      });
+      database.exec("BEGIN IMMEDIATE");
+      return meeting !== undefined;
+    };
+    const run = async <T>(steps: (tx: Connection) => Awaitable<T>): Promise<T> => {
+      const tx: Tx = {
+        exec: (sql) => database.exec(sql),
+        prepare: (sql) => database.prepare(sql),
+        close() {},
+      };
+      try {
+        const result = await steps(tx);
+        if (tx.end !== undefined) database.exec("COMMIT");
+        return result;
+      } catch (error) {
+        if (tx.end !== undefined) database.exec("ROLLBACK");
+        throw error;
+      } finally {
+        tx.end?.();
+      }
+    };
+    const stores: Pick<WorkStores<Connection>, "work" | "transactions"> = {
+      transactions: Object.assign(Object.create(transactions), {
+        mode: "async",
+        run,
+        faultOf: () => undefined,
+      }),
+      work: Object.assign(bound(work), {
+        mode: "async",
+        async add(...[tx, queue, tasks]: Parameters<typeof work.add>) {
+          if (held !== undefined && meets.add === "goes on") return tasks.map(() => ({ status: "added" }));
+          const waited = await lock(tx);
+          const answers = work.add(database, queue, tasks);
+          if (waited && meets.add === "loses the lane") database.exec("DELETE FROM countersign_lanes");
+          return answers;
+        },
+        async finish(...[tx, task]: Parameters<typeof work.finish>) {
+          const waited = await lock(tx);
+          return !(waited && meets.finish === "refuses") && work.finish(database, task);
+        },
+        async claim(claim: Parameters<typeof work.claim>[0]) {
+          if (meets.claim === "waits") await held;
+          return held === undefined ? work.claim(claim) : [];
+        },
+      }),
+    };
+    return stores;
+  };
+}
+
+const ofEndings = (start: string, endings: readonly string[]) => endings.map((ending) => `${start}${ending}`);
+
+const failing = (does: string, meets: Meetings, cases: readonly string[]): WrongWork[] =>
+  cases.map((fails) => ({ does: `${does}: ${fails}`, fails, wrong: waitingStores(meets) }));
+
+export const waitingWork: readonly WrongWork[] = [
+  ...failing(
+    "waits for no open transaction",
+    { add: "goes on" },
+    ofEndings("an id of an open transaction is ", ["known", "added"]),
+  ),
+  ...failing(
+    "loses the lane it has waited for",
+    { add: "loses the lane" },
+    ofEndings("a task that is added while its entity's last one ends is not lost: the end does ", [
+      "commit",
+      "roll",
+    ]),
+  ),
+  ...failing(
+    "has lost a task whose entity it waited for",
+    { finish: "refuses" },
+    ofEndings(
+      "a task that an open transaction adds while its entity's last one ends is not lost: the adding does ",
+      ["commit", "roll"],
+    ),
+  ),
+  ...failing("waits with a claim", { claim: "waits" }, ["a claim waits for no open transaction"]),
+];

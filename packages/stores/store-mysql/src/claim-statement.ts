@@ -1,0 +1,83 @@
+import type { SqlValue } from "@countersign/idempotency";
+import { leaseExpired } from "@countersign/idempotency/store";
+import { standingColumns } from "./key-row.ts";
+import { forStatement, isAlone, microseconds } from "./statement-parts.ts";
+import { bytesOf, digestOf } from "./values.ts";
+
+interface ClaimedKey {
+  readonly key: string;
+  readonly token: string;
+  readonly fingerprint: string;
+}
+
+interface KeyClaim {
+  /** The table. */
+  readonly idempotency: string;
+  readonly now: string;
+  /** Of this call alone: it tells what the call took from what an earlier one with the same token did. */
+  readonly mark: Buffer;
+  readonly recovery: "hold" | "rerun";
+  /** `run`: for a lease of `restMs`, also the one that this token has already. `done`: by the transaction that pays. */
+  readonly takenAs: "run" | "done";
+  /** For how long the key is taken, or remembered. */
+  readonly restMs: number;
+  /** The fence is above this one, and above the row's own, and at least the time. */
+  readonly fenceAbove: number;
+  /** Undefined in a transaction whose session has a bound. */
+  readonly lockTimeoutMs?: number | undefined;
+}
+
+/**
+ * Takes free keys, and says how each of them stands now, in one statement. The rows that it finds stay locked, so that nothing is read
+ * which may still be rolled back, whatever the isolation level.
+ */
+export function claimStatement(
+  claim: KeyClaim,
+  keys: readonly ClaimedKey[],
+): readonly [text: string, values: SqlValue[]] {
+  const { idempotency, now, mark, takenAs, restMs, fenceAbove, lockTimeoutMs } = claim;
+  const row = `(?, ?, ?, '${takenAs}', ?, GREATEST(${now}, ${fenceAbove + 1}), ?, '', ${now} + ${microseconds(restMs)})`;
+  const text = `${forStatement(lockTimeoutMs)}INSERT INTO ${idempotency} (digest, name, mark, state, token, fence, fingerprint, reason, until_us)
+VALUES ${keys.map(() => row).join(",\n  ")}
+ON DUPLICATE KEY UPDATE ${takeOver(claim)}
+RETURNING digest, mark = ? AS is_taken, ${standingColumns(now)}, ${isAlone}`;
+  const rows = inOrder(keys).map(({ digest, key, token, fingerprint }) => [
+    digest,
+    bytesOf(key),
+    mark,
+    bytesOf(token),
+    bytesOf(fingerprint),
+  ]);
+  return [text, [...rows.flat(), mark]];
+}
+
+/** The same order in all processes: two calls with the same keys never wait for each other. */
+function inOrder(keys: readonly ClaimedKey[]): readonly (ClaimedKey & { readonly digest: Buffer })[] {
+  const rows = keys.map((claimed) => ({ ...claimed, digest: digestOf(claimed.key) }));
+  // oxlint-disable-next-line unicorn/no-array-sort -- toSorted is newer than the library that the compiler knows
+  return rows.sort((a, b) => Buffer.compare(a.digest, b.digest));
+}
+
+/** Assignments see those on their left. Until `state` and `until_us`, the row is as it was but for its mark. */
+function takeOver({ now, recovery, takenAs }: KeyClaim): string {
+  // The same attempt again, after a lost reply, keeps what it has.
+  const other = takenAs === "run" ? " AND token <> VALUES(token)" : "";
+  const isExpiredRun = `(state = 'run' AND until_us <= ${now}${other})`;
+  const isOver = `state IN ('done', 'free') AND until_us <= ${now}`;
+  // Whatever is not clearly `rerun` leaves an expired run to an operator.
+  const takesRun = recovery === "rerun" ? ` OR ${isExpiredRun}` : "";
+  const isTaken = `state = 'free' OR (state = 'done' AND until_us <= ${now})${takesRun}`;
+  const isHeld = recovery === "rerun" ? "FALSE" : isExpiredRun;
+  const isMine = "mark = VALUES(mark)";
+  // Another owner's lease that ends too late is cut: the clock was set back, and the owner may be dead.
+  const isLease =
+    takenAs === "run" ? ` OR (state = 'run' AND (token = VALUES(token) OR until_us > VALUES(until_us)))` : "";
+  return `mark = IF(${isTaken}, VALUES(mark), mark),
+  decision = IF(${isMine} AND ${isOver}, NULL, decision),
+  fence = IF(${isMine}, GREATEST(fence + 1, VALUES(fence)), fence),
+  fingerprint = IF(${isMine}, VALUES(fingerprint), fingerprint),
+  reason = IF(${isMine}, '', IF(${isHeld}, '${leaseExpired}', reason)),
+  state = IF(${isMine}, '${takenAs}', IF(${isHeld}, 'held', state)),
+  token = IF(${isMine}, VALUES(token), token),
+  until_us = IF(${isMine}${isLease}, VALUES(until_us), until_us)`;
+}

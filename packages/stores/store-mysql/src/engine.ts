@@ -1,0 +1,100 @@
+import type { Database, SqlValue } from "@countersign/idempotency";
+import type { Row } from "@countersign/idempotency/store";
+import { explained, faultOf } from "./errors.ts";
+import { type ResolvedMysqlOptions, factoryName } from "./options.ts";
+import { checkServer } from "./server-check.ts";
+import { type Statement, inlined } from "./statement-parts.ts";
+import { isTrue } from "./values.ts";
+
+// Two claims that wait for a third one's rollback are a deadlock to InnoDB. Each time one succeeds.
+const maxAttempts = 20;
+
+/** Runs the stores' statements by the user's library. Checks the server before the first one. */
+export class Engine<Tx> {
+  readonly #options: ResolvedMysqlOptions<Tx>;
+  #isReady = false;
+  #checking: Promise<void> | undefined;
+
+  constructor(options: ResolvedMysqlOptions<Tx>) {
+    this.#options = options;
+  }
+
+  get database(): Database<Tx> {
+    return this.#options.database;
+  }
+
+  /** Checks server and tables once. After a failure the next call checks again. */
+  async ready(): Promise<void> {
+    if (this.#isReady) return;
+    this.#checking ??= this.#check();
+    try {
+      await this.#checking;
+      this.#isReady = true;
+    } finally {
+      this.#checking = undefined;
+    }
+  }
+
+  /** Runs one statement that commits by itself. Throws where its row says that it does not. */
+  async alone(store: string, text: string, values: readonly SqlValue[]): Promise<readonly Row[]> {
+    const rows = await this.#repeat(store, () => this.database.alone(text, values));
+    if (rows.every((row) => row["is_alone"] === undefined || isTrue(row["is_alone"]))) return rows;
+    throw new Error(
+      `${store}: the pool gave a connection on which a transaction is open; COMMIT or ROLLBACK before releasing it`,
+    );
+  }
+
+  /** Runs steps of the stores' own in a transaction, again from its beginning when the server asks for that. */
+  run<T>(store: string, work: (tx: Tx) => Promise<T>): Promise<T> {
+    return this.#repeat(store, () => this.database.run(work));
+  }
+
+  /** Runs a statement in a transaction that is not the stores' own. */
+  async query(tx: Tx, store: string, text: string, values: readonly SqlValue[]): Promise<readonly Row[]> {
+    try {
+      return await this.database.query(tx, text, values);
+    } catch (error) {
+      throw explained(store, this.#options.place, error);
+    }
+  }
+
+  /** Runs statements in such a transaction, in one message where the library can: none behind one that fails. */
+  async send(tx: Tx, store: string, statements: readonly Statement[]): Promise<readonly Row[]> {
+    const { database } = this;
+    if (database.script === undefined || statements.length === 1) {
+      const rows: Row[] = [];
+      for (const [text, values] of statements) {
+        // oxlint-disable-next-line no-await-in-loop -- one statement after the other
+        rows.push(...(await this.query(tx, store, text, values)));
+      }
+      return rows;
+    }
+    try {
+      return await database.script(tx, statements.map(inlined).join(";\n"));
+    } catch (error) {
+      throw explained(store, this.#options.place, error);
+    }
+  }
+
+  async #repeat<T>(store: string, step: () => Promise<T>): Promise<T> {
+    if (!this.#isReady) await this.ready();
+    for (let attempt = 1; ; attempt++) {
+      try {
+        // oxlint-disable-next-line no-await-in-loop -- one attempt after the other
+        return await step();
+      } catch (error) {
+        // Nothing of it happened.
+        if (faultOf(error) === "conflict" && attempt < maxAttempts) continue;
+        throw explained(store, this.#options.place, error);
+      }
+    }
+  }
+
+  async #check(): Promise<void> {
+    try {
+      await checkServer(this.#options);
+    } catch (error) {
+      throw explained(factoryName, this.#options.place, error);
+    }
+  }
+}

@@ -1,0 +1,84 @@
+import { fenceMemoryMs, leaseExpired } from "@countersign/idempotency/store";
+import { keyColumns } from "./key-row.ts";
+import type { ResolvedMysqlOptions } from "./options.ts";
+import { forStatement, isAlone, isInTransaction, microseconds } from "./statement-parts.ts";
+
+// MariaDB's shortest. A heartbeat must not wait for the transaction of completeIn(): its lock keeps the key anyway.
+const heartbeatLockTimeoutMs = 1_000;
+
+const columns = "digest, name, mark, state, token, fence, fingerprint, reason, until_us";
+
+type Names = Pick<ResolvedMysqlOptions<unknown>, "names" | "lockTimeoutMs" | "retentionMs">;
+
+/** The statements of one moment, `now`. Values: the digest, then those of the condition, then those of the assignments. */
+export function idempotencyStatements({ names, lockTimeoutMs, retentionMs }: Names, now: string) {
+  const { idempotency, schema } = names;
+  // Gives the row when it was changed, and none otherwise: an UPDATE cannot. The SELECT locks what it finds, and `seen` is the row before.
+  const change = (
+    set: string,
+    where: string,
+    bound: string,
+  ): string => `${bound}INSERT INTO ${idempotency} (${columns})
+SELECT ${columns} FROM ${idempotency} AS seen WHERE seen.digest = ? AND ${where} FOR UPDATE
+ON DUPLICATE KEY UPDATE ${set} RETURNING state, ${isAlone}`;
+  const update = (set: string, where: string, timeoutMs = lockTimeoutMs): string =>
+    change(set, where, forStatement(timeoutMs));
+  const done = `state = 'done', reason = '', until_us = ${now} + ${microseconds(retentionMs)}`;
+  const isCompletable = "seen.token = ? AND seen.state IN ('run', 'held')";
+  const isRunOfToken = "seen.token = ? AND seen.state = 'run'";
+  const look = `SELECT kept.highest_fence, ${isAlone}, ${keyColumns(now, "seen.")} FROM ${schema} AS kept
+LEFT JOIN ${idempotency} AS seen ON seen.digest = ? WHERE kept.id = 1`;
+  const memory = `IF(seen.decision IS NULL, ${microseconds(fenceMemoryMs)}, ${microseconds(retentionMs)})`;
+  return {
+    // digest
+    look,
+    /** Of a row that is locked, so that nothing is found which may still be rolled back. */
+    lookLocked: `${forStatement(lockTimeoutMs)}SELECT 0 AS highest_fence, ${isAlone}, ${keyColumns(now, "seen.")} FROM ${idempotency} AS seen
+WHERE seen.digest = ? LOCK IN SHARE MODE`,
+    // digest, token; lease
+    heartbeat: update(
+      `until_us = ${now} + ${microseconds("?")}`,
+      isRunOfToken,
+      Math.min(lockTimeoutMs, heartbeatLockTimeoutMs),
+    ),
+    // digest, token
+    complete: update(done, isCompletable),
+    // digest, token. The condition is the server's: after a COMMIT or ROLLBACK on its way, `done` would commit alone.
+    completeIn: change(done, `${isCompletable} AND ${isInTransaction}`, forStatement()),
+    // digest, token. A retry that fails must not remove an operator's decision.
+    release: update(`state = 'free', until_us = ${now} + ${memory}`, isRunOfToken),
+    // digest, token; reason
+    hold: update("state = 'held', reason = ?", isRunOfToken),
+    // digest, fence that the operator has seen; whether it is done, a token that nobody has, the outcome, by whom, the note
+    resolve: update(
+      `state = IF(?, 'done', 'free'), token = ?, reason = '', until_us = ${now} + ${microseconds(retentionMs)},
+  decision = ?, decision_fence = seen.fence, decision_us = ${now}, decision_by = ?, decision_note = ?,
+  decision_reason = IF(seen.state = 'held', seen.reason, '${leaseExpired}'), reopened_us = NULL, reopened_by = NULL, reopened_note = NULL`,
+      `seen.fence = ? AND (seen.state = 'held' OR (seen.state = 'run' AND seen.until_us <= ${now}))`,
+    ),
+    // digest, fence decided about; a token that nobody has, by whom, the note. A new fence: a decision sent again fails.
+    reopen: update(
+      `state = 'held', token = ?, fence = seen.fence + 1, reason = seen.decision_reason,
+  reopened_us = ${now}, reopened_by = ?, reopened_note = ?`,
+      `seen.fence = ? AND seen.decision_fence = seen.fence AND seen.state IN ('done', 'free') AND seen.until_us > ${now}`,
+    ),
+  };
+}
+
+/** Frees keys that a transaction has begun. Values: so many digests, then as many tokens. */
+export function freeStatement({ names, retentionMs }: Names, now: string, count: number): string {
+  const memory = `IF(decision IS NULL, ${microseconds(fenceMemoryMs)}, ${microseconds(retentionMs)})`;
+  return updateBegun(names, `state = 'free', until_us = ${now} + ${memory}`, count);
+}
+
+/** Leaves to an operator what was begun by a transaction that has committed too early. Values as above. */
+export function holdStatement({ names }: Names, count: number): string {
+  return updateBegun(names, "state = 'held', reason = 'transaction-broken'", count);
+}
+
+// By the primary key: a walk through the table would wait for other transactions' rows.
+function updateBegun({ idempotency }: Names["names"], set: string, count: number): string {
+  const places = Array.from({ length: count }, () => "?").join(", ");
+  return `${forStatement()}UPDATE ${idempotency} FORCE INDEX (PRIMARY) SET ${set}
+WHERE digest IN (${places}) AND token IN (${places}) AND state = 'done'`;
+}

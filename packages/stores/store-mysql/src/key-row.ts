@@ -1,0 +1,44 @@
+import type { IdempotencyClaimResult } from "@countersign/idempotency";
+import { type Row, type StoredRecord, decodeText, storedRecord } from "@countersign/idempotency/store";
+import { integerOf, storedText } from "./values.ts";
+
+const texts = ["token", "fingerprint", "reason"];
+const decisionTexts = ["decision_by", "decision_note", "decision_reason", "reopened_by", "reopened_note"];
+const instants = ["decision", "reopened"];
+
+/** Selects how a key stands, for {@link storedOf}: all but an operator's decision. `of` is the table's alias with its dot. */
+export function standingColumns(now: string, of = ""): string {
+  const columns = ["state", "fence", ...texts].map((column) => of + column);
+  // Rounded up: what is left of a live lease is never 0.
+  return [...columns, `CEILING((${of}until_us - ${now}) / 1000) AS remaining_ms`].join(", ");
+}
+
+/** Selects all that {@link storedOf} reads. */
+export function keyColumns(now: string, of = ""): string {
+  const columns = ["decision", "decision_fence", ...decisionTexts].map((column) => of + column);
+  const times = instants.map((name) => `${of}${name}_us DIV 1000 AS ${name}_at`);
+  return [standingColumns(now, of), ...columns, ...times].join(", ");
+}
+
+export function storedOf(row: Row): StoredRecord {
+  const decided = decisionTexts.filter((name) => (row[name] ?? undefined) !== undefined);
+  const read = [...texts, ...decided].map((name) => [name, storedText(row[name])] as const);
+  return storedRecord(
+    { ...row, ...Object.fromEntries(read) },
+    { fence: integerOf(row["fence"]), remainingMs: integerOf(row["remaining_ms"]), integerOf },
+  );
+}
+
+/** Answers by a row as a claim has left it, which this claim has not taken. */
+export function standingOf(row: Row): Exclude<IdempotencyClaimResult, { readonly status: "acquired" }> {
+  const { state, fingerprint, reason, remainingMs } = storedOf(row);
+  if (state === "done") return { status: "done", fingerprint };
+  if (state === "held") return { status: "held", fingerprint, reason };
+  if (state === "run") return { status: "in-flight", fingerprint, remainingMs };
+  throw new Error("a claim has left a free key");
+}
+
+/** The key itself. */
+export function nameOf(row: Row): string {
+  return decodeText(storedText(row["name"]));
+}

@@ -1,0 +1,124 @@
+import type { Database } from "@countersign/idempotency";
+import type { Row } from "@countersign/idempotency/store";
+import { explained } from "./errors.ts";
+import { assertDatabase } from "./options.ts";
+import { type MysqlTables, type TableNames, resolveTables } from "./table-names.ts";
+import { integerOf } from "./values.ts";
+import { workTables } from "./work-tables.ts";
+
+/** The version of the tables that this release reads and writes. */
+export const mysqlSchemaVersion = 2;
+
+/** Returns the SQL that `migrateMysql` runs, several statements, each repeatable. Throws an OptionError on a bad name. */
+export function mysqlMigration(tables: MysqlTables = {}): string {
+  return statements(resolveTables("mysqlMigration", tables))
+    .map((statement) => `${statement};\n`)
+    .join("\n");
+}
+
+/**
+ * Creates what is missing of the tables, also of those that an earlier release has made, in the database of the connection. Repeatable, and safe from several processes at once. The user
+ * needs CREATE. Rejects on tables of a later release, and with a TypeError on a bad name, or on what is no database on MariaDB.
+ */
+export async function migrateMysql<Tx>(database: Database<Tx>, tables: MysqlTables = {}): Promise<void> {
+  const caller = "migrateMysql";
+  assertDatabase(caller, database);
+  const names = resolveTables(caller, tables);
+  try {
+    const run = (statement: string) => database.alone(statement, []);
+    const [makeVersion, setVersion, ...others] = statements(names);
+    await run(makeVersion);
+    await run(setVersion);
+    assertNotNewer(await run(`SELECT version FROM ${names.schema} WHERE id = 1`), `${names.prefix}_*`);
+    for (const statement of others) {
+      // oxlint-disable-next-line no-await-in-loop -- each statement of DDL commits by itself
+      await run(statement);
+    }
+  } catch (error) {
+    throw explained(caller, `${names.prefix}_*`, error);
+  }
+}
+
+function assertNotNewer([row]: readonly Row[], place: string): void {
+  const version = integerOf(row?.["version"] ?? 0);
+  if (version <= mysqlSchemaVersion) return;
+  throw new Error(
+    `migrateMysql: the tables ${place} have schema version ${version}, newer than ${mysqlSchemaVersion}; upgrade @countersign/store-mysql`,
+  );
+}
+
+function statements(names: TableNames): readonly [string, string, ...string[]] {
+  return [
+    versionTable(names),
+    `INSERT IGNORE INTO ${names.schema} (id, version, highest_fence) VALUES (1, ${mysqlSchemaVersion}, 0)`,
+    idempotencyTable(names),
+    nonceTable(names),
+    answersTable(names),
+    ...workTables(names, options),
+    // Last: what has this version has all of the above.
+    `UPDATE ${names.schema} SET version = ${mysqlSchemaVersion} WHERE id = 1 AND version < ${mysqlSchemaVersion}`,
+  ];
+}
+
+// Every text is bytes: a collation makes one key of two, by case, by accent, or by the blanks at the end, as utf8mb4_bin does. Every
+// instant is microseconds since 1970: a DATETIME has a time zone only in the mind of its reader.
+const options = "ENGINE = InnoDB ROW_FORMAT = DYNAMIC";
+
+function versionTable({ schema }: TableNames): string {
+  return `CREATE TABLE IF NOT EXISTS ${schema} (
+  id TINYINT PRIMARY KEY CHECK (id = 1),
+  version INT NOT NULL,
+  -- of a pruned key
+  highest_fence BIGINT NOT NULL
+) ${options}`;
+}
+
+function idempotencyTable({ idempotency }: TableNames): string {
+  return `CREATE TABLE IF NOT EXISTS ${idempotency} (
+  -- SHA-256 of the key
+  digest BINARY(32) PRIMARY KEY,
+  name VARBINARY(3072) NOT NULL,
+  -- of the call that last took the key
+  mark BINARY(16) NOT NULL,
+  -- free: absent to every reader, kept for a day for its fence, or as long as a done one for what an operator has decided
+  state ENUM('free', 'run', 'held', 'done') NOT NULL,
+  token VARBINARY(3072) NOT NULL,
+  fence BIGINT NOT NULL,
+  fingerprint VARBINARY(3072) NOT NULL,
+  reason VARBINARY(3072) NOT NULL,
+  -- end of the lease (run, held) or of what is remembered (done, free)
+  until_us BIGINT NOT NULL,
+  -- an operator's last decision: about which fence, when, by whom, why, and for what the key was held
+  decision ENUM('done', 'released'),
+  decision_fence BIGINT,
+  decision_us BIGINT,
+  decision_by VARBINARY(768),
+  decision_note VARBINARY(3072),
+  decision_reason VARBINARY(3072),
+  reopened_us BIGINT,
+  reopened_by VARBINARY(768),
+  reopened_note VARBINARY(3072),
+  KEY pages (state, digest),
+  KEY pruning (state, until_us)
+) ${options}`;
+}
+
+function nonceTable({ nonces }: TableNames): string {
+  return `CREATE TABLE IF NOT EXISTS ${nonces} (
+  -- SHA-256 of scope and nonce
+  digest BINARY(32) PRIMARY KEY,
+  token VARBINARY(3072) NOT NULL,
+  until_us BIGINT NOT NULL,
+  KEY pruning (until_us)
+) ${options}`;
+}
+
+function answersTable({ answers }: TableNames): string {
+  return `CREATE TABLE IF NOT EXISTS ${answers} (
+  -- SHA-256 of the attempt's token, not of the key: what never ended its key is never found
+  digest BINARY(32) PRIMARY KEY,
+  answer LONGBLOB NOT NULL,
+  until_us BIGINT NOT NULL,
+  KEY pruning (until_us)
+) ${options}`;
+}

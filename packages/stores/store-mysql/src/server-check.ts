@@ -1,0 +1,113 @@
+import { publishNotice } from "@countersign/core/door";
+import type { Row } from "@countersign/idempotency/store";
+import { mysqlSchemaVersion } from "./migration.ts";
+import { type ResolvedMysqlOptions, factoryName } from "./options.ts";
+import { integerOf, isTrue, singleRow } from "./values.ts";
+
+/** Column by table. */
+const primaryKeys: Readonly<Record<string, string>> = {
+  idempotency: "digest",
+  nonces: "digest",
+  schema: "id",
+  answers: "digest",
+  lanes: "digest",
+  tasks: "digest",
+  queues: "queue",
+  newest: "digest",
+};
+
+const oldest = { major: 10, minor: 6 };
+
+/** Throws, with the remedy, unless server and tables are as the stores need them. Publishes `mysql-not-durable`. */
+export async function checkServer<Tx>(options: ResolvedMysqlOptions<Tx>): Promise<void> {
+  const { database, names, place } = options;
+  // First and by itself: MySQL does not know what the next one asks for.
+  assertVersion(singleRow(await database.alone("SELECT VERSION() AS version", []))["version"]);
+  assertSettings(singleRow(await database.alone(readSettings, [])));
+  assertTables(await database.alone(readTables(names.prefix, Object.keys(primaryKeys)), []), {
+    prefix: names.prefix,
+    place,
+  });
+  const [row] = await database.alone(`SELECT version FROM ${names.schema} WHERE id = 1`, []);
+  assertSchemaVersion(row, place);
+}
+
+function assertVersion(version: unknown): void {
+  const text = String(version);
+  const found = /^(?<major>\d+)\.(?<minor>\d+)\..*-MariaDB/i.exec(text)?.groups;
+  if (found === undefined) {
+    throw new Error(
+      `${factoryName}: the server is ${text}, not MariaDB: MySQL has no RETURNING, by which the stores learn what a statement found`,
+    );
+  }
+  const [major, minor] = [Number(found["major"]), Number(found["minor"])];
+  if (major > oldest.major || (major === oldest.major && minor >= oldest.minor)) return;
+  throw new Error(
+    `${factoryName}: MariaDB ${major}.${minor} is too old, ${oldest.major}.${oldest.minor} or newer is needed`,
+  );
+}
+
+const readSettings =
+  "SELECT @@innodb_flush_log_at_trx_commit AS flushed, @@log_bin AS has_binlog, @@sync_binlog AS synced, @@read_only AS read_only";
+
+function assertSettings(row: Row): void {
+  if (Number(row["read_only"]) !== 0) {
+    throw new Error(`${factoryName}: the server is read-only; connect to the primary server`);
+  }
+  const isFlushed = [1, 3].includes(integerOf(row["flushed"]));
+  // With a binary log a crash recovers what that has: a commit that it has not is rolled back.
+  const isSynced = !isTrue(row["has_binlog"]) || integerOf(row["synced"]) === 1;
+  const faults = [
+    ...(isFlushed ? [] : ["innodb_flush_log_at_trx_commit is not 1"]),
+    ...(isSynced ? [] : ["sync_binlog is not 1"]),
+  ];
+  if (faults.length === 0) return;
+  const message = `${faults.join(" and ")}: after a crash of the server's machine, paid keys can be forgotten`;
+  if (!isFlushed && process.env["NODE_ENV"] === "production") {
+    throw new Error(`${factoryName}: ${message}; run the server with innodb_flush_log_at_trx_commit = 1`);
+  }
+  publishNotice({ guard: factoryName, code: "mysql-not-durable", message });
+}
+
+// The names are a prefix that was checked, and ours.
+function readTables(prefix: string, suffixes: readonly string[]): string {
+  const names = suffixes.map((suffix) => `'${prefix}_${suffix}'`).join(", ");
+  return `SELECT t.TABLE_NAME AS name, t.ENGINE AS engine, (SELECT GROUP_CONCAT(s.COLUMN_NAME) FROM information_schema.STATISTICS AS s
+  WHERE s.TABLE_SCHEMA = t.TABLE_SCHEMA AND s.TABLE_NAME = t.TABLE_NAME AND s.INDEX_NAME = 'PRIMARY') AS primary_key
+FROM information_schema.TABLES AS t WHERE t.TABLE_SCHEMA = DATABASE() AND t.TABLE_NAME IN (${names})`;
+}
+
+interface Expected {
+  readonly prefix: string;
+  readonly place: string;
+}
+
+/** Which tables there are, the next statement tells. */
+function assertTables(rows: readonly Row[], { prefix, place }: Expected): void {
+  for (const row of rows) {
+    if (String(row["engine"]).toLowerCase() !== "innodb") {
+      throw new Error(
+        `${factoryName}: tables ${place} are not InnoDB, and know no transactions; run ALTER TABLE … ENGINE = InnoDB`,
+      );
+    }
+    const name = String(row["name"]);
+    const column = primaryKeys[name.slice(prefix.length + 1).toLowerCase()];
+    if (row["primary_key"] === column) continue;
+    // It would give a row, and so the key, to each of two claims.
+    throw new Error(
+      `${factoryName}: the table ${name} has lost its primary key; run: ALTER TABLE \`${name}\` ADD PRIMARY KEY (${column})`,
+    );
+  }
+}
+
+function assertSchemaVersion(row: Row | undefined, place: string): void {
+  const version = row === undefined ? 0 : integerOf(row["version"]);
+  if (version === mysqlSchemaVersion) return;
+  const remedy =
+    version < mysqlSchemaVersion
+      ? "run countersign migrate, or migrateMysql()"
+      : "upgrade @countersign/store-mysql";
+  throw new Error(
+    `${factoryName}: the tables ${place} have schema version ${version}, this release needs ${mysqlSchemaVersion}; ${remedy}`,
+  );
+}

@@ -1,0 +1,254 @@
+import { randomBytes } from "node:crypto";
+import { withDeadline } from "@countersign/core";
+import type {
+  KeyBegun,
+  TransactionBegun,
+  TransactionClaim,
+  TransactionFault,
+  TransactionKey,
+  TransactionStore,
+} from "@countersign/idempotency";
+import { type Row, StoreGate, transactionBroken } from "@countersign/idempotency/store";
+import { claimStatement } from "./claim-statement.ts";
+import type { Engine } from "./engine.ts";
+import { errnoOf, faultOf, isReadOnly, noSavepoint } from "./errors.ts";
+import { freeStatement, holdStatement } from "./idempotency-statements.ts";
+import { standingOf } from "./key-row.ts";
+import { isOwnNonce, nonceStatement } from "./nonce-store.ts";
+import { type ResolvedMysqlOptions, factoryName } from "./options.ts";
+import { endSession, giveSessionBack, takeSession } from "./session.ts";
+import { type Statement, clockOf, inlined } from "./statement-parts.ts";
+import { bytesOf, digestOf, hexOf, isTrue } from "./values.ts";
+
+const name = "mysql transaction store";
+
+const rollbackTimeoutMs = 5_000;
+
+const setSavepoint: Statement = ["SAVEPOINT countersign", []];
+const releaseSavepoint: Statement = ["RELEASE SAVEPOINT countersign", []];
+const rollBackToSavepoint: Statement = ["ROLLBACK TO SAVEPOINT countersign", []];
+const rollBack: Statement = ["ROLLBACK", []];
+
+interface OpenTransaction {
+  /** Whether its session has our settings. */
+  isTaken: boolean;
+  /** Those that were begun and neither kept nor undone. */
+  begun: readonly TransactionKey[];
+}
+
+export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
+  readonly engine = "mariadb";
+  readonly mode = "async";
+  readonly retentionMs: number;
+  readonly #server: Engine<Tx>;
+  readonly #options: ResolvedMysqlOptions<Tx>;
+  readonly #now: () => string;
+  readonly #gate = new StoreGate(name);
+  readonly #open = new Map<Tx, OpenTransaction>();
+  #proof: Promise<void> | undefined;
+
+  constructor(engine: Engine<Tx>, options: ResolvedMysqlOptions<Tx>) {
+    this.#server = engine;
+    this.#options = options;
+    this.#now = clockOf(options);
+    this.retentionMs = options.retentionMs;
+  }
+
+  async run<T>(work: (tx: Tx) => T | Promise<T>): Promise<T> {
+    await this.#server.ready();
+    await this.#prove();
+    return this.#server.database.run(async (tx) => {
+      const session: OpenTransaction = { isTaken: false, begun: [] };
+      this.#open.set(tx, session);
+      try {
+        const result = await work(tx);
+        // Commits. The library's own COMMIT finds nothing left to do.
+        if (session.isTaken) await this.#send(tx, [giveSessionBack]);
+        return result;
+      } catch (error) {
+        if (session.isTaken) await this.#rollBack(tx);
+        throw error;
+      } finally {
+        this.#open.delete(tx);
+      }
+    });
+  }
+
+  async begin(tx: Tx, claim: TransactionClaim): Promise<TransactionBegun> {
+    this.#gate.assertTransaction(claim);
+    const session = this.#open.get(tx);
+    if (session === undefined) throw new TypeError(`${name}: begin() needs what run() has given`);
+    const now = this.#now();
+    const { nonce, keys, waitMs, idleTimeoutMs } = claim;
+    const take = session.isTaken ? [] : [takeSession(waitMs, idleTimeoutMs)];
+    const then = [...(keys.length === 0 ? [] : [this.#keysStatement(claim, now)]), setSavepoint];
+    // Before it is sent: it may take effect although its reply is lost.
+    session.isTaken = true;
+    const rows = await (nonce === undefined
+      ? this.#send(tx, [...take, ...then])
+      : this.#sendIfFresh(
+          tx,
+          [...take, nonceStatement({ nonces: this.#options.names.nonces, now }, nonce)],
+          then,
+        ));
+    if (rows === undefined) return { nonce: "seen", keys: [] };
+    const found = new Map(
+      rows.filter((row) => row["digest"] !== undefined).map((row) => [hexOf(row["digest"]), row]),
+    );
+    const begun = keys.map(({ key }) => begunBy(found.get(hexOf(digestOf(key)))));
+    session.begun = keys.filter((_, index) => begun[index]?.status === "begun");
+    return { nonce: "fresh", keys: begun };
+  }
+
+  async keep(tx: Tx, keys: readonly TransactionKey[], more: boolean): Promise<void> {
+    await this.#end(tx, keys, [releaseSavepoint, ...(more ? [setSavepoint] : [])]);
+  }
+
+  async undo(tx: Tx, keys: readonly TransactionKey[], more: boolean): Promise<void> {
+    await this.#end(tx, keys, [rollBackToSavepoint, ...this.#free(keys), ...(more ? [setSavepoint] : [])]);
+  }
+
+  faultOf(error: unknown): TransactionFault | undefined {
+    return faultOf(error);
+  }
+
+  get database(): object {
+    return this.#server.database;
+  }
+
+  close(): void {
+    this.#gate.close();
+  }
+
+  #keysStatement({ keys, recovery }: TransactionClaim, now: string): Statement {
+    return claimStatement(
+      {
+        idempotency: this.#options.names.idempotency,
+        now,
+        mark: randomBytes(16),
+        recovery,
+        takenAs: "done",
+        restMs: this.retentionMs,
+        // No owner is told of this fence. One of lease mode gets its own above this row's, and above all that were pruned.
+        fenceAbove: 0,
+      },
+      keys,
+    );
+  }
+
+  /** Claims the nonce, and goes on if it was fresh. Gives the rows of `then`. */
+  async #sendIfFresh(
+    tx: Tx,
+    claim: readonly Statement[],
+    then: readonly Statement[],
+  ): Promise<readonly Row[] | undefined> {
+    const isScript = this.#server.database.script !== undefined;
+    const all = `IF ${isOwnNonce} THEN\n${then.map(inlined).join(";\n")};\nEND IF`;
+    const [claimed, ...rows] = await this.#send(tx, isScript ? [...claim, [all, []]] : claim);
+    if (claimed === undefined) throw new Error(`${name}: the server answered without the nonce`);
+    if (!isTrue(claimed["is_own"])) return undefined;
+    return isScript ? rows : this.#send(tx, then);
+  }
+
+  /** Here rather than by the library, whose ROLLBACK is too late to give the session back. */
+  async #rollBack(tx: Tx): Promise<void> {
+    try {
+      await withDeadline(
+        this.#send(tx, [rollBack, giveSessionBack]),
+        rollbackTimeoutMs,
+        () => new Error("ROLLBACK was not answered in time"),
+      );
+    } catch {
+      // Not waited for: the line may be lost.
+      this.#send(tx, [rollBack, endSession]).catch(() => {});
+    }
+  }
+
+  async #send(tx: Tx, statements: readonly Statement[]): Promise<readonly Row[]> {
+    return this.#server.send(tx, name, statements);
+  }
+
+  async #end(tx: Tx, keys: readonly TransactionKey[], statements: readonly Statement[]): Promise<void> {
+    const session = this.#open.get(tx);
+    const unseen = session?.begun.filter(({ key }) => keys.every((ended) => ended.key !== key)) ?? [];
+    try {
+      await this.#send(tx, statements);
+    } catch (error) {
+      if (errnoOf(error) !== noSavepoint) throw error;
+      await this.#mendCommitted(tx, keys, unseen);
+      throw transactionBroken(
+        "it ended before its handler did: the handler swallowed a deadlock, changed a table's definition (which commits), or sent COMMIT or ROLLBACK",
+        error,
+      );
+    }
+    if (session !== undefined) session.begun = unseen;
+  }
+
+  /**
+   * What ended the transaction may have committed it, as DDL does: with only a part of the payment, so that an operator has to look, and
+   * with keys that no handler has seen. On the same connection: to wait for another one while this one is taken would block a full pool.
+   */
+  async #mendCommitted(
+    tx: Tx,
+    keys: readonly TransactionKey[],
+    unseen: readonly TransactionKey[],
+  ): Promise<void> {
+    try {
+      const hold: Statement[] =
+        keys.length === 0 ? [] : [[holdStatement(this.#options, keys.length), identities(keys)]];
+      await this.#send(tx, [rollBack, ...hold, ...this.#free(unseen), ["COMMIT", []]]);
+    } catch {
+      // They stay done, so nothing is paid twice. The reason that is on its way to the caller says what happened.
+    }
+  }
+
+  #free(keys: readonly TransactionKey[]): readonly Statement[] {
+    if (keys.length === 0) return [];
+    return [[freeStatement(this.#options, this.#now(), keys.length), identities(keys)]];
+  }
+
+  /** Once, on no real key: the library's transaction is one, and may write. */
+  async #prove(): Promise<void> {
+    this.#proof ??= this.#server.database.run((tx) => this.#proveIn(tx));
+    try {
+      await this.#proof;
+    } catch (error) {
+      this.#proof = undefined;
+      throw error;
+    }
+  }
+
+  async #proveIn(tx: Tx): Promise<void> {
+    const { database } = this.#server;
+    const { names } = this.#options;
+    try {
+      await database.query(tx, ...setSavepoint);
+      await database.query(tx, `UPDATE ${names.schema} SET version = version WHERE id = 0`, []);
+      await database.query(tx, ...releaseSavepoint);
+    } catch (error) {
+      if (isReadOnly(error)) {
+        throw new TypeError(
+          `${factoryName}: the transactions of ${database.library} are read-only; connect to the primary server, with transactions that may write`,
+          { cause: error },
+        );
+      }
+      if (errnoOf(error) !== noSavepoint) throw error;
+      throw new TypeError(
+        `${factoryName}: ${database.library} has opened no transaction, or sends its statements over several connections; a payment and its key would not commit together`,
+        { cause: error },
+      );
+    }
+  }
+}
+
+function begunBy(row: Row | undefined): KeyBegun {
+  if (row === undefined) throw new Error(`${name}: the server answered without one of the keys`);
+  if (!isTrue(row["is_taken"])) return standingOf(row);
+  if (row["state"] === "done") return { status: "begun" };
+  throw new Error(`${name}: a key was taken and is not done`);
+}
+
+/** Digests, then tokens. */
+function identities(keys: readonly TransactionKey[]): Buffer[] {
+  return [...keys.map(({ key }) => digestOf(key)), ...keys.map(({ token }) => bytesOf(token))];
+}

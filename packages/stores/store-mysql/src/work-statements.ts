@@ -1,0 +1,89 @@
+import { forStatement, isInTransaction, microseconds } from "./statement-parts.ts";
+import type { ResolvedMysqlOptions } from "./options.ts";
+import { taskColumns } from "./task-row.ts";
+
+const laneColumns = "digest, queue, due_us, token, task, last_number";
+
+type Names = Pick<ResolvedMysqlOptions<unknown>, "names" | "lockTimeoutMs" | "taskRetentionMs">;
+
+export function places(count: number, place = "?"): string {
+  return Array.from({ length: count }, () => place).join(", ");
+}
+
+/**
+ * The statements of one moment, `now`. Rows are locked by primary keys alone: at REPEATABLE READ a lock on another index also locks gaps, in
+ * which others insert. First the lane, then its task.
+ */
+export function workStatements({ names, lockTimeoutMs, taskRetentionMs }: Names, now: string) {
+  const { lanes, tasks, queues, newest } = names;
+  const bound = forStatement(lockTimeoutMs);
+  // Lets the lane go on. It is due, so that a claim looks for the next task; one that finds none removes the lane.
+  const letGo = `lane.token = NULL, lane.task = NULL, lane.due_us = ${now}`;
+  const wait = `task.due_us = ${now} + ${microseconds("?")}, lane.token = NULL, lane.task = NULL, lane.due_us = ${now} + ${microseconds("?")}`;
+  const ended = (state: "done" | "dead"): string => `task.state = '${state}', task.ended_us = ${now}`;
+  const remembered = `task.until_us = ${now} + ${microseconds(taskRetentionMs)}`;
+  // Values: those of `set`, then the task.
+  const change = (set: string, start: string): string => `${start}UPDATE ${tasks} AS task
+STRAIGHT_JOIN ${lanes} AS lane ON lane.digest = task.lane SET ${set} WHERE task.digest = ? AND task.state = 'open'`;
+  return {
+    /**
+     * Gives a row, and locks the lane, while the token owns the task. The subqueries read without a lock: an adder locks tasks of lanes it
+     * holds. task, task, task; token, task
+     */
+    lockOwned: (
+      start: string,
+    ): string => `${start}SELECT (SELECT attempts FROM ${tasks} WHERE digest = ?) AS attempts,
+  (SELECT failures FROM ${tasks} WHERE digest = ?) AS failures, ${now} DIV 1000 AS now_ms, ${isInTransaction} AS is_open
+FROM ${lanes} AS lane WHERE lane.digest = (SELECT lane FROM ${tasks} WHERE digest = ?) AND lane.token = ? AND lane.task = ? FOR UPDATE`,
+    // task
+    finish: change(`${ended("done")}, ${remembered}, ${letGo}`, forStatement()),
+    // failures, task
+    kill: change(`task.failures = ?, ${ended("dead")}, ${letGo}`, bound),
+    // failures, delay, delay, task
+    postpone: change(`task.failures = ?, ${wait}`, bound),
+    // so many tasks
+    owned: (count: number): string => `SELECT lane.digest AS lane, lane.task, lane.token FROM ${tasks} AS task
+JOIN ${lanes} AS lane ON lane.digest = task.lane AND lane.task = task.digest WHERE task.digest IN (${places(count)})`,
+    // lease; lanes, then tokens with their tasks. Locked lanes are somebody's who adds: nobody can claim them meanwhile.
+    extend: (count: number): string => `${bound}INSERT INTO ${lanes} (${laneColumns})
+SELECT digest, queue, ${now} + ${microseconds("?")}, token, task, last_number FROM ${lanes} AS seen FORCE INDEX (PRIMARY)
+WHERE digest IN (${places(count)}) AND (token, task) IN (${places(count, "(?, ?)")}) FOR UPDATE SKIP LOCKED
+ON DUPLICATE KEY UPDATE due_us = VALUES(due_us) RETURNING task`,
+    // delay, delay; lanes, then tokens with their tasks
+    giveBack: (count: number): string => `${bound}UPDATE ${lanes} AS lane FORCE INDEX (PRIMARY)
+STRAIGHT_JOIN ${tasks} AS task ON task.digest = lane.task SET task.attempts = GREATEST(task.attempts - 1, 0), ${wait}
+WHERE lane.digest IN (${places(count)}) AND (lane.token, lane.task) IN (${places(count, "(?, ?)")})`,
+    // digest, scope, subject, time, time. Writes nothing where it would commit alone.
+    advance: `${forStatement()}INSERT INTO ${newest} (digest, scope, subject, newest)
+SELECT ?, ?, ?, ? FROM DUAL WHERE ${isInTransaction}
+ON DUPLICATE KEY UPDATE newest = GREATEST(newest, VALUES(newest)) RETURNING newest = ? AS is_newest`,
+    counts: `SELECT queue, state AS fact, COUNT(*) AS value FROM ${tasks} GROUP BY queue, state
+UNION ALL SELECT queue, 'running', COUNT(*) FROM ${lanes} WHERE token IS NOT NULL GROUP BY queue
+UNION ALL SELECT queue, 'oldest', (${now} - added_us) DIV 1000 FROM (SELECT queue, (SELECT added_us FROM ${tasks} FORCE INDEX (states)
+  WHERE queue = known.queue AND state = 'open' ORDER BY number LIMIT 1) AS added_us
+  FROM (SELECT DISTINCT queue FROM ${lanes}) AS known) AS heads WHERE added_us IS NOT NULL`,
+    pauses: `SELECT queue, paused_us DIV 1000 AS paused_ms, paused_by, note FROM ${queues}`,
+    // task
+    read: `SELECT ${taskColumns} FROM ${tasks} WHERE digest = ?`,
+    // queue, by, note
+    pause: `${bound}INSERT INTO ${queues} (queue, paused_us, paused_by, note) VALUES (?, ${now}, ?, ?)
+ON DUPLICATE KEY UPDATE paused_us = VALUES(paused_us), paused_by = VALUES(paused_by), note = VALUES(note)`,
+    // queue
+    resume: `${bound}DELETE FROM ${queues} WHERE queue = ? RETURNING queue`,
+    // so many tasks
+    deadOf: (count: number): string =>
+      `SELECT digest, lane FROM ${tasks} WHERE digest IN (${places(count)}) AND state = 'dead'`,
+    // queue, microseconds
+    deadSince: `SELECT digest, lane FROM ${tasks} FORCE INDEX (states) WHERE queue = ? AND state = 'dead' AND ended_us >= ${microseconds("?")}`,
+    // so many tasks
+    lockDead: (
+      count: number,
+    ): string => `${bound}SELECT digest, attempts, failures, ${now} DIV 1000 AS now_ms FROM ${tasks} FORCE INDEX (PRIMARY)
+WHERE digest IN (${places(count)}) AND state = 'dead' FOR UPDATE`,
+    // so many tasks, locked
+    reopen: (count: number): string => `UPDATE ${tasks} FORCE INDEX (PRIMARY)
+SET state = 'open', attempts = 0, due_us = ${now}, ended_us = NULL WHERE digest IN (${places(count)})`,
+    // failures, a task, locked
+    discard: `UPDATE ${tasks} AS task SET task.failures = ?, ${ended("done")}, ${remembered} WHERE task.digest = ?`,
+  };
+}

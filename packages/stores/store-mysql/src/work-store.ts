@@ -1,0 +1,156 @@
+import { randomBytes } from "node:crypto";
+import type { SqlValue } from "@countersign/idempotency";
+import type { Row } from "@countersign/idempotency/store";
+import type {
+  ClaimedTask,
+  NewestMark,
+  NewTask,
+  OwnedTask,
+  TaskAdded,
+  TaskClaim,
+  TaskFailure,
+  WorkStore,
+} from "@countersign/work";
+import { sortableNanoseconds } from "@countersign/work/store";
+import { forStatement } from "./statement-parts.ts";
+import { textOf } from "./task-row.ts";
+import { bytesOf, digestOf, hexOf, integerOf, isTrue, singleRow, storedBytes } from "./values.ts";
+import { laneDigest, lanesStatement, tasksStatement } from "./work-adding.ts";
+import { WorkClaim } from "./work-claim.ts";
+import { failuresWith, WorkOperations, workName } from "./work-operations.ts";
+
+export interface MysqlWorkStore<Tx> extends WorkStore<Tx, "async"> {
+  add(tx: Tx, queue: string, tasks: readonly NewTask[]): Promise<readonly TaskAdded[]>;
+  finish(tx: Tx, task: OwnedTask): Promise<boolean>;
+  advance(tx: Tx, mark: NewestMark): Promise<boolean>;
+}
+
+interface OwnedLane {
+  readonly id: string;
+  readonly lane: Buffer;
+  readonly digest: Buffer;
+  readonly token: Buffer;
+}
+
+/** Tasks on the tables `lanes`, `tasks`, `queues` and `newest`. */
+export class WorkTable<Tx> extends WorkOperations<Tx> implements MysqlWorkStore<Tx> {
+  readonly mode = "async";
+
+  async add(tx: Tx, queue: string, tasks: readonly NewTask[]): Promise<readonly TaskAdded[]> {
+    this.tasks.assertAdd(queue, tasks);
+    if (tasks.length === 0) return [];
+    const moment = { ...this.options, now: this.now() };
+    const lanes = tasks.map((task) => laneDigest(queue, task));
+    const wanted = { queue, digests: lanes, numbers: tasks.length };
+    const locked = await this.#send(tx, ...lanesStatement(moment, wanted));
+    assertOpen(locked);
+    const lastOf = new Map(locked.map((row) => [hexOf(row["digest"]), integerOf(row["last_number"])]));
+    const numbered = tasks.map((task, index) => {
+      const lane = lanes[index] ?? Buffer.alloc(0);
+      return { ...task, lane, number: (lastOf.get(hexOf(lane)) ?? 0) - tasks.length + index + 1 };
+    });
+    const mark = randomBytes(16);
+    const rows = await this.#send(tx, ...tasksStatement(moment, { queue, tasks: numbered, mark }));
+    const found = new Map(rows.map((row) => [hexOf(row["digest"]), row]));
+    return tasks.map(({ id }) => addedBy(found.get(hexOf(digestOf(queue, id)))));
+  }
+
+  async claim(claim: TaskClaim): Promise<readonly ClaimedTask[]> {
+    this.tasks.assertClaim(claim);
+    return new WorkClaim(this.server, this.options, { claim, now: this.now() }).take();
+  }
+
+  async extend(tasks: readonly OwnedTask[], leaseMs: number): Promise<readonly string[]> {
+    this.tasks.assertExtend(tasks, leaseMs);
+    const owned = await this.#owned(tasks);
+    if (owned.length === 0) return [];
+    // A lane that another transaction has locked keeps its time: nobody can claim it meanwhile, and a heartbeat must not wait.
+    await this.alone(this.statements().extend(owned.length), [leaseMs, ...identities(owned)]);
+    return owned.map(({ id }) => id);
+  }
+
+  async finish(tx: Tx, task: OwnedTask): Promise<boolean> {
+    this.tasks.assertOwnerIn(task);
+    const { lockOwned, finish } = this.statements();
+    const rows = await this.#send(tx, lockOwned(forStatement()), lockValues(task));
+    if (rows.length === 0) return false;
+    assertOpen(rows);
+    await this.#send(tx, finish, [digestOf(task.queue, task.id)]);
+    return true;
+  }
+
+  async fail(task: OwnedTask, { reason, retryInMs }: TaskFailure): Promise<boolean> {
+    this.tasks.assertFail(task, { reason, retryInMs });
+    const { lockOwned, kill, postpone } = this.statements();
+    const digest = digestOf(task.queue, task.id);
+    return this.server.run(workName, async (tx) => {
+      const start = forStatement(this.options.lockTimeoutMs);
+      const [row] = await this.query(tx, lockOwned(start), lockValues(task));
+      if (row === undefined) return false;
+      const failures = failuresWith(row, reason);
+      if (retryInMs === undefined) await this.query(tx, kill, [failures, digest]);
+      else await this.query(tx, postpone, [failures, retryInMs, retryInMs, digest]);
+      return true;
+    });
+  }
+
+  async giveBack(tasks: readonly OwnedTask[], delayMs: number): Promise<void> {
+    this.tasks.assertGiveBack(tasks, delayMs);
+    const owned = await this.#owned(tasks);
+    if (owned.length === 0) return;
+    await this.alone(this.statements().giveBack(owned.length), [delayMs, delayMs, ...identities(owned)]);
+  }
+
+  async advance(tx: Tx, mark: NewestMark): Promise<boolean> {
+    this.tasks.assertAdvance(mark);
+    const { scope, subject, at } = mark;
+    const newest = sortableNanoseconds(at);
+    const values = [digestOf(scope, subject), bytesOf(scope), bytesOf(subject), newest, newest];
+    const rows = await this.#send(tx, this.statements().advance, values);
+    assertOpen(rows.length === 0 ? [{ is_open: 0 }] : []);
+    return isTrue(singleRow(rows)["is_newest"]);
+  }
+
+  /** Those that their tokens own, with their lanes. */
+  async #owned(tasks: readonly OwnedTask[]): Promise<readonly OwnedLane[]> {
+    if (tasks.length === 0) return [];
+    const named = tasks.map((task) => ({ ...task, digest: digestOf(task.queue, task.id) }));
+    const rows = await this.alone(
+      this.statements().owned(tasks.length),
+      named.map(({ digest }) => digest),
+    );
+    const found = new Map(rows.map((row) => [hexOf(row["task"]), row]));
+    return named.flatMap(({ id, digest, token }) => {
+      const row = found.get(hexOf(digest));
+      const isOwner = row !== undefined && storedBytes(row["token"]).equals(bytesOf(token));
+      return isOwner ? [{ id, lane: storedBytes(row["lane"]), digest, token: bytesOf(token) }] : [];
+    });
+  }
+
+  /** In the caller's transaction. */
+  #send(tx: Tx, text: string, values: readonly SqlValue[]): Promise<readonly Row[]> {
+    return this.server.query(tx, workName, text, values);
+  }
+}
+
+function assertOpen(rows: readonly Row[]): void {
+  if (rows.every((row) => isTrue(row["is_open"]))) return;
+  throw new Error(
+    `${workName}: needs what your library gives to a transaction's work, while it is open; nothing was added or ended`,
+  );
+}
+
+function addedBy(row: Row | undefined): TaskAdded {
+  if (row === undefined) throw new Error(`${workName}: the server answered without one of the tasks`);
+  return isTrue(row["is_new"]) ? { status: "added" } : { status: "known", body: textOf(row["body"]) };
+}
+
+function lockValues({ queue, id, token }: OwnedTask): SqlValue[] {
+  const digest = digestOf(queue, id);
+  return [digest, digest, digest, bytesOf(token), digest];
+}
+
+/** Lanes, then tokens with their tasks. */
+function identities(owned: readonly OwnedLane[]): Buffer[] {
+  return [...owned.map(({ lane }) => lane), ...owned.flatMap(({ token, digest }) => [token, digest])];
+}

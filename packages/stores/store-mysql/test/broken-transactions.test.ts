@@ -1,0 +1,287 @@
+import { expect, test } from "@jest/globals";
+import type { Pool, PoolConnection, RowDataPacket } from "mysql2/promise";
+import { GuardError } from "@countersign/core";
+import { fromMysql2 } from "@countersign/databases";
+import type { Database } from "@countersign/idempotency";
+import { createMysqlStores } from "@countersign/store-mysql";
+import { afterTest, pause } from "@countersign/test-support/runs/after-test.ts";
+import { describeOnMysql } from "@countersign/test-support/servers/engines.ts";
+import { connectPool, createTables, idsOf, loseDeadlock, newStores, untilBlocked } from "./connections.ts";
+import { claimOf, newKey, newNonce, pay, payOne } from "./transactions.ts";
+
+const broken = expect.objectContaining({ code: "transaction-broken", status: 500 });
+
+async function sessionOf(connection: Pick<Pool, "query">) {
+  const [[row]] = await connection.query<RowDataPacket[]>(
+    `SELECT @@autocommit AS autocommit, @@in_transaction AS is_open, @@innodb_lock_wait_timeout AS waits,
+  @@lock_wait_timeout AS metadata, @@idle_write_transaction_timeout AS idle`,
+  );
+  return { ...row };
+}
+
+const untouched = { autocommit: 1, is_open: 0, waits: 7, metadata: 8, idle: 9 };
+
+/** On one connection, whose session is the app's. */
+async function newSession() {
+  const scene = await newStores({}, { connectionLimit: 1 });
+  await scene.pool.query(
+    "SET SESSION innodb_lock_wait_timeout = 7, SESSION lock_wait_timeout = 8, SESSION idle_write_transaction_timeout = 9",
+  );
+  return scene;
+}
+
+/** A table with the rows 1 to 300. */
+async function newRival(pool: Pool, table: string): Promise<string> {
+  const rival = `${table}_rival`;
+  afterTest(() => connectPool().query(`DROP TABLE IF EXISTS ${rival}`));
+  await pool.query(`CREATE TABLE ${rival} (id INT PRIMARY KEY, value INT) ENGINE = InnoDB`);
+  await pool.query(`INSERT INTO ${rival} SELECT seq, 0 FROM seq_1_to_300`);
+  return rival;
+}
+
+describeOnMysql("the session of a transaction", () => {
+  test("has its own bounds, and is as it was after the commit", async () => {
+    const { transactions, pool } = await newSession();
+    const inside: unknown[] = [];
+    await payOne(transactions, newKey("k"), async (tx) => inside.push(await sessionOf(tx)), {
+      waitMs: 2_500,
+      idleTimeoutMs: 30_000,
+    });
+    expect(inside).toEqual([{ autocommit: 0, is_open: 1, waits: 3, metadata: 3, idle: 30 }]);
+    expect(await sessionOf(pool)).toEqual(untouched);
+  });
+
+  test.each<[string, (tx: PoolConnection) => Promise<unknown>]>([
+    ["is undone", () => Promise.reject(new Error("refused"))],
+    ["fails on the server", (tx) => tx.query("SELECT nothing_of_the_kind")],
+    ["changed a table", (tx) => tx.query("CREATE TABLE IF NOT EXISTS cs_session_ddl (id INT)")],
+    ["ended it by COMMIT", (tx) => tx.query("COMMIT")],
+    ["ended it by ROLLBACK", (tx) => tx.query("ROLLBACK")],
+  ])("is as it was when the handler %s", async (_case, handler) => {
+    const { transactions, pool } = await newSession();
+    afterTest(() => connectPool().query("DROP TABLE IF EXISTS cs_session_ddl"));
+    await payOne(transactions, newKey("k"), handler).catch(() => {});
+    expect(await sessionOf(pool)).toEqual(untouched);
+  });
+
+  test("is as it was after a duplicate, and after a seen nonce", async () => {
+    const { transactions, pool } = await newSession();
+    for (let round = 0; round < 3; round += 1) {
+      await payOne(transactions, newKey("k"), undefined, { nonce: newNonce(`n${Math.min(round, 1)}`) });
+      expect(await sessionOf(pool)).toEqual(untouched);
+    }
+  });
+
+  test("is as it was when its first message stops in the middle, at a wait that is over or a deadlock", async () => {
+    const { transactions, nonces, pool, table } = await newSession();
+    const others = connectPool();
+    const rows = await newRival(others, table);
+    await payOne(transactions, newKey("k"));
+    const rival = await others.getConnection();
+    afterTest(() => rival.destroy());
+    for (const [isDeadlock, fault] of [
+      [false, "locked"],
+      [true, "conflict"],
+    ] as const) {
+      await rival.query("START TRANSACTION");
+      // The rival has written more: the server rolls the other one back.
+      await rival.query(`UPDATE ${rows} SET value = value + 1`);
+      await rival.query(`SELECT * FROM ${table}_idempotency FOR UPDATE`);
+      const waitMs = isDeadlock ? 20_000 : 300;
+      const failed = payOne(transactions, newKey("k"), undefined, { nonce: newNonce("n"), waitMs });
+      if (isDeadlock) {
+        await untilBlocked(others, table);
+        await rival.query(`SELECT * FROM ${table}_nonces FOR UPDATE`);
+      }
+      const error = await failed.catch((reason: unknown) => reason);
+      await rival.query("ROLLBACK");
+      expect(transactions.faultOf(error)).toBe(fault);
+      expect(await sessionOf(pool)).toEqual(untouched);
+    }
+    expect(await nonces.claim(newNonce("n"))).toBe("fresh");
+  });
+
+  test("ends with its line, and the key stays free", async () => {
+    const { transactions, idempotency, pool, table } = await newStores({}, { connectionLimit: 2 });
+    const failed = payOne(transactions, newKey("k"), async (tx) => {
+      await tx.query(`INSERT INTO ${table}_payouts VALUES ('k')`);
+      await pool.query(`KILL ${tx.threadId}`);
+      await tx.query("SELECT 1");
+    });
+    const error = await failed.catch((reason: unknown) => reason);
+    expect(transactions.faultOf(error)).toBe("unavailable");
+    expect(await idempotency.read("k")).toBeUndefined();
+    expect(await idsOf(pool, table)).toEqual([]);
+    expect(await sessionOf(pool)).toMatchObject({ autocommit: 1, is_open: 0 });
+  });
+
+  test("is ended by the server when it stands idle for too long", async () => {
+    const { transactions, idempotency } = await newStores();
+    const failed = payOne(
+      transactions,
+      newKey("k"),
+      async (tx) => {
+        await pause(2_500);
+        await tx.query("SELECT 1");
+      },
+      { idleTimeoutMs: 1_000 },
+    );
+    const error = await failed.catch((reason: unknown) => reason);
+    expect(transactions.faultOf(error)).toBe("unavailable");
+    expect(await payOne(transactions, newKey("k"))).toBe("begun");
+    expect(await idempotency.read("k")).toMatchObject({ state: "done" });
+  });
+});
+
+describeOnMysql("a handler that", () => {
+  test("swallows a deadlock pays nothing: what it writes afterwards does not commit alone", async () => {
+    const { transactions, idempotency, nonces, pool, table } = await newStores();
+    const rival = await newRival(pool, table);
+    const nonce = newNonce("n");
+    const paid = payOne(
+      transactions,
+      newKey("k"),
+      async (tx) => {
+        await loseDeadlock(tx, pool, rival);
+        await tx.query(`INSERT INTO ${table}_payouts VALUES ('paid')`);
+      },
+      { nonce },
+    );
+    await expect(paid).rejects.toEqual(broken);
+    await expect(paid).rejects.toThrow(/swallowed a deadlock/);
+    expect(await idsOf(pool, table)).toEqual([]);
+    expect(await idempotency.read("k")).toBeUndefined();
+    expect(await nonces.claim(newNonce("n"))).toBe("fresh");
+  });
+
+  test("lets a deadlock through is a conflict, and the whole may run again", async () => {
+    const { transactions, pool, table } = await newStores();
+    const rival = await newRival(pool, table);
+    const key = newKey("k");
+    const failed = payOne(transactions, key, async (tx) => {
+      await loseDeadlock(tx, pool, rival);
+      throw Object.assign(new Error("wrapped by an ORM"), { cause: { errno: 1213, sqlState: "40001" } });
+    });
+    expect(transactions.faultOf(await failed.catch((reason: unknown) => reason))).toBe("conflict");
+    expect(await payOne(transactions, key)).toBe("begun");
+  });
+
+  test.each([
+    ["changes a table", (table: string) => `ALTER TABLE ${table}_payouts ADD COLUMN more INT`],
+    ["commits by itself", () => "COMMIT"],
+  ])("%s leaves a held key: what was committed has to be looked at", async (_case, statementOf) => {
+    const { transactions, idempotency, pool, table } = await newStores();
+    const paid = payOne(transactions, newKey("k"), async (tx) => {
+      await tx.query(`INSERT INTO ${table}_payouts (id) VALUES ('half')`);
+      await tx.query(statementOf(table));
+    });
+    await expect(paid).rejects.toEqual(broken);
+    expect(await idsOf(pool, table)).toEqual(["half"]);
+    expect(await idempotency.read("k")).toMatchObject({ state: "held", reason: "transaction-broken" });
+  });
+
+  test("rolls back by itself leaves the key free", async () => {
+    const { transactions, idempotency, pool, table } = await newStores();
+    const paid = payOne(transactions, newKey("k"), async (tx) => {
+      await tx.query("ROLLBACK");
+      await tx.query(`INSERT INTO ${table}_payouts VALUES ('alone')`);
+    });
+    await expect(paid).rejects.toEqual(broken);
+    expect(await idsOf(pool, table)).toEqual([]);
+    expect(await idempotency.read("k")).toBeUndefined();
+  });
+
+  test("refuses after it has ended the transaction is broken too", async () => {
+    const { transactions } = await newStores();
+    const paid = payOne(transactions, newKey("k"), async (tx) => {
+      await tx.query("ROLLBACK");
+      throw new Error("refused");
+    });
+    await expect(paid).rejects.toBeInstanceOf(GuardError);
+    await expect(paid).rejects.toEqual(broken);
+  });
+
+  test("goes on after the transaction's end writes nothing", async () => {
+    const { transactions, database, pool, table } = await newStores();
+    const kept: PoolConnection[] = [];
+    await payOne(transactions, newKey("k"), (tx) => Promise.resolve(kept.push(tx)));
+    const [late] = kept;
+    if (late === undefined) throw new Error("no transaction");
+    await expect(database.query(late, `INSERT INTO ${table}_payouts VALUES ('late')`, [])).rejects.toThrow(
+      /has ended/,
+    );
+    await expect(transactions.begin(late, claimOf([newKey("late")]))).rejects.toThrow(TypeError);
+    expect(await idsOf(pool, table)).toEqual([]);
+  });
+});
+
+describeOnMysql("the first transaction", () => {
+  const query: Database<PoolConnection>["query"] = async (tx, text, values) => {
+    const [rows] = await tx.query(text, [...values]);
+    return Array.isArray(rows) ? (rows as RowDataPacket[]) : [];
+  };
+
+  async function storesWith(
+    change: (database: Database<PoolConnection>, pool: Pool) => Partial<Database<PoolConnection>>,
+  ) {
+    const pool = connectPool();
+    const table = await createTables(pool);
+    const whole = fromMysql2(pool);
+    const database = { ...whole, ...change(whole, pool) };
+    const stores = createMysqlStores({ database, table, pruneIntervalMs: 0 });
+    afterTest(() => stores.close());
+    return stores;
+  }
+
+  test("refuses a library that opens none", async () => {
+    const { transactions, idempotency } = await storesWith((_, pool) => ({
+      query,
+      async run(work) {
+        const connection = await pool.getConnection();
+        try {
+          return await work(connection);
+        } finally {
+          connection.release();
+        }
+      },
+    }));
+    const first = payOne(transactions, newKey("k"));
+    await expect(first).rejects.toBeInstanceOf(TypeError);
+    await expect(first).rejects.toThrow(/mysql2 has opened no transaction/);
+    expect(await idempotency.read("k")).toBeUndefined();
+  });
+
+  test("refuses a library whose transactions may not write", async () => {
+    const { transactions } = await storesWith((_, pool) => ({
+      query,
+      async run(work) {
+        const connection = await pool.getConnection();
+        try {
+          await connection.query("START TRANSACTION READ ONLY");
+          return await work(connection);
+        } finally {
+          await connection.query("ROLLBACK");
+          connection.release();
+        }
+      },
+    }));
+    const first = payOne(transactions, newKey("k"));
+    await expect(first).rejects.toBeInstanceOf(TypeError);
+    await expect(first).rejects.toThrow(/read-only/);
+  });
+
+  test("is proved once, and again after a failure", async () => {
+    let begun = 0;
+    const { transactions } = await storesWith((whole) => ({
+      run(work) {
+        begun += 1;
+        return begun === 1 ? Promise.reject(new Error("down")) : whole.run(work);
+      },
+    }));
+    await expect(payOne(transactions, newKey("k"))).rejects.toThrow("down");
+    await Promise.all([payOne(transactions, newKey("a")), payOne(transactions, newKey("b"))]);
+    expect(begun).toBe(4);
+    await pay(transactions, claimOf([newKey("c")]));
+    expect(begun).toBe(5);
+  });
+});

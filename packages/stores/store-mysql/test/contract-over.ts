@@ -1,0 +1,49 @@
+import {
+  answerStoreContract,
+  type ContractFacility,
+  defineCases,
+  idempotencyStoreContract,
+  nonceStoreContract,
+  transactionStoreContract,
+  workStoreContract,
+} from "@countersign/store-contract";
+import { describe, test } from "@jest/globals";
+import { applicable } from "@countersign/test-support/runs/contract.ts";
+import { describeOnMysql } from "@countersign/test-support/servers/engines.ts";
+import { answerHarness, idempotencyHarness, nonceHarness, paymentHarness } from "./harness.ts";
+
+// A server that others use is not stopped: engine.test.ts has one of its own.
+const always: readonly ContractFacility[] = ["engine", "durability"];
+
+/** Defines the contracts of all stores, by a clock that the test moves or by the server's. */
+export function defineContracts(clock: "moved" | "the server's"): void {
+  const hasClock = clock === "moved";
+  const without = hasClock ? always : ([...always, "clock"] as const);
+  describe(`the contract, by the clock: ${clock}`, () => {
+    defineCases(applicable(idempotencyStoreContract(() => idempotencyHarness({ hasClock }), { without })), {
+      describe: describeOnMysql,
+      test,
+      title: "idempotency store",
+    });
+    defineCases(applicable(nonceStoreContract(() => nonceHarness({ hasClock }), { without })), {
+      describe: describeOnMysql,
+      test,
+      title: "nonce store",
+    });
+    defineCases(applicable(answerStoreContract(() => answerHarness({ hasClock }), { without })), {
+      describe: describeOnMysql,
+      test,
+      title: "store of answers",
+    });
+    defineCases(applicable(transactionStoreContract(() => paymentHarness({ hasClock }), { without })), {
+      describe: describeOnMysql,
+      test,
+      title: "transactions",
+    });
+    defineCases(applicable(workStoreContract(() => paymentHarness({ hasClock }), { without })), {
+      describe: describeOnMysql,
+      test,
+      title: "work",
+    });
+  });
+}

@@ -1,0 +1,4 @@
+import { defineContracts } from "./contract-over.ts";
+
+// Its leases are waited for.
+defineContracts("the server's");

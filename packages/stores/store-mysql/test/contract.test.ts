@@ -1,0 +1,3 @@
+import { defineContracts } from "./contract-over.ts";
+
+defineContracts("moved");

@@ -1,0 +1,118 @@
+import { fromMysql2 } from "@countersign/databases";
+import { expect, test } from "@jest/globals";
+import type { PoolConnection, RowDataPacket } from "mysql2/promise";
+import { describeOnMysql } from "@countersign/test-support/servers/engines.ts";
+import { connectPool, createStores, createTables } from "./connections.ts";
+import { claimOf, newKey, newNonce, pay } from "./transactions.ts";
+
+const bytes = /x'[0-9a-f]*'/gi;
+const counted = "SHOW SESSION STATUS LIKE 'Questions'";
+
+/** Stores on one connection, and what it has sent and the server has got since the last look. */
+async function recorded(setting = "autocommit = 1") {
+  const table = await createTables(connectPool());
+  const pool = connectPool({ connectionLimit: 1 });
+  const sent: string[] = [];
+  pool.on("connection", (connection) => {
+    void connection.query(`SET ${setting}`);
+    const query = connection.query.bind(connection) as (...values: unknown[]) => never;
+    Object.assign(connection, {
+      query: (...values: unknown[]) => {
+        sent.push(String(Object(values[0]).sql ?? values[0]).replaceAll(bytes, "'…'"));
+        return query(...values);
+      },
+    });
+  });
+  const { transactions } = createStores(pool, { table, database: fromMysql2(pool) });
+  await transactions.run(() => Promise.resolve());
+  let before = 0;
+  const questions = async (): Promise<number> => {
+    const [[row]] = await pool.query<RowDataPacket[]>(counted);
+    const all = Number(row?.["Value"]);
+    const since = all - before - 1;
+    before = all;
+    return since;
+  };
+  await questions();
+  const insert = async (tx: PoolConnection, id: string) =>
+    tx.query(`INSERT INTO ${table}_payouts VALUES (?)`, [id]);
+  const messages = async () => {
+    const texts = sent.filter((text) => text !== counted).splice(0);
+    sent.length = 0;
+    // The server's count of what came from this connection: no message is hidden from the first.
+    expect(await questions()).toBe(texts.length);
+    sent.length = 0;
+    return texts;
+  };
+  sent.length = 0;
+  return { transactions, insert, messages };
+}
+
+const begin = expect.stringMatching(
+  /^BEGIN NOT ATOMIC\nSTART TRANSACTION;\nSET @countersign_[^;]*;\n(?:SET STATEMENT [^;]*_nonces`[^;]*;\nIF [^;]* THEN\n)?SET STATEMENT [^;]*_idempotency`[^;]*;\nSAVEPOINT countersign;\n(?:END IF;\n)?END$/,
+);
+const insertion = expect.stringContaining("_payouts VALUES (?)");
+const release = "RELEASE SAVEPOINT countersign";
+const giveBack = expect.stringMatching(/^SET SESSION [^;]*autocommit = @countersign_autocommit$/);
+
+describeOnMysql("a payment with mysql2", () => {
+  test("with two statements takes five messages, with one four", async () => {
+    const { transactions, insert, messages } = await recorded();
+    await pay(transactions, claimOf([newKey("k")], { nonce: newNonce("n") }), async (tx) => {
+      await insert(tx, "one");
+      await insert(tx, "two");
+    });
+    expect(await messages()).toEqual([begin, insertion, insertion, release, giveBack]);
+    await pay(transactions, claimOf([newKey("l")], { nonce: newNonce("m") }), (tx) => insert(tx, "three"));
+    expect(await messages()).toEqual([begin, insertion, release, giveBack]);
+  });
+
+  test("that is refused takes three", async () => {
+    const { transactions, messages } = await recorded();
+    const refuse = () => Promise.reject(new Error("refused"));
+    await pay(transactions, claimOf([newKey("k")], { nonce: newNonce("n") }), refuse);
+    expect(await messages()).toEqual([
+      begin,
+      expect.stringMatching(
+        /^BEGIN NOT ATOMIC\nROLLBACK TO SAVEPOINT countersign;\nSET STATEMENT [^;]*'free'[^;]*;\nEND$/,
+      ),
+      giveBack,
+    ]);
+  });
+
+  test("that was made already, or whose nonce was used, takes two", async () => {
+    const { transactions, messages } = await recorded();
+    await pay(transactions, claimOf([newKey("k")], { nonce: newNonce("n") }));
+    await messages();
+    await pay(transactions, claimOf([newKey("k")], { nonce: newNonce("m") }));
+    expect(await messages()).toEqual([begin, giveBack]);
+    const replay = transactions.run(async (tx) => {
+      const { nonce } = await transactions.begin(tx, claimOf([newKey("other")], { nonce: newNonce("n") }));
+      throw new Error(nonce);
+    });
+    await expect(replay).rejects.toThrow("seen");
+    expect(await messages()).toEqual([
+      begin,
+      expect.stringMatching(/^BEGIN NOT ATOMIC\nROLLBACK;\nSET SESSION [^;]*;\nEND$/),
+    ]);
+  });
+
+  test("among others in one transaction takes one more than its own statements", async () => {
+    const { transactions, insert, messages } = await recorded();
+    const keys = ["a", "b", "c"].map(newKey);
+    await pay(transactions, claimOf(keys), async (tx, { key }) => {
+      if (key === "b") throw new Error("refused");
+      return insert(tx, key);
+    });
+    const more = expect.stringMatching(
+      /^BEGIN NOT ATOMIC\n[^;]* SAVEPOINT countersign;\n[^]*SAVEPOINT countersign;\nEND$/,
+    );
+    expect(await messages()).toEqual([begin, insertion, more, more, insertion, release, giveBack]);
+  });
+
+  test("on a session without autocommit ends with the library's COMMIT", async () => {
+    const { transactions, insert, messages } = await recorded("autocommit = 0");
+    await pay(transactions, claimOf([newKey("k")]), (tx) => insert(tx, "one"));
+    expect(await messages()).toEqual([begin, insertion, release, giveBack, "COMMIT"]);
+  });
+});

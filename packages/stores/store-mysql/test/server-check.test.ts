@@ -1,0 +1,267 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { fromMysql2 } from "@countersign/databases";
+import type { Database } from "@countersign/idempotency";
+import type { Row } from "@countersign/idempotency/store";
+import {
+  createMysqlAnswers,
+  createMysqlStores,
+  migrateMysql,
+  mysqlSchemaVersion,
+} from "@countersign/store-mysql";
+import { afterTest } from "@countersign/test-support/runs/after-test.ts";
+import { describeOnMysql } from "@countersign/test-support/servers/engines.ts";
+import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { connectPool, createStores, createTables, newStores, workSuffixes } from "./connections.ts";
+
+const claim = { token: "a", fingerprint: "f", leaseMs: 60_000, recovery: "hold" } as const;
+const use = { scope: "s", nonce: "n", token: "a", retainMs: 1_000 };
+
+const sound = {
+  VERSION: { version: "10.11.19-MariaDB-0+deb12u1" },
+  innodb_flush_log_at_trx_commit: { flushed: 1, has_binlog: 0, synced: 0, read_only: 0 },
+  information_schema: { name: "countersign_nonces", engine: "InnoDB", primary_key: "digest" },
+  countersign_schema: { version: mysqlSchemaVersion },
+};
+
+/** Answers the check's statements, each by a word in it. */
+function serverWith(rows: Partial<Record<keyof typeof sound, Row>>) {
+  const asked: string[] = [];
+  const answers: Record<string, Row> = { ...sound, ...rows };
+  const database: Database<object> = {
+    dialect: "mysql",
+    library: "fake",
+    run: () => Promise.reject(new Error("not asked for")),
+    query: () => Promise.reject(new Error("not asked for")),
+    alone(text) {
+      asked.push(text);
+      const word = Object.keys(answers).find((each) => text.includes(each));
+      const row = word === undefined ? undefined : answers[word];
+      return Promise.resolve(row === undefined ? [] : [row]);
+    },
+  };
+  return { asked, database };
+}
+
+function storesOn(database: Database<object>) {
+  const stores = createMysqlStores({ database, pruneIntervalMs: 0 });
+  afterTest(() => stores.close());
+  return stores;
+}
+
+describe("ready()", () => {
+  const environment = process.env["NODE_ENV"];
+  let notices: unknown[];
+  const listener = (notice: unknown) => notices.push(notice);
+
+  beforeEach(() => {
+    notices = [];
+    subscribe("countersign:notice", listener);
+  });
+
+  afterEach(() => {
+    unsubscribe("countersign:notice", listener);
+    process.env["NODE_ENV"] = environment;
+  });
+
+  const settings = sound.innodb_flush_log_at_trx_commit;
+
+  test.each<[string, Partial<Record<keyof typeof sound, Row>>, RegExp]>([
+    ["is MySQL 8", { VERSION: { version: "8.0.36" } }, /8\.0\.36, not MariaDB: MySQL has no RETURNING/],
+    [
+      "is older than 10.6",
+      { VERSION: { version: "10.5.23-MariaDB-log" } },
+      /MariaDB 10\.5 is too old, 10\.6/,
+    ],
+    [
+      "is read-only",
+      { innodb_flush_log_at_trx_commit: { ...settings, read_only: 1 } },
+      /read-only; connect to the primary/,
+    ],
+    [
+      "keeps a table in MyISAM",
+      { information_schema: { ...sound.information_schema, engine: "MyISAM" } },
+      /not InnoDB, .* ENGINE = InnoDB/,
+    ],
+    [
+      "has a table without its key",
+      { information_schema: { ...sound.information_schema, primary_key: null } },
+      /lost its primary key; run: ALTER TABLE `countersign_nonces` ADD PRIMARY KEY \(digest\)/,
+    ],
+    [
+      "has newer tables",
+      { countersign_schema: { version: mysqlSchemaVersion + 1 } },
+      /version 3, .* upgrade @countersign\/store-mysql/,
+    ],
+    [
+      "has older tables",
+      { countersign_schema: { version: 1 } },
+      /version 1, .* run countersign migrate, or migrateMysql\(\)/,
+    ],
+  ])("rejects where the server %s, and so does the first step", async (_case, rows, message) => {
+    const stores = storesOn(serverWith(rows).database);
+    await expect(stores.ready()).rejects.toThrow(message);
+    await expect(stores.idempotency.claim("k", claim)).rejects.toThrow(message);
+    await expect(stores.nonces.claim(use)).rejects.toThrow(message);
+    await expect(stores.transactions.run(() => 1)).rejects.toThrow(message);
+  });
+
+  test.each<[string, Row, RegExp]>([
+    ["the log is not flushed", { ...settings, flushed: 2 }, /^innodb_flush_log_at_trx_commit is not 1: /],
+    ["the binary log is not synced", { ...settings, has_binlog: 1 }, /^sync_binlog is not 1: /],
+  ])("publishes a notice, once, where %s", async (_case, row, message) => {
+    const { ready } = storesOn(serverWith({ innodb_flush_log_at_trx_commit: row }).database);
+    await ready();
+    await ready();
+    const guard = "createMysqlStores";
+    expect(notices).toEqual([{ guard, code: "mysql-not-durable", message: expect.stringMatching(message) }]);
+  });
+
+  test("rejects in production where the log is not flushed, every time", async () => {
+    process.env["NODE_ENV"] = "production";
+    const row = { ...settings, flushed: 0 };
+    const stores = storesOn(serverWith({ innodb_flush_log_at_trx_commit: row }).database);
+    await expect(stores.ready()).rejects.toThrow(/run the server with innodb_flush_log_at_trx_commit = 1/);
+    await expect(stores.idempotency.claim("k", claim)).rejects.toThrow(/innodb_flush_log_at_trx_commit/);
+  });
+
+  test("says nothing about a sound server, is asked once by many, and sends nothing before", async () => {
+    const { asked, database } = serverWith({});
+    const { ready } = storesOn(database);
+    expect(asked).toEqual([]);
+    await Promise.all([ready(), ready(), ready()]);
+    await ready();
+    expect(asked).toHaveLength(4);
+    expect(notices).toEqual([]);
+  });
+
+  test("asks again after a check that failed", async () => {
+    const { database } = serverWith({});
+    let isDown = true;
+    const flapping: Database<object> = {
+      ...database,
+      alone: (text, values) => (isDown ? Promise.reject(new Error("down")) : database.alone(text, values)),
+    };
+    const { ready } = storesOn(flapping);
+    await expect(Promise.all([ready(), ready()])).rejects.toThrow("down");
+    isDown = false;
+    await ready();
+  });
+});
+
+describe("the options", () => {
+  const { database } = serverWith({});
+
+  test.each<[string, object, RegExp]>([
+    ["no database", { database: undefined }, /option database must be your database library on MariaDB/],
+    ["a pool in its place", { database: { query() {} } }, /option database/],
+    ["one of PostgreSQL", { database: { ...database, dialect: "postgresql" } }, /option database/],
+    ["a prefix that needs more than quotes", { table: "a`b" }, /option table must be a letter/],
+    ["a short retention", { retentionMs: 1_000 }, /option retentionMs/],
+    ["a short one of tasks", { taskRetentionMs: 259_199_999 }, /option taskRetentionMs/],
+    ["an unknown one", { schema: "s" }, /unknown option schema/],
+  ])("are refused: %s", (_case, options, message) => {
+    const create = () => createMysqlStores({ database, pruneIntervalMs: 0, ...options });
+    expect(create).toThrow(TypeError);
+    expect(create).toThrow(message);
+    expect(create).toThrow(expect.objectContaining({ factory: "createMysqlStores" }));
+    expect(() => createMysqlAnswers({ database, pruneIntervalMs: 0, ...options })).toThrow(
+      /^createMysqlAnswers: /,
+    );
+  });
+
+  test("can be asked for the retention of a key", () => {
+    const { idempotency, transactions } = storesOn(database);
+    expect([idempotency.retentionMs, transactions.retentionMs]).toEqual([7_776_000_000, 7_776_000_000]);
+    expect([idempotency.engine, transactions.engine, transactions.mode]).toEqual([
+      "mariadb",
+      "mariadb",
+      "async",
+    ]);
+  });
+});
+
+describeOnMysql("ready() on a server", () => {
+  test("finds settings and tables in order", async () => {
+    const { ready } = await newStores();
+    await ready();
+  });
+
+  test("finds that there are no tables, and tells what makes them", async () => {
+    const { ready } = createStores(connectPool(), { table: "none_of_these" });
+    await expect(ready()).rejects.toThrow(/the tables none_of_these_\* are missing; .* migrateMysql\(\)/);
+  });
+
+  test.each([
+    ["idempotency", "digest"],
+    ["nonces", "digest"],
+    ["answers", "digest"],
+    ["schema", "id"],
+    ["lanes", "digest"],
+    ["tasks", "digest"],
+    ["queues", "queue"],
+    ["newest", "digest"],
+  ])("finds the table of %s without its primary key, and tells what mends it", async (name, column) => {
+    const pool = connectPool();
+    const table = await createTables(pool);
+    await pool.query(`ALTER TABLE ${table}_${name} DROP PRIMARY KEY`);
+    const remedy = `ALTER TABLE \`${table}_${name}\` ADD PRIMARY KEY (${column})`;
+    const stores = createStores(pool, { table });
+    await expect(stores.idempotency.claim("k", claim)).rejects.toThrow(`run: ${remedy}`);
+    await pool.query(remedy);
+    expect(await stores.idempotency.claim("k", claim)).toMatchObject({ status: "acquired" });
+  });
+
+  test("finds a table that knows no transactions", async () => {
+    const pool = connectPool();
+    const table = await createTables(pool);
+    await pool.query(`ALTER TABLE ${table}_nonces ENGINE = MyISAM`);
+    await expect(createStores(pool, { table }).ready()).rejects.toThrow(/not InnoDB/);
+  });
+});
+
+describeOnMysql("migrateMysql()", () => {
+  test("can be repeated, also side by side, and keeps what is there", async () => {
+    const pool = connectPool();
+    const table = await createTables(pool);
+    const { idempotency } = createStores(pool, { table });
+    await idempotency.claim("k", claim);
+    const database = fromMysql2(pool);
+    await Promise.all(Array.from({ length: 5 }, () => migrateMysql(database, { table })));
+    expect(await idempotency.read("k")).toMatchObject({ state: "run" });
+  });
+
+  test("brings tables of version 1 up to date, beside processes that go on", async () => {
+    const pool = connectPool();
+    const table = await createTables(pool);
+    const before = createStores(pool, { table });
+    await before.idempotency.claim("k", claim);
+    await pool.query(`DROP TABLE ${workSuffixes.map((suffix) => `${table}_${suffix}`).join(", ")}`);
+    await pool.query(`UPDATE ${table}_schema SET version = 1`);
+    const { ready, work } = createStores(pool, { table });
+    await expect(work.summaries()).rejects.toThrow(/version 1, .* migrateMysql\(\)/);
+    await migrateMysql(fromMysql2(pool), { table });
+    await ready();
+    expect(await work.summaries()).toEqual([]);
+    expect(await before.idempotency.complete("k", claim.token)).toBe("ok");
+  });
+
+  test("refuses tables of a later release, and leaves them as they are", async () => {
+    const pool = connectPool();
+    const table = await createTables(pool);
+    await pool.query(`UPDATE ${table}_schema SET version = ?`, [mysqlSchemaVersion + 1]);
+    await pool.query(`DROP TABLE ${table}_answers`);
+    await expect(migrateMysql(fromMysql2(pool), { table })).rejects.toThrow(
+      /^migrateMysql: the tables \S+ have schema version 3, newer than 2; upgrade/,
+    );
+    const [rows] = await pool.query("SHOW TABLES LIKE ?", [`${table}_answers`]);
+    expect(rows).toEqual([]);
+  });
+
+  test("refuses a bad name, and what is no database on MariaDB", async () => {
+    await expect(migrateMysql(serverWith({}).database, { table: "no\nbreaks" })).rejects.toThrow(
+      /option table/,
+    );
+    // @ts-expect-error -- as a caller without types
+    await expect(migrateMysql({ query() {} })).rejects.toThrow(/^migrateMysql: option database/);
+  });
+});

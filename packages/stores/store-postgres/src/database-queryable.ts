@@ -1,0 +1,46 @@
+import type { Database, SqlValue } from "@countersign/idempotency";
+import type { PostgresQueryable } from "./queryable.ts";
+
+/** Whether `value` is what `fromPg` or its like made, of any dialect. */
+export function isDatabase(value: unknown): value is Database<unknown> {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    ["run", "query", "alone"].every((name) => typeof Reflect.get(value, name) === "function")
+  );
+}
+
+/** Runs the stores' statements outside of any transaction of the library. */
+export function queryableOf(database: Pick<Database<unknown>, "alone">): PostgresQueryable {
+  return queryable((text, values) => database.alone(text, values));
+}
+
+/** Runs the stores' statements in a transaction of the library. */
+export function queryableIn<Tx>(database: Pick<Database<Tx>, "query">, tx: Tx): PostgresQueryable {
+  return queryable((text, values) => database.query(tx, text, values));
+}
+
+function queryable(send: Database<unknown>["alone"]): PostgresQueryable {
+  return {
+    async query(text, values = []) {
+      const plain = inOrder(text, values);
+      return { rows: await send(plain.text, plain.values) };
+    },
+  };
+}
+
+interface Statement {
+  readonly text: string;
+  readonly values: readonly SqlValue[];
+}
+
+/** The statement with each placeholder once and in order: some libraries know only `?`. The stores' texts have `$` for nothing else. */
+function inOrder(text: string, values: readonly unknown[]): Statement {
+  const ordered: SqlValue[] = [];
+  const renumbered = text.replaceAll(/\$(\d+)/g, (_placeholder, number: string) => {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the stores send texts, numbers, booleans, bytes and null
+    ordered.push(values[Number(number) - 1] as SqlValue);
+    return `$${ordered.length}`;
+  });
+  return { text: renumbered, values: ordered };
+}

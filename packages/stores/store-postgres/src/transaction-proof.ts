@@ -1,0 +1,61 @@
+import type { Database } from "@countersign/idempotency";
+import { isFunctionThere } from "./begin-function.ts";
+import type { Engine } from "./engine.ts";
+import { sqlStateOf } from "./errors.ts";
+import { type ResolvedPostgresOptions, factoryName } from "./options.ts";
+import { singleRow } from "./queryable.ts";
+
+/** Throws an Error when the tables are of version 3, on which only leases work. */
+export async function assertFunctionThere(
+  engine: Engine,
+  { names, place }: ResolvedPostgresOptions,
+): Promise<void> {
+  const rows = await engine.run(
+    factoryName,
+    `SELECT ${isFunctionThere(names.begin, names.idempotency)} AS is_there`,
+    [],
+  );
+  if (singleRow(rows)["is_there"] === true) return;
+  throw new Error(
+    `${factoryName}: the tables ${place} have no function for transactions; bring them up to date with: countersign migrate`,
+  );
+}
+
+const state = `SELECT current_setting('transaction_read_only') AS read_only, pg_is_in_recovery() AS standby,
+  pg_backend_pid()::text || ' ' || transaction_timestamp()::text AS identity`;
+
+/**
+ * Throws a TypeError unless the library's transactions are some, before the first real key is written. A library that commits each
+ * statement by itself would write keys as done that are never paid.
+ */
+export async function assertTransactions<Tx>(database: Database<Tx>): Promise<void> {
+  const { library } = database;
+  const notOne = `${library} runs no transaction on one connection: each statement would commit by itself`;
+  try {
+    await database.run(async (tx) => {
+      await database.query(tx, "SAVEPOINT countersign_probe", []);
+      const before = singleRow(await database.query(tx, state, []));
+      await database.query(tx, "RELEASE SAVEPOINT countersign_probe", []);
+      const after = singleRow(await database.query(tx, state, []));
+      if (before["identity"] !== after["identity"]) throw fault(notOne);
+      if (after["standby"] === true)
+        throw fault(`${library} is connected to a standby; connect it to the primary`);
+      if (after["read_only"] === "on") throw fault(`transactions of ${library} are read only`);
+    });
+  } catch (error) {
+    const code = sqlStateOf(error);
+    if (code === "25P01" || code === "3B001") throw fault(notOne, error);
+    if (code === "08P01") {
+      throw fault(
+        `${library} is behind a pooler in statement mode; use its transaction or session mode`,
+        error,
+      );
+    }
+    if (code === "25006") throw fault(`transactions of ${library} are read only`, error);
+    throw error;
+  }
+}
+
+function fault(what: string, cause?: unknown): TypeError {
+  return new TypeError(`${factoryName}: ${what}`, cause === undefined ? undefined : { cause });
+}

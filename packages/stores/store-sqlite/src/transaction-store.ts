@@ -1,0 +1,231 @@
+import type { GuardError } from "@countersign/core";
+import { isPromiseLike } from "@countersign/core/door";
+import type {
+  Awaitable,
+  KeyBegun,
+  TransactionBegun,
+  TransactionClaim,
+  TransactionFault,
+  TransactionKey,
+  TransactionStore,
+} from "@countersign/idempotency";
+import {
+  StoreGate,
+  decideClaim,
+  encodeText,
+  leaseExpired,
+  transactionBroken,
+} from "@countersign/idempotency/store";
+import {
+  type SqliteDatabase,
+  type SqliteStatement,
+  type Sighting,
+  assertConnection,
+  assertInTransaction,
+  createGate,
+  endTransaction,
+  lookAt,
+  rollBack,
+  takeRow,
+  withImmediateTransaction,
+} from "./connection.ts";
+import { whenWritable } from "./durability.ts";
+import { faultOf } from "./faults.ts";
+import { type IdempotencyStatements, prepareIdempotency } from "./idempotency-statements.ts";
+import { claimNonce, prepareNonceClaim } from "./nonce-store.ts";
+import type { ResolvedSqliteOptions } from "./options.ts";
+
+const name = "sqlite transactions";
+const savepoint = "countersign";
+
+// A transaction has no lease: no run counts as longer than it.
+const noLease = Number.MAX_SAFE_INTEGER;
+
+/** Why a key is held whose handler ended its transaction: nobody knows what it has paid. */
+const brokenReason = "transaction-broken";
+
+export class TransactionTable<Db extends SqliteDatabase> implements TransactionStore<Db, "sync"> {
+  readonly engine = "sqlite";
+  readonly mode = "sync";
+  readonly retentionMs: number;
+  readonly database: Db;
+  readonly #now: () => number | null;
+  readonly #sql: IdempotencyStatements;
+  readonly #claimNonce: SqliteStatement;
+  readonly #outside: StoreGate;
+  readonly #inside: StoreGate;
+  /** Of the open transaction: keys that no keep() or undo() has named yet. There is one transaction at a time. */
+  readonly #waiting = new Map<string, TransactionKey>();
+  /** Those of them whose handler goes on behind it. */
+  #outliving: readonly TransactionKey[] | undefined;
+  #broken: GuardError | undefined;
+
+  constructor(database: Db, { table, retentionMs, now }: ResolvedSqliteOptions) {
+    this.database = database;
+    this.retentionMs = retentionMs;
+    this.#now = now;
+    this.#sql = prepareIdempotency(database, table);
+    this.#claimNonce = prepareNonceClaim(database, table);
+    this.#outside = createGate(name, database);
+    this.#inside = new StoreGate(name, () => assertInTransaction(name, database));
+  }
+
+  close(): void {
+    this.#outside.close();
+    this.#inside.close();
+  }
+
+  async run<T>(work: (tx: Db) => Awaitable<T>): Promise<T> {
+    const assertUsable = () => this.#outside.assertUsable();
+    return whenWritable({ name, database: this.database, assertUsable }, () => {
+      this.#waiting.clear();
+      this.#outliving = undefined;
+      this.#broken = undefined;
+      return this.#runBegun(work);
+    });
+  }
+
+  begin(tx: Db, claim: TransactionClaim): TransactionBegun {
+    const { nonce, keys, recovery } = claim;
+    this.#assertTransaction(tx);
+    this.#inside.assertTransaction(claim);
+    if (nonce !== undefined && claimNonce(this.#claimNonce, nonce, this.#now()) === "seen") {
+      return { nonce: "seen", keys: [] };
+    }
+    const begun = keys.map((key) => this.#beginKey(key, recovery));
+    if (keys.length === 0 || begun.some(({ status }) => status === "begun")) this.#save();
+    return { nonce: "fresh", keys: begun };
+  }
+
+  keep(tx: Db, keys: readonly TransactionKey[], more: boolean): void {
+    this.#assertTransaction(tx);
+    this.#settle(keys);
+    try {
+      this.#release();
+    } catch (error) {
+      throw this.#break(keys, "done", error);
+    }
+    if (more) this.#save();
+  }
+
+  undo(tx: Db, keys: readonly TransactionKey[], more: boolean): void {
+    this.#assertTransaction(tx);
+    this.#settle(keys);
+    try {
+      this.database.exec(`ROLLBACK TO ${savepoint}`);
+    } catch (error) {
+      throw this.#break(keys, "held", error);
+    }
+    // Before the keys are freed, so that the next key's undo() does not take that back.
+    this.#release();
+    // A trigger may drop the UPDATE: the key would stay done, and nothing is paid.
+    if (!keys.every((key) => this.#free(key))) throw new Error(`${name}: a key could not be freed`);
+    if (more) this.#save();
+  }
+
+  outlived(_tx: Db, keys: readonly TransactionKey[]): void {
+    this.#outliving = keys;
+  }
+
+  faultOf(error: unknown): TransactionFault | undefined {
+    return faultOf(error);
+  }
+
+  #runBegun<T>(work: (tx: Db) => Awaitable<T>): T {
+    let answer: Awaitable<T> | undefined;
+    try {
+      return endTransaction(`${name}: run`, this.database, (tx) => (answer = work(tx)));
+    } catch (error) {
+      // Behind its first await the handler goes on, and each of its statements commits by itself. No handler has seen the keys behind its own.
+      if (isPromiseLike(answer)) {
+        const cause = this.#holdAll(this.#outliving ?? [...this.#waiting.values()], "held", error);
+        if (cause !== error) throw transactionBroken("it is asynchronous", cause);
+      }
+      throw error;
+    }
+  }
+
+  #beginKey(given: TransactionKey, recovery: "hold" | "rerun"): KeyBegun {
+    const { key, token, fingerprint } = given;
+    const storedKey = encodeText(key);
+    const sighting = this.#look(storedKey);
+    const decision = decideClaim(sighting.stored, { token, fingerprint, leaseMs: noLease, recovery });
+    if (decision.action === "hold") this.#sql.holdNow.run(leaseExpired, storedKey);
+    if (decision.action !== "take" && decision.result.status !== "acquired") return decision.result;
+    const untilMs = sighting.nowMs + this.retentionMs;
+    takeRow(this.#sql.take, storedKey, sighting, { state: "done", token, fingerprint, untilMs });
+    this.#waiting.set(key, given);
+    return { status: "begun" };
+  }
+
+  #save(): void {
+    this.database.exec(`SAVEPOINT ${savepoint}`);
+  }
+
+  #release(): void {
+    this.database.exec(`RELEASE ${savepoint}`);
+  }
+
+  /** What ended a broken transaction stays decided. */
+  #settle(keys: readonly TransactionKey[]): void {
+    if (this.#broken !== undefined) throw this.#broken;
+    for (const { key } of keys) this.#waiting.delete(key);
+  }
+
+  #free({ key, token }: TransactionKey): boolean {
+    const { changes } = this.#sql.undo.run(this.#now(), this.retentionMs, encodeText(key), encodeText(token));
+    return Number(changes) > 0;
+  }
+
+  /**
+   * Ends what a handler left without our savepoint: it swallowed an ON CONFLICT ROLLBACK, or sent its own COMMIT or ROLLBACK. What it wrote
+   * then has committed by itself, so its keys are held. `done` leaves those that committed as done.
+   */
+  #break(keys: readonly TransactionKey[], committed: "done" | "held", cause: unknown): GuardError {
+    this.#broken = transactionBroken(
+      "SQLite or the handler ended it, and what was written after that has committed by itself",
+      this.#holdAll(keys, committed, cause),
+    );
+    return this.#broken;
+  }
+
+  /** Returns the error to show: `cause`, or both when the keys could not be held. */
+  #holdAll(keys: readonly TransactionKey[], committed: "done" | "held", cause: unknown): unknown {
+    try {
+      rollBack(this.database);
+      withImmediateTransaction(this.database, () => {
+        // They committed as done with the handler's own COMMIT, and no handler has seen them.
+        for (const key of this.#waiting.values()) this.#free(key);
+        for (const key of keys) this.#hold(key, committed);
+      });
+      return cause;
+    } catch (failure) {
+      return new AggregateError([cause, failure], "the key could not be held for an operator");
+    }
+  }
+
+  #hold({ key, token, fingerprint }: TransactionKey, committed: "done" | "held"): void {
+    const storedKey = encodeText(key);
+    const sighting = this.#look(storedKey);
+    const { stored, nowMs } = sighting;
+    const isOurs = stored?.state === "done" && stored.token === encodeText(token);
+    if (isOurs && committed === "done") return;
+    // Another attempt has paid it, or an operator has it already.
+    if (!isOurs && stored?.state === "done" && stored.remainingMs > 0) return;
+    if (stored?.state === "held") return;
+    // Another process runs it: its complete() still ends it.
+    if (stored?.state === "run") this.#sql.holdNow.run(brokenReason, storedKey);
+    else {
+      const held = { state: "held", reason: brokenReason, untilMs: nowMs } as const;
+      takeRow(this.#sql.take, storedKey, sighting, { ...held, token, fingerprint });
+    }
+  }
+
+  #look(storedKey: string): Sighting {
+    return lookAt(this.#sql.look, storedKey, this.#now());
+  }
+
+  #assertTransaction(tx: Db): void {
+    assertConnection(name, this.database, tx);
+  }
+}

@@ -1,0 +1,170 @@
+import { once } from "node:events";
+import { fork } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { afterTest } from "@countersign/test-support/runs/after-test.ts";
+import { steadyTest } from "@countersign/test-support/runs/steadily.ts";
+import { describe, expect, test } from "@jest/globals";
+import { type Connection, connect, createStores, drivers, temporaryFile } from "./connections.ts";
+import { claimOf, failureOf, insert, key, platform } from "./payments.ts";
+
+function busyTimeoutOf(database: Connection): unknown {
+  return (database.prepare("PRAGMA busy_timeout").get() as { timeout: unknown }).timeout;
+}
+
+describe.each(drivers)("transactions.run(), %s", (_driver, open) => {
+  test("gives the handler the connection, resolves to its result, and restores the busy timeout", async () => {
+    const { database, transactions } = platform(open);
+    database.exec("PRAGMA busy_timeout = 7777");
+    const result = await transactions.run((tx) => {
+      expect(tx).toBe(database);
+      expect(busyTimeoutOf(tx)).toBe(7777);
+      return 5;
+    });
+    expect(result).toBe(5);
+    expect(busyTimeoutOf(database)).toBe(7777);
+  });
+
+  test("refuses an asynchronous handler with a TypeError, and rolls its first part back", async () => {
+    const { transactions, paid } = platform(open);
+    const promising = transactions.run(async (tx) => {
+      insert(tx, "a");
+      throw new Error("nobody waits for it");
+    });
+    await expect(promising).rejects.toThrow(TypeError);
+    await expect(promising).rejects.toThrow(/must be synchronous/);
+    expect(paid()).toEqual([]);
+  });
+
+  test("holds the key of an asynchronous handler, which pays behind its first await", async () => {
+    const { transactions, idempotency, paid } = platform(open);
+    const promising = transactions.run(async (tx) => {
+      await transactions.begin(tx, claimOf(key));
+      insert(tx, "late");
+    });
+    await expect(promising).rejects.toThrow(TypeError);
+    expect(paid()).toEqual(["late"]);
+    expect(idempotency.read(key.key)).toMatchObject({ state: "held", reason: "transaction-broken" });
+  });
+
+  steadyTest("waits for the write lock of another process while the event loop goes on", async () => {
+    const { file, database, transactions, paid } = platform(open);
+    const child = fork(fileURLToPath(new URL("children/lock-holder.mjs", import.meta.url)), [file]);
+    afterTest(() => child.kill("SIGKILL"));
+    await once(child, "message");
+    let ended = false;
+    const payment = transactions.run((tx) => {
+      ended = true;
+      insert(tx, "a");
+    });
+    // A blocking wait would end before the first of these turns.
+    for (let turn = 0; turn < 20; turn += 1) {
+      await new Promise((resolve) => {
+        setTimeout(resolve, 5);
+      });
+    }
+    expect(ended).toBe(false);
+    expect(busyTimeoutOf(database)).toBe(5000);
+    child.send("let go");
+    await payment;
+    expect(paid()).toEqual(["a"]);
+  });
+
+  test("refuses to begin inside another transaction, which it leaves as it is", async () => {
+    const { database, transactions, paid } = platform(open);
+    database.exec("BEGIN IMMEDIATE");
+    insert(database, "theirs");
+    await expect(transactions.run((tx) => insert(tx, "mine"))).rejects.toThrow(/a transaction is open/);
+    database.exec("COMMIT");
+    const inner: Promise<void>[] = [];
+    await transactions.run((tx) => {
+      inner.push(transactions.run(() => insert(tx, "inner")));
+      insert(tx, "outer");
+    });
+    await expect(inner[0]).rejects.toThrow(/a transaction is open/);
+    expect(paid()).toEqual(["outer", "theirs"]);
+  });
+
+  test("looks again after each pause whether another transaction is open on the connection", async () => {
+    const { file, database, transactions, paid } = platform(open);
+    const other = connect(file, open);
+    other.exec("BEGIN IMMEDIATE");
+    const payment = failureOf(transactions.run((tx) => insert(tx, "mine")));
+    other.exec("COMMIT");
+    database.exec("BEGIN IMMEDIATE");
+    expect(String(await payment)).toMatch(/a transaction is open/);
+    database.exec("ROLLBACK");
+    expect(paid()).toEqual([]);
+  });
+
+  test("rolls back where COMMIT fails, with that error", async () => {
+    const { database, transactions, idempotency } = platform(open);
+    database.exec("PRAGMA foreign_keys = ON");
+    database.exec(
+      "CREATE TABLE lines (payout TEXT REFERENCES payouts (id) DEFERRABLE INITIALLY DEFERRED) STRICT",
+    );
+    const failing = transactions.run((tx) => {
+      void transactions.begin(tx, claimOf(key));
+      tx.exec("INSERT INTO lines VALUES ('none')");
+      void transactions.keep(tx, [key], false);
+    });
+    const error = await failureOf(failing);
+    expect(transactions.faultOf(error)).toBe("refused");
+    expect(idempotency.read(key.key)).toBeUndefined();
+  });
+});
+
+test("a connection on which BEGIN opens nothing is refused with a TypeError", async () => {
+  const database = connect(temporaryFile());
+  let answers = (): boolean => Boolean(database.inTransaction);
+  const pooled = {
+    exec: (sql: string) => database.exec(sql),
+    prepare: (sql: string) => database.prepare(sql),
+    get inTransaction() {
+      return answers();
+    },
+  };
+  const { transactions } = createStores(pooled);
+  answers = () => false;
+  await expect(transactions.run(() => 1)).rejects.toThrow(TypeError);
+  database.exec("ROLLBACK");
+});
+
+test("undo() whose UPDATE a trigger drops leaves no key done", async () => {
+  const { transactions, database, idempotency } = platform();
+  database.exec(
+    "CREATE TRIGGER dropping BEFORE UPDATE ON countersign_idempotency BEGIN SELECT RAISE(IGNORE); END",
+  );
+  const undone = transactions.run((tx) => {
+    void transactions.begin(tx, claimOf(key));
+    void transactions.undo(tx, [key], false);
+  });
+  await expect(undone).rejects.toThrow("could not be freed");
+  expect(idempotency.read(key.key)).toBeUndefined();
+});
+
+describe("begin(), keep() and undo() refuse", () => {
+  test.each([
+    ["another connection", TypeError, () => connect(temporaryFile()), claimOf(key)],
+    ["the same key twice", TypeError, undefined, claimOf(key, { ...key, token: "other" })],
+    ["a key of 513 characters", TypeError, undefined, claimOf({ ...key, key: "k".repeat(513) })],
+    ["an empty fingerprint", TypeError, undefined, claimOf({ ...key, fingerprint: "" })],
+    [
+      "a nonce without a scope",
+      TypeError,
+      undefined,
+      { ...claimOf(key), nonce: { scope: "", nonce: "n", token: "t", retainMs: 1 } },
+    ],
+  ] as const)("%s", async (_case, kind, tx, claim) => {
+    const { transactions, database, idempotency } = platform();
+    const beginning = transactions.run(() => transactions.begin(tx?.() ?? database, claim));
+    await expect(beginning).rejects.toThrow(kind);
+    expect(idempotency.read(key.key)).toBeUndefined();
+  });
+
+  test("a connection without a transaction, and every call after close", async () => {
+    const { transactions, database, close } = platform();
+    expect(() => transactions.begin(database, claimOf(key))).toThrow(/no transaction is open/);
+    close();
+    await expect(transactions.run(() => 1)).rejects.toThrow(/closed/);
+  });
+});
