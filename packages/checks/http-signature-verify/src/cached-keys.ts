@@ -1,8 +1,8 @@
 import { withDeadline } from "@countersign/core";
-import { option, optionError, readOptions, type OptionTable } from "@countersign/core/door";
+import { hasMethods, option, optionError, readOptions, type OptionTable } from "@countersign/core/door";
 import type { VerificationKey } from "@countersign/http-message-signatures";
 import { LRUCache } from "lru-cache";
-import { isKeyStore, isLookup, vet, type ConfiguredKey, type KeyStore } from "./key-store.ts";
+import { isLookup, vet, type ConfiguredKey, type KeyStore } from "./key-store.ts";
 
 export interface CachedKeysOptions {
   /** How long a key is used without asking again, in seconds; a withdrawn key is accepted for as long. Default 300. */
@@ -92,6 +92,6 @@ const factoryName = "cachedKeys";
 
 function sourceOf(store: unknown): KeySource {
   if (isLookup(store)) return store;
-  if (typeof store === "object" && store !== null && isKeyStore(store)) return (keyid) => store.get(keyid);
+  if (hasMethods<KeyStore>(store, "get")) return (keyid) => store.get(keyid);
   throw optionError(factoryName, "store", "a function or a KeyStore", store);
 }

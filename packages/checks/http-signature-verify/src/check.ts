@@ -1,9 +1,8 @@
-import { randomUUID } from "node:crypto";
 import { channel, type Channel } from "node:diagnostics_channel";
 import { verifyByPolicy, type DigestPolicy } from "@countersign/content-digest";
 import {
   createRequestFact,
-  GuardError,
+  type GuardError,
   guardChannel,
   keyUseChannelName,
   type KeyUseEvent,
@@ -12,8 +11,6 @@ import {
 } from "@countersign/core";
 import { askStore, fieldLines, noteVerdict, type OptionOwner } from "@countersign/core/door";
 import {
-  assertTimely,
-  MessageSignatureError,
   readSignature,
   verifySignature,
   verifySignatureAsync,
@@ -22,9 +19,10 @@ import {
   type SignatureAlgorithm,
   type VerificationKey,
 } from "@countersign/http-message-signatures";
-import { endOf, isVerificationKey, queryCovering } from "@countersign/http-message-signatures/door";
+import { isVerificationKey, queryCovering } from "@countersign/http-message-signatures/door";
 import { readBody } from "@countersign/raw-body";
 import type { AskedKeyStore } from "./key-store.ts";
+import { assertInTime, claimNonce, nonceClaimOf, unclaimed, type UnclaimedNonce } from "./nonce-claim.ts";
 import {
   factoryName,
   resolveOptions,
@@ -33,6 +31,7 @@ import {
   type ResolvedVerifyOptions,
 } from "./options.ts";
 import { coverageWarner } from "./profile.ts";
+import { refusal, refusalOf, unavailable } from "./refusals.ts";
 
 export interface VerifiedSignature {
   readonly label: string;
@@ -75,7 +74,34 @@ export function httpSignatureVerifier(
   const warnOfCoverage = coverageWarner(resolved);
   return (request) => {
     warnOfCoverage?.(request);
-    return verifyRequest(request, resolved, true);
+    return verifyRequest(request, resolved, usual);
+  };
+}
+
+/** A signature that is verified but for its nonce, which whoever asked claims. */
+export interface UnclaimedSignature {
+  readonly signature: VerifiedSignature;
+  readonly nonce: UnclaimedNonce;
+}
+
+/** As {@link httpSignatureVerifier}, but leaves the nonce to the caller, who claims it in the transaction of the request. */
+export function unclaimedVerifier(
+  options: HttpSignatureVerifyOptions & Required<Pick<HttpSignatureVerifyOptions, "nonces">>,
+  owner: OptionOwner = factoryName,
+): (request: ReceivedRequest) => Promise<UnclaimedSignature> {
+  const resolved = resolveOptions(options, owner);
+  const warnOfCoverage = coverageWarner(resolved);
+  return async (request) => {
+    warnOfCoverage?.(request);
+    let nonce: UnclaimedNonce | undefined;
+    const defer: ClaimNonce = (_request, received) => {
+      const claim = nonceClaimOf(request, received, resolved);
+      nonce = claim && unclaimed(request, received, resolved, claim);
+    };
+    const signature = await verifyRequest(request, resolved, { isKeyUse: true, claim: defer });
+    if (nonce === undefined)
+      throw new Error("httpSignatureVerify: a signature without nonce cannot leave it to others");
+    return { signature, nonce };
   };
 }
 
@@ -84,7 +110,7 @@ export async function verifyHttpSignature(
   request: ReceivedRequest,
   options: HttpSignatureVerifyOptions,
 ): Promise<VerifiedSignature> {
-  return verifyRequest(request, resolveOptions(options, factoryName), true);
+  return verifyRequest(request, resolveOptions(options, factoryName), usual);
 }
 
 /** For a request that is explained: reports no use of the key. */
@@ -92,7 +118,7 @@ export async function recheckHttpSignature(
   request: ReceivedRequest,
   options: HttpSignatureVerifyOptions,
 ): Promise<VerifiedSignature> {
-  return verifyRequest(request, resolveOptions(options, factoryName), false);
+  return verifyRequest(request, resolveOptions(options, factoryName), { ...usual, isKeyUse: false });
 }
 
 /** Refuses a method override: an app that obeys it runs another method than the signed one. */
@@ -100,11 +126,24 @@ export function methodOverride(): GuardError<HttpSignatureCode> {
   return refusal("method-override", "the request asks to be taken for another method");
 }
 
+type ClaimNonce = (
+  request: ReceivedRequest,
+  received: ReceivedSignature,
+  options: ResolvedVerifyOptions,
+) => void | Promise<void>;
+
+interface Manner {
+  readonly isKeyUse: boolean;
+  readonly claim: ClaimNonce;
+}
+
+const usual: Manner = { isKeyUse: true, claim: claimNonce };
+
 // The nonce is claimed last: nobody can use one up without a valid signature over the very body.
 async function verifyRequest(
   request: ReceivedRequest,
   options: ResolvedVerifyOptions,
-  isKeyUse: boolean,
+  { isKeyUse, claim }: Manner,
 ): Promise<VerifiedSignature> {
   let received: ReceivedSignature | undefined;
   let key: VerificationKey | undefined;
@@ -126,7 +165,7 @@ async function verifyRequest(
     if (isKeyUse) publishKeyUse(received, key);
     assertBodyCovered(request, received, await readBody(request, options.limit), options);
     assertInTime(received, options);
-    await claimNonce(request, received, options);
+    await claim(request, received, options);
     // A store that answered late must not let an expired signature through.
     assertInTime(received, options);
     const signature = describeSignature(received, key);
@@ -138,8 +177,7 @@ async function verifyRequest(
     return signature;
   } catch (error) {
     if (received !== undefined) noteRefused(request, received, key, options);
-    if (!(error instanceof MessageSignatureError)) throw error;
-    throw refusal(error.code, error.message, error);
+    throw refusalOf(error);
   }
 }
 
@@ -195,10 +233,6 @@ function assertRequestCovered(
 
 const overrideFields = ["x-http-method-override", "x-http-method", "x-method-override"];
 
-function assertInTime(received: ReceivedSignature, options: ResolvedVerifyOptions): void {
-  assertTimely(received, options, options.clock() / 1000);
-}
-
 const digestPolicy: DigestPolicy = { algorithms: ["sha-256", "sha-512"], required: true, status: 401 };
 
 function assertBodyCovered(
@@ -227,7 +261,6 @@ function describeSignature(received: ReceivedSignature, key: VerificationKey | u
 }
 
 const keyStoreFailed = unavailable("key-store-unavailable", "the key store");
-const nonceStoreFailed = unavailable("nonce-store-unavailable", "the nonce store");
 
 /** Undefined for an unknown keyid. Rejects with a GuardError (503) without a usable answer of the store. */
 async function askKeyStore(
@@ -243,50 +276,4 @@ async function askKeyStore(
   if (key === undefined || key === null) return undefined;
   if (isVerificationKey(key)) return key;
   throw keyStoreFailed(new TypeError("option keys returned something else than importVerificationKey makes"));
-}
-
-const claimTokens: RequestFact<string> = createRequestFact();
-
-/** Rejects with a GuardError: 401 for a used nonce, 503 when the store fails. */
-async function claimNonce(
-  req: ReceivedRequest,
-  received: ReceivedSignature,
-  { nonces, windowSeconds, clockSkewSeconds, clock, storeTimeoutMs: timeoutMs }: ResolvedVerifyOptions,
-): Promise<void> {
-  const { keyid: scope, nonce } = received;
-  // Undefined only where requiredParameters leaves the nonce out.
-  if (nonces === undefined || nonce === undefined) return;
-  // Infinite only where neither created nor expires is required, which the options refuse.
-  const end = endOf(received, windowSeconds) ?? Infinity;
-  // One window longer than the signature lives: the clocks of two verifiers and of the store may differ.
-  const marginSeconds = windowSeconds + clockSkewSeconds;
-  // One token for each request: a second verifier on the same route does not take the first one's claim for a replay.
-  const token = claimTokens.get(req) ?? randomUUID();
-  claimTokens.set(req, token);
-  const claim = { scope, nonce, token, retainMs: Math.ceil((end + marginSeconds) * 1000 - clock()) };
-  const { engine } = nonces;
-  const asked = {
-    engine,
-    step: "claim-nonce",
-    timeoutMs,
-    name: "the nonce store",
-    failure: nonceStoreFailed,
-  };
-  const answer = await askStore(asked, () => nonces.claim(claim), req);
-  if (answer !== "fresh") throw refusal("nonce-replayed", "the nonce was used before");
-}
-
-/** Thrown in place of a store's own error. */
-function unavailable(
-  code: HttpSignatureCode,
-  name: string,
-): (cause: unknown) => GuardError<HttpSignatureCode> {
-  const message = `httpSignatureVerify: ${name} gave no usable answer`;
-  const headers = { "Retry-After": "5" };
-  return (cause) => new GuardError<HttpSignatureCode>({ status: 503, code, message, headers, cause });
-}
-
-function refusal(code: HttpSignatureCode, what: string, cause?: Error): GuardError<HttpSignatureCode> {
-  const message = `httpSignatureVerify: ${what}`;
-  return new GuardError<HttpSignatureCode>({ status: 401, code, message, cause });
 }

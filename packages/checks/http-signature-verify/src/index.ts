@@ -3,6 +3,8 @@ export { assertVerifyOptions, type HttpSignatureCode, type HttpSignatureVerifyOp
 export {
   httpSignatureVerifier,
   recheckHttpSignature,
+  unclaimedVerifier,
+  type UnclaimedSignature,
   verifiedSignature,
   verifyHttpSignature,
   type VerifiedSignature,

@@ -1,5 +1,5 @@
 import { OptionError } from "@countersign/core";
-import { optionError, type OptionOwner } from "@countersign/core/door";
+import { hasMethods, optionError, type OptionOwner } from "@countersign/core/door";
 import {
   importVerificationKey,
   type PublicKeyInput,
@@ -49,7 +49,7 @@ export function readKeys(keys: unknown, owner: OptionOwner, name: string): ReadK
     const expected = "a record or Map of keyid to public key, a function, or a KeyStore";
     throw optionError(owner, name, expected, keys);
   }
-  if (!(keys instanceof Map) && isKeyStore(keys)) {
+  if (!(keys instanceof Map) && hasMethods<KeyStore>(keys, "get")) {
     const { engine = otherEngine } = keys;
     if (typeof engine !== "string") throw optionError(owner, `${name}.engine`, "a word for traces", engine);
     return { known: none, store: { get: (keyid) => keys.get(keyid), engine } };
@@ -98,8 +98,4 @@ export function vet(
 
 export function isLookup(keys: unknown): keys is KeyLookup {
   return typeof keys === "function";
-}
-
-export function isKeyStore(keys: object): keys is KeyStore {
-  return "get" in keys && typeof keys.get === "function";
 }

@@ -1,5 +1,6 @@
 import { OptionError, type NonceStore } from "@countersign/core";
 import {
+  hasMethods,
   limitRule,
   option,
   optionError,
@@ -124,7 +125,7 @@ function showKey(key: VerificationKey): BuiltFact {
 }
 
 function readNonceStore(nonces: unknown, owner: OptionOwner, name: string): NonceStore {
-  if (!isNonceStore(nonces)) {
+  if (!hasMethods<NonceStore>(nonces, "claim")) {
     throw optionError(owner, name, "a NonceStore, for example memoryNonceStore()", nonces);
   }
   // Both are made together, and both have a claim(): mixed up, every request would be 503.
@@ -132,10 +133,6 @@ function readNonceStore(nonces: unknown, owner: OptionOwner, name: string): Nonc
     throw optionError(owner, name, "a NonceStore, not an IdempotencyStore", nonces);
   }
   return nonces;
-}
-
-function isNonceStore(value: unknown): value is NonceStore {
-  return typeof value === "object" && value !== null && "claim" in value && typeof value.claim === "function";
 }
 
 const engineRule = option.oneOf<VerificationEngine>(["native", "noble", "sodium"], "native");

@@ -18,7 +18,7 @@ import {
 } from "@countersign/idempotency";
 import { Waiters, type ResolvedKeyOptions } from "@countersign/idempotency/door";
 import type { KeptAnswer } from "./answer-record.ts";
-import { OwnedRun, type Attempt, type GuardState } from "./run.ts";
+import { OwnedRun, type Attempt, type DoneAnswers, type GuardState } from "./run.ts";
 import {
   factoryName,
   resolveOptions,
@@ -27,7 +27,7 @@ import {
   type KeyOwnerOptions,
   type ResolvedOwnerOptions,
 } from "./options.ts";
-import { fingerprintLate, held, inFlight, keyInvalid, refusal, reused } from "./refusals.ts";
+import { fingerprintLate, held, inFlight, keyInvalid, refusal, reused, type Refusing } from "./refusals.ts";
 import { Replay, type ResolvedReplay } from "./replay.ts";
 
 /** Does `work` with a signal that aborts when the client leaves, or has left. */
@@ -116,13 +116,7 @@ export function keyGuard<Native extends object>(
   };
 }
 
-function createState(
-  options: ResolvedOwnerOptions,
-  done: {
-    readonly doneStatus: GuardState["doneStatus"];
-    readonly replay: ResolvedReplay | undefined;
-  },
-): GuardState {
+function createState(options: ResolvedOwnerOptions, done: DoneAnswers<ResolvedReplay>): GuardState {
   const waiters = new Waiters(options);
   const keys = new IdempotencyKeys({ ...options, onSettled: (key) => waiters.wake(key) });
   const replay = done.replay && new Replay(done.replay, options, keys);
@@ -161,7 +155,7 @@ async function claimKey(
   return run;
 }
 
-function isGuarded(native: object, methods: ReadonlySet<string> | undefined): boolean {
+export function isGuarded(native: object, methods: ReadonlySet<string> | undefined): boolean {
   if (methods === undefined) return true;
   const method: unknown = Reflect.get(native, "method");
   if (typeof method === "string") return methods.has(method);
@@ -194,7 +188,10 @@ async function claimInTurn(
 }
 
 /** The first answer of a done key, or what the options say. Throws the refusal of a reused key. */
-async function answerOfDone(state: GuardState, done: DoneKey): Promise<KeptAnswer> {
+export async function answerOfDone(
+  state: Refusing & DoneAnswers<Replay>,
+  done: DoneKey,
+): Promise<KeptAnswer> {
   assertSamePayload(state, done);
   const { attempt } = done;
   const kept = await state.replay?.find(attempt.key, attempt.req);
@@ -204,7 +201,7 @@ async function answerOfDone(state: GuardState, done: DoneKey): Promise<KeptAnswe
   return { status: doneStatus, headers: [], body: Buffer.alloc(0) };
 }
 
-function assertSamePayload(state: GuardState, { attempt, fingerprint }: DoneKey): void {
+function assertSamePayload(state: Refusing, { attempt, fingerprint }: DoneKey): void {
   if (fingerprint !== attempt.fingerprint) throw reused(state, attempt);
 }
 
@@ -234,7 +231,7 @@ function storedKey(scope: string | undefined, key: string): string {
 }
 
 /** Awaits a fingerprint, unchecked; rejects with a GuardError (503) when late. No key is claimed by then. */
-function fingerprintInTime(
+export function fingerprintInTime(
   fingerprint: Awaitable<string>,
   { storeTimeoutMs, retryAfterSeconds }: Pick<ResolvedKeyOptions, "storeTimeoutMs" | "retryAfterSeconds">,
 ): Awaitable<string> {

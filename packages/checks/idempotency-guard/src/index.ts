@@ -1,3 +1,4 @@
+export { answer, refuse, type HandlerAnswer, type RefuseOptions } from "./answer.ts";
 // With what a guard needs beside it, for projects that can only import direct dependencies (pnpm).
 export type { IdempotencyGuardCode } from "./codes.ts";
 export {
@@ -5,5 +6,6 @@ export {
   idempotencyKeyHeader,
   type DrainableMiddleware,
   type IdempotencyGuardOptions,
+  type IdempotencyTransactionOptions,
 } from "./middleware.ts";
 export type { RequestIdempotency } from "./run.ts";

@@ -4,6 +4,7 @@ import {
   asBuffer,
   capturedRawBody,
   fieldLines,
+  hasMethods,
   option,
   optionError,
   readOptions,
@@ -111,17 +112,11 @@ function rawHeadersOf(req: AnyRequest): HeaderLines | undefined {
 function linesOf(req: AnyRequest, name: string): readonly string[] {
   const raw = rawHeadersOf(req);
   if (raw !== undefined) return fieldLines(raw, name.toLowerCase());
-  if (isReader(req.headers)) {
+  if (hasMethods<Pick<Headers, "get">>(req.headers, "get")) {
     const line = req.headers.get(name);
     return line === null ? [] : [line];
   }
   throw new TypeError(`${factoryName}: the request has no header lines that are known`);
-}
-
-function isReader(headers: unknown): headers is { get(name: string): string | null } {
-  return (
-    typeof headers === "object" && headers !== null && "get" in headers && typeof headers.get === "function"
-  );
 }
 
 /** SHA-256 of method, target and body. Throws a GuardError (500) for a body that nobody captured. */

@@ -1,4 +1,5 @@
 import { capturedRawBody } from "@countersign/core/door";
+import { warnOfError } from "@countersign/core/door";
 import { holdResponse, whileConnected } from "@countersign/express/door";
 import {
   guard,
@@ -14,9 +15,16 @@ import {
   type IdempotencyKeyHeaderOptions,
   type IdempotencyKeyHeaderPreset,
 } from "./key-header.ts";
-import { factoryName, type IdempotencyGuardOptions as OptionsOf } from "./options.ts";
+import type { TransactionMode } from "@countersign/idempotency";
+import {
+  factoryName,
+  guardForm,
+  type IdempotencyGuardOptions as OptionsOf,
+  type IdempotencyTransactionOptions as TransactionOptionsOf,
+} from "./options.ts";
 import { refusal } from "./refusals.ts";
 import type { OwnedRun, RequestIdempotency } from "./run.ts";
+import { transactionGuard } from "./transaction-guard.ts";
 
 declare global {
   namespace Express {
@@ -29,6 +37,13 @@ declare global {
 
 /** Options of {@link idempotencyGuard}; `Native` is the framework's request. */
 export type IdempotencyGuardOptions<Native = GuardRequest> = OptionsOf<Native>;
+
+/** Options of {@link idempotencyGuard} around a handler that gets the transaction of its key. */
+export type IdempotencyTransactionOptions<
+  Tx,
+  Mode extends TransactionMode,
+  Native = GuardRequest,
+> = TransactionOptionsOf<Native, Tx, Mode>;
 
 /**
  * The field Idempotency-Key of draft-ietf-httpapi-idempotency-key-header-07, to spread into the options of `idempotencyGuard`: a
@@ -45,9 +60,48 @@ export interface DrainableMiddleware extends Middleware, Pick<KeyGuard<GuardRequ
 
 /**
  * Runs what follows at most once for each idempotency key. Claims the key, holds the answer back until the key is recorded as done, and
- * then answers 409. Any answer but a 2xx frees the key. Sets `req.idempotency`. Throws a TypeError on a bad option.
+ * then answers 409. Any answer but a 2xx frees the key. Sets `req.idempotency`. With `stores` and `handle` nothing follows: the handler
+ * gets the transaction, and its answer leaves after COMMIT. Throws a TypeError on a bad option.
  */
-export function idempotencyGuard(options: IdempotencyGuardOptions): DrainableMiddleware {
+export function idempotencyGuard<Tx = never, Mode extends TransactionMode = TransactionMode>(
+  options: IdempotencyGuardOptions | IdempotencyTransactionOptions<Tx, Mode>,
+): DrainableMiddleware {
+  const form = guardForm<GuardRequest>(options);
+  return "paid" in form ? transactionMiddleware(form.paid) : leaseMiddleware(form.handled);
+}
+
+function transactionMiddleware(
+  options: TransactionOptionsOf<GuardRequest, never, TransactionMode>,
+): DrainableMiddleware {
+  const { admit, drain } = transactionGuard(options);
+  const middleware = guard(factoryName, (req, res) => admit(req, (work) => whileConnected(res, work)), {
+    found(outcome: Awaited<ReturnType<typeof admit>>, _req, res, next) {
+      if ("passes" in outcome) next();
+      else sendAnswer(res, outcome.answer);
+    },
+    refused(error, _req, res, next) {
+      unpaidAnswers(res);
+      next(error);
+    },
+  });
+  return Object.assign(middleware, { drain });
+}
+
+/**
+ * I16: nothing was committed. Makes an app's error handler that answers with a success answer 500: it would lose the payment; likewise one
+ * that answers 409, where that means "paid already".
+ */
+export function unpaidAnswers(res: GuardResponse, { reserves409 = false } = {}): void {
+  holdResponse(res, {
+    async decide(status) {
+      const isLost = (reserves409 && status === 409) || (status >= 200 && status < 300);
+      return isLost ? { status: 500 } : undefined;
+    },
+    unsendable: (error) => warnOfError(factoryName, "could not send an answer", error),
+  });
+}
+
+function leaseMiddleware(options: IdempotencyGuardOptions): DrainableMiddleware {
   const { admit, drain } = keyGuard(options);
   const middleware = guard(factoryName, (req, res) => admit(req, (work) => whileConnected(res, work)), {
     found(admission: Admission, req, res, next) {
@@ -87,8 +141,7 @@ export interface Passage {
 export function goOn(admission: Admission, passage: Passage): void {
   if ("run" in admission) beginHandler(admission.run, passage);
   else if ("passes" in admission) passage.next();
-  // A time-out, for example, that has begun an answer meanwhile ends it too.
-  else if (!passage.res.headersSent) giveAgain(passage.res, admission.answer);
+  else sendAnswer(passage.res, admission.answer);
 }
 
 /** Begins the handler of a key's owner and holds its answer back until the key is settled, in one turn: no answer slips out. */
@@ -109,7 +162,9 @@ export function beginHandler(run: OwnedRun, { req, res, next }: Passage): void {
   run.start(next);
 }
 
-function giveAgain(res: GuardResponse, { status, headers, body }: KeptAnswer): void {
+/** Sends a whole answer, unless a time-out, for example, has begun one meanwhile: that ends it too. */
+export function sendAnswer(res: GuardResponse, { status, headers, body }: KeptAnswer): void {
+  if (res.headersSent) return;
   res.statusCode = status;
   // The app's fields for all answers give way to the first answer's.
   for (const [name] of headers) res.removeHeader(name);

@@ -7,9 +7,22 @@ import {
   type OptionTable,
   type ReadOptions,
 } from "@countersign/core/door";
-import { assertTimeoutInLease, keyRules, type ResolvedKeyOptions } from "@countersign/idempotency/door";
-import type { Awaitable, IdempotencyKeysOptions } from "@countersign/idempotency";
-import { replayTable, type ReplayOptions } from "./replay.ts";
+import {
+  assertTimeoutInLease,
+  keyRules,
+  readTransactionStores,
+  transactionTable as transactionRules,
+  type ResolvedKeyOptions,
+  type TransactionOptions,
+} from "@countersign/idempotency/door";
+import type {
+  Awaitable,
+  IdempotencyKeysOptions,
+  NoPromise,
+  TransactionMode,
+  TransactionStores,
+} from "@countersign/idempotency";
+import { replayTable, type ReplayOptions, type TransactionReplayOptions } from "./replay.ts";
 
 /** Options of {@link idempotencyGuard}; `Native` is the framework's request. */
 export interface IdempotencyGuardOptions<Native> extends Pick<
@@ -46,16 +59,18 @@ export interface IdempotencyGuardOptions<Native> extends Pick<
   readonly inFlightStatus?: 503 | 409 | undefined;
   /** Keeps the first 2xx and repeats it, see {@link ReplayOptions}. Default: not kept. */
   readonly replay?: ReplayOptions | undefined;
+  readonly stores?: undefined;
+  readonly handle?: undefined;
   /** The status for a processed key with another payload. Default 409. */
   readonly reusedStatus?: 409 | 422 | undefined;
   /** Retry-After while an operator has to decide, in seconds. Default 300. */
   readonly heldRetryAfterSeconds?: number | undefined;
 }
 
-/** Options of {@link keyOwner}, whose caller gives key and fingerprint; a done key is 409. */
+/** Options of {@link keyOwner}, whose caller gives key and fingerprint; a done key is 409, one under way 503. */
 export type KeyOwnerOptions = Omit<
   IdempotencyGuardOptions<never>,
-  "key" | "fingerprint" | "methods" | "required" | "doneStatus" | "replay"
+  RequestOption | "replay" | "stores" | "handle"
 >;
 
 /** For messages, notices and stack traces. */
@@ -66,33 +81,94 @@ const scopeForm = /^[a-z0-9][a-z0-9_-]{0,31}$/;
 // Whether the store's first guard had a scope.
 const stores = new WeakMap<object, boolean>();
 
+/** How the guard answers and names keys, in either mode. */
+const answerTable = {
+  scope: option.optional(option.own(readScope)),
+  reusedStatus: option.oneOf([409, 422], 409),
+  heldRetryAfterSeconds: option.integer({ min: 1, max: 86_400, fallback: 300 }),
+};
+
 const ownerTable = {
   ...keyRules,
   store: option.shown(keyRules.store, (store) => ({
     lists: typeof store.list === "function",
     retentionMs: store.retentionMs ?? null,
   })),
-  scope: option.optional(option.own(readScope)),
+  ...answerTable,
   handlerTimeoutMs: option.integer({ min: 1_000, max: 86_400_000, fallback: 600_000 }),
   waitMs: option.integer({ min: 0, max: 60_000, fallback: 2_000 }),
   pollMs: option.integer({ min: 5, max: 10_000, fallback: 100 }),
   maxWaiters: option.integer({ min: 0, max: 1_000_000, fallback: 1_000 }),
-  inFlightStatus: option.oneOf([503, 409], 503),
-  reusedStatus: option.oneOf([409, 422], 409),
-  heldRetryAfterSeconds: option.integer({ min: 1, max: 86_400, fallback: 300 }),
 } satisfies OptionTable<KeyOwnerOptions, unknown>;
 
-export const table = {
-  ...ownerTable,
+/** Options of a guard whose handler gets the transaction: how keys are named, waited for and answered. */
+export type TransactionGuardOptions = TransactionOptions &
+  Pick<IdempotencyGuardOptions<never>, "scope" | "reusedStatus" | "heldRetryAfterSeconds">;
+
+/** What only {@link IdempotencyGuardOptions} has. */
+export const leaseOptions: readonly string[] = ["store", "leaseMs", "handlerTimeoutMs", "pollMs"];
+
+export const transactionGuardTable = {
+  ...transactionRules,
+  ...answerTable,
+} satisfies OptionTable<TransactionGuardOptions, unknown>;
+
+/** How the guard reads requests and answers duplicates, in either mode. An owner's caller decides that itself. */
+const requestTable = {
   key: option.call(),
   fingerprint: option.optional(option.call(), "SHA-256 of the body"),
   methods: option.optional(option.own(readMethods), "all"),
   required: option.boolean(true),
   doneStatus: option.oneOf([409, 200, 204], 409),
-  replay: option.optional(option.group(replayTable, "none")),
+  inFlightStatus: option.oneOf([503, 409], 503),
+};
+
+const replayRule = option.optional(option.group(replayTable, "none"));
+
+type RequestOption = keyof typeof requestTable;
+
+/** {@link idempotencyGuard} around a handler that gets the transaction of its key. */
+export interface IdempotencyTransactionOptions<Native, Tx, Mode extends TransactionMode>
+  extends TransactionGuardOptions, Pick<IdempotencyGuardOptions<Native>, RequestOption> {
+  /** The app's own database, such as `createPostgresStores({ database: fromKnex(knex) })` makes it. */
+  readonly stores: TransactionStores<Tx, Mode>;
+  /** Commits the first 2xx with its key and repeats it, see {@link ReplayOptions}. Default: not kept. */
+  readonly replay?: TransactionReplayOptions<Tx> | undefined;
+  /** Writes with `tx`, and returns `answer(status, body)`; without, the answer is an empty 200. May run again. */
+  readonly handle: (req: Native, context: { readonly tx: Tx }) => Mode extends "sync" ? NoPromise : unknown;
+}
+
+/** Of the form with a transaction. */
+export const transactionTable = {
+  ...requestTable,
+  replay: replayRule,
+  ...transactionGuardTable,
+  stores: option.own(readTransactionStores<never>),
+  handle: option.call(),
+} satisfies OptionTable<IdempotencyTransactionOptions<never, never, TransactionMode>, unknown>;
+
+/** The options of either form, by whether there is a transaction; nothing is checked yet. */
+export function guardForm<Native>(
+  options: object,
+):
+  | { readonly paid: IdempotencyTransactionOptions<Native, never, TransactionMode> }
+  | { readonly handled: IdempotencyGuardOptions<Native> } {
+  const isPaid = ["stores", "handle"].some((name) => Reflect.get(Object(options), name) !== undefined);
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the form's own table reads and checks each of them
+  return (isPaid ? { paid: options } : { handled: options }) as ReturnType<typeof guardForm<Native>>;
+}
+
+export const table = {
+  ...ownerTable,
+  ...requestTable,
+  replay: replayRule,
+  stores: option.own(() => undefined, "none"),
+  handle: option.own(() => undefined, "none"),
 } satisfies OptionTable<IdempotencyGuardOptions<never>, unknown>;
 
-export type ResolvedOwnerOptions = ReadOptions<typeof ownerTable> & Pick<ResolvedKeyOptions, "factory">;
+export type ResolvedOwnerOptions = ReadOptions<typeof ownerTable> &
+  Pick<ReadOptions<typeof requestTable>, "inFlightStatus"> &
+  Pick<ResolvedKeyOptions, "factory">;
 
 export type ResolvedGuardOptions<Native> = Omit<ReadOptions<typeof table>, "key" | "fingerprint"> &
   Pick<IdempotencyGuardOptions<Native>, "key" | "fingerprint"> &
@@ -112,12 +188,12 @@ export function resolveOptions<Native extends object>(
 export function resolveOwnerOptions(options: KeyOwnerOptions, owner: OptionOwner): ResolvedOwnerOptions {
   const read = readOptions(owner, ownerTable, options);
   assertConsistent(owner, read);
-  return { ...read, factory: factoryName };
+  return { ...read, inFlightStatus: 503, factory: factoryName };
 }
 
 function assertConsistent(
   owner: OptionOwner,
-  read: Pick<ResolvedOwnerOptions, "leaseMs" | "scope" | "store" | "storeTimeoutMs">,
+  read: Pick<ReadOptions<typeof ownerTable>, "leaseMs" | "scope" | "store" | "storeTimeoutMs">,
 ): void {
   assertTimeoutInLease(owner, read);
   // Last, when this guard is certain to be made.
@@ -125,7 +201,7 @@ function assertConsistent(
 }
 
 /** Throws an OptionError unless guards of one store have scopes: else `/refunds` answers 409 to a payout's key. Equal scopes share keys. */
-function assertKeysApart(owner: OptionOwner, scope: string | undefined, store: object): void {
+export function assertKeysApart(owner: OptionOwner, scope: string | undefined, store: object): void {
   const first = stores.get(store);
   if (first === undefined) stores.set(store, scope !== undefined);
   else if (!first || scope === undefined) {

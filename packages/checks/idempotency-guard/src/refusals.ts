@@ -1,13 +1,16 @@
 import { GuardError } from "@countersign/core";
-import { comeAgain } from "@countersign/core/door";
+import { comeAgain, unanswered } from "@countersign/core/door";
 import type { IdempotencyKeys } from "@countersign/idempotency";
 import type { KeyAttempt } from "@countersign/idempotency/door";
 import type { IdempotencyGuardCode } from "./codes.ts";
 import type { ResolvedOwnerOptions } from "./options.ts";
 
-interface Refusing {
-  readonly keys: IdempotencyKeys;
-  readonly options: ResolvedOwnerOptions;
+export interface Refusing {
+  readonly keys: Pick<IdempotencyKeys, "notice">;
+  readonly options: Pick<
+    ResolvedOwnerOptions,
+    "heldRetryAfterSeconds" | "inFlightStatus" | "retryAfterSeconds" | "reusedStatus"
+  >;
 }
 
 const fixed = {
@@ -83,7 +86,7 @@ export function held(
   );
 }
 
-function noticeReuse(keys: IdempotencyKeys, { key, req }: KeyAttempt): void {
+function noticeReuse(keys: Refusing["keys"], { key, req }: KeyAttempt): void {
   keys.notice({
     code: "idempotency-key-reused",
     key,
@@ -105,10 +108,8 @@ export function fingerprintLate(
   storeTimeoutMs: number,
   retryAfterSeconds: number,
 ): GuardError<IdempotencyGuardCode> {
-  return new GuardError<IdempotencyGuardCode>({
-    status: 503,
-    code: "fingerprint-unavailable",
-    message: `idempotencyGuard: option fingerprint did not answer within ${storeTimeoutMs} ms`,
-    headers: { "Retry-After": String(retryAfterSeconds) },
-  });
+  const message = `idempotencyGuard: option fingerprint did not answer within ${storeTimeoutMs} ms`;
+  return new GuardError<IdempotencyGuardCode>(
+    unanswered("fingerprint-unavailable", message, undefined, retryAfterSeconds),
+  );
 }

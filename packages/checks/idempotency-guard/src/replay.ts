@@ -11,7 +11,13 @@ import {
   type OptionTable,
   type ReadOptions,
 } from "@countersign/core/door";
-import type { AnswerStore, Awaitable, IdempotencyKeys } from "@countersign/idempotency";
+import type {
+  AnswerStore,
+  Awaitable,
+  IdempotencyKeys,
+  TransactionAnswerStore,
+  TransactionStores,
+} from "@countersign/idempotency";
 import type { ResolvedKeyOptions } from "@countersign/idempotency/door";
 import {
   fieldName,
@@ -34,6 +40,12 @@ export interface ReplayOptions {
   readonly limit?: number | string | undefined;
   /** Keys of AES-256-GCM: the first encrypts, each decrypts. Default none: unencrypted. */
   readonly encryptionKeys?: readonly AnswerEncryptionKey[] | undefined;
+}
+
+/** {@link ReplayOptions} of a guard whose handler gets the transaction. */
+export interface TransactionReplayOptions<Tx> extends ReplayOptions {
+  /** On the very `database` of `stores`: an answer commits with its key. */
+  readonly answers: TransactionAnswerStore<Tx>;
 }
 
 interface AnswerEncryptionKey {
@@ -83,44 +95,59 @@ interface Owner extends AnswerPlace {
   readonly req: object;
 }
 
+type ReplayedKeys = Pick<IdempotencyKeys, "read" | "failure" | "alarm">;
+
 /** Keeps the answers of keys that are about to be done, and finds them again (I15). */
 export class Replay {
   readonly limitBytes: number;
-  /** How long to read an answer before its key is done without it: ends in time even without heartbeats. */
-  readonly readMs: number;
   readonly #options: ResolvedReplay & {
     readonly storeTimeoutMs: number;
     readonly retryAfterSeconds: number;
   };
-  readonly #keys: IdempotencyKeys;
+  readonly #keys: ReplayedKeys;
 
   constructor(
     options: ResolvedReplay,
-    times: Pick<ResolvedKeyOptions, "storeTimeoutMs" | "retryAfterSeconds" | "leaseMs">,
-    keys: IdempotencyKeys,
+    { storeTimeoutMs, retryAfterSeconds }: Pick<ResolvedKeyOptions, "storeTimeoutMs" | "retryAfterSeconds">,
+    keys: ReplayedKeys,
   ) {
-    const { storeTimeoutMs, retryAfterSeconds, leaseMs } = times;
     this.#options = { ...options, storeTimeoutMs, retryAfterSeconds };
     this.limitBytes = options.limit;
-    this.readMs = leaseMs / 2;
     this.#keys = keys;
   }
 
   /** Does not reject: after the effect the key becomes done even without an answer. */
   async keep(owner: Owner, answer: GivenAnswer | undefined): Promise<void> {
-    const { key, token, req } = owner;
-    const fault = whyNotKept(answer, this.limitBytes);
     try {
-      if (answer?.body === undefined || fault !== undefined) throw new Error(fault);
-      const { answers, encryptionKeys } = this.#options;
-      const { status, body } = answer;
-      const kept: KeptAnswer = { status, headers: this.#chosen(answer.rawHeaders), body };
-      const record = writeRecord(kept, owner, encryptionKeys);
-      await this.#ask("keep-answer", () => answers.keep(token, record));
+      const record = this.recordOf(owner, answer);
+      await this.#ask("keep-answer", () => this.#options.answers.keep(owner.token, record));
     } catch (error) {
-      const message = "is done without an answer that could be given again";
-      this.#keys.failure({ code: "answer-not-kept", key, message, req, error });
+      this.notKept(owner, error);
     }
+  }
+
+  /** Keeps a record in the transaction of its key, before COMMIT. Fails with the store's error. */
+  keepIn(tx: unknown, { token }: AnswerPlace, record: Buffer): Awaitable<void> {
+    const { answers }: { answers: AnswerStore<unknown> } = this.#options;
+    return this.#ask("keep-answer", () => {
+      if (answers.keepIn === undefined) throw new TypeError("the store of answers has no keepIn");
+      return answers.keepIn(tx, token, record);
+    });
+  }
+
+  /** Throws, with the reason, for an answer that cannot be given again. */
+  recordOf(owner: AnswerPlace, answer: GivenAnswer | undefined): Buffer {
+    const fault = whyNotKept(answer, this.limitBytes);
+    if (answer?.body === undefined || fault !== undefined) throw new Error(fault);
+    const { status, body } = answer;
+    const kept: KeptAnswer = { status, headers: this.#chosen(answer.rawHeaders), body };
+    return writeRecord(kept, owner, this.#options.encryptionKeys);
+  }
+
+  /** Says that a key is done without its answer. */
+  notKept({ key, req }: Owner, error: unknown): void {
+    const message = "is done without an answer that could be given again";
+    this.#keys.failure({ code: "answer-not-kept", key, message, req, error });
   }
 
   /** The sound answer of the attempt that ended the key. Throws (503) when a store is silent: a bare status would be the last word. */
@@ -170,6 +197,24 @@ export class Replay {
       cause,
     });
   }
+}
+
+/** Throws an OptionError unless the answers commit in the transactions of the stores. */
+export function assertAnswersInTransaction(
+  owner: OptionOwner,
+  replay: ResolvedReplay | undefined,
+  { transactions }: Pick<TransactionStores<never>, "transactions">,
+): void {
+  if (replay === undefined) return;
+  const { database } = transactions;
+  const isSame = database !== undefined && replay.answers.database === database;
+  if (isSame && typeof replay.answers.keepIn === "function") return;
+  throw new OptionError(owner, {
+    option: "replay.answers",
+    what:
+      "must be on the very database of stores, so that an answer commits with its key: give createPostgresAnswers({ database }), " +
+      "createMysqlAnswers({ database }) or createSqliteAnswers({ database }) the same object database as the stores",
+  });
 }
 
 function whyNotKept(answer: GivenAnswer | undefined, limitBytes: number): string | undefined {

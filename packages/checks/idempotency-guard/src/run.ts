@@ -36,14 +36,18 @@ export interface Attempt extends KeyAttempt {
   readonly req: object;
 }
 
+/** What a done key is answered with. */
+export interface DoneAnswers<Kept> {
+  readonly replay: Kept | undefined;
+  /** Without a kept answer. */
+  readonly doneStatus: 409 | 200 | 204;
+}
+
 /** Shared by all attempts at one guard. */
-export interface GuardState {
+export interface GuardState extends DoneAnswers<Replay> {
   readonly options: ResolvedOwnerOptions;
   readonly keys: IdempotencyKeys;
   readonly waiters: Waiters;
-  readonly replay: Replay | undefined;
-  /** The answer to a done key without a kept answer. */
-  readonly doneStatus: 409 | 200 | 204;
 }
 
 const maxReasonLength = 256;
@@ -58,6 +62,7 @@ export class OwnedRun {
   readonly #attempt: Attempt;
   readonly #keys: IdempotencyKeys;
   readonly #recovery: "hold" | "rerun";
+  readonly #leaseMs: number;
   readonly #replay: Replay | undefined;
   /** On the payout's wire 409 means "already paid": no handler may say it. */
   readonly #reserves409: boolean;
@@ -72,13 +77,17 @@ export class OwnedRun {
     this.handle = new AttemptHandle(attempt, this);
     this.#keys = keys;
     this.#recovery = options.recovery;
+    this.#leaseMs = options.leaseMs;
     this.#replay = replay;
     this.#reserves409 = doneStatus === 409 && options.inFlightStatus === 503;
   }
 
-  /** How much of a body decide() takes, and how long to read it; undefined where no answer is kept. */
-  get keeps(): Pick<Replay, "limitBytes" | "readMs"> | undefined {
-    return this.#replay;
+  /**
+   * How much of a body decide() takes, and how long to read it before the key is done without it: in time even without heartbeats.
+   * Undefined where no answer is kept.
+   */
+  get keeps(): { readonly limitBytes: number; readonly readMs: number } | undefined {
+    return this.#replay && { limitBytes: this.#replay.limitBytes, readMs: this.#leaseMs / 2 };
   }
 
   /** Starts the handler. `hold` has to know later whether it was the handler that answered. */

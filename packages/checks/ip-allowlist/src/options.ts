@@ -1,5 +1,12 @@
 import { GuardError, OptionError } from "@countersign/core";
-import { comeAgain, option, readOptions, type OptionOwner, type OptionTable } from "@countersign/core/door";
+import {
+  comeAgain,
+  hasMethods,
+  option,
+  readOptions,
+  type OptionOwner,
+  type OptionTable,
+} from "@countersign/core/door";
 import type { AddressMatcher, AddressRange, IpAllowlistCode } from "./address.ts";
 import { compileRanges, readRanges, rulesTable } from "./allowlist.ts";
 import type { AddressSource } from "./live-allowlist.ts";
@@ -64,14 +71,5 @@ function readAllow(
   owner: OptionOwner,
   name: string,
 ): readonly AddressRange[] | AddressSource {
-  return isSource(value) ? value : readRanges(value, owner, name);
-}
-
-function isSource(value: unknown): value is AddressSource {
-  return (
-    typeof value === "object" &&
-    value !== null &&
-    "isAllowed" in value &&
-    typeof value.isAllowed === "function"
-  );
+  return hasMethods<AddressSource>(value, "isAllowed") ? value : readRanges(value, owner, name);
 }

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import { createRequestFact, GuardError, type RequestFact } from "@countersign/core";
-import { fieldLines, inTime, type HeaderLines, type OptionOwner } from "@countersign/core/door";
+import { askApp, fieldLines, unanswered, type HeaderLines, type OptionOwner } from "@countersign/core/door";
 import { parse } from "basic-auth";
 import {
   isUserPassText,
@@ -61,7 +61,7 @@ export function basicAuthVerifier<Native>(
     if (line === undefined) throw refuse("missing");
     const credential =
       "verify" in authority
-        ? await askApp(line, native, { authority, refuse })
+        ? await askVerify(line, native, { authority, refuse })
         : matchCredential(line, match, refuse);
     verified.set(request, credential);
     return credential;
@@ -140,7 +140,7 @@ function assertCanonical(userPass: UserPass, refuse: Refuse): void {
   if (!isText || serializeToken(userPass) !== userPass.token) throw refuse("malformed");
 }
 
-async function askApp<Native>(
+async function askVerify<Native>(
   line: string,
   native: Native,
   { authority, refuse }: { readonly authority: VerifyAuthority<Native>; readonly refuse: Refuse },
@@ -149,22 +149,15 @@ async function askApp<Native>(
   assertCanonical(userPass, refuse);
   const { verify, timeoutMs } = authority;
   const { username, password } = userPass;
-  const late = (): Error => new Error(`verify did not answer within ${timeoutMs} ms`);
-  let answer: unknown;
-  try {
-    answer = await inTime(verify(username, password, native), timeoutMs, late);
-  } catch (cause) {
-    throw new GuardError<BasicAuthCode>({
-      status: 503,
-      code: "credentials-unavailable",
-      message: "verify gave no answer",
-      headers: { "Retry-After": "5" },
-      cause,
-    });
-  }
+  const asked = { name: "verify", timeoutMs, failure: verifyUnanswered };
+  const answer: unknown = await askApp(asked, () => verify(username, password, native));
   // Whatever the types say: a row, a count or "false" is no consent.
   if (answer !== true) throw refuse("wrong");
   return { username, index: undefined };
+}
+
+function verifyUnanswered(cause: unknown): GuardError<BasicAuthCode> {
+  return new GuardError<BasicAuthCode>(unanswered("credentials-unavailable", "verify gave no answer", cause));
 }
 
 type RefusalReason = "missing" | "malformed" | "wrong";

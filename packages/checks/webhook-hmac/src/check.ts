@@ -2,10 +2,11 @@ import type { KeyObject } from "node:crypto";
 import { createRequestFact, GuardError, type ReceivedRequest, type RequestFact } from "@countersign/core";
 import {
   asBuffer,
+  askApp,
   fieldLines,
-  inTime,
   optionError,
   readOptions,
+  unanswered,
   type OptionOwner,
 } from "@countersign/core/door";
 import { readBody } from "@countersign/raw-body";
@@ -136,16 +137,11 @@ async function askForKeys<Native>(
     timeoutMs,
   }: Pick<ResolvedHmacOptions<Native>, "scheme" | "timeoutMs"> & { readonly owner: OptionOwner },
 ): Promise<readonly KeyObject[]> {
-  const late = (): Error => new Error(`the secrets function did not answer within ${timeoutMs} ms`);
-  try {
-    return importSecrets(owner, await inTime(secrets(native), timeoutMs, late), scheme);
-  } catch (cause) {
-    throw new GuardError<PayloadSignatureCode>({
-      status: 503,
-      code: "secrets-unavailable",
-      message: "the secrets function gave no usable secrets",
-      headers: { "Retry-After": "5" },
-      cause,
-    });
-  }
+  const asked = { name: "the secrets function", timeoutMs, failure: secretsUnavailable };
+  return await askApp(asked, async () => importSecrets(owner, await secrets(native), scheme));
+}
+
+function secretsUnavailable(cause: unknown): GuardError<PayloadSignatureCode> {
+  const message = "the secrets function gave no usable secrets";
+  return new GuardError<PayloadSignatureCode>(unanswered("secrets-unavailable", message, cause));
 }

@@ -2,6 +2,7 @@ import { createHmac } from "node:crypto";
 import { OptionError } from "@countersign/core";
 import {
   fieldLines,
+  hasMethods,
   option,
   optionError,
   readOptions,
@@ -34,7 +35,8 @@ export function linesOf(header: string | PayloadHeaders | undefined, scheme: Res
     const lines: HeaderLines = { rawHeaders: header.rawHeaders };
     return (name) => fieldLines(lines, name);
   }
-  if (isReader(header)) {
+  // Node's own fields may have a `get` too, which is text.
+  if (hasMethods<Pick<Headers, "get">>(header, "get")) {
     return (name) => [header.get(name)].filter((value) => typeof value === "string");
   }
   const fields = Object.entries(header);
@@ -50,13 +52,6 @@ export function signPayload(bytes: Uint8Array, secret: string): string {
   assertBytes(owner, bytes);
   const key = importSecret(secret, { secretEncoding: "utf8", secretPrefix: "" }, { owner, name: "secret" });
   return createHmac("sha256", key).update(bytes).digest("base64");
-}
-
-// Node's own fields may have a `get` too, which is text.
-function isReader(
-  header: PayloadHeaders,
-): header is Extract<PayloadHeaders, { get(name: string): string | null }> {
-  return "get" in header && typeof header.get === "function";
 }
 
 export interface SignPayloadHeadersOptions {

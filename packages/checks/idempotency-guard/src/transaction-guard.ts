@@ -1,0 +1,59 @@
+import { readOptions, type OptionOwner } from "@countersign/core/door";
+import type { TransactionMode } from "@countersign/idempotency";
+import { assertInMode, assertNoLeaseOptions, readTransactionStores } from "@countersign/idempotency/door";
+import type { KeptAnswer } from "./answer-record.ts";
+import { bodyFingerprint, isGuarded, type WhileConnected } from "./check.ts";
+import {
+  factoryName,
+  leaseOptions,
+  transactionTable,
+  type IdempotencyTransactionOptions,
+} from "./options.ts";
+import { assertAnswersInTransaction } from "./replay.ts";
+import { transactionOwner, type TransactionOwner } from "./transaction-owner.ts";
+
+/** Runs handlers in the transactions of their keys, read from a framework's requests. Made by {@link transactionGuard}. */
+export interface TransactionGuard<Native> extends Pick<TransactionOwner<never>, "drain"> {
+  /** The answer to send, or that the request is exempt by `methods` or `required`. Rejects as {@link TransactionOwner.pay}. */
+  admit(
+    this: void,
+    native: Native,
+    whileConnected: WhileConnected,
+  ): Promise<{ readonly answer: KeptAnswer } | { readonly passes: true }>;
+}
+
+/** Throws an OptionError on a bad option, in the name of `owner`. */
+export function transactionGuard<Native extends object>(
+  options: IdempotencyTransactionOptions<Native, never, TransactionMode>,
+  owner: OptionOwner = factoryName,
+): TransactionGuard<Native> {
+  readTransactionStores(options.stores, owner, "stores");
+  assertNoLeaseOptions(owner, options, leaseOptions);
+  const {
+    stores,
+    methods,
+    required,
+    doneStatus,
+    inFlightStatus,
+    replay,
+    handle: _handle,
+    key: _key,
+    fingerprint: _own,
+    ...guard
+  } = readOptions(owner, transactionTable, options);
+  const { key: keyOf, fingerprint: fingerprintOf = bodyFingerprint } = options;
+  const { handle }: { handle: (req: Native, context: { readonly tx: never }) => unknown } = options;
+  assertInMode(stores, handle, owner, "handle");
+  assertAnswersInTransaction(owner, replay, stores);
+  const { pay, drain } = transactionOwner(stores, guard, owner, { doneStatus, inFlightStatus, replay });
+  return {
+    async admit(native, whileConnected) {
+      if (!isGuarded(native, methods)) return { passes: true };
+      const key = keyOf(native);
+      if (key === undefined && !required) return { passes: true };
+      const attempt = { key, fingerprint: fingerprintOf(native) };
+      return { answer: await pay(native, attempt, whileConnected, (tx) => handle(native, { tx })) };
+    },
+    drain,
+  };
+}

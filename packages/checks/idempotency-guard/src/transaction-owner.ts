@@ -1,0 +1,218 @@
+import { randomUUID } from "node:crypto";
+import {
+  claimTrace,
+  createRequestFact,
+  settledChannel,
+  type ClaimTrace,
+  type NonceClaim,
+  type RequestFact,
+  type SettledEvent,
+} from "@countersign/core";
+import {
+  escapeForLog,
+  markKeyClaimed,
+  noteVerdict,
+  readOptions,
+  traced,
+  type OptionOwner,
+} from "@countersign/core/door";
+import type {
+  Awaitable,
+  DrainOptions,
+  DrainReport,
+  IdempotencyKeys,
+  TransactionStores,
+} from "@countersign/idempotency";
+import {
+  alarm,
+  answerOf,
+  failure,
+  notice,
+  readDrainTimeout,
+  readRecord,
+  readStepOf,
+  Transactor,
+  type Behind,
+  type KeyAttempt,
+  type NotRun,
+  type OpenTransaction,
+  type Steps,
+} from "@countersign/idempotency/door";
+import type { KeptAnswer } from "./answer-record.ts";
+import { givenAnswer } from "./answer.ts";
+import {
+  answerOfDone,
+  checkFingerprint,
+  checkIdempotencyKey,
+  fingerprintInTime,
+  type WhileConnected,
+} from "./check.ts";
+import {
+  assertKeysApart,
+  factoryName,
+  transactionGuardTable,
+  type ResolvedOwnerOptions,
+  type TransactionGuardOptions,
+} from "./options.ts";
+import { held, inFlight, refusal } from "./refusals.ts";
+import { Replay, type ResolvedReplay } from "./replay.ts";
+import type { Attempt, DoneAnswers } from "./run.ts";
+
+/** A nonce that is claimed in the transaction of its request. */
+interface DeferredNonce {
+  readonly claim: NonceClaim;
+  /** Throws once the signature is too old: a wait may have passed its window. */
+  assertTimely(this: void): void;
+  /** The refusal of a nonce that was used before. */
+  replayed(this: void): Error;
+}
+
+interface TransactionAttempt {
+  /** 1 to 512 characters, less those of `scope`; anything else is 400. */
+  readonly key: unknown;
+  /** 1 to 128 printable ASCII characters. */
+  readonly fingerprint: Awaitable<string>;
+  readonly nonce?: DeferredNonce | undefined;
+}
+
+/** Runs handlers in transactions that own their keys. Made by {@link transactionOwner}. */
+export interface TransactionOwner<Tx> {
+  /**
+   * Runs the handler in one transaction with its key and nonce; resolves to its answer once that is committed, or to that of a done key.
+   * Rejects with a GuardError: 409 for a done key without one, 503 for one that another attempt has and for an engine that is away, or the
+   * handler's own error.
+   */
+  pay(
+    this: void,
+    native: object,
+    attempt: TransactionAttempt,
+    whileConnected: WhileConnected,
+    handler: (tx: Tx) => unknown,
+  ): Promise<KeptAnswer>;
+  /** Refuses new transactions (503, `draining`), and waits for those under way. */
+  drain(this: void, options?: DrainOptions): Promise<DrainReport>;
+}
+
+type DuplicateAnswers = DoneAnswers<ResolvedReplay> & Pick<ResolvedOwnerOptions, "inFlightStatus">;
+
+const claimed: RequestFact<true> = createRequestFact();
+
+/** Throws an OptionError on a bad option, in the name of `owner`. */
+export function transactionOwner<Tx>(
+  stores: TransactionStores<Tx>,
+  options: TransactionGuardOptions,
+  owner: OptionOwner = factoryName,
+  duplicates: DuplicateAnswers = { doneStatus: 409, inFlightStatus: 503, replay: undefined },
+): TransactionOwner<Tx> {
+  const resolved = readOptions(owner, transactionGuardTable, options);
+  assertKeysApart(owner, resolved.scope, stores.idempotency);
+  const transactor = new Transactor(stores, resolved);
+  const readStep = readStepOf({ ...resolved, store: stores.idempotency });
+  const keys: Pick<IdempotencyKeys, "alarm" | "failure" | "notice" | "read"> = {
+    alarm: (event) => alarm(factoryName, event),
+    failure: (event) => failure(factoryName, event),
+    notice: (event) => void notice(factoryName, event),
+    read: (key) => readRecord(stores.idempotency, readStep, key),
+  };
+  const { doneStatus, inFlightStatus } = duplicates;
+  const replay = duplicates.replay && new Replay(duplicates.replay, resolved, keys);
+  const refusing = { keys, options: { ...resolved, inFlightStatus }, doneStatus, replay };
+  return {
+    async pay(native, attempt, whileConnected, handler) {
+      const fingerprint = checkFingerprint(await fingerprintInTime(attempt.fingerprint, resolved));
+      if (claimed.get(native) === true) throw refusal("idempotency-guard-twice");
+      const key = checkIdempotencyKey(attempt.key, resolved.scope);
+      const own: Attempt = { key, fingerprint, token: randomUUID(), req: native };
+      noteVerdict(native, { idempotencyKey: key });
+      claimed.set(native, true);
+      markKeyClaimed(native);
+      const { nonce } = attempt;
+      const once = { keys: [own], nonce: nonce?.claim, req: native };
+      const run = (): Promise<Paid> =>
+        whileConnected((left) =>
+          transactor.run({ ...once, left }, (open) =>
+            payOnce(transactor, open, own, { nonce, handler, replay }),
+          ),
+        );
+      const result = await observed(own, run);
+      if (result === "nonce-seen") throw nonce?.replayed() ?? inFlight(refusing);
+      if (result === "client-left") throw refusal("request-aborted");
+      if (result === "in-flight") throw inFlight(refusing);
+      if ("error" in result) throw result.error;
+      if ("value" in result) {
+        const { answer, notKept } = result.value;
+        if (notKept !== undefined) replay?.notKept(own, notKept);
+        return answer;
+      }
+      if (result.status === "held") throw held(refusing, own, result);
+      if (result.status === "in-flight") throw inFlight(refusing);
+      return answerOfDone(refusing, { attempt: own, fingerprint: result.fingerprint });
+    },
+    async drain(drainOptions) {
+      return { keys: await transactor.drain(readDrainTimeout(drainOptions, factoryName)), claims: 0 };
+    },
+  };
+}
+
+/** The run as one trace of the key, and its end on `countersign:settled`. Costs nothing without subscribers. */
+async function observed({ key, req = {} }: KeyAttempt, run: () => Promise<Paid>): Promise<Paid> {
+  if (!claimTrace.hasSubscribers && !settledChannel.hasSubscribers) return run();
+  const trace: ClaimTrace = { guard: factoryName, key: escapeForLog(key, 256), req };
+  const startedAtMs = performance.now();
+  const result = await traced(claimTrace, trace, { work: run, outcomeOf: claimOutcome });
+  if (typeof result === "string" || "status" in result) return result;
+  const outcome = "value" in result ? "done" : "released";
+  const ownedMs = performance.now() - startedAtMs;
+  settledChannel.publish({ ...trace, outcome, ownedMs } satisfies SettledEvent);
+  return result;
+}
+
+function claimOutcome(result: Paid): string {
+  if (typeof result === "string") return result === "in-flight" ? result : "error";
+  return "status" in result ? result.status : "acquired";
+}
+
+type Paid = NotRun | NotBegun | Behind<Answered>;
+
+interface Answered {
+  readonly answer: KeptAnswer;
+  /** Why it cannot be given again. */
+  readonly notKept?: unknown;
+}
+
+type NotBegun = Exclude<OpenTransaction<unknown>["begun"]["keys"][number], { readonly status: "begun" }>;
+
+interface Paying<Tx> {
+  readonly nonce: DeferredNonce | undefined;
+  readonly handler: (tx: Tx) => unknown;
+  readonly replay: Replay | undefined;
+}
+
+function* payOnce<Tx>(
+  transactor: Transactor<Tx>,
+  { tx, begun }: OpenTransaction<Tx>,
+  own: KeyAttempt,
+  { nonce, handler, replay }: Paying<Tx>,
+): Steps<Behind<Answered> | NotBegun> {
+  const [state] = begun.keys;
+  if (state === undefined) throw new TypeError("the store gave no answer to a key");
+  // Committed without a handler: the nonce stays.
+  if (state.status !== "begun") return state;
+  const paid = yield* transactor.behindSavepoint(tx, [own], false, function* pay() {
+    nonce?.assertTimely();
+    return givenAnswer(yield* answerOf(handler(tx)));
+  });
+  if ("error" in paid) return paid;
+  const answer = paid.value;
+  if (replay === undefined) return { value: { answer } };
+  let record: Buffer;
+  try {
+    const { status, headers, body } = answer;
+    record = replay.recordOf(own, { status, rawHeaders: headers.flat(), body });
+  } catch (notKept) {
+    return { value: { answer, notKept } };
+  }
+  // I15: after what proves that the transaction still has the key.
+  yield* transactor.lastStep(() => replay.keepIn(tx, own, record));
+  return { value: { answer } };
+}
