@@ -1,4 +1,5 @@
 import { GuardError } from "@countersign/core";
+import { unanswered } from "@countersign/core/door";
 
 /** The codes of this package's own refusals; the checks before it have theirs. */
 export type PayoutCode =
@@ -63,11 +64,6 @@ export function businessUnknown(): GuardError<PayoutCode> {
 
 /** The 503 for a lookup without an answer: the business may exist, so the service must try again. */
 export function businessLookupUnavailable(cause: unknown): GuardError<PayoutCode> {
-  return new GuardError<PayoutCode>({
-    status: 503,
-    code: "business-lookup-unavailable",
-    message: "findBusiness failed or did not answer in time",
-    headers: { "Retry-After": "5" },
-    cause,
-  });
+  const message = "findBusiness failed or did not answer in time";
+  return new GuardError<PayoutCode>(unanswered("business-lookup-unavailable", message, cause));
 }

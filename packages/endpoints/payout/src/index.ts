@@ -1,4 +1,5 @@
 export type { DrainableMiddleware } from "@countersign/idempotency-guard";
+export { answer, refuse, type HandlerAnswer, type RefuseOptions } from "@countersign/idempotency-guard";
 export { captureRawBody } from "@countersign/raw-body";
 export type { PayoutCode, PayoutFaultCode } from "./faults.ts";
 export {
@@ -7,7 +8,10 @@ export {
   type Middleware,
   type PayoutEndpointOptions,
   type PayoutOptions,
+  type PayoutTransactionOptions,
 } from "./middleware.ts";
-export type { BusinessQuery } from "./options.ts";
-export { assertPost, payoutOf, payoutReception, type Payout } from "./reception.ts";
+export { payoutForm, type BusinessQuery, type PayContext } from "./options.ts";
+export { payoutOf, type Payout } from "./payout.ts";
+export { assertPost, payoutReception } from "./reception.ts";
 export { payoutStoreKey } from "./schema.ts";
+export { payoutPayment } from "./transaction-reception.ts";

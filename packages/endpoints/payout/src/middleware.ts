@@ -1,4 +1,4 @@
-import { GuardError, OptionError } from "@countersign/core";
+import { GuardError, isGuardError, OptionError } from "@countersign/core";
 import { option, splitOptions, type OptionTable } from "@countersign/core/door";
 import {
   composedGuard,
@@ -9,18 +9,33 @@ import {
 } from "@countersign/express/door";
 import {
   guardErrors,
+  type ErrorMiddleware,
   receivedRequest,
   type GuardErrorsOptions,
   type GuardRequest,
   type Middleware,
   type NextFunction,
 } from "@countersign/express";
-import { beginHandler, type OwnedRun } from "@countersign/idempotency-guard/door";
+import type { TransactionMode } from "@countersign/idempotency";
+import {
+  beginHandler,
+  sendAnswer,
+  unpaidAnswers,
+  type KeptAnswer,
+  type OwnedRun,
+} from "@countersign/idempotency-guard/door";
 import type { DrainableMiddleware } from "@countersign/idempotency-guard";
 import { expressAdmission } from "@countersign/ip-allowlist";
 import type { PayoutCode } from "./faults.ts";
-import { factoryName, unauthorizedHeaders, type PayoutOptions as OptionsOf } from "./options.ts";
-import { assertPost, payoutReception, type PayoutDoor } from "./reception.ts";
+import {
+  factoryName,
+  payoutForm,
+  unauthorizedHeaders,
+  type PayoutOptions as OptionsOf,
+  type PayoutTransactionOptions as TransactionOptionsOf,
+} from "./options.ts";
+import { assertPost, payoutReception, type PayoutDoor, type PayoutReception } from "./reception.ts";
+import { payoutPayment, type PayoutPayment } from "./transaction-reception.ts";
 
 // What a payout endpoint needs beside it, for projects in which only direct dependencies can be imported (pnpm).
 export { gracefulClose, type Middleware } from "@countersign/express";
@@ -28,7 +43,14 @@ export { gracefulClose, type Middleware } from "@countersign/express";
 /** What a payout has to satisfy, at any door. `Native` is the request of the framework. */
 export type PayoutOptions<Native = GuardRequest> = OptionsOf<Native>;
 
-export interface PayoutEndpointOptions extends PayoutOptions {
+/** A payout that is paid in one transaction with its key and its nonce, at any door. */
+export type PayoutTransactionOptions<
+  Tx,
+  Mode extends TransactionMode,
+  Native = GuardRequest,
+> = TransactionOptionsOf<Native, Tx, Mode>;
+
+interface Answers {
   /** `respond`: the chain answers its own rejections. `forward`: the app's own `guardErrors()` has to. Default `respond`. */
   readonly errors?: "respond" | "forward" | undefined;
   /** Called once for each rejection that the chain answers. Its own throw becomes a process warning. */
@@ -37,44 +59,41 @@ export interface PayoutEndpointOptions extends PayoutOptions {
   readonly verdictId?: boolean | undefined;
 }
 
+export interface PayoutEndpointOptions extends PayoutOptions, Answers {}
+
+export interface PayoutEndpointTransactionOptions<Tx, Mode extends TransactionMode>
+  extends TransactionOptionsOf<GuardRequest, Tx, Mode>, Answers {}
+
 export const answersTable = {
   errors: option.oneOf(["respond", "forward"], "respond"),
   onReject: option.optional(option.call<NonNullable<GuardErrorsOptions["onReject"]>>()),
   verdictId: option.boolean(false),
-} satisfies OptionTable<Omit<PayoutEndpointOptions, keyof PayoutOptions>, unknown>;
+} satisfies OptionTable<Answers, unknown>;
 
 /**
- * Checks and claims a payout before the handler that pays: `app.post(path, payoutEndpoint(options), handler)`. The handler runs at most
- * once per idempotency_key, with `req.payout` checked, for POST to that very path alone. Throws a TypeError on a bad option.
+ * Receives payouts, for POST to that very path alone; each idempotency_key is paid once. With `stores` and `pay` the payout, its key and
+ * its nonce commit in one transaction: `app.post(path, payoutEndpoint({ …, stores, pay }))`. With `idempotency.store` the handler comes
+ * after it: `app.post(path, payoutEndpoint(options), handler)`, with `req.payout` checked. Throws a TypeError on a bad option.
  */
-export function payoutEndpoint(options: PayoutEndpointOptions): DrainableMiddleware {
+export function payoutEndpoint<Tx = never, Mode extends TransactionMode = TransactionMode>(
+  options: PayoutEndpointOptions | PayoutEndpointTransactionOptions<Tx, Mode>,
+): DrainableMiddleware {
   const [{ errors, ...answers }, steps] = splitOptions(factoryName, answersTable, options);
   if (errors === "forward") assertNoAnswers(answers);
-  const reception = payoutReception(steps, {
+  // The handler's own errors are the app's: only those of the steps come here.
+  const refused = errors === "respond" ? guardErrors({ ...answers, unauthorizedHeaders }) : undefined;
+  const doorOfPath: PayoutDoor<GuardRequest> = {
     ...door,
     assertRoute: (request, req) => {
       assertMountPath(req, endpoint);
       assertPost(request);
     },
-  });
-  // The handler's own errors are the app's: only those of the steps come here.
-  const refused = errors === "respond" ? guardErrors({ ...answers, unauthorizedHeaders }) : undefined;
-  // After the claim: a paid key is 409 even when its business has gone since.
-  const lookUp = reception.lookUp && composedGuard(factoryName, reception.lookUp, { refused });
-  const receive = composedGuard(
-    factoryName,
-    (req, res) => reception.receive(receivedRequest(req), req, (work) => whileConnected(res, work)),
-    {
-      refused,
-      found(run: OwnedRun, req, res, next) {
-        const pay: NextFunction = (fault) => {
-          if (fault !== undefined || lookUp === undefined) next(fault);
-          else lookUp(req, res, next);
-        };
-        beginHandler(run, { req, res, next: pay });
-      },
-    },
-  );
+  };
+  const form = payoutForm<GuardRequest>(steps);
+  const { receive, drain } =
+    "paid" in form
+      ? payments(payoutPayment(form.paid, doorOfPath), refused)
+      : claims(payoutReception(form.handled, doorOfPath), refused);
 
   const middleware: Middleware = (req, res, next) => {
     expectManyProperties(req, "statusMessage");
@@ -82,8 +101,61 @@ export function payoutEndpoint(options: PayoutEndpointOptions): DrainableMiddlew
     receive(req, res, next);
   };
   Object.defineProperty(middleware, "name", { value: `${factoryName}Middleware` });
-  const endpoint = Object.assign(middleware, { drain: reception.drain });
+  const endpoint = Object.assign(middleware, { drain });
   return endpoint;
+}
+
+interface Receiving extends Pick<DrainableMiddleware, "drain"> {
+  readonly receive: Middleware;
+}
+
+/** Claims the key; the handler comes after. */
+function claims(
+  { receive, lookUp: ask, drain }: PayoutReception<GuardRequest>,
+  refused: ErrorMiddleware | undefined,
+): Receiving {
+  // After the claim: a paid key is 409 even when its business has gone since.
+  const lookUp = ask && composedGuard(factoryName, ask, { refused });
+  return {
+    drain,
+    receive: composedGuard(
+      factoryName,
+      (req, res) => receive(receivedRequest(req), req, (work) => whileConnected(res, work)),
+      {
+        refused,
+        found(run: OwnedRun, req, res, next) {
+          const pay: NextFunction = (fault) => {
+            if (fault !== undefined || lookUp === undefined) next(fault);
+            else lookUp(req, res, next);
+          };
+          beginHandler(run, { req, res, next: pay });
+        },
+      },
+    ),
+  };
+}
+
+/** Pays; nothing comes after. */
+function payments(
+  { receive, drain }: PayoutPayment<GuardRequest>,
+  refused: ErrorMiddleware | undefined,
+): Receiving {
+  return {
+    drain,
+    receive: composedGuard(
+      factoryName,
+      (req, res) => receive(receivedRequest(req), req, (work) => whileConnected(res, work)),
+      {
+        found: (answer: KeptAnswer, _req, res) => sendAnswer(res, answer),
+        refused(error, req, res, next) {
+          const isForeign = !isGuardError(error);
+          if (isForeign || refused === undefined) unpaidAnswers(res, { reserves409: isForeign });
+          if (refused === undefined) next(error);
+          else refused(error, req, res, next);
+        },
+      },
+    ),
+  };
 }
 
 const door: Pick<PayoutDoor<GuardRequest>, "admission" | "show"> = {

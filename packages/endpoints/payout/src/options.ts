@@ -1,5 +1,6 @@
 import { type NonceStore } from "@countersign/core";
 import {
+  hasMethods,
   holderOf,
   option,
   optionError,
@@ -13,8 +14,15 @@ import { wantContentDigest } from "@countersign/content-digest";
 import { defaultComponents } from "@countersign/http-message-signatures";
 import type { HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
 import type { IdempotencyGuardOptions } from "@countersign/idempotency-guard";
-import type { KeyOwnerOptions } from "@countersign/idempotency-guard/door";
+import { assertInMode, assertNoLeaseOptions, readTransactionStores } from "@countersign/idempotency/door";
+import type { NoPromise, TransactionMode, TransactionStores } from "@countersign/idempotency";
+import {
+  leaseOptions,
+  type KeyOwnerOptions,
+  type TransactionGuardOptions,
+} from "@countersign/idempotency-guard/door";
 import type { IpAllowlistOptions } from "@countersign/ip-allowlist";
+import type { Payout } from "./payout.ts";
 import { namedFields, payoutStoreKey } from "./schema.ts";
 
 type PayoutAddresses = Omit<IpAllowlistOptions, "status">;
@@ -62,17 +70,17 @@ export interface BusinessQuery {
   readonly businessId: string;
 }
 
-/** A known business (or true), or false, undefined or null for an unknown one. */
-export type BusinessAnswer = Express.PayoutBusiness | boolean | null | undefined;
+/** A known business, or whether it is one. */
+type BusinessAnswer = Express.PayoutBusiness | boolean | null | undefined;
 
 /** A throw or a rejection is answered with 503, so that the service tries again. */
-type FindBusiness<Native> = (query: BusinessQuery, req: Native) => BusinessAnswer | Promise<BusinessAnswer>;
+export type FindBusiness<Native> = (
+  query: BusinessQuery,
+  req: Native,
+) => BusinessAnswer | Promise<BusinessAnswer>;
 
-export interface PayoutOptions<Native> {
+interface CheckedPayoutOptions<Native> {
   readonly addresses: PayoutAddresses;
-  readonly signature: PayoutSignature;
-  /** How a payout is done once: options of idempotencyGuard. */
-  readonly idempotency: PayoutIdempotency<Native>;
   /** Looks the beneficiary up in the platform's own records. Recommended: without it the money goes to any valid IBAN. */
   readonly findBusiness?: FindBusiness<Native> | undefined;
   /** How long `findBusiness` may take, in milliseconds, before the answer is 503. Default 5,000. */
@@ -81,6 +89,54 @@ export interface PayoutOptions<Native> {
   readonly referenceField?: string | undefined;
   readonly maxLengths?: PayoutMaxLengths | undefined;
 }
+
+/** A payout whose handler comes after the endpoint, and ends its key itself or by its answer. */
+export interface PayoutOptions<Native> extends CheckedPayoutOptions<Native> {
+  readonly signature: PayoutSignature;
+  /** How a payout is done once: options of idempotencyGuard. */
+  readonly idempotency: PayoutIdempotency<Native>;
+  readonly stores?: undefined;
+  readonly pay?: undefined;
+}
+
+/** A payout that is paid in one transaction with its key and its nonce. */
+export interface PayoutTransactionOptions<
+  Native,
+  Tx,
+  Mode extends TransactionMode,
+> extends CheckedPayoutOptions<Native> {
+  readonly signature: Omit<PayoutSignature, "nonces">;
+  /** The app's own database, such as `createPostgresStores({ database: fromPrisma(prisma) })` makes it. */
+  readonly stores: TransactionStores<Tx, Mode>;
+  /** Writes the payout with `tx`. It commits when this returns, and may run again: do nothing outside of the database. */
+  readonly pay: Pay<Native, Tx, Mode>;
+  /** Notes in the same transaction that the payout's outcome is due: `createOutcomes({ expectWithinMs, … })`. Default none. */
+  readonly outcomes?: ExpectedOutcomes<Tx> | undefined;
+  /** How keys are named and waited for. */
+  readonly idempotency?: PayoutTransactionGuard<Native> | undefined;
+}
+
+/** What of `@countersign/outcomes` is used. */
+export interface ExpectedOutcomes<Tx> {
+  readonly expectWithinMs: number | undefined;
+  expect(this: void, tx: Tx, payout: Pick<Payout, "idempotencyKey">): unknown;
+}
+
+interface PayoutTransactionGuard<Native>
+  extends TransactionGuardOptions, Pick<PayoutIdempotency<Native>, "fingerprint"> {}
+
+export interface PayContext<Native, Tx> {
+  /** The open transaction, as the app's own library knows it. Good until `pay` returns. */
+  readonly tx: Tx;
+  readonly request: Native;
+  /** Throws: a key can be held in lease mode alone, for handlers that act outside of the database. */
+  hold(this: void, reason: string): never;
+}
+
+/** Returns `answer(status, body)` to answer otherwise than by an empty 200, and throws `refuse(code)` to refuse; else the result is ignored. */
+type Pay<Native, Tx, Mode extends TransactionMode> = Mode extends "sync"
+  ? (payout: Payout, context: PayContext<Native, Tx>) => NoPromise
+  : (payout: Payout, context: PayContext<Native, Tx>) => unknown;
 
 export const factoryName = "payoutEndpoint";
 
@@ -97,19 +153,52 @@ const lengthsTable: OptionTable<PayoutMaxLengths> = {
   reference: option.integer({ min: 1, max: 100_000, fallback: 1024 }),
 };
 
-export const table = {
+const checksTable = {
   addresses: option.section<PayoutAddresses>('{ allow: ["192.0.2.10"] }', ["status"]),
-  signature: option.section<PayoutSignature>("{ keys, nonces }", fixedBySpec),
-  idempotency: option.section("{ store }", fixedByWire),
   findBusiness: option.shown(option.optional(option.call()), (call) => call !== undefined),
   lookupTimeoutMs: option.integer({ min: 1, max: 60_000, fallback: 5_000 }),
   referenceField: option.optional(option.own(readFieldName)),
   maxLengths: option.group(lengthsTable, "256, 256, 256, 1024"),
+};
+
+export const table = {
+  ...checksTable,
+  signature: option.section<PayoutSignature>("{ keys, nonces }", fixedBySpec),
+  idempotency: option.section("{ store }", fixedByWire),
+  stores: option.own(readNothing, "none"),
+  pay: option.own(readNothing, "none"),
 } satisfies OptionTable<PayoutOptions<never>, unknown>;
+
+/** Of the form with a transaction. */
+export const transactionTable = {
+  ...checksTable,
+  signature: option.section<Omit<PayoutSignature, "nonces">>("{ keys }", [...fixedBySpec, "nonces"]),
+  stores: option.own(readTransactionStores<never>),
+  pay: option.call(),
+  outcomes: option.optional(option.own(readOutcomes)),
+  idempotency: option.own((value = {}, owner, name) => guardSection.read(value, owner, name), "none"),
+} satisfies OptionTable<PayoutTransactionOptions<never, never, TransactionMode>, unknown>;
+
+const guardSection = option.section<PayoutTransactionGuard<never>>('{ scope: "payout" }', [
+  ...fixedByWire,
+  "store",
+  "leaseMs",
+]);
+
+/** The options of either form, by whether there is a transaction; nothing is checked yet. */
+export function payoutForm<Native>(
+  options: object,
+):
+  | { readonly paid: PayoutTransactionOptions<Native, never, TransactionMode> }
+  | { readonly handled: PayoutOptions<Native> } {
+  const isPaid = ["stores", "pay"].some((name) => Reflect.get(Object(options), name) !== undefined);
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the form's own table reads and checks each of them
+  return (isPaid ? { paid: options } : { handled: options }) as ReturnType<typeof payoutForm<Native>>;
+}
 
 export interface ReadPayoutOptions<Native> extends Omit<
   ReadOptions<typeof table>,
-  "idempotency" | "findBusiness"
+  "idempotency" | "findBusiness" | "stores" | "pay"
 > {
   readonly idempotency: KeyOwnerOptions & Pick<PayoutIdempotency<Native>, "fingerprint">;
   readonly findBusiness: FindBusiness<Native> | undefined;
@@ -125,15 +214,64 @@ export function resolveOptions<Native extends object>(
   const read = readOptions(owner, table, options);
   const { signature, maxLengths } = read;
   const { findBusiness, idempotency } = options;
-  const { scope } = idempotency;
+  assertFit(owner, { signature, maxLengths, idempotency });
+  return { ...read, findBusiness, idempotency };
+}
+
+export type ReadTransactionOptions<Native> = Omit<
+  ReadOptions<typeof transactionTable>,
+  "idempotency" | "findBusiness"
+> &
+  Pick<PayoutOptions<Native>, "findBusiness"> & {
+    readonly idempotency: PayoutTransactionGuard<Native>;
+  };
+
+/** As {@link resolveOptions}, for the form with a transaction. */
+export function resolveTransactionOptions<Native extends object>(
+  options: PayoutTransactionOptions<Native, never, TransactionMode>,
+  owner: OptionOwner,
+): ReadTransactionOptions<Native> {
+  // Half of a move from the other form.
+  assertNoLeaseOptions(holderOf(owner, "idempotency"), Object(options?.idempotency), leaseOptions);
+  assertNoLeaseOptions(holderOf(owner, "signature"), Object(options?.signature), ["nonces"]);
+  const read = readOptions(owner, transactionTable, options);
+  const { signature, maxLengths } = read;
+  assertInMode(read.stores, read.pay, owner, "pay");
+  const { findBusiness, idempotency = {} } = options;
+  assertFit(owner, { signature, maxLengths, idempotency });
+  return { ...read, findBusiness, idempotency };
+}
+
+function assertFit(
+  owner: OptionOwner,
+  {
+    signature,
+    maxLengths,
+    idempotency,
+  }: {
+    readonly signature: { readonly requiredComponents?: unknown };
+    readonly maxLengths: PayoutMaxLengths;
+    readonly idempotency: { readonly scope?: string | undefined; readonly fingerprint?: unknown };
+  },
+): void {
   assertRequiredComponents(holderOf(owner, "signature"), signature.requiredComponents);
-  keyLength(longestKey(scope)).read(
+  keyLength(longestKey(idempotency.scope)).read(
     maxLengths.idempotencyKey,
     holderOf(owner, "maxLengths"),
     "idempotencyKey",
   );
   fingerprintRule.read(idempotency.fingerprint, holderOf(owner, "idempotency"), "fingerprint");
-  return { ...read, findBusiness, idempotency };
+}
+
+function readOutcomes(outcomes: unknown, owner: OptionOwner, name: string): ExpectedOutcomes<never> {
+  const isFit =
+    hasMethods<ExpectedOutcomes<never>>(outcomes, "expect") && outcomes.expectWithinMs !== undefined;
+  if (isFit) return outcomes;
+  throw optionError(owner, name, "what createOutcomes() with expectWithinMs made", outcomes);
+}
+
+function readNothing(): undefined {
+  return undefined;
 }
 
 function readFieldName(field: unknown, owner: OptionOwner, name: string): string {
@@ -141,12 +279,8 @@ function readFieldName(field: unknown, owner: OptionOwner, name: string): string
   if (typeof field === "string" && field !== "" && field !== "__proto__" && !namedFields.includes(field)) {
     return field;
   }
-  throw optionError(
-    owner,
-    name,
-    `the name of a field of the body other than ${namedFields.join(", ")}`,
-    field,
-  );
+  const expected = `the name of a field of the body other than ${namedFields.join(", ")}`;
+  throw optionError(owner, name, expected, field);
 }
 
 // A signature over less would let one part of a payout be exchanged, for example its path on a server with two routes.

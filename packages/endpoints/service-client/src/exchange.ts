@@ -4,6 +4,8 @@ import { ServiceClientError, type ServiceClientErrorCode } from "./service-clien
 export interface Exchange {
   readonly fetch: FetchFunction;
   readonly url: string;
+  /** Default POST. */
+  readonly method?: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   readonly timeoutMs: number;
@@ -22,7 +24,7 @@ export interface Answer extends CappedBody {
 
 const bodyLimitBytes = 65_536;
 
-/** Posts once, and follows no redirect. Rejects with the reason of `signal`, or with a ServiceClientError. */
+/** Sends once, and follows no redirect. Rejects with the reason of `signal`, or with a ServiceClientError. */
 export async function exchange({ timeoutMs, signal, ...request }: Exchange): Promise<Answer> {
   signal.throwIfAborted();
   const late = new AbortController();
@@ -49,10 +51,13 @@ export function timeoutError(timeoutMs: number): ServiceClientError {
 
 type Request = Omit<Exchange, "timeoutMs" | "signal">;
 
-async function send({ fetch, url, headers, body }: Request, signal: AbortSignal): Promise<Answer> {
+async function send(
+  { fetch, url, method = "POST", headers, body }: Request,
+  signal: AbortSignal,
+): Promise<Answer> {
   try {
     // "manual": fetch would send X-API-KEY along a redirect.
-    const response = await fetch(url, { method: "POST", headers, body, redirect: "manual", signal });
+    const response = await fetch(url, { method, headers, body, redirect: "manual", signal });
     const read = await readCapped(response, bodyLimitBytes);
     return { status: response.status, retryAfter: response.headers.get("retry-after"), ...read };
   } catch (error) {

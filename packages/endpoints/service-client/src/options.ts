@@ -47,7 +47,7 @@ export function resolveOptions(options: ServiceClientOptions) {
   const { baseUrl, dangerouslyAllowHttp: allowLoopbackHttp, fetch, ...read } = given;
   const fault = baseUrlFault(baseUrl, allowLoopbackHttp);
   if (fault !== undefined) throw new OptionError(factoryName, { option: "baseUrl", what: fault });
-  if (fetch === undefined) assertCertificatesAreVerified();
+  if (fetch === undefined) assertCertificatesAreVerified(factoryName);
   return {
     ...read,
     webhookEndpointsUrl: appendPath(baseUrl, webhookEndpointsPath),
@@ -70,13 +70,13 @@ function readApiKey(apiKey: unknown, owner: OptionOwner, name: string): string {
   throw new OptionError(owner, { option: name, what });
 }
 
-// The global fetch follows this variable, and would send the API key to any server.
-function assertCertificatesAreVerified(): void {
+/** Throws an OptionError where the global fetch would send an API key to any server. */
+export function assertCertificatesAreVerified(owner: OptionOwner): void {
   if (process.env["NODE_TLS_REJECT_UNAUTHORIZED"] !== "0") return;
   const what =
     "NODE_TLS_REJECT_UNAUTHORIZED=0 turns off the verification of certificates; " +
     "unset it, and name the issuer's file in NODE_EXTRA_CA_CERTS";
-  throw new OptionError(factoryName, { what });
+  throw new OptionError(owner, { what });
 }
 
 /** Where the service calls, and how it authenticates itself there. */

@@ -1,4 +1,11 @@
-import { option, optionError, readOptions, type OptionOwner, type OptionTable } from "@countersign/core/door";
+import {
+  hasMethods,
+  option,
+  optionError,
+  readOptions,
+  type OptionOwner,
+  type OptionTable,
+} from "@countersign/core/door";
 import { exchange, type Answer } from "./exchange.ts";
 import { callName, resolveOptions, serializeWebhookEndpoint } from "./options.ts";
 import type { ResolvedClientOptions, ServiceClientOptions, WebhookEndpoint } from "./options.ts";
@@ -65,19 +72,9 @@ async function createWebhookEndpoint(
 }
 
 function readSignal(signal: unknown, owner: OptionOwner, name: string): AbortSignal {
-  if (isAbortSignal(signal)) return signal;
+  // A signal of another realm, or of a polyfill, is no instance of AbortSignal.
+  if (hasMethods<AbortSignal>(signal, "addEventListener") && "aborted" in signal) return signal;
   throw optionError(owner, name, "an AbortSignal", signal);
-}
-
-// A signal of another realm, or of a polyfill, is no instance of AbortSignal.
-function isAbortSignal(value: unknown): value is AbortSignal {
-  return (
-    typeof value === "object" &&
-    value !== null &&
-    "aborted" in value &&
-    "addEventListener" in value &&
-    typeof value.addEventListener === "function"
-  );
 }
 
 /** A 2xx with JSON or without a body is a success; everything else throws a ServiceClientError. */

@@ -24,8 +24,15 @@ export type {
   WebhookEventMap,
 } from "./envelope/events.ts";
 export { compareTimestamps, parseTimestamp, type WebhookTimestamp } from "./envelope/timestamp.ts";
-export { latestOnly, memoryLatestTimestamps, type LatestTimestamps } from "./events/latest-only.ts";
 export { createWebhookHandler } from "./events/webhook-handler.ts";
+export { createInbox } from "./inbox/inbox.ts";
+export type {
+  AtLeastOnceContext,
+  CreateInboxOptions,
+  Inbox,
+  InboxEventContext,
+} from "./inbox/inbox-types.ts";
+export { TaskError } from "@countersign/work";
 export type {
   CreateWebhookHandlerOptions,
   EventContext,

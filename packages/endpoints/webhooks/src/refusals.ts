@@ -7,7 +7,6 @@ export type WebhookCode =
   | "data-invalid"
   | "envelope-invalid"
   | "event-id-reused"
-  | "event-not-begun"
   | "event-timed-out"
   | "events-busy"
   | "events-failed"
@@ -24,7 +23,6 @@ const refusals: Readonly<Record<WebhookCode, readonly [number, string, HeaderFie
   "envelope-invalid": [400, "the webhook breaks the schema"],
   // To acknowledge it as handled would lose it.
   "event-id-reused": [400, "the event has the id of one that is done and has another type"],
-  "event-not-begun": [503, "the event's handler had to wait and has not begun"],
   "event-timed-out": [503, "the event's handler did not end in time"],
   "events-busy": [503, "events of the webhook run elsewhere", { "Retry-After": "5" }],
   "events-failed": [503, "events of the webhook are not done", { "Retry-After": "5" }],

@@ -213,7 +213,10 @@ function expressHttps(
  * Handles a webhook that `webhookHmac` has verified before: POST and JSON only, the envelope, then its events. Answers an empty 200 when
  * all are done, otherwise 503 for a retry. Throws a TypeError on a bad option, or a handler not from `createWebhookHandler`.
  */
-export function receiveWebhook(handler: WebhookHandler, options: WebhookEnvelopeOptions = {}): Middleware {
+export function receiveWebhook(
+  handler: WebhookHandler<unknown>,
+  options: WebhookEnvelopeOptions = {},
+): Middleware {
   const name = "receiveWebhook";
   const { maxEvents } = readOptions(name, envelopeTable, options);
   const receive = eventReceiver(readHandler(handler, name, "handler"), maxEvents);

@@ -121,7 +121,7 @@ export function httpsAdmission(
 
 /** Makes the last step: it handles the events of the verified payload, and rejects unless every one is done. */
 export function eventReceiver(
-  handler: WebhookHandler,
+  handler: WebhookHandler<unknown>,
   maxEvents: number,
 ): (subject: object) => Promise<void> {
   return async (subject) => {

@@ -1,4 +1,5 @@
 import {
+  hasMethods,
   option,
   optionError,
   readOptions,
@@ -28,7 +29,7 @@ export interface WebhookOptions<Native> {
   readonly basicAuth: WebhookBasicAuthOptions<Native> & WithoutStatus;
   /** The signature secrets and how the signature is written: options of webhookHmac, `limit` for the body among them. */
   readonly hmac: WebhookHmacOptions<Native> & WithoutStatus;
-  readonly handler: WebhookHandler;
+  readonly handler: WebhookHandler<unknown>;
   /** Options of httpsOnly. Default: https alone. */
   readonly https?: HttpsOnlyOptions | undefined;
   /** The addresses that may call: options of ipAllowlist. Default: every address. */
@@ -71,17 +72,7 @@ export function resolveOptions<Native>(
   return { ...read, basicAuth, hmac };
 }
 
-export function readHandler(handler: unknown, owner: OptionOwner, name: string): WebhookHandler {
-  if (isWebhookHandler(handler)) return handler;
+export function readHandler(handler: unknown, owner: OptionOwner, name: string): WebhookHandler<unknown> {
+  if (hasMethods<WebhookHandler<unknown>>(handler, "on", "onOther", "onAny", "handle")) return handler;
   throw optionError(owner, name, "what createWebhookHandler() returned", handler);
-}
-
-// By its methods, not by its class: two copies of this package may be installed.
-function isWebhookHandler(handler: unknown): handler is WebhookHandler {
-  const methods: readonly (keyof WebhookHandler)[] = ["on", "onOther", "onAny", "handle"];
-  return (
-    typeof handler === "object" &&
-    handler !== null &&
-    methods.every((name) => typeof Reflect.get(handler, name) === "function")
-  );
 }

@@ -9,6 +9,7 @@ import {
   type OptionTable,
 } from "@countersign/core/door";
 import { webhookRefusal, type WebhookCode } from "../refusals.ts";
+import { EventSource } from "./event-text.ts";
 import type { InvalidWebhookEvent, WebhookEnvelope, WebhookEvent, WebhookEventMap } from "./events.ts";
 import { isCalendarDate, readTimestamp, timestampRule, type WebhookTimestamp } from "./timestamp.ts";
 
@@ -50,19 +51,21 @@ export function parseWebhookEnvelope(
 
 export class EnvelopeReading {
   readonly #received: EnvelopeOfUnchecked;
+  readonly #source: EventSource;
   readonly #events: WebhookEvent[] = [];
   readonly #invalid: InvalidWebhookEvent[] = [];
   #next = 0;
 
   constructor(bytes: Uint8Array, maxEvents: number) {
     const maxValues = valuesPerEvent * Math.max(maxEvents, defaultMaxEvents);
-    const { value } = parseJsonBytes(asBuffer(bytes), maxDepth, maxValues);
+    const { text, value } = parseJsonBytes(asBuffer(bytes), maxDepth, maxValues);
     const received = readEnvelope(value);
     if (received instanceof Broken) throw envelopeInvalid(received.issues);
     if (received.events.length > maxEvents) {
       throw webhookRefusal("events-too-many", { message: `the webhook has more than ${maxEvents} events` });
     }
     this.#received = received;
+    this.#source = new EventSource(text);
   }
 
   /** Complete once readEvent() returned false. */
@@ -83,6 +86,7 @@ export class EnvelopeReading {
     const event = readEvent(received);
     if (!(event instanceof Broken)) {
       this.#events.push(event);
+      this.#source.keep(event, index);
       return true;
     }
     const identified = readIdentified(received);
@@ -95,6 +99,16 @@ export class EnvelopeReading {
     this.#invalid.push({ index, event_id, type, code, detail, raw: identified });
     return true;
   }
+}
+
+/** Reads an event that an envelope held, by the same rules, from its JSON in another object. Throws a GuardError. */
+export function readKept(bytes: Buffer): { readonly webhookId: string; readonly event: WebhookEvent } {
+  const { value } = parseJsonBytes(bytes, maxDepth);
+  const kept = readKeptFields(value);
+  if (kept instanceof Broken) throw envelopeInvalid(kept.issues);
+  const event = readEvent(kept.event);
+  if (event instanceof Broken) throw envelopeInvalid(under(["event"], event));
+  return { webhookId: kept.webhook_id, event };
 }
 
 function envelopeInvalid(issues: readonly Issue[]): GuardError<WebhookCode> {
@@ -208,6 +222,11 @@ const readEnvelope: Rule<EnvelopeOfUnchecked> = objectOf({
 
 /** An event without these is an error of the whole envelope. Holds for every result of {@link readEvent}. */
 const readIdentified: Rule<IdentifiedEvent> = objectOf({ event_id: identifier, type: identifier });
+
+const readKeptFields: Rule<{ readonly webhook_id: string; readonly event: unknown }> = objectOf({
+  webhook_id: identifier,
+  event: (received: unknown) => received,
+});
 
 /** In the spec's order. */
 export const knownEventTypes: readonly string[] = [...knownEvents.keys()];

@@ -6,6 +6,30 @@ import type { EventDelivery, EventOutcome, EventResult, WebhookOutcome } from ".
 /** Must not reject. */
 type HandleEvent = (delivery: EventDelivery) => Promise<EventOutcome>;
 
+/** An envelope's events, valid or not, and which of them repeat an earlier one. */
+export interface EventPlan {
+  readonly deliveries: readonly EventDelivery[];
+  /** By position: its own, or for a repeat that of the first. */
+  readonly firsts: readonly number[];
+  /** The outcome of the webhook by those of its first events, by position. */
+  outcomeOf(this: void, outcomes: readonly (EventOutcome | undefined)[]): WebhookOutcome;
+}
+
+export function planOf(envelope: WebhookEnvelope): EventPlan {
+  const deliveries = deliveriesOf(envelope);
+  const firsts = firstPositions(deliveries);
+  const outcomeOf: EventPlan["outcomeOf"] = (outcomes) => {
+    const events = deliveries.map(({ event_id, type }, position): EventResult => {
+      const first = firsts[position] ?? position;
+      const outcome = outcomes[first] ?? "failed";
+      const isDuplicate = first !== position && taken.has(outcome);
+      return { event_id, type, outcome: isDuplicate ? "duplicate" : outcome };
+    });
+    return { acknowledged: events.every(({ outcome }) => isAcknowledged(outcome)), events };
+  };
+  return { deliveries, firsts, outcomeOf };
+}
+
 /**
  * Passes an envelope's events to `handle` in order, `concurrency` at a time, yielding to the event loop between them. A failing event does
  * not stop the others; a store that does not answer does: each of them would wait for it.
@@ -15,8 +39,7 @@ export async function dispatchEvents(
   concurrency: number,
   handle: HandleEvent,
 ): Promise<WebhookOutcome> {
-  const deliveries = deliveriesOf(envelope);
-  const firsts = firstPositions(deliveries);
+  const { deliveries, firsts, outcomeOf } = planOf(envelope);
   // By position; none for a repeat.
   const outcomes: EventOutcome[] = [];
   let next = 0;
@@ -39,14 +62,10 @@ export async function dispatchEvents(
       if (outcome === "unavailable") storeFailed = true;
     }
   };
-  await Promise.all(Array.from({ length: Math.min(concurrency, deliveries.length) }, work));
-  const events = deliveries.map(({ event_id, type }, position): EventResult => {
-    const first = firsts[position] ?? position;
-    const outcome = outcomes[first] ?? "failed";
-    const isDuplicate = first !== position && (outcome === "done" || outcome === "dead-lettered");
-    return { event_id, type, outcome: isDuplicate ? "duplicate" : outcome };
-  });
-  return { acknowledged: events.every(({ outcome }) => isAcknowledged(outcome)), events };
+  const workers = Math.min(concurrency, deliveries.length);
+  // Most webhooks have one event: Promise.all would cost more than the rest of this function.
+  await (workers === 1 ? work() : Promise.all(Array.from({ length: workers }, work)));
+  return outcomeOf(outcomes);
 }
 
 /** One pause for all workers: they would take as many slices in a row. */
@@ -90,12 +109,9 @@ function isRepeat({ type, event }: EventDelivery, first: EventDelivery | undefin
   return type === first?.type && event?.timestamp.raw === first.event?.timestamp.raw;
 }
 
-const acknowledgedOutcomes: ReadonlySet<EventOutcome> = new Set([
-  "done",
-  "duplicate",
-  "ignored",
-  "dead-lettered",
-]);
+/** Of the first event of an id: a repeat is its duplicate. */
+const taken: ReadonlySet<EventOutcome> = new Set(["done", "accepted", "dead-lettered"]);
+const acknowledgedOutcomes: ReadonlySet<EventOutcome> = new Set([...taken, "duplicate", "ignored"]);
 
 export function isAcknowledged(outcome: EventOutcome): boolean {
   return acknowledgedOutcomes.has(outcome);

@@ -1,18 +1,25 @@
 import { randomUUID } from "node:crypto";
 import { isGuardError, quoteForLog } from "@countersign/core";
-import { publishFailure, type Deadlines } from "@countersign/core/door";
+import { publishFailure, publishThrown, type Deadlines } from "@countersign/core/door";
 import { failureFingerprint, failureKey, type KeyAttempt } from "@countersign/idempotency/door";
 import type { IdempotencyKeys, OwnedKey } from "@countersign/idempotency";
-import { factoryName, type ResolvedWebhookHandlerOptions } from "./webhook-handler-options.ts";
+import type { ResolvedWebhookHandlerOptions } from "./webhook-handler-options.ts";
 import type { EventDelivery, EventFailure, EventHandler, EventOutcome } from "./webhook-handler-types.ts";
 
 /** A handler of any event: each only gets what it was registered for. */
-export type RoutedHandler = EventHandler<never>;
+export type RoutedHandler = EventHandler<never, never>;
+
+/** Where failed attempts are told. */
+export interface Reporting extends Pick<ResolvedWebhookHandlerOptions, "onError"> {
+  readonly factory: string;
+  readonly keys: Pick<IdempotencyKeys, "alarm">;
+}
 
 export interface EventState extends Pick<
   ResolvedWebhookHandlerOptions,
   "keys" | "keyPrefix" | "deadLetters" | "onError"
 > {
+  readonly factory: string;
   /** Empty for a type whose events are ignored. */
   readonly handlersOf: (type: string) => readonly RoutedHandler[];
   readonly onIgnored: (type: string) => void;
@@ -52,7 +59,7 @@ export class FailedEvent {
       this.#report("done");
       return this.#complete("done");
     }
-    // A store that is down, a lost lease and a wait are no failures of the event.
+    // A store that is down and a lost lease are no failures of the event.
     const fault = this.#key.lost ? "busy" : ownershipFault(this.#error);
     const { deadLetters } = this.#state;
     if (fault !== undefined || deadLetters === undefined) return this.#giveBack(fault ?? "failed");
@@ -67,7 +74,7 @@ export class FailedEvent {
   }
 
   async #giveBack(outcome: EventOutcome): Promise<EventOutcome> {
-    if (!isWaitOnly(this.#error)) this.#report(outcome);
+    this.#report(outcome);
     await this.#key.release();
     return outcome;
   }
@@ -108,33 +115,42 @@ export class FailedEvent {
 
 /** Reports a failed attempt to `onError`, as a notice, or on stderr. Returns the outcome, whatever the hook does. */
 export function reportFailure(
-  { keys, onError }: EventState,
+  { factory, keys, onError }: Reporting,
   attempt: EventAttempt,
-  failed: { readonly outcome: EventOutcome; readonly error: unknown },
+  failed: Pick<EventFailure, "outcome" | "error">,
 ): EventOutcome {
   const { key } = attempt.claim;
+  publishThrown(failed.error);
   if (onError === undefined) {
     publishFailure({
-      guard: factoryName,
+      guard: factory,
       code: "event-failed",
       message: `key ${quoteForLog(key)} has a failed attempt, its outcome: ${failed.outcome}`,
       error: failed.error,
     });
   } else {
-    const callHook = async (): Promise<void> => {
-      try {
-        await onError(failureOf(attempt, failed));
-      } catch (error) {
-        keys.alarm({ code: "on-error-failed", key, message: "has an onError() that failed", error });
-      }
-    };
+    const message = "has an onError() that failed";
+    const failing = (error: unknown): void => keys.alarm({ code: "on-error-failed", key, message, error });
     // Nobody waits for it.
-    void callHook();
+    void callHook(onError, failureOf(attempt, failed), failing);
   }
   return failed.outcome;
 }
 
-function failureOf(
+/** Does not reject: `failing` gets what the hook threw. */
+export async function callHook(
+  hook: (failure: EventFailure) => unknown,
+  failure: EventFailure,
+  failing: (error: unknown) => void,
+): Promise<void> {
+  try {
+    await hook(failure);
+  } catch (error) {
+    failing(error);
+  }
+}
+
+export function failureOf(
   { delivery, number }: EventAttempt,
   failed: Pick<EventFailure, "outcome" | "error">,
 ): EventFailure {
@@ -162,17 +178,12 @@ async function recordFailure(keys: IdempotencyKeys, key: string, failure: number
   }
 }
 
-/** Whether an event has waited, and nothing is wrong with what it waited for. */
-export function isWaitOnly(error: unknown): boolean {
-  return isGuardError(error) && error.code === "event-not-begun" && error.cause === undefined;
-}
-
 // The second is of withPostgresTransaction() of store-postgres: the handler waited for a connection, and did nothing.
 const unavailable: ReadonlySet<string> = new Set(["idempotency-store-unavailable", "transaction-not-begun"]);
 
-/** The outcome of an event that has not failed itself: it had to wait, is another attempt's now, or the store did not answer. */
+/** The outcome of an event that has not failed itself: it is another attempt's now, or the store did not answer. */
 function ownershipFault(error: unknown): "busy" | "unavailable" | undefined {
   if (!isGuardError(error)) return undefined;
-  if (error.code === "idempotency-lost" || error.code === "event-not-begun") return "busy";
+  if (error.code === "idempotency-lost") return "busy";
   return unavailable.has(error.code) ? "unavailable" : undefined;
 }

@@ -1,14 +1,14 @@
-import { hash, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { eventTrace, type EventTrace, type GuardError } from "@countersign/core";
 import { escapeForLog, traced } from "@countersign/core/door";
 import type { KeyAttempt, KeyRefusal } from "@countersign/idempotency/door";
 import type { OwnedKey } from "@countersign/idempotency";
 import { knownEventTypes } from "../envelope/envelope.ts";
 import { webhookRefusal } from "../refusals.ts";
+import { eventFingerprint, notAcquired } from "./event-identity.ts";
 import {
   countFailures,
   FailedEvent,
-  isWaitOnly,
   reportFailure,
   type EventAttempt,
   type EventState,
@@ -71,48 +71,14 @@ export async function claimEvent(
   return await new OwnedEvent(state, attempt, { key, handlers }).outcome();
 }
 
-function notAcquired(state: EventState, attempt: EventAttempt, refusal: KeyRefusal): EventOutcome {
-  if (refusal.status !== "done") return "busy";
-  const { key, fingerprint } = attempt.claim;
-  if (refusal.fingerprint === fingerprint) return "duplicate";
-  if (differsInType(refusal.fingerprint, fingerprint)) {
-    return reportFailure(state, attempt, { outcome: "failed", error: webhookRefusal("event-id-reused") });
-  }
-  // Skipped all the same: nothing is handled twice because its time was written differently.
-  const message = "is done, and came again as an event of another time";
-  state.keys.alarm({ code: "event-id-reused", key, message });
-  return "duplicate";
-}
-
-// A fingerprint has at most 128 characters, of which the time takes 30.
-const shortType = /^[\w.:-]{1,64}$/;
-
-/** The stored identity of an event besides its id: its time as received, and its type or the digest of a long one. */
-function eventFingerprint({ type, event }: EventDelivery): string {
-  const kept = shortType.test(type) ? type : `#${hash("sha256", type, "base64url")}`;
-  return `${event?.timestamp.raw ?? "invalid"} ${kept}`;
-}
-
-/** Whether the two name different types. A record that was written by hand may name none. */
-function differsInType(fingerprint: string, other: string): boolean {
-  const [type, otherType] = [typeIn(fingerprint), typeIn(other)];
-  return type !== undefined && otherType !== undefined && type !== otherType;
-}
-
-function typeIn(fingerprint: string): string | undefined {
-  const space = fingerprint.indexOf(" ");
-  return space === -1 ? undefined : fingerprint.slice(space + 1);
-}
-
 /** Runs and settles an event that this process owns. It is the handlers' context too: what most never ask for is made on demand. */
-export class OwnedEvent implements EventContext {
+class OwnedEvent implements EventContext {
   readonly webhookId: string;
   readonly attempt: number;
   readonly #state: EventState;
   readonly #attempt: EventAttempt;
   readonly #handlers: readonly RoutedHandler[];
   readonly #key: OwnedKey;
-  #waits = 0;
   #inLastHandler = false;
   #failed = false;
   #expired: GuardError | undefined;
@@ -132,13 +98,13 @@ export class OwnedEvent implements EventContext {
     this.#key = key;
   }
 
-  /** Aborts with `ownership`, or before it when the answer is due. */
+  /** Aborts when another attempt may own the event, or before that when the answer is due. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       const controller = new AbortController();
       this.#controller = controller;
       if (this.#expired !== undefined) controller.abort(this.#expired);
-      const { ownership } = this;
+      const { signal: ownership } = this.#key;
       const follow = (): void => controller.abort(ownership.reason);
       if (ownership.aborted) follow();
       else ownership.addEventListener("abort", follow, { once: true });
@@ -146,23 +112,9 @@ export class OwnedEvent implements EventContext {
     return this.#controller.signal;
   }
 
-  /** Aborts when another attempt may own the event: unlike `signal`, not when its answer is due. */
-  get ownership(): AbortSignal {
-    return this.#key.signal;
-  }
-
-  /** Throws the reason when another attempt may own the event. Makes no signal while that is impossible. */
-  assertOwned(): void {
-    if (this.#key.lost || this.#failed) this.ownership.throwIfAborted();
-  }
-
   // A getter of a function, so that a handler can destructure it.
   get completeIn(): (tx: unknown) => void | Promise<void> {
     return (tx) => this.#completeIn(tx);
-  }
-
-  get waitFor(): <T>(pending: PromiseLike<T>) => Promise<T> {
-    return (pending) => this.#waitFor(pending);
   }
 
   /** Handles and settles the event; `timed-out` while that goes on after its time. Does not reject. */
@@ -175,14 +127,12 @@ export class OwnedEvent implements EventContext {
     });
   }
 
-  /** Answers the webhook although work goes on: the key stays owned, so no second attempt begins. A mere wait is no failure. */
+  /** Answers the webhook although work goes on: the key stays owned, so no second attempt begins. */
   expire(): void {
-    const waits = this.#waits > 0;
-    const error = webhookRefusal(waits ? "event-not-begun" : "event-timed-out");
+    const error = webhookRefusal("event-timed-out");
     this.#expired ??= error;
     this.#controller?.abort(error);
-    if (!waits) reportFailure(this.#state, this.#attempt, { outcome: "timed-out", error });
-    this.#answer?.(waits ? "busy" : "timed-out");
+    this.#answer?.(reportFailure(this.#state, this.#attempt, { outcome: "timed-out", error }));
   }
 
   async #handle(answer: (outcome: EventOutcome) => void): Promise<void> {
@@ -192,10 +142,12 @@ export class OwnedEvent implements EventContext {
       this.#assertToBeHandled();
       for (let index = 0; index < this.#handlers.length; index += 1) {
         // Another attempt may own it by now: begin nothing more beside it.
-        this.assertOwned();
+        this.#assertOwned();
         this.#inLastHandler = index === this.#handlers.length - 1;
-        // oxlint-disable-next-line no-await-in-loop, typescript/no-unsafe-type-assertion -- in their order; each gets what it was registered for
-        await this.#handlers[index]?.(this.#attempt.delivery.event as never, this);
+        const handler = this.#handlers[index];
+        if (handler === undefined) continue;
+        // oxlint-disable-next-line no-await-in-loop -- in their order; each gets what it was registered for
+        await Reflect.apply(handler, undefined, [this.#attempt.delivery.event, this]);
       }
     } catch (error) {
       this.#failed = true;
@@ -226,19 +178,12 @@ export class OwnedEvent implements EventContext {
         `${factoryName}: completeIn: another handler is yet to see the event; complete it there, not in onAny()`,
       );
     }
-    // The turn of `latestOnly` may be another event's by now, whose writes this one would overwrite.
-    this.assertOwned();
+    this.#assertOwned();
     return this.#key.completeIn(tx);
   }
 
-  async #waitFor<T>(pending: PromiseLike<T>): Promise<T> {
-    this.#waits += 1;
-    try {
-      return await pending;
-    } catch (error) {
-      throw isWaitOnly(error) ? error : webhookRefusal("event-not-begun", { cause: error });
-    } finally {
-      this.#waits -= 1;
-    }
+  /** Throws the reason when another attempt may own the event. Makes no signal while that is impossible. */
+  #assertOwned(): void {
+    if (this.#key.lost || this.#failed) this.#key.signal.throwIfAborted();
   }
 }

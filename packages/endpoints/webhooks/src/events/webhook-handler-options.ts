@@ -8,8 +8,19 @@ import {
   type ReadOptions,
 } from "@countersign/core/door";
 import { idempotencyKeys, type IdempotencyKeys } from "@countersign/idempotency";
-import { keyRules } from "@countersign/idempotency/door";
-import type { CreateWebhookHandlerOptions, EventFailure, EventHandler } from "./webhook-handler-types.ts";
+import type { TransactionMode } from "@countersign/idempotency";
+import {
+  assertNoLeaseOptions,
+  keyRules,
+  readTransactionStores,
+  transactionTable,
+} from "@countersign/idempotency/door";
+import type {
+  CreateWebhookHandlerOptions,
+  EventFailure,
+  EventHandler,
+  TransactionHandlerOptions,
+} from "./webhook-handler-types.ts";
 
 interface DeadLetters {
   readonly maxAttempts: number;
@@ -29,31 +40,72 @@ export interface ResolvedWebhookHandlerOptions {
 
 export const factoryName = "createWebhookHandler";
 
+const ownKeys = { factory: factoryName, option: "keyPrefix" } as const;
+
 const usualKeyPrefix = "webhook-event:";
 
+/** Of whatever handles events. */
+export const handlerRules = {
+  fallback: option.own(readFallback),
+  onError: option.optional(option.call<(failure: EventFailure) => unknown>(), "notice or stderr"),
+};
+
+/** Of either form. */
+const commonTable = {
+  ...handlerRules,
+  retentionHours: option.integer({ min: 72, max: 876_000, fallback: 72 }),
+  keyPrefix: option.optional(option.own(readKeyPrefix), JSON.stringify(usualKeyPrefix)),
+};
+
+/** Of the form with transactions. */
+export const transactionHandlerTable = {
+  ...commonTable,
+  ...transactionTable,
+  recovery: option.oneOf(["hold", "rerun"], "rerun"),
+  stores: option.own(readTransactionStores<never>),
+} satisfies OptionTable<TransactionHandlerOptions<never, TransactionMode>, unknown>;
+
+/** Reads the options of the form with transactions. Throws an OptionError. */
+export function resolveTransactionHandlerOptions(
+  options: object,
+): ReadOptions<typeof transactionHandlerTable> & { readonly keyPrefix: string } {
+  readTransactionStores(Reflect.get(options, "stores"), factoryName, "stores");
+  assertNoLeaseOptions(factoryName, options, leaseOptions);
+  const read = readOptions(factoryName, transactionHandlerTable, options);
+  const { stores, keyPrefix = usualKeyPrefix, retentionHours } = read;
+  assertRetention({ store: stores.transactions, retentionHours }, "stores");
+  assertOwnKeys({ ...ownKeys, store: stores.idempotency }, keyPrefix, read.keyPrefix !== undefined);
+  return { ...read, keyPrefix };
+}
+
+const leaseOptions: readonly string[] = [
+  "store",
+  "leaseMs",
+  "concurrency",
+  "timeoutMs",
+  "handlerTimeoutMs",
+  "maxAttempts",
+  "onDeadLetter",
+];
+
 export const table = {
+  ...commonTable,
   store: keyRules.store,
   leaseMs: keyRules.leaseMs,
   storeTimeoutMs: keyRules.storeTimeoutMs,
-  fallback: option.own(readFallback),
-  retentionHours: option.integer({ min: 72, max: 876_000, fallback: 72 }),
   concurrency: option.integer({ min: 1, max: 1_000, fallback: 1 }),
   timeoutMs: option.integer({ min: 1, max: 3_600_000, fallback: 10_000 }),
   handlerTimeoutMs: option.optional(option.integer({ min: 1_000, max: 86_400_000 }), "600000"),
   recovery: option.oneOf(["hold", "rerun"], "rerun"),
-  keyPrefix: option.optional(option.own(readKeyPrefix), JSON.stringify(usualKeyPrefix)),
   // Each known failure is one read of the store.
   maxAttempts: option.optional(option.integer({ min: 1, max: 100 }), "never"),
   onDeadLetter: option.optional(option.own(readDeadLetter), "never"),
-  onError: option.optional(option.call<(failure: EventFailure) => unknown>(), "notice or stderr"),
 } satisfies OptionTable<CreateWebhookHandlerOptions, unknown>;
 
 type ReadHandlerOptions = ReadOptions<typeof table>;
 
 /** Fills in the defaults; throws an OptionError on a bad option. */
-export function resolveWebhookHandlerOptions(
-  options: CreateWebhookHandlerOptions,
-): ResolvedWebhookHandlerOptions {
+export function resolveWebhookHandlerOptions(options: object): ResolvedWebhookHandlerOptions {
   const read = readOptions(factoryName, table, options);
   const { store, keyPrefix = usualKeyPrefix, fallback, concurrency, timeoutMs, onError } = read;
   const { leaseMs, storeTimeoutMs, recovery } = read;
@@ -63,23 +115,34 @@ export function resolveWebhookHandlerOptions(
   assertRetention(read);
   const deadLetters = deadLettersOf(read);
   // Last, when this handler is certain to be made.
-  assertOwnKeys(store, keyPrefix, read.keyPrefix !== undefined);
+  assertOwnKeys({ ...ownKeys, store }, keyPrefix, read.keyPrefix !== undefined);
   return { keys, keyPrefix, fallback, concurrency, timeoutMs, deadLetters, onError };
 }
 
 // The prefixes of each store's handlers, and whether the option was given.
 const prefixesOf = new WeakMap<object, Map<string, boolean>>();
 
+interface SharedStore {
+  readonly factory: string;
+  readonly option: "keyPrefix" | "name";
+  readonly store: object;
+}
+
 // The service sends each event to every endpoint: what one handler has done would be a duplicate for the other, and acknowledged.
-function assertOwnKeys(store: object, keyPrefix: string, isSaid: boolean): void {
+export function assertOwnKeys(
+  { factory, option: name, store }: SharedStore,
+  keyPrefix: string,
+  isSaid: boolean,
+): void {
   const prefixes = prefixesOf.get(store) ?? new Map<string, boolean>();
   prefixesOf.set(store, prefixes);
   const first = prefixes.get(keyPrefix);
   if (first !== undefined && !(first && isSaid)) {
-    throw new OptionError(factoryName, {
+    const [ledger, mail] = name === "name" ? ["ledger", "mail"] : ["ledger:", "mail:"];
+    throw new OptionError(factory, {
       what:
         "this store was given to another handler already, and what one has handled would be a duplicate for the other; " +
-        'give each of them an option keyPrefix, for example keyPrefix: "ledger:" and keyPrefix: "mail:"',
+        `give each of them an option ${name}, for example ${name}: "${ledger}" and ${name}: "${mail}"`,
     });
   }
   prefixes.set(keyPrefix, isSaid);
@@ -115,11 +178,17 @@ function isHandler(value: unknown): value is EventHandler & DeadLetters["onDeadL
 const hourMs = 3_600_000;
 
 // A retry after the store has forgotten the event would run it again.
-function assertRetention({ store: { retentionMs }, retentionHours }: ReadHandlerOptions): void {
+function assertRetention(
+  {
+    store: { retentionMs },
+    retentionHours,
+  }: { readonly store: { readonly retentionMs?: number | undefined }; readonly retentionHours: number },
+  name = "store",
+): void {
   // Unknown: undefined, or null from a store of the app's own.
   if ((retentionMs ?? Infinity) >= retentionHours * hourMs) return;
   throw new OptionError(factoryName, {
-    option: "store",
+    option: name,
     what:
       `remembers an event for ${retentionMs} ms, which is less than ${retentionHours} hours; ` +
       `create it with retentionMs: ${retentionHours * hourMs} or more`,

@@ -1,4 +1,12 @@
-import type { DrainOptions, DrainReport, IdempotencyStore } from "@countersign/idempotency";
+import type {
+  DrainOptions,
+  DrainReport,
+  IdempotencyStore,
+  NoPromise,
+  TransactionMode,
+  TransactionStores,
+} from "@countersign/idempotency";
+import type { TransactionOptions } from "@countersign/idempotency/door";
 import type {
   InvalidWebhookEvent,
   KnownEventType,
@@ -11,7 +19,37 @@ import type {
 export type OtherEventType<Type extends string> = Type extends KnownEventType ? never : Type;
 
 /** Handles one event, which is done when the handler returns or its promise resolves; a throw or rejection repeats it. */
-export type EventHandler<Event = WebhookEvent> = (event: Event, context: EventContext) => unknown;
+export type EventHandler<Event = WebhookEvent, Context = EventContext, Result = unknown> = (
+  event: Event,
+  context: Context,
+) => Result;
+
+/** What a handler has that commits with its event. */
+export interface TransactionEventContext<Tx> {
+  /** `webhook_id` of the envelope that carried the event this time. */
+  readonly webhookId: string;
+  /** The open transaction, as the app's own library knows it. Good until the handler returns. */
+  readonly tx: Tx;
+}
+
+/** What a handler may return: no promise where transactions are synchronous. */
+export type HandlerResult<Mode extends TransactionMode> = Mode extends "sync" ? NoPromise : unknown;
+
+/** What `on()` and `onOther()` take beside a handler, where its transaction is ours. */
+export interface EventHandlerOptions<Event, Context, Result> {
+  /**
+   * Skips events that are older than the newest handled one of their type and subject. Its time commits with the handler's writes. Needs
+   * stores with a table of work.
+   */
+  readonly latestOnly?: true | LatestOnlyOptions<Event, Context, Result> | undefined;
+}
+
+export interface LatestOnlyOptions<Event, Context, Result> {
+  /** Returns the identity of what the event is about. Default: its buyer, seller or payment request; required for other types. */
+  readonly subject?: ((event: Event) => string) | undefined;
+  /** Gets an event that is skipped, in the same transaction. Default: nothing. */
+  onStale?(event: Event, context: Context): Result;
+}
 
 export interface EventContext {
   /** `webhook_id` of the envelope that carried the event this time. */
@@ -25,20 +63,16 @@ export interface EventContext {
    * own the event. Only in the event's last handler: onAny() cannot complete what another is yet to see.
    */
   completeIn(tx: unknown): void | Promise<void>;
-  /**
-   * Waits for what the handler needs before its first effect, such as a connection. Settles as `pending`, a rejection as the `cause` of a
-   * GuardError `event-not-begun`. An event that waits when its time is up, or whose wait fails, is `busy` and counts as no attempt.
-   */
-  waitFor<T>(pending: PromiseLike<T>): Promise<T>;
 }
 
 /**
- * Acknowledged: `done`, `duplicate` (done before, or earlier in the envelope), `ignored` (no handler, fallback "ignore") and
- * `dead-lettered`. Sent again: `failed` (the handler threw, the event is invalid, or its id is done under another type), `timed-out`,
- * `busy` (runs elsewhere, or still, or only waited), `unavailable` (no answer of the store), `in-doubt` (handled, `done` unconfirmed).
+ * Acknowledged: `done`, `accepted` (committed to an inbox), `duplicate` (known before, or earlier in the envelope), `ignored` (no handler,
+ * fallback "ignore") and `dead-lettered`. Sent again: `failed` (the handler threw, the event is invalid, or its id is done under another
+ * type), `timed-out`, `busy` (runs elsewhere, or still), `unavailable` (no answer of the store), `in-doubt` (handled, `done` unconfirmed).
  */
 export type EventOutcome =
   | "done"
+  | "accepted"
   | "duplicate"
   | "ignored"
   | "dead-lettered"
@@ -116,14 +150,31 @@ export interface CreateWebhookHandlerOptions {
   readonly onError?: ((failure: EventFailure) => unknown) | undefined;
 }
 
-/** Handles the events of webhooks, each of them once. Made by `createWebhookHandler`. */
-export interface WebhookHandler {
+/** Options of a handler whose events commit in the app's own transactions. */
+export interface TransactionHandlerOptions<Tx, Mode extends TransactionMode>
+  extends TransactionOptions, Pick<CreateWebhookHandlerOptions, "retentionHours" | "keyPrefix" | "onError"> {
+  /** The app's own database, such as `createPostgresStores({ database: fromKysely(db) })` makes it. */
+  readonly stores: TransactionStores<Tx, Mode>;
+  /** For events whose type has no handler: "ignore" acknowledges them; a handler gets them. Required. */
+  readonly fallback: "ignore" | EventHandler<WebhookEvent, TransactionEventContext<Tx>, HandlerResult<Mode>>;
+}
+
+/** Handles the events of webhooks, each of them once. Made by `createWebhookHandler` and `createInbox`. */
+export interface WebhookHandler<Context = EventContext, Result = unknown> {
   /** Sets the handler of a type of the spec. Throws a TypeError for another or a second one, and after the first envelope. */
-  on<Type extends KnownEventType>(type: Type, handler: EventHandler<WebhookEventMap[Type]>): this;
+  on<Type extends KnownEventType>(
+    type: Type,
+    handler: EventHandler<WebhookEventMap[Type], Context, Result>,
+    options?: EventHandlerOptions<WebhookEventMap[Type], Context, Result>,
+  ): this;
   /** Sets the handler of a type that the spec does not name, its data unchecked. Throws a TypeError as on(), and for a type of on(). */
-  onOther<Type extends string>(type: OtherEventType<Type>, handler: EventHandler<UnknownWebhookEvent>): this;
+  onOther<Type extends string>(
+    type: OtherEventType<Type>,
+    handler: EventHandler<UnknownWebhookEvent, Context, Result>,
+    options?: EventHandlerOptions<UnknownWebhookEvent, Context, Result>,
+  ): this;
   /** Sees every event before the handler of its type, which does not run when this one throws. Once, before the first envelope. */
-  onAny(handler: EventHandler): this;
+  onAny(handler: EventHandler<WebhookEvent, Context, Result>): this;
   /** Handles each event of an envelope that is not done yet. Neither throws nor rejects over an event. */
   handle(envelope: WebhookEnvelope): Promise<WebhookOutcome>;
   /** After the server closed: starts no event, awaits those running. Resolves to what is left after `timeoutMs` (default 10,000). */

@@ -6,7 +6,7 @@ import {
   type IdempotencyStore,
   type MemoryIdempotencyStore,
 } from "@countersign/idempotency";
-import { createSqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores, type SqliteStores } from "@countersign/store-sqlite";
 import {
   createWebhookHandler,
   parseWebhookEnvelope,
@@ -20,6 +20,8 @@ import {
   type FaultyStore,
 } from "@countersign/test-support/runs/faulty-store.ts";
 import Database from "libsql";
+
+type Connection = InstanceType<typeof Database>;
 
 export type { Fault } from "@countersign/test-support/runs/faulty-store.ts";
 export { eventually, sleep } from "@countersign/test-support/runs/eventually.ts";
@@ -83,14 +85,18 @@ export function memoryStore(): MemoryIdempotencyStore {
 }
 
 /** A store on a database in memory, with the connection for transactions. */
-export function sqlite(): { store: IdempotencyStore; database: InstanceType<typeof Database> } {
+export function sqlite(): {
+  store: IdempotencyStore;
+  stores: SqliteStores<Connection>;
+  database: Connection;
+} {
   const database = new Database(":memory:");
   const stores = createSqliteStores({ database, pruneIntervalMs: 0 });
   cleanUps.push(() => {
     stores.close();
     database.close();
   });
-  return { store: stores.idempotency, database };
+  return { store: stores.idempotency, stores, database };
 }
 
 export const storeKinds: readonly (readonly [string, () => IdempotencyStore])[] = [

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "@jest/globals";
 import { withImmediateTransaction } from "@countersign/store-sqlite";
 import {
-  latestOnly,
-  memoryLatestTimestamps,
+  createInbox,
+  createWebhookHandler,
   type BuyerStatusChanged,
   type EventContext,
 } from "@countersign/webhooks";
@@ -11,6 +11,7 @@ import {
   collectNotices,
   createHandler,
   envelope,
+  eventually,
   faultyStore,
   sqlite,
   wireEvent,
@@ -70,6 +71,8 @@ function expectedState(events: readonly WireEvent[]): Map<string, string> {
 }
 
 interface Receiver {
+  /** Resolves when what was acknowledged has been worked on. */
+  readonly end?: () => Promise<void>;
   readonly handle: ReturnType<typeof createHandler>["handle"];
   effects(): Map<string, number>;
   state(): Map<string, string>;
@@ -118,24 +121,19 @@ function memoryReceivers(model: Stream, asynchronous: boolean): Receiver[] {
   const state = new Map<string, string>();
   const failure = failing(model.failures);
   const yields = cycle(model.yields, false);
-  const latest = memoryLatestTimestamps({ max: 100 });
-  const apply = async ({ event_id, data }: BuyerStatusChanged): Promise<void> => {
+  const newest = new Map<string, bigint>();
+  const apply = async ({ event_id, timestamp, data }: BuyerStatusChanged): Promise<void> => {
     if (yields()) await new Promise((resolve) => setImmediate(resolve));
     if (failure() !== "no") throw new Error("fails before its effect");
     effects.set(event_id, (effects.get(event_id) ?? 0) + 1);
+    if (timestamp.epochNanoseconds < (newest.get(data.buyer_id) ?? 0n)) return;
+    newest.set(data.buyer_id, timestamp.epochNanoseconds);
     state.set(data.buyer_id, data.new_status);
   };
   return [1, 2].map(() => {
     const handler = createHandler({ store, concurrency: model.concurrency }).on(
       "buyer.status_changed",
-      latestOnly(
-        {
-          key: ({ data }) => data.buyer_id,
-          latest,
-          onStale: ({ event_id }) => void effects.set(event_id, (effects.get(event_id) ?? 0) + 1),
-        },
-        apply,
-      ),
+      apply,
     );
     return { handle: (received) => handler.handle(received), effects: () => effects, state: () => state };
   });
@@ -173,28 +171,98 @@ function sqliteReceivers(model: Stream): Receiver[] {
     });
     if (point === "after") throw new Error("fails after its commit");
   };
-  const rows = (sql: string): Record<string, string | number>[] =>
-    database.prepare(sql).all() as Record<string, string | number>[];
   return [1, 2].map(() => {
     const handler = createHandler({ store, concurrency: model.concurrency }).on(
       "buyer.status_changed",
       apply,
     );
-    return {
-      handle: (received) => handler.handle(received),
-      effects: () =>
-        new Map(
-          rows("SELECT event_id, count(*) AS times FROM effects GROUP BY event_id").map((row) => [
-            String(row["event_id"]),
-            Number(row["times"]),
-          ]),
-        ),
-      state: () =>
-        new Map(
-          rows("SELECT id, status FROM buyers").map((row) => [String(row["id"]), String(row["status"])]),
-        ),
-    };
+    return { handle: (received) => handler.handle(received), ...readingOf(database) };
   });
+}
+
+/** Handlers whose effect and event are in one transaction of ours, which lets no older event through. */
+function transactionReceivers(model: Stream): Receiver[] {
+  const { stores, database } = sqlite();
+  database.exec(`
+    CREATE TABLE effects (event_id TEXT NOT NULL) STRICT;
+    CREATE TABLE buyers (id TEXT NOT NULL PRIMARY KEY, status TEXT NOT NULL) STRICT`);
+  const insert = database.prepare("INSERT INTO effects VALUES (?)");
+  const upsert = database.prepare("INSERT OR REPLACE INTO buyers VALUES (?, ?)");
+  const failure = failing(model.failures);
+  return [1, 2].map(() => {
+    const handler = createWebhookHandler({
+      stores,
+      fallback: "ignore",
+      onError: () => {},
+      keyPrefix: "webhook-event:",
+    }).on(
+      "buyer.status_changed",
+      ({ event_id, data }) => {
+        insert.run(event_id);
+        upsert.run(data.buyer_id, data.new_status);
+        if (failure() !== "no") throw new Error("fails before its commit");
+      },
+      { latestOnly: { onStale: ({ event_id }) => void insert.run(event_id) } },
+    );
+    return { handle: (received) => handler.handle(received), ...readingOf(database) };
+  });
+}
+
+/** Inboxes of two processes on one table of work; each event fails as often as the model says. */
+function inboxReceivers(model: Stream): Receiver[] {
+  const { stores, database } = sqlite();
+  database.exec(`
+    CREATE TABLE effects (event_id TEXT NOT NULL) STRICT;
+    CREATE TABLE buyers (id TEXT NOT NULL PRIMARY KEY, status TEXT NOT NULL) STRICT`);
+  const insert = database.prepare("INSERT INTO effects VALUES (?)");
+  const upsert = database.prepare("INSERT OR REPLACE INTO buyers VALUES (?, ?)");
+  const failure = failing(model.failures);
+  const yields = cycle(model.yields, false);
+  const skip = ({ event_id }: BuyerStatusChanged): void => void insert.run(event_id);
+  const apply = ({ event_id, data }: BuyerStatusChanged): void => {
+    insert.run(event_id);
+    upsert.run(data.buyer_id, data.new_status);
+    if (failure() !== "no") throw new Error("fails before its commit");
+  };
+  const open = (receiveOnly: boolean) => {
+    const options = { stores, fallback: "ignore", name: "inbox", onError: () => {}, receiveOnly } as const;
+    const often = {
+      concurrency: model.concurrency,
+      pollMs: 10,
+      backoffMs: 1,
+      maxBackoffMs: 2,
+      maxAttempts: 100,
+    };
+    const inbox = createInbox({ ...options, ...often });
+    return inbox.on("buyer.status_changed", apply, { latestOnly: { onStale: skip } });
+  };
+  return [1, 2].map(() => {
+    const inbox = open(yields());
+    const end = async (): Promise<void> => {
+      await inbox.drain();
+      const next = open(false);
+      next.start();
+      await eventually(async () => (await stores.work.summaries()).every((queue) => queue.open === 0));
+      await next.drain();
+    };
+    return { handle: (received) => inbox.handle(received), end, ...readingOf(database) };
+  });
+}
+
+function readingOf(database: ReturnType<typeof sqlite>["database"]): Pick<Receiver, "effects" | "state"> {
+  const rows = (sql: string): Record<string, string | number>[] =>
+    database.prepare(sql).all() as Record<string, string | number>[];
+  return {
+    effects: () =>
+      new Map(
+        rows("SELECT event_id, count(*) AS times FROM effects GROUP BY event_id").map((row) => [
+          String(row["event_id"]),
+          Number(row["times"]),
+        ]),
+      ),
+    state: () =>
+      new Map(rows("SELECT id, status FROM buyers").map((row) => [String(row["id"]), String(row["status"])])),
+  };
 }
 
 describe("a stream that is redelivered, regrouped and reordered, with failures and deliveries at the same time", () => {
@@ -202,6 +270,8 @@ describe("a stream that is redelivered, regrouped and reordered, with failures a
     ["the memory store", (model) => memoryReceivers(model, false), 150],
     ["an asynchronous store", (model) => memoryReceivers(model, true), 60],
     ["SQLite and completeIn()", sqliteReceivers, 60],
+    ["SQLite, one transaction and latestOnly", transactionReceivers, 60],
+    ["SQLite and inboxes", inboxReceivers, 60],
   ])(
     "takes effect exactly once and ends in the same state, on %s",
     async (_name, create, runs) => {
@@ -210,6 +280,8 @@ describe("a stream that is redelivered, regrouped and reordered, with failures a
         fc.asyncProperty(stream, async (model) => {
           const receivers = create(model);
           await deliver(model, receivers);
+          // oxlint-disable-next-line no-await-in-loop -- as processes end
+          for (const { end } of receivers) await end?.();
           expect(receivers[0]?.effects()).toEqual(once(model.events));
           expect(receivers[0]?.state()).toEqual(expectedState(model.events));
         }),

@@ -1,0 +1,107 @@
+import type { ReceivedRequest } from "@countersign/core";
+import { holderOf, isPromiseLike, pageOf, Steps, type HeaderFields } from "@countersign/core/door";
+import { unclaimedVerifier, type UnclaimedSignature } from "@countersign/http-signature-verify";
+import type { TransactionMode } from "@countersign/idempotency";
+import {
+  transactionOwner,
+  type KeptAnswer,
+  type TransactionOwner,
+  type WhileConnected,
+} from "@countersign/idempotency-guard/door";
+import {
+  factoryName,
+  resolveTransactionOptions,
+  unauthorizedHeaders,
+  type PayContext,
+  type PayoutTransactionOptions,
+} from "./options.ts";
+import { payoutOf, verifiedBytesFingerprint, type Payout } from "./payout.ts";
+import { instructionReader, keyOf, lookUpBusiness, type PayoutDoor } from "./reception.ts";
+
+export interface PayoutPayment<Native> {
+  /** Checks all and pays; resolves to the answer once the transaction has committed, rejects with the refusal or the handler's error. */
+  receive(
+    this: void,
+    request: ReceivedRequest,
+    native: Native,
+    whileConnected: WhileConnected,
+  ): Promise<KeptAnswer>;
+  readonly unauthorizedHeaders: HeaderFields;
+  readonly drain: TransactionOwner<never>["drain"];
+}
+
+/** The steps of a payout whose handler gets the transaction. Throws an OptionError on a bad option. */
+export function payoutPayment<Native extends object>(
+  options: PayoutTransactionOptions<Native, never, TransactionMode>,
+  door: PayoutDoor<Native>,
+): PayoutPayment<Native> {
+  const { factory: owner = factoryName, show = () => {} } = door;
+  const read = resolveTransactionOptions(options, owner);
+  const { stores, findBusiness, lookupTimeoutMs, outcomes } = read;
+  const before = instructionReader(read, door);
+  const { nonces } = stores;
+  const verify = unclaimedVerifier({ ...read.signature, nonces }, holderOf(owner, "signature"));
+  const { fingerprint: fingerprintOf = verifiedBytesFingerprint, ...guard } = read.idempotency;
+  const owned = transactionOwner(stores, guard, holderOf(owner, "idempotency"));
+  const { pay }: { pay: (payout: Payout, context: PayContext<Native, never>) => unknown } = options;
+
+  /** Asked before BEGIN: a remote question must not hold a connection. Thrown in the transaction: a paid key stays 409. */
+  const lookUp = async (native: Native): Promise<() => Payout> => {
+    if (findBusiness === undefined) return () => payoutOf(native);
+    try {
+      const payout = await lookUpBusiness(findBusiness, lookupTimeoutMs, native);
+      show(native, { payout });
+      return () => payout;
+    } catch (error) {
+      return () => {
+        throw error;
+      };
+    }
+  };
+
+  return {
+    unauthorizedHeaders,
+    async receive(request, native, whileConnected) {
+      const steps = new Steps(native);
+      try {
+        before.admit(request, native, steps);
+        steps.begin("httpSignatureVerify");
+        const { signature, nonce } = await verify(request);
+        show(native, { signature });
+        const payout = await readOrClaim(nonce, () => before.read(request, native, steps));
+        steps.begin("findBusiness");
+        const found = await lookUp(native);
+        steps.begin("idempotencyGuard");
+        const attempt = { key: keyOf(payout, guard.scope), fingerprint: fingerprintOf(native), nonce };
+        const answer = await owned.pay(native, attempt, whileConnected, (tx) => {
+          const known = found();
+          const payNow = (): unknown => pay(known, { tx, request: native, hold });
+          const expected = outcomes?.expect(tx, known);
+          return isPromiseLike(expected) ? expected.then(payNow) : payNow();
+        });
+        steps.end();
+        return answer;
+      } catch (thrown) {
+        throw steps.refused(thrown);
+      }
+    },
+    drain: owned.drain,
+  };
+}
+
+/** A verified request that is refused before its transaction claims its nonce alone: nobody can send it again. */
+async function readOrClaim(nonce: UnclaimedSignature["nonce"], read: () => Payout): Promise<Payout> {
+  try {
+    return read();
+  } catch (error) {
+    await nonce.claimAlone();
+    throw error;
+  }
+}
+
+function hold(): never {
+  const page = pageOf("concepts/transactions#lease-mode");
+  throw new TypeError(
+    `pay: hold() has no meaning in a transaction, which is rolled back when pay throws. See ${page}`,
+  );
+}

@@ -1,0 +1,7 @@
+// For packages that call the service themselves.
+export { exchange, type Answer } from "./exchange.ts";
+export { assertCertificatesAreVerified } from "./options.ts";
+export { redact } from "./redact.ts";
+export { parseRetryAfter } from "./retry.ts";
+export { ServiceClientError } from "./service-client-error.ts";
+export { serviceUrlFault } from "./service-url.ts";

@@ -1,0 +1,191 @@
+import { randomUUID } from "node:crypto";
+import { eventTrace, isGuardError, type EventTrace } from "@countersign/core";
+import { escapeForLog, traced } from "@countersign/core/door";
+import type {
+  KeyAttempt,
+  KeyRefusal,
+  OpenTransaction,
+  Steps,
+  Transactor,
+} from "@countersign/idempotency/door";
+import { knownEventTypes } from "../envelope/envelope.ts";
+import type { WebhookEnvelope } from "../envelope/events.ts";
+import { webhookRefusal } from "../refusals.ts";
+import { planOf, workSlices } from "./event-dispatch.ts";
+import { eventFingerprint, notAcquired } from "./event-identity.ts";
+import { reportFailure, type EventAttempt, type Reporting, type RoutedHandler } from "./failed-event.ts";
+import type { EventOutcome, WebhookOutcome } from "./webhook-handler-types.ts";
+
+/** PostgreSQL slows beyond 64 subtransactions. */
+const mostEvents = 50;
+
+/** How events find their handlers; an empty list is ignored. */
+export interface Routes {
+  readonly handlersOf: (type: string) => readonly RoutedHandler[];
+  readonly onIgnored: (type: string) => void;
+}
+
+/** A valid event that has handlers. */
+export interface BatchEvent {
+  readonly position: number;
+  readonly attempt: EventAttempt;
+  readonly handlers: readonly RoutedHandler[];
+}
+
+/** What became of an event inside its transaction; `again` waits for the next one. */
+export type Ended =
+  | { readonly outcome: "done" | "accepted" | "again" }
+  | { readonly refused: KeyRefusal }
+  | { readonly error: unknown };
+
+export interface EventBatchesInit {
+  readonly transactor: Transactor<never>;
+  /** Begins the key of each event. */
+  readonly keyPrefix: string;
+  readonly routes: Routes;
+  readonly reporting: Reporting;
+  /** The keys that the transaction of these events begins with. */
+  readonly keysOf: (batch: readonly BatchEvent[]) => readonly KeyAttempt[];
+  /** Whether no event is taken behind one whose transaction did not happen: a retry would put that one behind them. */
+  readonly keepsOrder: boolean;
+  /** What the transaction does; one answer for each event. */
+  readonly steps: (batch: readonly BatchEvent[], open: OpenTransaction<never>) => Steps<readonly Ended[]>;
+}
+
+/** How a transaction ended for its events: the outcomes of those that need no other one, at least of one. */
+interface Batch {
+  readonly outcomes: ReadonlyMap<BatchEvent, EventOutcome>;
+  /** Whether events behind these may be taken where their order counts. */
+  readonly mayGoOn: boolean;
+}
+
+/** Takes an envelope's events through transactions, up to fifty a commit. Without `keepsOrder` one that spoils a commit gets its own. */
+export class EventBatches {
+  readonly #init: EventBatchesInit;
+
+  constructor(init: EventBatchesInit) {
+    this.#init = init;
+  }
+
+  async handle(envelope: WebhookEnvelope): Promise<WebhookOutcome> {
+    const { deliveries, firsts, outcomeOf } = planOf(envelope);
+    const outcomes: (EventOutcome | undefined)[] = [];
+    const { keyPrefix, routes, reporting, keepsOrder } = this.#init;
+    let events = deliveries.flatMap((delivery, position): readonly BatchEvent[] => {
+      if (firsts[position] !== position) return [];
+      const claim = {
+        key: keyPrefix + delivery.event_id,
+        fingerprint: eventFingerprint(delivery),
+        token: randomUUID(),
+      };
+      const attempt = { delivery, claim, number: 1 };
+      const { invalid } = delivery;
+      if (invalid !== undefined) {
+        const error = webhookRefusal(invalid.code, { message: invalid.detail });
+        outcomes[position] = reportFailure(reporting, attempt, { outcome: "failed", error });
+        return [];
+      }
+      const handlers = routes.handlersOf(delivery.type);
+      if (handlers.length > 0) return [{ position, attempt, handlers }];
+      routes.onIgnored(delivery.type);
+      outcomes[position] = "ignored";
+      return [];
+    });
+    while (events.length > 0) {
+      // No promise of a synchronous transaction yields to the event loop.
+      if (this.isOverdue) {
+        // oxlint-disable-next-line no-await-in-loop -- yields to the event loop
+        await workSlices.next();
+        continue;
+      }
+      const batch = distinct(events);
+      // oxlint-disable-next-line no-await-in-loop -- one transaction after the other
+      const { outcomes: ended, mayGoOn } = await this.#transact(batch);
+      for (const [event, outcome] of ended) outcomes[event.position] = outcome;
+      events = events.filter((event) => !ended.has(event));
+      const isDown = [...ended.values()].includes("unavailable");
+      if (isDown || (keepsOrder && !mayGoOn)) {
+        for (const { position } of events) outcomes[position] = isDown ? "unavailable" : "busy";
+        break;
+      }
+    }
+    return outcomeOf(outcomes);
+  }
+
+  /** Whether handlers that cannot wait have had their part of this turn, those of other webhooks included. */
+  get isOverdue(): boolean {
+    return this.#init.transactor.isSynchronous && workSlices.over;
+  }
+
+  #transact(batch: readonly BatchEvent[]): Promise<Batch> {
+    const ended = this.#tryAll(batch);
+    if (eventTrace.hasSubscribers) for (const event of batch) traceEvent(event, ended);
+    return ended;
+  }
+
+  async #tryAll(batch: readonly BatchEvent[]): Promise<Batch> {
+    const { transactor, reporting, keysOf, keepsOrder, steps } = this.#init;
+    const outcomes = new Map<BatchEvent, EventOutcome>();
+    let ended: readonly Ended[] | string;
+    try {
+      ended = await transactor.run({ keys: keysOf(batch) }, (open) => steps(batch, open));
+    } catch (error) {
+      const outcome = outcomeOfFault(error);
+      const [first, ...others] = batch;
+      // One event may spoil the transaction of all: each gets its own. Where order counts, only one that never can be taken.
+      const isSpoilt = keepsOrder ? error instanceof TypeError : outcome !== "unavailable";
+      if (isSpoilt && first !== undefined && others.length > 0) return this.#tryAll([first]);
+      for (const event of batch) outcomes.set(event, this.#report(event, outcome, error));
+      return { outcomes, mayGoOn: isSpoilt };
+    }
+    for (const [index, event] of batch.entries()) {
+      const end = typeof ended === "string" ? undefined : ended[index];
+      if (end === undefined) outcomes.set(event, "busy");
+      else if ("refused" in end) outcomes.set(event, notAcquired(reporting, event.attempt, end.refused));
+      else if ("error" in end) outcomes.set(event, this.#report(event, "failed", end.error));
+      else if (end.outcome !== "again") outcomes.set(event, end.outcome);
+    }
+    return { outcomes, mayGoOn: typeof ended !== "string" };
+  }
+
+  #report({ attempt }: BatchEvent, outcome: EventOutcome, error: unknown): EventOutcome {
+    return reportFailure(this.#init.reporting, attempt, { outcome, error });
+  }
+}
+
+/** The next transaction's events: no key twice, since two events of one id are one key. */
+function distinct(events: readonly BatchEvent[]): readonly BatchEvent[] {
+  const seen = new Set<string>();
+  const batch: BatchEvent[] = [];
+  for (const event of events) {
+    const { key } = event.attempt.claim;
+    if (batch.length < mostEvents && !seen.has(key)) batch.push(event);
+    seen.add(key);
+  }
+  return batch;
+}
+
+const faults: ReadonlyMap<string, EventOutcome> = new Map<string, EventOutcome>([
+  ["commit-unknown", "in-doubt"],
+  ["draining", "unavailable"],
+  ["transaction-conflict", "busy"],
+  ["transaction-unavailable", "unavailable"],
+]);
+
+function outcomeOfFault(error: unknown): EventOutcome {
+  return (isGuardError(error) ? faults.get(error.code) : undefined) ?? "failed";
+}
+
+/** One trace on `countersign:event`, from the begin of its transaction until the webhook knows the outcome. */
+function traceEvent(event: BatchEvent, ended: Promise<Batch>): void {
+  const { type, event_id: eventId, webhookId } = event.attempt.delivery;
+  const context: EventTrace = {
+    type: escapeForLog(type),
+    isKnownType: knownEventTypes.includes(type),
+    eventId: escapeForLog(eventId, 256),
+    webhookId: escapeForLog(webhookId, 256),
+    attempt: event.attempt.number,
+  };
+  const work = async (): Promise<EventOutcome> => (await ended).outcomes.get(event) ?? "busy";
+  void traced(eventTrace, context, { work, outcomeOf: (outcome) => outcome });
+}

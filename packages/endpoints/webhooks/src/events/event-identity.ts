@@ -1,0 +1,39 @@
+import { hash } from "node:crypto";
+import type { KeyRefusal } from "@countersign/idempotency/door";
+import { webhookRefusal } from "../refusals.ts";
+import { reportFailure, type EventAttempt, type Reporting } from "./failed-event.ts";
+import type { EventDelivery, EventOutcome } from "./webhook-handler-types.ts";
+
+/** The outcome of an event whose key another attempt has, or had. */
+export function notAcquired(state: Reporting, attempt: EventAttempt, refusal: KeyRefusal): EventOutcome {
+  if (refusal.status !== "done") return "busy";
+  const { key, fingerprint } = attempt.claim;
+  if (refusal.fingerprint === fingerprint) return "duplicate";
+  if (differsInType(refusal.fingerprint, fingerprint)) {
+    return reportFailure(state, attempt, { outcome: "failed", error: webhookRefusal("event-id-reused") });
+  }
+  // Skipped all the same: nothing is handled twice because its time was written differently.
+  const message = "is done, and came again as an event of another time";
+  state.keys.alarm({ code: "event-id-reused", key, message });
+  return "duplicate";
+}
+
+// A fingerprint has at most 128 characters, of which the time takes 30.
+const shortType = /^[\w.:-]{1,64}$/;
+
+/** The stored identity of an event besides its id: its time as received, and its type or the digest of a long one. */
+export function eventFingerprint({ type, event }: EventDelivery): string {
+  const kept = shortType.test(type) ? type : `#${hash("sha256", type, "base64url")}`;
+  return `${event?.timestamp.raw ?? "invalid"} ${kept}`;
+}
+
+/** Whether the two name different types. A record that was written by hand may name none. */
+function differsInType(fingerprint: string, other: string): boolean {
+  const [type, otherType] = [typeIn(fingerprint), typeIn(other)];
+  return type !== undefined && otherType !== undefined && type !== otherType;
+}
+
+function typeIn(fingerprint: string): string | undefined {
+  const space = fingerprint.indexOf(" ");
+  return space === -1 ? undefined : fingerprint.slice(space + 1);
+}

@@ -1,0 +1,48 @@
+import {
+  option,
+  optionError,
+  readOptions,
+  type OptionOwner,
+  type OptionTable,
+  type ReadOptions,
+} from "@countersign/core/door";
+import { assertInMode } from "@countersign/idempotency/door";
+import { assertWorkerOptions, readWorkStores, workerTable } from "@countersign/work/door";
+import type { WebhookEvent } from "../envelope/events.ts";
+import { entityOf } from "../events/entity.ts";
+import { assertOwnKeys, handlerRules } from "../events/webhook-handler-options.ts";
+import type { EventFailure } from "../events/webhook-handler-types.ts";
+import type { CreateInboxOptions } from "./inbox-types.ts";
+
+export const factoryName = "createInbox";
+
+const usualName = "inbox";
+
+export const table = {
+  ...workerTable,
+  stores: option.own(readWorkStores<never>),
+  fallback: handlerRules.fallback,
+  name: option.optional(option.own(readName), JSON.stringify(usualName)),
+  entityOf: option.call<(event: WebhookEvent) => string | undefined>(entityOf, "by the spec's ids"),
+  receiveOnly: option.boolean(false),
+  onError: handlerRules.onError,
+  onDeadLetter: option.optional(option.call<(failure: EventFailure) => unknown>()),
+} satisfies OptionTable<CreateInboxOptions<never, "sync">, unknown>;
+
+export type ResolvedInboxOptions = ReadOptions<typeof table> & { readonly name: string };
+
+/** Fills in the defaults; throws an OptionError on a bad option. */
+export function resolveInboxOptions(options: object): ResolvedInboxOptions {
+  const read = readOptions(factoryName, table, options);
+  const { stores, fallback, name = usualName } = read;
+  assertWorkerOptions(factoryName, read);
+  assertInMode(stores, fallback, factoryName, "fallback");
+  // Last, when this inbox is certain to be made.
+  assertOwnKeys({ factory: factoryName, option: "name", store: stores.work }, name, read.name !== undefined);
+  return { ...read, name };
+}
+
+function readName(name: unknown, owner: OptionOwner, at: string): string {
+  if (typeof name === "string" && /^[a-z0-9-]{1,64}$/.test(name)) return name;
+  throw optionError(owner, at, "1 to 64 of a-z, 0-9 and -", name);
+}
