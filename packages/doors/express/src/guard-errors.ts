@@ -4,6 +4,7 @@ import {
   option,
   optionError,
   problemAnswer,
+  publishThrown,
   readOptions,
   reportReject,
   publishVerdict,
@@ -55,6 +56,7 @@ export function guardErrors(options: GuardErrorsOptions = {}): ErrorMiddleware {
 
   // Express recognises an error handler by its four parameters.
   return function guardErrorsMiddleware(error, req, res, next) {
+    if (!isGuardError(error)) publishThrown(error, req);
     if (res.headersSent) {
       next(error);
     } else if (hide) {

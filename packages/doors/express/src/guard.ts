@@ -1,6 +1,7 @@
 import { STATUS_CODES } from "node:http";
 import { isGuardError } from "@countersign/core";
 import {
+  publishThrown,
   publishVerdict,
   refusedWith,
   requestAborted,
@@ -72,13 +73,7 @@ function createGuard({ name, decide, ways, publishesPass }: Guard): Middleware {
       pass(passage, undefined);
       return;
     }
-    verdict
-      // oxlint-disable-next-line promise/prefer-await-to-then -- a throw inside next() must not come back as a second next(error)
-      .then(
-        (found) => pass(passage, found),
-        (error: unknown) => refuse(passage, error),
-      )
-      .catch((error: unknown) => failLate(passage, error));
+    void settle(passage, verdict);
   };
   return Object.defineProperty(middleware, "name", { value: `${name}Middleware` });
 }
@@ -92,6 +87,21 @@ interface Passage {
   readonly publishesPass: boolean;
   /** 0 without subscribers at the start. */
   readonly startedAt: number;
+}
+
+/** Never rejects. A throw inside next() must not come back as a second next(error). */
+async function settle(passage: Passage, verdict: Promise<unknown>): Promise<void> {
+  let found: unknown;
+  try {
+    try {
+      found = await verdict;
+    } catch (error) {
+      return refuse(passage, error);
+    }
+    pass(passage, found);
+  } catch (error) {
+    failLate(passage, error);
+  }
 }
 
 function pass(passage: Passage, found: unknown): void {
@@ -118,7 +128,8 @@ function refuse(passage: Passage, thrown: unknown): void {
 }
 
 /** Answers 500 for a throw after a check, or cuts an answer under way: on node:http the rejection would end the process. */
-function failLate({ name, res }: Passage, error: unknown): void {
+function failLate({ name, req, res }: Passage, error: unknown): void {
+  publishThrown(error, req);
   warnOfError(name, "caught what came after it threw", error);
   replaceOrCut(res, () => {
     for (const field of res.getHeaderNames()) res.removeHeader(field);

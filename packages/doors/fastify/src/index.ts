@@ -1,12 +1,11 @@
 export { gracefulClose } from "@countersign/express";
 export { hook, refusal, type Hook, type Refuse, type RefusalOptions } from "./hooks.ts";
 export {
-  idempotencyHook,
-  idempotencyOf,
   payoutPlugin,
-  webhookPlugin,
   type DrainablePlugin,
   type PayoutPluginOptions,
-  type WebhookPluginOptions,
-} from "./plugins.ts";
+  type PayoutTransactionPluginOptions,
+} from "./payout-plugin.ts";
+export { idempotencyHook, webhookPlugin, type WebhookPluginOptions } from "./plugins.ts";
 export { receivedRequest } from "./received-request.ts";
+export { idempotencyOf } from "./route-parts.ts";

@@ -2,34 +2,25 @@ import { Readable } from "node:stream";
 import {
   capturedRawBody,
   createWarnOnce,
-  isPromiseLike,
   option,
-  optionError,
   splitOptions,
-  type OptionOwner,
   type OptionTable,
 } from "@countersign/core/door";
 import { whileConnected } from "@countersign/express/door";
+import type { TransactionMode } from "@countersign/idempotency";
 import {
-  beginHandler,
   goOn,
+  guardForm,
   keyGuard,
-  runOf,
+  transactionGuard,
+  unpaidAnswers,
   type KeyOwner,
-  type OwnedRun,
+  type WhileConnected,
 } from "@countersign/idempotency-guard/door";
-import type { IdempotencyGuardOptions, RequestIdempotency } from "@countersign/idempotency-guard";
-import { assertPost, payoutOf, payoutReception, type Payout, type PayoutOptions } from "@countersign/payout";
+import type { IdempotencyGuardOptions, IdempotencyTransactionOptions } from "@countersign/idempotency-guard";
 import { webhookReception, type WebhookOptions } from "@countersign/webhooks";
-import type {
-  FastifyInstance,
-  FastifyPluginCallback,
-  FastifyReply,
-  FastifyRequest,
-  preHandlerHookHandler,
-} from "fastify";
+import type { FastifyPluginCallback, FastifyRequest, preHandlerHookHandler } from "fastify";
 import {
-  errorOf,
   hiddenRefusal,
   hook,
   refusal,
@@ -39,74 +30,8 @@ import {
   type RefusalOptions,
 } from "./hooks.ts";
 import { asUnknownRoute, tellUnhidden } from "./hidden-route.ts";
-import { connectionTable, receivedRequest, warnOfTrust, type ConnectionOptions } from "./received-request.ts";
-
-export type DrainablePlugin = FastifyPluginCallback & Pick<KeyOwner, "drain">;
-
-export interface PayoutPluginOptions
-  extends PayoutOptions<FastifyRequest>, ConnectionOptions, RefusalOptions {
-  /** As the service calls it. */
-  readonly url: string;
-  /** Pays. Its answer is held back until the key is recorded as done. */
-  readonly handler: (
-    request: FastifyRequest,
-    reply: FastifyReply,
-    context: { readonly payout: Payout; readonly idempotency: RequestIdempotency },
-  ) => unknown;
-}
-
-type RouteOption = "url" | keyof RefusalOptions | keyof ConnectionOptions;
-
-const routeTable = { ...refusalTable, ...connectionTable, url: option.own(readUrl) };
-
-export const payoutTable = {
-  ...routeTable,
-  handler: option.call<PayoutPluginOptions["handler"]>(),
-} satisfies OptionTable<Pick<PayoutPluginOptions, RouteOption | "handler">, unknown>;
-
-/** `payoutEndpoint` with its handler, for `fastify.register()`. Throws a TypeError on a bad option. */
-export function payoutPlugin(options: PayoutPluginOptions): DrainablePlugin {
-  const name = "payoutEndpoint";
-  const factoryName = "payoutPlugin";
-  assertNotRegistered(factoryName, options);
-  const [own, steps] = splitOptions(factoryName, payoutTable, options);
-  const { url, onReject, verdictId, handler, ...connection } = own;
-  const { receive, lookUp, drain, unauthorizedHeaders } = payoutReception<FastifyRequest>(steps, {
-    factory: factoryName,
-    assertRoute: assertPost,
-  });
-  const claim = step(name, (request, reply) =>
-    receive(receivedRequest(request, connection), request, (work) => whileConnected(reply.raw, work)),
-  );
-  const business = lookUp && step(name, lookUp);
-  const refuse = refusal({ onReject, verdictId, unauthorizedHeaders });
-  const preHandler: preHandlerHookHandler | undefined =
-    business &&
-    ((request, reply, next) =>
-      business(request, reply, {
-        found: () => next(),
-        refused: (error) => refuse(error, request, reply, next),
-      }));
-  const plugin: FastifyPluginCallback = (fastify, _options, done) => {
-    warnOfTrust(fastify, factoryName, connection);
-    leaveBodiesAlone(fastify);
-    fastify.all(url, {
-      onRequest: (request, reply, next) =>
-        claim(request, reply, {
-          found: (run) => beginHandler(run, passageOf(request, reply, next)),
-          refused: (error) => refuse(error, request, reply, next),
-        }),
-      ...(preHandler && { preHandler }),
-      // Fastify hands nothing from one of its phases to the next.
-      handler: (request, reply) => {
-        const context = { payout: payoutOf(request), idempotency: idempotencyOf(request) };
-        return watched(runOf(request), reply, () => handler(request, reply, context));
-      },
-    });
-    done();
-  };
-  return Object.assign(plugin, { drain });
-}
+import { receivedRequest, warnOfTrust, type ConnectionOptions } from "./received-request.ts";
+import { assertNotRegistered, leaveAlone, passageOf, routeTable, type RouteOption } from "./route-parts.ts";
 
 export interface WebhookPluginOptions
   extends WebhookOptions<FastifyRequest>, ConnectionOptions, RefusalOptions {
@@ -159,13 +84,24 @@ export function webhookPlugin(options: WebhookPluginOptions): FastifyPluginCallb
 export interface IdempotencyHookOptions extends IdempotencyGuardOptions<FastifyRequest>, RefusalOptions {}
 
 /** `idempotencyGuard` as a route's `preHandler`, after its body's parser. Throws a TypeError on a bad option. */
-export function idempotencyHook(
-  options: IdempotencyHookOptions,
+export function idempotencyHook<Tx = never, Mode extends TransactionMode = TransactionMode>(
+  options:
+    | IdempotencyHookOptions
+    | (IdempotencyTransactionOptions<Tx, Mode, FastifyRequest> & RefusalOptions),
 ): preHandlerHookHandler & Pick<KeyOwner, "drain"> {
   const name = "idempotencyGuard";
   const factoryName = "idempotencyHook";
   const [answers, steps] = splitOptions(factoryName, refusalTable, options);
-  const { admit, drain } = keyGuard<FastifyRequest>(steps, factoryName);
+  const form = guardForm<FastifyRequest>(steps);
+  const {
+    admit,
+    drain,
+  }: Pick<KeyOwner, "drain"> & {
+    readonly admit: (request: FastifyRequest, connected: WhileConnected) => Promise<Admission>;
+  } =
+    "paid" in form
+      ? transactionGuard(form.paid, factoryName)
+      : keyGuard<FastifyRequest>(form.handled, factoryName);
   const claim = step(name, async (request, reply) => {
     receivedRequest(request);
     const admission = await admit(request, (work) => whileConnected(reply.raw, work));
@@ -177,69 +113,12 @@ export function idempotencyHook(
   const idempotencyHookHandler: preHandlerHookHandler = (request, reply, next) =>
     claim(request, reply, {
       found: (admission) => goOn(admission, passageOf(request, reply, next)),
-      refused: (error) => refuse(error, request, reply, next),
+      refused(error) {
+        if ("paid" in form) unpaidAnswers(reply.raw);
+        refuse(error, request, reply, next);
+      },
     });
   return Object.assign(idempotencyHookHandler, { drain });
 }
 
-/** The key's controls for a guarded request's handler. Throws an Error where no key was claimed. */
-export function idempotencyOf(request: FastifyRequest): RequestIdempotency {
-  const run = runOf(request);
-  if (run === undefined) throw new Error("idempotencyOf: no key was claimed for this request");
-  return run.handle;
-}
-
-function passageOf(
-  { raw: req }: FastifyRequest,
-  { raw: res }: FastifyReply,
-  next: (error?: Error) => void,
-): Parameters<typeof goOn>[1] {
-  return { req, res, next: (fault) => next(errorOf(fault)) };
-}
-
-/** Calls a handler and watches its promise: a time-out may answer before that ends. */
-function watched(run: OwnedRun | undefined, reply: FastifyReply, handler: () => unknown): unknown {
-  const send = reply.send.bind(reply);
-  const then = reply.then.bind(reply);
-  let sends = 0;
-  reply.send = (...payload) => {
-    sends += 1;
-    return send(...payload);
-  };
-  // An async handler that returns its reply after the only answer: its promise waits for that to leave.
-  // oxlint-disable-next-line unicorn/no-thenable -- it has one, which is called when the handler returns the reply
-  reply.then = (sent, failed) => {
-    if (sends === 1) run?.handlerAnswered();
-    then(sent, failed);
-  };
-  const returned = handler();
-  if (returned === reply || !isPromiseLike(returned)) return returned;
-  // A query builder runs its query at each then().
-  const ended = Promise.resolve(returned);
-  run?.watch(ended);
-  return ended;
-}
-
-/** In the plugin's own scope: the checks read the bytes, and no parser of the app does. */
-function leaveBodiesAlone(fastify: FastifyInstance): void {
-  fastify.removeAllContentTypeParsers();
-  fastify.addContentTypeParser("*", leaveAlone);
-}
-
-function leaveAlone(_request: FastifyRequest, _payload: unknown, done: (error: Error | null) => void): void {
-  done(null);
-}
-
-/** Registered instead of its result, a factory would get the instance as options. */
-function assertNotRegistered(factoryName: string, options: object): void {
-  if (typeof options === "object" && options !== null && "addContentTypeParser" in options) {
-    throw new TypeError(
-      `${factoryName}: write app.register(${factoryName}(options)), not app.register(${factoryName}, options)`,
-    );
-  }
-}
-
-function readUrl(url: unknown, owner: OptionOwner, name: string): string {
-  if (typeof url === "string" && url.startsWith("/")) return url;
-  throw optionError(owner, name, 'the path of the route, such as "/payouts"', url);
-}
+type Admission = Parameters<typeof goOn>[0];

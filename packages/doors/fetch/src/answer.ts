@@ -7,6 +7,7 @@ import {
   reportReject,
   requestAborted,
   statusAnswer,
+  publishThrown,
   publishVerdict,
   startVerdict,
   writeUnreportedRefusal,
@@ -55,6 +56,19 @@ export async function refuse(request: Request, thrown: unknown, refusing: Refusi
     return hide === undefined ? refusalResponse(error, refusing) : await hide();
   } finally {
     writeUnreportedRefusal({ name, req: request }, request.method, error);
+  }
+}
+
+/** Calls an app's handler; subscribers hear what it throws. */
+export async function handled(
+  request: Request,
+  handler: () => Response | Promise<Response>,
+): Promise<Response> {
+  try {
+    return await handler();
+  } catch (error) {
+    if (!isGuardError(error)) publishThrown(error, request);
+    throw error;
   }
 }
 
@@ -121,7 +135,7 @@ export async function copyBody(
   }
 }
 
-export function repeatedResponse({ status, headers, body }: KeptAnswer): Response {
+export function responseOf({ status, headers, body }: KeptAnswer): Response {
   const lines = new Headers();
   for (const [name, value] of headers) lines.append(name, value);
   // Only an answer without content may have this status.

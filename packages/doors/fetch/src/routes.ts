@@ -1,4 +1,4 @@
-import { type ReceivedRequest } from "@countersign/core";
+import { OptionError, type ReceivedRequest } from "@countersign/core";
 import {
   assertFunction,
   limitRule,
@@ -10,16 +10,27 @@ import {
   type OptionTable,
   Steps,
 } from "@countersign/core/door";
-import { keyGuard, type OwnedRun } from "@countersign/idempotency-guard/door";
+import type { TransactionMode } from "@countersign/idempotency";
+import { guardForm, keyGuard, transactionGuard, type OwnedRun } from "@countersign/idempotency-guard/door";
 import type {
   DrainableMiddleware,
   IdempotencyGuardOptions,
+  IdempotencyTransactionOptions,
   RequestIdempotency,
 } from "@countersign/idempotency-guard";
-import { assertPost, payoutOf, payoutReception, type Payout, type PayoutOptions } from "@countersign/payout";
+import {
+  assertPost,
+  payoutForm,
+  payoutOf,
+  payoutPayment,
+  payoutReception,
+  type Payout,
+  type PayoutOptions,
+  type PayoutTransactionOptions,
+} from "@countersign/payout";
 import { readBody } from "@countersign/raw-body";
 import { webhookReception, type WebhookOptions } from "@countersign/webhooks";
-import { answerOf, refusalTable, refuse, repeatedResponse, type RefusalOptions } from "./answer.ts";
+import { answerOf, handled, refusalTable, refuse, responseOf, type RefusalOptions } from "./answer.ts";
 import { receivedRequest, type ConnectionInfo } from "./received-request.ts";
 
 /** A route for any server that speaks `fetch`, whose router has chosen it by path. */
@@ -35,17 +46,45 @@ export type PayoutHandler = (
   context: { readonly payout: Payout; readonly idempotency: RequestIdempotency },
 ) => Response | Promise<Response>;
 
-/** `payoutEndpoint` with its handler, for `fetch`. Throws a TypeError on a bad option. */
-export function payoutRoute(options: PayoutRouteOptions, handler: PayoutHandler): DrainableRoute {
-  const name = "payoutEndpoint";
-  const factoryName = "payoutRoute";
-  assertFunction(factoryName, "handler", handler);
-  const [refusal, steps] = splitOptions(factoryName, refusalTable, options);
-  const { receive, lookUp, drain, unauthorizedHeaders } = payoutReception<Request>(steps, {
-    factory: factoryName,
-    assertRoute: assertPost,
-  });
-  const refusing = { name, ...refusal, unauthorizedHeaders };
+const payoutName = "payoutEndpoint";
+const payoutDoor = { factory: "payoutRoute", assertRoute: assertPost };
+
+/** `payoutEndpoint` for `fetch`, with `stores` and `pay`, or with a handler. Throws a TypeError on a bad option. */
+export function payoutRoute<Tx, Mode extends TransactionMode>(
+  options: PayoutTransactionOptions<Tx, Mode, Request> & RefusalOptions,
+): DrainableRoute;
+export function payoutRoute(options: PayoutRouteOptions, handler: PayoutHandler): DrainableRoute;
+export function payoutRoute(options: RefusalOptions, handler?: PayoutHandler): DrainableRoute {
+  const { factory } = payoutDoor;
+  const [refusal, steps] = splitOptions(factory, refusalTable, options);
+  const form = payoutForm<Request>(steps);
+  if ("handled" in form) {
+    assertFunction(factory, "handler", handler);
+    return handledRoute(form.handled, refusal, handler);
+  }
+  if (handler !== undefined) {
+    throw new OptionError(factory, { what: "takes stores and pay, or a handler, not both" });
+  }
+  const { receive, drain, unauthorizedHeaders } = payoutPayment(form.paid, payoutDoor);
+  const refusing = { name: payoutName, ...refusal, unauthorizedHeaders };
+  const route: FetchRoute = async (request, info) => {
+    try {
+      const received = receivedRequest(request, info);
+      return responseOf(await receive(received, request, (work) => work(request.signal)));
+    } catch (error) {
+      return refuse(request, error, refusing);
+    }
+  };
+  return Object.assign(route, { drain });
+}
+
+function handledRoute(
+  steps: PayoutOptions<Request>,
+  refusal: RefusalOptions,
+  handler: PayoutHandler,
+): DrainableRoute {
+  const { receive, lookUp, drain, unauthorizedHeaders } = payoutReception(steps, payoutDoor);
+  const refusing = { name: payoutName, ...refusal, unauthorizedHeaders };
   const route: FetchRoute = async (request, info) => {
     const refused = (error: unknown): Promise<Response> => refuse(request, error, refusing);
     let run: OwnedRun;
@@ -54,11 +93,10 @@ export function payoutRoute(options: PayoutRouteOptions, handler: PayoutHandler)
     } catch (error) {
       return refused(error);
     }
-    const pay = async (): Promise<Response> =>
-      handler(request, {
-        payout: lookUp === undefined ? payoutOf(request) : await lookUp(request),
-        idempotency: run.handle,
-      });
+    const pay = async (): Promise<Response> => {
+      const payout = lookUp === undefined ? payoutOf(request) : await lookUp(request);
+      return handled(request, () => handler(request, { payout, idempotency: run.handle }));
+    };
     return answerOf(run, pay, refused);
   };
   return Object.assign(route, { drain });
@@ -118,7 +156,31 @@ type AlwaysOwned = IdempotentRouteOptions & {
   readonly required?: true | undefined;
 };
 
+/** The form with a transaction, which answers every request. */
+type AlwaysPaid<Tx, Mode extends TransactionMode> = IdempotencyTransactionOptions<Tx, Mode, Request> &
+  RefusalOptions &
+  Pick<IdempotentRouteOptions, "limit"> & {
+    readonly methods?: undefined;
+    readonly required?: true | undefined;
+  };
+
+// A handler that never runs, and a request that passes to none, are each somebody's mistake.
+function assertAlwaysPaid(factoryName: string, options: object, handler: unknown): void {
+  if (handler !== undefined)
+    throw new OptionError(factoryName, { what: "takes stores and handle, or a handler, not both" });
+  for (const name of ["methods", "required"]) {
+    if ([undefined, true].includes(Reflect.get(options, name))) continue;
+    const what = "cannot be set beside handle, since nothing follows: route what is exempt elsewhere";
+    throw new OptionError(factoryName, { option: name, what });
+  }
+}
+
+type Admit = ReturnType<typeof keyGuard<Request>>["admit"];
+
 /** `idempotencyGuard` around a handler's Response; no `idempotency` for a request without a key. Throws a TypeError on a bad option. */
+export function idempotentRoute<Tx, Mode extends TransactionMode>(
+  options: AlwaysPaid<Tx, Mode>,
+): DrainableRoute;
 export function idempotentRoute(
   options: AlwaysOwned,
   handler: (request: Request, idempotency: RequestIdempotency) => Response | Promise<Response>,
@@ -128,18 +190,21 @@ export function idempotentRoute(
   handler: (request: Request, idempotency: RequestIdempotency | undefined) => Response | Promise<Response>,
 ): DrainableRoute;
 export function idempotentRoute(
-  options: IdempotentRouteOptions,
-  handler: (request: Request, idempotency: never) => Response | Promise<Response>,
+  options: Omit<IdempotentRouteOptions, keyof IdempotencyGuardOptions>,
+  handler?: (request: Request, idempotency: never) => Response | Promise<Response>,
 ): DrainableRoute {
   const name = "idempotencyGuard";
   const factoryName = "idempotentRoute";
-  assertFunction(factoryName, "handler", handler);
   const [{ limit: limitBytes, ...refusal }, keys] = splitOptions(factoryName, idempotentTable, options);
-  const { admit, drain } = keyGuard<Request>(keys, factoryName);
-  const handle = (
-    request: Request,
-    idempotency: RequestIdempotency | undefined,
-  ): Response | Promise<Response> => Reflect.apply(handler, undefined, [request, idempotency]);
+  const form = guardForm<Request>(keys);
+  if ("handled" in form) assertFunction(factoryName, "handler", handler);
+  else assertAlwaysPaid(factoryName, form.paid, handler);
+  const { admit, drain }: Pick<DrainableRoute, "drain"> & { readonly admit: Admit } =
+    "paid" in form ? transactionGuard(form.paid, factoryName) : keyGuard<Request>(form.handled, factoryName);
+  const handle = (request: Request, idempotency: RequestIdempotency | undefined): Promise<Response> => {
+    assertFunction(factoryName, "handler", handler);
+    return handled(request, () => Reflect.apply(handler, undefined, [request, idempotency]));
+  };
   const route: FetchRoute = async (request, info) => {
     const refused = (error: unknown): Promise<Response> => refuse(request, error, { name, ...refusal });
     let admission: Awaited<ReturnType<typeof admit>>;
@@ -153,7 +218,7 @@ export function idempotentRoute(
     } catch (thrown) {
       return refused(steps.refused(thrown));
     }
-    if ("answer" in admission) return repeatedResponse(admission.answer);
+    if ("answer" in admission) return responseOf(admission.answer);
     if ("passes" in admission) return handle(request, undefined);
     const { run } = admission;
     return answerOf(run, async () => handle(request, run.handle), refused);
@@ -187,7 +252,7 @@ export function checkedRoute<Found>(
     } catch (thrown) {
       return refuse(request, steps.refused(thrown), options);
     }
-    return handler(request, found);
+    return handled(request, () => handler(request, found));
   };
 }
 
