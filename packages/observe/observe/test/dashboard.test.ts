@@ -13,6 +13,12 @@ const read = (name: string): string =>
 interface Panel {
   readonly type: string;
   readonly title: string;
+  readonly fieldConfig?: {
+    readonly overrides: readonly {
+      readonly matcher: { readonly options: string };
+      readonly properties: readonly { readonly value: { readonly fixedColor: string } }[];
+    }[];
+  };
   readonly targets?: readonly { readonly expr: string }[];
 }
 const panels: readonly Panel[] = JSON.parse(read("dashboard.json")).panels;
@@ -33,7 +39,9 @@ const woken = rules.map(({ alert, expr }) => [alert, expr] as const);
 async function emitted(): Promise<Map<string, Set<string>>> {
   const registry = new Registry();
   const { store } = await liveThrough();
-  const end = prometheus({ registry, heldKeys: { payouts: store } });
+  const queues = [{ queue: "outcomes", open: 1, dead: 1, oldestOpenMs: 1 }];
+  const work = { payouts: { summaries: () => Promise.resolve(queues) } };
+  const end = prometheus({ registry, heldKeys: { payouts: store }, work });
   await liveThrough();
   leaseLostChannel.publish({ guard: "exampleGuard", key: "k", code: "lease-lost", req: undefined });
   const text = await registry.metrics();
@@ -72,6 +80,25 @@ describe.each([
   });
 });
 
+test("decisions have the colours of their outcomes, and other lines are as few as the reader says", () => {
+  const { templating } = JSON.parse(read("dashboard.json")) as {
+    templating: { list: readonly { name: string; query: string; current: { value?: string } }[] };
+  };
+  const lines = templating.list.find(({ name }) => name === "lines");
+  expect(lines).toMatchObject({ query: "5,10,100", current: { value: "5" } });
+  const overrides = panels.find(({ title }) => title === "Decisions")?.fieldConfig?.overrides ?? [];
+  const colours = overrides.map(({ matcher, properties: [colour] }) => [
+    matcher.options,
+    colour?.value.fixedColor,
+  ]);
+  expect(Object.fromEntries(colours)).toEqual({ pass: "green", reject: "red", error: "purple" });
+  // Labels whose values the app chooses.
+  for (const [, expr] of shown.filter(([, text]) =>
+    /^(?!min).*by \([^)]*\b(?:guard|code|step|queue|keyid|type)\b/.test(text),
+  ))
+    if (!expr.includes("key_owned")) expect(expr).toMatch(/ and on \([\w, ]+\) topk\(\$lines, /);
+});
+
 describe("increase() sees nothing of a counter's first event", () => {
   const increases = [...shown, ...woken].flatMap(([title, expr]) =>
     [...expr.matchAll(/increase\(([^()]+)\[(\w+)\]\)/g)].map(
@@ -108,6 +135,8 @@ test("what an operator must see has an alert, and each of them is on the page", 
     "StoreErrors",
     "OldKeyUsed",
     "EventsDeadLettered",
+    "TasksDead",
+    "OutcomeOverdue",
     "ClockSkew",
   ]) {
     expect(names).toContain(`Countersign${what}`);

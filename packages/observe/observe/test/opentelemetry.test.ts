@@ -97,7 +97,7 @@ describe("spans", () => {
           "messaging.message.id": "good",
           "messaging.message.conversation_id": "wh_1",
           "countersign.event.type": "seller.status_changed",
-          "countersign.event.attempt": 1,
+          "countersign.attempt": 1,
           "countersign.outcome": "done",
         },
       ],
@@ -106,6 +106,18 @@ describe("spans", () => {
     ]);
     const inside = spansNamed("claim key").filter((span) => parentOf(span) === idOf(events[0]));
     expect(inside).toHaveLength(1);
+  });
+
+  test("of tasks tell the queue, the attempt and how it ended", async () => {
+    await liveThrough();
+    const tasks = spansNamed("process task");
+    const task = { "messaging.system": "countersign", "messaging.destination.name": "outcomes" };
+    expect(tasks.map(({ kind, attributes }) => [kind, attributes])).toMatchObject([
+      [
+        SpanKind.CONSUMER,
+        { ...task, "messaging.message.id": "k1", "countersign.attempt": 1, "countersign.outcome": "done" },
+      ],
+    ]);
   });
 
   test("of a driver or a handler are inside, and ours are inside of the caller's", async () => {
@@ -175,6 +187,7 @@ describe("metrics", () => {
       new Set([
         "countersign.claim.duration",
         "countersign.event.duration",
+        "countersign.task.duration",
         "countersign.key.owned.duration",
         "countersign.key.uses",
         "countersign.lease.losses",
@@ -199,6 +212,9 @@ describe("metrics", () => {
       },
     ]);
     expect(found["countersign.signature.age"]).toMatchObject([{ value: { count: 1, sum: 2.5 } }]);
+    expect(found["countersign.task.duration"]?.map(({ attributes }) => attributes)).toEqual([
+      { "countersign.queue": "outcomes", "countersign.outcome": "done" },
+    ]);
     expect(found["countersign.event.duration"]?.map(({ attributes }) => attributes)).toEqual([
       { "countersign.event.type": "seller.status_changed", "countersign.outcome": "done" },
       { "countersign.event.type": "seller.status_changed", "countersign.outcome": "dead-lettered" },

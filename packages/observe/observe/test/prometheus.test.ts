@@ -84,6 +84,9 @@ describe("prometheus", () => {
       'type="seller.status_changed",outcome="dead-lettered"': 1,
       'type="other",outcome="ignored"': 1,
     });
+    expect(countsOf(samples, "countersign_task_seconds_count")).toEqual({
+      'queue="outcomes",outcome="done"': 1,
+    });
     expect(countsOf(samples, "countersign_key_uses_total")).toEqual({ 'keyid="key-1",subject="tenant"': 1 });
     expect(countsOf(samples, "countersign_key_not_after_timestamp_seconds")).toEqual({
       'keyid="key-1"': 2_000_000_000,
@@ -163,6 +166,46 @@ describe("held keys", () => {
   test.each([[{ payouts: {} }], [null], ["payouts"]])("refuses %j for stores", (heldKeys) => {
     expect(() => prometheus({ registry, heldKeys: heldKeys as never })).toThrow(
       /^prometheus: option heldKeys/,
+    );
+  });
+});
+
+describe("tasks of work", () => {
+  const summary = { queue: "outcomes", open: 2, dead: 1, oldestOpenMs: 1_500 };
+
+  test("are counted at each scrape, with the age of the oldest", async () => {
+    const queues = [summary, { queue: "letters", open: 0, dead: 0, oldestOpenMs: undefined }];
+    ends.push(prometheus({ registry, work: { main: { summaries: () => Promise.resolve(queues) } } }));
+    const samples = await scrape();
+    expect(countsOf(samples, "countersign_tasks")).toEqual({
+      'store="main",queue="outcomes",state="open"': 2,
+      'store="main",queue="outcomes",state="dead"': 1,
+      'store="main",queue="letters",state="open"': 0,
+      'store="main",queue="letters",state="dead"': 0,
+    });
+    expect(countsOf(samples, "countersign_tasks_oldest_seconds")).toEqual({
+      'store="main",queue="outcomes"': 1.5,
+      'store="main",queue="letters"': 0,
+    });
+    queues.pop();
+    expect(Object.keys(countsOf(await scrape(), "countersign_tasks"))).toHaveLength(2);
+  });
+
+  test("of a store that does not answer have no value, and the others have theirs", async () => {
+    const warn = jest.spyOn(process, "emitWarning").mockImplementation(() => undefined);
+    const down = { summaries: () => Promise.reject(new Error("no connection")) };
+    const up = { summaries: () => Promise.resolve([summary]) };
+    ends.push(prometheus({ registry, work: { down, up } }));
+    expect(Object.keys(countsOf(await scrape(), "countersign_tasks_oldest_seconds"))).toEqual([
+      'store="up",queue="outcomes"',
+    ]);
+    expect(String(warn.mock.calls[0]?.[0])).toMatch(/could not count the tasks of down/);
+    warn.mockRestore();
+  });
+
+  test("a store without a table of work is refused", () => {
+    expect(() => prometheus({ registry, work: { main: {} as never } })).toThrow(
+      /option work must be an object of tables of work/,
     );
   });
 });

@@ -16,12 +16,14 @@ export function recordMetrics(factoryName: string, meter: Meter, maxLabels: numb
   const losses = meter.createCounter("countersign.lease.losses", { unit: "{loss}" });
   const steps = timed("db.client.operation.duration");
   const events = timed("countersign.event.duration");
+  const tasks = timed("countersign.task.duration");
   const uses = meter.createCounter("countersign.key.uses", { unit: "{signature}" });
 
   const guards = boundedLabel(maxLabels);
   const others = boundedLabel(maxLabels);
   const codes = (code: string): string => (docsOf(code) === undefined ? others(code) : code);
   const engines = boundedLabel(maxLabels);
+  const queues = boundedLabel(maxLabels);
   const keyids = boundedLabel(maxLabels);
   const of = (guard: string, outcome: string | undefined) => ({
     "countersign.guard": guards(guard),
@@ -57,6 +59,8 @@ export function recordMetrics(factoryName: string, meter: Meter, maxLabels: numb
       };
       events.record(durationMs / 1000, event);
     },
+    task: ({ queue, outcome = "", durationMs = 0 }) =>
+      tasks.record(durationMs / 1000, { "countersign.queue": queues(queue), "countersign.outcome": outcome }),
     keyUse: ({ keyid }) => uses.add(1, { "countersign.keyid": keyids(keyid) }),
   });
 }

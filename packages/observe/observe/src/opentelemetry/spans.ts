@@ -5,6 +5,7 @@ import {
   isGuardError,
   onTraceEnd,
   storeTrace,
+  taskTrace,
   waitTrace,
   type GuardEvent,
 } from "@countersign/core";
@@ -39,6 +40,16 @@ export function recordSpans(factoryName: string, tracer: api.Tracer): () => void
         "countersign.event.type": type,
       },
     })),
+    follow(tracer, taskTrace, ({ queue, taskId }) => ({
+      name: "process task",
+      kind: api.SpanKind.CONSUMER,
+      attributes: {
+        "messaging.system": "countersign",
+        "messaging.operation.type": "process",
+        "messaging.destination.name": queue,
+        "messaging.message.id": taskId,
+      },
+    })),
     listen(factoryName, { verdict: (event) => verdictSpan(tracer, event) }),
   ];
   return () => {
@@ -67,7 +78,7 @@ function follow<Traced extends TraceContext & { readonly attempt?: number | unde
     const span = spans.get(context);
     spans.delete(context);
     span?.setAttribute("countersign.outcome", context.outcome ?? "");
-    if (context.attempt !== undefined) span?.setAttribute("countersign.event.attempt", context.attempt);
+    if (context.attempt !== undefined) span?.setAttribute("countersign.attempt", context.attempt);
     if (context.error !== undefined) fail(span, context.error);
     span?.end();
   });

@@ -9,13 +9,17 @@ import {
   type OptionTable,
 } from "@countersign/core/door";
 import { Counter, Gauge, Histogram, register, type Registry } from "prom-client";
-import { countHeld, readStores, type HeldKeysStore } from "./held-keys.ts";
+import { countHeld, type HeldKeysStore } from "./held-keys.ts";
+import { storesWith } from "./polling.ts";
+import { countTasks, type TaskSummaries } from "./tasks.ts";
 
 export interface PrometheusOptions {
   /** Where the metrics are registered. Default `register` of prom-client. */
   readonly registry?: Registry | undefined;
   /** Stores by a name, whose held keys are counted at each scrape, up to 10,000 each. Default none. */
   readonly heldKeys?: Readonly<Record<string, HeldKeysStore>> | undefined;
+  /** Tables of work (`stores.work`) by a name, whose tasks are counted at each scrape. Default none. */
+  readonly work?: Readonly<Record<string, TaskSummaries>> | undefined;
   /** How many different values a label may have; what comes later is `other`. Default 100. */
   readonly maxLabels?: number | undefined;
 }
@@ -24,7 +28,8 @@ const factoryName = "prometheus";
 
 export const table = {
   registry: option.optional(option.own(readRegistry), "register of prom-client"),
-  heldKeys: option.own(readStores, "none"),
+  heldKeys: option.own(storesWith<HeldKeysStore>("list", "stores that can list"), "none"),
+  work: option.own(storesWith<TaskSummaries>("summaries", "tables of work"), "none"),
   maxLabels: option.integer({ min: 10, max: 10_000, fallback: 100 }),
 } satisfies OptionTable<PrometheusOptions, unknown>;
 
@@ -43,7 +48,7 @@ const ages = [-60, -30, -10, -5, -1, 0, 1, 5, 10, 30, 60, 120, 300];
 
 /** Counts and times what guards do. No caller chooses a label. Returns what ends it and removes the metrics. Throws an OptionError. */
 export function prometheus(options: PrometheusOptions = {}): () => void {
-  const { registry = register, heldKeys, maxLabels } = readOptions(factoryName, table, options);
+  const { registry = register, heldKeys, work, maxLabels } = readOptions(factoryName, table, options);
   const registers = [registry];
   const names: string[] = [];
   const named = <Name extends string>(name: string, help: string, labelNames: readonly Name[]) => {
@@ -72,6 +77,7 @@ export function prometheus(options: PrometheusOptions = {}): () => void {
   ]);
   const steps = timed("countersign_store_seconds", "Calls of stores", ["engine", "step", "outcome"]);
   const events = timed("countersign_event_seconds", "Events of webhooks", ["type", "outcome"]);
+  const attempts = timed("countersign_task_seconds", "Attempts at tasks of work", ["queue", "outcome"]);
   const uses = counted("countersign_key_uses_total", "Verified signatures", ["keyid", "subject"]);
   const ends = new Gauge(
     named("countersign_key_not_after_timestamp_seconds", "When a used key ends, Unix time", ["keyid"]),
@@ -82,11 +88,23 @@ export function prometheus(options: PrometheusOptions = {}): () => void {
     collect: (): Promise<void> => countHeld(factoryName, heldKeys, held),
   });
 
+  let counting: Promise<void> | undefined;
+  const tasks: Gauge<"store" | "queue" | "state"> = new Gauge({
+    ...named("countersign_tasks", "Tasks of work that are open or dead", ["store", "queue", "state"]),
+    collect: (): Promise<void> => (counting = countTasks(factoryName, work, { tasks, oldest })),
+  });
+  const oldest = new Gauge({
+    ...named("countersign_tasks_oldest_seconds", "Age of the oldest open task", ["store", "queue"]),
+    // Set with the other: collected after it, from the same answer.
+    collect: () => counting,
+  });
+
   const guards = boundedLabel(maxLabels);
   const others = boundedLabel(maxLabels);
   // Ours are fixed; another guard may make codes of wire text.
   const codes = (code: string): string => (docsOf(code) === undefined ? others(code) : code);
   const engines = boundedLabel(maxLabels);
+  const queues = boundedLabel(maxLabels);
   const keyids = boundedLabel(maxLabels);
   const subjects = boundedLabel(maxLabels);
 
@@ -112,6 +130,8 @@ export function prometheus(options: PrometheusOptions = {}): () => void {
     leaseLost: ({ guard, code }) => losses.inc({ guard: guards(guard), code: codes(code) }),
     event: ({ type, isKnownType, outcome = "", durationMs = 0 }) =>
       events.observe({ type: isKnownType ? type : "other", outcome }, durationMs / 1000),
+    task: ({ queue, outcome = "", durationMs = 0 }) =>
+      attempts.observe({ queue: queues(queue), outcome }, durationMs / 1000),
     keyUse({ keyid: used, subject = "", notAfter }) {
       const keyid = keyids(used);
       uses.inc({ keyid, subject: subjects(subject) });
