@@ -5,7 +5,7 @@ import { askAtTerminal, codeOf, exitCodes } from "./command-io.ts";
 import { runCli } from "./program.ts";
 
 async function main(): Promise<void> {
-  process.stdout.on("error", endWithoutReader);
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", endWithoutReader);
   // Sets the exit code and lets the process end by itself, so that a pipe gets all of the output.
   process.exitCode = await runCli(process.argv.slice(2), {
     writeOut: (text) => process.stdout.write(text),

@@ -20,6 +20,20 @@ export function bodyLines(body: string, truncated: boolean = false): string[] {
   return `${printable(body.slice(0, shownBodyLength))}${cut}`.split("\n").map((line) => `  ${line}`);
 }
 
+/** Lines of at most `room` columns, indented; a longer word has a line of its own. */
+export function wrapped(text: string, room: number): string {
+  const lines: string[] = [];
+  let line = " ";
+  for (const word of text.split(" ")) {
+    if (line !== " " && line.length + 1 + word.length > room) {
+      lines.push(line);
+      line = " ";
+    }
+    line += ` ${word}`;
+  }
+  return [...lines, line].map((each) => `${each}\n`).join("");
+}
+
 type Colour = "green" | "red" | "yellow" | "bold" | "dim";
 
 export type Paint = (colour: Colour, text: string) => string;

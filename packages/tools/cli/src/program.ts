@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import type { CommandIo, ExitCode, Finish } from "./command-io.ts";
 import { CommandError, exitCodes, memberOf, messageOf } from "./command-io.ts";
+import { codeCommand } from "./commands/code.ts";
 import { doctorCommand } from "./commands/doctor.ts";
 import { endpointCommand } from "./commands/endpoint.ts";
 import { explainCommand } from "./commands/explain.ts";
@@ -13,10 +14,24 @@ import { pruneCommand } from "./commands/prune.ts";
 import { sandboxCommand } from "./commands/sandbox.ts";
 import { triggerCommand } from "./commands/trigger.ts";
 import { webhookCommand } from "./commands/webhook.ts";
+import { inboxCommand, outcomesCommand, workCommand } from "./commands/work.ts";
 import { printable } from "./output.ts";
 
 const groups = new Map([
-  ["Operate a platform:", [doctorCommand, explainCommand, keysCommand, pruneCommand, migrateCommand]],
+  [
+    "Operate a platform:",
+    [
+      doctorCommand,
+      explainCommand,
+      codeCommand,
+      keysCommand,
+      inboxCommand,
+      outcomesCommand,
+      workCommand,
+      pruneCommand,
+      migrateCommand,
+    ],
+  ],
   [
     "Play the lending service:",
     [keygenCommand, payoutCommand, webhookCommand, sandboxCommand, endpointCommand, triggerCommand],
@@ -79,7 +94,9 @@ function configure(command: Command, io: CommandIo, path: string = command.name(
       getOutHelpWidth: () => 80,
       getErrHelpWidth: () => 80,
       outputError(text, write) {
-        write(`${errorLine(text.trim(), path)}\n`);
+        const missing = command.options.find(({ flags }) => text.includes(`'${flags}' not specified`));
+        const variable = missing?.envVar === undefined ? "" : `, nor ${missing.envVar}`;
+        write(`${errorLine(text.trim() + variable, path)}\n`);
       },
     });
   for (const subcommand of command.commands) configure(subcommand, io, `${path} ${subcommand.name()}`);

@@ -19,7 +19,7 @@ export async function run(
   {
     colours = false,
     columns,
-    ask,
+    ask = isUnasked(args) ? () => Promise.resolve(undefined) : undefined,
     login = () => "the-login",
   }: {
     colours?: boolean;
@@ -39,6 +39,11 @@ export async function run(
     clock: () => Math.floor(Date.now() / 1000),
   });
   return { code, out, err };
+}
+
+/** At a terminal `resolve --yes` asks for no note and no fence. */
+function isUnasked(args: readonly string[]): boolean {
+  return args.includes("resolve") && args.includes("--yes");
 }
 
 /** Expects a run that ended with one line on stderr, and wrote nothing else. */
@@ -114,4 +119,12 @@ export function spawnCli(
   child.stdout.on("data", (chunk: Buffer) => (out += chunk.toString()));
   child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
   return new Promise((resolve) => child.on("close", (code) => resolve({ code, out, err })));
+}
+
+/** The words of a line as a shell reads them, for the quotes that the command writes. */
+export function shellWords(line: string): string[] {
+  const words = line.match(/(?:'[^']*'|\\'|[^\s'])+/g) ?? [];
+  return words.map((word) =>
+    word.replaceAll(/'([^']*)'|\\(')/g, (_all, text?: string, quote?: string) => text ?? quote ?? ""),
+  );
 }

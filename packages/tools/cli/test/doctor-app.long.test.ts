@@ -67,7 +67,9 @@ describe("countersign doctor --app", () => {
     expect(await idsOf(text)).toEqual([]);
     const { code, out } = await doctor(moduleOf(text));
     expect(code).toBe(0);
-    expect(out).toMatch(/^looked at app \S+ \(Express; memoryIdempotencyStore, .*payoutEndpoint.*\)$/m);
+    expect(out).toMatch(
+      /^looked at\n {2}app \S+ \(Express; memoryIdempotencyStore, .*payoutEndpoint.*\): options /m,
+    );
   });
 
   test.each<[string, string, readonly string[]]>([

@@ -2,14 +2,10 @@ import { readFileSync } from "node:fs";
 import type { RequestListener, Server } from "node:http";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import { postgresSchemaVersion } from "@countersign/store-postgres";
 import { sqliteMigration } from "@countersign/store-sqlite";
 import Database from "libsql";
-import { Pool } from "pg";
-import { clockFinding, docsOfFinding, doubtsOf, findingKinds, findingsOf } from "../src/doctor/findings.ts";
-import { serverRows, type ServerRow } from "../src/operator/postgres-store.ts";
+import { clockFinding, docsOfFinding, findingKinds, findingsOf } from "../src/doctor/findings.ts";
 import { redisDoubts } from "../src/operator/redis-store.ts";
-import { describeOnPostgres, isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
 import { close, listen } from "@countersign/test-support/servers/http-client.ts";
 import { run, type Run, spawnCli } from "./cli-bench.ts";
 import { folder, imports, moduleOf, mounted, type Report } from "./doctor-bench.ts";
@@ -42,17 +38,21 @@ describe("countersign doctor --app", () => {
     expect(new Set(idsOf(ended))).toEqual(new Set(["memory-store"]));
   });
 
-  test("tells each fault, what to do and its page, and no secret", async () => {
+  test("tells each fault, what to do and what it has looked at, and no secret", async () => {
     const file = appFile({ trust: "true", parser: "app.use(express.json());" });
     const env = { NODE_ENV: "production" };
     const { code, out, err } = await spawnCli(["doctor", "--app", file], { env, cwd: folder });
     expect({ code, err }).toEqual({ code: 1, err: "" });
-    for (const id of ["parser-before-guard", "trust-proxy-everybody", "memory-store"]) {
+    for (const id of ["parser-before-guard", "trust-proxy-everybody", "memory-store"] as const) {
       expect(out).toMatch(
-        new RegExp(`^error ${id}\n {2}app \\S+: [^]*?^ {2}https://\\S+/guide/doctor\\.html#${id}$`, "m"),
+        new RegExp(`^error ${id}\n {2}app \\S+: .*\n {2}To do: ${findingKinds[id][1].slice(0, 20)}`, "m"),
       );
     }
-    expect(out).toMatch(/^looked at app \S+ \(Express; .*payoutEndpoint.*\)\n5 errors$/m);
+    const [, checked, end] = out.split(/^looked at\n {2}(app .*)\nnot looked at\n/m);
+    expect(checked).toMatch(/ \(Express; .*payoutEndpoint.*\): .*, order of its middlewares, trust proxy$/);
+    expect(end).toMatch(
+      /^ {2}a running endpoint: no --url\n {2}a store: .*STORE_URL.*\n5 errors; .* at\nhttps:\S+\/guide\/doctor\.md\n$/,
+    );
     expect(out).not.toContain("test-");
   });
 });
@@ -101,10 +101,21 @@ describe("countersign doctor --url", () => {
     expect(people.out).not.toContain("\u001B");
   });
 
+  test("says what the code of a failing endpoint asks for, without the network", async () => {
+    listener = answers(503, 503, '{"code":"key-store-unavailable"}');
+    const { out } = await run(["doctor", "--url", url], { columns: 80 });
+    expect(out).toMatch(/^error url-error$[^]*\n {2}key-store-unavailable: \S+/m);
+    expect(out).toMatch(
+      /\nlooked at\n {2}http:\S+: answers [^:]*, clock\nnot looked at\n {2}an app: no --app\n {2}a store: /,
+    );
+    for (const line of out.split("\n")) expect(line.length).toBeLessThanOrEqual(80);
+  });
+
   test("an endpoint that is silent, in time", async () => {
     listener = () => {};
     const { code, out } = await run(["doctor", "--url", url, "--timeout", "300"]);
     expect({ code, out }).toMatchObject({ code: 1, out: expect.stringMatching(/did not answer in time/) });
+    expect(out).toMatch(/\nnot looked at\n {2}an app: no --app\n {2}answers of \S+: there are none\n/);
   });
 
   test("sends what no handler takes for a payout, and no credentials", async () => {
@@ -131,6 +142,7 @@ for (const engine of engines) {
       const ids = idsOf(ended);
       // What the tests' own server is set to is not the subject.
       const settings = ["postgres-fsync", "postgres-full-page-writes", "postgres-synchronous-commit"];
+      settings.push("mysql-flush", "mysql-binlog");
       const others = ["redis-evicts", "redis-forgets", "redis-appendfsync", "redis-old"];
       expect(ids.filter((id) => ![...settings, ...others].includes(id))).toEqual([]);
       expect(reportOf(ended).subjects).toEqual([expect.stringMatching(/\((?:tables|prefix) /)]);
@@ -174,72 +186,11 @@ describe("countersign doctor on SQLite", () => {
   });
 });
 
-describeOnPostgres("countersign doctor on PostgreSQL", () => {
-  test("knows that tables are missing, old, new, unlogged and without their key", async () => {
-    const schema = isolatedName("doctor");
-    const pool = new Pool({ connectionString: postgresUrl ?? "", max: 1 });
-    const flags = ["--store-url", postgresUrl ?? "", "--schema", schema];
-    const ids = async () =>
-      idsOf(await run(["doctor", ...flags, "--json"])).filter((id) => /^(?:tables|migration)/.test(id));
-    try {
-      expect(await ids()).toEqual(["tables-missing"]);
-      await run(["migrate", ...flags]);
-      expect(await ids()).toEqual([]);
-      for (const [version, id] of [
-        [postgresSchemaVersion - 1, "migration-pending"],
-        [postgresSchemaVersion + 1, "tables-newer"],
-      ] as const) {
-        await pool.query(`UPDATE ${schema}.countersign_schema SET version = $1`, [version]);
-        expect(await ids()).toEqual([id]);
-      }
-      await pool.query(`UPDATE ${schema}.countersign_schema SET version = ${postgresSchemaVersion}`);
-      await pool.query(`ALTER TABLE ${schema}.countersign_nonces SET UNLOGGED`);
-      expect(await ids()).toEqual(["tables-unlogged"]);
-      await pool.query(`ALTER TABLE ${schema}.countersign_nonces SET LOGGED`);
-      await pool.query(`ALTER TABLE ${schema}.countersign_nonces DROP CONSTRAINT countersign_nonces_pkey`);
-      expect(await ids()).toEqual(["tables-without-key"]);
-      const migrated = await run(["migrate", ...flags]);
-      expect(migrated).toMatchObject({ code: 1, err: expect.stringContaining("ADD PRIMARY KEY (digest)") });
-    } finally {
-      await pool.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
-      await pool.end();
-    }
-  });
-});
-
-test("a server that is not there is a finding", async () => {
-  const url = "postgres://user:test-password@127.0.0.1:1/db";
+test.each(["postgres", "mysql"])("a %s server that is not there is a finding", async (scheme) => {
+  const url = `${scheme}://user:test-password@127.0.0.1:1/db`;
   const ended = await run(["doctor", "--store-url", url, "--json"]);
   expect({ code: ended.code, ids: idsOf(ended) }).toEqual({ code: 1, ids: ["store-unreachable"] });
   expect(ended.out).not.toContain("test-password");
-});
-
-describe("serverRows", () => {
-  const good: ServerRow = {
-    version: "160002",
-    encoding: "UTF8",
-    fsync: "on",
-    full_page_writes: "on",
-    synchronous_commit: "on",
-    standby: false,
-    unlogged: "0",
-    now_ms: "0",
-  };
-
-  test.each<[Partial<ServerRow>, string | undefined]>([
-    [{}, undefined],
-    [{ fsync: "off" }, "postgres-fsync"],
-    [{ full_page_writes: "off" }, "postgres-full-page-writes"],
-    [{ synchronous_commit: "off" }, "postgres-synchronous-commit"],
-    [{ synchronous_commit: "local" }, undefined],
-    [{ standby: true }, "postgres-standby"],
-    [{ encoding: "LATIN1" }, "postgres-encoding"],
-    [{ version: "120015" }, "postgres-old"],
-    [{ unlogged: "1" }, "tables-unlogged"],
-  ])("of %p", (difference, id) => {
-    const doubts = doubtsOf(serverRows, { ...good, ...difference });
-    expect(doubts.map(([doubt]) => doubt)).toEqual(id === undefined ? [] : [id]);
-  });
 });
 
 describe("redisDoubts", () => {
@@ -286,10 +237,10 @@ describe("clockFinding", () => {
   });
 });
 
-describe("docs/doctor.md", () => {
+describe("the page of findings", () => {
   const file = (name: string) => readFileSync(new URL(`../../../../${name}`, import.meta.url), "utf8");
   const sections = new Map(
-    file("docs/doctor.md")
+    file("site/pages/guide/doctor.md")
       .split(/^### /m)
       .slice(1)
       .map((section) => {
@@ -306,7 +257,6 @@ describe("docs/doctor.md", () => {
   });
 
   test("is where the page of a finding leads", () => {
-    const { homepage } = JSON.parse(file("package.json")) as { homepage: string };
-    expect(docsOfFinding("app-failed")).toBe(`${homepage}guide/doctor.html#app-failed`);
+    expect(docsOfFinding("app-failed")).toMatch(/\/guide\/doctor\.(?:md|html)#app-failed$/);
   });
 });

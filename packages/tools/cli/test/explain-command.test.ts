@@ -90,7 +90,7 @@ describe("countersign explain", () => {
     expect(out).toMatch(/^signature: The signature verifies/);
   });
 
-  test("says what the signer has to change, the code, its page and the expected base", async () => {
+  test("says what the signer has to change, the code, its remedy and the expected base", async () => {
     const request = signed();
     const raw = rawOf(request).toString("latin1").replace(/^POST/, "PUT");
     const { code, out } = await run(["explain", file("put", raw), ...key]);
@@ -99,7 +99,7 @@ describe("countersign explain", () => {
       /^signature: Sign "@method" as "PUT": the signature fits with "POST", another method\.\n/,
     );
     expect(out).toContain("  code    signature-mismatch\n");
-    expect(out).toMatch(/ {2}page {4}https:.*#signature-mismatch\n/);
+    expect(out).toMatch(/ {2}code {4}signature-mismatch\n {2}to do {3}\S/);
     expect(out).toContain(String.raw`    "@method": PUT\n`);
   });
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { memoryIdempotencyStore, type IdempotencyStore } from "@countersign/idempotency";
 import { failureFingerprint, failureKey } from "@countersign/idempotency/door";
-import { moduleIn, run, spawnCli } from "./cli-bench.ts";
+import { moduleIn, run, shellWords, spawnCli } from "./cli-bench.ts";
 import { engines, hold, runJson, runOn, type OperatorBench, methodsOf } from "./operator-bench.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "countersign-held-"));
@@ -37,6 +37,20 @@ for (const engine of engines) {
       expect(Date.now() - Date.parse(begunAt)).toBeLessThan(48 * 60_000);
     });
 
+    test("ends with 1 when a key waits, and with 0 when none does", async () => {
+      expect(await runOn(bench, ["keys", "held"])).toMatchObject({
+        code: 0,
+        out: expect.stringMatching(/^no key waits for a decision in /),
+      });
+      await hold(bench, "key");
+      expect(await runOn(bench, ["keys", "held"])).toMatchObject({
+        code: 1,
+        out: expect.stringMatching(/^1 key waits for a decision, /m),
+        err: "",
+      });
+      expect(await runOn(bench, ["keys", "held", "--json"])).toMatchObject({ code: 1, err: "" });
+    });
+
     test("asks for no decision about a failure that was being counted when its process died", async () => {
       const { idempotency } = bench.behind(60_000);
       const init = { token: "t", fingerprint: "f", leaseMs: 1000, recovery: "rerun" } as const;
@@ -60,22 +74,20 @@ for (const engine of engines) {
         await hold(bench, key);
         const { out } = await spawnCli(["keys", "held", ...place], { env });
         const line = out.split("\n").find((candidate) => candidate.includes(`--as ${outcome}`)) ?? "";
+        expect(line).toContain(" --note '...'");
         const words = shellWords(line.trim());
         expect(words.slice(0, 3)).toEqual(["countersign", "keys", "resolve"]);
-        expect(await spawnCli([...words.slice(1), "--yes"], { env })).toMatchObject({ code: 0, err: "" });
+        expect(await spawnCli([...words.slice(1), "--yes"], { env })).toMatchObject({
+          code: 2,
+          err: "error: --note: say why, in place of the dots\n",
+        });
+        const noted = words.map((word) => (word === "..." ? "TICKET-1" : word));
+        expect(await spawnCli([...noted.slice(1), "--yes"], { env })).toMatchObject({ code: 0, err: "" });
         const record = await bench.idempotency.read(key);
         expect(record?.state).toBe(outcome === "done" ? "done" : undefined);
       }
     });
   });
-}
-
-/** The words of a line as a shell reads them, for the quotes that the command writes. */
-function shellWords(line: string): string[] {
-  const words = line.match(/(?:'[^']*'|\\'|[^\s'])+/g) ?? [];
-  return words.map((word) =>
-    word.replaceAll(/'([^']*)'|\\(')/g, (_all, text?: string, quote?: string) => text ?? quote ?? ""),
-  );
 }
 
 describe("a describe() of the platform", () => {
@@ -96,7 +108,7 @@ describe("a describe() of the platform", () => {
 
   test("is found in the module of the store, and steers no terminal", async () => {
     const { code, out } = await held(describing);
-    expect(code).toBe(0);
+    expect(code).toBe(1);
     expect(out).toMatch(
       /^payout:op\.from\.to\n {2}amount +1,250\.00 EUR\n {2}beneficiary +Example\\u\{1b\}\[2J GmbH\n {2}business +business-9\n/,
     );
@@ -120,7 +132,7 @@ describe("a describe() of the platform", () => {
     ["never answers", "export const describe = () => new Promise(() => {});", "no answer within 2000 ms"],
   ])("that %s hides no key", async (_name, text, why) => {
     const { code, out } = await held(text);
-    expect(code).toBe(0);
+    expect(code).toBe(1);
     expect(out).toContain(`${key}\n  described     no: ${why}`);
     expect(out).toMatch(/^ {2}why +why$/m);
     const { out: json } = await held(text, "--json");

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
+import { run, shellWords } from "./cli-bench.ts";
 import {
   begin,
   complete,
@@ -118,9 +119,39 @@ for (const engine of engines) {
       expect((await runOn(bench, ["keys", "show", "payout:op-7"])).out).toMatch(/^reopened +by ben, /m);
       // By the command that is shown: its fence is that of the reopened key.
       const command = held.split("\n").find((line) => line.includes("--as done")) ?? "";
-      const again = command.trim().split(" ").slice(1);
+      const again = command.replace("'...'", "TICKET-3").trim().split(" ").slice(1);
       expect((await runOn(bench, [...again, "--yes"])).code).toBe(0);
       expect(await statusOf(bench, "payout:op-7")).toBe("done");
+    });
+
+    test("reopen takes --yes, as the other commands do: nothing is asked", async () => {
+      await decided("key", "released");
+      expect(await runOn(bench, ["keys", "reopen", "key", "--yes"])).toMatchObject({ code: 0, err: "" });
+      expect(await statusOf(bench, "key")).toBe("held");
+    });
+
+    test("resolve says who has released a key, and the command that takes it back", async () => {
+      for (const key of ["key", "it's"]) {
+        await decided(key, "released");
+        const again = await runOn(bench, ["keys", "resolve", key, "--as", "done", "--yes"]);
+        expect({ code: again.code, out: again.out }).toEqual({ code: 1, out: "" });
+        expect(again.err).toMatch(
+          /^error: [^\n]*: released by anna at 20\S+Z, and free for the next retry; to take it back: /,
+        );
+        const words = shellWords(again.err.trim().replace(/^.*countersign keys/, "keys"));
+        expect(words.slice(3 - words.length)).toEqual(expect.arrayContaining(bench.flags.slice(2)));
+        expect((await run(words)).code).toBe(0);
+        expect(await statusOf(bench, key)).toBe("held");
+      }
+    });
+
+    test("resolve calls a released key unknown once a retry has given it back", async () => {
+      await decided("key", "released");
+      await begin(bench, "key");
+      await bench.idempotency.release("key", "token-key");
+      expect((await runOn(bench, ["keys", "resolve", "key", "--as", "done", "--yes"])).err).toMatch(
+        /unknown in/,
+      );
     });
 
     test("reopen says with --json what was and what is", async () => {

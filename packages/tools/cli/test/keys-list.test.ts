@@ -81,13 +81,45 @@ for (const engine of engines) {
       expect(new Set(listed)).toEqual(new Set(keys));
     });
 
+    test("without a state it lists the keys of all, also over pages", async () => {
+      const none = await runOn(bench, ["keys", "list"]);
+      expect(none).toMatchObject({ code: 0, out: expect.stringMatching(/^no key is in \S+ \(/) });
+      const keys = ["run-1", "run-2", "held-1", "held-2", "held-3", "done-1", "done-2"];
+      const put = { run: begin, held: hold, done: complete };
+      for (const key of keys) await put[key.split("-")[0] as keyof typeof put](bench, key);
+      const { out } = await runOn(bench, ["keys", "list"]);
+      for (const key of keys) expect(out).toMatch(new RegExp(`^${key} +${key.split("-")[0]} `, "m"));
+      for (const limit of ["1", "2", "3"]) {
+        const listed: unknown[] = [];
+        let more: string[] = [];
+        do {
+          const lines = (await runJson(bench, "keys", "list", "--limit", limit, ...more)) as {
+            cursor?: string;
+            key?: string;
+          }[];
+          const { cursor } = lines.at(-1) ?? {};
+          more = cursor === undefined ? [] : ["--cursor", cursor];
+          listed.push(...lines.flatMap(({ key }) => key ?? []));
+        } while (more.length > 0);
+        expect(new Set(listed)).toEqual(new Set(keys));
+      }
+    });
+
+    test("held --quiet prints nothing when no key waits", async () => {
+      await complete(bench, "done");
+      expect(await runOn(bench, ["keys", "held", "--quiet"])).toEqual({ code: 0, out: "", err: "" });
+      await hold(bench, "key");
+      const { out } = await runOn(bench, ["keys", "held"]);
+      expect(await runOn(bench, ["keys", "held", "--quiet"])).toEqual({ code: 1, out, err: "" });
+    });
+
     test("held prints held keys and abandoned runs, and no run that goes on", async () => {
       await begin(bench, "running");
       await begin(bench, "abandoned", { expired: true });
       await hold(bench, "held");
       await complete(bench, "done");
       const { code, out } = await runOn(bench, ["keys", "held"]);
-      expect(code).toBe(0);
+      expect(code).toBe(1);
       expect(out).toMatch(
         /^abandoned\n[\s\S]*?^ {2}why +lease expired \d+ \w+ ago: .*make sure that it is gone$/m,
       );
@@ -139,6 +171,7 @@ for (const engine of engines) {
 
     test.each([
       ["a cursor that is none", ["--cursor", "&&&"], /--cursor: expected what the page before printed/],
+      ["a cursor of no state", ["--cursor", "free:1"], /--cursor: expected what the page before printed/],
       ["a limit of 0", ["--limit", "0"], /--limit: expected an integer from 1 to 1000/],
       ["an unknown state", ["--state", "free"], /Allowed choices are run, held, done/],
     ])("%s ends with 2 and one line", async (_name, args, line) => {
@@ -170,13 +203,16 @@ for (const engine of engines) {
     afterEach(() => bench.close());
 
     test("removes what has expired and says how much, once", async () => {
+      const none = { keys: 0, nonces: 0, tasks: 0 };
       const [first] = await runJson(bench, "prune");
-      expect(first).toEqual(engine.name === "Redis" ? { keys: 0, nonces: 0 } : { keys: 2, nonces: 3 });
-      expect(await runJson(bench, "prune")).toEqual([{ keys: 0, nonces: 0 }]);
+      expect(first).toEqual(engine.name === "Redis" ? none : { ...none, keys: 2, nonces: 3 });
+      expect(await runJson(bench, "prune")).toEqual([none]);
       const { code, out } = await runOn(bench, ["prune"]);
       expect(code).toBe(0);
       expect(out).toMatch(
-        engine.name === "Redis" ? /removes by itself/ : /^removed 0 done keys and 0 nonces from \S+ \(tables/,
+        engine.name === "Redis"
+          ? /removes by itself/
+          : /^removed 0 done keys, 0 nonces and 0 done tasks from \S+ \(tables/,
       );
     });
 

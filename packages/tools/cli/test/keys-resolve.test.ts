@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
-import { expectOneLine, run } from "./cli-bench.ts";
+import { expectOneLine, run, spawnCli } from "./cli-bench.ts";
 import {
   begin,
   complete,
@@ -117,6 +117,21 @@ for (const engine of engines) {
       const ended = await runOn(bench, ["keys", "resolve", "key", "--as", "done"]);
       expectOneLine(ended, 2, /nobody can be asked without a terminal: add --yes/);
       expect(await bench.idempotency.read("key")).toMatchObject({ state: "held" });
+    });
+
+    test("demands a note and the fence without a terminal, with --yes", async () => {
+      await hold(bench, "key");
+      const { fence = 0 } = (await bench.idempotency.read("key")) ?? {};
+      const resolve = ["keys", "resolve", "key", "--as", "done", "--yes", ...bench.flags];
+      const env = {};
+      for (const [args, line] of [
+        [["--fence", String(fence)], /^error: --note: say why, for the record; /],
+        [["--note", "TICKET-1"], /^error: --fence: without a terminal, give the fence that keys held shows/],
+      ] as const)
+        expectOneLine(await spawnCli([...resolve, ...args], { env }), 2, line);
+      expect(await bench.idempotency.read("key")).toMatchObject({ state: "held" });
+      const decided = [...resolve, "--fence", String(fence), "--note", "TICKET-1"];
+      expect(await spawnCli(decided, { env })).toMatchObject({ code: 0, err: "" });
     });
 
     test("asks nobody when there is nothing to decide", async () => {
@@ -252,6 +267,7 @@ test.each<[string, readonly string[], string, RegExp]>([
   ["a fence beyond all", ["key"], `${done} --fence 9999999999999999`, /--fence: expected/],
   ["a name of 129 characters", ["key"], `${done} --by ${"b".repeat(129)}`, /--by: expected 1 to 128/],
   ["an empty name", ["key"], `${done} --by=`, /--by: expected 1 to 128/],
+  ["dots in place of a note", ["key"], `${done} --note ...`, /--note: say why, in place of the dots/],
   ["a note of 513 characters", ["key"], `${done} --note ${"n".repeat(513)}`, /--note: expected/],
   ["two positional keys", ["key", "other"], done, /too many arguments/],
 ])("resolve with %s ends with 2 and one line", async (_name, keys, flags, line) => {

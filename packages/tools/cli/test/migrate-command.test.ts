@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { mysqlMigration } from "@countersign/store-mysql";
 import { postgresMigration } from "@countersign/store-postgres";
 import { sqliteMigration } from "@countersign/store-sqlite";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
@@ -43,7 +44,11 @@ describeOnPostgres("countersign migrate on PostgreSQL", () => {
       "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = $1 ORDER BY 1";
     return (await pool.query<{ name: string }>(query, [schema])).rows.map(({ name }) => name);
   };
-  const allTables = ["countersign_idempotency", "countersign_nonces", "countersign_schema"];
+  const tablesOf = (prefix: string) =>
+    ["idempotency", "lanes", "newest", "nonces", "queues", "schema", "tasks"].map(
+      (table) => `${prefix}_${table}`,
+    );
+  const allTables = tablesOf("countersign");
 
   /** The built command as a process of its own. */
   function start(): { child: ChildProcess; ended: Promise<{ code: unknown; err: string }> } {
@@ -62,7 +67,7 @@ describeOnPostgres("countersign migrate on PostgreSQL", () => {
       const { code, out, err } = await run(["migrate", ...flags()]);
       expect({ code, err }).toEqual({ code: 0, err: "" });
       expect(out).toMatch(
-        new RegExp(`^postgres\\S* \\(tables ${schema}\\.countersign_\\*\\): ${words}; schema version 3\n$`),
+        new RegExp(`^postgres\\S* \\(tables ${schema}\\.countersign_\\*\\): ${words}; schema version 5\n$`),
       );
       expect(await tables()).toEqual(allTables);
     }
@@ -73,7 +78,7 @@ describeOnPostgres("countersign migrate on PostgreSQL", () => {
     await pool.query(`CREATE SCHEMA ${schema}`);
     const old = async (): Promise<void> => {
       await pool.query(`DROP TABLE IF EXISTS ${schema}.countersign_schema`);
-      await pool.query(readFileSync(file, "utf8").replaceAll(/(["'])public\1/g, `$1${schema}$1`));
+      await pool.query(readFileSync(file, "utf8").replaceAll(/(["'])countersign\1/g, `$1${schema}$1`));
     };
     await old();
     await pool.query(
@@ -81,30 +86,57 @@ describeOnPostgres("countersign migrate on PostgreSQL", () => {
     );
     expect((await run(["keys", "held", ...flags()])).err).toMatch(/schema version 1, .* countersign migrate/);
     const { out } = await run(["migrate", ...flags()]);
-    expect(out).toContain(": brought the tables up to date from schema version 1; schema version 3\n");
+    expect(out).toContain(": brought the tables up to date from schema version 1; schema version 5\n");
     expect((await run(["keys", "held", ...flags()])).out).toMatch(/^ {2}fence +1$/m);
     await old();
     expect(JSON.parse((await run(["migrate", ...flags(), "--json"])).out)).toEqual({
       engine: "postgres",
-      version: 3,
+      version: 5,
       before: 1,
     });
     const migrated = await run(["migrate", ...flags(), "--json", "--table", "other"]);
-    expect(JSON.parse(migrated.out)).toEqual({ engine: "postgres", version: 3, before: null });
+    expect(JSON.parse(migrated.out)).toEqual({ engine: "postgres", version: 5, before: null });
   });
 
-  test("is what the other commands ask for before it", async () => {
-    for (const command of [["keys", "held"], ["keys", "list", "--state", "run"], ["prune"]]) {
-      const { code, out, err } = await run([...command, ...flags()]);
+  test("is what no other command proposes where the tables of a platform are elsewhere", async () => {
+    const typo = `${schema}_typo`;
+    for (const command of [["keys", "held"], ["keys", "list", "--state", "run"], ["prune"], ["inbox"]]) {
+      const { code, out, err } = await run([...command, "--store-url", url, "--schema", typo]);
       expect({ code, out }).toEqual({ code: 1, out: "" });
-      expect(err).toMatch(/^error: [^\n]*tables \S+ are missing[^\n]*countersign migrate\n$/);
+      expect(err).toMatch(
+        new RegExp(
+          `^error: \\S+ \\(tables ${typo}\\.countersign_\\*\\): there are no such tables: this looks like another database [^\n]*--schema[^\n]*\n$`,
+        ),
+      );
+      expect(err).not.toContain("countersign migrate");
     }
     expect(await tables()).toEqual([]);
   });
 
+  test("other commands name the tables that are in the database", async () => {
+    // A database of its own: that of the tests has many schemas.
+    const own = isolatedName("places");
+    await pool.query(`CREATE DATABASE ${own}`);
+    try {
+      const there = new URL(url);
+      there.pathname = `/${own}`;
+      const at = ["--store-url", there.href];
+      expect((await run(["keys", "held", ...at])).err).toMatch(/; none is in this database\n$/);
+      for (const place of ["pay.a", "other.b"].map((each) => each.split("."))) {
+        const [to = "", table = ""] = place;
+        await run(["migrate", ...at, "--schema", to, "--table", table]);
+      }
+      expect((await run(["keys", "held", ...at])).err).toMatch(
+        /; in this database are other\.b_\*, pay\.a_\*\n$/,
+      );
+    } finally {
+      await pool.query(`DROP DATABASE ${own}`);
+    }
+  });
+
   test("takes the names of schema and tables", async () => {
     expect((await run(["migrate", ...flags(), "--table", "Payouts"])).code).toBe(0);
-    expect(await tables()).toEqual(["Payouts_idempotency", "Payouts_nonces", "Payouts_schema"]);
+    expect(await tables()).toEqual(tablesOf("Payouts"));
     expect((await run(["keys", "held", ...flags(), "--table", "Payouts"])).code).toBe(0);
     expect((await run(["keys", "held", ...flags()])).code).toBe(1);
   });
@@ -184,9 +216,18 @@ describeOnPostgres("countersign migrate on PostgreSQL", () => {
     expect((await run(["keys", "held", ...flags()])).code).toBe(0);
   });
 
-  test("a later release's tables end it with 1", async () => {
+  test("leaves a later release's tables that take this one beside them", async () => {
     await run(["migrate", ...flags()]);
     await pool.query(`UPDATE ${schema}.countersign_schema SET version = 99`);
+    const { code, out } = await run(["migrate", ...flags()]);
+    expect({ code, out }).toEqual({ code: 0, out: expect.stringContaining("nothing to do") });
+    expect(out).toContain("; schema version 99\n");
+    expect((await run(["keys", "held", ...flags()])).code).toBe(0);
+  });
+
+  test("a later release's tables end it with 1", async () => {
+    await run(["migrate", ...flags()]);
+    await pool.query(`UPDATE ${schema}.countersign_schema SET version = 99, oldest = 99`);
     const { code, err } = await run(["migrate", ...flags()]);
     expect(code).toBe(1);
     expect(err).toMatch(/^error: [^\n]*schema version 99[^\n]*upgrade[^\n]*\n$/);
@@ -252,6 +293,7 @@ describe("countersign migrate", () => {
     ["no store", [], postgresMigration()],
     ["names alone", ["--schema", "s", "--table", "t"], postgresMigration({ schema: "s", table: "t" })],
     ["SQLite", ["--store-url", "sqlite:missing.db", "--table", "t"], sqliteMigration("t")],
+    ["MariaDB", ["--store-url", "mysql://h/d", "--table", "t"], mysqlMigration({ table: "t" })],
   ])("--print prints the SQL for %s", async (_name, flags, sql) => {
     expect(await run(["migrate", "--print", ...flags])).toEqual({ code: 0, out: sql, err: "" });
   });

@@ -21,7 +21,7 @@ describe("the built command line", () => {
   test("takes the store from STORE_URL, and a relative path from its folder", async () => {
     platformDatabase(file("environment.db"));
     const { code, out, err } = await spawned(["keys", "held"], { STORE_URL: "sqlite:environment.db" });
-    expect({ code, err }).toEqual({ code: 0, err: "" });
+    expect({ code, err }).toEqual({ code: 1, err: "" });
     expect(out).toMatch(/^key\n.*\n {2}why +why\n {2}fence +\d{16}$/m);
   }, 20_000);
 
@@ -35,7 +35,7 @@ describe("the built command line", () => {
     expect((await run(["keys", "held", "--store-url", `sqlite:${file("pipe.db")}`])).out).toMatch(/^key$/m);
   }, 20_000);
 
-  describe.each(["postgres", "redis"])("on a server of %s", (scheme) => {
+  describe.each(["postgres", "mysql", "redis"])("on a server of %s", (scheme) => {
     test("that refuses connections ends with 3 and one line", async () => {
       const port = await freePort();
       const store = { STORE_URL: `${scheme}://user:s3cret@127.0.0.1:${port}/0` };
@@ -86,8 +86,8 @@ describeOnRedis("the built command line with redis 5", () => {
       const env = { STORE_URL: bench.url };
       const flags = bench.flags.slice(2);
       const listed = await spawned(["keys", "held", ...flags], env, cli);
-      expect(listed).toMatchObject({ code: 0, out: expect.stringMatching(/^ {2}why +/m), err: "" });
-      const resolve = ["keys", "resolve", "key", "--as", "done", "--yes", ...flags];
+      expect(listed).toMatchObject({ code: 1, out: expect.stringMatching(/^ {2}why +/m), err: "" });
+      const resolve = ["keys", "resolve", "key", "--as", "done", ...(await decided(bench)), ...flags];
       expect(await spawned(resolve, env, cli)).toMatchObject({ code: 0, err: "" });
       expect(await bench.idempotency.read("key")).toMatchObject({ state: "done" });
     } finally {
@@ -95,6 +95,12 @@ describeOnRedis("the built command line with redis 5", () => {
     }
   }, 20_000);
 });
+
+/** What is needed to resolve the key without a terminal. */
+async function decided({ idempotency }: OperatorBench): Promise<readonly string[]> {
+  const { fence = 0 } = (await idempotency.read("key")) ?? {};
+  return ["--note", "TICKET-1", "--fence", String(fence), "--yes"];
+}
 
 for (const engine of engines) {
   engine.describe(`a process on ${engine.name}`, () => {
@@ -106,13 +112,15 @@ for (const engine of engines) {
 
     // A connection that stayed open would keep it alive.
     test.each([
-      [["keys", "resolve", "key", "--as", "done", "--yes"], 0],
-      [["keys", "resolve", "other", "--as", "done", "--yes"], 1],
+      [["keys", "resolve", "key", "--as", "done"], 0],
+      [["keys", "resolve", "other", "--as", "done"], 1],
+      [["keys", "restore", "payout:other", "--note", "n", "--yes"], 0],
       [["prune"], 0],
     ])(
       "%j ends by itself",
-      async (args, code) => {
+      async (command, code) => {
         await hold(bench, "key");
+        const args = command.includes("resolve") ? [...command, ...(await decided(bench))] : command;
         const [, url = "", ...names] = bench.flags;
         const err = code === 0 ? "" : expect.stringMatching(/^error: [^\n]*\n$/);
         expect(await spawned([...args, ...names], { STORE_URL: url })).toMatchObject({ code, err });
@@ -124,6 +132,7 @@ for (const engine of engines) {
 
 test.each([
   ["postgres", "pg"],
+  ["mysql", "mysql2"],
   ["redis", "redis"],
 ])(
   "a store on %s says to install its driver, without which SQLite works",
@@ -135,7 +144,7 @@ test.each([
       err: `error: --store-url: this engine needs the package ${driver}; run npm install ${driver}\n`,
     });
     const url = platformDatabase(file(`${driver}.db`));
-    expect(await spawned(["keys", "held"], { STORE_URL: url }, cli)).toMatchObject({ code: 0 });
+    expect(await spawned(["keys", "held"], { STORE_URL: url }, cli)).toMatchObject({ code: 1, err: "" });
   },
   20_000,
 );
@@ -168,7 +177,7 @@ describe("without @countersign/sandbox, countersign", () => {
   test("operates a store, and helps", async () => {
     const url = platformDatabase(join(folder, "platform.db"));
     expect(await without(["keys", "held"], { STORE_URL: url })).toMatchObject({
-      code: 0,
+      code: 1,
       out: expect.stringMatching(/^ {2}why +/m),
     });
     expect(await without(["migrate", "--print"])).toMatchObject({ code: 0, err: "" });
@@ -182,6 +191,11 @@ describe("without @countersign/sandbox, countersign", () => {
 describe.each<[string, readonly string[], string]>([
   ["sqlite:platform.db", ["@countersign/store-sqlite", "libsql"], "@countersign/store-sqlite libsql"],
   ["postgres://u:s3cret@127.0.0.1:1/d", ["@countersign/store-postgres"], "@countersign/store-postgres pg"],
+  [
+    "mysql://u:s3cret@127.0.0.1:1/d",
+    ["@countersign/store-mysql", "@countersign/databases"],
+    "@countersign/store-mysql @countersign/databases mysql2",
+  ],
   ["redis://:s3cret@127.0.0.1:1", ["@countersign/store-redis"], "@countersign/store-redis redis"],
 ])("the store %s", (url, packages, install) => {
   test.each(packages)(

@@ -49,9 +49,21 @@ describe.each(commands)("countersign %s %s", (...command) => {
   test.each<[string, string, RegExp]>([
     ["no store", "", /required option '--store-url <url>' not specified/],
     ["a store in memory", "--store-url memory:", /--store-url: a store in memory/],
-    ["another scheme", "--store-url mysql://user:s3cret@h/d", /--store-url: expected sqlite:<path>/],
+    ["another scheme", "--store-url mssql://user:s3cret@h/d", /--store-url: expected sqlite:<path>/],
     ["a schema of SQLite", "--store-url sqlite:p.db --schema s", /--schema: means nothing for sqlite:/],
     ["a prefix of PostgreSQL", "--store-url postgres://h/d --prefix p", /--prefix: means nothing/],
+    [
+      "a schema of MariaDB",
+      "--store-url mysql://u:s3cret@h/d --schema s",
+      /--schema: means nothing for mysql:/,
+    ],
+    ["no database of MariaDB", "--store-url mysql://u:s3cret@h", /expected mysql:\/\/<host>\/<database>/],
+    [
+      "TLS of MariaDB that is none",
+      "--store-url mysql://u:s3cret@h/d?ssl=x",
+      /--store-url: Unknown SSL profile 'x'/,
+    ],
+    ["a bad table of MariaDB", "--store-url mysql://h/d --table=a`b", /--table must be/],
     ["a table of Redis", "--store-url redis://h --table t", /--table: means nothing for redis:/],
     ["a port that is none", "--store-url postgres://u:s3cret@h:99999/d", /--store-url: expected/],
     ["an escape that is none", "--store-url postgres://u:s3cret%zz@h/d", /--store-url: /],

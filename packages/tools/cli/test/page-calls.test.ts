@@ -9,12 +9,13 @@ interface Call {
   readonly method: string;
   readonly path: string;
   readonly body?: object;
+  readonly shown?: Call;
 }
 interface Calls {
   readonly calls: Record<string, (...args: readonly unknown[]) => Call>;
   readonly commandWords: (call: Call, url: string) => string[];
   readonly commandLine: (call: Call, url: string) => string;
-  readonly curlLine: (call: Call, url: string) => string;
+  readonly curlLine: (call: Call, url: string, access?: readonly string[]) => string;
 }
 
 let bench: PageBench;
@@ -88,6 +89,33 @@ describe("a call of the page and its command", () => {
     expect(page.curlLine(call, url)).toBe(
       String.raw`curl http://127.0.0.1:4000/sandbox/events -H "X-API-KEY: $COUNTERSIGN_API_KEY" -H 'Content-Type: application/json' -d '{"type":"a b","data":{"text":"it'\''s $HOME"}}'`,
     );
+  });
+});
+
+describe("the line that registers an endpoint", () => {
+  const access = (token: string, url: string): readonly string[] => [
+    `X-Page-Token: ${token}`,
+    `Origin: ${url}`,
+  ];
+
+  test("is complete with the key of the page, and is shown without what is secret", async () => {
+    const { url } = bench.sandbox;
+    const { username, password, secret } = seeded;
+    const call = page.calls["endpoint"]!({ url: `${bench.platform}/new`, username, password, secret });
+    const line = page.curlLine(call, url, access(bench.token, url));
+    // What a shell makes of the words in single quotes.
+    const words = [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? "");
+    const headers = words.filter((_word, index) => words[index - 1] === "-H").map((word) => word.split(": "));
+    const answer = await fetch(words[1] ?? "", {
+      method: "POST",
+      headers: Object.fromEntries(headers),
+      body: words.at(-1) ?? "",
+    });
+    expect(answer.status).toBe(201);
+    expect(bench.sandbox.deliveries.endpoints().at(-1)?.url).toBe(`${bench.platform}/new`);
+    const shown = page.curlLine(call.shown ?? call, url, access("[masked]", url));
+    for (const hidden of [password, secret, bench.token, JSON.stringify(password).slice(1, -1)])
+      expect([line.includes(hidden) || hidden === password, shown.includes(hidden)]).toEqual([true, false]);
   });
 });
 

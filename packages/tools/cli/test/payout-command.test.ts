@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import type { RequestListener } from "node:http";
 import { once } from "node:events";
 import { createServer } from "node:https";
@@ -114,6 +114,22 @@ describe("countersign payout", () => {
     const { code, out } = await run(bench.payout("--concurrent", "3"));
     expect(code).toBe(0);
     expect(out.match(/409 Conflict/g)).toHaveLength(2);
+  });
+
+  test("says what to run after a 401, with what is known, and leads to an explanation", async () => {
+    const [unknown, file] = [["--keyid", "someone"], join(bench.directory, "sent.http")];
+    const { code, out } = await run(bench.payout(...unknown, "--save", file));
+    expect(code).toBe(1);
+    const publicKey = bench.key.replace("private", "public");
+    expect(out).toContain(`\n  countersign doctor --url ${bench.platform.url}\n`);
+    expect(out).toContain("its inspector");
+    const [, words = ""] = /^ {2}countersign (explain .*)$/m.exec(out) ?? [];
+    expect(words).toBe(`explain ${file} --key someone=${publicKey}`);
+    expect(await run(words.split(" "))).toMatchObject({ code: 0, out: expect.stringContaining("verifies") });
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect((await run(bench.payout(...unknown))).out).toMatch(/ explain request\.http --key someone=/);
+    for (const others of [["--tamper", "body"], [...unknown, "--json"], []])
+      expect((await run(bench.payout(...others))).out).not.toContain("countersign explain");
   });
 
   test("shows the answer cut short, and Retry-After", async () => {

@@ -14,6 +14,11 @@ function coded(message: string, code: string, cause?: unknown): Error {
   return Object.assign(new Error(message, { cause }), { code });
 }
 
+/** As the driver of MariaDB throws what the server answers. */
+function stated(message: string, sqlState: string): Error {
+  return Object.assign(new Error(message), { code: "ER_TEST", errno: 1, sqlState });
+}
+
 describe("storeFailure", () => {
   const refused = "the connection was refused (ECONNREFUSED)";
   const lost = "Connection terminated unexpectedly";
@@ -25,6 +30,12 @@ describe("storeFailure", () => {
     ["a refused connection", coded("", "ECONNREFUSED"), refused],
     ["several refused connections", several, refused],
     ["a wrapped one", wrapped, "the host name is unknown (ENOTFOUND)"],
+    [
+      "a line that MariaDB closed",
+      coded("Connection lost", "PROTOCOL_CONNECTION_LOST"),
+      "the connection was lost (PROTOCOL_CONNECTION_LOST)",
+    ],
+    ["a MariaDB without room", stated("Too many connections", "08004"), "Too many connections"],
     ["a time-out of the driver", new Error("timeout expired"), "timeout expired"],
     ["a lost connection", new Error(lost), lost],
     ["a server that stops", coded("terminating connection", "57P01"), "terminating connection"],
@@ -38,6 +49,11 @@ describe("storeFailure", () => {
 
   test.each<[string, unknown, string]>([
     ["a lock that timed out", coded("due to lock timeout", "55P03"), "due to lock timeout"],
+    [
+      "a lock of MariaDB that timed out",
+      stated("Lock wait timeout exceeded", "HY000"),
+      "Lock wait timeout exceeded",
+    ],
     ["a wrong password", coded(denied, "28P01"), denied],
     ["a message with the password", new Error("cannot use s3cret"), "cannot use …"],
     ["a message on lines", new Error("one\n  two\u001B[2J"), "one two\\u{1b}[2J"],
@@ -93,6 +109,8 @@ describe("parseStoreUrl", () => {
     ["postgres://h/d", "postgres", "postgres://h/d"],
     ["postgresql://u@h:5433/d?sslmode=require", "postgres", "postgresql://u@h:5433/d"],
     ["postgres://u@%2Frun%2Fpostgresql/d", "postgres", "postgres://u@%2Frun%2Fpostgresql/d"],
+    ["mysql://u@h/d?ssl=%7B%7D", "mysql", "mysql://u@h/d"],
+    ["mariadb://u@h:3307/d", "mysql", "mariadb://u@h:3307/d"],
     ["redis://h", "redis", "redis://h"],
     ["rediss://h:6380/2", "redis", "rediss://h:6380/2"],
   ])("reads %s", (text, engine, shown) => {
@@ -103,6 +121,8 @@ describe("parseStoreUrl", () => {
     ["postgres://user:s3cret@h/d", "postgres://user@h/d"],
     ["postgres://user:s3cret@h/d?password=s3cret&sslpassword=s3cret", "postgres://user@h/d"],
     ["postgres://user:pa%73s3cret%40@h/d", "postgres://user@h/d"],
+    ["mysql://user:s3cret@h/d", "mysql://user@h/d"],
+    ["mariadb://user:pa%73s3cret%40@h/d", "mariadb://user@h/d"],
     ["redis://:s3cret@h:6379/1", "redis://h:6379/1"],
     ["redis://default:s3cret@h", "redis://h"],
     ["rediss://s3cret@h", "rediss://h"],
@@ -118,13 +138,20 @@ describe("parseStoreUrl", () => {
   test.each([
     ["nothing", ""],
     ["a path", "/var/lib/p.db"],
-    ["another scheme", "mysql://user:s3cret@h/d"],
+    ["another scheme", "mssql://user:s3cret@h/d"],
     ["memory", "memory:"],
     ["SQLite without a path", "sqlite:"],
     ["SQLite with a blank path", "sqlite: "],
     ["SQLite in memory", "sqlite::memory:"],
     ["Redis without a host", "redis://"],
     ["Redis without a host, with a database", "redis:///1"],
+    ["MariaDB without a host", "mysql:///d"],
+    ["MariaDB without a database", "mysql://user:s3cret@h"],
+    ["MariaDB without a database, with a slash", "mariadb://user:s3cret@h/"],
+    ["MariaDB with two databases", "mysql://user:s3cret@h/d/s3cret"],
+    ["a second password of MariaDB", "mysql://user@h/d?password2=s3cret"],
+    ["another socket of MariaDB", "mysql://h/d?socketPath=/run/s3cret"],
+    ["a key in the parameters of MariaDB", "mysql://h/d?ssl=%7B%22passphrase%22:%22s3cret%22%7D"],
     ["a slash in the password", "postgres://user:s3cret/s3cret@h/d"],
     ["a slash behind a digit of the password", "postgres://user:1/s3cret@h/d"],
     ["a question mark in the password", "postgres://user:1?s3cret@h/d"],
@@ -144,6 +171,7 @@ describe("parseStoreUrl", () => {
       .filter((text) => !"postgres://user@host".includes(text));
     const form = fc.constantFrom<(text: string) => string>(
       (text) => `postgres://user:${text}@host/db`,
+      (text) => `mysql://user:${text}@host/db`,
       (text) => `redis://:${text}@host`,
       (text) => `redis://${text}@host`,
       (text) => `postgres://host/db?password=${text}`,
@@ -175,6 +203,16 @@ describe("givenStoreFlags", () => {
     ],
     [["--schema", "s", "--table", "a b"], "postgres://user:s3cret@h/d", "--schema s --table 'a b'"],
     [["--store-url", "postgres://user:s3cret@h/d?x=1"], undefined, "--store-url 'postgres://user:…@h/d?x=1'"],
+    [
+      ["--store-url", "postgres://h/d?password=a%26b+c"],
+      undefined,
+      "--store-url 'postgres://h/d?password=…'",
+    ],
+    [
+      ["--store-url", "mysql://u:s3cret@h/d", "--table", "t"],
+      undefined,
+      "--store-url 'mysql://u:…@h/d' --table t",
+    ],
     [["--store-url", "redis://s3cret@h", "--prefix", "p"], undefined, "--store-url 'redis://…@h' --prefix p"],
     [["--store-module", "./\u001B.js"], undefined, String.raw`--store-module './\u{1b}.js'`],
     [[], "redis://:s3cret@h", ""],

@@ -61,6 +61,19 @@ describe("help", () => {
     expect(without.map((command) => command.name())).toEqual([]);
   });
 
+  test("names the environment variable of every option that has one", async () => {
+    for (const path of paths) {
+      const { out } = await run([...path, "--help"]);
+      const command = path.reduce(
+        (found, name) => found.commands.find((one) => one.name() === name) ?? found,
+        createProgram(silent, () => {}),
+      );
+      for (const { envVar } of command.options) {
+        if (envVar !== undefined) expect(out.replaceAll(/\s+/g, " ")).toContain(`(env: ${envVar})`);
+      }
+    }
+  });
+
   function leavesOf(command: Command): Command[] {
     return command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf);
   }
@@ -72,6 +85,10 @@ describe("what was mistyped", () => {
     [["keys", "hled"], "error: unknown command 'hled' (did you mean held?)\n"],
     [["keys", "held", "--jsn"], "error: unknown option '--jsn' (did you mean --json?)\n"],
     [["keys", "held", "--zzzzzz"], "error: unknown option '--zzzzzz'; see countersign keys held --help\n"],
+    [
+      ["trigger", "x", "--url", "http://127.0.0.1:1"],
+      "error: required option '--api-key <key>' not specified, nor COUNTERSIGN_API_KEY; see countersign trigger --help\n",
+    ],
     [["keygen", "\u001B[2J"], /^error: too many arguments.*; see countersign keygen --help\n$/],
     [["\u001B[2J"], /^error: unknown command '\\u\{1b\}\[2J'/],
   ])("%p is answered with what was meant", async (args, line) => {

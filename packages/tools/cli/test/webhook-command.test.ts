@@ -52,6 +52,18 @@ describe("countersign webhook", () => {
     expect(Math.abs(Date.now() - envelope.timestamp.date.getTime())).toBeLessThan(60_000);
   });
 
+  test("--duplicate sends the same bytes twice, and the second only behind a first as expected", async () => {
+    const { code, out } = await run(webhook("--duplicate"));
+    expect(code).toBe(0);
+    expect(out).toMatch(/plain: as expected[^]*duplicate: as expected/);
+    const [first, second] = receiver.received;
+    expect(second?.body).toEqual(first?.body);
+    expect(receiver.received).toHaveLength(2);
+    expect(await run(webhook("--duplicate", "--expect", "500"))).toMatchObject({ code: 1 });
+    expect(receiver.received).toHaveLength(3);
+    expectOneLine(await run(webhook("--duplicate", "--tamper", "body")), 2, /--duplicate/);
+  });
+
   test("sends further header fields, such as those of a proxy", async () => {
     const headers = ["--header", "X-Forwarded-Proto: https", "--header", "X-Request-Id:7"];
     expect(await run(webhook(...headers))).toMatchObject({ code: 0 });

@@ -5,6 +5,12 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { createCountersign, type World } from "./program.ts";
 
+// The output's reader, such as head, may stop early: what is written is written.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+  });
+}
 process.exitCode = createCountersign(process.argv.slice(2), {
   cwd: process.cwd(),
   platform: process.platform,

@@ -5,7 +5,7 @@ import { folderNameFault } from "./terminal-text.ts";
 /** The first of each is the default. */
 export const choices = {
   framework: { express: "Express", fastify: "Fastify" },
-  store: { sqlite: "SQLite", postgres: "PostgreSQL" },
+  store: { sqlite: "SQLite", postgres: "PostgreSQL", mariadb: "MariaDB" },
 } as const;
 
 export interface Choices {
@@ -32,7 +32,7 @@ payouts and its webhooks, each handled once. Nothing is asked, and nothing is
 sent anywhere.
 
   --framework <name>  express (default) or fastify
-  --store <name>      sqlite (default) or postgres
+  --store <name>      sqlite (default), postgres or mariadb
   --name <name>       name of the package; default: that of the folder
   --install           run npm install in the folder afterwards
   -h, --help          this text

@@ -59,15 +59,20 @@ function report(
   const steps = [
     ...(place === "" ? [] : [stepInto(place, platform)]),
     ...(installed ? [] : ["npm install"]),
-    ...(store === "postgres" ? ["export DATABASE_URL=postgres://postgres@127.0.0.1:5432/postgres"] : []),
+    ...(store === "sqlite" ? [] : [`export DATABASE_URL=${databaseUrls[store]}`]),
     "npm test",
     "npm run keys     # .env, with test keys that git ignores",
-    "npm run dev      # the platform, on port 3000",
+    "npm run dev      # the platform on port 3000, and two pages to try it with",
     "npm run play     # in a second terminal: the lending service",
   ];
   return `\nWrote ${name} to ${folder}\n(${what}).\n\nNext:\n\n${steps.map((step) => `  ${step}\n`).join("")}
 README.md tells where things are, and what to make your own.\n`;
 }
+
+const databaseUrls = {
+  postgres: "postgres://postgres@127.0.0.1:5432/postgres",
+  mariadb: "mysql://root@127.0.0.1:3306/test",
+};
 
 function stepInto(place: string, platform: string): string {
   const word = quoted(place, platform);

@@ -34,16 +34,31 @@ function projectPath(file: string): string {
   return file.split(path.sep).join("/").replace(/^_/, ".");
 }
 
+const common = [
+  "@countersign/inspector",
+  "@countersign/sandbox",
+  "@countersign/service-client",
+  "@types/node",
+  "tsx",
+  "typescript",
+];
 const imported = {
   express: { dependencies: ["@countersign/payout", "express"], tools: ["@types/express"] },
   fastify: { dependencies: ["@countersign/fastify", "@countersign/payout", "fastify"], tools: [] },
   sqlite: { dependencies: ["@countersign/store-sqlite", "libsql"], tools: [] },
-  postgres: { dependencies: ["@countersign/store-postgres", "pg"], tools: ["@types/pg"] },
+  postgres: {
+    dependencies: ["@countersign/databases", "@countersign/store-postgres", "pg"],
+    tools: ["@types/pg"],
+  },
+  mariadb: {
+    dependencies: ["@countersign/databases", "@countersign/store-mysql", "mysql2"],
+    tools: [],
+  },
 };
 
 function manifestOf({ name, framework, store, versions }: ProjectOptions): object {
   const [shown, kept] = [imported[framework], imported[store]];
-  const tools = ["@countersign/sandbox", "@types/node", "tsx", "typescript", ...shown.tools, ...kept.tools];
+  const tools = [...common, ...shown.tools, ...kept.tools];
   return {
     name,
     version: "0.0.0",
@@ -52,7 +67,7 @@ function manifestOf({ name, framework, store, versions }: ProjectOptions): objec
     scripts: {
       build: "tsc",
       start: "node dist/src/server.js",
-      dev: "tsx watch src/server.ts",
+      dev: "tsx watch scripts/dev.ts",
       test: "tsc && node --test dist/test/platform.test.js",
       keys: "tsx scripts/keys.ts",
       play: "tsx scripts/play.ts",

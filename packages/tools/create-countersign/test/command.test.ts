@@ -65,7 +65,7 @@ describe("flags", () => {
   test.each([
     ["unknown", ["--framwork", "express"], /Unknown option '--framwork'; --help lists the flags/],
     ["of another framework", ["--framework", "koa"], /--framework is one of express, fastify, got "koa"/],
-    ["of another store", ["--store=mysql"], /--store is one of sqlite, postgres, got "mysql"/],
+    ["of another store", ["--store=mysql"], /--store is one of sqlite, postgres, mariadb, got "mysql"/],
     ["of what every object has", ["--store", "constructor"], /--store is one of/],
     ["without a value", ["--store"], /argument missing; --help/],
     ["with a value too many", ["--install=no"], /does not take an argument; --help/],

@@ -42,6 +42,7 @@ describe.each(rows)("a project of %s", (_name, choices) => {
       "src/database",
       "src/server",
       "src/settings",
+      "scripts/dev",
       "scripts/keys",
       "scripts/play",
     ];
@@ -63,15 +64,16 @@ describe.each(rows)("a project of %s", (_name, choices) => {
     const { dependencies, devDependencies } = manifestIn(files);
     for (const [file, text] of files) {
       for (const [, module = ""] of text.matchAll(/ from "([^"]+)"/g)) {
+        const [name = ""] = /^(?:@[^/]+\/)?[^/]+/.exec(module) ?? [];
         if (module.startsWith("."))
           expect([...files.keys()]).toContain(path.posix.join(path.posix.dirname(file), module));
         else if (file.startsWith("src/") && !module.startsWith("node:"))
-          expect(dependencies).toHaveProperty([module]);
+          expect(dependencies).toHaveProperty([name]);
         else if (!module.startsWith("node:"))
-          expect({ ...dependencies, ...devDependencies }).toHaveProperty([module]);
+          expect({ ...dependencies, ...devDependencies }).toHaveProperty([name]);
       }
     }
-    for (const name of Object.keys(dependencies)) expect(inSrc).toContain(` from "${name}"`);
+    for (const name of Object.keys(dependencies)) expect(inSrc).toMatch(new RegExp(` from "${name}["/]`));
   });
 
   test("depends on the releases of this workspace, each written in one place", () => {
@@ -90,7 +92,8 @@ describe.each(rows)("a project of %s", (_name, choices) => {
       choices.framework === "express",
       choices.framework === "fastify",
     ]);
-    expect([has("libsql"), has("pg")]).toEqual([choices.store === "sqlite", choices.store === "postgres"]);
+    const drivers = { sqlite: "libsql", postgres: "pg", mariadb: "mysql2" };
+    expect(Object.values(drivers).filter(has)).toEqual([drivers[choices.store]]);
   });
 
   test("tells in .env.example every setting that it reads", () => {
@@ -121,7 +124,7 @@ describe.each(rows)("a project of %s", (_name, choices) => {
 
 test("tools have the versions that the workspace builds with", () => {
   const { devDependencies } = read();
-  for (const name of ["typescript", "express", "fastify", "pg", "libsql", "@types/node", "oxfmt"]) {
+  for (const name of ["typescript", "express", "fastify", "pg", "libsql", "mysql2", "@types/node", "oxfmt"]) {
     expect([name, versions[name]]).toEqual([name, devDependencies[name]]);
   }
 });
@@ -146,9 +149,9 @@ test("a dependency whose version is not known is refused", () => {
   expect(() => projectFiles(options)).toThrow(/the version of pg is not known/);
 });
 
-test("files of all platforms are one copy, and those of two stores differ where the store does", () => {
-  const of = (store: Choices["store"]): ProjectFiles => filesOf({ framework: "express", store });
-  const [one, other] = [of("sqlite"), of("postgres")];
+test.each(["postgres", "mariadb"] as const)("files on sqlite and %s differ where the store does", (store) => {
+  const of = (kept: Choices["store"]): ProjectFiles => filesOf({ framework: "express", store: kept });
+  const [one, other] = [of("sqlite"), of(store)];
   const differing = [...one].filter(([file, text]) => other.get(file) !== text).map(([file]) => file);
   const expected = [
     ".env.example",
@@ -159,6 +162,6 @@ test("files of all platforms are one copy, and those of two stores differ where 
   ];
   expect(differing.toSorted()).toEqual(expected);
   const [own, others] = [one, other].map((files) => files.get("src/settings.ts") ?? "");
-  const common = (text = ""): string => text.replaceAll(/^ {2}database.*\n/gm, "");
+  const common = (text = ""): string => text.replaceAll(/^ {2}(?:database|stores).*\n/gm, "");
   expect(common(own)).toBe(common(others));
 });

@@ -13,7 +13,6 @@ export interface Draft {
   readonly params: BaseLine | undefined;
   readonly colon: string;
   readonly lineEnd: string;
-  readonly head: string;
   readonly tail: string;
   /** Makes the signed bytes from the base. */
   readonly finish: (base: Buffer) => Buffer;
@@ -29,7 +28,6 @@ export function rightDraft(base: string, key: VerificationKey, signature: Uint8A
     params: lines.at(-1),
     colon: ": ",
     lineEnd: "\n",
-    head: "",
     tail: "",
     finish: (bytes) => bytes,
     signature,
@@ -44,9 +42,9 @@ function readLine(line: string): BaseLine {
   return { identifier: line.slice(0, end), value: line.slice(end + 2) };
 }
 
-export function baseOf({ lines, params, colon, lineEnd, head, tail }: Draft): string {
+export function baseOf({ lines, params, colon, lineEnd, tail }: Draft): string {
   const all = params === undefined ? lines : [...lines, params];
-  return head + all.map(({ identifier, value }) => identifier + colon + value).join(lineEnd) + tail;
+  return all.map(({ identifier, value }) => identifier + colon + value).join(lineEnd) + tail;
 }
 
 function signedBytes(draft: Draft): Buffer {

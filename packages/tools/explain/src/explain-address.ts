@@ -6,7 +6,7 @@ import { explanation, quoted, refusalOf, verifies, type Explanation, type Remedy
 
 export interface ExplainedAddress extends HeaderLines {
   readonly peer: string | undefined;
-  /** Express's `trust proxy`: a number of proxies, addresses and CIDR blocks, or `app.get("trust proxy fn")`. Default: none is trusted. */
+  /** Express's `trust proxy`: a number of proxies, addresses, CIDR blocks and its names for them, or `app.get("trust proxy fn")`. Default: none is trusted. */
   readonly trustProxy?: number | readonly string[] | TrustFunction | undefined;
   readonly allow: readonly string[];
 }
@@ -63,8 +63,15 @@ function trustOf(trustProxy: ExplainedAddress["trustProxy"]): (address: string, 
   // Express has no address of a peer on a unix socket.
   if (typeof trustProxy === "function") return (address, hop) => trustProxy(address || undefined, hop);
   if (typeof trustProxy === "number") return (_, hop) => hop < trustProxy;
-  return compileAllowlist(trustProxy);
+  return compileAllowlist(trustProxy.flatMap((entry) => namedRanges.get(entry) ?? [entry]));
 }
+
+// As Express names them.
+const namedRanges: ReadonlyMap<string, readonly string[]> = new Map([
+  ["loopback", ["127.0.0.0/8", "::1"]],
+  ["linklocal", ["169.254.0.0/16", "fe80::/10"]],
+  ["uniquelocal", ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"]],
+]);
 
 function placeOf(hop: number): string {
   return hop === 0 ? "the socket" : `entry ${hop} of X-Forwarded-For from its end`;

@@ -55,7 +55,6 @@ const readings: readonly (readonly [what: Told, read: (token: string) => string]
   ["basic-base64-twice", (token) => textOf(textOf(token))],
   ["basic-url-encoded", (token) => decoded(textOf(token))],
   ["basic-white-space", (token) => textOf(token).replaceAll(/\s*(^|:|$)\s*/g, "$1")],
-  ["basic-quoted", (token) => textOf(token).replaceAll(/["']/g, "")],
   ["basic-exchanged", (token) => textOf(token).replace(/^([^:]*):(.*)$/s, "$2:$1")],
 ];
 

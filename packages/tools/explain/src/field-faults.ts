@@ -69,38 +69,18 @@ const inLowerCase = (text: string): string => text.toLowerCase();
 const inputRepairs: readonly Repair[] = [
   ["signature-input-escaped-quotes", /\\"/g, '"'],
   ["signature-input-single-quotes", /['\u2018\u2019\u201c\u201d]/g, '"'],
-  ["signature-input-quoted", /^"(.*)"$/, "$1"],
   ["signature-input-without-label", /^\s*(?=\()/, "sig1="],
-  ["signature-input-colon", /^([a-z*][a-z0-9_.*-]*)\s*[:]\s*\(/, "$1=("],
-  ["signature-input-label-letter-case", /^[A-Za-z0-9_.*-]+=/, inLowerCase],
   ["signature-input-list-commas", list, (found) => found.replaceAll(/\s*,\s*/g, " ")],
   [
     "signature-input-list-unquoted",
     list,
     (found) => found.replaceAll(/(?<=[\s(])[^\s"()]+(?=[\s)])/g, '"$&"'),
   ],
-  ["signature-input-list-form", /=\s*[[{]([^\]}]*)[\]}]/, (_, inner) => `=(${inner.replaceAll(",", " ")})`],
-  ["signature-input-list-form", /=\s*("@?[^;()]*)/, (_, inner) => `=(${inner.trim()})`],
-  ["signature-input-spacing", /\s*([;=])\s*/g, "$1"],
   ["signature-input-parameter-letter-case", /;[A-Za-z]+=(?=[^)]*$)/g, inLowerCase],
   ["signature-input-separator", /,\s*(?=[^)]*$)/g, ";"],
-  ["signature-input-end", /[;,\s]$/, ""],
   ["signature-input-created-date", /;(created|expires)=@/g, ";$1=", "a whole number without an @"],
   ["signature-input-created-date", /;(created|expires)="?\d{4}-[^;"]*"?/g, ";$1=1", "not as a date"],
-  ["signature-input-unquoted", /;(keyid|alg|nonce|tag)=([^";]*)/g, ';$1="$2"'],
-  ["signature-input-parameter-repeated", /(?<=\))[^)]*$/, withoutRepeated],
-  ["signature-input-label-repeated", /^.*$/s, (text) => text.slice(0, Math.floor(text.length / 2) - 1)],
-  ["signature-input-not-ascii", /[^\x20-\x7e]/g, "_"],
 ];
-
-function withoutRepeated(parameters: string): string {
-  const byName = new Map<string, string>();
-  for (const text of parameters.split(";")) {
-    const [name = ""] = text.split("=");
-    if (!byName.has(name)) byName.set(name, text);
-  }
-  return [...byName.values()].join(";");
-}
 
 const aSignature = ":c2lnbmF0dXJl:";
 
@@ -110,22 +90,15 @@ const otherForms: readonly (readonly [what: Repair[0], form: RegExp])[] = [
   ["signature-without-colons", /^(?!:.*:$):?[A-Za-z0-9+/]+={0,2}:?$/],
   ["signature-base64url", /^["':]*(?=[^-_]*[-_])[\w-]+={0,2}["':]*$/],
   ["signature-without-padding", /^["']?:?(?:[A-Za-z0-9+/]{4})*[A-Za-z0-9+/]{1,3}:?["']?$/],
-  ["signature-white-space", /^["']?:?(?=.*\s)[A-Za-z0-9+/\s]+={0,2}\s*:?["']?$/s],
-  ["signature-empty", /^:?\s*:?$/],
 ];
 
 const signatureRepairs: readonly Repair[] = [
   ["signature-without-label", /^\s*:?["']?[A-Za-z0-9+/_-]{40,}={0,2}["']?:?\s*$/, `sig1=${aSignature}`],
-  ["signature-cavage", /^.*keyId\s*=\s*".*$/is, `sig1=${aSignature}`],
-  ["signature-colon", /^([a-z*][a-z0-9_.*-]*)\s*:\s*:?([A-Za-z0-9+/]+={0,2}):?$/, "$1=:$2:"],
-  ["signature-label-letter-case", /^[A-Za-z0-9_.*-]+=:/, inLowerCase],
   ...otherForms.map(([what, form]): Repair => [
     what,
     /^\s*([a-z*][a-z0-9_.*-]*=)(.*)$/s,
     (found, label, value) => (form.test(value.trim()) ? label + aSignature : found),
   ]),
-  ["signature-parameters", /(:[A-Za-z0-9+/]+={0,2}:);.*$/, "$1"],
-  ["signature-label-repeated", /,.*$/s, ""],
 ];
 
 const signatureInput: Field = {

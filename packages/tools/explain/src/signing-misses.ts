@@ -90,38 +90,22 @@ function saysForm(how: string): string {
 
 type Finish = Draft["finish"];
 
-const sha =
-  (algorithm: string, encoding?: "base64" | "hex"): Finish =>
-  (base) =>
-    Buffer.from(
-      encoding === undefined ? digestOf(algorithm, base) : digestOf(algorithm, base).toString(encoding),
-    );
-const ofText =
-  (encode: (text: string) => string | Buffer): Finish =>
-  (base) =>
-    Buffer.from(encode(base.toString("utf8")));
-const hashed: readonly Row<Finish>[] = [
-  ["sha256", "its SHA-256 digest", [sha("sha256")], "usual"],
-  ["sha512", "its SHA-512 digest", [sha("sha512")], "usual"],
-  ["sha256", "its SHA-256 digest in hex", [sha("sha256", "hex")], "usual"],
-  ["sha512", "its SHA-512 digest in hex", [sha("sha512", "hex")]],
-  ["sha256", "its SHA-256 digest in base64", [sha("sha256", "base64")], "usual"],
-  ["sha512", "its SHA-512 digest in base64", [sha("sha512", "base64")]],
-  ["sha384", "its SHA-384 digest", [sha("sha384")]],
-  ["sha1", "its SHA-1 digest", [sha("sha1")]],
-  [
-    "sha256-twice",
-    "the SHA-256 digest of its SHA-256 digest",
-    [(base) => sha("sha256")(sha("sha256")(base))],
-  ],
-];
-const encodings: readonly Row<Finish>[] = [
-  ["base-encoded", "base64", [(base) => Buffer.from(base.toString("base64"))]],
-  ["base-encoded", "hex", [(base) => Buffer.from(base.toString("hex"))]],
-  ["base-encoded", "UTF-16", [ofText((text) => Buffer.from(text, "utf16le"))]],
-  ["base-encoded", "URL encoding", [ofText(encodeURIComponent)]],
-  ["base-encoded", "JSON, as a string", [ofText((text) => JSON.stringify(text))]],
-];
+const hashed = (["sha256", "sha512"] as const).flatMap((algorithm): readonly Row<Finish>[] => {
+  const digest = `its ${algorithm.replace("sha", "SHA-")} digest`;
+  const inText = (encoding: "base64" | "hex"): readonly Finish[] => [
+    (base) => Buffer.from(digestOf(algorithm, base).toString(encoding)),
+  ];
+  return [
+    [algorithm, digest, [(base) => digestOf(algorithm, base)], "usual"],
+    [algorithm, `${digest} in hex`, inText("hex"), "usual"],
+    [algorithm, `${digest} in base64`, inText("base64"), "usual"],
+  ];
+});
+const encodings = (["base64", "hex"] as const).map((encoding): Row<Finish> => [
+  "base-encoded",
+  encoding,
+  [(base) => Buffer.from(base.toString(encoding))],
+]);
 
 function hashedBy(alg: string): readonly Row<Finish>[] {
   const prefix = alg === "ed25519" ? "base-prehashed" : "base-hashed-twice";
@@ -223,10 +207,7 @@ function contentOfBody(
     ["signed-digest", "the digest of the body alone", [digest]],
     ["signed-digest", "the digest of the body in hex alone", [digest.toString("hex")]],
     ["signed-text", "created, a dot and the body", [`${created}.${text}`]],
-    ["signed-text", "nonce, a dot and the body", [`${parameterOf(member, "nonce")}.${text}`]],
     ["signed-text", "method, path and body", [method + path + text]],
-    ["signed-text", "method, path and body in lines", [[method, path, text].join("\n")]],
-    ["signed-text", "method, path, created and body in lines", [[method, path, created, text].join("\n")]],
   ];
 }
 
@@ -243,14 +224,10 @@ function cavageBases(context: MismatchContext): readonly string[] {
   const lists: readonly (readonly string[])[] = [
     ["(request-target)", ...covered],
     ["(request-target)", "host", "date", "digest"],
-    ["(request-target)", "host", "date", "content-type", "content-digest"],
     ["(request-target)", "host", ...covered],
     ["(request-target)", "host", "date", ...covered],
-    ["(request-target)", "date", ...covered],
-    ["(request-target)", "(created)", ...covered],
     ["(request-target)", "(created)", "host", ...covered],
     ["date"],
-    ["(request-target)"],
   ];
   return lists.map((names) => names.flatMap(lineOf).join("\n"));
 }

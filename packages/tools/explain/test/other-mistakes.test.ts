@@ -73,6 +73,7 @@ describe("explanations of the other checks", () => {
   test.each<[string, number | readonly string[] | TrustFunction, string]>([
     ["a count", 1, "since trust proxy counts 1"],
     ["a list", ["10.0.0.1"], "since trust proxy does not trust it"],
+    ["a list of names", ["loopback", "uniquelocal"], "since trust proxy does not trust it"],
     ["a function", (address) => address === "10.0.0.1", "since trust proxy does not trust it"],
     ["a count that Express has compiled", compiled(1), "since trust proxy does not trust it"],
     ["names that Express has compiled", compiled("uniquelocal"), "since trust proxy does not trust it"],

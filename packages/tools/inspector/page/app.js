@@ -5,9 +5,10 @@ import { startFrame } from "./frame.js";
 import { keysView } from "./keys.js";
 import { html } from "./kit.js";
 import { requestsView } from "./requests.js";
+import { workView } from "./work.js";
 
 void startFrame({
-  makers: { requests: requestsView, keys: keysView },
+  makers: { requests: requestsView, keys: keysView, work: workView },
   paths,
   silent: "the platform does not answer",
   gate: {

@@ -69,7 +69,7 @@ function resultOf(difference) {
     return "Both are the same: what is left is the key that the signer has, or its algorithm.";
   }
   const { line, column } = difference;
-  return `They differ first in line ${line}, at character ${column}. A field of a page keeps no carriage return.`;
+  return `They differ first in line ${line}, at character ${column}. The text field of this page drops carriage returns.`;
 }
 
 /** The lines of the expected base with their numbers, and those of the signer beside them. */

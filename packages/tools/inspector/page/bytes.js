@@ -32,17 +32,20 @@ function hexRows(bytes) {
 
 const without = {
   "not-read": "The body was not read: a check before it has ended the request, or none of them reads bodies.",
-  empty: "The request has no body.",
+  empty: "There is no body.",
+  "not-known": "Its body is not known: it has not left yet, or node:http did not send it.",
+  encoded: "Its body is compressed, so that nothing in it could be masked.",
 };
 
-/** The body of a request, as far as it was read and kept. */
-export function bodyPart({ state, bytes, isCut, text, base64 }) {
+/** The body of a request or an answer, as far as it was read and kept. */
+export function bodyPart({ state, bytes, isCut, text, base64 }, whose) {
   if (without[state] !== undefined) return html`<p class="hint">${without[state]}</p>`;
   const size = `${bytes.toLocaleString("en")} ${bytes === 1 ? "byte" : "bytes"}`;
-  const name = `Body: ${size}${text === undefined ? ", not UTF-8" : ""}${isCut ? ", of which the first are kept" : ""}`;
+  const name = `${whose}: ${size}${text === undefined ? ", not UTF-8" : ""}${isCut ? ", of which the first are kept" : ""}`;
+  const copied = whose.toLowerCase();
   return text === undefined
-    ? block(name, base64, { shown: hexRows(bytesOf(base64)), copied: "body in base64", class: "hex" })
-    : block(name, text, { shown: visibleParts(text), copied: "body" });
+    ? block(name, base64, { shown: hexRows(bytesOf(base64)), copied: `${copied} in base64`, class: "hex" })
+    : block(name, text, { shown: visibleParts(text), copied });
 }
 
 function bytesOf(base64) {

@@ -1,7 +1,7 @@
 // Keys as they were seen in the traffic of this process.
 
 import { curlLine, paths } from "./calls.js";
-import { badge, code, html, openedLines, throttled, time, When } from "./kit.js";
+import { badge, code, html, openedLines, table, throttled, time, When } from "./kit.js";
 import { get } from "./service.js";
 
 export function keysView(_overview, redraw) {
@@ -22,7 +22,7 @@ export function keysView(_overview, redraw) {
       html`<div class="column">
         <section class="card">
           <h2>Keys of signers</h2>
-          ${keys.length === 0 ? html`<p class="hint">${noKey}</p>` : table(keys)}
+          ${keys.length === 0 ? html`<p class="hint">${noKey}</p>` : table("Keys of signers", columns, keys)}
         </section>
         ${openedLines([["Keys", curlLine(paths.overview)]])}
       </div>`,
@@ -45,24 +45,3 @@ const columns = {
     >`;
   },
 };
-
-const names = Object.keys(columns);
-
-/** A table that a telephone shows as a list: its parts say their roles, which their display takes from them. */
-function table(keys) {
-  return html`<table role="table" aria-label="Keys of signers">
-    <thead role="rowgroup">
-      <tr role="row">
-        ${names.map((name) => html`<th role="columnheader" scope="col">${name}</th>`)}
-      </tr>
-    </thead>
-    <tbody role="rowgroup">
-      ${keys.map(
-        (key) =>
-          html`<tr role="row" key=${key.keyid}>
-            ${names.map((name) => html`<td role="cell" data-label=${name}>${columns[name](key)}</td>`)}
-          </tr>`,
-      )}
-    </tbody>
-  </table>`;
-}

@@ -3,6 +3,7 @@
 import { Bases } from "./bases.js";
 import { bodyPart } from "./bytes.js";
 import { curlLine, paths } from "./calls.js";
+import { errorParts } from "./errors.js";
 import {
   block,
   code,
@@ -11,12 +12,13 @@ import {
   headerLines,
   html,
   plural,
+  prose,
   shellLines,
   time,
   visible,
   When,
 } from "./kit.js";
-import { isRefusedByApp, lifeList, outcomeBadge, outcomes, outerLink, verdictPart } from "./verdicts.js";
+import { isRefusedByApp, lifeList, outcomeBadge, outcomes, verdictPart } from "./verdicts.js";
 
 export function requestParts(request, overview) {
   const { id, at, outcome, status, verdicts, life, claim, explanations, bases } = request;
@@ -28,7 +30,7 @@ export function requestParts(request, overview) {
       ${outcomeBadge(outcome, status)}<span class="hint">${time(at)}</span>
     </div>
     <p class="target">${code(`${method} ${target}`)}</p>
-    ${toldParts(request, overview)}
+    ${toldParts(request, overview)} ${errorParts(request.errors)}
     <h3>Guards, in their order</h3>
     <ol class="verdicts">
       ${verdicts.map(verdictPart)}
@@ -47,7 +49,9 @@ export function requestParts(request, overview) {
     <h3>Request</h3>
     ${requestFacts(request)}
     ${block("Line and header fields", `${method} ${target}\n${headerLines(headers)}`)}
-    ${bodyPart(request.body)} ${decisive && fromElsewhere(decisive)}`;
+    ${bodyPart(request.body, "Body")}
+    <h3>Answer</h3>
+    ${bodyPart(request.answer, "Answer")} ${decisive && fromElsewhere(decisive)}`;
 }
 
 // Which option of inspector() has more said of a refusal.
@@ -95,14 +99,8 @@ function isOf(claim, { code: refusal }) {
 
 function detailList(details) {
   return html`<ul>
-    ${details.map((line) => html`<li>${linked(line)}</li>`)}
+    ${details.map((line) => html`<li>${prose(line)}</li>`)}
   </ul>`;
-}
-
-/** A line that may end with the address of a page. */
-function linked(line) {
-  const [, text, href] = /^(.*?)(https:\/\/\S+)$/.exec(line) ?? [];
-  return href === undefined ? visible(line) : [visible(text), outerLink(href, visible(href))];
 }
 
 function claimParts({ what, sentence, details }, { idempotencyKey }) {

@@ -31,11 +31,12 @@ export function requestsView(overview, redraw) {
         <div class="bar">
           <h2>Requests</h2>
           ${requests.filterField("Outcome", "all outcomes", outcomeNames)} ${requests.pager()}
+          ${requests.searchField("Search", "key, event, code or path")}
         </div>
         <ul class="rows">
-          ${requests.rows.map((request) => row(request, request.id === id))}
+          ${requests.rows.map((request) => row(request, id))}
         </ul>
-        <div class="empty">${requests.total === 0 && emptyText(overview, requests.filter)}</div>
+        <div class="empty">${requests.total === 0 && emptyText(overview, requests)}</div>
         ${requests.sameLines()}
       </section>`,
   });
@@ -53,10 +54,11 @@ export function requestsView(overview, redraw) {
   };
 }
 
-function emptyText({ counts, guards }, outcome) {
+function emptyText({ counts, guards }, { filter, search }) {
   if (Object.values(counts).some((count) => count > 0)) {
-    const word = outcomes[outcome]?.[0];
-    return html`<p>${word === undefined ? "No request is on this page." : `No request is "${word}".`}</p>`;
+    const word = outcomes[filter]?.[0];
+    const kind = word === undefined ? "No request" : `No request that is "${word}"`;
+    return html`<p>${search === "" ? `${kind} is here.` : `${kind} has "${visible(search)}" in it.`}</p>`;
   }
   const url = "http://127.0.0.1:3000/api/v1/transaction";
   const payout = `countersign payout --url ${url} \\\n  --key test.private.pem --keyid test`;
@@ -68,22 +70,60 @@ function emptyText({ counts, guards }, outcome) {
     ${guards.length > 0 && html`<p class="hint">Built in this process: ${guards.map(visible).join(", ")}.</p>`}`;
 }
 
-function row(request, isMarked) {
-  const { id, at, method, target, outcome, status, guard, code, durationMs, guards } = request;
-  const who = request.keyid ?? request.idempotencyKey ?? "";
+/** The newest attempt, with those before it to be opened. */
+function row(request, shown) {
+  const { id, oldestId, at, method, target, outcome, status, guard, code, durationMs, guards } = request;
+  const { attempts, attemptCount, events, threw } = request;
+  const [event] = events;
+  const who =
+    event === undefined ? (request.idempotencyKey ?? request.keyid ?? "") : eventText(event, events);
+  const isOpen = attempts.some((attempt) => attempt.id === shown);
   return linkedRow(
-    { view: "requests", id, isMarked },
+    {
+      view: "requests",
+      id,
+      isMarked: id === shown,
+      key: oldestId,
+      below: attemptCount > 1 && attemptList(request, shown, isOpen),
+    },
     html`<span class="what">${visible(`${method} ${target}`)}</span>
       ${outcomeBadge(outcome, status)}
       ${
-        code !== undefined &&
-        html`<span class="cause">${visible(code)}<small>${` ${visible(guard ?? "")}`}</small></span>`
+        (code !== undefined || threw) &&
+        html`<span class="cause"
+          >${visible(code ?? "exception")}<small>${` ${visible(guard ?? "")}`}</small></span
+        >`
       }
       <span class="meta">
         ${time(at)}
         <span>${plural(guards, "guard")}</span>
         <span>${durationMs !== undefined && duration(durationMs)}</span>
-        <span class="where">${visible(who)}</span>
+        <span class="where" title=${visible(who)}>${visible(who)}</span>
       </span>`,
   );
+}
+
+function eventText({ type, eventId }, { length }) {
+  return length === 1 ? `${type} ${eventId}` : `${type} ${eventId}, ${length - 1} more`;
+}
+
+/** What came under the same key, or is the same webhook again. */
+function attemptList({ attempts, attemptCount }, shown, isOpen) {
+  const left = attemptCount - attempts.length;
+  return html`<details class="attempts" open=${isOpen || undefined}>
+    <summary>${attemptCount} attempts</summary>
+    <ul>
+      ${attempts.map(
+        ({ id, at, outcome, status, code }) =>
+          html`<li key=${id}>
+            <a href="#/requests/${id}" aria-current=${id === shown ? "true" : undefined}>
+              <span class="number">#${id}</span>
+              <span class="meta">${time(at)}<span class="where">${visible(code ?? "")}</span></span>
+              ${outcomeBadge(outcome, status)}
+            </a>
+          </li>`,
+      )}
+      ${left > 0 && html`<li class="hint">and ${plural(left, "older one")}</li>`}
+    </ul>
+  </details>`;
 }

@@ -1,6 +1,6 @@
 // The verdicts of one request with what they know of it, and its life in the stores.
 
-import { badge, code, CopyButton, duration, facts, html, time, visible } from "./kit.js";
+import { badge, code, CopyButton, duration, facts, html, prose, time, visible } from "./kit.js";
 
 /** By outcome its word, and how bad it is. */
 export const outcomes = {
@@ -43,10 +43,12 @@ function timesOf({ durationMs, storeMs }) {
 }
 
 function verdictFacts(verdict) {
-  const { id, message, docs, label, keyid, subject, created, ageSeconds, components, idempotencyKey } =
+  const { id, message, meaning, label, keyid, subject, created, ageSeconds, components, idempotencyKey } =
     verdict;
   return facts([
     ["Message", message && visible(message)],
+    ["Cause", meaning && prose(meaning.cause)],
+    ["Remedy", meaning && prose(meaning.remedy)],
     ["Verdict", html`<span class="copied">${code(id)}<${CopyButton} text=${id} name="verdict id" /></span>`],
     ["keyid", code(keyid)],
     ["Label", code(label)],
@@ -60,13 +62,7 @@ function verdictFacts(verdict) {
         </ul>`,
     ],
     ["Idempotency", code(idempotencyKey)],
-    ["Page", docs?.startsWith("https:") ? outerLink(docs, "What the code means") : undefined],
   ]);
-}
-
-/** A link to a page of the documentation, which does not learn where it was followed. */
-export function outerLink(href, text) {
-  return html`<a href=${href} target="_blank" rel="noreferrer">${text}</a>`;
 }
 
 function createdPart(created, age) {
@@ -87,12 +83,13 @@ const tones = { error: "bad", timeout: "bad", held: "doubt", "not-owned": "doubt
 
 /** What happened to a request beside its verdicts, with the time since it came. */
 export function lifeList(life, begun) {
-  const entry = ({ at, what, outcome, durationMs, text }) =>
+  const entry = ({ at, what, outcome, durationMs, text, meaning }) =>
     html`<li>
       <small class="offset">+${Math.max(0, at - begun).toLocaleString("en")} ms</small>
       <span>
         <strong>${what}</strong>${` ${visible(text)} `}
         ${outcome !== undefined && badge(visible(outcome), tones[outcome] ?? "calm")}
+        ${meaning && html`<small class="meaning">${prose(`${meaning.cause} ${meaning.remedy}`)}</small>`}
       </span>
       <small>${durationMs !== undefined && duration(durationMs)}</small>
     </li>`;

@@ -15,6 +15,7 @@ import {
   type SignatureExplanation,
 } from "@countersign/explain";
 import { signatureSchemes } from "@countersign/webhook-hmac";
+import { codeText } from "@countersign/explain/codes";
 import type { Explainers, ResolvedInspectorOptions } from "./options.ts";
 import type { RecordedRequest, RecordedVerdict } from "./recorded-request.ts";
 
@@ -99,12 +100,14 @@ function asOf(options: ExplainHmacOptions, at: number): ExplainHmacOptions {
   return scheme?.timestamp === undefined ? options : { ...options, clock: () => at };
 }
 
-function messageOf(record: RecordedRequest, { guard, code, message, docs }: RecordedVerdict): Explanation {
+function messageOf(record: RecordedRequest, { guard, code, message }: RecordedVerdict): Explanation {
   const what = code ?? "unexpected-error";
-  const sentence = remedyOf(what) ?? message ?? "The guard failed by itself: look at the app's own log.";
+  const failed = record.errors.length === 0 ? "look at the app's own log" : "look at the exception";
+  const sentence = remedyOf(what) ?? message ?? `The check did not come to a verdict: ${failed}.`;
   const isOfBytes =
     guard === "webhookHmac" || guard === "contentDigest" || what.startsWith("content-digest-");
-  const details = docs === undefined ? [] : [`What the code means: ${docs}`];
+  const meaning = codeText(what);
+  const details = meaning === undefined ? [] : [`Cause: ${meaning.cause}`, `Remedy: ${meaning.remedy}`];
   if (isOfBytes && wholeBody(record) === undefined)
     details.unshift("The body is not here as a whole to be looked at.");
   return { what, sentence, code, details };

@@ -1,5 +1,6 @@
 import { OptionError } from "@countersign/core";
 import {
+  hasMethods,
   option,
   optionError,
   readOptions,
@@ -19,6 +20,7 @@ import type { HttpSignatureVerifyOptions } from "@countersign/http-signature-ver
 import type { IdempotencyStore } from "@countersign/idempotency";
 import type { BasicAuthCredential, WebhookBasicAuthOptions } from "@countersign/webhook-basic-auth";
 import type { WebhookHmacOptions } from "@countersign/webhook-hmac";
+import type { WorkStore } from "@countersign/work";
 
 type InspectedSignature = Omit<ExplainSignatureOptions, "signerBase"> &
   Partial<Pick<HttpSignatureVerifyOptions, "engine" | "limit" | "nonces" | "storeTimeoutMs" | "threadPool">>;
@@ -32,6 +34,9 @@ type InspectedBasicAuth = Pick<WebhookBasicAuthOptions, "realm" | "status"> &
   (BasicAuthCredential | { readonly credentials: readonly BasicAuthCredential[] });
 
 type InspectedAddresses = Pick<Parameters<typeof explainAddress>[0], "allow" | "trustProxy">;
+
+/** A store's table of work, as it is looked at: `stores.work`. */
+export type InspectedWork = Pick<WorkStore<never>, "engine" | "list" | "summaries">;
 
 /** Options of {@link inspector}. No option decides about a request. */
 export interface InspectorOptions {
@@ -53,6 +58,8 @@ export interface InspectorOptions {
   readonly addresses?: InspectedAddresses | undefined;
   /** Idempotency stores by name, to read a request's key. Default none. */
   readonly stores?: Readonly<Record<string, IdempotencyStore>> | undefined;
+  /** Tables of work by name, to show what waits and what failed. Asked only while that view is open. Default none. */
+  readonly work?: Readonly<Record<string, InspectedWork>> | undefined;
   /** Further texts never to show, such as keys of other services. Default none. */
   readonly secrets?: readonly string[] | undefined;
 }
@@ -69,7 +76,14 @@ export const table = {
   hmac: option.optional(option.own(readHmac)),
   basicAuth: option.optional(option.own(readBasicAuth)),
   addresses: option.optional(option.section<InspectedAddresses>("{ allow }")),
-  stores: option.own(readStores, "none"),
+  stores: option.own(
+    namedStores<IdempotencyStore>("{ payouts: store }", "idempotency stores", ["read"]),
+    "none",
+  ),
+  work: option.own(
+    namedStores<InspectedWork>("{ main: stores.work }", "tables of work", ["summaries", "list"]),
+    "none",
+  ),
   secrets: option.own(readSecrets, "none"),
 } satisfies OptionTable<InspectorOptions, unknown>;
 
@@ -143,19 +157,14 @@ function readBasicAuth(value: unknown, by: OptionOwner, name: string): readonly 
   return credentials;
 }
 
-type Stores = NonNullable<InspectorOptions["stores"]>;
-
-function readStores(
-  value: unknown = {},
-  by: OptionOwner,
-  name: string,
-): ReadonlyMap<string, IdempotencyStore> {
-  const stores = option.section<Stores>("{ payouts: store }").read(value, by, name);
-  for (const store of Object.values(stores)) {
-    if (typeof Object(store).read !== "function")
-      throw optionError(by, name, "idempotency stores by name", store);
-  }
-  return new Map(Object.entries(stores));
+function namedStores<Store extends object>(form: string, what: string, methods: readonly (keyof Store)[]) {
+  return (value: unknown = {}, by: OptionOwner, name: string): ReadonlyMap<string, Store> => {
+    const stores = option.section<Readonly<Record<string, Store>>>(form).read(value, by, name);
+    for (const store of Object.values(stores)) {
+      if (!hasMethods<Store>(store, ...methods)) throw optionError(by, name, `${what} by name`, store);
+    }
+    return new Map(Object.entries(stores));
+  };
 }
 
 function readSecrets(secrets: unknown = [], by: OptionOwner, name: string): readonly string[] {

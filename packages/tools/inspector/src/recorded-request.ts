@@ -1,6 +1,8 @@
 import { isGuardError, type GuardEvent, type Verdict } from "@countersign/core";
 import { capturedRawBody, receivedRequests } from "@countersign/core/door";
 import { marginBytes } from "./loopback/masking.ts";
+import { isTold, recordError, type RecordedError } from "./recorded-error.ts";
+import type { AnswerBody } from "./answer-body.ts";
 import type { explainPayload } from "@countersign/explain";
 
 type SchemaFault = Parameters<typeof explainPayload>[1][number];
@@ -10,7 +12,6 @@ export interface RecordedVerdict extends Verdict {
   readonly at: number;
   /** Only of a GuardError, which shows no secret. */
   readonly message: string | undefined;
-  readonly docs: string | undefined;
 }
 
 export interface LifeEntry {
@@ -19,6 +20,13 @@ export interface LifeEntry {
   readonly outcome?: string | undefined;
   readonly durationMs?: number | undefined;
   readonly text: string;
+}
+
+/** An event of a webhook; its texts are escaped. */
+export interface SeenEvent {
+  readonly type: string;
+  readonly eventId: string;
+  readonly webhookId: string;
 }
 
 /** Does not reference the request. */
@@ -38,6 +46,12 @@ export interface RecordedRequest {
   bodyBytes: number;
   readonly verdicts: RecordedVerdict[];
   readonly life: LifeEntry[];
+  readonly errors: RecordedError[];
+  readonly events: SeenEvent[];
+  /** Of its last verdict that has one. */
+  idempotencyKey: string | undefined;
+  /** Undefined until it has left, and where node:http did not send it. */
+  answer: Pick<AnswerBody, "body" | "bytes"> | "encoded" | undefined;
   faults: readonly SchemaFault[];
   outcome: Verdict["outcome"];
   status: number | undefined;
@@ -51,6 +65,8 @@ const maxVerdicts = 100;
 const maxLife = 200;
 const maxText = 512;
 const maxFaults = 20;
+const maxErrors = 10;
+const maxEvents = 20;
 
 export function recordRequest(id: number, at: number, { req, durationMs }: GuardEvent): RecordedRequest {
   const received: Received = receivedRequests.get(req) ?? membersOf(req);
@@ -68,6 +84,10 @@ export function recordRequest(id: number, at: number, { req, durationMs }: Guard
     bodyBytes: 0,
     verdicts: [],
     life: [],
+    errors: [],
+    events: [],
+    idempotencyKey: undefined,
+    answer: undefined,
     faults: [],
     outcome: "pass",
     status: undefined,
@@ -114,9 +134,9 @@ export function addVerdict(
     ...verdict,
     at,
     message: known?.message.slice(0, maxText),
-    docs: known?.docs,
   };
   record.verdicts.push(added);
+  record.idempotencyKey = verdict.idempotencyKey ?? record.idempotencyKey;
   if (order.indexOf(verdict.outcome) > order.indexOf(record.outcome)) record.outcome = verdict.outcome;
   if (record.status === undefined) record.durationMs = (record.durationMs ?? 0) + event.durationMs;
   const faults: unknown = known?.problem["errors"];
@@ -146,6 +166,17 @@ export function addLife(record: RecordedRequest, entry: LifeEntry): boolean {
   if (record.life.length >= maxLife) return false;
   record.life.push({ ...entry, text: entry.text.slice(0, maxText) });
   return true;
+}
+
+/** False for one that says no more than its refusal, and if the record is full. */
+export function addError(record: RecordedRequest, at: number, from: string, error: unknown): boolean {
+  if (record.errors.length >= maxErrors || !isTold(error)) return false;
+  record.errors.push(recordError(at, from, error));
+  return true;
+}
+
+export function addEvent(record: RecordedRequest, { type, eventId, webhookId }: SeenEvent): void {
+  if (record.events.length < maxEvents) record.events.push({ type, eventId, webhookId });
 }
 
 function textOf(read: () => unknown): string | undefined {

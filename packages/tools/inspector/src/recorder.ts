@@ -2,16 +2,21 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { channel } from "node:diagnostics_channel";
 import { createRequestFact, type GuardEvent, type KeyUseEvent, type RequestFact } from "@countersign/core";
 import { escapeForLog, listen, warnOfError } from "@countersign/core/door";
+import { ServerResponse } from "node:http";
+import { AnswerBody } from "./answer-body.ts";
 import { KeptRequests } from "./kept-requests.ts";
 import type { ChangeStream } from "./loopback/change-stream.ts";
 import type { ResolvedInspectorOptions } from "./options.ts";
 import {
+  addError,
+  addEvent,
   addLife,
   addVerdict,
   captureBody,
   recordRequest,
   type LifeEntry,
   type RecordedRequest,
+  type SeenEvent,
 } from "./recorded-request.ts";
 
 export interface SeenKey {
@@ -26,15 +31,18 @@ export interface SeenKey {
   refused: number;
 }
 
-export type ChangeKind = "keys" | "stores";
+export type ChangeKind = "keys" | "stores" | "work";
 
 export interface RecorderInit extends Pick<ResolvedInspectorOptions, "bodyLimitBytes" | "kept"> {
   readonly changed: ChangeStream<ChangeKind>["changed"];
 }
 
+/** What node:http has received and not yet answered. */
 interface Present {
   id: number | undefined;
   readonly before: LifeEntry[];
+  readonly answer: AnswerBody | undefined;
+  isAnswered: boolean;
 }
 
 const factoryName = "inspector";
@@ -51,6 +59,9 @@ export class Recorder {
   readonly #numbers: RequestFact<number> = createRequestFact();
   // Store calls and events name no request; their async context does if node:http received it.
   readonly #present = new AsyncLocalStorage<Present>();
+  readonly #received = new WeakMap<object, Present>();
+  // A door and a check may both tell of one error.
+  readonly #told = new WeakMap<object, number>();
   readonly #ends: readonly (() => void)[];
   #count = 0;
 
@@ -68,12 +79,24 @@ export class Recorder {
         leaseLost: ({ key, req, code }) =>
           this.#add("lease-lost", { text: `key "${key}"`, outcome: code }, req),
         store: ({ engine, step, ...trace }) => this.#add("store", { text: `${engine} ${step}`, ...trace }),
-        event: ({ type, eventId, ...trace }) => this.#add("event", { text: `${type} ${eventId}`, ...trace }),
-        notice: ({ guard, code, message, req }) =>
-          this.#add("notice", { text: `${guard}: ${message}`, outcome: code }, req),
+        event: ({ type, eventId, webhookId, ...trace }) => {
+          this.#add("event", { text: `${type} ${eventId}`, ...trace });
+          this.#event({ type, eventId, webhookId });
+        },
+        notice: ({ guard, code, message, req, error }) => {
+          this.#add("notice", { text: `${guard}: ${message}`, outcome: code }, req);
+          this.#threw(guard, error, req);
+        },
+        thrown: ({ error, req }) => this.#threw("handler", error, req),
+        task: () => this.#init.changed({ kind: "work" }),
       }),
-      subscribe("http.server.request.start", () => this.#present.enterWith({ id: undefined, before: [] })),
+      subscribe("http.server.request.start", (message) => this.#began(message)),
       subscribe("http.server.response.finish", (message) => this.#answered(message)),
+      // Fastify's own: its door does not see what a handler behind a hook throws.
+      subscribe("tracing:fastify.request.handler:error", (message) => {
+        const { error, request }: Readonly<Record<string, unknown>> = Object(message);
+        this.#threw("handler", error, typeof request === "object" && request !== null ? request : undefined);
+      }),
     ];
   }
 
@@ -89,6 +112,7 @@ export class Recorder {
     if (record === undefined) return;
     const added = addVerdict(record, at, event);
     if (added !== undefined) this.requests.nameVerdict(added.id, record);
+    this.#addError(record, event.guard, event.error);
     captureBody(record, event.req, this.#init.bodyLimitBytes);
     if (this.guards.size < maxGuards) this.guards.add(event.guard);
     if (event.guard === "httpSignatureVerify" && event.outcome === "reject") this.#keyRefused(event.keyid);
@@ -116,8 +140,11 @@ export class Recorder {
     );
   }
 
-  #recordOf(req: object): RecordedRequest | undefined {
-    const id = this.#numberOf(req);
+  /** Without a request, that of the asynchronous context, until its answer has left: a worker may have begun in it. */
+  #recordOf(req?: object): RecordedRequest | undefined {
+    const present = this.#present.getStore();
+    const begun = present?.isAnswered === false ? present.id : undefined;
+    const id = req === undefined ? begun : this.#numberOf(req);
     return id === undefined ? undefined : this.requests.get(id);
   }
 
@@ -136,13 +163,46 @@ export class Recorder {
     if (record !== undefined && addLife(record, life)) this.#init.changed({ ids: [id] });
   }
 
+  #event(event: SeenEvent): void {
+    const record = this.#recordOf();
+    if (record !== undefined) addEvent(record, event);
+  }
+
+  #threw(from: string, error: unknown, req: object | undefined): void {
+    const record = this.#recordOf(req);
+    if (record !== undefined && this.#addError(record, from, error)) this.#init.changed({ ids: [record.id] });
+  }
+
+  #addError(record: RecordedRequest, from: string, error: unknown): boolean {
+    const subject = typeof error === "object" && error !== null ? error : undefined;
+    if (subject !== undefined && this.#told.get(subject) === record.id) return false;
+    if (!addError(record, Date.now(), from, error)) return false;
+    if (subject !== undefined) this.#told.set(subject, record.id);
+    return true;
+  }
+
+  #began(message: unknown): void {
+    const { request, response }: Readonly<Record<string, unknown>> = Object(message);
+    const answer = response instanceof ServerResponse ? new AnswerBody(response) : undefined;
+    const present: Present = { id: undefined, before: [], answer, isAnswered: false };
+    if (typeof request === "object" && request !== null) this.#received.set(request, present);
+    this.#present.enterWith(present);
+  }
+
   #answered(message: unknown): void {
     const { request, response }: Readonly<Record<string, unknown>> = Object(message);
     if (typeof request !== "object" || request === null) return;
-    const record = this.#recordOf(request);
+    const present = this.#received.get(request);
+    if (present !== undefined) present.isAnswered = true;
+    // A fetch door's request is another object.
+    const id = this.#numberOf(request) ?? present?.id;
+    const record = id === undefined ? undefined : this.requests.get(id);
     if (record === undefined) return;
     const status: unknown = Object(response).statusCode;
     record.status = typeof status === "number" ? status : undefined;
+    // What is compressed cannot be masked.
+    const isEncoded = response instanceof ServerResponse && response.hasHeader("content-encoding");
+    record.answer = isEncoded ? "encoded" : present?.answer;
     record.durationMs = performance.now() - record.startedAtMs;
     captureBody(record, request, this.#init.bodyLimitBytes);
     this.#init.changed({ ids: [record.id] });

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { codeText } from "@countersign/explain/codes";
 import type { ChangeStream } from "./loopback/change-stream.ts";
 import type { Masker } from "./loopback/masking.ts";
 import { refuseOtherMethods, serviceError, ServiceError } from "./loopback/problem.ts";
@@ -9,7 +10,10 @@ import type { ResolvedInspectorOptions } from "./options.ts";
 import type { ChangeKind, Recorder } from "./recorder.ts";
 import type { RecordedRequest } from "./recorded-request.ts";
 import { maskerOfRequest } from "./secrets.ts";
-import { nonceOf, shownBody, shownHeaders, summaryOf } from "./shown-request.ts";
+import { listedRequests } from "./list-requests.ts";
+import { shownErrors } from "./recorded-error.ts";
+import { queuesOf, tasksOf, type WantedTasks } from "./work-view.ts";
+import { nonceOf, shownAnswer, shownBody, shownHeaders, summaryOf } from "./shown-request.ts";
 
 export interface Shown {
   readonly options: ResolvedInspectorOptions;
@@ -17,7 +21,8 @@ export interface Shown {
   readonly mask: Masker;
 }
 
-const listedRequests = 50;
+const listedByDefault = 50;
+const mostText = 512;
 
 export function inspectorRoutes(shown: Shown, stream: ChangeStream<ChangeKind>): Router {
   const router = Router({ caseSensitive: true, strict: true });
@@ -29,6 +34,8 @@ export function inspectorRoutes(shown: Shown, stream: ChangeStream<ChangeKind>):
     overview: () => overviewOf(shown, startedAt),
     requests: ({ query }) => listOf(shown, query),
     "requests/:id": ({ params }) => detail(requestOf(requests, String(params["id"]))),
+    work: () => queuesOf(shown.options.work),
+    "work/tasks": ({ query }) => tasksOf(shown.options.work, wantedTasks(query)),
     "verdicts/:uuid": ({ params }) => detail(requestOfVerdict(requests, String(params["uuid"]))),
   };
   const add = (path: string, get: RequestHandler): void => {
@@ -50,6 +57,7 @@ function overviewOf({ options, recorder }: Shown, startedAt: number): object {
     counts: recorder.requests.counts,
     guards: [...recorder.guards],
     keys: [...recorder.keys.values()],
+    hasWork: options.work.size > 0,
     explains: {
       signature: signature !== undefined,
       hmac: hmac !== undefined,
@@ -64,18 +72,22 @@ function version(): string {
   return String(Object(manifest).version);
 }
 
-function listOf({ recorder, mask }: Shown, { outcome, before, limit }: Request["query"]): object {
-  const wanted = oneOf("outcome", outcome, ["pass", "reject", "error"]);
-  const most = numberOf("limit", limit, 200) ?? listedRequests;
-  const first = numberOf("before", before, Number.MAX_SAFE_INTEGER) ?? Infinity;
-  const { counts } = recorder.requests;
-  const requests = recorder.requests
-    .newest()
-    .filter((record) => record.id < first && (wanted === undefined || record.outcome === wanted))
-    .slice(0, most)
-    .map((record) => mask(summaryOf(record, maskerOfRequest(record))));
-  const total = wanted === undefined ? counts.pass + counts.reject + counts.error : counts[wanted];
-  return { requests, total };
+function listOf({ recorder, mask }: Shown, { outcome, search, before, limit }: Request["query"]): object {
+  const wanted = {
+    outcome: oneOf("outcome", outcome, ["pass", "reject", "error"]),
+    search: textOf("search", search) ?? "",
+    before: numberOf("before", before, Number.MAX_SAFE_INTEGER) ?? Infinity,
+    limit: numberOf("limit", limit, 200) ?? listedByDefault,
+  };
+  return listedRequests(recorder.requests.newest(), wanted, mask);
+}
+
+function wantedTasks({ store, queue, state }: Request["query"]): WantedTasks {
+  return {
+    store: textOf("store", store) ?? "",
+    queue: textOf("queue", queue) ?? "",
+    state: oneOf("state", state, ["open", "dead", "done"]) ?? "open",
+  };
 }
 
 type Explain = (record: RecordedRequest) => Promise<ExplainedRequest>;
@@ -105,20 +117,27 @@ async function detailOf(
   const summary = summaryOf(record, both);
   const key = summary.idempotencyKey;
   const { explanations, bases } = await explain(record);
-  const { scheme, clientAddress, rawHeaders, verdicts, life } = record;
+  const { scheme, clientAddress, rawHeaders, verdicts, life, errors } = record;
   return both({
     ...summary,
     scheme,
     clientAddress,
     headers: shownHeaders(rawHeaders),
     body: shownBody(record, options.bodyLimitBytes, both),
-    verdicts,
-    life,
+    answer: shownAnswer(record, both),
+    errors: shownErrors(errors, both),
+    verdicts: verdicts.map((verdict) => withMeaning(verdict, verdict.code)),
+    life: life.map((entry) => withMeaning(entry, entry.what === "notice" ? entry.outcome : undefined)),
     nonce: nonceOf(record),
     explanations,
     bases,
     claim: key === undefined ? undefined : await claimNow(options.stores, key, Date.now()),
   });
+}
+
+/** With what the page of codes says of its code. */
+function withMeaning(subject: object, code: string | undefined): object {
+  return { ...subject, meaning: code === undefined ? undefined : codeText(code) };
 }
 
 function requestOf(requests: KeptRequests, id: string): RecordedRequest {
@@ -150,6 +169,11 @@ function oneOf<Value extends string>(
   const found = values.find((known) => known === value);
   if (found !== undefined) return found;
   throw serviceError("invalid-request", `${name} is one of ${values.join(", ")}`);
+}
+
+function textOf(name: string, value: unknown): string | undefined {
+  if (value === undefined || (typeof value === "string" && value.length <= mostText)) return value;
+  throw serviceError("invalid-request", `${name} is a text of at most ${mostText} characters`);
 }
 
 function numberOf(name: string, value: unknown, max: number): number | undefined {

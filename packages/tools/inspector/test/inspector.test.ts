@@ -36,7 +36,7 @@ describe("the page", () => {
   test("has its address with the token as a fragment, and listens on loopback alone", () => {
     const { url, pageUrl } = bench.inspector;
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
-    expect(pageUrl).toMatch(new RegExp(`^${url}/#token=[\\w-]{32}$`));
+    expect(pageUrl).toMatch(new RegExp(`^${url}/#token=[\\w-]{24}$`));
   });
 });
 
@@ -95,6 +95,8 @@ describe("an option", () => {
     ["basicAuth with a colon", { basicAuth: { username: "a:b", password: "seeded" } }, "basicAuth"],
     ["addresses", { addresses: { allow: ["x"] } }, "addresses"],
     ["stores", { stores: { payouts: {} } }, "stores"],
+    ["work", { work: { main: { summaries: () => [] } } }, "work"],
+    ["work in place of its name", { work: { list: () => [], summaries: () => [] } }, "work"],
     ["secrets", { secrets: "seeded" }, "secrets"],
     ["an unknown one", { secret: "seeded" }, "secret"],
     ["no object", null, "options"],
@@ -138,14 +140,22 @@ describe("an option", () => {
   });
 });
 
-const nodeChannels = ["http.server.request.start", "http.server.response.finish"];
+const nodeChannels = [
+  "http.server.request.start",
+  "http.server.response.finish",
+  "tracing:fastify.request.handler:error",
+];
 
 test("close() ends every subscription, and the server", async () => {
   await bench.close();
   const heard = (): boolean[] =>
-    [guardChannel.name, "countersign:notice", "tracing:countersign:store:end", ...nodeChannels].map((name) =>
-      hasSubscribers(name),
-    );
+    [
+      guardChannel.name,
+      "countersign:notice",
+      "countersign:thrown",
+      "tracing:countersign:store:end",
+      ...nodeChannels,
+    ].map((name) => hasSubscribers(name));
   const before = heard();
   const started = await inspector();
   expect(heard()).toEqual(before.map(() => true));

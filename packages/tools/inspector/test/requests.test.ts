@@ -164,7 +164,7 @@ test("requests of one connection, also at once, have each their own life", async
 describe("the list", () => {
   test("is newest first, by outcome and by pages", async () => {
     await bench.pay("key-1");
-    await bench.pay("key-1");
+    await bench.pay("key-2", { headers: { "Content-Type": "text/plain" } });
     await bench.pay("key-2");
     const ids = async (query: string): Promise<unknown> =>
       ((await bench.ask(`/inspector/requests?${query}`)).body["requests"] as { id: number }[]).map(
@@ -278,7 +278,7 @@ describe("an explanation", () => {
     expect(await explained()).toMatchObject([{ guard: "webhookHmac", what: "hmac-wrong-secret" }]);
   });
 
-  test("is the code and its page where nothing explains it", async () => {
+  test("is the code's cause and remedy where nothing explains it", async () => {
     await bench.close();
     await bench.open({ signature: undefined, addresses: undefined });
     await bench.pay("key-1", { body, headers: signedWith({ method: "post" }) });
@@ -287,9 +287,16 @@ describe("an explanation", () => {
     expect(detail["explanations"]).toEqual([
       expect.objectContaining({
         code: "signature-mismatch",
-        details: [expect.stringContaining("codes.html#signature-mismatch")],
+        details: [
+          expect.stringMatching(/^Cause: The signature is not that of this request/),
+          expect.stringMatching(/^Remedy: Compare the bases of both sides/),
+        ],
       }),
     ]);
+    expect((detail["verdicts"] as object[]).at(-1)).toMatchObject({
+      code: "signature-mismatch",
+      meaning: { kind: "status 401", cause: expect.any(String), remedy: expect.any(String) },
+    });
   });
 });
 

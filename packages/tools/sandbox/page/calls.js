@@ -2,16 +2,16 @@
 // knows the document.
 
 /** @typedef {{ title: string, words?: readonly string[], flags?: readonly (readonly [string, string?])[], method: "GET" | "POST",
- *   path: string, body?: object, target?: "sandbox" | "platform" }} Call */
+ *   path: string, body?: object, shown?: Call, target?: "sandbox" | "platform" }} Call */
 
 const enc = encodeURIComponent;
 
 /** Every call that the page makes for somebody. */
 export const calls = {
-  deliveries: ({ state = "", before }) => ({
+  deliveries: ({ state = "", before = "", search = "" }) => ({
     title: state === "" ? "deliveries" : `deliveries, ${state}`,
     method: "GET",
-    path: `/sandbox/deliveries?limit=50${state === "" ? "" : `&state=${enc(state)}`}${before === undefined ? "" : `&before=${before}`}`,
+    path: `/sandbox/deliveries?limit=50${query({ state, search, before })}`,
   }),
   delivery: ({ id }) => ({
     title: `delivery #${id}`,
@@ -31,7 +31,7 @@ export const calls = {
     body: {},
   }),
   spoil: (id, part) => ({
-    title: `delivery #${id}: send with its ${part} spoilt`,
+    title: `delivery #${id}: send it spoilt`,
     method: "POST",
     path: `/sandbox/deliveries/${id}/spoil`,
     body: { part },
@@ -54,6 +54,22 @@ export const calls = {
     path: `/sandbox/payment-requests/${enc(id)}/${action}`,
     body: {},
   }),
+  /** `shown` is the same without what nobody may read over a shoulder. */
+  endpoint({ url, username, password, secret }) {
+    const call = (hidden, signing) => ({
+      title: `endpoint ${url}`,
+      method: "POST",
+      path: "/api/v2/b2b-payments/webhook-endpoints",
+      body: { url, auth_username: username, auth_password: hidden, signature_secret: signing },
+    });
+    return { ...call(password, secret), shown: call("[masked]", "[masked]") };
+  },
+  events: (events) => ({
+    title: "edited events",
+    method: "POST",
+    path: "/sandbox/events",
+    body: { events },
+  }),
   event: (type, data) => ({
     title: `event ${type}`,
     words: ["trigger", type],
@@ -63,7 +79,7 @@ export const calls = {
     body: { type, data },
   }),
   payout: ({ url, info, count, fields, about }) => ({
-    title: `payout, ${info.variant}`,
+    title: `payout: ${info.sends}`,
     words: ["payout"],
     flags: [
       ["--url", url],
@@ -102,12 +118,18 @@ export function commandLine(call, url) {
   return ["countersign", ...commandWords(call, url).map(quoted)].join(" ");
 }
 
-/** A call as a line of curl. */
-export function curlLine({ method, path, body }, url) {
-  const parts = ["curl", quoted(`${url}${path}`), "-H", '"X-API-KEY: $COUNTERSIGN_API_KEY"'];
+/** A call as a line of curl, with the API key of a shell, or other header fields in its place. */
+export function curlLine({ method, path, body }, url, access) {
+  const keys = access?.map(quoted) ?? ['"X-API-KEY: $COUNTERSIGN_API_KEY"'];
+  const parts = ["curl", quoted(`${url}${path}`), ...keys.flatMap((key) => ["-H", key])];
   if (method === "POST")
     parts.push("-H", quoted("Content-Type: application/json"), "-d", quoted(JSON.stringify(body)));
   return parts.join(" ");
+}
+
+function query(members) {
+  const given = Object.entries(members).filter(([, value]) => value !== "");
+  return given.map(([name, value]) => `&${name}=${enc(value)}`).join("");
 }
 
 function quoted(word) {

@@ -1,26 +1,28 @@
 // The deliveries: a page of the list, which follows what happens, and one of them in full.
 
+import { bodyBlock } from "./body.js";
 import { calls } from "./calls.js";
+import { EndpointForm } from "./endpoint.js";
+import { EditedEvents } from "./events.js";
 import { badge, block, button, code, facts, headerLines, html, plural } from "./kit.js";
 import { shellLines, time, typeName, visible } from "./kit.js";
-import { linkedRow, pagedList, splitView } from "./list.js";
+import { linkedRow, splitView } from "./list.js";
 import { linesOf, perform } from "./perform.js";
+import { deliveriesOf, searchedList } from "./search.js";
 import { ask, get } from "./service.js";
+import { attemptVerdict } from "./verdicts.js";
 
 const tones = { delivered: "good", failed: "bad", pending: "doubt" };
 
 export function deliveriesView(overview, redraw) {
-  const total = (state) =>
-    state === ""
-      ? Object.values(overview.counts).reduce((sum, count) => sum + count, 0)
-      : overview.counts[state];
-  const deliveries = pagedList({
+  const searched = searchedList({
     redraw,
     pageSize: 50,
-    async read({ filter: state, before }) {
-      const call = calls.deliveries({ state, before });
-      const answer = await ask(call);
-      return { rows: answer.deliveries.toReversed(), total: total(state), lines: linesOf(call) };
+    async read({ filter: state, before, search }) {
+      const call = calls.deliveries({ state, before, search });
+      const { deliveries, counts } = await ask(call);
+      const total = state === "" ? sumOf(counts) : counts[state];
+      return { rows: deliveries.toReversed(), total, lines: linesOf(call) };
     },
   });
   const states = Object.keys(tones).map((state) => [state, state]);
@@ -31,50 +33,54 @@ export function deliveriesView(overview, redraw) {
     read: (id) => get(`/sandbox/deliveries/${id}`),
     parts: (found) => deliveryParts(found, overview, () => view.load()),
     redraw,
-    list: (id) =>
-      html`<section class="list" aria-label="Deliveries">
+    list(id) {
+      const deliveries = searched.list();
+      return html`<section class="list" aria-label="Deliveries">
         <div class="bar">
           <h2>Deliveries</h2>
-          ${deliveries.filterField("State", "all states", states)} ${deliveries.pager()}
+          ${deliveries.filterField("State", "all states", states)}
+          ${searched.searchField("Key, event id, type, status")} ${deliveries.pager()}
         </div>
         <ul class="rows">
           ${deliveries.rows.map((delivery) => row(delivery, delivery.id === id))}
         </ul>
-        <div class="empty">${deliveries.total === 0 && emptyText(overview, deliveries.filter)}</div>
+        <div class="empty">${deliveries.total === 0 && emptyText(overview)}</div>
         ${deliveries.sameLines()}
-      </section>`,
+      </section>`;
+    },
   });
-  deliveries.reload();
   return {
     ...view,
+    open([part, text]) {
+      if (part !== "search") {
+        view.open([part].filter((given) => given !== undefined));
+        return;
+      }
+      searched.search(text ?? "");
+      view.open([]);
+    },
     refresh() {
-      deliveries.reload();
+      searched.list().reload();
       view.reload();
     },
     change({ changed }) {
-      deliveries.reload();
+      searched.list().reload();
       if (changed.includes(view.id())) view.reload();
     },
   };
 }
 
-function emptyText({ endpoints, counts }, state) {
-  const some = Object.values(counts).some((count) => count > 0);
-  if (some) return html`<p>No delivery is ${state} on this page.</p>`;
+const sumOf = (counts) => Object.values(counts).reduce((sum, count) => sum + count, 0);
+
+function emptyText({ endpoints, counts }) {
+  if (sumOf(counts) > 0) return html`<p>No delivery is found.</p>`;
   if (endpoints.length > 0)
     return html`<p>Nothing was sent yet: <a href="#/simulate">change a buyer or send an event</a>.</p>
       <ul>
         ${endpoints.map(({ url }) => html`<li>${code(url)}</li>`)}
       </ul>`;
   return html`<p>No webhook endpoint is registered, so there is nobody to tell. Register yours:</p>
-    ${registration()}`;
-}
-
-/** How an endpoint is registered: with credentials that this page never sees. */
-export function registration() {
-  const credentials = ["USERNAME", "PASSWORD", "SECRET"].map((name) => `WEBHOOK_${name}=… \\\n`).join("");
-  const line = `${credentials}countersign endpoint create \\\n  --base-url ${location.origin} \\\n  --url http://127.0.0.1:3000/…`;
-  return block("Command", line);
+    <${EndpointForm} />`;
 }
 
 function stateBadge({ state, stopped }) {
@@ -105,26 +111,6 @@ function lastAnswer(attempts) {
   return String(status ?? error ?? "not sent yet");
 }
 
-// What the interface has a platform answer to a webhook that it does not believe.
-const isRefusal = (status) => status === 401 || status === 404;
-const isTaken = (status) => status >= 200 && status <= 299;
-
-function spoiltAnswer({ attempts }) {
-  const attempt = attempts.findLast(({ spoilt }) => spoilt !== undefined) ?? {};
-  const { status, error } = attempt;
-  const tone = toneOf(attempt, attempts);
-  const told = { good: "refused, as it should be", doubt: "refused, as everything was so far" };
-  const wrong = isTaken(status) ? "taken although it was spoilt" : "401 or 404 is expected";
-  return { text: `${status ?? error}: ${told[tone] ?? wrong}`, tone };
-}
-
-// A wrong path refuses everything: of a spoilt attempt that says nothing until one as it should be was taken.
-function toneOf({ status, spoilt }, attempts) {
-  if (spoilt === undefined) return isTaken(status) ? "good" : "bad";
-  if (!isRefusal(status)) return "bad";
-  return attempts.some((one) => one.spoilt === undefined && isTaken(one.status)) ? "good" : "doubt";
-}
-
 function deliveryActions({ id, state, stopped }, { spoilt }, reload) {
   const act = async (call, told, tone) => {
     if ((await perform(call, told, tone)) !== undefined) await reload();
@@ -140,12 +126,12 @@ function deliveryActions({ id, state, stopped }, { spoilt }, reload) {
   const isDisabled = state !== "pending";
   const [word, pause] = stopped === "paused" ? ["Continue", "continue"] : ["Pause", "pause"];
   return html`<div class="actions">
-    ${button("Send again, signed anew", () => act(calls.resend(id), () => "sent"), { class: "primary" })}
+    ${button("Send the same again", () => act(calls.resend(id), () => "sent"), { class: "primary" })}
     <form class="joined" onsubmit=${spoil}>
       <select name="part" aria-label="What is spoilt">
-        ${spoilt.map((name) => html`<option value=${name}>${name}</option>`)}
+        ${Object.entries(spoilt).map(([part, text]) => html`<option value=${part}>${text}</option>`)}
       </select>
-      <button type="submit">Spoil</button>
+      <button type="submit">Send spoilt</button>
     </form>
     ${button(word, () => act(calls.control(id, pause)), { isDisabled })}
     ${button("Drop", () => act(calls.control(id, "drop")), { isDisabled })}
@@ -154,9 +140,15 @@ function deliveryActions({ id, state, stopped }, { spoilt }, reload) {
 
 function deliveryParts({ delivery, request, schedule, attempts }, overview, reload) {
   const { id, webhookId, url, eventTypes, eventIds, createdAt } = delivery;
-  const events = eventTypes
-    .slice(0, 10)
-    .map((type, index) => html`<li>${typeName(type)}${" "}<small>${visible(eventIds[index])}</small></li>`);
+  const events = eventTypes.slice(0, 10).map((type, index) => {
+    const eventId = eventIds[index];
+    return html`<li>
+      ${typeName(type)}${" "}
+      <a href=${deliveriesOf(eventId)} aria-label="All deliveries of event ${eventId}"
+        ><small>${visible(eventId)}</small></a
+      >
+    </li>`;
+  });
   return html`<h2>Delivery #${id}</h2>
     ${deliveryActions(delivery, overview, reload)}
     ${facts([
@@ -172,16 +164,17 @@ function deliveryParts({ delivery, request, schedule, attempts }, overview, relo
       ["Formed", time(createdAt)],
     ])}
     <h3>${attempts.length === 0 ? "No attempt yet" : "Attempts"}</h3>
-    ${attempts.map((attempt, index) => attemptPart(attempt, index, toneOf(attempt, attempts)))}
+    ${attempts.map((attempt, index) => attemptPart(attempt, index, { attempts, overview }))}
     <h3>Schedule</h3>
     ${scheduleList(delivery, schedule)}
     <h3>Request</h3>
     ${block("Line and header fields", `${request.method} ${request.target}\n${headerLines(request.headers)}`)}
-    ${block(`Body, and signature base: ${request.bodyBytes.toLocaleString("en")} bytes`, request.body)}
+    ${bodyBlock(`Body, and signature base: ${request.bodyBytes.toLocaleString("en")} bytes`, request.body)}
     <p class="hint">
       X-Payload-Signature is the base64 of the HMAC-SHA-256 of these bytes with the endpoint's
       signature_secret.
     </p>
+    <${EditedEvents} key=${id} body=${request.body} />
     <h3>The same from elsewhere</h3>
     ${shellLines(linesOf(calls.delivery(delivery)))}`;
 }
@@ -199,13 +192,22 @@ function scheduleList({ nextAttemptAt, state, stopped }, { givesUpAt, later }) {
   </ol>`;
 }
 
-function attemptPart(attempt, index, tone) {
+function spoiltAnswer({ attempts }) {
+  const index = attempts.findLastIndex(({ spoilt }) => spoilt !== undefined);
+  const { status, error } = attempts[index];
+  const { text, tone } = attemptVerdict(attempts[index], index, attempts);
+  return { text: `${status ?? error}: ${text}`, tone };
+}
+
+function attemptPart(attempt, index, { attempts, overview }) {
+  const { text, tone } = attemptVerdict(attempt, index, attempts);
   const { at, status, error, durationMs, spoilt, requestHeaders, answerHeaders, answerBody } = attempt;
   return html`<details class="attempt">
     <summary>
       <span>${`${index + 1}. `}${time(at)}</span>${badge(String(status ?? error), tone)}
-      ${spoilt !== undefined && badge(`${spoilt} spoilt`, "calm")}
+      ${spoilt !== undefined && html`<span>${overview.spoilt[spoilt]}${" "}<small class="flag">${spoilt}</small></span>`}
       <small>${durationMs.toFixed(0)} ms</small>
+      <small class="told">${text}</small>
     </summary>
     ${
       requestHeaders === undefined
@@ -213,6 +215,6 @@ function attemptPart(attempt, index, tone) {
         : block("Header fields that were sent", headerLines(requestHeaders))
     }
     ${answerHeaders && block("Header fields of the answer", headerLines(answerHeaders))}
-    ${answerBody && block("Body of the answer", answerBody)}
+    ${answerBody && bodyBlock("Body of the answer", answerBody)}
   </details>`;
 }

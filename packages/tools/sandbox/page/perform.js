@@ -2,6 +2,7 @@
 
 import { commandLine, curlLine } from "./calls.js";
 import { badge, html, openedLines, show, visible } from "./kit.js";
+import { deliveriesOf } from "./search.js";
 import { ask, Refusal } from "./service.js";
 
 /** What one call is as a request, and as a command where there is one: names with their lines. */
@@ -11,15 +12,20 @@ export function linesOf(call) {
   return call.words === undefined ? [api] : [["Command", commandLine(call, origin)], api];
 }
 
-/** Makes a call for somebody, and shows it, with what came of it, at the foot of the page. Undefined where it was refused. */
-export async function perform(call, told = () => "done", tone = () => "good") {
+/**
+ * Makes a call for somebody, and shows it, with what came of it, at the foot of the page. Undefined where it was not done; `refused` gets the
+ * service's words about what was sent.
+ */
+export async function perform(call, told = () => "done", tone = () => "good", refused = () => {}) {
+  const shown = call.shown ?? call;
   try {
     const answer = await ask(call);
-    showCall(call, told(answer), tone(answer));
+    showCall(shown, told(answer), tone(answer), answer.event_id ?? answer.event_ids?.[0]);
     return answer;
   } catch (error) {
-    const message = error instanceof Refusal ? error.message : "the sandbox does not answer";
-    showCall(call, message, "bad");
+    const isRefusal = error instanceof Refusal;
+    showCall(shown, isRefusal ? error.message : "the sandbox does not answer", "bad");
+    if (isRefusal) refused(error.message);
     return undefined;
   }
 }
@@ -28,12 +34,15 @@ const dock = document.querySelector("#dock");
 // On a telephone it would cover what it is about.
 let isOpen = matchMedia("(min-width: 801px)").matches;
 
-function showCall(call, outcome, tone) {
+function showCall(call, outcome, tone, event) {
   dock.hidden = false;
   const members = { open: isOpen, ontoggle: ({ target }) => (isOpen = target.open) };
   show(
     dock,
-    html`<p role="status"><strong>${visible(call.title)}</strong>${" "}${badge(visible(outcome), tone)}</p>
+    html`<p role="status">
+        <strong>${visible(call.title)}</strong>${" "}${badge(visible(outcome), tone)}
+        ${event !== undefined && html`<a href=${deliveriesOf(event)}>its deliveries</a>`}
+      </p>
       ${openedLines(linesOf(call), members)}`,
   );
 }

@@ -1,7 +1,8 @@
 // What happens at the service: buyers, sellers, payment requests, and any event.
 
 import { calls } from "./calls.js";
-import { registration } from "./deliveries.js";
+import { EndpointForm } from "./endpoint.js";
+import { problemText } from "./form.js";
 import { badge, button, code, field, html, plainText } from "./kit.js";
 import { pagedList } from "./list.js";
 import { perform } from "./perform.js";
@@ -23,7 +24,7 @@ export function simulationView(overview, redraw) {
     listCard(redraw, partyList("seller", overview)),
     listCard(redraw, paymentRequestList()),
   ];
-  let problem = "";
+  let problem;
   const say = (text) => {
     problem = text;
     redraw();
@@ -161,10 +162,11 @@ function eventCard({ events }, problem, say) {
     event.preventDefault();
     const { type, data } = event.target.elements;
     try {
-      void perform(calls.event(type.value, JSON.parse(data.value)), () => "an event was sent");
-      say("");
+      const call = calls.event(type.value, JSON.parse(data.value));
+      say();
+      void perform(call, () => "an event was sent", undefined, say);
     } catch {
-      say("Data: JSON is expected.");
+      say("JSON is expected.");
     }
   };
   const fill = ({ target }) => {
@@ -184,8 +186,7 @@ function eventCard({ events }, problem, say) {
     <form onsubmit=${submit}>
       ${field("Type", type, "as in the interface, or one that a receiver does not know")}
       <datalist id="event-types">${types.map((name) => html`<option value=${name} />`)}</datalist>
-      ${field("Data", data)}
-      <p class="problem" role="alert">${problem}</p>
+      ${field("Data", data, problemText(problem))}
       <button type="submit" class="primary">Send event</button>
     </form>
   </section>`;
@@ -201,9 +202,10 @@ function endpointCard({ endpoints }) {
             ${endpoints.map(({ url }) => html`<li>${code(url)}</li>`)}
           </ul>`
     }
-    <p class="hint">
-      Every endpoint gets every event. Credentials are given on the command line, and never shown here.
-    </p>
-    ${registration()}
+    <p class="hint">Every endpoint gets every event.</p>
+    <details open=${endpoints.length === 0}>
+      <summary>Register an endpoint</summary>
+      <${EndpointForm} />
+    </details>
   </section>`;
 }

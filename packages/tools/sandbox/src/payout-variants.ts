@@ -21,31 +21,32 @@ export interface PayoutVariantInfo {
   /** The flag's value; with `takesCount` the flag has the number of requests. */
   readonly value?: TamperedPart | undefined;
   readonly takesCount?: true | undefined;
+  /** In plain words. */
   readonly sends: string;
   /** Statuses of the last request; of `concurrent` those of each, of which one is a 2xx. */
   readonly expected: readonly string[];
 }
 
 export const payoutVariants: readonly PayoutVariantInfo[] = [
-  { variant: "plain", sends: "one instruction, as it should be", expected: ["2xx"] },
-  tampered("body", "the body is changed after signing"),
-  tampered("digest", "body and Content-Digest are changed after signing, so that they match"),
-  tampered("signature", "one bit of the signature is turned"),
-  tampered("path", "the signature is made for another path"),
-  { variant: "expired", flag: "expired", sends: "signed as of two minutes ago", expected: ["401"] },
-  { variant: "future", flag: "future", sends: "signed as of two minutes ahead", expected: ["401"] },
-  { variant: "replay", flag: "replay", sends: "the same signed request twice", expected: ["401"] },
+  { variant: "plain", sends: "As it should be", expected: ["2xx"] },
+  tampered("body", "Body changed after signing"),
+  tampered("digest", "Body and its digest changed after signing"),
+  tampered("signature", "One bit of the signature turned"),
+  tampered("path", "Signature made for another path"),
+  { variant: "expired", flag: "expired", sends: "Signature that ran out a minute ago", expected: ["401"] },
+  { variant: "future", flag: "future", sends: "Signature dated two minutes ahead", expected: ["401"] },
+  { variant: "replay", flag: "replay", sends: "The same signed request twice", expected: ["401"] },
   {
     variant: "duplicate",
     flag: "duplicate",
-    sends: "the same instruction twice, signed anew with a fresh nonce",
+    sends: "The same payout twice, signed anew",
     expected: ["409"],
   },
   {
     variant: "concurrent",
     flag: "concurrent",
     takesCount: true,
-    sends: "the same instruction several times at once, each signed anew",
+    sends: "The same payout n times at once",
     expected: ["2xx", "409", "503"],
   },
 ];

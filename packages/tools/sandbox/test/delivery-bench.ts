@@ -4,6 +4,7 @@ import { createServer as createHttpsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import Database from "libsql";
 import { DeliveryService, type DeliveryServiceInit } from "../src/delivery/delivery-service.ts";
+import { DocumentStore } from "../src/documents.ts";
 import type { ServiceEvent } from "../src/delivery/envelope.ts";
 import type { EndpointRegistration } from "../src/delivery/webhook-request.ts";
 
@@ -153,8 +154,8 @@ export class DeliveryBench {
   }
 
   service(init: Partial<DeliveryServiceInit> = {}): DeliveryService {
-    const database = init.database ?? this.database();
-    const service = new DeliveryService({ ...init, database });
+    const store = init.store ?? new DocumentStore(this.database());
+    const service = new DeliveryService({ ...init, store });
     this.#cleanUps.push(() => service.stop());
     return service;
   }

@@ -1,3 +1,5 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { type DeliveryOptions, sendWebhook } from "../src/index.ts";
 import { DeliveryBench, event, registration, idsOf, credentials } from "./delivery-bench.ts";
@@ -9,6 +11,30 @@ const bench = new DeliveryBench();
 afterEach(() => bench.close());
 
 const quick = { initialDelayMs: 5, maxDelayMs: 10, stopWaitMs: 1000 } as const satisfies DeliveryOptions;
+
+// The first answers wait until a hundred requests are under way.
+const hundredAtOnce = `
+  import { once } from "node:events";
+  import { createServer } from "node:http";
+  const { startSandbox } = await import(process.argv[1]);
+  const waiting = [];
+  const receiver = createServer((req, res) => {
+    if (waiting.push(res) < 100) return;
+    for (const each of waiting) each.end();
+  });
+  await once(receiver.listen(0, "127.0.0.1"), "listening");
+  const { deliveries, close } = await startSandbox({
+    apiKey: "key", allowHttp: "loopback", delivery: { concurrency: 100 },
+  });
+  const url = "http://127.0.0.1:" + receiver.address().port + "/hooks";
+  const credentials = { username: "service", password: "password", secret: "secret" };
+  deliveries.addEndpoint({ url, ...credentials, allowHttp: "loopback" });
+  for (let index = 0; index < 100; index += 1) deliveries.notify([{ type: "test.event", data: {} }]);
+  await deliveries.idle();
+  await close();
+  receiver.close();
+  process.stdout.write(waiting.length + " at once");
+`;
 
 describe("endpoints", () => {
   test("each gets every notification with its own credentials", async () => {
@@ -109,6 +135,17 @@ describe("endpoints", () => {
     await service.idle();
     expect(receiver.received).toHaveLength(12);
     expect(receiver.mostAtOnce()).toBe(3);
+  });
+
+  test("that take a hundred requests at the same time cause no warning", async () => {
+    // Node warns its own process alone, which is not this one's `process`.
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, [
+      "--input-type=module",
+      "--eval",
+      hundredAtOnce,
+      new URL("../dist/index.js", import.meta.url).href,
+    ]);
+    expect({ stdout, stderr }).toEqual({ stdout: "100 at once", stderr: "" });
   });
 });
 

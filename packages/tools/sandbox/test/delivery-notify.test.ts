@@ -3,6 +3,7 @@ import type { DeliveryOptions } from "../src/index.ts";
 import type { ServiceEvent } from "../src/delivery/envelope.ts";
 import { DeliveryBench, event, FakeTime, registration, idsIn, idsOf } from "./delivery-bench.ts";
 import type { DeliveryService } from "../src/delivery/delivery-service.ts";
+import { DocumentStore } from "../src/documents.ts";
 
 const bench = new DeliveryBench();
 afterEach(() => bench.close());
@@ -11,15 +12,15 @@ describe("notify", () => {
   test("is undone with the transaction of its caller, and is one with it", async () => {
     const receiver = await bench.receiver();
     const database = bench.database();
-    database.exec("CREATE TABLE buyers (id TEXT)");
-    const service = bench.started(receiver, { database });
-    const change = database.transaction((id: string, fails: boolean) => {
-      database.prepare("INSERT INTO buyers VALUES (?)").run(id);
-      service.notify([event(id)]);
-      if (fails) throw new Error("rolled back");
-    });
-    expect(() => change.immediate("undone", true)).toThrow("rolled back");
-    change.immediate("kept", false);
+    const store = new DocumentStore(database);
+    const service = bench.started(receiver, { store });
+    const undone = () => {
+      service.notify([event("undone")]);
+      throw new Error("rolled back");
+    };
+    expect(() => store.atomically(undone)).toThrow("rolled back");
+    expect(idsIn(bench.service({ store: new DocumentStore(database) }))).toEqual([]);
+    store.atomically(() => service.notify([event("kept")]));
     await service.idle();
     expect(idsOf(receiver.received)).toEqual(["kept"]);
     expect(idsIn(service)).toEqual(["kept"]);
@@ -98,10 +99,11 @@ describe("batches", () => {
   test("that were left waiting are formed after a restart", async () => {
     const receiver = await bench.receiver();
     const database = bench.database();
-    const before = bench.started(receiver, { database, options: { batchMs: 60_000 } });
+    const store = new DocumentStore(database);
+    const before = bench.started(receiver, { store, options: { batchMs: 60_000 } });
     before.notify([event("e1")]);
     await before.stop();
-    const after = bench.service({ database });
+    const after = bench.service({ store: new DocumentStore(database) });
     after.start();
     await after.idle();
     expect(idsOf(receiver.received)).toEqual(["e1"]);

@@ -12,6 +12,7 @@ import {
   idsIn,
 } from "./delivery-bench.ts";
 import { DeliveryService } from "../src/delivery/delivery-service.ts";
+import { DocumentStore } from "../src/documents.ts";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -210,7 +211,7 @@ describe("stop and start", () => {
     try {
       const receiver = await bench.receiver((_webhook, index) => (index === 0 ? undefined : 200));
       const first = new Database(file);
-      const dying = new DeliveryService({ database: first, options: { stopWaitMs: 0 } });
+      const dying = new DeliveryService({ store: new DocumentStore(first), options: { stopWaitMs: 0 } });
       dying.addEndpoint(registration(receiver.url));
       dying.start();
       dying.notify([event("e1")]);
@@ -220,7 +221,7 @@ describe("stop and start", () => {
       expect(dying.list()).toMatchObject([{ state: "pending", attempts: [] }]);
       first.close();
       const second = new Database(file);
-      const service = new DeliveryService({ database: second });
+      const service = new DeliveryService({ store: new DocumentStore(second) });
       service.start();
       await service.idle();
       expect(service.list()).toMatchObject([{ state: "delivered", attempts: [{ status: 200 }] }]);
@@ -236,13 +237,13 @@ describe("stop and start", () => {
     const receiver = await bench.receiver((_webhook, index) => (index === 0 ? 500 : 200));
     const database = bench.database();
     const time = new FakeTime();
-    const before = bench.started(receiver, { ...time.init, database });
+    const before = bench.started(receiver, { ...time.init, store: new DocumentStore(database) });
     before.notify([event("e1")]);
     time.letGo();
     await time.armed();
     await before.stop();
     time.nowMs += 10 * 86_400_000;
-    const after = bench.service({ ...time.init, database });
+    const after = bench.service({ ...time.init, store: new DocumentStore(database) });
     after.start();
     await time.runUntilIdle(after);
     expect(after.list()).toMatchObject([
@@ -308,20 +309,17 @@ describe("stop and start", () => {
     const receiver = await bench.receiver();
     const time = new FakeTime();
     const database = bench.database();
-    const service = bench.started(receiver, { ...time.init, database });
+    const service = bench.started(receiver, { ...time.init, store: new DocumentStore(database) });
     service.notify([event("e1")]);
-    database.exec("ALTER TABLE webhook_attempts RENAME TO gone");
+    database.exec("ALTER TABLE documents RENAME TO gone");
     time.letGo();
     await time.armed();
     expect(time.delayMs).toBe(1000);
     const [message, name] = warned.mock.calls[0] ?? [];
-    expect([message, name]).toEqual([expect.stringContaining("webhook_attempts"), "CountersignWarning"]);
+    expect([message, name]).toEqual([expect.stringContaining("documents"), "CountersignWarning"]);
     expect(message).not.toContain(credentials.secret);
-    database.exec("ALTER TABLE webhook_deliveries RENAME TO hidden");
-    time.letGo();
-    expect(time.delayMs).toBe(1000);
-    database.exec("ALTER TABLE hidden RENAME TO webhook_deliveries");
-    database.exec("ALTER TABLE gone RENAME TO webhook_attempts");
+    expect(service.list()).toMatchObject([{ state: "pending", attempts: [] }]);
+    database.exec("ALTER TABLE gone RENAME TO documents");
     warned.mockRestore();
     await time.runUntilIdle(service);
     expect(service.list()).toMatchObject([{ state: "delivered", attempts: [{ status: 200 }] }]);

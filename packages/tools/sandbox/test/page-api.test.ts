@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { payoutVariants } from "../src/payout-variants.ts";
-import { PageBench } from "./page-bench.ts";
+import { PageBench, secrets, seeded } from "./page-bench.ts";
 
 const bench = new PageBench();
 let clock = 0;
@@ -193,6 +193,90 @@ describe("lists", () => {
   });
 });
 
+describe("a search", () => {
+  const found = async (search: string): Promise<unknown> => {
+    const { body } = await bench.ask("GET", `/sandbox/deliveries?search=${encodeURIComponent(search)}`);
+    return [(body["deliveries"] as { id: number }[]).map(({ id }) => id), body["counts"]];
+  };
+
+  test("finds deliveries by number, type, event, status, state and data", async () => {
+    bench.register("/hooks/first");
+    bench.sandbox.deliveries.notify([{ event_id: "event-A", type: "test.one", data: { buyer_id: "b-17" } }]);
+    await bench.sandbox.deliveries.idle();
+    bench.status = 503;
+    bench.sandbox.deliveries.notify([{ event_id: "event-503", type: "test.two", data: {} }]);
+    await tried(2, 1);
+    const one = { pending: 0, delivered: 1, failed: 0 };
+    const two = { pending: 1, delivered: 0, failed: 0 };
+    for (const text of ["#1", "TEST.one", "event-A", "b-17", "200", "delivered"])
+      expect([text, await found(text)]).toEqual([text, [[1], one]]);
+    for (const text of ["test.two", "503", "pending", "event-503"])
+      expect([text, await found(text)]).toEqual([text, [[2], two]]);
+    expect(await found("hooks/first")).toEqual([[1, 2], { pending: 1, delivered: 1, failed: 0 }]);
+    // Part of an event's id and of a URL's port, and no status.
+    expect(await found("502")).toEqual([[], { pending: 0, delivered: 0, failed: 0 }]);
+    expect(await bench.ask("GET", `/sandbox/deliveries?search=${"x".repeat(257)}`)).toMatchObject({
+      status: 400,
+    });
+  });
+
+  test("finds payouts by key, variant, fields and status", async () => {
+    const url = `${bench.platform}/pay`;
+    await post("/sandbox/payouts", { url, idempotency_key: "key-A.f.b", name: "Müller" });
+    bench.status = 401;
+    await post("/sandbox/payouts", { url, idempotency_key: "key-B.f.b", variant: "expired" });
+    const numbers = async (search: string): Promise<unknown> => {
+      const { body } = await bench.ask("GET", `/sandbox/payouts?search=${encodeURIComponent(search)}`);
+      return [(body["payouts"] as { number: number }[]).map(({ number }) => number), body["total"]];
+    };
+    for (const text of ["key-a", "müller", "200", "plain"])
+      expect([text, await numbers(text)]).toEqual([text, [[1], 1]]);
+    for (const text of ["key-B.f.b", "expired", "401"])
+      expect([text, await numbers(text)]).toEqual([text, [[2], 1]]);
+    expect(await numbers("")).toEqual([[2, 1], 2]);
+    expect(await bench.ask("GET", "/sandbox/buyers?search=x")).toMatchObject({ status: 400 });
+  });
+});
+
+describe("an endpoint from the page", () => {
+  const path = "/api/v2/b2b-payments/webhook-endpoints";
+  const { username, password, secret } = seeded;
+  const given = (changes: object): object => ({
+    url: `${bench.platform}/hooks`,
+    auth_username: username,
+    auth_password: password,
+    signature_secret: secret,
+    ...changes,
+  });
+
+  test("gets what happens, and its credentials come back in no answer", async () => {
+    const { status, text } = await bench.ask("POST", path, { body: given({}) });
+    expect(status).toBe(201);
+    bench.sandbox.changeBuyerStatus("buyer-1", "ACTIVE");
+    await bench.sandbox.deliveries.idle();
+    expect(bench.sandbox.deliveries.list()).toMatchObject([{ state: "delivered" }]);
+    const { text: overview } = await bench.ask("GET", "/sandbox/overview");
+    for (const credential of secrets) expect((text + overview).includes(credential)).toBe(false);
+  });
+
+  // The page shows the words at the field that they begin with, else at the URL.
+  test.each([
+    ["a URL without a host", { url: "http:///hooks" }, /^the URL/],
+    ["plain http to another host", { url: "http://platform.example/hooks" }, /^the URL/],
+    ["no user", { auth_username: "" }, /^username/],
+    ["a user with a colon", { auth_username: "a:b" }, /^username/],
+    ["no password", { auth_password: "" }, /^password/],
+    ["a secret with a line feed", { signature_secret: "a\nb" }, /^secret/],
+  ])("is refused with %s, by the name of what is wrong", async (_name, changes, detail) => {
+    expect(await post(path, given(changes))).toMatchObject({
+      status: 400,
+      code: "invalid-request",
+      detail: expect.stringMatching(detail),
+    });
+    expect(bench.sandbox.deliveries.endpoints()).toEqual([]);
+  });
+});
+
 describe("a payout from the page", () => {
   test("is every variant of the command line, each with its signature base", async () => {
     for (const { variant, expected } of payoutVariants) {
@@ -236,6 +320,14 @@ describe("a payout from the page", () => {
     bench.status = 401;
     expect(await send("expired")).toEqual([true, true]);
     expect(await send("expired", "/elsewhere")).toEqual([true, false]);
+    // A spoilt one that was taken proves nothing of those that are refused later.
+    bench.status = 200;
+    expect(await send("tamper-body", "/elsewhere")).toEqual([false, false]);
+    bench.status = 401;
+    expect(await send("expired", "/elsewhere")).toEqual([true, false]);
+    // Nor does one that was taken before the URL began to refuse unspoilt ones too.
+    expect(await send("plain")).toEqual([false, false]);
+    expect(await send("expired")).toEqual([true, false]);
   });
 
   test.each<[string, unknown, string]>([

@@ -341,7 +341,7 @@ describe("deliveries", () => {
       { url: bench.receiverUrl, eventIds: [eventId], state: "delivered", attempts: [{ status: 200 }] },
     ]);
     const none = await bench.get(`/sandbox/deliveries?event_id=${eventId}&state=failed`);
-    expect(none.body).toEqual({ deliveries: [] });
+    expect(none.body).toEqual({ deliveries: [], counts: { pending: 0, delivered: 1, failed: 0 } });
     const last = await bench.get("/sandbox/deliveries?limit=1");
     expect(last.body["deliveries"]).toHaveLength(1);
   });

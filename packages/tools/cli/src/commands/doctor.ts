@@ -1,10 +1,17 @@
 import { Command } from "commander";
+import { allCodes } from "@countersign/explain/codes";
 import { exitCodes, type CommandIo, type Finish, type Switches } from "../command-io.ts";
 import type { Diagnosis, ExamineFlags } from "../doctor/examine.ts";
-import { docsOfFinding, findingKinds, type Finding, type Severity } from "../doctor/findings.ts";
+import {
+  docsOfFinding,
+  docsOfFindings,
+  findingKinds,
+  type Finding,
+  type Severity,
+} from "../doctor/findings.ts";
 import { allowHttpOption } from "../input.ts";
 import { addStoreOptions } from "../operator/store-target.ts";
-import { createPaint, jsonDocument, printable } from "../output.ts";
+import { createPaint, jsonDocument, printable, wrapped } from "../output.ts";
 
 interface DoctorFlags extends ExamineFlags, Switches<"strict" | "json"> {}
 
@@ -12,7 +19,8 @@ const notes = `
 --app loads a module in a process of its own, with this environment: an exported
 Express or Fastify app (app, default), a function that makes one (createApp,
 buildApp, default), or a server module, which is not let to listen. --url sends
-two requests without a signature. Each finding has a page.
+two requests without a signature. It ends with what it has looked at, and what
+not.
 
 Examples:
   NODE_ENV=production countersign doctor --app ./dist/app.js
@@ -37,7 +45,7 @@ export function doctorCommand(io: CommandIo, finish: Finish): Command {
     .action(async (flags: DoctorFlags) => {
       const { examine } = await import("../doctor/examine.ts");
       const diagnosis = await examine(flags, io);
-      io.writeOut(flags.json === true ? diagnosisJson(diagnosis) : diagnosisText(diagnosis, io.colours));
+      io.writeOut(flags.json === true ? diagnosisJson(diagnosis) : diagnosisText(diagnosis, io));
       const isWrong = diagnosis.findings.some(
         ({ severity }) => severity === "error" || (severity === "warning" && flags.strict === true),
       );
@@ -48,28 +56,44 @@ export function doctorCommand(io: CommandIo, finish: Finish): Command {
 const severities: readonly Severity[] = ["error", "warning", "info"];
 const colours = { error: "red", warning: "yellow", info: "dim" } as const;
 
-function diagnosisText({ subjects, findings }: Diagnosis, withColours: boolean): string {
-  const paint = createPaint(withColours);
-  const blocks = inOrder(findings).map(({ id, severity, subject, message }) =>
-    [
-      `${paint(colours[severity], severity)} ${paint("bold", id)}`,
-      `  ${printable(`${subject}: ${message}`)}`,
-      `  To do: ${findingKinds[id][1]}`,
-      `  ${docsOfFinding(id)}\n`,
-    ].join("\n"),
-  );
+function diagnosisText({ subjects, missed, findings }: Diagnosis, io: CommandIo): string {
+  const paint = createPaint(io.colours);
+  const codes = allCodes();
+  // A pipe may have a reader of lines.
+  const indented = (text: string): string =>
+    io.columns === undefined ? `  ${text}\n` : wrapped(text, io.columns);
+  const blocks = inOrder(findings).map(({ id, severity, subject, message, code = "" }) => {
+    const { remedy } = codes.get(code) ?? {};
+    return [
+      `${paint(colours[severity], severity)} ${paint("bold", id)}\n`,
+      indented(printable(`${subject}: ${message}`)),
+      indented(`To do: ${findingKinds[id][1]}`),
+      ...(remedy === undefined ? [] : [indented(`${code}: ${remedy}`)]),
+      "\n",
+    ].join("");
+  });
   const counts = severities
     .map((severity) => ({ severity, found: count(findings, severity) }))
     .filter(({ found }) => found > 0)
     .map(({ severity, found }) => `${found} ${severity}${found > 1 && severity !== "info" ? "s" : ""}`);
-  const summary = counts.length === 0 ? paint("green", "nothing found") : paint("bold", counts.join(", "));
-  const looked = subjects.map((subject) => `looked at ${printable(subject)}`);
-  return `${[...blocks, ...looked, summary].join("\n")}\n`;
+  const looked = subjects
+    .filter(({ checked }) => checked.length > 0)
+    .map(({ shown, checked }) => indented(printable(`${shown}: ${checked.join(", ")}`)));
+  const left = missed.map(({ what, why }) => indented(printable(`${what}: ${why}`)));
+  return [
+    ...blocks,
+    ...(looked.length === 0 ? [] : ["looked at\n", ...looked]),
+    ...(left.length === 0 ? [] : ["not looked at\n", ...left]),
+    counts.length === 0 ? paint("green", "nothing found") : paint("bold", counts.join(", ")),
+    counts.length === 0 ? "\n" : `; what each means is at\n${docsOfFindings}\n`,
+  ].join("");
 }
 
-function diagnosisJson({ subjects, findings }: Diagnosis): string {
+function diagnosisJson({ subjects, missed, findings }: Diagnosis): string {
   return jsonDocument({
-    subjects,
+    subjects: subjects.map(({ shown }) => shown),
+    checked: subjects.map(({ shown, checked }) => ({ subject: shown, what: checked })),
+    missed,
     errors: count(findings, "error"),
     warnings: count(findings, "warning"),
     findings: inOrder(findings).map(({ id, severity, subject, message }) => ({

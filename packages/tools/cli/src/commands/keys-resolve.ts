@@ -1,7 +1,14 @@
 import type { IdempotencyRecord } from "@countersign/idempotency";
 import { operatorEntry } from "@countersign/idempotency/store";
 import { Command, Option } from "commander";
-import { CommandError, exitCodes, UsageError, type CommandIo, type Texts } from "../command-io.ts";
+import {
+  CommandError,
+  exitCodes,
+  UsageError,
+  type CommandIo,
+  type Switches,
+  type Texts,
+} from "../command-io.ts";
 import { parseInteger } from "../input.ts";
 import type { Entry, EntryFlags, Outcome } from "../operator/decide.ts";
 import { addEntryOptions, readEntry, readNote, reopenKey, resolveKey } from "../operator/decide.ts";
@@ -17,14 +24,25 @@ import {
 import { addKeyOptions, readKey, type KeyFlags } from "../operator/key-text.ts";
 import { withOperatorStore } from "../operator/operator-store.ts";
 import type { OperatorStore } from "../operator/store.ts";
-import { addStoreOptions, foreignFlag, readTarget, type StoreFlags } from "../operator/store-target.ts";
+import {
+  addStoreOptions,
+  foreignFlag,
+  givenStoreFlags,
+  readTarget,
+  type StoreFlags,
+  type StoreTarget,
+} from "../operator/store-target.ts";
+import { assertAskable } from "../operator/work.ts";
 import { jsonLine } from "../output.ts";
 
-type ReopenFlags = StoreFlags & KeyFlags & EntryFlags & Texts<"fence"> & { readonly json?: true };
+/** For what is resolved as done. */
+export type RetentionFlags = StoreFlags & Texts<"retentionDays">;
 
-type ResolveFlags = ReopenFlags & Texts<"retentionDays"> & { readonly as: Outcome; readonly yes?: true };
+type ReopenFlags = StoreFlags & KeyFlags & EntryFlags & Texts<"fence"> & Switches<"json" | "yes">;
 
-const dayMs = 86_400_000;
+type ResolveFlags = ReopenFlags & RetentionFlags & { readonly as: Outcome };
+
+export const dayMs = 86_400_000;
 
 export const exitNotes = `
 Exit codes:
@@ -41,15 +59,16 @@ released   No payment was made: the key is free, and the next retry pays. Ask
            the bank first, not the log.
 
 Only a held key, or a run whose lease has expired, can be resolved, and only the
-attempt that is shown, or that --fence names. Without a terminal, --yes is
-needed. --retention-days has to be what the platform's stores have. The decision
-stays on the record (keys show); keep the last line. keys reopen takes it back.
+attempt that is shown, or that --fence names. Without a terminal, --yes, --note
+and --fence are needed. --retention-days has to be what the platform's stores
+have. The decision stays on the record (keys show); keep the last line. keys
+reopen takes it back.
 
 Examples:
   STORE_URL=postgres://… countersign keys resolve payout:op-7.from.to \\
     --as done --note TICKET-4711
   STORE_URL=postgres://… countersign keys resolve payout:op-7.from.to \\
-    --as released --fence 1795359000000000 --yes
+    --as released --fence 1795359000000000 --note TICKET-4712 --yes
 ${exitNotes}`;
 
 const reopenNotes = `
@@ -76,23 +95,35 @@ export function resolveCommand(io: CommandIo): Command {
   return addStoreOptions(addEntryOptions(command))
     .option("--json", "print one JSON document with the record as it was, and the decision")
     .addHelpText("after", resolveNotes)
-    .action((key: string | undefined, flags: ResolveFlags) => resolve(readKey(key, flags), flags, io));
+    .action((given: string | undefined, flags: ResolveFlags) => {
+      const key = readKey(given, flags);
+      const target = readTarget(flags);
+      return resolve({ key, target, storeFlags: givenStoreFlags(command, target) }, flags, io);
+    });
 }
 
-async function resolve(key: string, flags: ResolveFlags, io: CommandIo): Promise<void> {
+interface GivenKey {
+  readonly key: string;
+  readonly target: StoreTarget;
+  readonly storeFlags: readonly string[];
+}
+
+async function resolve(
+  { key, target, storeFlags }: GivenKey,
+  flags: ResolveFlags,
+  io: CommandIo,
+): Promise<void> {
   const { as: outcome, json, yes } = flags;
   const fence = readFence(flags);
   const entry = readEntry(flags, io);
-  const target = readTarget(flags);
   const days = readRetentionDays(flags);
-  if (yes !== true && io.ask === undefined) {
-    throw new UsageError("nobody can be asked without a terminal: add --yes to resolve the key");
-  }
+  assertAskable(yes, "resolve the key", io);
+  if (io.ask === undefined) assertDecided(entry, fence);
   const store = target.shown;
   const show = json === true ? io.writeError : io.writeOut;
   const retentionMs = days === undefined ? undefined : days * dayMs;
   const work = async ({ idempotency, describe }: OperatorStore) =>
-    resolveKey(idempotency, { key, outcome, fence, store, clock: io.clock }, async (record) => {
+    resolveKey(idempotency, { key, outcome, fence, store, storeFlags, clock: io.clock }, async (record) => {
       const described = await describe?.({ key, record });
       const facts = factLines(keyFacts({ key, record, described, store }, io));
       show(`${facts}\n${meaning(outcome, days, record)}`);
@@ -104,6 +135,14 @@ async function resolve(key: string, flags: ResolveFlags, io: CommandIo): Promise
     return;
   }
   io.writeOut(changedLine({ key, record: was }, [was.state, explainState(was), outcome], decision));
+}
+
+// A script may decide about another attempt than the one that somebody has looked at.
+function assertDecided({ note }: Entry, fence: number | undefined): void {
+  if (note === undefined)
+    throw new UsageError("--note: say why, for the record; without a terminal nobody can be asked");
+  if (fence === undefined)
+    throw new UsageError("--fence: without a terminal, give the fence that keys held shows");
 }
 
 async function confirmed(outcome: Outcome, entry: Entry, { ask }: CommandIo): Promise<Entry> {
@@ -120,7 +159,7 @@ function readFence({ fence }: ReopenFlags): number | undefined {
 }
 
 // A custom store has its own retention, from the platform's code.
-function readRetentionDays(flags: ResolveFlags): number | undefined {
+export function readRetentionDays(flags: RetentionFlags): number | undefined {
   const { location } = readTarget(flags);
   if (location.engine !== "module")
     return parseInteger("--retention-days", flags.retentionDays ?? "90", { min: 1, max: 36_500 });
@@ -145,19 +184,28 @@ function meaning(outcome: Outcome, days: number | undefined, { state }: Idempote
 
 export function reopenCommand(io: CommandIo): Command {
   const command = new Command("reopen").description("take a decision back: the key is held again");
-  addKeyOptions(command).option("--fence <n>", "take the decision about this fence back, and no other");
+  addKeyOptions(command)
+    .option("--fence <n>", "take the decision about this fence back, and no other")
+    .option("--yes", "taken, and without a meaning: nothing is asked");
   return addStoreOptions(addEntryOptions(command))
     .option("--json", "print one JSON document with the record as it was, and as it is")
     .addHelpText("after", reopenNotes)
-    .action((key: string | undefined, flags: ReopenFlags) => reopen(readKey(key, flags), flags, io));
+    .action((given: string | undefined, flags: ReopenFlags) => {
+      const key = readKey(given, flags);
+      const target = readTarget(flags);
+      return reopen({ key, target, storeFlags: givenStoreFlags(command, target) }, flags, io);
+    });
 }
 
-async function reopen(key: string, flags: ReopenFlags, io: CommandIo): Promise<void> {
+async function reopen(
+  { key, target, storeFlags }: GivenKey,
+  flags: ReopenFlags,
+  io: CommandIo,
+): Promise<void> {
   const fence = readFence(flags);
   const entry = readEntry(flags, io);
-  const target = readTarget(flags);
   const { was, now } = await withOperatorStore(target, ({ idempotency }) =>
-    reopenKey(idempotency, { key, fence, store: target.shown }, entry),
+    reopenKey(idempotency, { key, fence, store: target.shown, storeFlags }, entry),
   );
   if (flags.json === true) {
     io.writeOut(jsonLine({ key, was: recordJson(was), now: recordJson(now) }));

@@ -1,28 +1,31 @@
 import { Command, Option } from "commander";
-import type { CommandIo, Finish, Switches, Texts } from "../command-io.ts";
+import { exitCodes, type CommandIo, type Finish, type Switches, type Texts } from "../command-io.ts";
 import { parseInteger } from "../input.ts";
 import { unknownKey } from "../operator/decide.ts";
 import { factLines, heldBlock, heldSummary, keyFacts, keyJson, keysTable } from "../operator/key-report.ts";
 import { addKeyOptions, readKey, type KeyFlags } from "../operator/key-text.ts";
 import { withOperatorStore } from "../operator/operator-store.ts";
-import { listKeys, readAny, undecidedKeys } from "../operator/records.ts";
+import { listAnyKeys, readAny, undecidedKeys } from "../operator/records.ts";
 import type { KeyEntry } from "../operator/store.ts";
 import { addStoreOptions, givenStoreFlags, readTarget, type StoreFlags } from "../operator/store-target.ts";
 import { jsonLine, printable } from "../output.ts";
 import { keysCheckCommand } from "./keys-check.ts";
+import { restoreCommand } from "./keys-restore.ts";
 import { exitNotes, reopenCommand, resolveCommand } from "./keys-resolve.ts";
 
 interface ListFlags extends StoreFlags, Texts<"cursor">, Switches<"json"> {
-  readonly state: KeyEntry["record"]["state"];
+  readonly state?: KeyEntry["record"]["state"] | undefined;
   readonly limit: string;
 }
 
-type HeldFlags = StoreFlags & Switches<"json">;
+type ShowFlags = StoreFlags & KeyFlags & Switches<"json">;
+
+type HeldFlags = StoreFlags & Switches<"json" | "quiet">;
 
 const listNotes = `
 Examples:
   STORE_URL=postgres://… countersign keys list --state held
-  countersign keys list --state run --store-url sqlite:platform.db --json
+  countersign keys list --store-url sqlite:platform.db --json
 
 A key that is printed in double quotes is given by --key-json, in single quotes
 of the shell.
@@ -35,7 +38,11 @@ its attempt began, why it waits, and the commands that decide about it.
 Examples:
   STORE_URL=postgres://… countersign keys held
   countersign keys held --store-module ./store.js --json
-${exitNotes}`;
+
+Exit codes:
+  0  no key waits   1  a key waits, or refused by the store   2  usage
+  3  store not reached
+`;
 
 const showNotes = `
 Also of a key that an operator has released, for as long as a done key is
@@ -49,18 +56,19 @@ export function keysCommand(io: CommandIo, finish: Finish): Command {
   return new Command("keys")
     .description("idempotency keys in a platform's store: list and decide; check: keys of signers")
     .addCommand(listCommand(io))
-    .addCommand(heldCommand(io))
+    .addCommand(heldCommand(io, finish))
     .addCommand(showCommand(io))
     .addCommand(resolveCommand(io))
     .addCommand(reopenCommand(io))
+    .addCommand(restoreCommand(io, finish))
     .addCommand(keysCheckCommand(io, finish));
 }
 
 function listCommand(io: CommandIo): Command {
   const states = ["run", "held", "done"];
   const command = new Command("list")
-    .description("list the keys in a state")
-    .addOption(new Option("--state <state>", "which keys").choices(states).makeOptionMandatory())
+    .description("list the keys, or those in a state")
+    .addOption(new Option("--state <state>", "only these").choices(states))
     .option("--limit <n>", "about how many", "100")
     .option("--cursor <cursor>", "go on where the listing before ended");
   return addStoreOptions(command)
@@ -71,7 +79,7 @@ function listCommand(io: CommandIo): Command {
       const limit = parseInteger("--limit", flags.limit, { min: 1, max: 1000 });
       const target = readTarget(flags);
       const { entries, cursor: next } = await withOperatorStore(target, ({ idempotency }) =>
-        listKeys(idempotency, { state, cursor, limit }),
+        listAnyKeys(idempotency, { state, cursor, limit }),
       );
       if (json === true) {
         io.writeOut(entries.map((entry) => keyJson(entry, io)).join(""));
@@ -82,20 +90,21 @@ function listCommand(io: CommandIo): Command {
       if (next !== undefined) io.writeOut(`more may follow: --cursor ${printable(next)}\n`);
       else if (entries.length === 0) {
         const none = cursor === undefined ? "no key" : "no further key";
-        io.writeOut(`${none} is in state ${state} in ${target.shown}\n`);
+        io.writeOut(`${none} is in ${state === undefined ? "" : `state ${state} in `}${target.shown}\n`);
       }
     });
 }
 
-function heldCommand(io: CommandIo): Command {
+function heldCommand(io: CommandIo, finish: Finish): Command {
   const command = new Command("held").description(
     "list what an operator must decide: held keys, and runs whose lease has expired",
   );
   return addStoreOptions(command)
+    .option("--quiet", "print nothing when no key waits, as cron mails what is printed")
     .option("--json", "print a JSON document for each key")
     .addHelpText("after", heldNotes)
     .action(async (flags: HeldFlags) => {
-      const { json } = flags;
+      const { json, quiet } = flags;
       const target = readTarget(flags);
       const storeFlags = givenStoreFlags(command, target);
       let count = 0;
@@ -107,7 +116,8 @@ function heldCommand(io: CommandIo): Command {
           count += 1;
         }
       });
-      if (json === true) return;
+      if (count > 0) finish(exitCodes.otherwise);
+      if (json === true || (quiet === true && count === 0)) return;
       io.writeOut(count === 0 ? `no key waits for a decision in ${target.shown}\n` : heldSummary(count));
     });
 }
@@ -119,7 +129,7 @@ function showCommand(io: CommandIo): Command {
   return addStoreOptions(addKeyOptions(command))
     .option("--json", "print one JSON document")
     .addHelpText("after", showNotes)
-    .action(async (given: string | undefined, flags: HeldFlags & KeyFlags) => {
+    .action(async (given: string | undefined, flags: ShowFlags) => {
       const key = readKey(given, flags);
       const target = readTarget(flags);
       const store = target.shown;

@@ -1,18 +1,26 @@
 import { Command } from "commander";
 import { UsageError, type CommandIo, type Switches } from "../command-io.ts";
-import { failingInOneLine, loadPostgres, loadSqlite } from "../operator/operator-store.ts";
-import { addNameOptions, readTarget, storeUrlOption, type StoreFlags } from "../operator/store-target.ts";
+import { failingInOneLine, loadMysql, loadPostgres, loadSqlite } from "../operator/operator-store.ts";
+import {
+  addNameOptions,
+  readTarget,
+  readUrlTarget,
+  storeUrlOption,
+  type StoreFlags,
+} from "../operator/store-target.ts";
 import { jsonLine } from "../output.ts";
 
 type MigrateFlags = Pick<StoreFlags, "storeUrl" | "schema" | "table"> & Switches<"print" | "json">;
 
 const notes = `
-Safe to repeat, and to start on several machines at once: one at a time works,
-in one transaction. A schema that is missing is created. The output says which
-version the tables had, or that they were created: check the names then.
-Processes of the release before may fail on tables that are up to date: start
-the new ones next. SQLite needs none, the store creates its tables when a
-platform opens the file; Redis has no tables.
+Safe to repeat, and to start on several machines at once. On PostgreSQL one at a
+time works, in one transaction, and a schema that is missing is created. Without
+--schema it refuses where tables of this prefix stand in the schema public. On
+MariaDB each statement commits by itself. The output says which version the
+tables had, or that they were created: check the names then. Processes of the
+release before may fail on tables that are up to date: start the new ones next.
+SQLite needs none, the store creates its tables when a platform opens the file;
+Redis has no tables.
 
 Examples:
   STORE_URL=postgres://… countersign migrate
@@ -26,7 +34,7 @@ Exit codes:
 
 export function migrateCommand(io: CommandIo): Command {
   const command = new Command("migrate")
-    .description("create the tables of the stores on PostgreSQL, or bring them up to date")
+    .description("create the tables of the stores on PostgreSQL or MariaDB, or bring them up to date")
     .addOption(storeUrlOption());
   return addNameOptions(command)
     .option("--print", "print the SQL and do nothing; PostgreSQL's without --store-url")
@@ -47,21 +55,21 @@ async function sqlOf({ storeUrl, schema, table }: MigrateFlags): Promise<string>
     storeUrl === undefined ? "postgres" : readTarget({ storeUrl, schema, table }).location.engine;
   if (engine === "redis") throw new UsageError("--print: Redis has no tables");
   if (engine === "sqlite") return (await loadSqlite()).sqliteTables(table);
+  if (engine === "mysql") return (await loadMysql()).mysqlTables(table);
   return (await loadPostgres()).postgresTables({ schema, table });
 }
 
 async function migrateStore({ storeUrl, schema, table, json }: MigrateFlags): Promise<string> {
-  if (storeUrl === undefined) throw new UsageError("required option '--store-url <url>' not specified");
-  const target = readTarget({ storeUrl, schema, table });
+  const target = readUrlTarget({ storeUrl, schema, table });
   const { engine, shown } = target.location;
-  if (engine !== "postgres") {
+  if (engine !== "postgres" && engine !== "mysql") {
     const why =
       engine === "redis"
         ? "Redis has no tables"
         : "the store creates its tables when a platform opens the file";
     return json === true ? jsonLine({ engine }) : `${shown}: nothing to migrate; ${why}\n`;
   }
-  const { migrateTables } = await loadPostgres();
+  const { migrateTables } = await (engine === "mysql" ? loadMysql() : loadPostgres());
   const migration = await failingInOneLine(target, () => migrateTables(target.location, { schema, table }));
   if (json === true) return jsonLine({ engine, ...migration });
   const { before, version } = migration;

@@ -47,6 +47,7 @@ export function payoutCommand(io: CommandIo, finish: Finish): Command {
     .option("--local-address <ip>", "local address to send from")
     .addOption(allowHttpOption())
     .option("--expect <statuses>", "statuses that count as expected, such as 200,409 or 2xx")
+    .option("--save <file>", "write the request there as it was sent, for countersign explain")
     .option("--json", "print one JSON document instead of text")
     .addHelpText("after", examples)
     .action(async (flags: PayoutFlags) => {

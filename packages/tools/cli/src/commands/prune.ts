@@ -14,7 +14,7 @@ Exit codes:
 
 export function pruneCommand(io: CommandIo): Command {
   const command = new Command("prune").description(
-    "remove done keys and nonces whose retention has ended from a platform's store",
+    "remove done keys, nonces and done tasks whose retention has ended from a platform's store",
   );
   return addStoreOptions(command)
     .option("--json", "print one JSON document")
@@ -22,13 +22,17 @@ export function pruneCommand(io: CommandIo): Command {
     .action(async (flags: StoreFlags & { readonly json?: true }) => {
       const target = readTarget(flags);
       const { shown, location } = target;
-      const removed = await withOperatorStore(target, async ({ idempotency, nonces }) => ({
+      const removed = await withOperatorStore(target, async ({ idempotency, nonces, work }) => ({
         keys: await idempotency.prune(),
         nonces: (await nonces?.prune()) ?? 0,
+        tasks: (await work?.prune()) ?? 0,
       }));
       if (flags.json === true) io.writeOut(jsonLine(removed));
       else if (location.engine === "redis") io.writeOut(`${shown} removes by itself what has expired\n`);
       else if (location.engine === "module") io.writeOut(`removed ${removed.keys} done keys from ${shown}\n`);
-      else io.writeOut(`removed ${removed.keys} done keys and ${removed.nonces} nonces from ${shown}\n`);
+      else {
+        const { keys, nonces, tasks } = removed;
+        io.writeOut(`removed ${keys} done keys, ${nonces} nonces and ${tasks} done tasks from ${shown}\n`);
+      }
     });
 }

@@ -32,6 +32,11 @@ export function webhookCommand(io: CommandIo, finish: Finish): Command {
   addEnvelopeOptions(command);
   return command
     .addOption(new Option("--tamper <part>", "change one part after signing").choices(tampered))
+    .addOption(
+      new Option("--duplicate", "send the same bytes twice: the platform handles each event once").conflicts(
+        "tamper",
+      ),
+    )
     .option("--header <field>", "further header field 'name: value'; repeatable", collect)
     .option("--timeout <ms>", "time for the whole exchange", "30000")
     .option("--ca <file>", "issuer certificates (PEM) of the endpoint")

@@ -1,7 +1,7 @@
 import type { Built } from "@countersign/core/door";
 import { shownKey } from "../operator/key-text.ts";
 import { printable, printableLine } from "../output.ts";
-import type { AppFacts, AppFault } from "./ask-app.ts";
+import type { AppFacts, AppFault, ProxyTrust } from "./ask-app.ts";
 import { doubtsOf, findingsOf, type Doubt, type Finding, type FindingId, type Row } from "./findings.ts";
 import { keyRows, keysOf, optionRows, type ReadOption } from "./option-rows.ts";
 
@@ -78,28 +78,18 @@ const appRows: readonly Row<AppFacts>[] = [
         return `${name} is an ${step} step of ${printable(url)}, where no body has been read`;
       }),
   ],
-  [
-    "trust-proxy-everybody",
-    (app) =>
-      asksProxies(app) &&
-      app.trust === "everybody" &&
-      "every address is trusted, so callers choose their own address and scheme",
-  ],
-  [
-    "trust-proxy-misread",
-    (app) =>
-      asksProxies(app) &&
-      app.trust === "misread" &&
-      "Express reads the setting trust proxy otherwise than it looks",
-  ],
-  [
-    "trust-proxy-unset",
-    (app) =>
-      asksProxies(app) &&
-      app.trust === "nobody" &&
-      "trust proxy is not set: behind a proxy, its address is taken for the caller's, and http for https",
-  ],
+  trustRow("everybody", "every address is trusted, so callers choose their own address and scheme"),
+  trustRow("misread", "Express reads the setting trust proxy otherwise than it looks"),
+  trustRow(
+    "nobody",
+    "trust proxy is not set: behind a proxy, its address is taken for the caller's, and http for https",
+  ),
 ];
+
+function trustRow(trust: Exclude<ProxyTrust, "proxies">, text: string): Row<AppFacts> {
+  const id = trust === "nobody" ? "trust-proxy-unset" : (`trust-proxy-${trust}` as const);
+  return [id, (app) => asksProxies(app) && app.trust === trust && text];
+}
 
 function doubtOf({ message, factory, option }: AppFault): Doubt {
   const text = printableLine(message.trim()) || "it failed without a message";

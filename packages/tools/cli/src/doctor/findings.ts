@@ -8,9 +8,11 @@ export interface Finding {
   readonly severity: Severity;
   readonly subject: string;
   readonly message: string;
+  /** What the app has answered. */
+  readonly code?: string | undefined;
 }
 
-/** Each finding with its usual severity and its remedy. A test compares them with the sections of docs/doctor.md. */
+/** Each finding with its usual severity and its remedy. A test compares them with the sections of site/pages/guide/doctor.md. */
 export const findingKinds = {
   "app-failed": ["error", "Run the module by itself with the same environment, and mend what it says."],
   "app-listens": ["info", "Export the app, or a function that makes it, from a module that does not listen."],
@@ -32,7 +34,7 @@ export const findingKinds = {
   "trust-proxy-misread": ["error", "Write hops as a number, or addresses and CIDR blocks as texts."],
   "trust-proxy-unset": ["warning", 'Behind a proxy, write app.set("trust proxy", [its addresses]).'],
   "address-any": ["warning", "List the addresses from which the service calls."],
-  "memory-store": ["error", "Use the stores of SQLite, PostgreSQL or Redis in production."],
+  "memory-store": ["error", "Use the stores of a database or of Redis in production."],
   "components-missing": ["error", "Add the named components, or leave requiredComponents at its default."],
   "body-unsigned": ["error", "Leave allowUnsignedBody out: a signature then covers the body by its digest."],
   "query-unsigned": ["warning", "Require @query or @target-uri, or leave allowUnsignedQuery out."],
@@ -60,7 +62,11 @@ export const findingKinds = {
   "clock-off": ["error", "Set both clocks by NTP, and check that it works."],
   "store-unreachable": ["error", "Compare the store's address and credentials; check that it runs."],
   "tables-missing": ["error", "Run countersign migrate with this store's URL, --schema and --table."],
-  "migration-pending": ["error", "PostgreSQL: run countersign migrate. Then start this release's processes."],
+  "tables-in-public": ["error", "Give --schema public, or stop their processes, move them, and migrate."],
+  "migration-pending": [
+    "error",
+    "Except on SQLite: run countersign migrate. Then start this release's processes.",
+  ],
   "tables-newer": ["error", "Install the release of the stores that brought the tables up to date."],
   "tables-unlogged": ["error", "Run ALTER TABLE … SET LOGGED on each of the tables."],
   "tables-without-key": ["error", "Run what is shown, as the owner of the tables."],
@@ -70,6 +76,12 @@ export const findingKinds = {
   "postgres-standby": ["error", "Connect to the primary server."],
   "postgres-encoding": ["error", "Create the database WITH ENCODING 'UTF8'."],
   "postgres-old": ["error", "Upgrade the server to PostgreSQL 13 or newer."],
+  "mysql-not-mariadb": ["error", "Use a MariaDB, 10.6 or newer: MySQL has no RETURNING."],
+  "mysql-old": ["error", "Upgrade the server to MariaDB 10.6 or newer."],
+  "mysql-read-only": ["error", "Connect to the primary server."],
+  "mysql-flush": ["error", "Set innodb_flush_log_at_trx_commit = 1."],
+  "mysql-binlog": ["warning", "Set sync_binlog = 1, or accept that a crash can forget paid keys."],
+  "tables-refused": ["error", "Run what is shown, as a user who may ALTER the tables."],
   "redis-evicts": ["error", "Set maxmemory-policy noeviction, and give Redis the memory that it needs."],
   "redis-forgets": ["error", "Set appendonly yes."],
   "redis-appendfsync": ["warning", "Set appendfsync always, or accept that a crash forgets the last second."],
@@ -79,6 +91,12 @@ export const findingKinds = {
   "sqlite-journal": ["warning", "Open the file once with createSqliteStores on a local disk: it sets WAL."],
   "sqlite-synchronous": ["warning", "Run PRAGMA synchronous = FULL on connections that write payments."],
   "keys-held": ["warning", "Run countersign keys held, and decide about each."],
+  "tasks-dead": [
+    "warning",
+    "Run countersign work list --queue NAME --state dead; mend the cause, then retry.",
+  ],
+  "tasks-old": ["warning", "Run countersign work status; check that a worker of the queue runs."],
+  "queue-paused": ["warning", "Run countersign work resume --queue NAME when the reason is gone."],
 } as const satisfies Readonly<Record<string, readonly [severity: Severity, remedy: string]>>;
 
 export type FindingId = keyof typeof findingKinds;
@@ -89,8 +107,10 @@ export function findingsOf(subject: string): Found {
   return (id, message, severity = findingKinds[id][0]) => ({ id, severity, subject, message });
 }
 
+export const docsOfFindings: string = pageOf("guide/doctor");
+
 export function docsOfFinding(id: FindingId): string {
-  return pageOf(`guide/doctor.html#${id}`);
+  return pageOf(`guide/doctor#${id}`);
 }
 
 export type Doubt = readonly [id: FindingId, message: string];

@@ -14,10 +14,16 @@ export interface ReadOption {
 
 type OptionRow = readonly [id: FindingId, option: string, says: Row<ReadOption>[1]];
 
-const shortPassword: OptionRow[2] = ({ value }) =>
-  memberOf(value, "short") === true && "has a password of less than 12 characters";
-const shortSecret: OptionRow[2] = ({ value }) =>
-  memberOf(value, "short") === true && "has a secret of less than 16 bytes";
+const isTrue =
+  (text: string): OptionRow[2] =>
+  (read) =>
+    read.value === true && text;
+const isShort =
+  (text: string): OptionRow[2] =>
+  (read) =>
+    memberOf(read.value, "short") === true && text;
+const shortPassword = isShort("has a password of less than 12 characters");
+const shortSecret = isShort("has a secret of less than 16 bytes");
 const dayMs = 86_400_000;
 
 /** What to say about an option, wherever one of this name was read; its place goes before. */
@@ -38,7 +44,7 @@ export const optionRows: readonly OptionRow[] = [
       factory === "webhookPlugin" &&
       "has no scheme: behind a proxy, every request that came by TLS is taken for http",
   ],
-  ["address-any", "dangerouslyAllowAnyAddress", ({ value }) => value === true && "may admit every address"],
+  ["address-any", "dangerouslyAllowAnyAddress", isTrue("may admit every address")],
   [
     "memory-store",
     "allowInProduction",
@@ -49,16 +55,8 @@ export const optionRows: readonly OptionRow[] = [
     "requiredComponents",
     ({ value }) => listed("takes signatures that do not cover", missingComponents(value), ", "),
   ],
-  [
-    "body-unsigned",
-    "allowUnsignedBody",
-    ({ value }) => value === true && "takes a body that no signature covers",
-  ],
-  [
-    "query-unsigned",
-    "allowUnsignedQuery",
-    ({ value }) => value === true && "takes a query that no signature covers",
-  ],
+  ["body-unsigned", "allowUnsignedBody", isTrue("takes a body that no signature covers")],
+  ["query-unsigned", "allowUnsignedQuery", isTrue("takes a query that no signature covers")],
   [
     "nonce-missing",
     "requiredParameters",
@@ -92,7 +90,7 @@ export const optionRows: readonly OptionRow[] = [
     "findBusiness",
     ({ value }) => value === false && "has no findBusiness: it pays to any valid IBAN",
   ],
-  ["webhook-http", "dangerouslyAllowHttp", ({ value }) => value === true && "takes webhooks over plain http"],
+  ["webhook-http", "dangerouslyAllowHttp", isTrue("takes webhooks over plain http")],
   [
     "keys-not-listable",
     "store",

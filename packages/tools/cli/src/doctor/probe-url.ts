@@ -41,7 +41,7 @@ export async function urlFindings(url: string, timeoutMs: number): Promise<reado
   const findings: Finding[] = [];
   if (isPlainToOthers(url)) findings.push(found("url-plain-http", "it is called over plain http"));
   const refusal = faultOfRefusal(text);
-  if (refusal !== undefined) findings.push(found(...refusal));
+  if (refusal !== undefined) findings.push({ ...found(...refusal), code: text.code });
   // A guard refuses both before it looks at the body.
   if (json.status === 400 && text.status !== 400) {
     const message = `broken JSON without a signature is answered 400, anything else ${text.status}: a body parser comes first`;

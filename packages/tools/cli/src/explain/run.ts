@@ -1,4 +1,3 @@
-import { docsOf } from "@countersign/core";
 import { fieldLines } from "@countersign/core/door";
 import {
   explainDigest,
@@ -9,6 +8,7 @@ import {
   type ExplainSignatureOptions,
   type SignatureExplanation,
 } from "@countersign/explain";
+import { codeText } from "@countersign/explain/codes";
 import type { VerificationKey } from "@countersign/http-message-signatures";
 import { importKeys, importVerificationKey, parseSignatureInput } from "@countersign/http-message-signatures";
 import { keyidOfFile } from "@countersign/http-message-signatures/door";
@@ -163,10 +163,10 @@ function formatExplanations(explained: readonly Explained[]): string {
 
 function formatOne(explained: Explained): string {
   const { check, sentence, what, code, details, expectedBase, signerBase, difference } = explained;
-  const page = code === undefined ? undefined : docsOf(code);
+  const remedy = code === undefined ? undefined : codeText(code)?.remedy;
   const lines = [`${check}: ${sentence}`];
   if (code !== undefined) lines.push(`  what    ${what}`, `  code    ${code}`);
-  if (page !== undefined) lines.push(`  page    ${page}`);
+  if (remedy !== undefined) lines.push(`  to do   ${remedy}`);
   for (const detail of details) lines.push(`  also    ${detail}`);
   if (code !== undefined && expectedBase !== undefined)
     lines.push("", ...block("expected base", expectedBase));

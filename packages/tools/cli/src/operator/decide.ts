@@ -1,9 +1,9 @@
-import type { IdempotencyRecord, KeptDecision } from "@countersign/idempotency";
+import type { IdempotencyRecord, KeptDecision, ReleasedKey } from "@countersign/idempotency";
 import { leaseExpired, operatorEntry } from "@countersign/idempotency/store";
 import type { Command } from "commander";
 import { CommandError, exitCodes, UsageError, type CommandIo, type Texts } from "../command-io.ts";
 import { decisionMarks } from "./key-report.ts";
-import { shownKey } from "./key-text.ts";
+import { keyWords, shownKey } from "./key-text.ts";
 import { isDecided, isUndecided, readAny, type DecidedRecord } from "./records.ts";
 import type { KnownRecord, OperatorStore } from "./store.ts";
 
@@ -32,6 +32,7 @@ export function readEntry(flags: EntryFlags, { login }: CommandIo): Entry {
 
 export function readNote(note: string | undefined): { readonly note?: string } {
   if (note === undefined || note.trim() === "") return {};
+  if (/^(?:\.\.\.|…)$/.test(note.trim())) throw new UsageError("--note: say why, in place of the dots");
   assertLength("--note", note, 512);
   return { note };
 }
@@ -46,6 +47,8 @@ interface Subject {
   /** The attempt that the operator has looked at; default: the present one. */
   readonly fence: number | undefined;
   readonly store: string;
+  /** The store's flags as typed, for the next command. */
+  readonly storeFlags: readonly string[];
 }
 
 type Store = OperatorStore["idempotency"];
@@ -58,12 +61,12 @@ export async function resolveKey(
 ): Promise<{ readonly was: IdempotencyRecord; readonly decision: KeptDecision }> {
   const { key } = subject;
   const was = await store.read(key);
-  if (was === undefined || !isUndecided(was)) throw nothingToDecide(subject, was);
+  if (was === undefined || !isUndecided(was)) throw nothingToDecide(subject, await readAny(store, key));
   const { fence } = was;
   if (subject.fence !== undefined && subject.fence !== fence) throw changed(key, fence);
   const entry = await confirm(was);
   if ((await store.resolve(key, outcome, { fence, ...entry })) !== "ok") {
-    const now = await store.read(key);
+    const now = await readAny(store, key);
     throw now === undefined || now.fence === fence ? nothingToDecide(subject, now) : changed(key, now.fence);
   }
   const kept = (await readAny(store, key))?.decision;
@@ -78,8 +81,9 @@ function changed(key: string, fence: number): CommandError {
   return new CommandError(`${now}; nothing was resolved, look at it again`, exitCodes.otherwise);
 }
 
-function nothingToDecide(subject: Subject, record: IdempotencyRecord | undefined): CommandError {
-  if (record === undefined) return unknownKey(subject);
+function nothingToDecide(subject: Subject, record: KnownRecord | undefined): CommandError {
+  if (record === undefined || (record.state === "free" && !isDecided(record))) return unknownKey(subject);
+  if (record.state === "free") return releasedKey(subject, record);
   return new CommandError(`${shownKey(subject.key)}: ${whyUndecidable(record)}`, exitCodes.otherwise);
 }
 
@@ -90,6 +94,14 @@ function whyUndecidable(record: IdempotencyRecord): string {
   }
   if (record.state === "held") return "held meanwhile; nothing was resolved, look at it again";
   return `still running: its lease ends in ${record.remainingMs} ms unless its owner renews it; nothing was resolved`;
+}
+
+function releasedKey({ key, storeFlags }: Subject, record: ReleasedKey): CommandError {
+  const { decision } = record;
+  const [who] = decisionMarks(record);
+  const what = `${shownKey(key)}: ${who} at ${new Date(decision.at).toISOString()}, and free for the next retry`;
+  const reopen = ["countersign keys reopen", keyWords(key), ...storeFlags].join(" ");
+  return new CommandError(`${what}; to take it back: ${reopen}`, exitCodes.otherwise);
 }
 
 export function unknownKey({ key, store }: Pick<Subject, "key" | "store">): CommandError {

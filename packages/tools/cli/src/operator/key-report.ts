@@ -5,11 +5,11 @@ import type { CommandIo } from "../command-io.ts";
 import { createPaint, jsonLine, printable, printableLine } from "../output.ts";
 import { tableText } from "../table.ts";
 import { descriptionFacts } from "./describe-key.ts";
-import { shellWord, shownKey } from "./key-text.ts";
+import { keyWords, shownKey } from "./key-text.ts";
 import { isDecided, shownRecord } from "./records.ts";
 import type { Described, KeyEntry, KnownRecord } from "./store.ts";
 
-type Fact = readonly [name: string, text: string];
+export type Fact = readonly [name: string, text: string];
 
 const titles = ["key", "state", "fence", "fingerprint", "what is known"];
 
@@ -158,12 +158,12 @@ const units: readonly (readonly [unit: string, ms: number])[] = [
   ["s", 1000],
 ];
 
-function duration(ms: number): string {
+export function duration(ms: number): string {
   const [unit, unitMs] = units.find(([, size]) => ms >= 2 * size) ?? ["ms", 1];
   return `${Math.floor(ms / unitMs)} ${unit}`;
 }
 
-function timeAgo(ms: number, nowMs: number): string {
+export function timeAgo(ms: number, nowMs: number): string {
   const time = new Date(ms)
     .toISOString()
     .replace("T", " ")
@@ -187,14 +187,12 @@ export function heldBlock(
     ],
     "  ",
   );
-  const shown = shownKey(key);
-  const given = shown.startsWith('"') ? `--key-json ${shellWord(shown)}` : shellWord(shown);
   const decide = (outcome: "done" | "released"): string => {
-    const decision = `${given} --as ${outcome} --fence ${record.fence}`;
+    const decision = `${keyWords(key)} --as ${outcome} --fence ${record.fence} --note '...'`;
     return `    ${["countersign keys resolve", decision, ...storeFlags].join(" ")}\n`;
   };
   return [
-    `${createPaint(io.colours)("red", shown)}\n${facts}`,
+    `${createPaint(io.colours)("red", shownKey(key))}\n${facts}`,
     `  money has moved, or will be sent by hand after this:\n${decide("done")}`,
     `  no money has moved, and the next retry is to pay:\n${decide("released")}`,
   ].join("");

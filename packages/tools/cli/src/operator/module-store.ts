@@ -86,6 +86,8 @@ function operatorsPart(store: IdempotencyStore, { shown }: StoreLocation): Opera
   const lacks = (method: string, consequence: string): UsageError =>
     new UsageError(`--store-module: the store of ${shown} has no ${method}(), so ${consequence}`);
   return {
+    claim: (key, claim) => store.claim(key, claim),
+    hold: (key, token, reason) => store.hold(key, token, reason),
     read: async (key) => (await store.read(key)) ?? undefined,
     resolve: (key, outcome, decision) => store.resolve(key, outcome, decision),
     reopen(key, decision) {

@@ -12,6 +12,7 @@ const engines: Readonly<Record<EngineName, () => Awaitable<Engine>>> = {
   module: () => moduleEngine,
   sqlite: async () => (await loadSqlite()).sqliteEngine,
   postgres: async () => (await loadPostgres()).postgresEngine,
+  mysql: async () => (await loadMysql()).mysqlEngine,
   redis: async () => {
     const name = "@countersign/store-redis";
     return (await loadDriver(name, () => import("./redis-store.ts"), `${name} redis`)).redisEngine;
@@ -27,6 +28,12 @@ export function loadSqlite() {
 export function loadPostgres() {
   const name = "@countersign/store-postgres";
   return loadDriver(name, () => import("./postgres-store.ts"), `${name} pg`);
+}
+
+export function loadMysql() {
+  const install = "@countersign/store-mysql @countersign/databases mysql2";
+  const load = () => loadDriver("@countersign/databases", () => import("./mysql-store.ts"), install);
+  return loadDriver("@countersign/store-mysql", load, install);
 }
 
 /** Opens and closes the store around the work. Throws a CommandError for wrong names and whatever the engine refuses. */

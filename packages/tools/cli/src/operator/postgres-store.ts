@@ -1,7 +1,9 @@
 import {
   createPostgresStores,
+  createPostgresWork,
   migratePostgres,
   postgresMissingKeys,
+  postgresMovesFromPublic,
   postgresMigration,
   postgresSchemaVersion,
 } from "@countersign/store-postgres";
@@ -9,43 +11,60 @@ import type { Client, ClientConfig } from "pg";
 import { inWordsOfFlags, type Texts } from "../command-io.ts";
 import { doubtsOf, versionDoubts, type Row, type StoreCondition } from "../doctor/findings.ts";
 import { loadDriver } from "../load-package.ts";
-import type { Engine, OperatorStore } from "./store.ts";
-import { openedInTime, openTimeoutMs, withinTime } from "./store-failure.ts";
+import type { Engine, Migration, OperatorStore } from "./store.ts";
+import {
+  goodbyeMs,
+  openedInTime,
+  openTimeoutMs,
+  queryTimeoutMs,
+  withinTime,
+  wrongPlace,
+} from "./store-failure.ts";
 import { refusingUrl, type StoreLocation, type StoreTarget } from "./store-target.ts";
-
-// Set on the client: a pooler before the server refuses session settings.
-const queryTimeoutMs = 60_000;
-const goodbyeMs = 2_000;
 
 type TableNames = Texts<"schema" | "table">;
 
 export const postgresEngine: Engine = { open, inspect };
 
-async function open(
-  { location, schema, table }: StoreTarget,
-  retentionMs: number | undefined,
-): Promise<OperatorStore> {
+async function open(target: StoreTarget, retentionMs: number | undefined): Promise<OperatorStore> {
+  const { location, schema, table } = target;
   postgresTables({ schema, table });
+  // Set on the client: a pooler before the server refuses session settings.
   const client = await connect(location, { query_timeout: queryTimeoutMs });
   try {
     const options = { pool: client, schema, table, retentionMs, pruneIntervalMs: 0 };
     const stores = createPostgresStores(options);
     await openedInTime(location.shown, stores.ready());
+    const work = createPostgresWork(options);
     return {
       ...stores,
+      work,
       async close() {
+        work.close();
         stores.close();
         await disconnect(client);
       },
     };
   } catch (error) {
+    const elsewhere = async (): Promise<string[]> => {
+      const { rows } = await client.query<{ place: string }>(placesQuery);
+      return rows.map(({ place }) => place);
+    };
+    const missing = { missing: "42P01", flags: "--schema and --table", elsewhere };
+    const failure = await wrongPlace(target, error, missing);
     await disconnect(client);
-    throw error;
+    throw failure;
   }
 }
 
+const placesQuery = `SELECT nspname || '.' || left(relname, -length('idempotency')) || '*' AS place
+  FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = relnamespace
+  WHERE relkind IN ('r', 'p') AND relname LIKE '%\\_idempotency' AND EXISTS (SELECT FROM pg_catalog.pg_class AS other
+    WHERE other.relnamespace = n.oid AND other.relname = left(c.relname, -length('idempotency')) || 'schema')
+  ORDER BY place LIMIT 5`;
+
 async function inspect(target: StoreTarget): Promise<StoreCondition> {
-  const { location, schema = "public", table = "countersign" } = target;
+  const { location, schema = "countersign", table = "countersign" } = target;
   return await connected(location, { schema, table }, queryTimeoutMs, async (client) => {
     const sentMs = Date.now();
     const { rows } = await client.query<ServerRow>(serverQuery, [`${table}\\_%`, schema]);
@@ -53,17 +72,26 @@ async function inspect(target: StoreTarget): Promise<StoreCondition> {
     const [row] = rows;
     if (row === undefined) throw new Error("the server said nothing about itself");
     const version = await readVersion(client, { schema, table });
+    const needed = version?.takesThisRelease === true ? version.found : postgresSchemaVersion;
+    const moves = await postgresMovesFromPublic(client, { schema: target.schema, table });
     const missingKeys = await postgresMissingKeys(client, { schema, table });
     const doubts = [
       ...doubtsOf(serverRows, row),
-      ...versionDoubts(version, postgresSchemaVersion, `${schema}.${table}_*`),
+      ...(moves === undefined
+        ? versionDoubts(version?.found, needed, `${schema}.${table}_*`)
+        : [
+            [
+              "tables-in-public",
+              `tables ${table}_* stand in the schema public; these move them: ${moves}`,
+            ] as const,
+          ]),
     ];
     if (missingKeys !== undefined)
       doubts.push(["tables-without-key", `tables have lost their primary key: ${missingKeys}`]);
     return {
       doubts,
       clock: { theirsMs: Number(row.now_ms), sentMs, receivedMs },
-      usable: version === postgresSchemaVersion && !row.standby,
+      usable: version?.found === needed && !row.standby,
     };
   });
 }
@@ -115,32 +143,39 @@ export function postgresTables({ schema, table }: TableNames): string {
   return inWordsOfFlags(() => postgresMigration({ schema, table }));
 }
 
-interface Migration {
-  readonly version: number;
-  /** The schema version before; null if there were no tables. Each of several concurrent migrations may report null. */
-  readonly before: number | null;
-}
-
 /** Creates the tables or brings them up to date, however long it takes. */
 export async function migrateTables(location: StoreLocation, names: TableNames): Promise<Migration> {
   return await connected(location, names, 0, async (client) => {
-    const before = (await readVersion(client, names)) ?? null;
+    const before = (await readVersion(client, names))?.found ?? null;
     await migratePostgres(client, names);
-    return { version: postgresSchemaVersion, before };
+    // Tables of a later release that takes this one beside it are left as they are.
+    const version = (await readVersion(client, names))?.found ?? postgresSchemaVersion;
+    return { version, before };
   });
+}
+
+interface SchemaVersion {
+  readonly found: number;
+  /** True for tables of a later release beside whose processes this one's may run. */
+  readonly takesThisRelease: boolean;
 }
 
 async function readVersion(
   client: Client,
-  { schema = "public", table = "countersign" }: TableNames,
-): Promise<number | undefined> {
+  { schema = "countersign", table = "countersign" }: TableNames,
+): Promise<SchemaVersion | undefined> {
   const place = [schema, `${table}_schema`].map((name) => client.escapeIdentifier(name)).join(".");
-  const found = await client.query<{ there: boolean }>("SELECT to_regclass($1) IS NOT NULL AS there", [
+  const tables = await client.query<{ there: boolean }>("SELECT to_regclass($1) IS NOT NULL AS there", [
     place,
   ]);
-  if (found.rows[0]?.there !== true) return undefined;
-  const { rows } = await client.query<{ version: number }>(`SELECT version FROM ${place} WHERE id = 1`);
-  return rows[0]?.version ?? 0;
+  if (tables.rows[0]?.there !== true) return undefined;
+  // Version 3 has no column `oldest`.
+  const query = `SELECT version, (to_jsonb(kept) ->> 'oldest')::integer AS oldest FROM ${place} AS kept WHERE id = 1`;
+  const { rows } = await client.query<{ version: number; oldest: number | null }>(query);
+  const { version: found = 0, oldest = null } = rows[0] ?? {};
+  const takesThisRelease =
+    found > postgresSchemaVersion && oldest !== null && oldest <= postgresSchemaVersion;
+  return { found, takesThisRelease };
 }
 
 /** Checks the names of the tables before it connects. */

@@ -31,6 +31,36 @@ export async function readAny(
 
 type Store = Pick<OperatorStore["idempotency"], "list">;
 
+// Runs come first: one that is held or done meanwhile is found in the later state.
+const states = ["run", "held", "done"] as const;
+
+type Query = Omit<IdempotencyListQuery, "state"> & {
+  readonly state?: IdempotencyListQuery["state"] | undefined;
+};
+
+/** As {@link listKeys}; without a state, of all of them one after the other. */
+export async function listAnyKeys(
+  store: Store,
+  { state, cursor, limit }: Query,
+): Promise<IdempotencyListing> {
+  if (state !== undefined) return await listKeys(store, { state, cursor, limit });
+  const [begun, at] = /^(\w+):(.*)$/s.exec(cursor ?? "run:")?.slice(1) ?? [];
+  let index = states.findIndex((each) => each === begun);
+  if (index < 0) throw badCursor();
+  let inner = at === "" ? undefined : at;
+  const entries: KeyEntry[] = [];
+  for (;;) {
+    const [current = "run", next] = states.slice(index);
+    // oxlint-disable-next-line no-await-in-loop -- a page ends where the next begins
+    const page = await listKeys(store, { state: current, cursor: inner, limit: limit - entries.length });
+    entries.push(...page.entries);
+    if (page.cursor !== undefined) return { entries, cursor: `${current}:${page.cursor}` };
+    if (next === undefined || entries.length >= limit) return { entries, cursor: next && `${next}:` };
+    index += 1;
+    inner = undefined;
+  }
+}
+
 const pageLimit = 1000;
 
 /** Lists about `limit` keys. After an empty page, not always the last, it asks for more: a scanning engine finds few per round trip. */
@@ -65,14 +95,22 @@ export async function* undecidedKeys(store: Store): AsyncGenerator<KeyEntry, voi
   }
 }
 
-async function readPage(store: Store, query: IdempotencyListQuery): Promise<IdempotencyListing> {
+function readPage(store: Store, query: IdempotencyListQuery): Promise<IdempotencyListing> {
+  return refusingCursor(async () => await store.list(query));
+}
+
+/** A TypeError about the cursor becomes a UsageError. State and limit are checked already. */
+export async function refusingCursor<T>(read: () => Promise<T>): Promise<T> {
   try {
-    return await store.list(query);
+    return await read();
   } catch (error) {
-    // State and limit are checked already.
     if (!(error instanceof TypeError) || !messageOf(error).includes("cursor")) throw error;
-    throw new UsageError("--cursor: expected what the page before printed, of the same store and state", {
-      cause: error,
-    });
+    throw badCursor(error);
   }
+}
+
+function badCursor(cause?: unknown): UsageError {
+  return new UsageError("--cursor: expected what the page before printed, of the same store and state", {
+    cause,
+  });
 }

@@ -30,6 +30,8 @@ async function open(
   const { idempotency } = first.stores;
   return {
     idempotency: {
+      claim: (key, claim) => idempotency.claim(key, claim),
+      hold: (key, token, reason) => idempotency.hold(key, token, reason),
       read: (key) => idempotency.read(key),
       resolve: (key, outcome, decision) => idempotency.resolve(key, outcome, decision),
       reopen: (key, decision) => idempotency.reopen(key, decision),

@@ -1,8 +1,10 @@
 import { CommandError, codeOf, exitCodes, memberOf, messageOf } from "../command-io.ts";
 import { printableLine } from "../output.ts";
-import type { StoreLocation } from "./store-target.ts";
+import type { StoreLocation, StoreTarget } from "./store-target.ts";
 
 export const openTimeoutMs = 5000;
+export const queryTimeoutMs = 60_000;
+export const goodbyeMs = 2_000;
 
 /** The promise's result, or an error after `openTimeoutMs`. The work goes on: the caller ends it. */
 export function openedInTime<T>(shown: string, work: Promise<T>): Promise<T> {
@@ -38,6 +40,7 @@ const unreachable: ReadonlyMap<string, string> = new Map([
   ["ENETUNREACH", "there is no route to the network"],
   ["ECONNRESET", "the connection was lost"],
   ["EPIPE", "the connection was lost"],
+  ["PROTOCOL_CONNECTION_LOST", "the connection was lost"],
 ]);
 const lost = /timeout|timed out|no answer|connection terminated|socket closed|client is closed/i;
 // Connection exceptions, and a server that stops or starts: https://www.postgresql.org/docs/current/errcodes-appendix.html
@@ -53,7 +56,9 @@ export function storeFailure({ shown, hide }: StoreLocation, error: unknown): Co
     broken === undefined ? oneLine(hide(messageOf(error))) : `${unreachable.get(broken)} (${broken})`;
   const isLocked = codes.includes("SQLITE_BUSY");
   const cause = { cause: error };
-  if (broken !== undefined || (!isLocked && isGone(message, codes)))
+  // MariaDB's driver keeps the SQLSTATE apart.
+  const states = causesOf(error).map((one) => String(memberOf(one, "sqlState")));
+  if (broken !== undefined || (!isLocked && isGone(message, [...states, ...codes])))
     return new CommandError(`${shown} cannot be reached: ${message}`, exitCodes.unreachable, cause);
   const what = isLocked ? " is locked by another connection; try again" : `: ${message}`;
   return new CommandError(shown + what, exitCodes.otherwise, cause);
@@ -63,6 +68,30 @@ export function storeFailure({ shown, hide }: StoreLocation, error: unknown): Co
 function isGone(message: string, codes: readonly string[]): boolean {
   const answered = codes.find((code) => sqlState.test(code));
   return answered === undefined ? lost.test(message) : serverGone.test(answered);
+}
+
+/** Instead of an error that has this SQLSTATE or errno: creating tables there would make an empty store. Other errors pass unchanged. */
+export async function wrongPlace(
+  target: StoreTarget,
+  error: unknown,
+  {
+    missing,
+    flags,
+    elsewhere,
+  }: {
+    readonly missing: string | number;
+    readonly flags: string;
+    readonly elsewhere: () => Promise<readonly string[]>;
+  },
+): Promise<unknown> {
+  if (!causesOf(error).some((one) => [memberOf(one, "code"), memberOf(one, "errno")].includes(missing)))
+    return error;
+  const places = await elsewhere().catch(() => []);
+  const seen = places.length === 0 ? "none is in this database" : `in this database are ${places.join(", ")}`;
+  const message =
+    `${target.shown}: there are no such tables: this looks like another database or schema than the platform's; ` +
+    `name the right one by STORE_URL, ${flags}; ${printableLine(seen)}`;
+  return new CommandError(message, exitCodes.otherwise, { cause: error });
 }
 
 function causesOf(error: unknown): unknown[] {
@@ -77,7 +106,7 @@ function causesOf(error: unknown): unknown[] {
 }
 
 // An operator need not know which function of which package found it.
-const origin = /^(?:\w+Postgres\w*|\w+ (?:idempotency|nonce) store|create\w+): /;
+const origin = /^(?:\w+(?:Postgres|Mysql)\w*|\w+ (?:idempotency|nonce) store|create\w+): /;
 
 export function oneLine(message: string): string {
   return printableLine(message.trim()).replace(origin, "") || "failed without a message";

@@ -6,7 +6,7 @@ import { shellWord } from "./key-text.ts";
 
 export type StoreFlags = Texts<"storeUrl" | "storeModule" | "schema" | "table" | "prefix">;
 
-export type EngineName = "sqlite" | "postgres" | "redis" | "module";
+export type EngineName = "sqlite" | "postgres" | "mysql" | "redis" | "module";
 
 export interface StoreLocation {
   readonly engine: EngineName;
@@ -25,7 +25,8 @@ export interface StoreTarget extends Texts<"schema" | "table" | "prefix"> {
 }
 
 export function storeUrlOption(): Option {
-  const form = "sqlite:<path>, postgres://… or redis://…; with a password, by the environment alone";
+  const form =
+    "sqlite:<path>, postgres://…, mysql://… or redis://…; with a password, by the environment alone";
   return new Option("--store-url <url>", form).env("STORE_URL");
 }
 
@@ -44,23 +45,26 @@ export function addStoreOptions(command: Command): Command {
 
 export function addNameOptions(command: Command): Command {
   return command
-    .option("--schema <name>", "PostgreSQL: schema of the tables (default: public)")
-    .option("--table <name>", "PostgreSQL, SQLite: prefix of the tables (default: countersign)");
+    .option("--schema <name>", "PostgreSQL: schema of the tables (default: countersign)")
+    .option("--table <name>", "PostgreSQL, MariaDB, SQLite: prefix of the tables (default: countersign)");
 }
 
 const places = ["schema", "table", "prefix"] as const;
 const placesOf: Readonly<Record<EngineName, readonly (typeof places)[number][]>> = {
   postgres: ["schema", "table"],
+  mysql: ["table"],
   sqlite: ["table"],
   redis: ["prefix"],
   module: [],
 };
 
+const missingUrl = "required option '--store-url <url>' not specified, nor STORE_URL";
+
 /** Throws a UsageError, also for another engine's flag: it would look for the keys in the wrong place. */
 export function readTarget(flags: StoreFlags): StoreTarget {
   const { storeUrl, storeModule, schema, table, prefix } = flags;
   if (storeModule === undefined && storeUrl === undefined)
-    throw new UsageError("required option '--store-url <url>' not specified; or give --store-module <file>");
+    throw new UsageError(`${missingUrl}; or give --store-module <file>`);
   const location =
     storeModule === undefined ? parseStoreUrl(storeUrl ?? "") : fileLocation("module", storeModule);
   for (const name of places) {
@@ -68,6 +72,12 @@ export function readTarget(flags: StoreFlags): StoreTarget {
       throw foreignFlag(`--${name}`, location);
   }
   return { location, schema, table, prefix, shown: location.shown + placeOf(location.engine, flags) };
+}
+
+/** As {@link readTarget}, for a command without --store-module. */
+export function readUrlTarget(flags: Omit<StoreFlags, "storeModule">): StoreTarget {
+  if (flags.storeUrl !== undefined) return readTarget(flags);
+  throw new UsageError(missingUrl);
 }
 
 /** The store's flags as typed, for the next command; the environment gives it the others. Leaves out a URL's password. */
@@ -83,7 +93,7 @@ export function givenStoreFlags(command: Command, { location }: StoreTarget): st
 
 function placeOf(
   engine: EngineName,
-  { schema = "public", table = "countersign", prefix = "countersign" }: StoreFlags,
+  { schema = "countersign", table = "countersign", prefix = "countersign" }: StoreFlags,
 ): string {
   if (engine === "module") return "";
   if (engine === "redis") return ` (prefix ${printable(prefix)})`;
@@ -98,6 +108,8 @@ const flag = "--store-url";
 const schemes: ReadonlyMap<string, EngineName> = new Map([
   ["postgres:", "postgres"],
   ["postgresql:", "postgres"],
+  ["mysql:", "mysql"],
+  ["mariadb:", "mysql"],
   ["redis:", "redis"],
   ["rediss:", "redis"],
 ]);
@@ -123,7 +135,8 @@ function serverLocation(text: string): StoreLocation {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const engine = schemes.get(url?.protocol ?? "");
   if (url === undefined || engine === undefined) {
-    const forms = "sqlite:<path>, postgres://…, postgresql://…, redis://… or rediss://…";
+    const forms =
+      "sqlite:<path>, postgres://…, postgresql://…, mysql://…, mariadb://…, redis://… or rediss://…";
     throw new UsageError(`${flag}: expected ${forms}`);
   }
   const { protocol, username, password, host, pathname, search, hash, searchParams } = url;
@@ -134,6 +147,7 @@ function serverLocation(text: string): StoreLocation {
   if (hash !== "" || /@|%40/i.test(pathname + search) || !isEncoded) {
     throw new UsageError(`${flag}: percent-encode the characters @ : / ? # % of a user name or password`);
   }
+  if (engine === "mysql") assertMysql(url);
   if (engine === "redis" && !/^\/?\d*$/.test(pathname)) {
     throw new UsageError(
       `${flag}: expected the number of a database after redis://<host>:<port>/, or nothing`,
@@ -141,7 +155,10 @@ function serverLocation(text: string): StoreLocation {
   }
   // With Redis, some put the password in place of the user name.
   const user = engine === "redis" || username === "" ? "" : `${username}@`;
-  const named = ["password", "sslpassword"].flatMap((name) => searchParams.getAll(name));
+  const written = search.slice(1).split("&").filter(Boolean);
+  const named = [...searchParams].flatMap(([name, value], index) =>
+    secretParameters.has(name) ? [value, written[index]?.replace(/^[^=]*=?/, "") ?? ""] : [],
+  );
   const secrets = [password, ...(engine === "redis" ? [username] : []), ...named]
     .flatMap((secret) => [secret, decoded(secret)])
     .filter((secret) => secret !== "");
@@ -151,6 +168,23 @@ function serverLocation(text: string): StoreLocation {
     shown: `${protocol}//${user}${host}${pathname}`,
     hide: (message) => secrets.reduce((hidden, secret) => hidden.replaceAll(secret, "…"), message),
   };
+}
+
+const secretParameters: ReadonlySet<string> = new Set(["password", "sslpassword"]);
+
+// By these the driver would go to another place than is shown, print packets, or answer in another form.
+const steeringParameters =
+  /^(?:uri|host|port|user|database|socketPath|password\w*|debug|rowsAsArray|nestTables|typeCast)$/;
+
+function assertMysql({ protocol, host, pathname, searchParams }: URL): void {
+  if (host === "" || !/^\/[^/]+$/.test(pathname))
+    throw new UsageError(`${flag}: expected ${protocol}//<host>/<database>`);
+  for (const [name, value] of searchParams) {
+    if (steeringParameters.test(name))
+      throw new UsageError(`${flag}: takes no parameter ${name} with MariaDB`);
+    if (name === "ssl" && /key|pass|pfx/i.test(value))
+      throw new UsageError(`${flag}: takes no key or password in ssl`);
+  }
 }
 
 /** The driver's complaint about the URL becomes a UsageError, without credentials. */

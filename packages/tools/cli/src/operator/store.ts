@@ -5,6 +5,7 @@ import type {
   IdempotencyStore,
   ReleasedKey,
 } from "@countersign/idempotency";
+import type { WorkStore } from "@countersign/work";
 import type { StoreCondition } from "../doctor/findings.ts";
 import type { StoreTarget } from "./store-target.ts";
 
@@ -14,16 +15,33 @@ export interface Engine {
   readonly inspect: (target: StoreTarget) => Awaitable<StoreCondition>;
 }
 
+export interface Migration {
+  readonly version: number;
+  /** The schema version before; null if there were no tables. Each of several concurrent migrations may report null. */
+  readonly before: number | null;
+}
+
 export interface OperatorStore {
-  readonly idempotency: Pick<IdempotencyStore, "read" | "readReleased" | "resolve" | "reopen" | "prune"> &
+  readonly idempotency: Pick<
+    IdempotencyStore,
+    "claim" | "hold" | "read" | "readReleased" | "resolve" | "reopen" | "prune"
+  > &
     Required<Pick<IdempotencyStore, "list">>;
   /** Absent if the engine itself removes expired nonces. */
   readonly nonces: { prune(): Awaitable<number> } | undefined;
+  /** Absent if the engine keeps no tasks. */
+  readonly work?: OperatorWork | undefined;
   /** False if a custom store cannot list. */
   readonly canList?: boolean;
   readonly describe?: DescribeKey | undefined;
   close(): Awaitable<void>;
 }
+
+/** What an operator may do with tasks. None of it runs one. */
+export type OperatorWork = Pick<
+  WorkStore<never>,
+  "summaries" | "read" | "list" | "retry" | "discard" | "pause" | "resume" | "prune"
+>;
 
 export type KeyEntry = IdempotencyListing["entries"][number];
 

@@ -1,3 +1,4 @@
+import { writeFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { createPayoutInstruction } from "@countersign/sandbox";
 import {
@@ -6,13 +7,16 @@ import {
   payoutVariants,
   planPayout,
   runPayoutPlan,
+  type OutgoingRequest,
   type PayoutPlan,
   type PayoutVariant,
   type TamperedPart,
 } from "@countersign/sandbox/protocol";
 import type { CommandIo, ExitCode, Switches, Texts } from "../command-io.ts";
-import { exitCodes, messageOf, UsageError } from "../command-io.ts";
+import { codeOf, exitCodes, messageOf, UsageError } from "../command-io.ts";
 import { assertHttpAllowed, parseInteger, readNamedFile } from "../input.ts";
+import { shellWord } from "../operator/key-text.ts";
+import { printable } from "../output.ts";
 import { payoutJson, payoutText } from "./report.ts";
 import type { TransportFlags } from "./transport.ts";
 import { readExpected, readHeaders, readPrivateKey, sendOptionsOf } from "./transport.ts";
@@ -33,7 +37,7 @@ export interface PayoutFlags
   extends
     BodyFlags,
     TransportFlags,
-    Texts<"concurrent" | "target" | "localAddress">,
+    Texts<"concurrent" | "target" | "localAddress" | "save">,
     Switches<"expired" | "future" | "replay" | "duplicate"> {
   readonly key: string;
   readonly keyid: string;
@@ -48,9 +52,49 @@ export async function runPayout(flags: PayoutFlags, io: CommandIo): Promise<Exit
   }
   const sendOptions = { ...sendOptionsOf(flags), localAddress };
   const report = await runPayoutPlan(planOf(flags, io.clock), sendOptions);
+  const shown = report.outcomes.find(({ asExpected }) => !asExpected) ?? report.outcomes.at(-1);
+  if (flags.save !== undefined && shown !== undefined) saveRequest(flags.save, shown.request);
   io.writeOut(flags.json === true ? payoutJson(report) : payoutText(report, io.colours));
+  if (flags.json !== true && shown?.asExpected === false && shown.answer?.status === 401)
+    io.writeOut(nextSteps(flags));
   if (!report.reached) return exitCodes.unreachable;
   return report.asExpected ? exitCodes.asExpected : exitCodes.otherwise;
+}
+
+/** As it went over the wire. It can be sent again until it expires: for its owner alone. */
+function saveRequest(file: string, { method, url, target, headers, bodyBytes }: OutgoingRequest): void {
+  const isNamed = Object.keys(headers).some((name) => name.toLowerCase() === "host");
+  const host = isNamed ? {} : { Host: new URL(url).host };
+  const fields = { ...host, ...headers, "Content-Length": String(bodyBytes.length) };
+  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
+  const head = `${method} ${target} HTTP/1.1\r\n${lines.join("")}\r\n`;
+  try {
+    writeFileSync(file, Buffer.concat([Buffer.from(head, "latin1"), bodyBytes]), { mode: 0o600 });
+  } catch (error) {
+    throw new UsageError(`--save ${file}: cannot be written (${codeOf(error)})`, { cause: error });
+  }
+}
+
+const savedFile = "request.http";
+
+/** A 401 tells its reader nothing: what does. */
+function nextSteps({ url, key, keyid, save, allowHttp }: PayoutFlags): string {
+  // Where keygen puts it.
+  const publicKey = key.endsWith(".private.pem") ? key.replace(/private\.pem$/, "public.pem") : "public.pem";
+  const allowed = allowHttp === true ? " --allow-http" : "";
+  const steps = [
+    "",
+    "A 401 does not say why. The platform's log has a code, and its inspector the",
+    "request. What the code means:",
+    "  countersign code <code>",
+    "Whether the platform is set up right:",
+    `  countersign doctor --url ${shellWord(url)}${allowed}`,
+    save === undefined
+      ? `What is wrong with the request, sent again with --save ${savedFile}:`
+      : "What is wrong with the request:",
+    `  countersign explain ${shellWord(save ?? savedFile)} --key ${shellWord(`${keyid}=${publicKey}`)}`,
+  ];
+  return `${printable(steps.join("\n"))}\n`;
 }
 
 function planOf(flags: PayoutFlags, clock: () => number): PayoutPlan {

@@ -118,11 +118,9 @@ function untilSignalled(): Promise<void> {
 }
 
 export interface Happening extends Pick<Delivery, "id" | "state" | "eventTypes" | "nextAttemptAt"> {
-  readonly attempts: readonly {
-    readonly at: number;
-    readonly status?: number | undefined;
+  readonly attempts: readonly (Pick<Delivery["attempts"][number], "at" | "status"> & {
     readonly error?: string | undefined;
-  }[];
+  })[];
 }
 
 export function happeningLine(io: CommandIo): (delivery: Happening) => string {

@@ -22,21 +22,27 @@ export interface WebhookFlags
   readonly password: string;
   readonly secret: string;
   readonly tamper?: TamperedWebhookPart | undefined;
+  readonly duplicate?: true | undefined;
 }
 
-/** Sends once. Throws a UsageError before anything is sent. */
+/** Sends once, or the same bytes twice. Throws a UsageError before anything is sent. */
 export async function runWebhook(flags: WebhookFlags, io: CommandIo): Promise<ExitCode> {
-  const report = await sendOnce(flags);
-  io.writeOut(flags.json === true ? webhookJson(report) : webhookText(report, io.colours));
-  if (report.answer === undefined) return exitCodes.unreachable;
-  return report.asExpected ? exitCodes.asExpected : exitCodes.otherwise;
+  const { tamper, duplicate, json } = flags;
+  const request = requestOf(flags);
+  const plain = tamper === undefined ? "plain" : `tamper-${tamper}`;
+  for (const name of duplicate === true ? [plain, "duplicate"] : [plain]) {
+    // oxlint-disable-next-line no-await-in-loop -- the service repeats what was answered
+    const report = await send(request, name, flags);
+    io.writeOut(json === true ? webhookJson(report) : webhookText(report, io.colours));
+    if (report.answer === undefined) return exitCodes.unreachable;
+    if (!report.asExpected) return exitCodes.otherwise;
+  }
+  return exitCodes.asExpected;
 }
 
-async function sendOnce(flags: WebhookFlags): Promise<WebhookReport> {
-  const { tamper } = flags;
-  const request = requestOf(flags);
-  const expected = readExpected(flags) ?? (tamper === undefined ? ["2xx"] : ["401", "404"]);
-  const report = { name: tamper === undefined ? "plain" : `tamper-${tamper}`, request, expected };
+async function send(request: OutgoingRequest, name: string, flags: WebhookFlags): Promise<WebhookReport> {
+  const expected = readExpected(flags) ?? (flags.tamper === undefined ? ["2xx"] : ["401", "404"]);
+  const report = { name, request, expected };
   try {
     const answer = await sendRequest(request, sendOptionsOf(flags));
     return { ...report, answer, error: undefined, asExpected: matchesStatus(answer.status, expected) };

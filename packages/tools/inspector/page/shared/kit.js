@@ -26,12 +26,14 @@ export function badge(text, tone) {
   return html`<span class="badge ${tone}">${text}</span>`;
 }
 
-/** The time of a day in UTC, with the day where it is another one. */
+const two = (number) => String(number).padStart(2, "0");
+
+/** A local time with its date; its title is in UTC. */
 export function time(ms) {
-  const [day, clock] = new Date(ms).toISOString().split("T");
-  const text = `${clock.slice(0, 8)}Z`;
-  const isNear = Math.abs(Date.now() - ms) < 43_200_000;
-  return html`<time datetime="${day}T${clock}">${isNear ? text : `${day} ${text}`}</time>`;
+  const at = new Date(ms);
+  const day = [at.getFullYear(), at.getMonth() + 1, at.getDate()].map(two).join("-");
+  const clock = [at.getHours(), at.getMinutes(), at.getSeconds()].map(two).join(":");
+  return html`<time datetime=${at.toISOString()} title=${at.toISOString()}>${`${day} ${clock}`}</time>`;
 }
 
 /** How long ago, in the largest unit that fits. */
@@ -90,6 +92,31 @@ export function typeName(type) {
 /** Text of a peer; undefined where there is none. */
 export function code(text) {
   return text === undefined ? undefined : html`<code>${visible(text)}</code>`;
+}
+
+/** Text of the documentation, in which names of code stand in backticks. */
+export function prose(text) {
+  return text.split("`").map((part, index) => (index % 2 === 0 ? visible(part) : code(part)));
+}
+
+/** A table that a telephone shows as a list: its parts say their roles, which their display takes from them. `columns` are cells by name. */
+export function table(label, columns, rows) {
+  const names = Object.keys(columns);
+  return html`<table role="table" aria-label=${label}>
+    <thead role="rowgroup">
+      <tr role="row">
+        ${names.map((name) => html`<th role="columnheader" scope="col">${name}</th>`)}
+      </tr>
+    </thead>
+    <tbody role="rowgroup">
+      ${rows.map(
+        (row) =>
+          html`<tr role="row">
+            ${names.map((name) => html`<td role="cell" data-label=${name}>${columns[name](row)}</td>`)}
+          </tr>`,
+      )}
+    </tbody>
+  </table>`;
 }
 
 /** A block of text with a name, and a button that copies it as it is. */

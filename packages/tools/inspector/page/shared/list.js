@@ -1,14 +1,14 @@
 // Lists of which one page is shown, and one thing of a list in full beside it.
 
-import { button, field, html, openedLines, throttled } from "./kit.js";
+import { button, field, html, openedLines, plainText, throttled } from "./kit.js";
 import { Refusal } from "./service.js";
 
 /**
- * A page of a list, newest first. `read({ filter, before, offset })` gives `{ rows, total, lines }`: rows have an `id`, `lines` ask the
+ * A page of a list, newest first. `read({ filter, search, before, offset })` gives `{ rows, total, lines }`: rows have an `id`, `lines` ask the
  * same from a shell.
  */
 export function pagedList({ read, redraw, pageSize }) {
-  const list = { rows: [], total: undefined, lines: undefined, filter: "" };
+  const list = { rows: [], total: undefined, lines: undefined, filter: "", search: "" };
   // The rows before which this page and each newer one begin.
   let befores = [undefined];
   const first = () => (befores.length - 1) * pageSize;
@@ -17,6 +17,7 @@ export function pagedList({ read, redraw, pageSize }) {
     const wanted = befores;
     const { rows, total, lines } = await read({
       filter: list.filter,
+      search: list.search,
       before: wanted.at(-1),
       offset: first(),
     });
@@ -33,6 +34,11 @@ export function pagedList({ read, redraw, pageSize }) {
     list.filter = target.value;
     turn([undefined]);
   }
+  const searchLater = throttled(200, () => turn([undefined]));
+  function lookFor({ target }) {
+    list.search = target.value.trim();
+    searchLater();
+  }
   return Object.assign(list, {
     reload: throttled(200, () => void load().catch(() => {})),
     /** A choice of what is listed: pairs of a value and its name. */
@@ -45,6 +51,13 @@ export function pagedList({ read, redraw, pageSize }) {
         html`<select onchange=${choose}>
           ${options}
         </select>`,
+      );
+    },
+    /** What is looked for in the list; `hint` says in what. */
+    searchField(label, hint) {
+      return field(
+        label,
+        html`<input type="search" placeholder=${hint} maxlength="200" oninput=${lookFor} ...${plainText} />`,
       );
     },
     /** Where one is, and the way to newer and older pages. */
@@ -65,17 +78,18 @@ export function pagedList({ read, redraw, pageSize }) {
   });
 }
 
-function problemOf(error) {
+export function problemOf(error) {
   return { problem: error instanceof Refusal ? error.message : "The service does not answer." };
 }
 
-/** A row of a list, which leads to its thing in full. */
-export function linkedRow({ view, id, isMarked }, parts) {
-  return html`<li key=${id}>
+/** A row of a list, which leads to its thing in full. `below` stands under the link; `key` is what the row keeps when `id` changes. */
+export function linkedRow({ view, id, isMarked, key = id, below }, parts) {
+  return html`<li key=${key}>
     <a href="#/${view}/${id}" aria-current=${isMarked ? "true" : undefined}>
       <span class="number">#${id}</span>
       ${parts}
     </a>
+    ${below}
   </li>`;
 }
 
@@ -88,6 +102,8 @@ export function splitView({ name, one, choose, read, parts, list, redraw }) {
   let known;
   let shown;
   let section;
+  // Where the list was when one of its things took its place, in a narrow window.
+  let left = { top: 0, id: undefined };
   async function load() {
     const wanted = id;
     if (wanted === undefined) return;
@@ -110,6 +126,13 @@ export function splitView({ name, one, choose, read, parts, list, redraw }) {
     if (!isNew) return;
     section.focus({ preventScroll: true });
     section.scrollTo(0, 0);
+    scrollTo(0, 0);
+  }
+  /** The list again, where it was left. */
+  function goBack() {
+    const link = document.querySelector(`.split.${name} a[href="#/${name}/${left.id}"]`);
+    link?.focus({ preventScroll: true });
+    scrollTo(0, left.top);
   }
   return {
     id: () => id,
@@ -117,10 +140,13 @@ export function splitView({ name, one, choose, read, parts, list, redraw }) {
     reload: throttled(200, () => void load()),
     open([wanted]) {
       if (wanted !== undefined && Number(wanted) === id) return;
+      const isBack = wanted === undefined && id !== undefined;
+      left = { top: id === undefined ? scrollY : left.top, id: id ?? left.id };
       id = wanted === undefined ? undefined : Number(wanted);
       known = undefined;
       if (id === undefined) shown = html`<p class="empty" key="none">${choose}</p>`;
       redraw();
+      if (isBack) goBack();
       void load();
     },
     draw: () =>

@@ -24,6 +24,8 @@ export function takeToken(home) {
   history.replaceState(null, "", `${location.pathname}${home}`);
 }
 
+export const pageToken = () => sessionStorage.getItem(storage) ?? "";
+
 export function setToken(token) {
   sessionStorage.setItem(storage, token);
 }
@@ -42,7 +44,7 @@ export async function ask({ method = "GET", path, body }) {
 export const get = (path) => ask({ path });
 
 async function request(path, init = {}) {
-  const headers = { ...init.headers, "X-Page-Token": sessionStorage.getItem(storage) ?? "" };
+  const headers = { ...init.headers, "X-Page-Token": pageToken() };
   const answer = await fetch(path, { ...init, headers, cache: "no-store", redirect: "error" });
   if (answer.ok) return answer;
   const { code, detail } = await answer.json().catch(() => ({}));

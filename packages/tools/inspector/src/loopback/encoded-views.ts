@@ -8,6 +8,9 @@ export interface View {
   readonly ends: readonly number[];
 }
 
+/** From a text's first UTF-16 unit to the one after its last. */
+export type Mark = (start: number, end: number) => void;
+
 const deepest = 4;
 
 /**

@@ -1,6 +1,5 @@
-import { utf8Of, viewsOf } from "./encoded-views.ts";
+import { utf8Of, viewsOf, type Mark, type View } from "./encoded-views.ts";
 import { isPrivateMember, markPrivateKeys } from "./private-keys.ts";
-import { SecretSearch } from "./secret-search.ts";
 
 export type Masker = <T>(value: T) => T;
 
@@ -20,8 +19,8 @@ const shortestSecret = 4;
 
 /**
  * Replaces every secret in the texts and member names of a value, also inside a longer text, JSON escapes, percent-encoding, hex, base64
- * and base64url, up to four nested. Also masks every private key, known or not: in armour, as a JWK, as DER. Takes linear time; a text with
- * more nested encodings is masked as a whole.
+ * and base64url, up to four nested. Also masks every private key, known or not: in armour, as a JWK, as DER. A text with more nested encodings is masked as
+ * a whole, so the time is linear in its length.
  */
 export function maskerOf({ texts = [], credentials = [] }: Secrets): Masker {
   const known = [
@@ -31,9 +30,9 @@ export function maskerOf({ texts = [], credentials = [] }: Secrets): Masker {
     ),
   ];
   const secrets = known.filter((text) => text.length >= shortestSecret);
-  const search = new SecretSearch([...new Set(secrets)].flatMap(bytesOf));
+  const byteStrings = [...new Set(secrets)].flatMap(bytesOf);
   // Answers are JSON anyway.
-  return (value) => maskedValue(JSON.parse(JSON.stringify(value)), (text) => maskedText(text, search));
+  return (value) => maskedValue(JSON.parse(JSON.stringify(value)), (text) => maskedText(text, byteStrings));
 }
 
 /** As UTF-8, as the bytes of latin1 that btoa() takes, and as the UTF-16 of Windows. */
@@ -58,7 +57,7 @@ function maskedValue(value: unknown, mask: (text: string) => string): unknown {
 const mostBytesOfUnit = 64;
 const mostBytes = 65_536;
 
-function maskedText(text: string, search: SecretSearch): string {
+function maskedText(text: string, secrets: readonly string[]): string {
   if (text.length < shortestSecret) return text;
   // By unit: marks that begin minus marks that end.
   const changes = new Int32Array(text.length + 1);
@@ -72,10 +71,19 @@ function maskedText(text: string, search: SecretSearch): string {
   for (const view of viewsOf(text)) {
     left -= view.bytes.length;
     if (left < 0) return masked;
-    search.find(view, mark);
+    markSecrets(view, secrets, mark);
     markPrivateKeys(view, mark);
   }
   return isMarked ? withoutMarked(text, changes) : text;
+}
+
+function markSecrets({ bytes, starts, ends }: View, secrets: readonly string[], mark: Mark): void {
+  for (const secret of secrets) {
+    for (let at = bytes.indexOf(secret); at !== -1; at = bytes.indexOf(secret, at + 1)) {
+      const [start = -1, end = -1] = [starts[at], ends[at + secret.length - 1]];
+      if (start >= 0 && end >= 0) mark(start, end);
+    }
+  }
 }
 
 function withoutMarked(text: string, changes: Int32Array): string {

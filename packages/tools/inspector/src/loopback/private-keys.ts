@@ -1,5 +1,4 @@
-import type { View } from "./encoded-views.ts";
-import type { Mark } from "./secret-search.ts";
+import type { Mark, View } from "./encoded-views.ts";
 
 // PKCS#8 plain and ENCRYPTED (RFC 7468 sections 10 and 11), RSA, EC, DSA, OPENSSH, SSH2, PGP. Without its end: to the end of the text.
 const armour =

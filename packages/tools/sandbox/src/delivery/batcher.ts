@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { DeliveryParts } from "./delivery-sender.ts";
-import { completeEvent, createNanosecondClock, formatTimestamp, joinEnvelope } from "./envelope.ts";
-import type { ServiceEvent } from "./envelope.ts";
-import type { WaitingEvent } from "./queue-tables.ts";
+import { completeEvent, createNanosecondClock, envelopeOf, formatTimestamp } from "./envelope.ts";
+import type { ServiceEvent, WireEvent } from "./envelope.ts";
+import type { WaitingEvent } from "./delivery-queue.ts";
 
 /** Turns events into webhooks. Writes within the caller's transaction. */
 export class Batcher {
@@ -17,17 +17,17 @@ export class Batcher {
 
   /** Takes events in; forms a webhook at once when one is full or need not wait. */
   write(events: readonly ServiceEvent[]): void {
-    const { tables, options, clock } = this.#parts;
+    const { queue, options, clock } = this.#parts;
     const notifiedMs = Math.floor(clock());
     const complete = events.map((event) => completeEvent(event, this.#nanoseconds()));
-    for (const event of complete) tables.addEvent(event, JSON.stringify(event), notifiedMs);
+    for (const event of complete) queue.addEvent(event, JSON.stringify(event), notifiedMs);
     this.#form(options.batchMs === 0 ? 1 : options.maxEventsPerWebhook);
   }
 
   /** When the events that wait become a webhook; undefined when none waits. */
   dueMs(): number | undefined {
-    const { oldestMs } = this.#parts.tables.waiting();
-    return oldestMs === undefined ? undefined : oldestMs + this.#parts.options.batchMs;
+    const [oldest] = this.#parts.queue.waiting();
+    return oldest && oldest.notifiedMs + this.#parts.options.batchMs;
   }
 
   formAll(): void {
@@ -35,23 +35,21 @@ export class Batcher {
   }
 
   #form(minEvents: number): void {
-    const { tables, options } = this.#parts;
-    for (let { count } = tables.waiting(); count >= minEvents;) {
-      const events = tables.waitingEvents(options.maxEventsPerWebhook);
-      this.#formOne(events);
-      count -= events.length;
-    }
+    const { queue, options } = this.#parts;
+    for (let waiting = queue.waiting(); waiting.length >= minEvents; waiting = queue.waiting())
+      this.#formOne(waiting.slice(0, options.maxEventsPerWebhook));
   }
 
   #formOne(events: readonly WaitingEvent[]): void {
-    const { tables, options, clock } = this.#parts;
+    const { queue, options, clock } = this.#parts;
     const webhookId = randomUUID();
     const timestamp = formatTimestamp(this.#nanoseconds());
-    const written = events.map(({ json }) => json);
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what add() has written
+    const written = events.map(({ json }) => JSON.parse(json) as WireEvent);
     const nowMs = Math.floor(clock());
-    tables.addWebhook({
+    queue.addWebhook({
       webhookId,
-      body: joinEnvelope(webhookId, timestamp, written),
+      body: envelopeOf(webhookId, timestamp, written),
       events,
       createdMs: nowMs,
       expiresMs: nowMs + Math.ceil(options.retryForMs),

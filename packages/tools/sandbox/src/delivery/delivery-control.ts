@@ -1,7 +1,7 @@
 import { maskerOf } from "@countersign/inspector/loopback";
-import { oneDelivery, type Delivery, type DeliveryAttempt, type DeliveryState } from "./delivery.ts";
+import type { DeliveryAttempt, DeliveryFilter, DeliveryState, StoredDelivery } from "./delivery.ts";
+import { shownAttempts } from "./delivery-queue.ts";
 import { backoffMs, type DeliveryParts, type DeliverySender } from "./delivery-sender.ts";
-import type { QueuedDelivery } from "./queue-tables.ts";
 import { shownAnswerLength, shownHeaders, type WebhookExchange } from "./send-webhook.ts";
 import { buildWebhookRequest, type TamperedWebhookPart } from "./webhook-request.ts";
 
@@ -18,7 +18,6 @@ export interface DeliveryControlInit extends DeliveryParts {
 type Masker = ReturnType<typeof maskerOf>;
 
 const shownBodyBytes = 65_536;
-const shownAttempts = 50;
 const shownSteps = 5;
 
 /** Acts on single deliveries for a person. No answer holds a password or a secret. */
@@ -29,87 +28,76 @@ export class DeliveryControl {
     this.#init = init;
   }
 
-  /** Paused ones are pending. */
-  counts(): Readonly<Record<DeliveryState, number>> {
-    const rows = this.#init.sql.rows<{ readonly state: DeliveryState; readonly count: number }>(
-      "SELECT state, count(*) AS count FROM webhook_deliveries GROUP BY state",
-    );
+  /** Of those that a filter finds, default of all. Paused ones are pending. */
+  counts({ eventId, search }: DeliveryFilter = {}): Readonly<Record<DeliveryState, number>> {
     const counts = { pending: 0, delivered: 0, failed: 0 };
-    for (const { state, count } of rows) counts[state] = count;
+    for (const { state } of this.#init.queue.found({ eventId, search })) counts[state] += 1;
     return counts;
   }
 
   /** Copies a value without endpoints' passwords and secrets, and without private keys. */
   readonly mask: Masker = (value) => {
-    const { tables, secrets } = this.#init;
-    const credentials = tables.credentials();
+    const { queue, secrets } = this.#init;
+    const credentials = queue.credentials();
     return maskerOf({ credentials, texts: [...secrets, ...credentials.map(({ secret }) => secret)] })(value);
   };
 
   detail(id: number): DeliveryDetail | undefined {
-    const queued = this.#init.tables.delivery(id);
-    return queued === undefined ? undefined : cut(this.mask(detailOf(queued, this.#init)));
+    const stored = this.#init.queue.delivery(id);
+    return stored && cut(this.mask(detailOf(stored, this.#init)));
   }
 
   /** Sends nothing more until it is continued or sent again. False unless it is pending and goes on. */
   pause(id: number): boolean {
-    const { tables } = this.#init;
-    return this.#change(id, ({ state }) => {
-      if (state !== "pending" || tables.stopOf(id) !== undefined) return false;
-      tables.pause(id);
-      return true;
-    });
+    return this.#change(id, ({ state, stop, dueMs }) =>
+      state === "pending" && stop === undefined
+        ? { stop: { kind: "paused", dueMs }, dueMs: undefined }
+        : undefined,
+    );
   }
 
   /** What became due meanwhile is sent at once. False unless it is paused. */
   continue(id: number): boolean {
-    const { tables, clock } = this.#init;
-    return this.#change(id, () => {
-      if (tables.stopOf(id) !== "paused") return false;
-      tables.continue(id, Math.floor(clock()));
-      return true;
-    });
+    const nowMs = Math.floor(this.#init.clock());
+    return this.#change(id, ({ stop }) =>
+      stop?.kind === "paused" ? { stop: undefined, dueMs: Math.max(stop.dueMs ?? nowMs, nowMs) } : undefined,
+    );
   }
 
   /** Gives a pending delivery up. False for any other. */
   drop(id: number): boolean {
-    return this.#change(id, ({ state }) => {
-      if (state !== "pending") return false;
-      this.#init.tables.drop(id);
-      return true;
-    });
+    return this.#change(id, ({ state }) =>
+      state === "pending" ? { state: "failed", stop: { kind: "dropped" }, dueMs: undefined } : undefined,
+    );
   }
 
   /** Sends it once, now, with one part spoilt; its state and schedule stay. False for an unknown number. */
   async spoil(id: number, part: TamperedWebhookPart): Promise<boolean> {
-    const { tables, sender, changed } = this.#init;
-    const queued = tables.delivery(id);
-    if (queued === undefined) return false;
-    await sender.spoil(queued, part);
+    const { queue, sender, changed } = this.#init;
+    const stored = queue.delivery(id);
+    if (stored === undefined) return false;
+    await sender.spoil(stored, part);
     changed(id);
     return true;
   }
 
-  #change(id: number, work: (queued: QueuedDelivery) => boolean): boolean {
-    const { sql, tables, changed } = this.#init;
-    const done = sql.atomically(() => {
-      const queued = tables.delivery(id);
-      return queued !== undefined && work(queued);
-    });
-    if (done) changed(id);
-    return done;
+  #change(id: number, by: (stored: StoredDelivery) => Partial<StoredDelivery> | undefined): boolean {
+    const { queue, changed } = this.#init;
+    const stored = queue.delivery(id);
+    const change = stored && by(stored);
+    if (change === undefined) return false;
+    queue.change(id, change);
+    changed(id);
+    return true;
   }
 }
 
-function detailOf(queued: QueuedDelivery, { sql, tables, options }: DeliveryControlInit) {
-  const { id, endpointId, webhookId, expiresMs } = queued;
-  const delivery = oneDelivery(sql, id);
-  const body = tables.body(webhookId);
-  const { method, target, headers } = buildWebhookRequest({ ...tables.endpoint(endpointId), body });
-  const exchanges = tables.exchanges(id, shownAttempts);
-  const newest = delivery.attempts.slice(-shownAttempts);
+function detailOf(stored: StoredDelivery, { queue, options }: DeliveryControlInit) {
+  const { endpointId, webhookId, expiresMs, attempts } = stored;
+  const body = queue.body(webhookId);
+  const { method, target, headers } = buildWebhookRequest({ ...queue.endpoint(endpointId), body });
   return {
-    delivery,
+    delivery: queue.shown(stored),
     request: {
       method,
       target,
@@ -119,10 +107,12 @@ function detailOf(queued: QueuedDelivery, { sql, tables, options }: DeliveryCont
       bodyBytes: body.length,
     },
     // `later` is when further attempts follow at the latest, each after a failure.
-    schedule: { givesUpAt: expiresMs, later: stepsAfter(delivery, queued, options) },
-    attempts: newest.map((attempt, index): DeliveryAttempt & Partial<WebhookExchange> =>
-      Object.assign({}, attempt, exchanges[index]),
-    ),
+    schedule: { givesUpAt: expiresMs, later: stepsAfter(stored, options) },
+    attempts: attempts
+      .slice(-shownAttempts)
+      .map(({ exchange, ...attempt }): DeliveryAttempt & Partial<WebhookExchange> =>
+        Object.assign(attempt, exchange),
+      ),
   };
 }
 
@@ -136,13 +126,12 @@ function cut(detail: DeliveryDetail): DeliveryDetail {
 }
 
 function stepsAfter(
-  { nextAttemptAt, state }: Delivery,
-  { rounds, expiresMs }: QueuedDelivery,
+  { dueMs, state, rounds, expiresMs }: StoredDelivery,
   options: DeliveryParts["options"],
 ): readonly number[] {
-  if (nextAttemptAt === undefined || state !== "pending") return [];
+  if (dueMs === undefined || state !== "pending") return [];
   const steps: number[] = [];
-  let at = nextAttemptAt;
+  let at = dueMs;
   for (let round = rounds; steps.length < shownSteps; round += 1) {
     at += Math.ceil(backoffMs(round, { ...options, random: () => 0 }));
     if (at > expiresMs) break;

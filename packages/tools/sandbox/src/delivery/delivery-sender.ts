@@ -1,13 +1,13 @@
-import type { Sql } from "../sql.ts";
-import type { DeliveryState } from "./delivery.ts";
+import type { DocumentStore } from "../documents.ts";
+import type { StoredDelivery } from "./delivery.ts";
+import type { DeliveryQueue } from "./delivery-queue.ts";
 import type { ResolvedDeliveryOptions } from "./options.ts";
-import type { QueuedDelivery, QueueTables } from "./queue-tables.ts";
 import { exchangeWebhook, type WebhookAnswer, type WebhookOptions } from "./send-webhook.ts";
 import type { TamperedWebhookPart } from "./webhook-request.ts";
 
 export interface DeliveryParts {
-  readonly sql: Sql;
-  readonly tables: QueueTables;
+  readonly store: DocumentStore;
+  readonly queue: DeliveryQueue;
   readonly options: ResolvedDeliveryOptions;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
@@ -22,8 +22,8 @@ export class DeliverySender {
   }
 
   /** Rejects only when the database fails. What `signal` cuts off leaves no trace: the delivery stays due. */
-  async send(due: QueuedDelivery, signal: AbortSignal): Promise<void> {
-    const { sql, tables, options, clock } = this.#parts;
+  async send(due: StoredDelivery, signal: AbortSignal): Promise<void> {
+    const { store, queue, options, clock } = this.#parts;
     const at = Math.floor(clock());
     const dropAnswer = due.rounds === 0 && options.random() < options.dropConnection;
     const request = { ...this.#request(due), dropAnswer, signal };
@@ -31,40 +31,52 @@ export class DeliverySender {
     const sent = await Promise.all(requests.map((one) => exchangeWebhook(one)));
     const delivered = sent.some(({ answer }) => isDelivery(answer));
     if (signal.aborted && !delivered) return;
-    const [state, dueMs] = this.#progress(due, delivered);
-    sql.atomically(() => {
-      for (const { answer, exchange } of sent) tables.addAttempt(due.id, { at, ...answer }, exchange);
-      tables.progress(due.id, state, dueMs);
+    const progress = this.#progress(due, delivered);
+    store.atomically(() => {
+      for (const { answer, exchange } of sent) queue.addAttempt(due.id, { at, ...answer }, exchange);
+      queue.change(due.id, stoppedOr(progress, queue.delivery(due.id)?.stop));
     });
   }
 
   /** Sends a webhook once with one part spoilt, and records the answer alone. */
-  async spoil(delivery: QueuedDelivery, spoilt: TamperedWebhookPart): Promise<void> {
-    const { sql, tables, clock } = this.#parts;
+  async spoil(delivery: StoredDelivery, spoilt: TamperedWebhookPart): Promise<void> {
+    const { store, queue, clock } = this.#parts;
     const at = Math.floor(clock());
     const { answer, exchange } = await exchangeWebhook({ ...this.#request(delivery), tamper: spoilt });
-    sql.atomically(() => tables.addAttempt(delivery.id, { at, ...answer, spoilt }, exchange));
+    store.atomically(() => queue.addAttempt(delivery.id, { at, ...answer, spoilt }, exchange));
   }
 
   // Read anew for each attempt: the same bytes every time.
-  #request({ endpointId, webhookId }: QueuedDelivery): WebhookOptions {
-    const { tables, options, ca } = this.#parts;
+  #request({ endpointId, webhookId }: StoredDelivery): WebhookOptions {
+    const { queue, options, ca } = this.#parts;
     const { timeoutMs } = options;
-    return { ...tables.endpoint(endpointId), body: tables.body(webhookId), ca, timeoutMs };
+    return { ...queue.endpoint(endpointId), body: queue.body(webhookId), ca, timeoutMs };
   }
 
-  #progress(due: QueuedDelivery, delivered: boolean): [state: DeliveryState, dueMs?: number] {
+  #progress(due: StoredDelivery, delivered: boolean): Progress {
     const { options, clock } = this.#parts;
     const nowMs = clock();
     // What was sent once more is not repeated, whatever came of it.
-    if (due.state === "delivered") return ["delivered"];
+    const rounds = due.rounds + 1;
+    const ended = { state: "delivered", dueMs: undefined, rounds } as const;
+    if (due.state === "delivered") return ended;
     if (delivered) {
       const again = options.random() < options.duplicate;
-      return again ? ["delivered", Math.ceil(nowMs + options.initialDelayMs)] : ["delivered"];
+      return again ? { ...ended, dueMs: Math.ceil(nowMs + options.initialDelayMs) } : ended;
     }
     const dueMs = Math.ceil(nowMs + backoffMs(due.rounds, options));
-    return dueMs > due.expiresMs ? ["failed"] : ["pending", dueMs];
+    return dueMs > due.expiresMs ? { ...ended, state: "failed" } : { state: "pending", dueMs, rounds };
   }
+}
+
+type Progress = Pick<StoredDelivery, "state" | "dueMs" | "rounds">;
+
+/** What was stopped while it was under way stays so, unless it has arrived. */
+function stoppedOr(progress: Progress, stop: StoredDelivery["stop"]): Partial<StoredDelivery> {
+  if (stop === undefined || progress.state === "delivered") return { ...progress, stop: undefined };
+  return stop.kind === "dropped"
+    ? { ...progress, state: "failed", dueMs: undefined }
+    : { ...progress, dueMs: undefined, stop: { ...stop, dueMs: progress.dueMs } };
 }
 
 function isDelivery({ status = 0 }: WebhookAnswer): boolean {

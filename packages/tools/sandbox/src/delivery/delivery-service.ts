@@ -1,23 +1,21 @@
+import { setMaxListeners } from "node:events";
 import { readThrown } from "@countersign/inspector/loopback";
-import type Database from "libsql";
 import type { SandboxOptions } from "../service/options.ts";
-import { Sql } from "../sql.ts";
+import type { DocumentStore } from "../documents.ts";
 import { Batcher } from "./batcher.ts";
-import { listDeliveries, oneDelivery, type Delivery, type DeliveryFilter } from "./delivery.ts";
+import type { Delivery, DeliveryFilter, StoredDelivery } from "./delivery.ts";
 import { DeliveryControl } from "./delivery-control.ts";
+import { DeliveryQueue, type RegisteredEndpoint } from "./delivery-queue.ts";
 import { DeliverySender, type DeliveryParts } from "./delivery-sender.ts";
 import type { ServiceEvent } from "./envelope.ts";
 import { resolveDeliveryOptions, type DeliveryOptions } from "./options.ts";
-import { QueueTables, type QueuedDelivery, type RegisteredEndpoint } from "./queue-tables.ts";
-import { deliverySchema } from "./schema.ts";
 import { endpointTarget, type EndpointRegistration } from "./webhook-request.ts";
 
 /** Calls back once after a delay, unless the returned function is called before. */
 export type StartTimer = (callback: () => void, delayMs: number) => () => void;
 
 export interface DeliveryServiceInit extends Pick<SandboxOptions, "clock" | "speed" | "ca" | "onAttempt"> {
-  /** Tables are created when missing. */
-  readonly database: Database.Database;
+  readonly store: DocumentStore;
   readonly options?: DeliveryOptions | undefined;
   /** Further texts that `control.mask` takes out: the API key. */
   readonly secrets?: readonly string[] | undefined;
@@ -52,16 +50,14 @@ export class DeliveryService {
   #running: AbortController | undefined;
   #cancelTimer: () => void = () => {};
 
-  /** Creates missing tables; sends nothing before `start`. Throws an OptionError. */
+  /** Sends nothing before `start`. Throws an OptionError. */
   constructor(init: DeliveryServiceInit) {
-    const { database, clock = Date.now, speed = 1, ca, startTimer = systemTimer, secrets = [] } = init;
+    const { store, clock = Date.now, speed = 1, ca, startTimer = systemTimer, secrets = [] } = init;
     this.#onAttempt = init.onAttempt;
     this.#onChange = init.onChange ?? (() => {});
     this.#startTimer = startTimer;
     const options = resolveDeliveryOptions(init.options ?? {}, speed);
-    database.exec(deliverySchema);
-    const sql = new Sql(database);
-    const parts = { sql, tables: new QueueTables(sql), options, clock, ca };
+    const parts = { store, queue: new DeliveryQueue(store), options, clock, ca };
     const sender = new DeliverySender(parts);
     this.#parts = parts;
     this.#batcher = new Batcher(parts);
@@ -72,43 +68,46 @@ export class DeliveryService {
   /** Throws a TypeError that says what is wrong, and shows no credential. */
   addEndpoint(registration: EndpointRegistration): RegisteredEndpoint {
     endpointTarget(registration);
-    const { sql, tables } = this.#parts;
-    const id = sql.atomically(() => tables.addEndpoint(registration));
-    return { id, url: registration.url };
+    return { id: this.#parts.queue.addEndpoint(registration), url: registration.url };
   }
 
   endpoints(): readonly RegisteredEndpoint[] {
-    return this.#parts.tables.endpoints();
+    return this.#parts.queue.endpoints();
   }
 
   /** Writes events in the open transaction, or its own; they are sent after its commit. Throws a TypeError on a wrong event. */
   notify(events: readonly ServiceEvent[]): void {
-    this.#parts.sql.atomically(() => this.#batcher.write(events));
+    this.#parts.store.atomically(() => this.#batcher.write(events));
     // By a timer, because the transaction of the caller may not have committed yet.
     this.#changed([]);
   }
 
   /** Oldest first. */
   list(filter?: DeliveryFilter): readonly Delivery[] {
-    return listDeliveries(this.#parts.sql, filter);
+    return this.#parts.queue.list(filter);
   }
 
   /** Sends the same bytes again, by a delivery number, webhook_id or event_id: once if delivered, else for a new retry period. */
   resend(id: string): readonly Delivery[] {
-    const { sql, tables, options, clock } = this.#parts;
-    const deliveries = sql.atomically(() => {
-      const nowMs = Math.floor(clock());
-      const ids = tables.deliveryIdsOf(id);
-      for (const one of ids) tables.makeDue(one, nowMs, nowMs + Math.ceil(options.retryForMs));
-      return ids.map((one) => oneDelivery(sql, one));
+    const { store, queue, options, clock } = this.#parts;
+    const dueMs = Math.floor(clock());
+    const expiresMs = dueMs + Math.ceil(options.retryForMs);
+    const before = queue.deliveriesOf(id);
+    store.atomically(() => {
+      for (const one of before) {
+        const state = one.state === "delivered" ? one.state : "pending";
+        queue.change(one.id, { state, rounds: 0, dueMs, expiresMs, stop: undefined });
+      }
     });
-    this.#changed(deliveries.map((delivery) => delivery.id));
-    return deliveries;
+    this.#changed(before.map((one) => one.id));
+    return queue.deliveriesOf(id).map((one) => queue.shown(one));
   }
 
   start(): void {
     if (this.#running !== undefined) return;
     this.#running = new AbortController();
+    // Each request under way listens until it ends: as many as all endpoints' concurrency.
+    setMaxListeners(0, this.#running.signal);
     this.#wakeAfter(0);
   }
 
@@ -147,7 +146,7 @@ export class DeliveryService {
     try {
       const nowMs = this.#parts.clock();
       this.#formWebhooks(nowMs);
-      for (const { id } of this.#parts.tables.endpoints()) this.#fill(id, nowMs, running.signal);
+      for (const { id } of this.#parts.queue.endpoints()) this.#fill(id, nowMs, running.signal);
       this.#wakeForNext(nowMs);
       this.#settleWaiters();
     } catch (error) {
@@ -158,18 +157,23 @@ export class DeliveryService {
   #formWebhooks(nowMs: number): void {
     const dueMs = this.#batcher.dueMs();
     if (dueMs === undefined || dueMs > nowMs) return;
-    this.#parts.sql.atomically(() => this.#batcher.formAll());
+    this.#parts.store.atomically(() => this.#batcher.formAll());
     this.#onChange([]);
   }
 
   #fill(endpointId: string, nowMs: number, signal: AbortSignal): void {
-    // Requests under way are still due, and come first: they count for `concurrency`.
-    for (const due of this.#parts.tables.due(endpointId, nowMs, this.#parts.options.concurrency)) {
-      if (!this.#underWay.has(due.id)) this.#underWay.set(due.id, this.#send(due, signal));
+    const { queue, options } = this.#parts;
+    const underWay = [...this.#underWay.keys()].filter((id) => queue.delivery(id)?.endpointId === endpointId);
+    let free = options.concurrency - underWay.length;
+    for (const due of queue.due(endpointId, nowMs)) {
+      if (free <= 0) return;
+      if (this.#underWay.has(due.id)) continue;
+      this.#underWay.set(due.id, this.#send(due, signal));
+      free -= 1;
     }
   }
 
-  async #send(due: QueuedDelivery, signal: AbortSignal): Promise<void> {
+  async #send(due: StoredDelivery, signal: AbortSignal): Promise<void> {
     try {
       await this.#sender.send(due, signal);
     } catch (error) {
@@ -185,9 +189,11 @@ export class DeliveryService {
 
   // Subscribers must not change the delivery.
   #tell(deliveryId: number): void {
-    if (this.#onAttempt === undefined) return;
+    const { queue } = this.#parts;
+    const stored = queue.delivery(deliveryId);
+    if (this.#onAttempt === undefined || stored === undefined) return;
     try {
-      this.#onAttempt(oneDelivery(this.#parts.sql, deliveryId));
+      this.#onAttempt(queue.shown(stored));
     } catch (error) {
       process.emitWarning(`onAttempt threw: ${readThrown(error).message}`, "CountersignWarning");
     }
@@ -195,7 +201,7 @@ export class DeliveryService {
 
   // What is due already waits for a request to end, which wakes by itself.
   #wakeForNext(nowMs: number): void {
-    const times = [this.#parts.tables.nextDueMs(nowMs), this.#batcher.dueMs()].filter(
+    const times = [this.#parts.queue.nextDueMs(nowMs), this.#batcher.dueMs()].filter(
       (time) => time !== undefined,
     );
     this.#cancelTimer();
@@ -210,7 +216,7 @@ export class DeliveryService {
 
   #settleWaiters(otherwise?: Error): void {
     if (this.#waiters.length === 0) return;
-    const isIdle = !this.#parts.tables.hasWork();
+    const isIdle = !this.#parts.queue.hasWork();
     if (!isIdle && otherwise === undefined) return;
     for (const { resolve, reject } of this.#waiters.splice(0)) {
       if (isIdle) resolve();

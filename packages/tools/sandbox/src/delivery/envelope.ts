@@ -24,14 +24,12 @@ export type WireEvent = ReturnType<typeof completeEvent>;
 
 /** Throws a TypeError on an event that cannot be written. */
 export function createEnvelope({ webhookId = randomUUID(), events, now }: EnvelopeInit): Buffer {
-  const written = events.map((event) => JSON.stringify(completeEvent(event, now)));
-  return joinEnvelope(webhookId, formatTimestamp(now), written);
+  const written = events.map((event) => completeEvent(event, now));
+  return envelopeOf(webhookId, formatTimestamp(now), written);
 }
 
-/** Puts events into an envelope in the bytes in which they were written once. */
-export function joinEnvelope(webhookId: string, timestamp: string, events: readonly string[]): Buffer {
-  const head = `"webhook_id":${JSON.stringify(webhookId)},"timestamp":${JSON.stringify(timestamp)}`;
-  return Buffer.from(`{${head},"events":[${events.join(",")}]}`, "utf8");
+export function envelopeOf(webhook_id: string, timestamp: string, events: readonly WireEvent[]): Buffer {
+  return Buffer.from(JSON.stringify({ webhook_id, timestamp, events }), "utf8");
 }
 
 // NUL and lone surrogates would come out of the database as something else.

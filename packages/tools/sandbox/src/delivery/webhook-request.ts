@@ -6,6 +6,13 @@ import { tamperBody, tamperSignature } from "../tamper.ts";
 
 export const tamperedWebhookParts = ["body", "signature", "password"] as const;
 
+/** What each of them is in plain words. */
+export const tamperedWebhookTexts: Readonly<Record<TamperedWebhookPart, string>> = {
+  body: "Body changed after signing",
+  signature: "One bit of the signature turned",
+  password: "Wrong password",
+};
+
 /** What is spoilt after signing; `password` sends a wrong one. */
 export type TamperedWebhookPart = (typeof tamperedWebhookParts)[number];
 

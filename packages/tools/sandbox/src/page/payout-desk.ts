@@ -7,6 +7,7 @@ import {
   type PayoutInstructionOptions,
 } from "../payout-instruction.ts";
 import { jsonWithTexts } from "../json-text.ts";
+import { isFoundBy, type Searched } from "../search.ts";
 import { planPayout, runPayoutPlan, type PayoutOutcome } from "../payout-plan.ts";
 import { payoutVariants, type PayoutVariant } from "../payout-variants.ts";
 import { refuseTypeErrors } from "../service/sandbox-error.ts";
@@ -30,7 +31,7 @@ export interface SentPayout extends PayoutOrder {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly asExpected: boolean;
-  /** Whether this URL has accepted a payout from here (2xx): a port without a server refuses everything. */
+  /** Whether this URL took the last unspoilt request (2xx): one that refuses everything proves nothing. */
   readonly isUrlProven: boolean;
   readonly steps: readonly ReturnType<typeof stepOf>[];
 }
@@ -55,7 +56,7 @@ export function createPayoutDesk(options: PageOptions, init: PayoutDeskInit) {
   const privateKey = importPrivateKey(options.privateKey ?? made.privateKeyPem);
   const { keyid } = made;
   const sent: SentPayout[] = [];
-  const provenUrls = new Set<string>();
+  const provenUrls = new Map<string, boolean>();
   let number = 0;
   return {
     /** Initial values of the composer: no private key. */
@@ -85,14 +86,15 @@ export function createPayoutDesk(options: PageOptions, init: PayoutDeskInit) {
         bodyLimitBytes: shownBytes + marginBytes,
       });
       number += 1;
-      if (outcomes.some(isAccepted)) provenUrls.add(order.url);
+      const unspoilt = outcomes.filter(({ expected }) => expected.includes("2xx"));
+      if (unspoilt.length > 0) provenUrls.set(order.url, unspoilt.some(isAccepted));
       const payout = {
         ...order,
         fields,
         number,
         at,
         asExpected,
-        isUrlProven: provenUrls.has(order.url),
+        isUrlProven: provenUrls.get(order.url) ?? false,
         steps: outcomes.map((outcome) => stepOf(outcome, init.mask)),
       };
       sent.unshift(payout);
@@ -100,13 +102,21 @@ export function createPayoutDesk(options: PageOptions, init: PayoutDeskInit) {
       init.changed();
       return payout;
     },
-    /** Newest first. */
-    list: (): readonly SentPayout[] => sent,
+    /** Newest first; those that hold a text, default all. */
+    list: (search = ""): readonly SentPayout[] =>
+      sent.filter((payout) => isFoundBy(search, searchedOf(payout))),
   };
 }
 
 function isAccepted({ answer }: PayoutOutcome): boolean {
   return answer !== undefined && answer.status >= 200 && answer.status <= 299;
+}
+
+function searchedOf({ number, variant, url, steps }: SentPayout): Searched {
+  return {
+    texts: [`#${number}`, variant, url, ...steps.map(({ request }) => request.body)],
+    answers: steps.map(({ answer, error }) => answer?.status ?? error?.code),
+  };
 }
 
 function stepOf({ request, answer, error, ...step }: PayoutOutcome, mask: PayoutDeskInit["mask"]) {

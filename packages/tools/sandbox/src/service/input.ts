@@ -23,6 +23,8 @@ const data = z.record(z.string(), z.unknown());
 
 const text = z.string().max(10_000);
 
+const search = z.string().max(256).optional();
+
 function digits(pattern: RegExp, expected: string): z.ZodType<number | undefined> {
   return z.string().regex(pattern, expected).transform(Number).optional();
 }
@@ -77,20 +79,23 @@ export const deliveryFilterOf: Reader<DeliveryFilter> = reader(
     .strictObject({
       state: z.enum(deliveryStates).optional(),
       event_id: identifier.optional(),
+      search,
       limit: digits(/^[1-9]\d{0,3}$/, "must be an integer from 1 to 9999"),
       before: digits(/^[1-9]\d{0,14}$/, "must be the number of a delivery"),
     })
     .transform(({ event_id: eventId, ...filter }) => ({ ...filter, eventId })),
 );
 
+const slice = {
+  limit: digits(/^(?:[1-9]\d?|100)$/, "must be an integer from 1 to 100").default(20),
+  offset: digits(/^\d{1,9}$/, "must be an integer from 0").default(0),
+};
+
 /** The query `limit`, `offset`: which part of a list. Default the first 20. */
-export const sliceOf: Reader<Slice> = reader(
-  z
-    .strictObject({
-      limit: digits(/^(?:[1-9]\d?|100)$/, "must be an integer from 1 to 100"),
-      offset: digits(/^\d{1,9}$/, "must be an integer from 0"),
-    })
-    .transform(({ limit = 20, offset = 0 }) => ({ limit, offset })),
+export const sliceOf: Reader<Slice> = reader(z.strictObject(slice));
+
+export const payoutSliceOf: Reader<Slice & { readonly search?: string | undefined }> = reader(
+  z.strictObject({ ...slice, search }),
 );
 
 export const spoilOf: Reader<TamperedWebhookPart> = reader(

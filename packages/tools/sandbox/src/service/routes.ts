@@ -2,7 +2,7 @@ import { refuseOtherMethods, type createChangeStream } from "@countersign/inspec
 import { Router, type Request } from "express";
 import type { DeliveryDetail } from "../delivery/delivery-control.ts";
 import type { DeliveryService } from "../delivery/delivery-service.ts";
-import { tamperedWebhookParts } from "../delivery/webhook-request.ts";
+import { tamperedWebhookTexts } from "../delivery/webhook-request.ts";
 import type { PayoutDesk, SentPayout } from "../page/payout-desk.ts";
 import { sampleEventData } from "../delivery/envelope.ts";
 import * as input from "./input.ts";
@@ -110,7 +110,10 @@ function deliveryPaths(deliveries: DeliveryService): Paths {
       },
     },
     "/sandbox/deliveries": {
-      get: (req) => ({ deliveries: deliveries.list(input.deliveryFilterOf(req.query)) }),
+      get(req) {
+        const filter = input.deliveryFilterOf(req.query);
+        return { deliveries: deliveries.list(filter), counts: control.counts(filter) };
+      },
     },
     // Before the path of one delivery, which would take the word for a number.
     "/sandbox/deliveries/resend": {
@@ -143,7 +146,7 @@ function overviewOf({ deliveries, payouts }: RouteTargets): object {
     counts: deliveries.control.counts(),
     statuses: partyStatuses,
     events: Object.fromEntries(sampleEventData),
-    spoilt: tamperedWebhookParts,
+    spoilt: tamperedWebhookTexts,
     payouts: payouts?.about,
   };
 }
@@ -153,8 +156,8 @@ function payoutPaths(payouts: PayoutDesk): Paths {
     "/sandbox/payouts": {
       status: 201,
       get(req) {
-        const { limit, offset } = input.sliceOf(req.query);
-        const all = payouts.list();
+        const { limit, offset, search } = input.payoutSliceOf(req.query);
+        const all = payouts.list(search);
         return { payouts: all.slice(offset, offset + limit).map(summaryOf), total: all.length };
       },
       post: (req) => payouts.send(input.payoutOrderOf(req.body)),

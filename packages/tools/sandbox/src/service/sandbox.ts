@@ -5,6 +5,7 @@ import { DeliveryService } from "../delivery/delivery-service.ts";
 import { createPayoutDesk } from "../page/payout-desk.ts";
 import { closeDatabase, openDatabase } from "./database.ts";
 import { identifierOf, newPaymentRequestOf, statusOf } from "./input.ts";
+import { DocumentStore } from "../documents.ts";
 import { resolveSandboxOptions, type ResolvedSandboxOptions, type SandboxOptions } from "./options.ts";
 import type { RouteTargets } from "./routes.ts";
 import { createServiceApp } from "./service-app.ts";
@@ -62,12 +63,13 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
 
 function createParts(database: Database.Database, resolved: ResolvedSandboxOptions): RouteTargets {
   const { apiKey, clock, speed, ca, delivery, onAttempt, allowHttp, page } = resolved;
+  const store = new DocumentStore(database);
   const stream = createChangeStream<ChangeKind>({
     service: "the sandbox",
     counts: () => deliveries.control.counts(),
   });
   const deliveries: DeliveryService = new DeliveryService({
-    database,
+    store,
     clock,
     speed,
     ca,
@@ -84,7 +86,7 @@ function createParts(database: Database.Database, resolved: ResolvedSandboxOptio
     deliveries,
     allowHttp,
     stream,
-    simulation: new Simulation({ database, deliveries, clock, changed }),
+    simulation: new Simulation({ store, deliveries, clock, changed }),
     payouts: page === undefined ? undefined : createPayoutDesk(page, desk),
   };
 }

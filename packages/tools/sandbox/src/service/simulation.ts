@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { PartyStatus } from "@countersign/webhooks";
-import type Database from "libsql";
 import type { DeliveryService } from "../delivery/delivery-service.ts";
-import { Sql } from "../sql.ts";
+import { Documents, type DocumentStore } from "../documents.ts";
 import { SandboxError } from "./sandbox-error.ts";
 
 export type PartyKind = "buyer" | "seller";
@@ -60,7 +59,7 @@ export interface Slice {
 export type ChangeKind = "buyers" | "sellers" | "payment-requests" | "payouts" | "endpoints";
 
 export interface SimulationInit {
-  readonly database: Database.Database;
+  readonly store: DocumentStore;
   readonly deliveries: DeliveryService;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
@@ -68,53 +67,33 @@ export interface SimulationInit {
   readonly changed: (kind: ChangeKind) => void;
 }
 
-const schema = `
-  CREATE TABLE IF NOT EXISTS parties (
-    kind   TEXT NOT NULL CHECK (kind IN ('buyer', 'seller')),
-    id     TEXT NOT NULL,
-    status TEXT NOT NULL,
-    PRIMARY KEY (kind, id)
-  ) STRICT;
-  CREATE TABLE IF NOT EXISTS payment_requests (
-    payment_request_id TEXT NOT NULL PRIMARY KEY,
-    status             TEXT NOT NULL CHECK (status IN ('PENDING_REPAYMENT', 'CLOSED')),
-    due_date           TEXT NOT NULL
-  ) STRICT;
-  CREATE TABLE IF NOT EXISTS confirmations (
-    confirmation_id INTEGER PRIMARY KEY,
-    received_at     TEXT NOT NULL,
-    body            TEXT NOT NULL
-  ) STRICT;
-`;
-
 /** Simulates by the state rules of the spec. A state and its event are one transaction. Every method throws a SandboxError. */
 export class Simulation {
   readonly #init: SimulationInit;
-  readonly #sql: Sql;
+  readonly #parties: Readonly<Record<PartyKind, Documents<{ readonly status: PartyStatus }>>>;
+  readonly #requests: Documents<PaymentRequest>;
+  readonly #confirmations: Documents<Confirmation>;
 
-  /** Creates missing tables. */
   constructor(init: SimulationInit) {
+    const { store } = init;
     this.#init = init;
-    init.database.exec(schema);
-    this.#sql = new Sql(init.database);
+    this.#parties = { buyer: new Documents(store, "buyers"), seller: new Documents(store, "sellers") };
+    this.#requests = new Documents(store, "payment requests");
+    this.#confirmations = new Documents(store, "confirmations");
   }
 
   status(kind: PartyKind, id: string): PartyStatus {
-    const status = this.#statusOf(kind, id);
+    const status = this.#parties[kind].all.get(id)?.status;
     if (status === undefined) throw new SandboxError("not-found", `no ${kind} of this id`);
     return status;
   }
 
   changeStatus(kind: PartyKind, id: string, status: PartyStatus): StatusChange {
-    return this.#sql.atomically(() => {
-      const known = this.#statusOf(kind, id);
+    return this.#init.store.atomically(() => {
+      const known = this.#parties[kind].all.get(id)?.status;
       const oldStatus = known ?? "PENDING";
       if (known === status) throw new SandboxError("status-unchanged", `the ${kind} is ${status} already`);
-      this.#sql.run(
-        `INSERT INTO parties (kind, id, status) VALUES (:kind, :id, :status)
-         ON CONFLICT (kind, id) DO UPDATE SET status = excluded.status`,
-        { kind, id, status },
-      );
+      this.#parties[kind].put(id, { status });
       this.#init.changed(`${kind}s`);
       if (oldStatus === status) return { status };
       const eventId = this.#notify(`${kind}.status_changed`, {
@@ -128,93 +107,63 @@ export class Simulation {
 
   /** The newest first, and how many there are. */
   parties(kind: PartyKind, slice: Slice): Readonly<Record<string, unknown>> {
-    const query = { columns: `id AS ${kind}_id, status`, from: "parties WHERE kind = :kind" };
-    return this.#page(`${kind}s`, query, { kind, ...slice });
+    const parties = Array.from(this.#parties[kind].all, ([id, party]) => ({ [`${kind}_id`]: id, ...party }));
+    return { [`${kind}s`]: newest(parties, slice), total: parties.length };
   }
 
   paymentRequests(slice: Slice): Readonly<Record<string, unknown>> {
-    return this.#page("payment_requests", { columns: "*", from: "payment_requests" }, { ...slice });
+    const requests = [...this.#requests.all.values()];
+    return { payment_requests: newest(requests, slice), total: requests.length };
   }
 
   paymentRequest(id: string): PaymentRequest {
-    const statement = "SELECT * FROM payment_requests WHERE payment_request_id = :id";
-    const request = this.#sql.find<PaymentRequest>(statement, { id });
+    const request = this.#requests.all.get(id);
     if (request === undefined) throw new SandboxError("not-found", "no payment request of this id");
     return request;
   }
 
   createPaymentRequest({ payment_request_id = randomUUID(), due_date }: NewPaymentRequest): PaymentRequest {
+    if (this.#requests.all.has(payment_request_id))
+      throw new SandboxError("payment-request-exists", "there is a payment request of this id already");
     const request: PaymentRequest = { payment_request_id, status: "PENDING_REPAYMENT", due_date };
-    return this.#sql.atomically(() => {
-      const { changes } = this.#sql.run(
-        `INSERT INTO payment_requests (payment_request_id, status, due_date)
-         VALUES (:payment_request_id, :status, :due_date) ON CONFLICT (payment_request_id) DO NOTHING`,
-        { ...request },
-      );
-      if (changes === 0)
-        throw new SandboxError("payment-request-exists", "there is a payment request of this id already");
-      this.#init.changed("payment-requests");
-      return request;
-    });
+    this.#requests.put(payment_request_id, request);
+    this.#init.changed("payment-requests");
+    return request;
   }
 
   repay(id: string): NotifiedPaymentRequest {
-    return this.#sql.atomically(() => {
-      const request = this.#pending(id);
-      this.#sql.run("UPDATE payment_requests SET status = 'CLOSED' WHERE payment_request_id = :id", { id });
+    return this.#init.store.atomically(() => {
+      const request: PaymentRequest = { ...this.#pending(id), status: "CLOSED" };
+      this.#requests.put(id, request);
       this.#init.changed("payment-requests");
       const eventId = this.#notify("payment_request.repayment.repaid", { payment_request_id: id });
-      return { ...request, status: "CLOSED", event_id: eventId };
+      return { ...request, event_id: eventId };
     });
   }
 
   /** The payment request stays as it is. */
   remind(id: string): NotifiedPaymentRequest {
-    return this.#sql.atomically(() => {
-      const request = this.#pending(id);
-      const days = daysFromDueDate(request.due_date, this.#init.clock());
-      const eventId = this.#notify("payment_request.repayment.reminder", {
-        payment_request_id: id,
-        due_date: request.due_date,
-        days_from_due_date: days,
-      });
-      return { ...request, days_from_due_date: days, event_id: eventId };
+    const request = this.#pending(id);
+    const days = daysFromDueDate(request.due_date, this.#init.clock());
+    const eventId = this.#notify("payment_request.repayment.reminder", {
+      payment_request_id: id,
+      due_date: request.due_date,
+      days_from_due_date: days,
     });
+    return { ...request, days_from_due_date: days, event_id: eventId };
   }
 
   /** A confirmation that is reported again is kept again. */
   confirm(body: Confirmation["body"]): Confirmation {
-    const receivedAt = new Date(this.#init.clock()).toISOString();
-    const { lastInsertRowid } = this.#sql.run(
-      "INSERT INTO confirmations (received_at, body) VALUES (:receivedAt, :text)",
-      { receivedAt, text: JSON.stringify(body) },
-    );
-    return { confirmation_id: Number(lastInsertRowid), received_at: receivedAt, body };
+    const number = this.#confirmations.all.size + 1;
+    const received_at = new Date(this.#init.clock()).toISOString();
+    const confirmation = { confirmation_id: number, received_at, body };
+    this.#confirmations.put(String(number), confirmation);
+    return confirmation;
   }
 
   confirmations(): readonly Confirmation[] {
-    const rows = this.#sql.rows<Omit<Confirmation, "body"> & { readonly body: string }>(
-      "SELECT * FROM confirmations ORDER BY confirmation_id",
-    );
-    return rows.map((row): Confirmation => Object.assign(row, { body: JSON.parse(row.body) }));
-  }
-
-  #page(
-    name: string,
-    { columns, from }: { readonly columns: string; readonly from: string },
-    values: Pick<Slice, keyof Slice> & Readonly<Record<string, unknown>>,
-  ): Readonly<Record<string, unknown>> {
-    const page = `SELECT ${columns} FROM ${from} ORDER BY rowid DESC LIMIT :limit OFFSET :offset`;
-    const { total } = this.#sql.row<{ readonly total: number }>(
-      `SELECT count(*) AS total FROM ${from}`,
-      values,
-    );
-    return { [name]: this.#sql.rows(page, values), total };
-  }
-
-  #statusOf(kind: PartyKind, id: string): PartyStatus | undefined {
-    const statement = "SELECT status FROM parties WHERE kind = :kind AND id = :id";
-    return this.#sql.find<{ readonly status: PartyStatus }>(statement, { kind, id })?.status;
+    return [...this.#confirmations.all.values()];
   }
 
   #pending(id: string): PaymentRequest {
@@ -228,6 +177,12 @@ export class Simulation {
     this.#init.deliveries.notify([{ event_id: eventId, type, data }]);
     return eventId;
   }
+}
+
+function newest<Item>(items: readonly Item[], { limit, offset }: Slice): readonly Item[] {
+  const all = [...items];
+  all.reverse();
+  return all.slice(offset, offset + limit);
 }
 
 const dayMs = 86_400_000;

@@ -10,7 +10,7 @@ import {
 export const address = "192.0.2.10";
 
 // As the proxy in front of the platform hands requests on.
-const headers = { "X-Forwarded-For": address, "X-Forwarded-Proto": "https" };
+export const headers = { "X-Forwarded-For": address, "X-Forwarded-Proto": "https" };
 
 /** Signs a payout instruction, sends it, and gives the status of the answer. */
 export async function pay(url: string, body: unknown, keyid: string, privateKey: string): Promise<number> {

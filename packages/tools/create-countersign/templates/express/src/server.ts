@@ -1,23 +1,18 @@
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
-import { gracefulClose, payoutEndpoint, payoutOf } from "@countersign/payout";
+import { gracefulClose, payoutEndpoint } from "@countersign/payout";
 import { webhookEndpoint } from "@countersign/webhooks";
 import express from "express";
 import { payoutChecks, webhookChecks } from "./checks.ts";
-import { closeDatabase, openDatabase, recordPayout } from "./database.ts";
+import { closeDatabase, openDatabase } from "./database.ts";
 import { settings } from "./settings.ts";
 
 const app = express().disable("x-powered-by");
 app.set("trust proxy", settings.trustProxy);
 
-// Behind receivePayout: signed by the service, from its address, for a business of yours, and not paid yet.
+// Who is paid, and what becomes of events, stands in checks.ts.
 const receivePayout = payoutEndpoint(payoutChecks);
-app.post("/api/v1/transaction", receivePayout, async (req, res) => {
-  await recordPayout(payoutOf(req), req.idempotency);
-  res.json({ status: "acknowledged" });
-});
-
-// What becomes of events stands in checks.ts.
+app.post("/api/v1/transaction", receivePayout);
 app.use(settings.webhookPath, webhookEndpoint(webhookChecks));
 
 await openDatabase();
@@ -25,7 +20,8 @@ const server = app.listen(settings.port, settings.host);
 const endServer = gracefulClose(server, { endpoints: [receivePayout, webhookChecks.handler] });
 await once(server, "listening");
 const { port } = server.address() as AddressInfo;
-console.log(`listening on http://${settings.host}:${port}`);
+export const url = `http://${settings.host}:${port}`;
+console.log(`listening on ${url}`);
 
 /** What was received is answered; nothing more is taken. */
 async function close(): Promise<void> {

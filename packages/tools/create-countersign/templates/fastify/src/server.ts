@@ -1,7 +1,7 @@
 import { gracefulClose, payoutPlugin, webhookPlugin } from "@countersign/fastify";
 import { fastify, type FastifyRequest } from "fastify";
 import { payoutChecks, webhookChecks } from "./checks.ts";
-import { closeDatabase, openDatabase, recordPayout } from "./database.ts";
+import { closeDatabase, openDatabase } from "./database.ts";
 import { settings } from "./settings.ts";
 
 const app = fastify({ trustProxy: settings.trustProxy, logger: { level: "warn" } });
@@ -12,18 +12,8 @@ const connection = {
   scheme: (request: FastifyRequest) => request.protocol,
 };
 
-// The handler gets a payout that is signed by the service, from its address, for a business of yours, and not paid yet.
-const payouts = payoutPlugin({
-  ...payoutChecks,
-  ...connection,
-  url: "/api/v1/transaction",
-  handler: async (_request, _reply, { payout, idempotency }) => {
-    await recordPayout(payout, idempotency);
-    return { status: "acknowledged" };
-  },
-});
-
-// What becomes of events stands in checks.ts.
+// Who is paid, and what becomes of events, stands in checks.ts.
+const payouts = payoutPlugin({ ...payoutChecks, ...connection, url: "/api/v1/transaction" });
 const webhooks = webhookPlugin({ ...webhookChecks, ...connection, url: settings.webhookPath });
 
 // Behind parsers of your own, so that a hidden webhook is like an unknown route.
@@ -33,7 +23,8 @@ app.addHook("onClose", closeDatabase);
 const endServer = gracefulClose(app.server, { endpoints: [payouts, webhookChecks.handler] });
 
 await openDatabase();
-console.log(`listening on ${await app.listen({ port: settings.port, host: settings.host })}`);
+export const url = await app.listen({ port: settings.port, host: settings.host });
+console.log(`listening on ${url}`);
 
 /** What was received is answered; nothing more is taken. */
 async function close(): Promise<void> {

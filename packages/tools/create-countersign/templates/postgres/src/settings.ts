@@ -23,6 +23,7 @@ export const settings = {
 
   databaseUrl: read("DATABASE_URL", "a URL such as postgres://user@host/database", /^postgres(ql)?:\/\/./),
   databaseSchema: read("DATABASE_SCHEMA", "lower-case letters, digits, _", /^[a-z_][a-z\d_]*$/, "public"),
+  storesSchema: read("STORES_SCHEMA", "lower-case letters, digits, _", /^[a-z_][a-z\d_]*$/, "countersign"),
 };
 
 if (faults.length > 0) {

@@ -10,8 +10,8 @@ if (!url) {
 }
 const schema = `test_${process.pid}_${Date.now()}`;
 
-/** Settings of a schema that the tests have for themselves: the platform makes it. */
-export const databaseSettings = { DATABASE_URL: url, DATABASE_SCHEMA: schema };
+/** Settings of a schema that the tests have for themselves, for all tables: the platform makes it. */
+export const databaseSettings = { DATABASE_URL: url, DATABASE_SCHEMA: schema, STORES_SCHEMA: schema };
 
 export async function removeDatabase(): Promise<void> {
   const client = new Client({ connectionString: url });

@@ -1,14 +1,14 @@
 // Everything is in one SQLite file on a local disk, for one machine. Back it up by VACUUM INTO, or together with its -wal.
 
-import type { Payout } from "@countersign/payout";
-import { createSqliteStores, withImmediateTransaction } from "@countersign/store-sqlite";
-import type { EventContext, WebhookEvent } from "@countersign/webhooks";
+import type { BusinessQuery, Payout } from "@countersign/payout";
+import { createSqliteStores } from "@countersign/store-sqlite";
+import type { WebhookEvent } from "@countersign/webhooks";
 import Database from "libsql";
 import { settings } from "./settings.ts";
 
 const database = new Database(settings.databaseFile);
 
-/** Where countersign keeps idempotency keys and nonces. */
+/** Where countersign keeps idempotency keys and nonces, and the transaction that payments share with them. */
 export const stores = createSqliteStores({ database });
 
 // Your tables in place of these three.
@@ -35,30 +35,18 @@ export async function closeDatabase(): Promise<void> {
   database.close();
 }
 
-export async function isKnownBusiness(id: string, iban: string): Promise<boolean> {
-  return selectBusiness.get(id, iban) !== undefined;
+export async function isKnownBusiness({ businessId, iban }: BusinessQuery): Promise<boolean> {
+  return selectBusiness.get(businessId, iban) !== undefined;
 }
 
-/** Records the payment for the worker that sends it to your bank, and its key as done: both, or neither. */
-export async function recordPayout(
-  payout: Payout,
-  attempt?: Pick<EventContext, "completeIn">,
-): Promise<void> {
-  if (attempt === undefined) throw new Error("the route has no payout checks in front of it");
-  withImmediateTransaction(database, (tx) => {
-    const completed = attempt.completeIn(tx); // first: throws when the key is somebody else's, or paid
-    insertPayout.run(payout.idempotencyKey, payout.beneficiary.iban, JSON.stringify(payout.body));
-    return completed;
-  });
+/** Records the payment for the worker that sends it to your bank. Its key commits with it: both, or neither. */
+export function recordPayout({ idempotencyKey, beneficiary, body }: Payout): void {
+  insertPayout.run(idempotencyKey, beneficiary.iban, JSON.stringify(body));
 }
 
-/** Records an event, and that it is done: both, or neither. */
-export async function recordEvent(event: WebhookEvent, context: EventContext): Promise<void> {
-  withImmediateTransaction(database, (tx) => {
-    const completed = context.completeIn(tx);
-    insertEvent.run(event.event_id, event.type, JSON.stringify(event.data));
-    return completed;
-  });
+/** Records an event, and commits that it is done: both, or neither. */
+export function recordEvent({ event_id, type, data }: WebhookEvent): void {
+  insertEvent.run(event_id, type, JSON.stringify(data));
 }
 
 export async function addBusiness(id: string, iban: string): Promise<void> {

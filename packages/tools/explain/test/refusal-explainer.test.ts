@@ -1,9 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
-import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { Server } from "node:http";
-import { setImmediate as nextTurn } from "node:timers/promises";
-import { afterEach, beforeAll, afterAll, describe, expect, test } from "@jest/globals";
-import { guardChannel, noticeChannelName, type GuardEvent } from "@countersign/core";
+import { beforeAll, afterAll, describe, expect, test } from "@jest/globals";
+import { guardChannel, type GuardEvent } from "@countersign/core";
 import { guardErrors } from "@countersign/express";
 import { httpSignatureVerify, memoryNonceStore } from "@countersign/http-signature-verify";
 import express, { type Express } from "express";
@@ -15,12 +13,7 @@ import {
   type SigningPlan,
 } from "@countersign/test-support/signers/independent-signer.ts";
 import { servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
-import {
-  refusalExplainer,
-  signatureExplainer,
-  type SignatureExplainer,
-  type SignatureExplanation,
-} from "../dist/index.js";
+import { refusalExplainer } from "../dist/index.js";
 
 const keys = { "test-key": servicePublicPem };
 const otherPublicPem = generateKeyPairSync("ed25519")
@@ -29,7 +22,6 @@ const otherPublicPem = generateKeyPairSync("ed25519")
 type Signed = ReturnType<typeof signRequest>;
 let server: Server;
 let port = 0;
-const explainers: SignatureExplainer[] = [];
 
 beforeAll(async () => {
   const app = express();
@@ -39,7 +31,6 @@ beforeAll(async () => {
   app.use(guardErrors());
   ({ server, port } = await listen(app));
 });
-afterEach(() => explainers.splice(0).forEach((explainer) => explainer.close()));
 afterAll(() => close(server));
 
 /** Sends a request that says PUT and is signed as POST. */
@@ -58,90 +49,6 @@ async function refusedPut(...others: readonly Signed[]): Promise<readonly [Guard
   guardChannel.unsubscribe(hear);
   return heard as [GuardEvent, ...GuardEvent[]];
 }
-
-/** What is written until there are so many of them. */
-function written(options: object = {}): {
-  all: SignatureExplanation[];
-  until: (count: number) => Promise<void>;
-} {
-  const all: SignatureExplanation[] = [];
-  const write = (explained: SignatureExplanation): void => void all.push(explained);
-  explainers.push(signatureExplainer({ keys, ...options, write }));
-  const until = async (count: number): Promise<void> => {
-    while (all.length < count) await nextTurn();
-  };
-  return { all, until };
-}
-
-describe("signatureExplainer", () => {
-  test("explains a signature that was refused, and nothing that was admitted", async () => {
-    const { all, until } = written();
-    expect((await send(port, signRequest())).status).toBe(200);
-    expect(await sendPut()).toBe(401);
-    await until(1);
-    expect(all.map(({ sentence }) => sentence)).toEqual([
-      'Sign "@method" as "PUT": the signature fits with "POST", another method.',
-    ]);
-  });
-
-  test("explains at most so many in a minute", async () => {
-    let nowMs = Date.now();
-    const { all, until } = written({ perMinute: 2, clock: () => nowMs });
-    for (let count = 0; count < 5; count += 1) await sendPut();
-    await until(2);
-    nowMs += 60_000;
-    await sendPut();
-    await until(3);
-    expect(all).toHaveLength(3);
-  });
-
-  test("says on countersign:notice what it has dropped", async () => {
-    const notices: unknown[] = [];
-    const hear = (notice: unknown): void => void notices.push(notice);
-    subscribe(noticeChannelName, hear);
-    try {
-      const [refused] = await refusedPut();
-      const { until } = written({ perMinute: 600 });
-      for (let count = 0; count < 25; count += 1) guardChannel.publish(refused);
-      await until(20);
-      expect(notices).toEqual(
-        Array.from({ length: 5 }, () => ({
-          guard: "signatureExplainer",
-          code: "explanation-dropped",
-          message: "not explained: 20 explanations are waiting",
-        })),
-      );
-    } finally {
-      unsubscribe(noticeChannelName, hear);
-    }
-  });
-
-  test("goes on when write throws", async () => {
-    let calls = 0;
-    const failing = signatureExplainer({
-      keys,
-      write: () => {
-        calls += 1;
-        throw new Error("the log is full");
-      },
-    });
-    explainers.push(failing);
-    await sendPut();
-    const { until } = written();
-    await sendPut();
-    await until(1);
-    expect(calls).toBeGreaterThan(0);
-  });
-
-  test.each([[{ perMinute: 0 }], [{ write: 1 }], [{ keys: {} }], [{ unknown: 1 }]])(
-    "refuses %o",
-    (options) => {
-      expect(() => signatureExplainer({ keys, write: () => undefined, ...(options as object) })).toThrow(
-        TypeError,
-      );
-    },
-  );
-});
 
 describe("refusalExplainer", () => {
   test("explains a refused signature, and nothing else", async () => {
@@ -186,23 +93,19 @@ describe("refusalExplainer", () => {
     expect(await one(refused)).toContain("@method");
   });
 
-  test("says nothing in production, as signatureExplainer, unless it is asked to", async () => {
+  test("says nothing in production, unless it is asked to", async () => {
     const [refused] = await refusedPut();
     const environment = process.env["NODE_ENV"];
-    const write = (): void => undefined;
     process.env["NODE_ENV"] = "production";
     try {
       expect(await refusalExplainer({ keys })(refused)).toBeUndefined();
       expect(await refusalExplainer({ keys, allowInProduction: true })(refused)).toContain("@method");
-      expect(signatureExplainer({ keys, write }).isActive).toBe(false);
-      explainers.push(signatureExplainer({ keys, write, allowInProduction: true }));
-      expect(explainers[0]?.isActive).toBe(true);
     } finally {
       process.env["NODE_ENV"] = environment;
     }
   });
 
-  test.each([{ keys: {} }, { keys, perMinute: 1 }, { keys, maxAttempts: -1 }])("refuses %o", (options) => {
+  test.each([{ keys: {} }, { keys, unknown: 1 }, { keys, maxAttempts: -1 }])("refuses %o", (options) => {
     expect(() => refusalExplainer(options)).toThrow(TypeError);
   });
 });

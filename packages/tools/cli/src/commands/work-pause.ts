@@ -1,0 +1,111 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { QueueSummary } from "@countersign/work";
+import { Command } from "commander";
+import { exitCodes, type Texts } from "../command-io.ts";
+import { parseTimeout } from "../input.ts";
+import { addEntryOptions, type EntryFlags } from "../operator/decide.ts";
+import type { OperatorWork } from "../operator/store.ts";
+import {
+  addWorkOptions,
+  readDecision,
+  readQueueTarget,
+  summaryOf,
+  withWork,
+  type WorkCommandInit,
+  type WorkFlags,
+  type WorkGroup,
+} from "../operator/work.ts";
+import { decisionText, queuesTable, summaryJson } from "../operator/work-report.ts";
+import { jsonLine } from "../output.ts";
+
+export function pauseCommand(group: WorkGroup, { io }: WorkCommandInit): Command {
+  const command = new Command("pause").description("let no worker of any process begin a task");
+  return addWorkOptions(addEntryOptions(command), group)
+    .option("--json", "print one JSON document")
+    .addHelpText(
+      "after",
+      `
+What runs goes on to its end: wait for that with drain. New tasks are added as
+before, and wait. Without a terminal, --note is needed.
+
+Exit codes:
+  0  paused   1  refused by the store   2  usage   3  store not reached
+`,
+    )
+    .action(async (flags: WorkFlags & EntryFlags) => {
+      const { queue, target } = readQueueTarget(flags, group);
+      const decision = await readDecision(flags, io);
+      await withWork(target, (work) => work.pause(queue, decision));
+      if (flags.json === true) io.writeOut(jsonLine({ queue, paused: decision }));
+      else {
+        const at = new Date(io.clock() * 1000).toISOString();
+        io.writeOut(`${at} ${queue} in ${target.shown} is paused, ${decisionText(decision)}\n`);
+      }
+    });
+}
+
+export function resumeCommand(group: WorkGroup, { io, finish }: WorkCommandInit): Command {
+  const command = new Command("resume").description("let workers begin tasks again");
+  return addWorkOptions(command, group)
+    .option("--json", "print one JSON document")
+    .addHelpText(
+      "after",
+      `
+Exit codes:
+  0  resumed   1  was not paused, or refused by the store   2  usage
+  3  store not reached
+`,
+    )
+    .action(async (flags: WorkFlags) => {
+      const { queue, target } = readQueueTarget(flags, group);
+      const resumed = await withWork(target, (work) => work.resume(queue));
+      if (!resumed) finish(exitCodes.otherwise);
+      if (flags.json === true) io.writeOut(jsonLine({ queue, resumed }));
+      else io.writeOut(`${queue} in ${target.shown} ${resumed ? "goes on" : "was not paused"}\n`);
+    });
+}
+
+export function drainCommand(group: WorkGroup, { io, finish }: WorkCommandInit): Command {
+  const command = new Command("drain")
+    .description("wait until no task of the queue is open")
+    .option("--timeout <ms>", "how long at most", "60000");
+  return addWorkOptions(command, group)
+    .option("--json", "print one JSON document with what is left")
+    .addHelpText(
+      "after",
+      `
+The platform's workers do the work, not this command. Of a paused queue it waits
+until no task runs. Dead tasks are not open.
+
+Exit codes:
+  0  nothing is open   1  something is left, or refused by the store   2  usage
+  3  store not reached
+`,
+    )
+    .action(async (flags: WorkFlags & Texts<"timeout"> & { readonly timeout: string }) => {
+      const timeoutMs = parseTimeout(flags.timeout);
+      const { queue, target } = readQueueTarget(flags, group);
+      const left = await withWork(target, (work) => drained(work, queue, timeoutMs));
+      if (left.open > 0) finish(exitCodes.otherwise);
+      if (flags.json === true) io.writeOut(summaryJson(left));
+      else if (left.open > 0) io.writeOut(queuesTable([left], io));
+      else io.writeOut(`nothing is open in ${queue} in ${target.shown}\n`);
+    });
+}
+
+const pollMs = 250;
+
+/** The queue as it is when nothing more can be waited for. */
+async function drained(work: OperatorWork, queue: string, timeoutMs: number): Promise<QueueSummary> {
+  const none = { queue, paused: undefined, open: 0, running: 0, dead: 0, done: 0, oldestOpenMs: undefined };
+  const endsAt = performance.now() + timeoutMs;
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop -- asks again until nothing is open
+    const found = (await summaryOf(work, queue)) ?? none;
+    const waitsFor = found.paused === undefined ? found.open : found.running;
+    const restMs = endsAt - performance.now();
+    if (waitsFor === 0 || restMs <= 0) return found;
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await sleep(Math.min(pollMs, restMs));
+  }
+}
