@@ -3,14 +3,14 @@ import { rmSync } from "node:fs";
 import path from "node:path";
 import { assertFreePort, type Environment, parsePort, SettingError } from "@countersign/example-settings";
 import { z } from "zod";
-import { listedIp, runCases, runPaidKeyAgain, type CaseResult, type Report } from "./cases.ts";
+import { listedIp, runCases, runPaidKeyAgain, type CaseResult } from "./cases.ts";
 import { lastingFolder, temporaryFolder } from "./folder.ts";
 import { startDemoPages, type DemoPages } from "./pages.ts";
 import { demoKeyid, prepareDemo, type DemoSetup } from "./setup.ts";
 import { startDemoService, type DemoService } from "./service.ts";
 import { DemoStartError, startDemoPlatform, type DemoPlatform } from "./platform.ts";
 import { runRotation } from "./rotation.ts";
-import { printedTable } from "./table.ts";
+import { printedTable, type ResultTable } from "./table.ts";
 import { runWebhookCases, type WebhookTarget } from "./webhook-cases.ts";
 import { missEvent, runAfterRestart } from "./webhook-restart.ts";
 import { onceSignalled } from "@countersign/example-platform/process/signals";
@@ -31,7 +31,7 @@ export interface DemoPlaces {
 export async function runDemo(args: readonly string[], places: DemoPlaces): Promise<void> {
   const unknown = args.find((arg) => arg !== "--once");
   if (unknown !== undefined) {
-    console.error(`npm start: expected no argument or --once, got ${JSON.stringify(unknown)}`);
+    console.error(`npm start: expected no argument, --once or --help, got ${JSON.stringify(unknown)}`);
     process.exitCode = 1;
     return;
   }
@@ -73,7 +73,7 @@ async function demonstrateAndServe(running: Set<DemoPlatform>, { folder, cwd }: 
     keyFile,
   });
   try {
-    console.log(instructions({ platform, pages, webhook: setup.webhook, keyFile, place: shown }));
+    console.log(instructions({ platform, pages, keyFile, place: shown }));
     await platform.ended;
   } finally {
     await pages.close();
@@ -96,7 +96,7 @@ async function demonstrate(running: Set<DemoPlatform>, folder: string, port: str
   const service = await startDemoService();
   try {
     const table = printedTable();
-    const platform = await showCases({ setup, service, start, port }, table.add);
+    const platform = await showCases({ setup, service, start, port }, table);
     if (!table.end()) process.exitCode = 1;
     return { platform, setup };
   } finally {
@@ -112,7 +112,11 @@ interface Stage {
 }
 
 /** Resolves with the platform that is left running. */
-async function showCases({ setup, service, start, port }: Stage, report: Report): Promise<DemoPlatform> {
+async function showCases(
+  { setup, service, start, port }: Stage,
+  { add: report, say }: ResultTable,
+): Promise<DemoPlatform> {
+  say("starting two platforms, one behind a proxy …");
   const first = await start({ PORT: port });
   const strict = await start({
     PORT: "0",
@@ -121,10 +125,14 @@ async function showCases({ setup, service, start, port }: Stage, report: Report)
     WEBHOOK_ALLOW_HTTP: undefined,
   });
   const target = { url: first.url + payoutPath, proxiedUrl: strict.url + payoutPath, key: setup.key };
+  say("payouts, as the lending service sends them");
   const goodKey = `payout-${randomUUID()}.funding-1.business-1`;
   await runCases(target, goodKey, report);
+  say("the service changes its key while payouts arrive");
   await runRotation(target, setup.keysFile, report);
+  say("webhooks");
   const exchange = await runWebhookCases(service, webhookTarget(setup, first.url, strict.url), report);
+  say("kill -9, then a new start on the same database");
   await Promise.all([first.kill(), strict.stop()]);
   const missedEventId = await missEvent(exchange);
   // Where the service knows it.
@@ -156,39 +164,31 @@ async function stopAll(running: Set<DemoPlatform>): Promise<void> {
 interface Shown {
   readonly platform: DemoPlatform;
   readonly pages: DemoPages;
-  readonly webhook: DemoSetup["webhook"];
   readonly keyFile: string;
   readonly place: string;
 }
 
-// At most 76 columns, as long as the folder's path is no longer than usual.
-function instructions({ platform: { url }, pages, webhook, keyFile, place }: Shown): string {
-  const { path: route, authUsername, authPassword, signatureSecret } = webhook;
+// At most 60 columns, as long as the folder's path is no longer than usual.
+function instructions({ platform: { url }, pages, keyFile, place }: Shown): string {
   return [
     "",
     `listening on ${url} (Ctrl-C ends it)`,
     "",
-    "The sandbox: send payouts and webhooks, spoilt ones too",
+    "Sandbox, which sends payouts and webhooks:",
     `  ${pages.sandboxUrl}`,
-    "The inspector: each request, and what its sender has to change",
+    "Inspector, which shows each request and what is wrong:",
     `  ${pages.inspectorUrl}`,
     "",
-    "By hand, from another terminal in this folder (--help shows more):",
+    "Three things to try:",
+    "1. In the sandbox send a payout twice: 200, then 409.",
+    "2. Send one that is spoilt, and read in the inspector what",
+    "   its sender has to change.",
+    "3. Send one by hand, from another terminal in this folder:",
     "  npm run countersign -- payout \\",
     `    --url ${url}${payoutPath} \\`,
     `    --key ${quoted(keyFile)} --keyid ${demoKeyid}`,
-    "  npm run countersign -- webhook --allow-http \\",
-    `    --url ${url}${route} \\`,
-    `    --username ${authUsername} \\`,
-    "    --password \\",
-    `    ${authPassword} \\`,
-    "    --secret \\",
-    `    ${signatureSecret}`,
-    "What was paid, and what the webhooks have changed:",
-    ...["payouts", "state", "events"].map((what) => `  curl ${url}/inspect/${what}`),
-    "Log and database:",
-    `  ${path.join(place, "platform.log")}`,
-    `  ${path.join(place, "platform.db")}`,
+    "",
+    `Log and database are in ${place}`,
   ].join("\n");
 }
 

@@ -4,6 +4,8 @@ import type { Report } from "./cases.ts";
 /** The table of results, of which each row is printed as soon as it is known. */
 export interface ResultTable {
   readonly add: Report;
+  /** Prints what is about to happen. */
+  readonly say: (text: string) => void;
   /** Prints how many results were as expected. Returns whether all were. */
   end(): boolean;
 }
@@ -15,9 +17,10 @@ const nameColumns = 34;
 export function resultTable(print: (lines: string) => void, colours: boolean): ResultTable {
   let all = 0;
   let asExpected = 0;
-  const paint = (colour: "green" | "red", text: string): string =>
+  const paint = (colour: "green" | "red" | "dim", text: string): string =>
     colours ? styleText(colour, text, { validateStream: false }) : text;
   return {
+    say: (text) => print(`\n${paint("dim", text)}`),
     add({ name, expected, got, ok }) {
       all += 1;
       if (ok) asExpected += 1;

@@ -7,6 +7,7 @@ const bad = { name: "a replayed nonce", expected: "200 401", got: "200 200", ok:
 function printed(colours: boolean, ...results: readonly (typeof good)[]): { all: boolean; lines: string[] } {
   const lines: string[] = [];
   const table = resultTable((text) => lines.push(...text.split("\n")), colours);
+  table.say("payouts");
   for (const result of results) table.add(result);
   return { all: table.end(), lines };
 }
@@ -15,6 +16,8 @@ test("resultTable aligns the answers, shows what was expected only where it diff
   expect(printed(false, good, bad)).toEqual({
     all: false,
     lines: [
+      "",
+      "payouts",
       "ok  a good payout                       200",
       "NO  a replayed nonce                    200 200",
       "    expected                            200 401",
@@ -30,7 +33,8 @@ test("resultTable paints what is as expected green, and the rest red", () => {
   const end = "\u001B[39m";
   const { all, lines } = printed(true, good);
   expect(all).toBe(true);
-  expect(lines[0]).toBe(`${green}ok${end}  a good payout                       200`);
+  expect(lines[1]).toBe("\u001B[2mpayouts\u001B[22m");
+  expect(lines[2]).toBe(`${green}ok${end}  a good payout                       200`);
   expect(lines.at(-1)).toBe(`${green}1 of 1 as expected${end}`);
-  expect(printed(true, bad).lines[0]).toBe(`${red}NO  a replayed nonce                    200 200${end}`);
+  expect(printed(true, bad).lines[2]).toBe(`${red}NO  a replayed nonce                    200 200${end}`);
 });

@@ -1,5 +1,9 @@
-import { captureRawBody, gracefulClose, payoutEndpoint, payoutOf } from "@countersign/payout";
-import { createSqliteStores, withImmediateTransaction } from "@countersign/store-sqlite";
+import {
+  captureRawBody,
+  gracefulClose,
+  payoutEndpoint,
+} from "@countersign/payout";
+import { createSqliteStores } from "@countersign/store-sqlite";
 import { createWebhookHandler, webhookEndpoint } from "@countersign/webhooks";
 import express from "express";
 import { rateLimit } from "express-rate-limit";
@@ -9,36 +13,50 @@ import Database from "libsql";
 
 const database = new Database(setting("DATABASE_FILE"));
 const stores = createSqliteStores({ database });
-database.exec(`CREATE TABLE IF NOT EXISTS payouts (idempotency_key TEXT PRIMARY KEY, iban TEXT NOT NULL) STRICT;
-  CREATE TABLE IF NOT EXISTS events (event_id TEXT PRIMARY KEY, event TEXT NOT NULL) STRICT`);
+database.exec(`
+  CREATE TABLE IF NOT EXISTS payouts
+    (idempotency_key TEXT PRIMARY KEY, iban TEXT NOT NULL) STRICT;
+  CREATE TABLE IF NOT EXISTS events
+    (event_id TEXT PRIMARY KEY, event TEXT NOT NULL) STRICT`);
 const insertPayout = database.prepare("INSERT INTO payouts VALUES (?, ?)");
 const insertEvent = database.prepare("INSERT INTO events VALUES (?, ?)");
 
 const receivePayout = payoutEndpoint({
   addresses: { allow: setting("ALLOW_IPS").split(",") },
-  signature: { keys: { [setting("KEYID")]: setting("PUBLIC_KEY") }, nonces: stores.nonces },
-  idempotency: { store: stores.idempotency, recovery: "rerun" },
+  signature: { keys: { [setting("KEYID")]: setting("PUBLIC_KEY") } },
+  stores,
+  // In one transaction with the payout's key: it stays when this returns.
+  pay: ({ idempotencyKey, beneficiary }) =>
+    insertPayout.run(idempotencyKey, beneficiary.iban),
 });
 const handler = createWebhookHandler({
-  store: stores.idempotency,
-  fallback: (event, context) =>
-    withImmediateTransaction(database, (tx) => {
-      const completed = context.completeIn(tx);
-      insertEvent.run(event.event_id, JSON.stringify(event.data));
-      return completed;
-    }),
+  stores,
+  fallback: ({ event_id, data }) =>
+    insertEvent.run(event_id, JSON.stringify(data)),
 });
 const receiveWebhook = webhookEndpoint({
-  basicAuth: { username: setting("WEBHOOK_USERNAME"), password: setting("WEBHOOK_PASSWORD") },
+  basicAuth: {
+    username: setting("WEBHOOK_USERNAME"),
+    password: setting("WEBHOOK_PASSWORD"),
+  },
   hmac: { secret: setting("WEBHOOK_SECRET") },
   handler,
 });
 
 const app = express();
-app.set("trust proxy", setting("TRUST_PROXY").split(",")); // nginx, by its address; never true
+// nginx, by its address; never true.
+app.set("trust proxy", setting("TRUST_PROXY").split(","));
 app.use(helmet());
-app.use(rateLimit({ windowMs: 60_000, limit: 1_000, standardHeaders: "draft-8", legacyHeaders: false }));
-app.use(express.json({ verify: captureRawBody })); // the one change to what was there: the parser hands over the bytes
+app.use(
+  rateLimit({
+    windowMs: 60_000,
+    limit: 1_000,
+    standardHeaders: "draft-8",
+    legacyHeaders: false,
+  }),
+);
+// The one change to what was there: the parser hands over the bytes.
+app.use(express.json({ verify: captureRawBody }));
 app.use(
   session({
     secret: setting("SESSION_SECRET"),
@@ -55,15 +73,7 @@ app.post("/visits", (req, res) => {
 });
 
 // What was added.
-app.post("/api/v1/transaction", receivePayout, (req, res) => {
-  const { idempotencyKey, beneficiary } = payoutOf(req);
-  withImmediateTransaction(database, (tx) => {
-    const completed = req.idempotency?.completeIn(tx); // first: throws when the key is somebody else's, or paid
-    insertPayout.run(idempotencyKey, beneficiary.iban);
-    return completed;
-  });
-  res.json({ status: "acknowledged" });
-});
+app.post("/api/v1/transaction", receivePayout);
 app.use(setting("WEBHOOK_PATH"), receiveWebhook);
 
 const server = app.listen(Number(setting("PORT")), "127.0.0.1", (error) => {

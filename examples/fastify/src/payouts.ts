@@ -1,27 +1,25 @@
 import { readFileSync } from "node:fs";
 import { payoutPlugin } from "@countersign/fastify";
-import { createSqliteStores, withImmediateTransaction } from "@countersign/store-sqlite";
+import { createSqliteStores } from "@countersign/store-sqlite";
 import { fastify } from "fastify";
 import Database from "libsql";
 
 const database = new Database("platform.db");
-database.exec("CREATE TABLE IF NOT EXISTS payouts (idempotency_key TEXT PRIMARY KEY, iban TEXT) STRICT");
+database.exec(
+  `CREATE TABLE IF NOT EXISTS payouts
+    (idempotency_key TEXT PRIMARY KEY, iban TEXT) STRICT`,
+);
 const insertPayout = database.prepare("INSERT INTO payouts VALUES (?, ?)");
 const stores = createSqliteStores({ database });
 
 const payouts = payoutPlugin({
   url: "/api/v1/transaction",
-  addresses: { allow: ["127.0.0.1"] }, // from where the service calls
-  signature: { keys: JSON.parse(readFileSync("keys/keys.json", "utf8")), nonces: stores.nonces },
-  idempotency: { store: stores.idempotency, recovery: "rerun" },
-  handler: (_request, _reply, { payout, idempotency }) => {
-    withImmediateTransaction(database, (tx) => {
-      const completed = idempotency.completeIn(tx); // first: payout and key commit together
-      insertPayout.run(payout.idempotencyKey, payout.beneficiary.iban);
-      return completed;
-    });
-    return { status: "acknowledged" };
-  },
+  addresses: { allow: ["127.0.0.1"] }, // From where the service calls.
+  signature: { keys: JSON.parse(readFileSync("keys/keys.json", "utf8")) },
+  stores,
+  // In one transaction with the payout's key: it stays when this returns.
+  pay: ({ idempotencyKey, beneficiary }) =>
+    insertPayout.run(idempotencyKey, beneficiary.iban),
 });
 
 const app = fastify();

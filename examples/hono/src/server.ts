@@ -1,5 +1,5 @@
 import { gracefulClose, payoutRoute, webhookRoute } from "@countersign/fetch";
-import { createSqliteStores, withImmediateTransaction } from "@countersign/store-sqlite";
+import { createSqliteStores } from "@countersign/store-sqlite";
 import { createWebhookHandler } from "@countersign/webhooks";
 import { serve, type HttpBindings } from "@hono/node-server";
 import { Hono, type Context } from "hono";
@@ -7,38 +7,34 @@ import Database from "libsql";
 
 const database = new Database(setting("DATABASE_FILE"));
 const stores = createSqliteStores({ database });
-database.exec(`CREATE TABLE IF NOT EXISTS payouts (idempotency_key TEXT PRIMARY KEY, iban TEXT NOT NULL) STRICT;
-  CREATE TABLE IF NOT EXISTS events (event_id TEXT PRIMARY KEY, event TEXT NOT NULL) STRICT`);
+database.exec(`
+  CREATE TABLE IF NOT EXISTS payouts
+    (idempotency_key TEXT PRIMARY KEY, iban TEXT NOT NULL) STRICT;
+  CREATE TABLE IF NOT EXISTS events
+    (event_id TEXT PRIMARY KEY, event TEXT NOT NULL) STRICT`);
 const insertPayout = database.prepare("INSERT INTO payouts VALUES (?, ?)");
 const insertEvent = database.prepare("INSERT INTO events VALUES (?, ?)");
 
-const receivePayout = payoutRoute(
-  {
-    addresses: { allow: setting("ALLOW_IPS").split(",") },
-    signature: { keys: { [setting("KEYID")]: setting("PUBLIC_KEY") }, nonces: stores.nonces },
-    idempotency: { store: stores.idempotency, recovery: "rerun" },
-  },
-  (_request, { payout, idempotency }) => {
-    withImmediateTransaction(database, (tx) => {
-      const completed = idempotency.completeIn(tx); // first: throws when the key is somebody else's, or paid
-      insertPayout.run(payout.idempotencyKey, payout.beneficiary.iban);
-      return completed;
-    });
-    return Response.json({ status: "acknowledged" });
-  },
-);
-const handler = createWebhookHandler({
-  store: stores.idempotency,
-  fallback: (event, context) =>
-    withImmediateTransaction(database, (tx) => {
-      const completed = context.completeIn(tx);
-      insertEvent.run(event.event_id, JSON.stringify(event.data));
-      return completed;
-    }),
+const receivePayout = payoutRoute({
+  addresses: { allow: setting("ALLOW_IPS").split(",") },
+  signature: { keys: { [setting("KEYID")]: setting("PUBLIC_KEY") } },
+  stores,
+  // In one transaction with the payout's key: it stays when this returns.
+  pay: ({ idempotencyKey, beneficiary }) =>
+    insertPayout.run(idempotencyKey, beneficiary.iban),
 });
-const notFound = (): Response => new Response("nothing here", { status: 404 });
+const handler = createWebhookHandler({
+  stores,
+  fallback: ({ event_id, data }) =>
+    insertEvent.run(event_id, JSON.stringify(data)),
+});
+const notFound = (): Response =>
+  new Response("nothing here", { status: 404 });
 const receiveWebhook = webhookRoute({
-  basicAuth: { username: setting("WEBHOOK_USERNAME"), password: setting("WEBHOOK_PASSWORD") },
+  basicAuth: {
+    username: setting("WEBHOOK_USERNAME"),
+    password: setting("WEBHOOK_PASSWORD"),
+  },
   hmac: { secret: setting("WEBHOOK_SECRET") },
   handler,
   hide: notFound,
@@ -46,28 +42,46 @@ const receiveWebhook = webhookRoute({
 
 // #region connection
 // Nobody where it is not set: then the socket alone says who calls.
-const proxies = new Set((process.env["TRUST_PROXY"] ?? "").split(",").filter((address) => address !== ""));
+const proxies = new Set(
+  (process.env["TRUST_PROXY"] ?? "")
+    .split(",")
+    .filter((address) => address !== ""),
+);
 
-/** Who calls and how: what a proxy of ours says, and of anybody else the socket. Hono itself tells neither. */
+/**
+ * Who calls and how: what a proxy of ours says, and of anybody else the
+ * socket. Hono itself tells neither.
+ */
 function connection({ env, req }: Context<{ Bindings: HttpBindings }>) {
   const { remoteAddress } = env.incoming.socket;
-  // As on the wire: the URL of a Request is normalised, its Headers are merged.
+  // As on the wire: the URL of a Request is normalised, its Headers are
+  // merged.
   const { url: target, rawHeaders } = env.incoming;
   const sent = { target, rawHeaders };
   if (remoteAddress === undefined || !proxies.has(remoteAddress)) {
     return { ...sent, clientAddress: remoteAddress, scheme: "http" } as const;
   }
-  // nginx replaces both fields; of several values the last is that of the proxy in front.
-  const clientAddress = req.header("X-Forwarded-For")?.split(",").at(-1)?.trim();
-  const scheme = req.header("X-Forwarded-Proto") === "https" ? "https" : "http";
+  // nginx replaces both fields; of several values the last is that of the
+  // proxy in front.
+  const clientAddress = req
+    .header("X-Forwarded-For")
+    ?.split(",")
+    .at(-1)
+    ?.trim();
+  const scheme =
+    req.header("X-Forwarded-Proto") === "https" ? "https" : "http";
   return { ...sent, clientAddress, scheme } as const;
 }
 // #endregion connection
 
 const app = new Hono<{ Bindings: HttpBindings }>();
 app.notFound(notFound);
-app.all("/api/v1/transaction", (c) => receivePayout(c.req.raw, connection(c)));
-app.all(setting("WEBHOOK_PATH"), (c) => receiveWebhook(c.req.raw, connection(c)));
+app.all("/api/v1/transaction", (c) =>
+  receivePayout(c.req.raw, connection(c)),
+);
+app.all(setting("WEBHOOK_PATH"), (c) =>
+  receiveWebhook(c.req.raw, connection(c)),
+);
 
 const place = { port: Number(setting("PORT")), hostname: "127.0.0.1" };
 const server = serve({ fetch: app.fetch, ...place }, ({ port }) => {

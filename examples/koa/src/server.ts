@@ -1,55 +1,59 @@
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
-import { gracefulClose, payoutRoute, webhookRoute, type FetchRoute } from "@countersign/fetch";
-import { createSqliteStores, withImmediateTransaction } from "@countersign/store-sqlite";
+import {
+  gracefulClose,
+  payoutRoute,
+  webhookRoute,
+  type FetchRoute,
+} from "@countersign/fetch";
+import { createSqliteStores } from "@countersign/store-sqlite";
 import { createWebhookHandler } from "@countersign/webhooks";
 import Koa, { type Context } from "koa";
 import Database from "libsql";
 
 const database = new Database(setting("DATABASE_FILE"));
 const stores = createSqliteStores({ database });
-database.exec(`CREATE TABLE IF NOT EXISTS payouts (idempotency_key TEXT PRIMARY KEY, iban TEXT NOT NULL) STRICT;
-  CREATE TABLE IF NOT EXISTS events (event_id TEXT PRIMARY KEY, event TEXT NOT NULL) STRICT`);
+database.exec(`
+  CREATE TABLE IF NOT EXISTS payouts
+    (idempotency_key TEXT PRIMARY KEY, iban TEXT NOT NULL) STRICT;
+  CREATE TABLE IF NOT EXISTS events
+    (event_id TEXT PRIMARY KEY, event TEXT NOT NULL) STRICT`);
 const insertPayout = database.prepare("INSERT INTO payouts VALUES (?, ?)");
 const insertEvent = database.prepare("INSERT INTO events VALUES (?, ?)");
 
-const receivePayout = payoutRoute(
-  {
-    addresses: { allow: setting("ALLOW_IPS").split(",") },
-    signature: { keys: { [setting("KEYID")]: setting("PUBLIC_KEY") }, nonces: stores.nonces },
-    idempotency: { store: stores.idempotency, recovery: "rerun" },
-  },
-  (_request, { payout, idempotency }) => {
-    withImmediateTransaction(database, (tx) => {
-      const completed = idempotency.completeIn(tx); // first: throws when the key is somebody else's, or paid
-      insertPayout.run(payout.idempotencyKey, payout.beneficiary.iban);
-      return completed;
-    });
-    return Response.json({ status: "acknowledged" });
-  },
-);
+const receivePayout = payoutRoute({
+  addresses: { allow: setting("ALLOW_IPS").split(",") },
+  signature: { keys: { [setting("KEYID")]: setting("PUBLIC_KEY") } },
+  stores,
+  // In one transaction with the payout's key: it stays when this returns.
+  pay: ({ idempotencyKey, beneficiary }) =>
+    insertPayout.run(idempotencyKey, beneficiary.iban),
+});
 const handler = createWebhookHandler({
-  store: stores.idempotency,
-  fallback: (event, context) =>
-    withImmediateTransaction(database, (tx) => {
-      const completed = context.completeIn(tx);
-      insertEvent.run(event.event_id, JSON.stringify(event.data));
-      return completed;
-    }),
+  stores,
+  fallback: ({ event_id, data }) =>
+    insertEvent.run(event_id, JSON.stringify(data)),
 });
 const receiveWebhook = webhookRoute({
-  basicAuth: { username: setting("WEBHOOK_USERNAME"), password: setting("WEBHOOK_PASSWORD") },
+  basicAuth: {
+    username: setting("WEBHOOK_USERNAME"),
+    password: setting("WEBHOOK_PASSWORD"),
+  },
   hmac: { secret: setting("WEBHOOK_SECRET") },
   handler,
   hide: () =>
-    new Response("Not Found", { status: 404, headers: { "Content-Type": "text/plain; charset=utf-8" } }),
+    new Response("Not Found", {
+      status: 404,
+      headers: { "Content-Type": "text/plain; charset=utf-8" },
+    }),
 });
 const routes: Readonly<Record<string, FetchRoute | undefined>> = {
   "/api/v1/transaction": receivePayout,
   [setting("WEBHOOK_PATH")]: receiveWebhook,
 };
 
-// proxy: Koa believes whoever connects, so nobody but the proxy may: it listens on loopback. One hop: the last address counts.
+// proxy: Koa believes whoever connects, so nobody but the proxy may: it
+// listens on loopback. One hop: the last address counts.
 const app = new Koa({ proxy: true, maxIpsCount: 1 });
 // Before any body parser: the routes read the bytes themselves.
 app.use(async (ctx, next) => {
@@ -60,7 +64,12 @@ app.use(async (ctx, next) => {
   }
   const scheme = ctx.protocol === "https" ? "https" : "http";
   const { url: target, rawHeaders } = ctx.req;
-  const response = await route(requestOf(ctx), { clientAddress: ctx.ip, scheme, target, rawHeaders });
+  const response = await route(requestOf(ctx), {
+    clientAddress: ctx.ip,
+    scheme,
+    target,
+    rawHeaders,
+  });
   ctx.status = response.status;
   ctx.body = Buffer.from(await response.arrayBuffer());
   ctx.set(Object.fromEntries(response.headers));

@@ -1,8 +1,5 @@
-import { gracefulClose, payoutEndpoint, payoutOf } from "@countersign/payout";
-import {
-  createSqliteStores,
-  withImmediateTransaction,
-} from "@countersign/store-sqlite";
+import { gracefulClose, payoutEndpoint } from "@countersign/payout";
+import { createSqliteStores } from "@countersign/store-sqlite";
 import { createWebhookHandler, webhookEndpoint } from "@countersign/webhooks";
 import express from "express";
 import Database from "libsql";
@@ -25,22 +22,18 @@ const insertEvent = database.prepare("INSERT INTO events VALUES (?, ?, ?)");
 
 const receivePayout = payoutEndpoint({
   addresses: { allow: setting("ALLOW_IPS").split(",") },
-  signature: {
-    keys: { [setting("KEYID")]: setting("PUBLIC_KEY") },
-    nonces: stores.nonces,
-  },
-  idempotency: { store: stores.idempotency, recovery: "rerun" },
+  signature: { keys: { [setting("KEYID")]: setting("PUBLIC_KEY") } },
+  stores,
   findBusiness: ({ businessId, iban }) =>
     selectBusiness.get(businessId, iban) !== undefined,
+  // In one transaction with the payout's key: it stays when this returns.
+  pay: ({ idempotencyKey, bodyText }) =>
+    insertPayout.run(idempotencyKey, bodyText()),
 });
 const handler = createWebhookHandler({
-  store: stores.idempotency,
-  fallback: (event, context) =>
-    withImmediateTransaction(database, (tx) => {
-      const completed = context.completeIn(tx);
-      insertEvent.run(event.event_id, event.type, JSON.stringify(event.data));
-      return completed;
-    }),
+  stores,
+  fallback: ({ event_id, type, data }) =>
+    insertEvent.run(event_id, type, JSON.stringify(data)),
 });
 const receiveWebhook = webhookEndpoint({
   basicAuth: {
@@ -54,15 +47,7 @@ const app = express().disable("x-powered-by");
 // The proxy that ends TLS: webhooks come over https alone.
 app.set("trust proxy", setting("TRUST_PROXY").split(","));
 app.use(setting("WEBHOOK_PATH"), receiveWebhook);
-app.post("/api/v1/transaction", receivePayout, (req, res) => {
-  withImmediateTransaction(database, (tx) => {
-    // First: it throws when the key is another attempt's, or paid.
-    const completed = req.idempotency?.completeIn(tx);
-    insertPayout.run(payoutOf(req).idempotencyKey, String(req.rawBody));
-    return completed;
-  });
-  res.json({ status: "acknowledged" });
-});
+app.post("/api/v1/transaction", receivePayout);
 const server = app.listen(Number(setting("PORT")), "127.0.0.1", (error) => {
   if (error) throw error;
   console.log(`listening on port ${setting("PORT")}`);

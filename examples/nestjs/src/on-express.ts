@@ -1,11 +1,11 @@
-import { captureRawBody, gracefulClose, payoutEndpoint, payoutOf } from "@countersign/payout";
+import {
+  captureRawBody,
+  gracefulClose,
+  payoutEndpoint,
+} from "@countersign/payout";
 import { webhookEndpoint } from "@countersign/webhooks";
 import {
-  Controller,
-  HttpCode,
   Module,
-  Post,
-  Req,
   RequestMethod,
   type MiddlewareConsumer,
   type NestModule,
@@ -14,26 +14,25 @@ import {
 } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
 import type { NestExpressApplication } from "@nestjs/platform-express";
-import type { Request } from "express";
-import { closeRecords, handler, pay, payoutOptions, setting, webhookOptions } from "./records.ts";
+import {
+  closeRecords,
+  handler,
+  payoutOptions,
+  setting,
+  webhookOptions,
+} from "./records.ts";
 
 const path = "api/v1/transaction";
 const receivePayout = payoutEndpoint(payoutOptions);
 
-@Controller()
-class PayoutController {
-  @Post(path)
-  @HttpCode(200)
-  receive(@Req() req: Request): { readonly status: string } {
-    pay(payoutOf(req), req.idempotency);
-    return { status: "acknowledged" };
-  }
-}
-
-@Module({ controllers: [PayoutController] })
-class AppModule implements NestModule, BeforeApplicationShutdown, OnApplicationShutdown {
+@Module({})
+class AppModule
+  implements NestModule, BeforeApplicationShutdown, OnApplicationShutdown
+{
   configure(consumer: MiddlewareConsumer): void {
-    consumer.apply(receivePayout).forRoutes({ path, method: RequestMethod.POST });
+    consumer
+      .apply(receivePayout)
+      .forRoutes({ path, method: RequestMethod.POST });
   }
 
   /** What was received is answered. */
@@ -51,10 +50,13 @@ const app = await NestFactory.create<NestExpressApplication>(AppModule, {
   bodyParser: false,
   logger: ["error", "warn"],
 });
-app.set("trust proxy", setting("TRUST_PROXY").split(",")); // the proxies' addresses, never true
+// The proxies' addresses, never true.
+app.set("trust proxy", setting("TRUST_PROXY").split(","));
 app.use(setting("WEBHOOK_PATH"), webhookEndpoint(webhookOptions));
 app.useBodyParser("json", { verify: captureRawBody });
 app.enableShutdownHooks(["SIGTERM"]);
-const close = gracefulClose(app.getHttpServer(), { endpoints: [receivePayout, handler] });
+const close = gracefulClose(app.getHttpServer(), {
+  endpoints: [receivePayout, handler],
+});
 await app.listen(Number(setting("PORT")), "127.0.0.1");
 console.log(`listening on ${await app.getUrl()}`);

@@ -5,7 +5,7 @@ import express, { type ErrorRequestHandler, type Express } from "express";
 import helmet from "helmet";
 import type { Logger } from "pino";
 import type { PartyLedger } from "./ledgers/parties.ts";
-import { acceptPayout, payoutGuards, type PayoutRouteParts } from "./payout-route.ts";
+import { acceptPayout, logAccepted, receivePayouts, type PayoutRouteParts } from "./payout-route.ts";
 import { createPartyHandler, webhookRoute } from "./webhook-route.ts";
 
 const readinessTimeoutMs = 2_000;
@@ -29,11 +29,12 @@ export function createApp(parts: AppParts): Express {
   app.enable("strict routing");
   app.set("trust proxy", settings.trustProxy.length === 0 ? false : [...settings.trustProxy]);
   app.use(helmet());
-  const receivePayout = payoutGuards(parts);
+  const receivePayout = receivePayouts(parts);
   endpoints.push(receivePayout);
-  app.post(settings.payoutPath, receivePayout, acceptPayout(parts));
+  app.post(settings.payoutPath, logAccepted(parts), receivePayout);
+  if (stores.transactions === undefined) app.post(settings.payoutPath, acceptPayout(parts));
   if (settings.webhook !== undefined) {
-    const handler = createPartyHandler({ store: stores.idempotency, parties, logger });
+    const handler = createPartyHandler({ stores, parties, logger });
     endpoints.push(handler);
     app.use(settings.webhook.path, webhookRoute(settings.webhook, handler, logger));
   }

@@ -1,10 +1,15 @@
 import type { Business, Settings } from "@countersign/example-settings";
 import type { Keys } from "@countersign/http-signature-verify";
-import { payoutEndpoint, payoutOf, type BusinessQuery } from "@countersign/payout";
-import { capturedRawBody } from "@countersign/raw-body";
-import type { Request, RequestHandler, Response } from "express";
+import type { Outcomes } from "@countersign/outcomes";
+import {
+  payoutEndpoint,
+  payoutOf,
+  type BusinessQuery,
+  type DrainableMiddleware,
+  type Payout,
+} from "@countersign/payout";
+import type { RequestHandler } from "express";
 import type { Logger } from "pino";
-import type { Completion } from "./ledgers/database.ts";
 import type { Acceptance, PayoutLedger } from "./ledgers/payouts.ts";
 import type { GuardStores } from "./engines/storage.ts";
 
@@ -14,23 +19,41 @@ export interface PayoutRouteParts {
   readonly keys: Keys;
   readonly stores: GuardStores;
   readonly ledger: PayoutLedger;
+  /** Undefined: none is expected. */
+  readonly outcomes: Outcomes<object> | undefined;
   readonly logger: Logger;
-  /** Called after a payout has committed. */
-  readonly onAccepted: () => void;
 }
 
-/** Everything between the wire and {@link acceptPayout}, in the order of the interface. */
-export function payoutGuards({
+/**
+ * Every check of a payout, and its payment: one transaction with the payout's key and nonce. Where these are in Redis, which shares no
+ * transaction with the ledger, {@link acceptPayout} has to follow.
+ */
+export function receivePayouts({
   settings,
   keys,
   stores,
-}: PayoutRouteParts): ReturnType<typeof payoutEndpoint> {
-  return payoutEndpoint({
+  ledger,
+  outcomes,
+}: PayoutRouteParts): DrainableMiddleware {
+  const { pathPrefix, referenceField, businesses } = settings;
+  const checks = {
     addresses: { allow: settings.allowedIps },
-    signature: { keys, nonces: stores.nonces, pathPrefix: settings.pathPrefix },
-    idempotency: { store: stores.idempotency, scope: "payout", recovery: "rerun", leaseMs: 10_000 },
-    referenceField: settings.referenceField,
-    findBusiness: settings.businesses === undefined ? undefined : businessFinder(settings.businesses),
+    referenceField,
+    findBusiness: businesses === undefined ? undefined : businessFinder(businesses),
+  };
+  if (stores.transactions === undefined) {
+    const { idempotency: store, nonces } = stores;
+    const idempotency = { store, scope: "payout", recovery: "rerun", leaseMs: 10_000 } as const;
+    return payoutEndpoint({ ...checks, signature: { keys, nonces, pathPrefix }, idempotency });
+  }
+  return payoutEndpoint({
+    ...checks,
+    signature: { keys, pathPrefix },
+    idempotency: { scope: "payout" },
+    stores,
+    // From the payout's commit on its outcome is due.
+    outcomes,
+    pay: (payout, { tx }) => ledger.accept(payout, tx),
   });
 }
 
@@ -40,38 +63,33 @@ function businessFinder(businesses: readonly Business[]): (query: BusinessQuery)
   return ({ businessId, iban }) => known.has(`${iban} ${businessId}`);
 }
 
-/**
- * The handler: the payout and, where the store can, the end of its key in one transaction, then 200; a worker does the rest.
- * Otherwise the guard ends the key after the answer, and a payout whose key was not ended comes again: it is acknowledged.
- */
-export function acceptPayout({ stores, ledger, logger, onAccepted }: PayoutRouteParts): RequestHandler {
-  return async (req: Request, res: Response) => {
-    const payout = payoutOf(req);
-    const { idempotencyKey, businessId, beneficiary, reference } = payout;
-    const { idempotency } = req;
-    const instruction = capturedRawBody(req)?.toString("utf8");
-    if (idempotency === undefined || instruction === undefined) {
-      throw new Error("the payout route runs behind payoutEndpoint");
-    }
-    const complete: Completion = (transaction) => idempotency.completeIn(transaction);
-    const acceptance = await ledger.accept(
-      { idempotencyKey, businessId, beneficiary, reference, instruction },
-      stores.idempotency.completeIn === undefined ? undefined : complete,
-    );
-    logAcceptance(logger, acceptance, { idempotencyKey, businessId });
-    if (acceptance === "accepted") onAccepted();
-    // The interface does not show the body of a 200.
-    res.json({ status: "accepted", idempotency_key: idempotencyKey });
+/** In front of {@link receivePayouts}: logs what has been answered, and so has committed. */
+export function logAccepted({ logger }: PayoutRouteParts): RequestHandler {
+  return (req, res, next) => {
+    res.once("finish", () => {
+      if (res.statusCode === 200) logger.info(named(payoutOf(req)), "payout accepted");
+    });
+    next();
   };
 }
 
-function logAcceptance(
-  logger: Logger,
-  acceptance: Acceptance,
-  payout: { readonly idempotencyKey: string; readonly businessId: string },
-): void {
-  if (acceptance === "accepted") logger.info(payout, "payout accepted");
-  else if (acceptance === "known") logger.warn(payout, "payout accepted by an earlier attempt");
+/** Lease mode: the guard ends the key after the answer, and a payout whose key was not ended comes again: it is acknowledged. */
+export function acceptPayout({ ledger, logger }: PayoutRouteParts): RequestHandler {
+  return async (req, res) => {
+    const payout = payoutOf(req);
+    logKnown(logger, await ledger.accept(payout), payout);
+    res.end();
+  };
+}
+
+function logKnown(logger: Logger, acceptance: Acceptance, payout: Payout): void {
+  if (acceptance === "known") logger.warn(named(payout), "payout accepted by an earlier attempt");
   // As a paid key that comes with another payload: it is not paid again, and somebody has to look at it.
-  else logger.error(payout, "payout accepted by an earlier attempt with another instruction");
+  if (acceptance === "known-otherwise") {
+    logger.error(named(payout), "payout accepted by an earlier attempt with another instruction");
+  }
+}
+
+function named({ idempotencyKey, businessId }: Payout): object {
+  return { idempotencyKey, businessId };
 }

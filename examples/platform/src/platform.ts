@@ -5,25 +5,21 @@ import { withDeadline } from "@countersign/core";
 import { gracefulClose, type Drainable } from "@countersign/express";
 import { listen, openKeys, type Settings } from "@countersign/example-settings";
 import { keyUse } from "@countersign/http-signature-verify";
-import type { Inspector } from "@countersign/inspector";
 import type { Logger } from "pino";
-import { createApp, type AppParts } from "./app.ts";
-import { practiceBankRail, type BankRail } from "./workers/bank-rail.ts";
-import { httpReporter, logReporter, type ConfirmationReporter } from "./workers/confirmation.ts";
+import { createApp } from "./app.ts";
+import { practiceBankRail, type BankRail } from "./bank-rail.ts";
 import { startInspector } from "./inspector.ts";
 import { openPostgresStorage } from "./engines/postgres/storage.ts";
 import { openRedisStorage } from "./engines/redis.ts";
 import { openSqliteStorage } from "./engines/sqlite.ts";
 import type { PlatformStorage } from "./engines/storage.ts";
-import { startWorkers } from "./workers/payout-workers.ts";
+import { openPayouts } from "./transfers.ts";
 
 /** What replaces the practice parts in a real platform. */
 export interface PlatformPorts {
   readonly logger: Logger;
   /** Default a bank for practice that moves nothing. */
   readonly rail?: BankRail | undefined;
-  /** Default by `settings.confirmationUrl`: HTTP, or the log. */
-  readonly reporter?: ConfirmationReporter | undefined;
   /** How long close() may take. Default 10,000. */
   readonly closeTimeoutMs?: number | undefined;
 }
@@ -43,86 +39,64 @@ export interface Platform {
 
 /** Starts everything. Throws a SettingError when a database or the address cannot be used. */
 export async function startPlatform(settings: Settings, ports: PlatformPorts): Promise<Platform> {
-  const { logger, closeTimeoutMs = 10_000 } = ports;
-  const opened = await openKeys(settings.keys);
-  let storage: PlatformStorage;
-  try {
-    storage = await openStorage(settings, logger);
-  } catch (error) {
-    opened.close();
-    throw error;
-  }
-  const uses = keyUse();
-  const inspectKeys = (): ReturnType<AppParts["inspectKeys"]> => ({
-    accepted: opened.keyids(),
-    used: uses.entries(),
-  });
-  const { stores, outbox, ledger, parties } = storage;
-  const rail = ports.rail ?? practiceBankRail();
-  const reporter = ports.reporter ?? defaultReporter(settings, logger);
-  const endpoints: Drainable[] = [];
-  let isClosing = false;
-  const workers = startWorkers({ outbox, ledger, rail, reporter, logger });
-
-  const late = (): Error => new Error(`requests or tasks still ran after ${closeTimeoutMs} ms`);
-
-  async function closeStorage(): Promise<void> {
-    opened.close();
-    await workers.stop();
-    await storage.close();
+  const { logger, closeTimeoutMs = 10_000, rail = practiceBankRail() } = ports;
+  // What was opened, to be closed in the reverse order.
+  const opened: (() => unknown)[] = [];
+  async function closeAll(): Promise<void> {
+    for (let close = opened.pop(); close !== undefined; close = opened.pop()) {
+      // oxlint-disable-next-line no-await-in-loop -- each needs those that were opened before
+      await close();
+    }
   }
 
-  let closeServer: ReturnType<typeof gracefulClose>;
-  let url: string;
-  let inspector: Inspector | undefined;
   try {
-    inspector = await startInspector({ settings, keys: opened.keys, stores });
-    const onAccepted = (): void => workers.wake();
+    const uses = keyUse();
+    opened.push(() => uses.close());
+    const keySource = await openKeys(settings.keys);
+    opened.push(() => keySource.close());
+    const { keys } = keySource;
+    const storage = await openStorage(settings, logger);
+    opened.push(() => storage.close());
+    const { stores, parties } = storage;
+    const inspector = await startInspector({ settings, keys, stores });
+    opened.push(() => inspector?.close());
+    const { ledger, outcomes, workers } = await openPayouts({ storage, rail, settings, logger });
+    const endpoints: Drainable[] = [...workers];
+    let isClosing = false;
     const app = createApp({
       settings,
-      keys: opened.keys,
-      inspectKeys,
+      keys,
+      inspectKeys: () => ({ accepted: keySource.keyids(), used: uses.entries() }),
       stores,
       ledger,
+      outcomes,
       parties,
       endpoints,
       isClosing: () => isClosing,
       logger,
-      onAccepted,
     });
     const server = createAppServer(app, settings);
-    closeServer = gracefulClose(server, { endpoints, timeoutMs: closeTimeoutMs });
-    url = urlOf(await listen(server, settings), settings);
+    const closeServer = gracefulClose(server, { endpoints, timeoutMs: closeTimeoutMs });
+    const url = urlOf(await listen(server, settings), settings);
+    for (const worker of workers) worker.start();
+    const late = (): Error => new Error(`requests or tasks still ran after ${closeTimeoutMs} ms`);
+    const end = async (): Promise<void> => {
+      const { connections, keys: open, claims } = await closeServer();
+      await closeAll();
+      if (connections + open + claims > 0) throw late();
+    };
+    return {
+      url,
+      inspectorUrl: inspector?.pageUrl,
+      close() {
+        isClosing = true;
+        return withDeadline(end(), closeTimeoutMs, late);
+      },
+    };
   } catch (error) {
-    uses.close();
-    await inspector?.close();
-    await closeStorage();
+    await closeAll();
     throw error;
   }
-  const end = async (): Promise<void> => {
-    const { connections, keys, claims } = await closeServer();
-    await closeStorage();
-    if (connections + keys + claims > 0) throw late();
-  };
-  return {
-    url,
-    inspectorUrl: inspector?.pageUrl,
-    async close() {
-      isClosing = true;
-      try {
-        await withDeadline(end(), closeTimeoutMs, late);
-      } finally {
-        // Even where the rest was late.
-        uses.close();
-        await inspector?.close();
-      }
-    },
-  };
-}
-
-function defaultReporter(settings: Settings, logger: Logger): ConfirmationReporter {
-  const { confirmationUrl: url, confirmationApiKey: apiKey } = settings;
-  return url === undefined ? logReporter(logger) : httpReporter({ url, apiKey });
 }
 
 function createAppServer(app: RequestListener, { tls }: Settings): Server {

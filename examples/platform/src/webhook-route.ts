@@ -1,19 +1,19 @@
 import { isGuardError } from "@countersign/core";
 import type { WebhookSettings } from "@countersign/example-settings";
-import type { IdempotencyStore } from "@countersign/idempotency";
 import {
   createWebhookHandler,
   webhookEndpoint,
-  type EventContext,
+  type CreateWebhookHandlerOptions,
+  type WebhookEvent,
   type WebhookHandler,
 } from "@countersign/webhooks";
 import type { Logger } from "pino";
-import type { Completion } from "./ledgers/database.ts";
+import type { GuardStores } from "./engines/storage.ts";
 import type { PartyLedger } from "./ledgers/parties.ts";
 
 /** What the webhook route works with. */
 export interface WebhookRouteParts {
-  readonly store: IdempotencyStore;
+  readonly stores: GuardStores;
   readonly parties: PartyLedger;
   readonly logger: Logger;
 }
@@ -21,7 +21,7 @@ export interface WebhookRouteParts {
 /** Everything between the wire and the ledger, for `app.use(settings.path, ...)`: whatever it refuses looks like an unknown route. */
 export function webhookRoute(
   { username, password, secrets, allowHttp }: WebhookSettings,
-  handler: WebhookHandler,
+  handler: WebhookHandler<unknown>,
   logger: Logger,
 ): ReturnType<typeof webhookEndpoint> {
   return webhookEndpoint({
@@ -36,32 +36,44 @@ export function webhookRoute(
   });
 }
 
-/** Applies each event once. One of a type that nobody knows yet is acknowledged and recorded. */
-export function createPartyHandler({ store, parties, logger }: WebhookRouteParts): WebhookHandler {
-  /** The end of the event, to be written by the transaction of its effect where the store can. */
-  const completionOf = (context: EventContext): Completion | undefined =>
-    store.completeIn === undefined ? undefined : (transaction) => context.completeIn(transaction);
-  const handler = createWebhookHandler({
+/** Applies each event once: its change and that it is done are one transaction, but where Redis has the keys. */
+export function createPartyHandler({ stores, parties, logger }: WebhookRouteParts): WebhookHandler<unknown> {
+  const shared: Pick<CreateWebhookHandlerOptions, "keyPrefix" | "onError"> = {
     // Said aloud, as the scope of payouts: another handler on this store has to have another one.
     keyPrefix: "webhook-event:",
-    store,
-    // Short: an event that a crash interrupts is handled when its lease has ended. The handlers below take milliseconds.
-    leaseMs: 5_000,
-    fallback: async (event, context) => {
-      await parties.record(event, completionOf(context));
-      logger.info({ eventId: event.event_id, type: event.type }, "an event of an unknown type");
-    },
     onError: ({ event_id: eventId, type, outcome, error }) => {
       logger.warn({ eventId, type, outcome, err: error }, "an event failed, the service will send it again");
     },
-  });
+  };
+  const record = (event: WebhookEvent, tx?: object): unknown => {
+    logger.info({ eventId: event.event_id, type: event.type }, "an event of an unknown type");
+    return parties.record(event, tx);
+  };
+  if (stores.transactions !== undefined) {
+    const fallback = (event: WebhookEvent, { tx }: { readonly tx: object }) => record(event, tx);
+    return applying(createWebhookHandler({ ...shared, stores, fallback }), parties, ({ tx }) => tx);
+  }
+  // Short: an event that a crash interrupts is handled when its lease has ended. The handlers take milliseconds.
+  const lease = {
+    store: stores.idempotency,
+    leaseMs: 5_000,
+    fallback: (event: WebhookEvent) => record(event),
+  };
+  return applying(createWebhookHandler({ ...shared, ...lease }), parties, () => undefined);
+}
+
+function applying<Context>(
+  handler: WebhookHandler<Context>,
+  parties: PartyLedger,
+  txOf: (context: Context) => object | undefined,
+): WebhookHandler<Context> {
   return handler
-    .on("buyer.status_changed", (event, context) => parties.changeBuyer(event, completionOf(context)))
-    .on("seller.status_changed", (event, context) => parties.changeSeller(event, completionOf(context)))
+    .on("buyer.status_changed", (event, context) => parties.changeBuyer(event, txOf(context)))
+    .on("seller.status_changed", (event, context) => parties.changeSeller(event, txOf(context)))
     .on("payment_request.repayment.repaid", (event, context) =>
-      parties.closePaymentRequest(event, completionOf(context)),
+      parties.closePaymentRequest(event, txOf(context)),
     )
     .on("payment_request.repayment.reminder", (event, context) =>
-      parties.countReminder(event, completionOf(context)),
+      parties.countReminder(event, txOf(context)),
     );
 }

@@ -5,7 +5,8 @@ import {
   type SellerStatusChanged,
 } from "@countersign/webhooks";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import { memoryStorage, testEngines, type TestStorage } from "./test-storage.ts";
+import type { PartyLedger } from "../src/ledgers/parties.ts";
+import { inTransaction, testEngines, type TestStorage } from "./test-storage.ts";
 
 let opened: TestStorage;
 let eventCount = 0;
@@ -30,7 +31,21 @@ function reminder(time: string): PaymentRequestReminder {
   return { ...fields(time), type: "payment_request.repayment.reminder", data };
 }
 
-const done = (): void => {};
+/** A ledger whose events are each applied in a transaction that a store opens, as the handler of webhooks does. */
+function committing({ stores, parties }: TestStorage): PartyLedger {
+  const within =
+    <Event>(apply: (event: Event, tx: object) => unknown) =>
+    (event: Event) =>
+      inTransaction(stores, (tx) => apply(event, tx)) as Promise<void>;
+  return {
+    ...parties,
+    changeBuyer: within(parties.changeBuyer),
+    changeSeller: within(parties.changeSeller),
+    closePaymentRequest: within(parties.closePaymentRequest),
+    countReminder: within(parties.countReminder),
+    record: within(parties.record),
+  };
+}
 
 for (const engine of testEngines) {
   engine.describe(`the party ledger on ${engine.name}`, () => {
@@ -48,11 +63,11 @@ for (const engine of testEngines) {
         ["against none", "05", "05.000000001"],
         ["with more digits than the newer one", "05.123456789", "05.2"],
       ])("is not changed by an older event, %s", async (_name, older, newer) => {
-        const { parties } = opened;
-        await parties.changeBuyer(buyer("ACTIVE", newer), done);
-        await parties.changeBuyer(buyer("PENDING", older), done);
-        await parties.changeSeller(seller("PENDING", older), done);
-        await parties.changeSeller(seller("ACTIVE", newer), done);
+        const parties = committing(opened);
+        await parties.changeBuyer(buyer("ACTIVE", newer));
+        await parties.changeBuyer(buyer("PENDING", older));
+        await parties.changeSeller(seller("PENDING", older));
+        await parties.changeSeller(seller("ACTIVE", newer));
         expect(await parties.inspectState()).toMatchObject({
           buyers: { "b-1": "ACTIVE" },
           sellers: { "s-1": "ACTIVE" },
@@ -61,28 +76,28 @@ for (const engine of testEngines) {
       });
 
       test("follows the order of arrival where two events have one time", async () => {
-        const { parties } = opened;
-        await parties.changeBuyer(buyer("ACTIVE", "05.1"), done);
-        await parties.changeBuyer(buyer("SUSPENDED", "05.100000000"), done);
+        const parties = committing(opened);
+        await parties.changeBuyer(buyer("ACTIVE", "05.1"));
+        await parties.changeBuyer(buyer("SUSPENDED", "05.100000000"));
         expect((await parties.inspectState()).buyers).toEqual({ "b-1": "SUSPENDED" });
       });
 
       test.each(["0000-01-01T00:00:00Z", "1969-12-31T23:59:59.9Z", "9999-12-31T23:59:59.999999999Z"])(
         "may be of %s, which 64 bits of nanoseconds cannot all tell",
         async (raw) => {
-          const { parties } = opened;
-          await parties.changeBuyer({ ...buyer("ACTIVE", "05"), timestamp: parseTimestamp(raw) }, done);
+          const parties = committing(opened);
+          await parties.changeBuyer({ ...buyer("ACTIVE", "05"), timestamp: parseTimestamp(raw) });
           expect((await parties.inspectState()).buyers).toEqual({ "b-1": "ACTIVE" });
         },
       );
     });
 
     describe("a payment request", () => {
-      test("counts a reminder once, also when its completion was forgotten, and the record says so", async () => {
-        const { parties } = opened;
+      test("counts a reminder once, also when its key was forgotten, and the record says so", async () => {
+        const parties = committing(opened);
         const event = reminder("05");
-        await parties.countReminder(event, done);
-        await parties.countReminder(event, done);
+        await parties.countReminder(event);
+        await parties.countReminder(event);
         expect((await parties.inspectState()).payment_requests["r-1"]?.reminders).toBe(1);
         expect(await parties.inspectEvents()).toEqual([
           { event_id: event.event_id, type: event.type, applied: 2 },
@@ -94,8 +109,8 @@ for (const engine of testEngines) {
       test("changes nothing when it comes again, and is on record once", async () => {
         const { parties } = opened;
         const event = reminder("05");
-        await parties.countReminder(event, undefined);
-        await parties.countReminder(event, undefined);
+        await parties.countReminder(event);
+        await parties.countReminder(event);
         expect((await parties.inspectState()).payment_requests["r-1"]?.reminders).toBe(1);
         expect(await parties.inspectEvents()).toEqual([
           { event_id: event.event_id, type: event.type, applied: 1 },
@@ -105,44 +120,25 @@ for (const engine of testEngines) {
       test("is applied by one of many attempts at once", async () => {
         const { parties } = opened;
         const event = reminder("05");
-        await Promise.all(Array.from({ length: 20 }, async () => parties.countReminder(event, undefined)));
+        await Promise.all(Array.from({ length: 20 }, async () => parties.countReminder(event)));
         expect((await parties.inspectState()).payment_requests["r-1"]?.reminders).toBe(1);
         expect(await parties.inspectEvents()).toMatchObject([{ applied: 1 }]);
       });
     });
 
     test("an event that is on record does not undo a later one of the same time", async () => {
-      const { parties } = opened;
+      const parties = committing(opened);
       const first = buyer("ACTIVE", "05.1");
-      await parties.changeBuyer(first, done);
-      await parties.changeBuyer(buyer("SUSPENDED", "05.1"), done);
-      await parties.changeBuyer(first, done);
+      await parties.changeBuyer(first);
+      await parties.changeBuyer(buyer("SUSPENDED", "05.1"));
+      await parties.changeBuyer(first);
       expect((await parties.inspectState()).buyers).toEqual({ "b-1": "SUSPENDED" });
     });
 
     test("the events are shown in the order in which they were applied", async () => {
-      const { parties } = opened;
-      for (const id of ["z", "a", "m"]) await parties.record({ ...reminder("05"), event_id: id }, done);
+      const parties = committing(opened);
+      for (const id of ["z", "a", "m"]) await parties.record({ ...reminder("05"), event_id: id });
       expect((await parties.inspectEvents()).map(({ event_id }) => event_id)).toEqual(["z", "a", "m"]);
     });
   });
 }
-
-describe("the transaction of an event on SQLite", () => {
-  test("refuses a completion that COMMIT would not wait for", async () => {
-    const { parties, close } = memoryStorage();
-    expect(() => parties.changeBuyer(buyer("ACTIVE", "05"), () => Promise.resolve())).toThrow(/synchronous/);
-    expect(parties.inspectEvents()).toEqual([]);
-    await close();
-  });
-
-  test("is handed to the completion while it is open", async () => {
-    const { parties, database, close } = memoryStorage();
-    let seen: unknown;
-    await parties.changeBuyer(buyer("ACTIVE", "05"), (transaction) => {
-      seen = database.inTransaction && transaction;
-    });
-    expect(seen).toBe(database);
-    await close();
-  });
-});

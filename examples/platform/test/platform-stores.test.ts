@@ -5,7 +5,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, jest, test } from "@jest/globals";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
-import type { BankRail } from "../src/workers/bank-rail.ts";
+import type { BankRail } from "../src/bank-rail.ts";
 import type { PlatformPorts } from "../src/platform.ts";
 import { platformStores, type TestPlace } from "./platform-stores.ts";
 import { capture, killAll, listeningUrl, type Captured } from "./platform-process.ts";

@@ -45,9 +45,7 @@ redisStore.describe("a platform whose Redis has lost a key that was paid", () =>
     const body = payoutBody("op.from.to");
     expect((await platform.send(body)).status).toBe(200);
     await loseKeys();
-    const again = await platform.send(body);
-    expect(again.status).toBe(200);
-    expect(await again.json()).toEqual({ status: "accepted", idempotency_key: "op.from.to" });
+    expect((await platform.send(body)).status).toBe(200);
     expect((await platform.send(body)).status).toBe(409);
     expect(await platform.inspect()).toHaveLength(1);
     expect(log.join("")).toContain("payout accepted by an earlier attempt");

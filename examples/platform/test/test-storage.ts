@@ -3,16 +3,18 @@ import { describe } from "@jest/globals";
 import { Pool } from "pg";
 import { pino } from "pino";
 import { describeOnPostgres, isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
-import type { AcceptedPayout } from "../src/ledgers/payouts.ts";
+import type { TaskRecord, TaskState } from "@countersign/work";
+import { practiceBankRail, type BankRail } from "../src/bank-rail.ts";
+import type { Acceptance, AcceptedPayout, PayoutLedger } from "../src/ledgers/payouts.ts";
+import { openPayouts, type Payouts } from "../src/transfers.ts";
 import { openPostgresStorage } from "../src/engines/postgres/storage.ts";
 import { openSqliteStorage, type SqliteStorage } from "../src/engines/sqlite.ts";
-import type { PlatformStorage } from "../src/engines/storage.ts";
+import type { GuardStores, PlatformStorage } from "../src/engines/storage.ts";
 
 /** A storage on a clock that stands still until a test moves it, with nothing in it. */
 export interface TestStorage extends PlatformStorage {
   now: number;
-  /** The rows of a statement in which `{}` stands before the names of tables. */
-  rows(statement: string): Promise<readonly unknown[]>;
+  readonly ledger: PayoutLedger;
   /** Removes all rows of the ledgers and the keys. */
   empty(): Promise<void>;
 }
@@ -24,12 +26,11 @@ export interface TestEngine {
 }
 
 export const testEngines: readonly TestEngine[] = [
-  { name: "SQLite", describe, open: async () => memoryStorage() },
+  { name: "SQLite", describe, open: () => memoryStorage() },
   { name: "PostgreSQL", describe: describeOnPostgres, open: postgresStorage },
 ];
 
 const tables = [
-  "outbox",
   "payouts",
   "webhook_events",
   "buyers",
@@ -38,15 +39,15 @@ const tables = [
   "countersign_idempotency",
 ];
 
-export function memoryStorage(): TestStorage & SqliteStorage {
+export async function memoryStorage(): Promise<TestStorage & SqliteStorage> {
   const storage = openSqliteStorage({ kind: "memory" }, () => opened.now);
-  const { database } = storage;
+  const { connection } = storage;
   const opened = {
     ...storage,
+    ...(await payoutsOn(storage)),
     now: 1_000,
-    rows: async (statement: string) => database.prepare(statement.replaceAll("{}", "")).all(),
     async empty() {
-      for (const table of tables) database.exec(`DELETE FROM ${table}`);
+      for (const table of tables) connection.exec(`DELETE FROM ${table}`);
     },
   };
   return opened;
@@ -59,9 +60,8 @@ async function postgresStorage(): Promise<TestStorage> {
   const { pool } = storage;
   const opened = {
     ...storage,
+    ...(await payoutsOn(storage)),
     now: 1_000,
-    rows: async (statement: string) =>
-      (await pool.query(statement.replaceAll("{}", `"${location.schema}".`))).rows,
     async empty() {
       await pool.query(`TRUNCATE ${tables.map((table) => `"${location.schema}".${table}`).join(", ")}`);
     },
@@ -73,10 +73,57 @@ async function postgresStorage(): Promise<TestStorage> {
   return opened;
 }
 
+/** A ledger on it, whose tasks and outcomes are written; who wants them done starts the workers. */
+export function payoutsOn(
+  storage: PlatformStorage,
+  rail: BankRail = practiceBankRail(),
+  confirmationUrl = new URL("http://127.0.0.1:9/"),
+): Promise<Payouts> {
+  const settings = { confirmationUrl, confirmationApiKey: undefined };
+  return openPayouts({ storage, rail, settings, logger: pino({ level: "silent" }) });
+}
+
+/** The tasks of a queue, oldest first. */
+export async function tasks(
+  { work }: PlatformStorage,
+  queue: "transfers" | "outcomes" | "outcomes-expected",
+  state: TaskState = "open",
+): Promise<readonly TaskRecord[]> {
+  return (await work.work.list({ queue, state, limit: 100 })).tasks;
+}
+
+/** Accepts a payout in a transaction that a store opens, as the endpoint does; `after` runs before COMMIT, and may fail. */
+export function accept(
+  { stores, ledger }: Pick<TestStorage, "stores" | "ledger">,
+  accepted: AcceptedPayout,
+  after: () => void = () => {},
+): Promise<Acceptance> {
+  return inTransaction(stores, (tx) => {
+    const acceptance = ledger.accept(accepted, tx);
+    if (!(acceptance instanceof Promise)) return ended(acceptance, after);
+    return (async () => ended(await acceptance, after))();
+  });
+}
+
+function ended(acceptance: Acceptance, after: () => void): Acceptance {
+  after();
+  return acceptance;
+}
+
+/** Runs steps of a ledger in a transaction that a store opens. */
+export function inTransaction<T>(
+  { transactions }: GuardStores,
+  work: (tx: object) => T | Promise<T>,
+): Promise<T> {
+  if (transactions === undefined) throw new Error("the stores share no transaction with the ledgers");
+  return transactions.run(work);
+}
+
 /** A schema of its own in the database for tests. */
 export function isolatedPostgres(): PostgresLocation {
   if (postgresUrl === undefined) throw new Error("there is no PostgreSQL for this test");
-  return { kind: "postgres", url: postgresUrl, schema: isolatedName("platform"), variable: "STORE_URL" };
+  const schema = isolatedName("platform");
+  return { kind: "postgres", url: postgresUrl, schema, storesSchema: schema, variable: "STORE_URL" };
 }
 
 export async function dropSchema(schema: string): Promise<void> {
@@ -91,7 +138,7 @@ export function payout(idempotencyKey: string, name = "Example Trading GmbH"): A
     businessId: "b-1",
     beneficiary: { iban: "DE89370400440532013000", bic: "COBADEFFXXX", name },
     reference: "invoice 7",
-    instruction: '{"amount":{"value":10.10}}',
+    bodyText: () => '{"amount":{"value":10.10}}',
   };
 }
 

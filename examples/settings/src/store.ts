@@ -9,7 +9,10 @@ export interface PostgresLocation {
   readonly kind: "postgres";
   /** May hold a password: never shown. */
   readonly url: string;
+  /** Of the platform's tables. */
   readonly schema: string;
+  /** Of the stores' tables; undefined leaves it to them. */
+  readonly storesSchema?: string | undefined;
   /** Whose value `url` is. */
   readonly variable: "STORE_URL" | "DATABASE_URL";
 }
@@ -60,12 +63,9 @@ function postgresAt(
   text: string,
   env: Environment,
 ): PostgresLocation {
-  return {
-    kind: "postgres",
-    url: parsePostgresUrl(variable, text),
-    schema: optional("STORE_SCHEMA", env, parseSchema) ?? "public",
-    variable,
-  };
+  const url = parsePostgresUrl(variable, text);
+  const schema = optional("STORE_SCHEMA", env, parseSchema);
+  return { kind: "postgres", url, schema: schema ?? "public", storesSchema: schema, variable };
 }
 
 function redisAt(text: string, env: Environment): RedisLocation {

@@ -1,4 +1,5 @@
 import { compileAllowlist } from "@countersign/ip-allowlist";
+import { serviceUrlFault } from "@countersign/service-client/door";
 import { reasonOf, SettingError } from "./setting-error.ts";
 
 const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
@@ -84,18 +85,13 @@ export function parseAddresses(variable: string, text: string): readonly string[
   return entries;
 }
 
-// What new URL() would repair: http:host, http:///host, white space, backslashes. Credentials would be refused by fetch, and a
-// fragment never sent.
-const plainUrl = /^https?:\/\/[^/?#@\\\s]+(?:[/?][^#\\\s]*)?$/i;
-
-// The value is not shown: such a URL may hold a token.
+// As createOutcomes() takes it. The value is not shown: such a URL may hold a token.
 export function parseUrl(variable: string, text: string): URL {
-  const url = plainUrl.test(text) && URL.canParse(text) ? new URL(text) : undefined;
+  const url = serviceUrlFault(text, true) === undefined ? new URL(text) : undefined;
   if (url === undefined || url.port === "0") {
-    throw new SettingError(
-      variable,
-      "a URL such as https://host/path, http: or https:, without user name, password, fragment and white space",
-    );
+    const scheme = "http: or https: (http: to a loopback host alone)";
+    const without = "without user name, password, fragment and white space";
+    throw new SettingError(variable, `a URL such as https://host/path, ${scheme}, ${without}`);
   }
   return url;
 }

@@ -131,9 +131,15 @@ describe("readSettings", () => {
     ["no slashes", "CONFIRMATION_URL", "http:a.example/x", /such as https:\/\/host\/path/],
     ["backslashes", "CONFIRMATION_URL", String.raw`http://a.example\x`, /such as https:\/\/host\/path/],
     ["white space around it", "CONFIRMATION_URL", " http://a.example/x ", /white space/],
-    ["port 0", "CONFIRMATION_URL", "http://a.example:0/x", /such as https:\/\/host\/path/],
-    ["a port above the last", "CONFIRMATION_URL", "http://a.example:70000/x", /such as https:\/\/host\/path/],
-    ["a fragment", "CONFIRMATION_URL", "http://a.example/x#y", /without .*fragment/],
+    ["http beyond loopback", "CONFIRMATION_URL", "http://a.example/x", /http: to a loopback host alone/],
+    ["port 0", "CONFIRMATION_URL", "https://a.example:0/x", /such as https:\/\/host\/path/],
+    [
+      "a port above the last",
+      "CONFIRMATION_URL",
+      "https://a.example:70000/x",
+      /such as https:\/\/host\/path/,
+    ],
+    ["a fragment", "CONFIRMATION_URL", "https://a.example/x#y", /without .*fragment/],
     ["credentials", "CONFIRMATION_URL", "https://u:p@a.example", /without user name/],
     ["a password alone", "CONFIRMATION_URL", "https://:p@a.example", /without user name, password/],
     ["a key without a URL", "CONFIRMATION_API_KEY", "k", /no value, because CONFIRMATION_URL is not set$/],
@@ -155,13 +161,13 @@ describe("readSettings", () => {
   const postgres = "postgres://user:hunter2@db/platform";
   const both = { STORE_URL: redis, DATABASE_URL: postgres };
   const local = "postgresql:///db?host=/run/postgresql";
-  const inPostgres = { kind: "postgres", url: postgres, schema: "public" };
+  const inPostgres = { kind: "postgres", url: postgres, schema: "public", storesSchema: undefined };
   test.each<[string, Environment, object]>([
     ["PostgreSQL for everything", { STORE_URL: postgres }, { ...inPostgres, variable: "STORE_URL" }],
     [
       "its longer name, and a schema",
       { STORE_URL: local, STORE_SCHEMA: "pay_1" },
-      { kind: "postgres", url: local, schema: "pay_1", variable: "STORE_URL" },
+      { kind: "postgres", url: local, schema: "pay_1", storesSchema: "pay_1", variable: "STORE_URL" },
     ],
     [
       "Redis, with PostgreSQL for the payouts",

@@ -1,6 +1,9 @@
 import { spawnSync } from "node:child_process";
 
-/** Writes a platform to try something on, in a folder that is not there yet; whether it was written. */
+/**
+ * Writes a platform to try something on, in a folder that is not there yet;
+ * whether it was written.
+ */
 export function writePlatform(folder: string): boolean {
   const choices = ["--framework", "fastify", "--store", "postgres"];
   // Behind `--` the flags are the command's, not npm's.

@@ -1,17 +1,25 @@
 import { gracefulClose, payoutPlugin } from "@countersign/fastify";
-import { memoryNonceStore } from "@countersign/http-signature-verify";
-import { memoryIdempotencyStore } from "@countersign/idempotency";
+import { createSqliteStores } from "@countersign/store-sqlite";
 import { fastify } from "fastify";
+import Database from "libsql";
 
-// TEST KEY of RFC 9421 appendix B.1.4; put the service's public key here, and durable stores below.
+const database = new Database(process.env["DATABASE_FILE"] ?? ":memory:");
+database.exec(`
+  CREATE TABLE IF NOT EXISTS payouts (
+    key TEXT PRIMARY KEY, iban TEXT) STRICT`);
+const insertPayout = database.prepare("INSERT INTO payouts VALUES (?, ?)");
+
+// TEST KEY of RFC 9421 appendix B.1.4; put the service's public key here.
 const testKey = "JrQLj5P/89iXES9+vFgrIy29clF9CC/oPPsw3c5D0bs=";
 
 const payouts = payoutPlugin({
   url: "/api/v1/transaction",
   addresses: { allow: ["192.0.2.10", "198.51.100.0/28"] },
-  signature: { keys: { "test-key-ed25519": testKey }, nonces: memoryNonceStore() },
-  idempotency: { store: memoryIdempotencyStore() },
-  handler: (_request, _reply, { payout }) => ({ accepted: payout.idempotencyKey }),
+  signature: { keys: { "test-key-ed25519": testKey } },
+  stores: createSqliteStores({ database }),
+  // In one transaction with the payout's key: it stays when this returns.
+  pay: ({ idempotencyKey, beneficiary }) =>
+    insertPayout.run(idempotencyKey, beneficiary.iban),
 });
 
 export const app = fastify();

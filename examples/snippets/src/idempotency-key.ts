@@ -1,15 +1,28 @@
 import { guardErrors } from "@countersign/express";
-import { idempotencyGuard, idempotencyKeyHeader } from "@countersign/idempotency-guard";
+import {
+  idempotencyGuard,
+  idempotencyKeyHeader,
+} from "@countersign/idempotency-guard";
 import { jsonBody, rawBody } from "@countersign/raw-body";
-import { createSqliteAnswers, createSqliteStores, type SqliteDatabase } from "@countersign/store-sqlite";
+import {
+  createSqliteAnswers,
+  createSqliteStores,
+  type SqliteDatabase,
+} from "@countersign/store-sqlite";
 import { verifiedPayload, webhookHmac } from "@countersign/webhook-hmac";
 import express, { type Express, type RequestHandler } from "express";
 
-/** `authenticate` sets `req.headers["x-user"]`; the secrets come from the environment. */
+/**
+ * `authenticate` sets `req.headers["x-user"]`; the secrets come from the
+ * environment.
+ */
 export function createApi(
   database: SqliteDatabase,
   authenticate: RequestHandler,
-  { answerSecret, webhookSecret }: { readonly answerSecret: string; readonly webhookSecret: string },
+  {
+    answerSecret,
+    webhookSecret,
+  }: { readonly answerSecret: string; readonly webhookSecret: string },
 ): Express {
   const { idempotency: store } = createSqliteStores({ database });
   const answers = createSqliteAnswers({ database });
@@ -18,12 +31,25 @@ export function createApi(
   const refunds = idempotencyGuard({
     store,
     scope: "refunds",
-    ...idempotencyKeyHeader({ bareKeys: true, caller: (req) => String(req.headers["x-user"]) }),
-    replay: { answers, encryptionKeys: [{ id: "2026-11", secret: answerSecret }] },
+    ...idempotencyKeyHeader({
+      bareKeys: true,
+      caller: (req) => String(req.headers["x-user"]),
+    }),
+    replay: {
+      answers,
+      encryptionKeys: [{ id: "2026-11", secret: answerSecret }],
+    },
   });
-  app.post("/refunds", authenticate, rawBody(), refunds, jsonBody(), (_req, res) => {
-    res.status(201).json({ accepted: true });
-  });
+  app.post(
+    "/refunds",
+    authenticate,
+    rawBody(),
+    refunds,
+    jsonBody(),
+    (_req, res) => {
+      res.status(201).json({ accepted: true });
+    },
+  );
 
   const events = idempotencyGuard({
     store,

@@ -1,7 +1,12 @@
 import { inspector, type InspectorOptions } from "@countersign/inspector";
 
-/** In development, before the platform listens; `checks` are the very options of its checks. */
-export async function startInspector(checks: InspectorOptions): Promise<() => Promise<void>> {
+/**
+ * In development, before the platform listens; `checks` are the very options
+ * of its checks.
+ */
+export async function startInspector(
+  checks: InspectorOptions,
+): Promise<() => Promise<void>> {
   const running = await inspector({ ...checks, port: 4100 });
   console.log(`inspector  ${running.pageUrl}`);
   return () => running.close();

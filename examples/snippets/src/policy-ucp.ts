@@ -1,6 +1,10 @@
-import { httpSignatureVerify, type HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
+import {
+  httpSignatureVerify,
+  type HttpSignatureVerifyOptions,
+} from "@countersign/http-signature-verify";
 
-// What the platform publishes in the signing_keys of its profile. TEST KEY of RFC 9421 appendix B.1.3.
+// What the platform publishes in the signing_keys of its profile. TEST KEY of
+// RFC 9421 appendix B.1.3.
 const platformKey = {
   kid: "platform-2026",
   kty: "EC",
@@ -11,7 +15,9 @@ const platformKey = {
   alg: "ES256",
 };
 
-/** GET: the query and the body, where there are any, have to be covered too. */
+/**
+ * GET: the query and the body, where there are any, have to be covered too.
+ */
 export const readPolicy: HttpSignatureVerifyOptions = {
   keys: { "platform-2026": platformKey },
   origin: "https://merchant.example",

@@ -4,9 +4,11 @@ import {
   type HttpSignatureVerifyOptions,
 } from "@countersign/http-signature-verify";
 
-// The keys of the agents that you know, each under its RFC 7638 thumbprint. TEST KEY of RFC 9421 appendix B.1.4.
+// The keys of the agents that you know, each under its RFC 7638 thumbprint.
+// TEST KEY of RFC 9421 appendix B.1.4.
 const keys = {
-  "poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U": "JrQLj5P/89iXES9+vFgrIy29clF9CC/oPPsw3c5D0bs=",
+  "poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U":
+    "JrQLj5P/89iXES9+vFgrIy29clF9CC/oPPsw3c5D0bs=",
 };
 
 export const policy: HttpSignatureVerifyOptions = {

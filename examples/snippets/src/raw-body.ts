@@ -5,8 +5,10 @@ import express, { type Express } from "express";
 export const app: Express = express();
 
 app.post("/quotes", rawBody({ limit: "100kb" }), jsonBody(), (req, res) => {
-  // req.rawBody holds the bytes as received; req.body was parsed from exactly these.
-  const amount = numberTextAt(req, "/amount/value"); // "10.10", where req.body.amount.value is 10.1
+  // req.rawBody holds the bytes as received; req.body was parsed from exactly
+  // these.
+  // "10.10", where req.body.amount.value is 10.1.
+  const amount = numberTextAt(req, "/amount/value");
   res.json({ receivedBytes: req.rawBody?.length, amount });
 });
 

@@ -1,22 +1,24 @@
-import type { RequestIdempotency } from "@countersign/idempotency-guard";
-import { createPostgresStores, withPostgresTransaction } from "@countersign/store-postgres";
+import { fromPg } from "@countersign/databases";
+import { payoutEndpoint } from "@countersign/payout";
+import { createPostgresStores } from "@countersign/store-postgres";
 import { Pool } from "pg";
 
-const connectionString = process.env["DATABASE_URL"];
-// Two pools: behind the handlers' transactions a heartbeat of the stores would come too late.
-const [keys, payouts] = [connect(5), connect(20)];
-export const stores = createPostgresStores({ pool: keys });
+// TEST KEY of RFC 9421 appendix B.1.4; put the service's public key here.
+const keys = {
+  "test-key-ed25519": "JrQLj5P/89iXES9+vFgrIy29clF9CC/oPPsw3c5D0bs=",
+};
 
-/** A handler's payment: the row and the end of its key commit together. */
-export async function pay(attempt: RequestIdempotency): Promise<void> {
-  await withPostgresTransaction(payouts, async (client) => {
-    await attempt.completeIn(client); // first: throws when the key is another attempt's, or paid
-    await client.query("INSERT INTO payouts (idempotency_key) VALUES ($1)", [attempt.key]);
-  });
-}
+const pool = new Pool({ connectionString: process.env["DATABASE_URL"] });
+// Without a listener, the loss of a resting connection ends the process.
+pool.on("error", (error) => console.error(error.message));
+export const stores = createPostgresStores({ database: fromPg(pool) });
 
-function connect(max: number): Pool {
-  const pool = new Pool({ connectionString, max });
-  // Without a listener, the loss of a resting connection ends the process.
-  return pool.on("error", (error) => console.error(error.message));
-}
+/** An Express middleware. The row, the key and the nonce commit together. */
+export const receivePayout = payoutEndpoint({
+  addresses: { allow: ["192.0.2.10", "198.51.100.0/28"] },
+  signature: { keys },
+  stores,
+  async pay({ idempotencyKey }, { tx }) {
+    await tx.query("INSERT INTO payouts (key) VALUES ($1)", [idempotencyKey]);
+  },
+});

@@ -1,16 +1,29 @@
-import type { RequestIdempotency } from "@countersign/idempotency-guard";
-import { createSqliteStores, withImmediateTransaction } from "@countersign/store-sqlite";
+import { payoutEndpoint } from "@countersign/payout";
+import {
+  type SqliteStores,
+  createSqliteStores,
+} from "@countersign/store-sqlite";
 import Database from "libsql";
 
-const database = new Database(process.env["DATABASE_FILE"] ?? ":memory:");
-database.exec("CREATE TABLE IF NOT EXISTS payouts (idempotency_key TEXT NOT NULL UNIQUE) STRICT");
-const insertPayout = database.prepare("INSERT INTO payouts (idempotency_key) VALUES (?)");
-export const stores = createSqliteStores({ database });
+// TEST KEY of RFC 9421 appendix B.1.4; put the service's public key here.
+const keys = {
+  "test-key-ed25519": "JrQLj5P/89iXES9+vFgrIy29clF9CC/oPPsw3c5D0bs=",
+};
 
-/** A handler's payment: the row and the end of its key commit together. */
-export const pay = (attempt: RequestIdempotency): unknown =>
-  withImmediateTransaction(database, (tx) => {
-    const completed = attempt.completeIn(tx); // first: throws when the key is another attempt's, or paid
-    insertPayout.run(attempt.key);
-    return completed;
-  });
+const database = new Database(process.env["DATABASE_FILE"] ?? ":memory:");
+database.exec(
+  "CREATE TABLE IF NOT EXISTS payouts (key TEXT NOT NULL UNIQUE) STRICT",
+);
+export const stores: SqliteStores<Database.Database> = createSqliteStores({
+  database,
+});
+
+/** An Express middleware. The row, the key and the nonce commit together. */
+export const receivePayout = payoutEndpoint({
+  addresses: { allow: ["192.0.2.10", "198.51.100.0/28"] },
+  signature: { keys },
+  stores,
+  pay({ idempotencyKey }, { tx }) {
+    tx.prepare("INSERT INTO payouts VALUES (?)").run(idempotencyKey);
+  },
+});

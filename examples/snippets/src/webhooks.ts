@@ -1,18 +1,34 @@
-import { memoryIdempotencyStore } from "@countersign/idempotency";
-import { createWebhookHandler, webhookEndpoint, type GeneratedEndpoint } from "@countersign/webhooks";
+import { createSqliteStores } from "@countersign/store-sqlite";
+import {
+  createWebhookHandler,
+  webhookEndpoint,
+  type GeneratedEndpoint,
+} from "@countersign/webhooks";
 import express, { type Express } from "express";
+import Database from "libsql";
 
-const hours = 3_600_000;
-// For one process on a laptop: in production give a durable store.
+const file = process.env["DATABASE_FILE"] ?? ":memory:";
+export const database: Database.Database = new Database(file);
+database.exec(`
+  CREATE TABLE IF NOT EXISTS changes (buyer TEXT, status TEXT) STRICT`);
+const insertChange = database.prepare("INSERT INTO changes VALUES (?, ?)");
+
 const handler = createWebhookHandler({
-  store: memoryIdempotencyStore({ retentionMs: 72 * hours }),
+  stores: createSqliteStores({ database }),
   fallback: "ignore",
 });
-handler.on("buyer.status_changed", ({ data }) => console.log(data.buyer_id, data.new_status));
+// In one transaction with the mark that the event is done.
+handler.on("buyer.status_changed", ({ data }) =>
+  insertChange.run(data.buyer_id, data.new_status),
+);
 
-/** `endpoint`: what generateEndpoint() made up. Mount it before any body parser. */
-export function createApp({ path, username, password, secret }: GeneratedEndpoint): Express {
-  const app = express();
-  app.use(path, webhookEndpoint({ basicAuth: { username, password }, hmac: { secret }, handler }));
-  return app;
+/** `endpoint` is of generateEndpoint(). Mount it before any body parser. */
+export function createApp(endpoint: GeneratedEndpoint): Express {
+  const { path, username, password, secret } = endpoint;
+  const receiveWebhook = webhookEndpoint({
+    basicAuth: { username, password },
+    hmac: { secret },
+    handler,
+  });
+  return express().use(path, receiveWebhook);
 }

@@ -3,17 +3,17 @@ import { failureOf, type RedisLocation, SettingError } from "@countersign/exampl
 import { createRedisStores } from "@countersign/store-redis";
 import type { Logger } from "pino";
 import { createClient } from "redis";
-import { openPostgresLedgers } from "./postgres/storage.ts";
+import { openPostgresStorage } from "./postgres/storage.ts";
 import type { PlatformStorage } from "./storage.ts";
 
 /**
- * Keys and nonces in Redis, the rest in PostgreSQL. No transaction spans both: the UNIQUE keys of the ledgers decide what has
- * happened. Throws a SettingError.
+ * Keys and nonces in Redis, the rest in PostgreSQL, tasks too. No transaction spans both: the UNIQUE keys of the ledgers decide what
+ * has happened. Throws a SettingError.
  */
 export async function openRedisStorage(location: RedisLocation, logger: Logger): Promise<PlatformStorage> {
   const redis = await connectRedis(location, logger);
   try {
-    const ledgers = await openPostgresLedgers(location.payouts, logger);
+    const ledgers = await openPostgresStorage(location.payouts, logger);
     const stores = createRedisStores({ sendCommand: redis.sendCommand, prefix: location.keyPrefix });
     const close = async (): Promise<void> => {
       stores.close();

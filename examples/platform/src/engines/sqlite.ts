@@ -1,28 +1,20 @@
 import { mkdirSync, statSync } from "node:fs";
 import path from "node:path";
+import { runStepsNow } from "@countersign/idempotency/door";
 import { reasonOf, SettingError, type SqliteLocation } from "@countersign/example-settings";
 import { createSqliteStores, withImmediateTransaction, type SqliteStores } from "@countersign/store-sqlite";
 import Database from "libsql";
-import type { Completion, LedgerDatabase, SqlDialect, Statement, Steps } from "../ledgers/database.ts";
+import type { LedgerDatabase, SqlDialect } from "../ledgers/database.ts";
+import { partyLedgerOn } from "../ledgers/parties.ts";
 import { allStatements, tables } from "../ledgers/tables.ts";
-import { ledgersOn, type PlatformStorage } from "./storage.ts";
+import type { PlatformStorage } from "./storage.ts";
 
-/** One file is one schema, the process is the clock, and a writer is alone: see withImmediateTransaction. */
-const dialect: SqlDialect = {
-  schema: "",
-  now: "?",
-  skipLocked: "",
-  text: "TEXT",
-  time: "INTEGER",
-  id: "INTEGER PRIMARY KEY",
-  // Every table has one.
-  rowid: "",
-  strict: "STRICT",
-};
+/** One file is one schema, whose tables have a rowid by themselves. */
+const dialect: SqlDialect = { schema: "", text: "TEXT", rowid: "", strict: "STRICT" };
 
 /** Everything on one connection: a payout and the end of its key are one transaction. */
 export interface SqliteStorage extends PlatformStorage {
-  readonly database: Database.Database;
+  readonly connection: Database.Database;
 }
 
 /** Opens the database and creates what is missing. Throws a SettingError. `now` gives milliseconds since 1970. */
@@ -87,7 +79,15 @@ function storageOn(database: Database.Database, now: () => number): SqliteStorag
       database.close();
       return Promise.resolve();
     };
-    return { database, stores, ...ledgersOn(ledgerDatabase(database, now)), close };
+    const ledgers = ledgerDatabase(database, now);
+    return {
+      connection: database,
+      stores,
+      work: stores,
+      database: ledgers,
+      parties: partyLedgerOn(ledgers),
+      close,
+    };
   } catch (error) {
     stores?.close();
     database.close();
@@ -104,28 +104,15 @@ function refuseOthers(database: Database.Database): void {
 /** Ledgers on it answer at once. */
 function ledgerDatabase(database: Database.Database, now: () => number): LedgerDatabase {
   const prepared = prepareAll(database);
-  const rowsOf = ([sql, ...values]: Statement): readonly unknown[] =>
-    (prepared.get(sql) ?? database.prepare(sql)).all(...values);
-  function run<T>(steps: () => Steps<T>): T {
-    const generator = steps();
-    let step = generator.next();
-    while (step.done !== true) step = generator.next(rowsOf(step.value));
-    return step.value;
-  }
   return {
     dialect,
-    now,
-    run,
-    transaction<T>(steps: () => Steps<T>, complete?: Completion) {
-      let result!: T;
-      withImmediateTransaction(database, (transaction) => {
-        const completed = complete?.(transaction);
-        result = run(steps);
-        // Returned, so that a promise is refused: COMMIT would not wait for it.
-        return completed;
-      });
-      return result;
-    },
+    now: () => new Date(now()).toISOString(),
+    // An open transaction is that of the connection.
+    query: ([sql, ...values]) => (prepared.get(sql) ?? database.prepare(sql)).all(...values),
+    transaction: (steps, tx) =>
+      tx === undefined
+        ? withImmediateTransaction(database, (own) => runStepsNow(steps(own)))
+        : runStepsNow(steps(tx)),
   };
 }
 

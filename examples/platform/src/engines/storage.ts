@@ -1,35 +1,25 @@
 import type { NonceStore } from "@countersign/http-signature-verify";
-import type { IdempotencyStore } from "@countersign/idempotency";
+import type { IdempotencyStore, TransactionStores } from "@countersign/idempotency";
+import type { WorkStores } from "@countersign/work";
 import type { LedgerDatabase } from "../ledgers/database.ts";
-import { outboxOn, type Outbox } from "../ledgers/outbox.ts";
-import { partyLedgerOn, type PartyLedger } from "../ledgers/parties.ts";
-import { payoutLedgerOn, type PayoutLedger } from "../ledgers/payouts.ts";
+import type { PartyLedger } from "../ledgers/parties.ts";
 
-/** What the guards remember in. */
-export interface GuardStores {
-  /** Without completeIn(), it shares no transaction with the ledgers. */
+/** What the guards remember in: the ledgers' database, or a store that shares no transaction with it. */
+export type GuardStores = TransactionStores<object> | LeaseStores;
+
+interface LeaseStores {
   readonly idempotency: IdempotencyStore;
   readonly nonces: NonceStore;
-}
-
-/** The platform's own records. */
-export interface Ledgers {
-  readonly ledger: PayoutLedger;
-  readonly parties: PartyLedger;
-  readonly outbox: Outbox;
+  readonly transactions?: undefined;
 }
 
 /** Everything that outlives a process. */
-export interface PlatformStorage extends Ledgers {
+export interface PlatformStorage {
   readonly stores: GuardStores;
+  /** Tasks, in the ledgers' database. */
+  readonly work: WorkStores<object>;
+  readonly database: LedgerDatabase;
+  readonly parties: PartyLedger;
   /** Ends the stores and their connections. To be called when nothing uses them any more. */
   close(): Promise<void>;
-}
-
-export function ledgersOn(database: LedgerDatabase): Ledgers {
-  return {
-    ledger: payoutLedgerOn(database),
-    parties: partyLedgerOn(database),
-    outbox: outboxOn(database),
-  };
 }

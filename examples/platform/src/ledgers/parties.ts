@@ -1,4 +1,5 @@
 import type { Awaitable } from "@countersign/idempotency";
+import { answerOf } from "@countersign/idempotency/door";
 import type {
   BuyerStatusChanged,
   PaymentRequestReminder,
@@ -7,7 +8,7 @@ import type {
   WebhookEvent,
 } from "@countersign/webhooks";
 import { z } from "zod";
-import type { Completion, LedgerDatabase, SqlDialect, Statement } from "./database.ts";
+import type { LedgerDatabase, SqlDialect, Statement } from "./database.ts";
 
 /** A row as shown by GET /inspect/events. */
 type InspectedEvent = Readonly<z.infer<typeof eventRow>>;
@@ -22,59 +23,63 @@ export interface InspectedState {
 }
 
 /**
- * The platform's own record of buyers, sellers and payment requests. What an event changes, that it was applied and, through
- * `completeEvent`, that it is done are one transaction. An event that is on record changes nothing when it comes again. In
+ * The platform's own record of buyers, sellers and payment requests. What an event changes and that it was applied are one
+ * transaction, that of the endpoint where there is a `tx`. An event that is on record changes nothing when it comes again. In
  * whatever order events arrive, the rows end as they would in the order of the events' own times: an older status changes
  * nothing but is applied all the same, and CLOSED is final.
  */
 export interface PartyLedger {
-  changeBuyer(event: BuyerStatusChanged, completeEvent: Completion | undefined): Awaitable<void>;
-  changeSeller(event: SellerStatusChanged, completeEvent: Completion | undefined): Awaitable<void>;
-  closePaymentRequest(event: PaymentRequestRepaid, completeEvent: Completion | undefined): Awaitable<void>;
-  countReminder(event: PaymentRequestReminder, completeEvent: Completion | undefined): Awaitable<void>;
+  changeBuyer(event: BuyerStatusChanged, tx?: object): Awaitable<void>;
+  changeSeller(event: SellerStatusChanged, tx?: object): Awaitable<void>;
+  closePaymentRequest(event: PaymentRequestRepaid, tx?: object): Awaitable<void>;
+  countReminder(event: PaymentRequestReminder, tx?: object): Awaitable<void>;
   /** For events that change nothing here: that it was applied is all that is written. */
-  record(event: WebhookEvent, completeEvent: Completion | undefined): Awaitable<void>;
+  record(event: WebhookEvent, tx?: object): Awaitable<void>;
   /** In the order in which they were first applied. */
-  inspectEvents(): Awaitable<readonly InspectedEvent[]>;
-  inspectState(): Awaitable<InspectedState>;
+  inspectEvents(): Promise<readonly InspectedEvent[]>;
+  inspectState(): Promise<InspectedState>;
 }
 
 export function partyLedgerOn(database: LedgerDatabase): PartyLedger {
   const statements = partyStatements(database.dialect);
   /** Records the event and makes the change when the event is new. */
-  function apply(event: WebhookEvent, completeEvent: Completion | undefined, change?: Statement) {
-    const record = completeEvent === undefined ? statements.insertEventUnlessKnown : statements.countEvent;
-    return database.transaction(function* () {
-      const [row] = yield [record, event.event_id, event.type];
+  function apply(event: WebhookEvent, endpointTx: object | undefined, change?: Statement) {
+    const record = endpointTx === undefined ? statements.insertEventUnlessKnown : statements.countEvent;
+    return database.transaction(function* (tx) {
+      const [row] = yield* answerOf(database.query([record, event.event_id, event.type], tx));
       const isNew = appliedRow.optional().parse(row)?.applied === 1;
-      if (isNew && change !== undefined) yield change;
-    }, completeEvent);
+      if (isNew && change !== undefined) yield* answerOf(database.query(change, tx));
+    }, endpointTx);
   }
   return {
-    changeBuyer: (event, completeEvent) =>
-      apply(event, completeEvent, [statements.buyer, event.data.buyer_id, ...newStatus(event)]),
-    changeSeller: (event, completeEvent) =>
-      apply(event, completeEvent, [statements.seller, event.data.seller_id, ...newStatus(event)]),
-    closePaymentRequest: (event, completeEvent) =>
-      apply(event, completeEvent, [statements.close, event.data.payment_request_id]),
-    countReminder: (event, completeEvent) =>
-      apply(event, completeEvent, [statements.remind, event.data.payment_request_id]),
-    record: (event, completeEvent) => apply(event, completeEvent),
-    inspectEvents: () =>
-      database.run(function* () {
-        const rows = yield [statements.selectEvents];
-        return rows.map((row) => eventRow.parse(row));
-      }),
-    inspectState: () =>
-      database.run(function* () {
-        const buyers = statusById(yield [statements.selectBuyers]);
-        const sellers = statusById(yield [statements.selectSellers]);
-        const requests = (yield [statements.selectRequests]).map((row) => {
-          const { id, ...request } = requestRow.parse(row);
-          return [id, request];
-        });
-        return { buyers, sellers, payment_requests: Object.fromEntries(requests) };
-      }),
+    changeBuyer: (event, tx) =>
+      apply(event, tx, [statements.buyer, event.data.buyer_id, ...newStatus(event)]),
+    changeSeller: (event, tx) =>
+      apply(event, tx, [statements.seller, event.data.seller_id, ...newStatus(event)]),
+    closePaymentRequest: (event, tx) => apply(event, tx, [statements.close, event.data.payment_request_id]),
+    countReminder: (event, tx) => apply(event, tx, [statements.remind, event.data.payment_request_id]),
+    record: (event, tx) => apply(event, tx),
+    async inspectEvents() {
+      const rows = await database.query([statements.selectEvents]);
+      return rows.map((row) => eventRow.parse(row));
+    },
+    async inspectState() {
+      const [buyers, sellers, requests] = await Promise.all([
+        database.query([statements.selectBuyers]),
+        database.query([statements.selectSellers]),
+        database.query([statements.selectRequests]),
+      ]);
+      return {
+        buyers: statusById(buyers),
+        sellers: statusById(sellers),
+        payment_requests: Object.fromEntries(
+          requests.map((row) => {
+            const { id, ...request } = requestRow.parse(row);
+            return [id, request];
+          }),
+        ),
+      };
+    },
   };
 }
 

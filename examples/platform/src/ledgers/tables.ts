@@ -1,13 +1,12 @@
 import type { SqlDialect } from "./database.ts";
-import { outboxStatements } from "./outbox.ts";
 import { partyStatements } from "./parties.ts";
 import { payoutStatements } from "./payouts.ts";
 
 /** The names of all tables. */
-export const tableNames = ["payouts", "outbox", "webhook_events", "buyers", "sellers", "payment_requests"];
+export const tableNames = ["payouts", "webhook_events", "buyers", "sellers", "payment_requests"];
 
 /** Creates the tables that are missing. The service may send statuses that nobody knows yet. */
-export function tables({ schema, text, time, id, rowid, strict }: SqlDialect): string {
+export function tables({ schema, text, rowid, strict }: SqlDialect): string {
   const party = `(
       id         ${text} NOT NULL PRIMARY KEY,
       status     ${text} NOT NULL,
@@ -25,20 +24,9 @@ export function tables({ schema, text, time, id, rowid, strict }: SqlDialect): s
       instruction      ${text} NOT NULL,
       status           ${text} NOT NULL CHECK (status IN ('accepted', 'executed', 'failed')),
       status_reason    ${text},
-      created_at       ${time} NOT NULL,
-      settled_at       ${time}
+      created_at       ${text} NOT NULL,
+      settled_at       ${text}
     ) ${strict};
-    CREATE TABLE IF NOT EXISTS ${schema}outbox (
-      id              ${id},
-      task            ${text} NOT NULL CHECK (task IN ('transfer', 'confirmation')),
-      idempotency_key ${text} NOT NULL REFERENCES ${schema}payouts (idempotency_key),
-      state           ${text} NOT NULL CHECK (state IN ('due', 'done', 'dead')),
-      attempts        INTEGER NOT NULL,
-      due_at          ${time} NOT NULL,
-      last_error      ${text},
-      UNIQUE (idempotency_key, task)
-    ) ${strict};
-    CREATE INDEX IF NOT EXISTS outbox_due ON ${schema}outbox (task, due_at, id) WHERE state = 'due';
     CREATE TABLE IF NOT EXISTS ${schema}webhook_events (
       ${rowid}
       event_id ${text} NOT NULL UNIQUE,
@@ -56,6 +44,6 @@ export function tables({ schema, text, time, id, rowid, strict }: SqlDialect): s
 
 /** Every statement on them, to be prepared at the start: tables that do not fit are found then, and not by the first payout. */
 export function allStatements(dialect: SqlDialect): readonly string[] {
-  const groups = [payoutStatements(dialect), outboxStatements(dialect), partyStatements(dialect)];
+  const groups = [payoutStatements(dialect), partyStatements(dialect)];
   return groups.flatMap((group) => Object.values<string>(group));
 }

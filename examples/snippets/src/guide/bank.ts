@@ -1,27 +1,61 @@
 import type { RequestIdempotency } from "@countersign/idempotency-guard";
-import { payoutEndpoint, payoutOf, type Payout, type PayoutEndpointOptions } from "@countersign/payout";
+import {
+  payoutEndpoint,
+  payoutOf,
+  type Payout,
+  type PayoutEndpointOptions,
+} from "@countersign/payout";
 import type { Express } from "express";
 
-/** A bank's API: it recognises a payment by `reference`, and answers a repeated one as it did the first time. */
+/**
+ * A bank's API: it recognises a payment by `reference`, and answers a
+ * repeated one as it did the first time.
+ */
 export interface Bank {
-  transfer(order: { iban: string; amount: string; reference: string }, signal: AbortSignal): Promise<void>;
+  transfer(
+    order: { iban: string; amount: string; reference: string },
+    signal: AbortSignal,
+  ): Promise<void>;
 }
 
-async function pay(payout: Payout, attempt: RequestIdempotency, bank: Bank): Promise<void> {
+async function pay(
+  payout: Payout,
+  attempt: RequestIdempotency,
+  bank: Bank,
+): Promise<void> {
   const { value } = payout.amount;
-  // A text as it is; of a number the digits that were signed, which JavaScript's own has lost.
-  const amount = typeof value === "string" ? value : payout.amountText("/value");
+  // A text as it is; of a number the digits that were signed, which
+  // JavaScript's own has lost.
+  const amount =
+    typeof value === "string" ? value : payout.amountText("/value");
   if (amount === undefined) throw new Error("the payout has no amount.value");
-  const order = { iban: payout.beneficiary.iban, amount, reference: payout.idempotencyKey };
-  // From here on nobody but the bank knows. When this process dies now, the key waits for an operator, and no retry pays.
+  const order = {
+    iban: payout.beneficiary.iban,
+    amount,
+    reference: payout.idempotencyKey,
+  };
+  // From here on nobody but the bank knows. When this process dies now, the
+  // key waits for an operator, and no retry pays.
   attempt.hold("the bank was asked");
   attempt.signal.throwIfAborted();
   await bank.transfer(order, attempt.signal);
 }
 
-export function payByBank(app: Express, options: PayoutEndpointOptions, bank: Bank): void {
-  app.post("/api/v1/transaction", payoutEndpoint(options), (req, res, next) => {
-    if (req.idempotency === undefined) throw new Error("payoutEndpoint() must come first");
-    pay(payoutOf(req), req.idempotency, bank).then(() => res.json({ status: "acknowledged" }), next);
-  });
+export function payByBank(
+  app: Express,
+  options: PayoutEndpointOptions,
+  bank: Bank,
+): void {
+  app.post(
+    "/api/v1/transaction",
+    payoutEndpoint(options),
+    (req, res, next) => {
+      if (req.idempotency === undefined)
+        throw new Error("payoutEndpoint() must come first");
+      pay(payoutOf(req), req.idempotency, bank).then(
+        () => res.json({ status: "acknowledged" }),
+        next,
+      );
+    },
+  );
 }

@@ -1,23 +1,36 @@
 import { guardErrors } from "@countersign/express";
-import { idempotencyGuard, idempotencyKeyHeader } from "@countersign/idempotency-guard";
+import {
+  answer,
+  idempotencyGuard,
+  idempotencyKeyHeader,
+} from "@countersign/idempotency-guard";
 import { jsonBody, rawBody } from "@countersign/raw-body";
-import { createSqliteAnswers, createSqliteStores } from "@countersign/store-sqlite";
+import {
+  createSqliteAnswers,
+  createSqliteStores,
+} from "@countersign/store-sqlite";
 import express from "express";
 import Database from "libsql";
 
 const database = new Database("charges.db");
-const once = idempotencyGuard({
-  store: createSqliteStores({ database }).idempotency,
+database.exec("CREATE TABLE IF NOT EXISTS charges (id TEXT, amount INTEGER)");
+
+const charge = idempotencyGuard({
   ...idempotencyKeyHeader({ bareKeys: true }),
+  stores: createSqliteStores({ database }),
   replay: { answers: createSqliteAnswers({ database }) },
+  // Runs once for each key: its row, the key and the answer commit together.
+  handle(req, { tx }) {
+    const { amount } = Object(req.body);
+    const id = crypto.randomUUID();
+    tx.prepare("INSERT INTO charges VALUES (?, ?)").run(id, amount);
+    return answer(201, { id, amount });
+  },
 });
 
 const app = express();
 // Put your own authentication in front: whoever gets this far is charged.
-app.post("/charges", rawBody(), once, jsonBody(), (req, res) => {
-  const { amount } = Object(req.body);
-  res.status(201).json({ id: crypto.randomUUID(), amount }); // runs once for each key
-});
+app.post("/charges", rawBody(), jsonBody(), charge);
 app.use(guardErrors());
 
 const port = Number(process.env["PORT"] ?? 3000);

@@ -6,9 +6,20 @@ import { webhookHmac } from "@countersign/webhook-hmac";
 import express from "express";
 import Database from "libsql";
 
-const { idempotency: store } = createSqliteStores({ database: new Database("webhooks.db") });
-const verify = webhookHmac({ scheme: "github", secret: process.env["WEBHOOK_SECRET"] ?? "" });
-const once = idempotencyGuard({ store, key: (req) => req.headers["x-github-delivery"], doneStatus: 200 });
+const { idempotency: store } = createSqliteStores({
+  database: new Database("webhooks.db"),
+});
+const verify = webhookHmac({
+  scheme: "github",
+  // One, or while it changes "the new one,the old one".
+  secrets: (process.env["WEBHOOK_SECRET"] ?? "").split(","),
+  limit: "25mb", // GitHub's own
+});
+const once = idempotencyGuard({
+  store,
+  key: (req) => req.headers["x-github-delivery"],
+  doneStatus: 200,
+});
 
 const app = express();
 app.post("/webhooks/github", verify, once, jsonBody(), (req, res) => {

@@ -1,11 +1,21 @@
 import { guardErrors, type GuardRequest } from "@countersign/express";
 import { idempotencyGuard } from "@countersign/idempotency-guard";
 import { jsonBody } from "@countersign/raw-body";
-import { createSqliteStores, type SqliteDatabase } from "@countersign/store-sqlite";
-import { verifiedPayload, webhookHmac, type WebhookHmacOptions } from "@countersign/webhook-hmac";
+import {
+  createSqliteStores,
+  type SqliteDatabase,
+} from "@countersign/store-sqlite";
+import {
+  verifiedPayload,
+  webhookHmac,
+  type WebhookHmacOptions,
+} from "@countersign/webhook-hmac";
 import express, { type Express, type RequestHandler } from "express";
 
-/** `secrets` come from the environment: while one is exchanged, the new one and the old one. */
+/**
+ * `secrets` come from the environment: while one is exchanged, the new one
+ * and the old one.
+ */
 export interface Secrets {
   readonly github: readonly string[];
   readonly stripe: readonly string[];
@@ -14,18 +24,30 @@ export interface Secrets {
   readonly shopify: readonly string[];
 }
 
-const signedBy = (scheme: WebhookHmacOptions["scheme"], secrets: readonly string[]): RequestHandler =>
-  webhookHmac({ scheme, secrets });
+const signedBy = (
+  scheme: WebhookHmacOptions["scheme"],
+  secrets: readonly string[],
+): RequestHandler => webhookHmac({ scheme, secrets });
 
-/** Each sender has a route of its own; `handle` runs once for each message. */
-export function createApp(database: SqliteDatabase, secrets: Secrets, handle: RequestHandler): Express {
+/**
+ * Each sender has a route of its own; `handle` runs once for each message.
+ */
+export function createApp(
+  database: SqliteDatabase,
+  secrets: Secrets,
+  handle: RequestHandler,
+): Express {
   const { idempotency: store } = createSqliteStores({ database });
-  const once = (sender: string, idOf: (req: GuardRequest) => unknown): RequestHandler =>
+  const once = (
+    sender: string,
+    idOf: (req: GuardRequest) => unknown,
+  ): RequestHandler =>
     idempotencyGuard({
       store,
       scope: sender,
       key: idOf,
-      doneStatus: 200, // a message that was handled is acknowledged, not refused
+      // A message that was handled is acknowledged, not refused.
+      doneStatus: 200,
     });
 
   const app = express();

@@ -1,29 +1,27 @@
 import { readFileSync } from "node:fs";
-import { createSqliteStores, payoutEndpoint, payoutOf, withImmediateTransaction } from "countersign";
+import { createSqliteStores, payoutEndpoint } from "countersign";
 import express from "express";
 import Database from "libsql";
 
 const database = new Database("platform.db");
-database.exec("CREATE TABLE IF NOT EXISTS payouts (idempotency_key TEXT PRIMARY KEY, iban TEXT) STRICT");
+database.exec(
+  `CREATE TABLE IF NOT EXISTS payouts
+    (idempotency_key TEXT PRIMARY KEY, iban TEXT) STRICT`,
+);
 const insertPayout = database.prepare("INSERT INTO payouts VALUES (?, ?)");
 const stores = createSqliteStores({ database });
 
 const receivePayout = payoutEndpoint({
-  addresses: { allow: ["127.0.0.1"] }, // from where the service calls
-  signature: { keys: JSON.parse(readFileSync("keys/keys.json", "utf8")), nonces: stores.nonces },
-  idempotency: { store: stores.idempotency, recovery: "rerun" },
+  addresses: { allow: ["127.0.0.1"] }, // From where the service calls.
+  signature: { keys: JSON.parse(readFileSync("keys/keys.json", "utf8")) },
+  stores,
+  // In one transaction with the payout's key: it stays when this returns.
+  pay: ({ idempotencyKey, beneficiary }) =>
+    insertPayout.run(idempotencyKey, beneficiary.iban),
 });
 
 const app = express();
-app.post("/api/v1/transaction", receivePayout, (req, res) => {
-  const { idempotencyKey, beneficiary } = payoutOf(req);
-  withImmediateTransaction(database, (tx) => {
-    const completed = req.idempotency?.completeIn(tx); // first: payout and key commit together
-    insertPayout.run(idempotencyKey, beneficiary.iban);
-    return completed;
-  });
-  res.json({ status: "acknowledged" });
-});
+app.post("/api/v1/transaction", receivePayout);
 
 const port = Number(process.env["PORT"] ?? 3000);
 app.listen(port, "127.0.0.1", () => console.log(`listening on port ${port}`));

@@ -4,7 +4,10 @@ import { payoutEndpoint, payoutOf } from "@countersign/payout";
 import express, { type Express } from "express";
 
 /** The app under test, with what differs from production as its arguments. */
-export function createApp(keys: Readonly<Record<string, string>>, paid: string[]): Express {
+export function createApp(
+  keys: Readonly<Record<string, string>>,
+  paid: string[],
+): Express {
   const receivePayout = payoutEndpoint({
     addresses: { allow: ["127.0.0.1"] },
     signature: { keys, nonces: memoryNonceStore() },

@@ -8,7 +8,10 @@ interface BunServer {
 interface BunOptions {
   fetch(request: Request, server: BunServer): Promise<Response>;
 }
-type DenoHandler = (request: Request, info: { remoteAddr: { hostname: string } }) => Promise<Response>;
+type DenoHandler = (
+  request: Request,
+  info: { remoteAddr: { hostname: string } },
+) => Promise<Response>;
 declare const Bun: { serve(options: BunOptions): void };
 declare const Deno: { serve(handler: DenoHandler): void };
 declare const webhookPath: string;
@@ -18,12 +21,21 @@ const routes: Record<string, FetchRoute> = {
   "/api/v1/transaction": receivePayout,
   [webhookPath]: receiveWebhook,
 };
-const answer = async (request: Request, clientAddress?: string): Promise<Response> =>
-  routes[new URL(request.url).pathname]?.(request, { clientAddress }) ?? new Response(null, { status: 404 });
+const answer = async (
+  request: Request,
+  clientAddress?: string,
+): Promise<Response> =>
+  routes[new URL(request.url).pathname]?.(request, { clientAddress }) ??
+  new Response(null, { status: 404 });
 
 export const onBun = (): void =>
-  Bun.serve({ fetch: (request, server) => answer(request, server.requestIP(request)?.address) });
+  Bun.serve({
+    fetch: (request, server) =>
+      answer(request, server.requestIP(request)?.address),
+  });
 
 export const onDeno = (): void =>
-  Deno.serve((request, { remoteAddr }) => answer(request, remoteAddr.hostname));
+  Deno.serve((request, { remoteAddr }) =>
+    answer(request, remoteAddr.hostname),
+  );
 // #endregion servers

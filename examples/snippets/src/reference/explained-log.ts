@@ -2,7 +2,10 @@ import { refusalExplainer } from "@countersign/explain";
 import type { Keys } from "@countersign/http-signature-verify";
 import { pinoLog, type FieldLogger } from "@countersign/observe/log";
 
-/** Each refusal, and behind it, up to ten times a minute, what its signer has to change. */
+/**
+ * Each refusal, and behind it, up to ten times a minute, what its signer has
+ * to change.
+ */
 export function startLog(logger: FieldLogger, keys: Keys): () => void {
   return pinoLog(logger, { explain: refusalExplainer({ keys }) });
 }

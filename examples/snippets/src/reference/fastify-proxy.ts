@@ -1,6 +1,7 @@
 import { fastify, type FastifyRequest } from "fastify";
 
-export const app = fastify({ trustProxy: ["10.0.0.5"] }); // the proxies' addresses, never true
+// The proxies' addresses, never true.
+export const app = fastify({ trustProxy: ["10.0.0.5"] });
 
 export const connection = {
   clientAddress: (request: FastifyRequest) => request.ip,

@@ -1,4 +1,8 @@
-import { gracefulClose, payoutPlugin, webhookPlugin } from "@countersign/fastify";
+import {
+  gracefulClose,
+  payoutPlugin,
+  webhookPlugin,
+} from "@countersign/fastify";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { createWebhookHandler } from "@countersign/webhooks";
@@ -9,7 +13,9 @@ export const app = fastify();
 const payouts = payoutPlugin({
   addresses: { allow: ["192.0.2.10", "198.51.100.0/28"] },
   signature: {
-    keys: { "test-key-ed25519": "JrQLj5P/89iXES9+vFgrIy29clF9CC/oPPsw3c5D0bs=" },
+    keys: {
+      "test-key-ed25519": "JrQLj5P/89iXES9+vFgrIy29clF9CC/oPPsw3c5D0bs=",
+    },
     nonces: memoryNonceStore(),
   },
   idempotency: { store: memoryIdempotencyStore() },
@@ -22,7 +28,8 @@ const payouts = payoutPlugin({
 
 const events = createWebhookHandler({
   store: memoryIdempotencyStore({ retentionMs: 72 * 3_600_000 }),
-  fallback: ({ event_id, type }) => console.log(`received ${type} ${event_id}`),
+  fallback: ({ event_id, type }) =>
+    console.log(`received ${type} ${event_id}`),
 });
 const webhooks = webhookPlugin({
   basicAuth: { username: "service", password: "test-password" },
@@ -34,4 +41,6 @@ const webhooks = webhookPlugin({
 void app.register(payouts);
 void app.register(webhooks);
 // At SIGTERM: await close(), then app.close().
-export const close = gracefulClose(app.server, { endpoints: [payouts, events] });
+export const close = gracefulClose(app.server, {
+  endpoints: [payouts, events],
+});

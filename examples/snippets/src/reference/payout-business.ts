@@ -8,4 +8,5 @@ declare global {
   }
 }
 
-export const accountOf = ({ business }: Payout): string | undefined => business?.accountId;
+export const accountOf = ({ business }: Payout): string | undefined =>
+  business?.accountId;

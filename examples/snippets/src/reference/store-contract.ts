@@ -23,9 +23,18 @@ function makeStore(): IdempotencyStoreHarness {
 }
 
 // What this harness does not offer; leave out what yours does.
-const without = ["another", "fill", "engine", "durability", "transaction"] as const;
+const without = [
+  "another",
+  "fill",
+  "engine",
+  "durability",
+  "transaction",
+] as const;
 
 /** Called with the functions of jest, of node:test or of another runner. */
 export function testMyStore(runner: TestRunner): void {
-  defineCases(idempotencyStoreContract(makeStore, { without }), { title: "my store", ...runner });
+  defineCases(idempotencyStoreContract(makeStore, { without }), {
+    title: "my store",
+    ...runner,
+  });
 }

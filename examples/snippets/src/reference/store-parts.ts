@@ -1,4 +1,8 @@
-import { decodeText, encodeText, StoreGate } from "@countersign/idempotency/store";
+import {
+  decodeText,
+  encodeText,
+  StoreGate,
+} from "@countersign/idempotency/store";
 
 const rows = new Map<string, string>();
 const gate = new StoreGate("my store");

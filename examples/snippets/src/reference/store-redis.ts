@@ -13,7 +13,10 @@ const client = createClient({
   disableOfflineQueue: true,
 });
 client.on("error", (error: Error) => console.error("Redis:", error.message));
-const pool = new Pool({ connectionString: process.env["DATABASE_URL"], connectionTimeoutMillis: 2_000 });
+const pool = new Pool({
+  connectionString: process.env["DATABASE_URL"],
+  connectionTimeoutMillis: 2_000,
+});
 pool.on("error", (error) => console.error("PostgreSQL:", error.message));
 
 export const { idempotency, nonces } = createRedisStores({
@@ -27,15 +30,21 @@ const receivePayout = payoutEndpoint({
 });
 
 const pay = async ({ key }: RequestIdempotency): Promise<void> => {
-  // No row: it was paid before, and Redis has forgotten it. Paying is what happens for rows alone.
-  await pool.query("INSERT INTO payouts (idempotency_key) VALUES ($1) ON CONFLICT DO NOTHING", [key]);
+  // No row: it was paid before, and Redis has forgotten it. Paying is what
+  // happens for rows alone.
+  await pool.query(
+    `INSERT INTO payouts (idempotency_key) VALUES ($1)
+     ON CONFLICT DO NOTHING`,
+    [key],
+  );
 };
 
 export const app: Express = express();
 
 app.post("/api/v1/transaction", receivePayout, (req, res, next) => {
   const attempt = req.idempotency;
-  if (attempt === undefined) throw new Error("payoutEndpoint() must come first");
+  if (attempt === undefined)
+    throw new Error("payoutEndpoint() must come first");
   pay(attempt).then(() => res.json({ accepted: attempt.key }), next);
 });
 

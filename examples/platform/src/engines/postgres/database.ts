@@ -1,63 +1,45 @@
-import { GuardError, isGuardError } from "@countersign/core";
+import type { Database } from "@countersign/idempotency";
+import { runSteps } from "@countersign/idempotency/door";
 import { decodeText, encodeText } from "@countersign/idempotency/store";
-import { withPostgresTransaction, type PostgresQueryable } from "@countersign/store-postgres";
-import { DatabaseError, escapeIdentifier, type Pool, type PoolClient } from "pg";
-import type { LedgerDatabase, SqlDialect, Statement, Steps } from "../../ledgers/database.ts";
-
-/** A time in milliseconds since 1970; null: the server's. */
-export type Now = () => number | null;
+import type { PostgresQueryable } from "@countersign/store-postgres";
+import { escapeIdentifier, type Pool, type PoolClient } from "pg";
+import type { LedgerDatabase, SqlDialect, Statement } from "../../ledgers/database.ts";
 
 // For the transaction alone, and not from the connection's start on: a PgBouncer in transaction mode would refuse that.
+// The locks of a process that was stopped within a transaction end with it, for others wait for them.
 const settings = `
   SET LOCAL statement_timeout = '5s';
+  SET LOCAL idle_in_transaction_session_timeout = '10s';
   -- What was acknowledged must survive a crash of the server. Stricter settings stay.
   SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off';`;
 
-// The locks of a process that was stopped within a transaction end with it, for others wait for them.
-const idleTimeoutMs = 10_000;
-
-/** `now` replaces the server's clock in tests. */
-export function ledgerDatabase(pool: Pool, schema: string, now: Now): LedgerDatabase {
+export function ledgerDatabase(
+  pool: Pool,
+  database: Database<PoolClient>,
+  { schema, now }: { readonly schema: string; readonly now: () => number },
+): LedgerDatabase {
   return {
     dialect: postgresDialect(schema),
-    now,
-    run: (steps) => run(pool, steps),
-    transaction(steps, complete) {
-      const work = async (client: PoolClient) => {
+    now: () => new Date(now()).toISOString(),
+    query: (statement, tx?: PoolClient) => query(tx ?? pool, statement),
+    transaction(steps, tx?: PoolClient) {
+      if (tx !== undefined) return runSteps(steps(tx));
+      return database.run(async (client) => {
         await client.query(settings);
-        await complete?.(client);
-        return run(client, steps);
-      };
-      return orUnavailable(withPostgresTransaction(pool, work, { idleTimeoutMs }));
+        return runSteps(steps(client));
+      });
     },
   };
 }
 
-/**
- * The clock is the server's: the processes that share a database would disagree about leases. In place of it tests bind a time.
- * It is one that stands still for a statement, or no index could be used for it.
- */
 export function postgresDialect(schema: string): SqlDialect {
   return {
     schema: `${escapeIdentifier(schema)}.`,
-    now: "coalesce(?::bigint, floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint)",
-    skipLocked: "FOR UPDATE SKIP LOCKED",
-    // The times of events order as texts.
     text: 'text COLLATE "C"',
-    time: "bigint",
-    id: "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
     // What SQLite has by itself.
     rowid: "rowid bigint GENERATED ALWAYS AS IDENTITY,",
     strict: "",
   };
-}
-
-async function run<T>(connection: PostgresQueryable, steps: () => Steps<T>): Promise<T> {
-  const generator = steps();
-  let step = generator.next();
-  // oxlint-disable-next-line no-await-in-loop -- each step may depend on the rows of the one before
-  while (step.done !== true) step = generator.next(await query(connection, step.value));
-  return step.value;
 }
 
 /** Runs a statement and gives its rows. */
@@ -88,36 +70,4 @@ function read(row: unknown): unknown {
       typeof value === "string" ? decodeText(value) : value,
     ]),
   );
-}
-
-// SQLSTATE classes: connection, rollback, resources, locks and cancellations, shutdown, the server's own input and output.
-const passing = new Set(["08", "40", "53", "55", "57", "58"]);
-
-/**
- * Settles as `step` does. What fails because the server cannot answer now rejects as a GuardError 503: the service comes again,
- * and what became of the step is seen by then.
- */
-async function orUnavailable<T>(step: Promise<T>): Promise<T> {
-  try {
-    return await step;
-  } catch (error) {
-    if (!isPassing(error)) throw error;
-    throw new GuardError({
-      status: 503,
-      code: "database-unavailable",
-      message: "the database of the payouts does not answer",
-      headers: { "Retry-After": "2" },
-      cause: error,
-    });
-  }
-}
-
-function isPassing(error: unknown): boolean {
-  if (error instanceof DatabaseError) return passing.has(error.code?.slice(0, 2) ?? "");
-  if (typeof error !== "object" || error === null || isGuardError(error)) return false;
-  // Of the socket, or of the sockets of each address of a name.
-  if ("syscall" in error || "errors" in error) return true;
-  // The driver's own errors have no code.
-  const message = "message" in error ? String(error.message) : "";
-  return /^Connection terminated|^Client (?:has|was)|timeout/i.test(message);
 }

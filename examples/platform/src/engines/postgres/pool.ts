@@ -2,19 +2,16 @@ import { failureOf, type PostgresLocation, SettingError } from "@countersign/exa
 import type { Logger } from "pino";
 import { Pool } from "pg";
 
-// Two workers, and as many requests at once as are worth it.
-const ledgerConnections = 10;
-
 /** A pool that has reached its server. Throws a SettingError otherwise, which shows nothing of the URL. */
 export async function connectPool(
   { url, variable }: Pick<PostgresLocation, "url" | "variable">,
   logger: Logger,
-  max = ledgerConnections,
 ): Promise<Pool> {
   const pool = new Pool({
     connectionString: url,
     application_name: "countersign platform",
-    max,
+    // For tasks, and as many requests at once as are worth it.
+    max: 15,
     keepAlive: true,
     connectionTimeoutMillis: 3_000,
     // For a server that is silent altogether; database.ts has shorter ones.

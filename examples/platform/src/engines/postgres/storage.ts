@@ -1,79 +1,63 @@
+import { fromPg } from "@countersign/databases";
 import { reasonOf, SettingError, type PostgresLocation } from "@countersign/example-settings";
 import {
   createPostgresStores,
   migratePostgres,
   type PostgresQueryable,
-  type PostgresStores,
+  type PostgresTransactionStores,
   withPostgresTransaction,
 } from "@countersign/store-postgres";
-import type { Pool } from "pg";
+import type { Pool, PoolClient } from "pg";
 import type { Logger } from "pino";
+import { partyLedgerOn } from "../../ledgers/parties.ts";
 import { allStatements, tableNames, tables } from "../../ledgers/tables.ts";
-import { ledgersOn, type Ledgers, type PlatformStorage } from "../storage.ts";
-import { ledgerDatabase, numbered, postgresDialect, query, type Now } from "./database.ts";
+import type { PlatformStorage } from "../storage.ts";
+import { ledgerDatabase, numbered, postgresDialect, query } from "./database.ts";
 import { connectPool } from "./pool.ts";
 
-/** The ledgers, and the pool that they are on. */
-export interface PostgresLedgers extends Ledgers {
+/** Everything in one database: a payout, its key, its nonce and its tasks are one transaction. */
+export interface PostgresStorage extends PlatformStorage {
   readonly pool: Pool;
-  close(): Promise<void>;
+  readonly stores: PostgresTransactionStores<PoolClient>;
 }
 
-/** Everything in one database: a payout and the end of its key are one transaction. The stores have a pool of their own. */
-export type PostgresStorage = PostgresLedgers & PlatformStorage;
-
-// Claims and heartbeats take a millisecond, and wait for nothing but the rows of expired leases. On the connections of the ledgers
-// they would wait for whole transactions, and the leases of those that wait for a connection would end meanwhile.
-const storeConnections = 5;
-
-/** Connects and creates the tables that are missing. Throws a SettingError. `now` replaces the server's clock in tests. */
-export async function openPostgresLedgers(
-  location: PostgresLocation,
-  logger: Logger,
-  now: Now = () => null,
-): Promise<PostgresLedgers> {
-  const { schema, variable } = location;
-  const pool = await connectPool(location, logger);
-  try {
-    await withPostgresTransaction(pool, (client) => ensureTables(client, schema));
-  } catch (error) {
-    await pool.end();
-    throw new SettingError(variable, `a database with the tables of the platform (${reasonOf(error)})`);
-  }
-  return { pool, ...ledgersOn(ledgerDatabase(pool, schema, now)), close: () => pool.end() };
-}
-
-/** The same, with the stores of the guards. */
+/** Connects and creates the tables that are missing. Throws a SettingError. `now` gives milliseconds since 1970. */
 export async function openPostgresStorage(
   location: PostgresLocation,
   logger: Logger,
-  now?: Now,
+  now: () => number = Date.now,
 ): Promise<PostgresStorage> {
-  const { schema, variable } = location;
-  const ledgers = await openPostgresLedgers(location, logger, now);
-  let storePool: Pool;
-  try {
-    storePool = await connectPool(location, logger, storeConnections);
-  } catch (error) {
-    await ledgers.close();
-    throw error;
-  }
-  const stores = createPostgresStores({ pool: storePool, schema });
-  const close = async (): Promise<void> => {
+  const { schema, storesSchema, variable } = location;
+  const pool = await connectPool(location, logger);
+  const library = fromPg<PoolClient>(pool);
+  const stores = createPostgresStores({ database: library, schema: storesSchema });
+  const close = (): Promise<void> => {
     stores.close();
-    await Promise.all([storePool.end(), ledgers.close()]);
+    return pool.end();
   };
-  try {
-    await prepare(storePool, schema, stores);
-  } catch (error) {
-    await close();
-    throw new SettingError(variable, `a database with the tables of the stores (${reasonOf(error)})`);
-  }
-  return { ...ledgers, stores, close };
+  const prepared = async (whose: string, preparation: Promise<void>): Promise<void> => {
+    try {
+      await preparation;
+    } catch (error) {
+      await close();
+      throw new SettingError(variable, `a database with the tables of the ${whose} (${reasonOf(error)})`);
+    }
+  };
+  await prepared(
+    "platform",
+    withPostgresTransaction(pool, (client) => ensureTables(client, schema)),
+  );
+  await prepared("stores", prepare(pool, storesSchema, stores));
+  const database = ledgerDatabase(pool, library, { schema, now });
+  return { pool, stores, work: stores, database, parties: partyLedgerOn(database), close };
 }
 
 // A role that may not create tables can use those that an operator has made with `countersign migrate`.
-async function prepare(pool: Pool, schema: string, stores: PostgresStores): Promise<void> {
+async function prepare(
+  pool: Pool,
+  schema: string | undefined,
+  stores: { ready(): Promise<void> },
+): Promise<void> {
   try {
     await stores.ready();
   } catch {

@@ -1,0 +1,24 @@
+import { fromDrizzle } from "@countersign/databases";
+import { payoutEndpoint } from "@countersign/payout";
+import { createPostgresStores } from "@countersign/store-postgres";
+import type { NodePgDatabase } from "drizzle-orm/node-postgres";
+import { pgTable, text } from "drizzle-orm/pg-core";
+import { service } from "./service.ts";
+
+const payments = pgTable("payments", {
+  key: text().primaryKey(),
+  iban: text().notNull(),
+});
+
+// #region payouts
+export function payouts(db: NodePgDatabase) {
+  const stores = createPostgresStores({ database: fromDrizzle(db) });
+  return payoutEndpoint({
+    ...service,
+    stores,
+    async pay({ idempotencyKey: key, beneficiary }, { tx }) {
+      await tx.insert(payments).values({ key, iban: beneficiary.iban });
+    },
+  });
+}
+// #endregion payouts

@@ -1,0 +1,22 @@
+import { fromKysely } from "@countersign/databases";
+import { payoutEndpoint } from "@countersign/payout";
+import { createPostgresStores } from "@countersign/store-postgres";
+import type { Kysely } from "kysely";
+import { service } from "./service.ts";
+
+interface Tables {
+  payments: { key: string; iban: string };
+}
+
+// #region payouts
+export function payouts(db: Kysely<Tables>) {
+  const stores = createPostgresStores({ database: fromKysely(db) });
+  return payoutEndpoint({
+    ...service,
+    stores,
+    async pay({ idempotencyKey: key, beneficiary: { iban } }, { tx }) {
+      await tx.insertInto("payments").values({ key, iban }).execute();
+    },
+  });
+}
+// #endregion payouts

@@ -1,0 +1,28 @@
+import { fromMikroOrm } from "@countersign/databases";
+import { payoutEndpoint } from "@countersign/payout";
+import { createPostgresStores } from "@countersign/store-postgres";
+import { EntitySchema } from "@mikro-orm/core";
+import type { MikroORM } from "@mikro-orm/postgresql";
+import { service } from "./service.ts";
+
+export const Payment = new EntitySchema<{ key: string; iban: string }>({
+  name: "Payment",
+  tableName: "payments",
+  properties: {
+    key: { type: "text", primary: true },
+    iban: { type: "text" },
+  },
+});
+
+// #region payouts
+export function payouts(orm: MikroORM) {
+  const stores = createPostgresStores({ database: fromMikroOrm(orm) });
+  return payoutEndpoint({
+    ...service,
+    stores,
+    pay({ idempotencyKey: key, beneficiary: { iban } }, { tx: em }) {
+      em.persist(em.create(Payment, { key, iban }));
+    },
+  });
+}
+// #endregion payouts

@@ -1,0 +1,18 @@
+import { fromPostgresJs } from "@countersign/databases";
+import { payoutEndpoint } from "@countersign/payout";
+import { createPostgresStores } from "@countersign/store-postgres";
+import type { Sql } from "postgres";
+import { service } from "./service.ts";
+
+// #region payouts
+export function payouts(sql: Sql) {
+  const stores = createPostgresStores({ database: fromPostgresJs(sql) });
+  return payoutEndpoint({
+    ...service,
+    stores,
+    async pay({ idempotencyKey: key, beneficiary: { iban } }, { tx }) {
+      await tx`INSERT INTO payments (key, iban) VALUES (${key}, ${iban})`;
+    },
+  });
+}
+// #endregion payouts

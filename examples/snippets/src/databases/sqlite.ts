@@ -1,0 +1,18 @@
+import { payoutEndpoint } from "@countersign/payout";
+import { createSqliteStores } from "@countersign/store-sqlite";
+import type Database from "libsql";
+import { service } from "./service.ts";
+
+// #region payouts
+export function payouts(database: Database.Database) {
+  const stores = createSqliteStores({ database });
+  const insert = "INSERT INTO payments (key, iban) VALUES (?, ?)";
+  return payoutEndpoint({
+    ...service,
+    stores,
+    pay({ idempotencyKey: key, beneficiary: { iban } }, { tx }) {
+      tx.prepare(insert).run(key, iban);
+    },
+  });
+}
+// #endregion payouts

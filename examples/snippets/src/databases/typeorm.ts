@@ -1,0 +1,23 @@
+import { fromTypeOrm } from "@countersign/databases";
+import { payoutEndpoint } from "@countersign/payout";
+import { createPostgresStores } from "@countersign/store-postgres";
+import { type DataSource, EntitySchema } from "typeorm";
+import { service } from "./service.ts";
+
+export const Payment = new EntitySchema<{ key: string; iban: string }>({
+  name: "payments",
+  columns: { key: { type: "text", primary: true }, iban: { type: "text" } },
+});
+
+// #region payouts
+export function payouts(dataSource: DataSource) {
+  const stores = createPostgresStores({ database: fromTypeOrm(dataSource) });
+  return payoutEndpoint({
+    ...service,
+    stores,
+    async pay({ idempotencyKey: key, beneficiary: { iban } }, { tx }) {
+      await tx.insert(Payment, { key, iban });
+    },
+  });
+}
+// #endregion payouts

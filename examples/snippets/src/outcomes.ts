@@ -1,0 +1,27 @@
+import { createOutcomes, type Outcomes } from "@countersign/outcomes";
+import { createSqliteStores } from "@countersign/store-sqlite";
+import Database from "libsql";
+
+type Db = InstanceType<typeof Database>;
+const database = new Database(process.env["DATABASE_FILE"] ?? ":memory:");
+database.exec(
+  "CREATE TABLE IF NOT EXISTS settled (key TEXT, at TEXT) STRICT",
+);
+const insert = database.prepare("INSERT INTO settled VALUES (?, ?)");
+const stores = createSqliteStores({ database });
+
+/** Begin with `outcomes.start()`. */
+export const outcomes: Outcomes<Db, "sync"> = createOutcomes({
+  stores,
+  url: process.env["OUTCOMES_URL"] ?? "https://service.example/outcomes",
+  headers: { "x-api-key": process.env["API_KEY"] ?? "" },
+});
+
+/** Writes both or neither. The outcome is sent once this has committed. */
+export async function settle(key: string, settledAt: Date): Promise<void> {
+  await stores.transactions.run((tx) => {
+    insert.run(key, settledAt.toISOString());
+    const outcome = { idempotencyKey: key, settledAt };
+    outcomes.report(tx, { ...outcome, status: "SETTLED" });
+  });
+}

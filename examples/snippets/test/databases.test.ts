@@ -1,0 +1,276 @@
+// The code of the page of databases, run on real libraries: a payout and its row commit together, once.
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import type { AddressInfo } from "node:net";
+import { buildPayoutRequest, createPayoutInstruction, sendPayout } from "@countersign/sandbox";
+import { fromMysql2 } from "@countersign/databases";
+import { migrateMysql } from "@countersign/store-mysql";
+import { migratePostgres, migratePostgresAnswers } from "@countersign/store-postgres";
+import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals";
+import { MikroORM } from "@mikro-orm/postgresql";
+import { drizzle } from "drizzle-orm/node-postgres";
+import express from "express";
+import knex from "knex";
+import { Kysely, PostgresDialect } from "kysely";
+import Database from "libsql";
+import { Client, Pool } from "pg";
+import { createConnection, createPool } from "mysql2/promise";
+import postgres from "postgres";
+import { DataTypes, Sequelize } from "sequelize";
+import { DataSource } from "typeorm";
+import { payouts as ofDrizzleOnSqlite } from "../dist/databases/drizzle-sqlite.js";
+import { payouts as ofDrizzle } from "../dist/databases/drizzle.js";
+import { payouts as ofKnex } from "../dist/databases/knex.js";
+import { payouts as ofKysely } from "../dist/databases/kysely.js";
+import { Payment as mikroOrmPayment, payouts as ofMikroOrm } from "../dist/databases/mikro-orm.js";
+import { payouts as ofMysql2 } from "../dist/databases/mysql2.js";
+import { payouts as ofPg } from "../dist/databases/pg.js";
+import { payouts as ofPostgresJs } from "../dist/databases/postgres-js.js";
+import { payouts as ofPrisma } from "../dist/databases/prisma.js";
+import { config } from "../dist/databases/prisma-config.js";
+import { payouts as ofSequelize } from "../dist/databases/sequelize.js";
+import { payouts as ofSqlite } from "../dist/databases/sqlite.js";
+import { payouts as ofTypeOrm, Payment as typeOrmPayment } from "../dist/databases/typeorm.js";
+import {
+  describeOnMysql,
+  describeOnPostgres,
+  isolatedName,
+  mysqlUrl,
+  postgresUrl,
+} from "@countersign/test-support/servers/engines.ts";
+import { serviceKey } from "@countersign/test-support/signers/test-keys.ts";
+import { openPrisma } from "./prisma/client.ts";
+
+// Drizzle takes the connection that it is given, and imports the driver for its own: libsql has the same functions.
+jest.unstable_mockModule("better-sqlite3", () => ({ default: Database }), { virtual: true });
+const { drizzle: drizzleOnSqlite } = await import("drizzle-orm/better-sqlite3");
+
+const mysqlServer = mysqlUrl ?? "mysql://nowhere";
+const server = postgresUrl ?? "postgres://nowhere";
+const name = isolatedName("docs");
+const url = Object.assign(new URL(server), { pathname: `/${name}` }).href;
+const privateKey = serviceKey.export({ type: "pkcs8", format: "pem" }).toString();
+const table = "CREATE TABLE payments (key text PRIMARY KEY, iban text NOT NULL)";
+
+async function administer(text: string): Promise<void> {
+  const client = new Client({ connectionString: server });
+  await client.connect();
+  await client.query(text);
+  await client.end();
+}
+
+interface Opened {
+  readonly endpoint: ReturnType<typeof ofPg>;
+  readonly end: () => unknown;
+}
+
+const libraries: Readonly<Record<string, () => Opened | Promise<Opened>>> = {
+  pg() {
+    const pool = new Pool({ connectionString: url });
+    return { endpoint: ofPg(pool), end: () => pool.end() };
+  },
+  Drizzle() {
+    const pool = new Pool({ connectionString: url });
+    return { endpoint: ofDrizzle(drizzle(pool)), end: () => pool.end() };
+  },
+  Kysely() {
+    const pool = new Pool({ connectionString: url });
+    const db = new Kysely<{ payments: { key: string; iban: string } }>({
+      dialect: new PostgresDialect({ pool }),
+    });
+    return { endpoint: ofKysely(db), end: () => db.destroy() };
+  },
+  Knex() {
+    const db = knex({ client: "pg", connection: url });
+    return { endpoint: ofKnex(db), end: () => db.destroy() };
+  },
+  async TypeORM() {
+    const dataSource = new DataSource({ type: "postgres", url, entities: [typeOrmPayment] });
+    await dataSource.initialize();
+    return { endpoint: ofTypeOrm(dataSource), end: () => dataSource.destroy() };
+  },
+  Sequelize() {
+    const sequelize = new Sequelize(url, { logging: false });
+    const columns = { key: { type: DataTypes.TEXT, primaryKey: true }, iban: DataTypes.TEXT };
+    const Payment = sequelize.define("Payment", columns, { tableName: "payments", timestamps: false });
+    return { endpoint: ofSequelize(sequelize, Payment), end: () => sequelize.close() };
+  },
+  async Prisma() {
+    const { prisma, end } = await openPrisma(url);
+    return { endpoint: ofPrisma(prisma), end };
+  },
+  async MikroORM() {
+    const orm = await MikroORM.init({ clientUrl: url, entities: [mikroOrmPayment] });
+    return { endpoint: ofMikroOrm(orm), end: () => orm.close() };
+  },
+  "postgres.js"() {
+    const sql = postgres(url, { onnotice: () => {} });
+    return { endpoint: ofPostgresJs(sql), end: () => sql.end() };
+  },
+};
+
+/** Sends a payout twice, and one whose row is there already; each signed anew. */
+async function statusesOf(endpoint: Opened["endpoint"], key: string): Promise<readonly number[]> {
+  const app = express().set("trust proxy", "loopback");
+  app.post("/api/v1/transaction", endpoint);
+  app.use(((_error, _req, res, _next) => void res.sendStatus(500)) as express.ErrorRequestHandler);
+  const listening = app.listen(0, "127.0.0.1");
+  await once(listening, "listening");
+  const { port } = listening.address() as AddressInfo;
+  const send = async (idempotencyKey: string): Promise<number> => {
+    const request = buildPayoutRequest({
+      url: `http://127.0.0.1:${port}/api/v1/transaction`,
+      body: createPayoutInstruction({ idempotencyKey }),
+      keyid: "test-key-ed25519",
+      privateKey,
+    });
+    const headers = { ...request.headers, "X-Forwarded-For": "192.0.2.10" };
+    return (await sendPayout({ ...request, headers })).status;
+  };
+  try {
+    return [await send(key), await send(key), await send(`taken.${key}`)];
+  } finally {
+    listening.closeAllConnections();
+    listening.close();
+  }
+}
+
+describeOnPostgres("on PostgreSQL", () => {
+  beforeAll(async () => {
+    await administer(`CREATE DATABASE ${name}`);
+    const pool = new Pool({ connectionString: url });
+    await migratePostgres(pool);
+    await pool.query(table);
+    await pool.end();
+  });
+
+  afterAll(() => administer(`DROP DATABASE ${name} WITH (FORCE)`));
+
+  test.each(Object.entries(libraries))(
+    "%s: a payout is paid once, and one that fails is not",
+    async (library, open) => {
+      const key = `${library}.funding-1.business-1`;
+      const admin = new Client({ connectionString: url });
+      await admin.connect();
+      await admin.query("INSERT INTO payments VALUES ($1, '')", [`taken.${key}`]);
+      const { endpoint, end } = await open();
+      try {
+        expect(await statusesOf(endpoint, key)).toEqual([200, 409, 500]);
+        const { rows } = await admin.query(
+          "SELECT iban <> '' AS paid FROM payments WHERE key LIKE $1 ORDER BY iban",
+          [`%${key}`],
+        );
+        expect(rows.map(({ paid }) => paid as boolean)).toEqual([false, true]);
+      } finally {
+        await end();
+        await admin.end();
+      }
+    },
+  );
+
+  describe("migration tools leave the tables alone, by the filters of the page", () => {
+    const own = `${name}_tools`;
+    const toolsUrl = Object.assign(new URL(server), { pathname: `/${own}` }).href;
+    const pool = new Pool({ connectionString: toolsUrl, max: 1 });
+    const made =
+      "SELECT oid, relname FROM pg_class WHERE relnamespace = 'countersign'::regnamespace ORDER BY 1";
+    beforeAll(async () => {
+      await administer(`CREATE DATABASE ${own}`);
+      await migratePostgres(pool);
+      await migratePostgresAnswers(pool);
+    });
+    afterAll(async () => {
+      await pool.end();
+      await administer(`DROP DATABASE ${own} WITH (FORCE)`);
+    });
+
+    test.each<[string, () => Promise<unknown>]>([
+      [
+        "TypeORM's dropSchema and synchronize",
+        async () => {
+          const options = { dropSchema: true, synchronize: true, entities: [typeOrmPayment] };
+          await (
+            await new DataSource({ type: "postgres", url: toolsUrl, ...options }).initialize()
+          ).destroy();
+        },
+      ],
+      [
+        "Sequelize's sync and drop",
+        async () => {
+          const sequelize = new Sequelize(toolsUrl, { logging: false });
+          sequelize.define("Payment", { key: { type: DataTypes.TEXT, primaryKey: true } });
+          await sequelize.sync({ force: true });
+          await sequelize.drop();
+          await sequelize.close();
+        },
+      ],
+      [
+        "MikroORM's schema:update",
+        async () => {
+          const page = readFileSync(
+            new URL("../../../site/pages/guide/databases.md", import.meta.url),
+            "utf8",
+          );
+          expect(page).toContain('`schemaGenerator: { ignoreSchema: ["countersign"] }`');
+          const updated = async (schemaGenerator: { ignoreSchema?: string[] }) => {
+            const options = { clientUrl: toolsUrl, entities: [mikroOrmPayment], schemaGenerator };
+            const orm = await MikroORM.init(options);
+            const sql = await orm.schema.getUpdateSchemaSQL();
+            await orm.close();
+            return sql;
+          };
+          expect(await updated({ ignoreSchema: ["countersign"] })).not.toContain("drop");
+          // Else the page needs no filter.
+          expect(await updated({})).toContain('drop schema if exists "countersign"');
+        },
+      ],
+    ])("%s", async (_tool, run) => {
+      const { rows } = await pool.query(made);
+      await run();
+      expect((await pool.query(made)).rows).toEqual(rows);
+      expect(rows).not.toEqual([]);
+    });
+
+    // Its tool would download an engine.
+    test("Prisma's filter names every table", async () => {
+      const { rows } = await pool.query<{ tablename: string }>(
+        "SELECT tablename FROM pg_tables WHERE schemaname = 'countersign'",
+      );
+      const named = rows.map(({ tablename }) => `public.${tablename}`);
+      expect(new Set(config.tables.external)).toEqual(new Set(named));
+    });
+  });
+});
+
+test.each([
+  ["libsql", ofSqlite],
+  ["Drizzle", (database: Database.Database) => ofDrizzleOnSqlite(drizzleOnSqlite(database))],
+])("SQLite by %s: a payout is paid once, and one that fails is not", async (_library, endpointOn) => {
+  const database = new Database(":memory:");
+  const key = "payout-1.funding-1.business-1";
+  database.exec(table);
+  database.prepare("INSERT INTO payments VALUES (?, '')").run(`taken.${key}`);
+  expect(await statusesOf(endpointOn(database), key)).toEqual([200, 409, 500]);
+  expect(database.prepare("SELECT key FROM payments WHERE iban <> ''").all()).toEqual([{ key }]);
+});
+
+describeOnMysql("on MariaDB", () => {
+  test("mysql2: a payout is paid once, and one that fails is not", async () => {
+    const admin = await createConnection(mysqlServer);
+    await admin.query(`CREATE DATABASE ${name}`);
+    const pool = createPool(Object.assign(new URL(mysqlServer), { pathname: `/${name}` }).href);
+    const key = "payout-1.funding-1.business-1";
+    try {
+      await migrateMysql(fromMysql2(pool));
+      await pool.query("CREATE TABLE payments (id VARCHAR(256) PRIMARY KEY, iban TEXT NOT NULL)");
+      await pool.query("INSERT INTO payments VALUES (?, '')", [`taken.${key}`]);
+      expect(await statusesOf(ofMysql2(pool), key)).toEqual([200, 409, 500]);
+      const [rows] = await pool.query("SELECT id FROM payments WHERE iban <> ''");
+      expect(rows).toEqual([{ id: key }]);
+    } finally {
+      await pool.end();
+      await admin.query(`DROP DATABASE ${name}`);
+      await admin.end();
+    }
+  });
+});

@@ -1,0 +1,84 @@
+// The code of the page of Fastify on PostgreSQL, run: a payout and an event count once.
+import {
+  buildPayoutRequest,
+  buildWebhookRequest,
+  createPayoutInstruction,
+  sendPayout,
+  sendRequest,
+} from "@countersign/sandbox";
+import { migratePostgres } from "@countersign/store-postgres";
+import { describeOnPostgres, isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
+import { serviceKey } from "@countersign/test-support/signers/test-keys.ts";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { drizzle } from "drizzle-orm/node-postgres";
+import { fastify } from "fastify";
+import { Client, Pool } from "pg";
+import { receive } from "../dist/databases/fastify-drizzle.js";
+
+const name = isolatedName("fastify");
+const server = postgresUrl ?? "postgres://nowhere";
+const credentials = { username: "service", password: "test-password" };
+
+async function administer(text: string): Promise<void> {
+  const client = new Client({ connectionString: server });
+  await client.connect();
+  await client.query(text);
+  await client.end();
+}
+
+describeOnPostgres("Fastify with Drizzle on PostgreSQL", () => {
+  const app = fastify({ trustProxy: ["127.0.0.1"] });
+  // As its proxy does.
+  const forwarded = { "X-Forwarded-For": "192.0.2.10", "X-Forwarded-Proto": "https" };
+  let pool: Pool;
+  let url: string;
+  beforeAll(async () => {
+    await administer(`CREATE DATABASE ${name}`);
+    pool = new Pool({ connectionString: Object.assign(new URL(server), { pathname: `/${name}` }).href });
+    await migratePostgres(pool);
+    await pool.query("CREATE TABLE payments (key text PRIMARY KEY, iban text NOT NULL, amount numeric)");
+    await pool.query("CREATE TABLE events (id text PRIMARY KEY)");
+    receive(app, drizzle(pool), {
+      url: "/hooks",
+      basicAuth: credentials,
+      hmac: { secret: "test-secret" },
+    });
+    url = await app.listen({ port: 0, host: "127.0.0.1" });
+  });
+  afterAll(async () => {
+    await app.close();
+    await pool.end();
+    await administer(`DROP DATABASE ${name}`);
+  });
+
+  test("pays once, with the digits that were signed", async () => {
+    const body = createPayoutInstruction();
+    const send = async () => {
+      const request = buildPayoutRequest({
+        url: `${url}/api/v1/transaction`,
+        body,
+        keyid: "test-key-ed25519",
+        privateKey: serviceKey.export({ type: "pkcs8", format: "pem" }).toString(),
+      });
+      return await sendPayout({ ...request, headers: { ...request.headers, ...forwarded } });
+    };
+    expect([(await send()).status, (await send()).status]).toEqual([200, 409]);
+    const { rows } = await pool.query<{ amount: string }>("SELECT amount FROM payments");
+    expect(rows).toEqual([{ amount: expect.stringMatching(/^\d+\.\d\d$/) }]);
+  });
+
+  test("counts an event once", async () => {
+    const event = { event_id: "ev_1", timestamp: "2026-11-24T00:00:00Z", type: "anything", data: {} };
+    const envelope = { webhook_id: "wh_1", timestamp: event.timestamp, events: [event] };
+    const built = buildWebhookRequest({
+      url: `${url}/hooks`,
+      ...credentials,
+      secret: "test-secret",
+      allowHttp: true,
+      body: Buffer.from(JSON.stringify(envelope)),
+    });
+    const request = { ...built, headers: { ...built.headers, ...forwarded } };
+    expect([(await sendRequest(request)).status, (await sendRequest(request)).status]).toEqual([200, 200]);
+    expect((await pool.query("SELECT FROM events")).rowCount).toBe(1);
+  });
+});
