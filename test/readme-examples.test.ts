@@ -1,13 +1,10 @@
 // The short examples of the READMEs, run: each does what its README says.
 import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
-import type { AddressInfo } from "node:net";
-import { guardErrors } from "@countersign/express";
+import type { AddressInfo, Server } from "node:net";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
-import { idempotencyGuard, idempotencyKeyHeader } from "@countersign/idempotency-guard";
 import { payoutEndpoint } from "@countersign/payout";
-import { rawBody } from "@countersign/raw-body";
 import {
   buildPayoutRequest,
   buildWebhookRequest,
@@ -20,13 +17,16 @@ import { signPayloadHeaders } from "@countersign/webhook-hmac";
 import { generateEndpoint } from "@countersign/webhooks";
 import { afterEach, describe, expect, jest, test } from "@jest/globals";
 import express, { type Express } from "express";
+import { eventually } from "./support/runs/eventually.ts";
 import { app as fastifyApp } from "../examples/snippets/dist/fastify.js";
+import * as outcomes from "../examples/snippets/dist/outcomes.js";
+import * as work from "../examples/snippets/dist/work.js";
 import { receivePayout } from "../examples/snippets/dist/fetch.js";
 import * as sandbox from "../examples/snippets/dist/sandbox.js";
 import { testMyStore } from "../examples/snippets/dist/store-contract.js";
 import * as sqlite from "../examples/snippets/dist/store-sqlite.js";
 import { readEvent } from "../examples/snippets/dist/webhook-hmac.js";
-import { createApp as createWebhookApp } from "../examples/snippets/dist/webhooks.js";
+import * as webhooks from "../examples/snippets/dist/webhooks.js";
 
 // TEST KEY of RFC 9421 appendix B.1.4, public knowledge.
 const privateKey = `-----BEGIN PRIVATE KEY-----
@@ -49,6 +49,13 @@ async function listen(app: Express): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
+/** The examples have no proxy that could name the client. */
+function seenFromListed(server: Server): void {
+  server.on("connection", (socket) => {
+    Object.defineProperty(socket, "remoteAddress", { value: address });
+  });
+}
+
 function signer(key = privateKey): () => ReturnType<typeof buildPayoutRequest> {
   const body = createPayoutInstruction({});
   return () => buildPayoutRequest({ url, body, keyid, privateKey: key });
@@ -66,10 +73,7 @@ test("fetch: a payout is taken once, from a listed address alone", async () => {
 
 test("fastify: a payout is taken once, of the key alone", async () => {
   closing.push(() => void fastifyApp.close());
-  // The example has no proxy that could name the client.
-  fastifyApp.server.on("connection", (socket) => {
-    Object.defineProperty(socket, "remoteAddress", { value: address });
-  });
+  seenFromListed(fastifyApp.server);
   const origin = await fastifyApp.listen({ host: "127.0.0.1", port: 0 });
   const other = generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString();
   const next = signer();
@@ -91,18 +95,15 @@ test("sandbox: a platform that knows its key is paid", async () => {
 });
 
 test("store-sqlite: payment and key commit together, and the key is done", async () => {
-  const app = express();
-  const onePayout = idempotencyGuard({ store: sqlite.stores.idempotency, ...idempotencyKeyHeader() });
-  app.post("/payouts", rawBody(), onePayout, (req, res) => {
-    if (req.idempotency !== undefined) sqlite.pay(req.idempotency);
-    res.end();
-  });
-  app.use(guardErrors());
-  const to = `${await listen(app)}/payouts`;
-  const init = { method: "POST", headers: { "Idempotency-Key": '"key-1"' }, body: "{}" };
-  expect((await fetch(to, init)).status).toBe(200);
-  expect((await fetch(to, init)).status).toBe(409);
-  expect(sqlite.stores.idempotency.read("key-1")).toMatchObject({ state: "done" });
+  const app = express().post("/api/v1/transaction", sqlite.receivePayout);
+  const server = app.listen(0, "127.0.0.1");
+  closing.push(() => server.close());
+  await once(server, "listening");
+  seenFromListed(server);
+  const next = signer();
+  const to = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/v1/transaction`;
+  const pay = async (): Promise<number> => (await sendPayout({ ...next(), url: to })).status;
+  expect([await pay(), await pay()]).toEqual([200, 409]);
 });
 
 test("webhook-hmac: an event is read, and no other bytes", () => {
@@ -113,10 +114,9 @@ test("webhook-hmac: an event is read, and no other bytes", () => {
 });
 
 test("webhooks: an event is handled once", async () => {
-  const log = jest.spyOn(console, "log").mockImplementation(() => undefined);
   const endpoint = generateEndpoint({ baseUrl: "https://platform.example" });
   const { path, username, password, secret } = endpoint;
-  const app = createWebhookApp(endpoint).set("trust proxy", "loopback");
+  const app = webhooks.createApp(endpoint).set("trust proxy", "loopback");
   const data = { buyer_id: "b-1", old_status: "PENDING", new_status: "ACTIVE" };
   const body = createEnvelope({
     events: [{ event_id: "ev-1", type: "buyer.status_changed", data }],
@@ -129,8 +129,38 @@ test("webhooks: an event is handled once", async () => {
     return (await sendRequest({ ...request, headers })).status;
   };
   expect([await send("http"), await send("https"), await send("https")]).toEqual([404, 200, 200]);
-  expect(log.mock.calls).toEqual([["b-1", "ACTIVE"]]);
+  const changes = webhooks.database.prepare("SELECT buyer, status FROM changes");
+  expect(changes.all()).toMatchObject([{ buyer: "b-1", status: "ACTIVE" }]);
 });
 
 // What the harness of the README does not offer is no case here.
 testMyStore({ describe, test: Object.assign(test.bind(undefined), { skip: () => undefined }) });
+
+describe("work and outcomes", () => {
+  /** A server that keeps the bodies of requests. */
+  async function receiver(): Promise<{ url: string; bodies: string[] }> {
+    const bodies: string[] = [];
+    const app = express().use(express.text({ type: () => true }), (req, res) => {
+      bodies.push(String(req.body));
+      res.end();
+    });
+    return { url: await listen(app), bodies };
+  }
+
+  test("work: a task is done after the commit that added it, once", async () => {
+    const { url: partner, bodies } = await receiver();
+    process.env["PARTNER_URL"] = partner;
+    work.notices.start();
+    await work.paid("payout-1");
+    await work.paid("payout-1");
+    await eventually(() => bodies.length > 0);
+    await work.notices.drain();
+    expect(bodies).toEqual(["payout-1"]);
+  });
+
+  test("outcomes: what is settled waits for the service", async () => {
+    await outcomes.settle("payout-1", new Date(0));
+    await expect(outcomes.settle("payout-1", new Date(1))).rejects.toMatchObject({ code: "outcome-differs" });
+    expect(await outcomes.outcomes.drain()).toEqual({ keys: 0, claims: 0 });
+  });
+});

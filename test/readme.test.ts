@@ -5,13 +5,16 @@ import { describe, expect, test } from "@jest/globals";
 import { memberFolders, packageFolder, workspacePackages } from "../scripts/workspace.mjs";
 import { anchorsOf, githubAnchor } from "../site/scripts/anchors.mjs";
 import { packagePage, packageReadme } from "./docs/package-pages.ts";
-import { brokenSiteLinks, siteLinks } from "./docs/site-links.ts";
 import { optionTables } from "./docs/written-options.ts";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "..");
 const packages = [...workspacePackages.keys()];
 const read = (...path: string[]): string => readFileSync(join(root, ...path), "utf8");
 
+const fences = /^ *```[\s\S]*?^ *```$/gm;
+const linesOf = (text: string): readonly string[] => text.trimEnd().split("\n");
+const linksOf = (text: string): readonly string[] =>
+  [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = ""]) => target);
 const firstExample = (readme: string): string | undefined => /```ts\n([\s\S]*?)```/.exec(readme)?.[1];
 const snippet = (name: string): string => read("examples", "snippets", "src", `${name}.ts`);
 
@@ -19,16 +22,8 @@ test("the README of the whole shows the compiled integration, to the letter", ()
   expect(firstExample(read("README.md"))).toBe(snippet("integration"));
 });
 
-test("the README of the whole shows the whole minimal server, to the letter", () => {
-  const server = read("examples", "minimal", "src", "server.ts");
-  expect(read("README.md")).toContain(`\`\`\`ts\n${server}\`\`\``);
-});
-
-// A repository's view cuts what is wider, on its first screen.
-test("the code of the README of the whole has at most 78 columns", () => {
-  const fences = [...read("README.md").matchAll(/^```\w+\n([\s\S]*?)^```$/gm)];
-  expect(fences.length).toBeGreaterThan(3);
-  expect(fences.flatMap(([, code = ""]) => code.split("\n").filter((line) => line.length > 78))).toEqual([]);
+test("the README of the whole has at most 150 lines", () => {
+  expect(linesOf(read("README.md")).length).toBeLessThanOrEqual(150);
 });
 
 test("the README of the whole begins with the clone, and says that nothing is on npm yet", () => {
@@ -45,11 +40,10 @@ test("the README of the whole begins with the clone, and says that nothing is on
   expect(places.every((place, index) => place >= (places[index - 1] ?? 0))).toBe(true);
 });
 
-test("the commands of the README are scripts of the workspace", () => {
+test("the commands of README and CONTRIBUTING are scripts of the workspace", () => {
   const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
-  const named = [...read("README.md").matchAll(/(?:^|`)npm (?:run )?([a-z:]+)/gm)].map(
-    ([, name = ""]) => name,
-  );
+  const text = read("README.md") + read("CONTRIBUTING.md");
+  const named = [...text.matchAll(/(?:^|`)npm (?:run )?([a-z:]+)/gm)].map(([, name = ""]) => name);
   const own = new Set(named.filter((name) => !["create", "install"].includes(name)));
   expect(own.size).toBeGreaterThan(10);
   expect([...own].filter((name) => scripts[name] === undefined)).toEqual([]);
@@ -88,8 +82,9 @@ describe.each(packages)("the README of %s", (name) => {
   });
 
   // What does not fit stands in the package's page, site/pages/reference/packages.
-  test("has at most two screens, 80 lines", () => {
-    expect(readme.trimEnd().split("\n").length).toBeLessThanOrEqual(80);
+  test("has at most 60 lines beside its code, and 100 with it", () => {
+    expect(linesOf(readme.replaceAll(fences, "")).length).toBeLessThanOrEqual(60);
+    expect(linesOf(readme).length).toBeLessThanOrEqual(100);
   });
 
   test("has promise, install, example, what matters and links, in this order", () => {
@@ -101,22 +96,23 @@ describe.each(packages)("the README of %s", (name) => {
 
   // Of its own page, or, where that has no options of its own, of the pages that it leads to.
   test("has the defaults of the pages, which are compared with the code", () => {
-    const linked = siteLinks(readme).flatMap(
-      (link) => /^reference\/packages\/([a-z-]+)\.html/.exec(link)?.[1] ?? [],
+    const linked = linksOf(readme).flatMap(
+      (link) =>
+        /(?:reference\/packages|packages\/[a-z]+)\/([a-z-]+)(?:\.md|\/README\.md)/.exec(link)?.[1] ?? [],
     );
     const own = writtenOptions(packagePage(name));
     const told = own.length > 0 ? own : linked.flatMap((other) => writtenOptions(packagePage(other)));
     for (const option of writtenOptions(readme)) expect(told).toContainEqual(option);
   });
 
-  test("leads to its page, to what compilers and jest need, and to pages that are there", () => {
-    expect(siteLinks(readme).join(" ")).toContain(`reference/packages/${name}.html`);
-    expect(siteLinks(readme)).toContain("guide/typescript.html");
-    expect(brokenSiteLinks(readme)).toEqual([]);
+  test("leads to its page, where it has one, and to what compilers and jest need", () => {
+    const page = `docs/pages/reference/packages/${name}.md`;
+    if (existsSync(join(root, page))) expect(linksOf(readme).join(" ")).toContain(`../../../${page}`);
+    expect(linksOf(readme)).toContain("../../../docs/using.md");
   });
 
   test("stands in the table of packages", () => {
-    expect(read("README.md")).toContain(`[${name}](${packageFolder(name)})`);
+    expect(read("docs", "packages.md")).toContain(`[${name}](../${packageFolder(name)})`);
   });
 });
 
@@ -136,9 +132,14 @@ const folders = [
   "docs/pages/reference",
   "docs/pages/reference/packages",
   "test/faults",
+  "test/fuzz",
+  "test/mutants",
   "test/vectors",
   ...memberFolders(),
 ];
+const known = new Set(["127.0.0.1:8080"]);
+// The one state that only the repository's host knows.
+const workflow = "https://github.com/countersign/countersign/actions/workflows/ci.yml";
 const documents = folders.flatMap((folder) =>
   readdirSync(join(root, folder))
     .filter((name) => name.endsWith(".md"))
@@ -154,8 +155,30 @@ function isThere(from: string, link: string): boolean {
 }
 
 test.each(documents)("the relative links of %s lead somewhere", (file) => {
-  const links = [...read(file).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = ""]) => target);
+  const links = linksOf(read(file));
   expect(links.filter((target) => !/^(https?|mailto):/.test(target) && !isThere(file, target))).toEqual([]);
+});
+
+const readmes = [...documents, "packages/tools/create-countersign/templates/common/README.md"].filter(
+  (file) => file.endsWith("README.md") && !file.startsWith("docs/pages"),
+);
+
+// A link to our own pages by an address breaks when the address changes, or before it is there. A created project has no other way.
+test.each(readmes.filter((file) => !file.includes("/templates/")))(
+  "the other links of %s lead to known places",
+  (file) => {
+    const links = linksOf(read(file)).filter((link) => ![workflow, `${workflow}/badge.svg`].includes(link));
+    const hosts = links.flatMap((link) => /^https?:\/\/([^/]+)/.exec(link)?.[1] ?? []);
+    expect(hosts.filter((host) => !known.has(host))).toEqual([]);
+  },
+);
+
+// A repository's view and a registry's cut what is wider.
+test.each(readmes)("the code of %s has at most 78 columns", (file) => {
+  const code = [...read(file).matchAll(/^ *```[\s\S]*?^ *```$|^ {4}.*$/gm)].flatMap(([text]) =>
+    linesOf(text),
+  );
+  expect(code.filter((line) => line.length > 78)).toEqual([]);
 });
 
 test.each(packages)("the example of %s loads", async (name) => {

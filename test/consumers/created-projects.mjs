@@ -7,17 +7,37 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { createInterface } from "node:readline";
+import { setTimeout as pause } from "node:timers/promises";
+import { createConnection } from "mysql2/promise";
 import { Client } from "pg";
 import { workspacePackages } from "../../scripts/workspace.mjs";
 import { ownDependencies } from "./own-dependencies.mjs";
 import { install, node, npm, pack, run, writeJson } from "./support.mjs";
 
-process.env.DATABASE_URL ??= "postgres://postgres@127.0.0.1:5432/test";
+/** Of each store that needs a server: where it is, and how the project's own part of it is made and removed. */
+const servers = {
+  postgres: {
+    url: process.env.DATABASE_URL ?? "postgres://postgres@127.0.0.1:5432/test",
+    environment: (url, own) => ({ DATABASE_URL: url, DATABASE_SCHEMA: own, STORES_SCHEMA: own }),
+    make: () => undefined,
+    async remove(url, own) {
+      const client = new Client({ connectionString: url });
+      await client.connect();
+      await client.query(`DROP SCHEMA IF EXISTS ${own} CASCADE`);
+      await client.end();
+    },
+  },
+  mariadb: {
+    url: process.env.MYSQL_URL ?? "mysql://root@127.0.0.1:3306/test",
+    environment: (url, own) => ({ DATABASE_URL: new URL(`/${own}`, url).href }),
+    make: (url, own) => askMariadb(url, `CREATE DATABASE ${own}`),
+    remove: (url, own) => askMariadb(url, `DROP DATABASE IF EXISTS ${own}`),
+  },
+};
 
 const asked = process.argv.slice(2);
 const combinations = ["express", "fastify"].flatMap((framework) =>
-  ["sqlite", "postgres"].map((store) => ({ name: `${framework}-${store}`, framework, store })),
+  ["sqlite", ...Object.keys(servers)].map((store) => ({ name: `${framework}-${store}`, framework, store })),
 );
 const chosen = combinations.filter(({ name }) => asked.length === 0 || asked.includes(name));
 if (chosen.length < asked.length)
@@ -64,21 +84,24 @@ async function createAll(tarballs) {
 
 async function check({ name, framework, store }) {
   const folder = join(work, name);
+  if (store in servers) process.env.DATABASE_URL = servers[store].url;
   const tested = await npm(["test"], folder);
   if (!/^(?:#|ℹ) pass [1-9]\d*$/m.test(tested)) throw new Error(`${name} has tested nothing:\n${tested}`);
   // Before there is a .env, which has it.
-  if (framework === "express" && store === "postgres") await saysWhatItNeeds(folder, "DATABASE_URL");
+  if (framework === "express" && store in servers) await saysWhatItNeeds(folder, "DATABASE_URL");
   await npm(["run", "keys"], folder);
   await npm(["run", "build"], folder);
   const { scripts } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
   const [, ...started] = scripts.start.split(" ");
-  const code = await plays(folder, name, () => spawn(process.execPath, started, piped(folder, name)));
-  if (code !== 0) throw new Error(`${name} ended with ${code}`);
-  // The watcher is the same for all.
-  if (framework === "express" && store === "sqlite") {
-    const dev = () => spawn("npm", ["run", "dev"], { ...piped(folder, name), detached: true });
-    await plays(folder, name, dev, (child) => process.kill(-child.pid, "SIGTERM"));
-  }
+  await withOwnPart(store, name, async (env) => {
+    const platform = spawn(process.execPath, started, piped(folder, env));
+    await ending(platform, () => plays(folder, env, platform));
+    if (platform.exitCode !== 0) throw new Error(`${name} ended with ${platform.exitCode}`);
+  });
+  await withOwnPart(store, name, async (env) => {
+    const platform = spawn("npm", ["run", "dev"], { ...piped(folder, env), detached: true });
+    await ending(platform, () => showsPages(platform), -platform.pid);
+  });
 }
 
 /** Puts the tarballs in place of the versions that a registry would have, and checks that these are of this release. */
@@ -105,43 +128,78 @@ async function saysWhatItNeeds(folder, variable) {
   }
 }
 
-/** Starts a platform with a schema of its own, to which `npm run play` comes as the README says. Gives the platform's exit code. */
-async function plays(folder, name, start, stop = (child) => child.kill("SIGTERM")) {
-  const platform = start();
+/** Ends a platform after its `use`, with all processes that write to its output; those of the group `end`, where it is negative. */
+async function ending(platform, use, end = platform.pid) {
+  const limit = setTimeout(() => process.kill(end, "SIGKILL"), 120_000);
   try {
-    const port = await portOf(platform);
-    const env = { ...environment(name), PORT: port };
-    const played = spawn("npm", ["run", "play"], { ...piped(folder, name), env });
-    const [statuses, [code]] = await Promise.all([textOf(played.stdout), once(played, "exit")]);
-    const got = [...statuses.matchAll(/ (\d{3}) as expected$/gm)].map(([, status]) => status).join(" ");
-    if (code !== 0 || got !== "200 409 401 200 200") throw new Error(`${name} played ${code}: ${statuses}`);
-    const exit = once(platform, "exit");
-    stop(platform);
-    const [ended] = await exit;
-    return ended;
+    await use();
+    const close = once(platform, "close");
+    process.kill(end, "SIGTERM");
+    await close;
   } finally {
-    if (platform.exitCode === null && platform.signalCode === null) platform.kill("SIGKILL");
-    await dropSchema(name);
+    clearTimeout(limit);
+    if (platform.exitCode === null && platform.signalCode === null) process.kill(end, "SIGKILL");
   }
 }
 
-function piped(cwd, name) {
-  return { cwd, env: environment(name), stdio: ["ignore", "pipe", "inherit"] };
+/** `npm run play` comes to the platform as the README says. */
+async function plays(folder, env, { stdout }) {
+  const [, PORT] = await printed(stdout, /^listening on http:\/\/127\.0\.0\.1:(\d+)$/m);
+  const played = spawn("npm", ["run", "play"], piped(folder, { ...env, PORT }));
+  const [statuses, [code]] = await Promise.all([textOf(played.stdout), once(played, "exit")]);
+  const got = [...statuses.matchAll(/ (\d{3}) as expected$/gm)].map(([, status]) => status).join(" ");
+  if (code !== 0 || got !== "200 409 401 200 200") throw new Error(`played ${code}: ${statuses}`);
 }
 
-function environment(name) {
+/** A payout and a webhook of the sandbox's page are taken, and the inspector's shows both. */
+async function showsPages({ stdout }) {
+  const page = String.raw`\n {2}(http:\S+)\/#token=(\S+)\n`;
+  const [, ...pages] = await printed(stdout, new RegExp(`^Sandbox.*${page}Inspector.*${page}`, "m"));
+  const ask = async ([url, token], path, body) => {
+    const headers = { "X-Page-Token": token, Origin: url, "Content-Type": "application/json" };
+    const sent = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+    const response = await fetch(url + path, { ...sent, headers });
+    return await response.json();
+  };
+  const [sandbox, inspector] = [pages.slice(0, 2), pages.slice(2)];
+  const { payouts } = await ask(sandbox, "/sandbox/overview");
+  const { asExpected } = await ask(sandbox, "/sandbox/payouts", { url: payouts.url });
+  await ask(sandbox, "/sandbox/buyers/buyer-1/status", { status: "ACTIVE" });
+  const shown = async () => {
+    const { requests } = await ask(inspector, "/inspector/requests");
+    return requests.map(({ status, outcome }) => `${status} ${outcome}`).join();
+  };
+  const deadline = Date.now() + 30_000;
+  while ((await shown()) !== "200 pass,200 pass" && Date.now() < deadline) await pause(100);
+  if (!asExpected || (await shown()) !== "200 pass,200 pass") throw new Error(`shown: ${await shown()}`);
+}
+
+function piped(cwd, env) {
+  return { cwd, env, stdio: ["ignore", "pipe", "inherit"] };
+}
+
+/** With an own part of the store's server, which is removed afterwards. */
+async function withOwnPart(store, name, use) {
   const own = `created_${process.pid}_${name.replaceAll("-", "_")}`;
+  const { url, make, environment, remove } = servers[store] ?? {};
   // What is refused here is to be refused.
-  const quiet = { COUNTERSIGN_STDERR: "off" };
-  return { ...process.env, ...quiet, PORT: "0", DATABASE_SCHEMA: own };
+  const env = { ...process.env, COUNTERSIGN_STDERR: "off", PORT: "0", ...environment?.(url, own) };
+  await make?.(url, own);
+  try {
+    await use(env);
+  } finally {
+    await remove?.(url, own);
+  }
 }
 
-async function portOf({ stdout }) {
-  for await (const line of createInterface({ input: stdout })) {
-    const port = /^listening on http:\/\/127\.0\.0\.1:(\d+)$/.exec(line)?.[1];
-    if (port !== undefined) return port;
+async function printed(stdout, pattern) {
+  let text = "";
+  for await (const chunk of stdout.iterator({ destroyOnReturn: false })) {
+    text += chunk;
+    const found = pattern.exec(text);
+    if (found !== null) return found;
   }
-  throw new Error("the platform has ended without listening");
+  throw new Error(`the platform has ended:\n${text}`);
 }
 
 async function textOf(stream) {
@@ -150,12 +208,10 @@ async function textOf(stream) {
   return Buffer.concat(chunks).toString("utf8");
 }
 
-async function dropSchema(name) {
-  if (name.includes("sqlite")) return;
-  const client = new Client({ connectionString: process.env.DATABASE_URL });
-  await client.connect();
-  await client.query(`DROP SCHEMA IF EXISTS ${environment(name).DATABASE_SCHEMA} CASCADE`);
-  await client.end();
+async function askMariadb(url, sql) {
+  const connection = await createConnection(url);
+  await connection.query(sql);
+  await connection.end();
 }
 
 async function timed(title, step) {

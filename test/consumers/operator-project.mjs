@@ -19,14 +19,19 @@ export async function checkOperator(work, tarballs) {
   const packages = [...names.map((name) => tarballs[name]), `libsql@${manifest().devDependencies.libsql}`];
   const folder = await install(work, { name: "operator", type: "module", packages });
   const installed = readdirSync(join(folder, "node_modules", "@countersign"));
-  for (const name of ["sandbox", "store-postgres", "store-redis"]) {
+  for (const name of ["sandbox", "databases", "store-mysql", "store-postgres", "store-redis"]) {
     if (installed.includes(name)) throw new Error(`${name} comes with the command`);
   }
   writeFileSync(join(folder, "platform.mjs"), platform);
   await node(["platform.mjs"], folder);
   const command = join("node_modules", "@countersign", "cli", "dist", "cli.js");
-  const held = await node([command, "keys", "held", "--store-url", "sqlite:platform.db"], folder);
-  if (!/^key$/m.test(held) || !/^  why +/m.test(held)) throw new Error(`keys held printed ${held}`);
+  const held = await run(
+    process.execPath,
+    [command, "keys", "held", "--store-url", "sqlite:platform.db"],
+    folder,
+  );
+  if (held.status !== 1 || !/^key$[^]*^  why +/m.test(held.stdout))
+    throw new Error(`keys held ended with ${held.status}\n${held.stdout}${held.stderr}`);
   await refuses(folder, [command, "sandbox"], "--save-dev @countersign/sandbox");
   const prune = [command, "prune", "--store-url", "redis://127.0.0.1:1"];
   await refuses(folder, prune, "@countersign/store-redis redis");

@@ -11,9 +11,10 @@ import {
   noticeChannelName,
   settledChannel,
   storeTrace,
+  taskTrace,
   waitTrace,
 } from "@countersign/core";
-import { builtChannelName } from "@countersign/core/door";
+import { builtChannelName, thrownChannelName } from "@countersign/core/door";
 import { expect, test } from "@jest/globals";
 import { liveThrough } from "../support/runs/observed-life.ts";
 
@@ -47,8 +48,9 @@ test("the page has the channels of the code, each as what it is", () => {
     settledChannel.name,
     leaseLostChannel.name,
     builtChannelName,
+    thrownChannelName,
   ];
-  const traces = [claimTrace, waitTrace, storeTrace, eventTrace].map(({ start }) =>
+  const traces = [claimTrace, waitTrace, storeTrace, eventTrace, taskTrace].map(({ start }) =>
     String(start.name).replace(/^tracing:(.*):start$/, "$1"),
   );
   const kinds = Object.fromEntries([

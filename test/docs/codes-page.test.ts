@@ -1,12 +1,14 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { docsOf, GuardError } from "@countersign/core";
-import { problemAnswer } from "@countersign/core/door";
+import { pageOf, problemAnswer } from "@countersign/core/door";
 import { expect, test } from "@jest/globals";
 import { payoutFaultCodes } from "../../packages/endpoints/payout/dist/faults.js";
 import { packageFolder, workspacePackages } from "../../scripts/workspace.mjs";
 import { codes } from "../../site/codes/index.mjs";
+import { anchorsOf, githubAnchor, vitepressAnchor } from "../../site/scripts/anchors.mjs";
+import { repository } from "../../site/scripts/source.mjs";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 // What these say is for the other side of the wire, and stands in their own pages.
@@ -38,11 +40,39 @@ test("the page has every code of the packages, and no other", () => {
   expect(new Set(codes.keys())).toEqual(new Set(all));
 });
 
-test("each error of these codes has the address of its place on the page, and of no other code", () => {
+test("pages are those of the repository, or of the site whose address the workspace has", () => {
   const { homepage } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { homepage: string };
+  expect([`${homepage}a/b.html#c`, `${repository}/blob/main/docs/pages/a/b.md#c`]).toContain(pageOf("a/b#c"));
+});
+
+test("a created project leads to the pages that messages name", () => {
+  const readme = readFileSync(
+    join(root, "packages/tools/create-countersign/templates/common/README.md"),
+    "utf8",
+  );
+  const [before = "", after = ""] = pageOf("*").split("*");
+  const links = [...readme.matchAll(/\]\((https:[^)]+)\)/g)].map(([, link = ""]) => link);
+  const places = links.map((link) => link.slice(before.length, -after.length));
+  expect(places.map(pageOf)).toEqual(links);
+  expect(places).toEqual(expect.arrayContaining(["guide/unauthorized", "reference/codes", "guide/go-live"]));
+  for (const place of places) expect(existsSync(join(root, `docs/pages/${place}.md`))).toBe(true);
+});
+
+// Both make the same anchor of these titles, so that the address may change from one to the other.
+test("each page that a message names is there, with its place", () => {
+  const named = sources.flatMap((text) => [...text.matchAll(/page(?:Of|At)\("([a-z/-]+)#([a-z-]+)"/g)]);
+  expect(named.length).toBeGreaterThan(3);
+  for (const [, page = "", anchor = ""] of named) {
+    const text = readFileSync(join(root, "docs/pages", `${page}.md`), "utf8");
+    expect(anchorsOf(text, githubAnchor)).toContain(anchor);
+    expect(anchorsOf(text, vitepressAnchor)).toContain(anchor);
+  }
+});
+
+test("each error of these codes has the address of its place on the page, and of no other code", () => {
   for (const code of codes.keys()) {
     const error = new GuardError({ status: 503, code, message: "m" });
-    expect(error.docs).toBe(`${homepage}reference/codes.html#${code}`);
+    expect(error.docs).toBe(pageOf(`reference/codes#${code}`));
   }
   expect(docsOf("tenant-unknown")).toBeUndefined();
 });
@@ -50,12 +80,12 @@ test("each error of these codes has the address of its place on the page, and of
 test.each([400, 401, 409, 503])("no answer with %i has the address", (status) => {
   for (const code of codes.keys()) {
     const error = new GuardError({ status, code, message: "m", problem: { code } });
-    expect(JSON.stringify([problemAnswer(error), error])).not.toMatch(/docs|countersign\.github\.io/);
+    expect(JSON.stringify([problemAnswer(error), error])).not.toMatch(/docs|github/);
   }
 });
 
-// An hour of an unreachable store; a PostgreSQL without fsync, which test/support starts for the tests of its own package.
-const withoutExample = ["postgres-not-durable", "settlement-abandoned"];
+// An hour of an unreachable store; a PostgreSQL without fsync, or a MariaDB that does not flush, which tests of their own packages start.
+const withoutExample = ["mysql-not-durable", "postgres-not-durable", "settlement-abandoned"];
 
 test("each code has an example, but for those that nobody can wait for here", () => {
   const lacking = [...codes].filter(([, { provoke }]) => provoke === undefined).map(([code]) => code);
@@ -63,6 +93,17 @@ test("each code has an example, but for those that nobody can wait for here", ()
 });
 
 const committed = readFileSync(join(root, "docs/pages/reference/codes.md"), "utf8");
+
+test("the table has a row for each code, with its status and the packages that tell it", () => {
+  const rows = [...committed.matchAll(/^\| \[([a-z0-9-]+)\]\([^)]*#\1\) \| (\w+) \| ([^|]+) \| .+ \|$/gm)];
+  expect(rows).toHaveLength(codes.size);
+  expect(new Set(rows.map(([, code]) => code))).toEqual(new Set(codes.keys()));
+  for (const [, code = "", status, packages = ""] of rows) {
+    const { notice, status: own } = codes.get(code) ?? {};
+    expect(status).toBe(notice === true ? "notice" : String(own ?? "none"));
+    expect(packages.split(", ").filter((name) => name !== "all" && !workspacePackages.has(name))).toEqual([]);
+  }
+});
 
 test.each([...codes].filter(([, { provoke }]) => provoke !== undefined).map(([code]) => code))(
   "%s happens as the page says, with the status that it gives",

@@ -18,8 +18,10 @@ import { app as digestingApp } from "../../examples/snippets/dist/reference/dige
 import { createApp as createAppBehindProxy } from "../../examples/snippets/dist/guide/behind-a-proxy.js";
 import { payByBank } from "../../examples/snippets/dist/guide/bank.js";
 import { signerOf, webhookOf } from "../../examples/snippets/dist/guide/by-hand.js";
+import { onGraphileWorker, onPgBoss } from "../../examples/snippets/dist/guide/job-queue.js";
 import { measure } from "../../examples/snippets/dist/guide/monitor.js";
 import { createApp as createAppOfOthers } from "../../examples/snippets/dist/guide/other-webhooks.js";
+import { createPlatform } from "../../examples/snippets/dist/guide/outcomes.js";
 import { createApp as createAppWithParser } from "../../examples/snippets/dist/guide/parser-before.js";
 import * as endpoint from "../../examples/snippets/dist/guide/webhook-endpoint.js";
 import { createApp as createAppWithList } from "../../examples/snippets/dist/reference/live-allowlist.js";
@@ -86,6 +88,57 @@ test("receive payouts: a parser in front hands over the bytes", async () => {
   expect(await pay()).toBe(200);
 });
 
+describe("outcomes", () => {
+  const key = "payout-1.funding-1.business-1";
+
+  test("one is expected with the payout, written with its end, and sent once", async () => {
+    const received: unknown[] = [];
+    const service = express().post("/outcomes", express.json(), (req, res) => {
+      received.push([req.headers["x-api-key"], req.body]);
+      res.end();
+    });
+    const settings = { url: `${await urlOf(service)}/outcomes`, apiKey: "key-1" };
+    const keys = { [keyid]: publicKey.export({ type: "spki", format: "pem" }).toString() };
+    const { app, stores, outcomes, bankSays } = createPlatform(keys, settings);
+    const pay = await payer(app);
+    expect([await pay(), await pay()]).toEqual([200, 409]);
+    expect(await stores.work.read("outcomes-expected", key)).toMatchObject({ state: "open", attempts: 0 });
+    await bankSays(key, "account closed", new Date());
+    await expect(bankSays(key, undefined, new Date())).rejects.toMatchObject({ code: "outcome-differs" });
+    outcomes.start();
+    await eventually(async () => (await stores.work.read("outcomes", key))?.state === "done");
+    const body = { idempotency_key: key, status: "FAILED", reason: "account closed" };
+    expect(received).toEqual([["key-1", body]]);
+    expect(await outcomes.drain()).toEqual({ keys: 0, claims: 0 });
+    stores.close();
+  });
+
+  test("another queue adds in the transaction that it is given", async () => {
+    const outcome = { key, status: "SETTLED" } as const;
+    const sent: unknown[] = [];
+    const query = (text: string, values: unknown[]): Promise<{ rows: unknown[] }> => {
+      sent.push([text, values]);
+      return Promise.resolve({ rows: [] });
+    };
+    await onGraphileWorker.add({ query }, outcome);
+    const send = (
+      name: string,
+      data: object,
+      { db }: { db: Parameters<Parameters<typeof onPgBoss>[0]["send"]>[2]["db"] },
+    ) => db.executeSql(name, [data]);
+    await onPgBoss({ send }).add({ query }, outcome);
+    expect(sent).toEqual([
+      [
+        expect.stringMatching(
+          /^SELECT graphile_worker\.add_job\(\s+'report_outcome', \$1::json, job_key => \$2\)$/,
+        ),
+        [JSON.stringify(outcome), key],
+      ],
+      ["report-outcome", [outcome]],
+    ]);
+  });
+});
+
 test("receive webhooks: all four are made up", () => {
   expect(endpoint.url).toBe(`https://platform.example${endpoint.path}`);
   expect(new Set([endpoint.path, endpoint.username, endpoint.password, endpoint.secret]).size).toBe(4);
@@ -129,7 +182,7 @@ test("monitor: refusals and passes are counted, with the page of their code in t
   expect([await pay(), await pay()]).toEqual([200, 409]);
   expect(counted).toContain("countersign_verdicts_total httpSignatureVerify pass none");
   expect(counted).toContain("countersign_verdicts_total idempotencyGuard reject already-processed");
-  const docs = expect.stringMatching(/codes\.html#already-processed$/);
+  const docs = expect.stringMatching(/codes\.md#already-processed$/);
   expect(logged).toContainEqual(expect.objectContaining({ code: "already-processed", docs }));
 });
 

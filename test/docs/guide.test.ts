@@ -5,9 +5,9 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "@jest/globals";
 import { expand, fileText } from "../../site/scripts/expand.mjs";
+import { stillSvg } from "../../site/scripts/still.mjs";
 import { forVitePress } from "../../site/scripts/page-text.mjs";
 import { table as guardOptions } from "../../packages/checks/idempotency-guard/dist/options.js";
-import { siteLinks } from "./site-links.ts";
 import { plain } from "./written-options.ts";
 
 const run = promisify(execFile);
@@ -17,9 +17,12 @@ const pages = readdirSync(join(root, "site/pages"), { recursive: true, encoding:
   name.endsWith(".md"),
 );
 
+// The consumers' projects install the packages.
+const installs = /^```sh\n(?:npm (?:install|create) .*\n)+```$/gm;
+
 // What is copied out of a page was compiled or run: it comes from a file, or is what a command has printed.
 test.each(pages)("the page %s has no code of its own", (name) => {
-  const text = read("site/pages", name);
+  const text = read("site/pages", name).replaceAll(installs, "");
   const fences = [...text.matchAll(/^ *```([^\n`]+)$/gm)].map(([, info = ""]) => info);
   expect(fences.filter((info) => info !== "text" && !/^\w+ (file|run)=/.test(info))).toEqual([]);
 });
@@ -44,21 +47,31 @@ test("a comment in a fence is no heading, and its indented lines are no fence of
   expect(forVitePress(page)).toBe(shown);
 });
 
-const store = "examples/custom-store/src";
+const leases = "examples/snippets/src/reference/lease-mode.ts";
+const writing = "packages/stores/store-contract/WRITING-A-STORE.md";
 test.each<[page: string, language: string, file: string, region: string | undefined]>([
   ["docs/keys.md", "ts", "examples/snippets/src/guide/keys-of-url.ts", undefined],
   ["docs/explain.md", "ts", "examples/snippets/src/reference/explained-log.ts", undefined],
   ["docs/using.md", "js", "site/snippets/jest.config.js", undefined],
   ["docs/idempotency-key.md", "js", "examples/snippets/src/guide/charges.ts", undefined],
+  ["docs/idempotency-key.md", "ts", "examples/snippets/src/guide/paid-charges.ts", undefined],
+  ["docs/idempotency-key.md", "ts", "examples/snippets/src/guide/leased-charges.ts", undefined],
   ["docs/idempotency-key.md", "sh", "site/snippets/charges.sh", "install"],
   ["docs/idempotency-key.md", "sh", "site/snippets/charges.sh", "send"],
-  ["packages/stores/store-contract/WRITING-A-STORE.md", "ts", `${store}/tables.ts`, "tables"],
-  ["packages/stores/store-contract/WRITING-A-STORE.md", "ts", `${store}/claim-decision.ts`, "decide"],
-  ["packages/stores/store-contract/WRITING-A-STORE.md", "ts", `${store}/idempotency-store.ts`, "claim"],
-  ["packages/stores/store-contract/WRITING-A-STORE.md", "ts", `${store}/idempotency-store.ts`, "lock"],
-  ["packages/stores/store-contract/WRITING-A-STORE.md", "ts", `${store}/idempotency-store.ts`, "step"],
-  ["packages/stores/store-contract/WRITING-A-STORE.md", "ts", `${store}/idempotency-store.ts`, "update"],
-  ["packages/stores/store-contract/WRITING-A-STORE.md", "ts", `${store}/idempotency-store.ts`, "complete-in"],
+  ...[
+    "doors/fastify",
+    "doors/fetch",
+    "endpoints/webhooks",
+    "stores/store-sqlite",
+    "stores/store-postgres",
+  ].map((place): [string, string, string, string] => [
+    `packages/${place}/README.md`,
+    "ts",
+    leases,
+    place.split("/")[1] ?? "",
+  ]),
+  [writing, "ts", "examples/snippets/src/reference/my-store.ts", undefined],
+  [writing, "ts", "examples/snippets/src/reference/my-transactions.ts", undefined],
 ])("the code of %s in %s is that of %s", (page, language, file, region) => {
   const blocks = [...read(page).matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, "g"))];
   const codeOf = (text: string): string => text.replace(/^\/\/.*\n/, "").trimEnd();
@@ -68,7 +81,7 @@ test.each<[page: string, language: string, file: string, region: string | undefi
 test("the README leads to pages in the repository, which its reader has, and to none that has to be served", () => {
   const readme = read("README.md");
   expect(readme.match(/\]\(docs\/pages\/[^)]+\.md/g)?.length).toBeGreaterThan(10);
-  expect(siteLinks(readme)).toEqual([]);
+  expect(readme).not.toContain("github.io");
 });
 
 test("the page of webhooks signs by hand what it says", async () => {
@@ -90,6 +103,10 @@ test("the sizes that the page on several machines tells are those of the code", 
   const inCode = (name: keyof typeof guardOptions): number =>
     Number(plain(guardOptions[name].byDefault).replaceAll(",", ""));
   expect(told).toEqual({ leaseMs: inCode("leaseMs"), maxWaiters: inCode("maxWaiters") });
+});
+
+test("the README's picture is of the recording", () => {
+  expect(read("docs/pictures/demo.svg")).toBe(stillSvg(read("site/recordings/demo.cast")));
 });
 
 test("the recording shows the cases of the demo, all as expected", () => {

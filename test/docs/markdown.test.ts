@@ -4,7 +4,13 @@ import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "@jest/globals";
 import { anchorsOf, githubAnchor, vitepressAnchor } from "../../site/scripts/anchors.mjs";
-import { markdownFiles, staleDrawings } from "../../site/scripts/markdown.mjs";
+import { badges } from "../../site/scripts/badges.mjs";
+import {
+  agentsOfPackage,
+  codesOfCommand,
+  markdownFiles,
+  staleDrawings,
+} from "../../site/scripts/markdown.mjs";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 // What codes say is compared where they are made to happen: codes-page.test.ts.
@@ -25,6 +31,38 @@ test.each([...made])("%s is what npm run docs:markdown writes", (file, text) => 
   const committed = existsSync(path) ? readFileSync(path, "utf8") : "nothing";
   const compared = file === codes ? withoutExamples : (all: string) => all;
   expect(compared(committed)).toBe(compared(text));
+});
+
+test("countersign code has the texts of the page of codes", () => {
+  const [file, text] = codesOfCommand();
+  expect(readFileSync(join(root, file), "utf8")).toBe(text);
+});
+
+test("the package countersign has the page for assistants, whose links lead out of the package", () => {
+  const [file, text] = agentsOfPackage();
+  expect(readFileSync(join(root, file), "utf8")).toBe(text);
+  const links = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = ""]) => target);
+  expect(links.length).toBeGreaterThan(5);
+  expect(links.filter((target) => !target.startsWith("https://"))).toEqual([]);
+  const { files } = JSON.parse(readFileSync(join(root, dirname(file), "package.json"), "utf8")) as {
+    files: readonly string[];
+  };
+  expect(files).toContain("AGENTS.md");
+});
+
+test.each(badges())("%s is what npm run docs:markdown draws, and the README shows it", (file, svg) => {
+  expect(readFileSync(join(root, file), "utf8")).toBe(svg);
+  expect(readFileSync(join(root, "README.md"), "utf8")).toContain(`](${file})`);
+});
+
+test("the badges have the facts of today", () => {
+  const shown = badges().map(([, svg]) => /aria-label="([^"]+)"/.exec(svg)?.[1]);
+  expect(shown).toEqual([
+    expect.stringMatching(/^Node: ≥ \d+\.\d+$/),
+    "licence: MIT",
+    expect.stringMatching(/^dependencies of payout: \d$/),
+    expect.stringMatching(/^payout installed: ≤ [\d.]+ MB$/),
+  ]);
 });
 
 test("no page has a fence that only the site fills", () => {

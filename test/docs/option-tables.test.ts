@@ -10,7 +10,7 @@ import {
 } from "../../packages/checks/content-digest/dist/options.js";
 import { hmacTable as explainHmac } from "../../packages/tools/explain/dist/explain-hmac.js";
 import { table as explainSignature } from "../../packages/tools/explain/dist/options.js";
-import { explainerTable } from "../../packages/tools/explain/dist/signature-explainer.js";
+import { explainerTable } from "../../packages/tools/explain/dist/refusal-explainer.js";
 import { table as gracefulClose } from "../../packages/doors/express/dist/graceful-close.js";
 import { table as guardErrors } from "../../packages/doors/express/dist/guard-errors.js";
 import { table as signResponse } from "../../packages/checks/http-signature-verify/dist/sign/options.js";
@@ -21,7 +21,11 @@ import { table as keyUse } from "../../packages/checks/http-signature-verify/dis
 import { table as memoryNonceStore } from "../../packages/checks/http-signature-verify/dist/nonce-store.js";
 import { table as httpSignatureVerify } from "../../packages/checks/http-signature-verify/dist/options.js";
 import { headerTable as idempotencyKeyHeader } from "../../packages/checks/idempotency-guard/dist/key-header.js";
-import { table as idempotencyGuard } from "../../packages/checks/idempotency-guard/dist/options.js";
+import {
+  table as idempotencyGuard,
+  transactionGuardTable,
+  transactionTable as guardInTransaction,
+} from "../../packages/checks/idempotency-guard/dist/options.js";
 import { replayTable } from "../../packages/checks/idempotency-guard/dist/replay.js";
 import { answersTable as memoryAnswerStore } from "../../packages/kernel/idempotency/dist/answers.js";
 import { table as idempotencyKeys } from "../../packages/kernel/idempotency/dist/key-options.js";
@@ -32,12 +36,19 @@ import { table as ipAllowlist } from "../../packages/checks/ip-allowlist/dist/op
 import { consoleTable as consoleLog } from "../../packages/observe/observe/dist/log/console-log.js";
 import { table as inspector } from "../../packages/tools/inspector/dist/options.js";
 import { table as opentelemetry } from "../../packages/observe/observe/dist/opentelemetry/opentelemetry.js";
+import { table as createOutcomes } from "../../packages/endpoints/outcomes/dist/options.js";
+import { table as createTaskQueue } from "../../packages/kernel/work/dist/task-queue.js";
 import { answersTable as payoutAnswers } from "../../packages/endpoints/payout/dist/middleware.js";
-import { table as payoutSteps } from "../../packages/endpoints/payout/dist/options.js";
+import {
+  table as payoutSteps,
+  transactionTable as payoutInTransaction,
+} from "../../packages/endpoints/payout/dist/options.js";
+import { payoutStoreKey } from "../../packages/endpoints/payout/dist/schema.js";
 import { table as prometheus } from "../../packages/observe/observe/dist/prometheus/prometheus.js";
 import { jsonTable as jsonBody, table as rawBody } from "../../packages/checks/raw-body/dist/options.js";
 import { table as createServiceClient } from "../../packages/endpoints/service-client/dist/options.js";
 import { createTable as createWebhookEndpoint } from "../../packages/endpoints/service-client/dist/service-client.js";
+import { table as createMysqlStores } from "../../packages/stores/store-mysql/dist/options.js";
 import { table as createPostgresStores } from "../../packages/stores/store-postgres/dist/options.js";
 import { tablesTable as postgresTables } from "../../packages/stores/store-postgres/dist/table-names.js";
 import { table as withPostgresTransaction } from "../../packages/stores/store-postgres/dist/transaction.js";
@@ -56,15 +67,13 @@ import {
   httpsTable as httpsOnly,
   table as webhookSteps,
 } from "../../packages/endpoints/webhooks/dist/endpoint/webhook-endpoint-options.js";
+import { table as createInbox } from "../../packages/endpoints/webhooks/dist/inbox/inbox-options.js";
 import {
-  memoryTable as memoryLatestTimestamps,
-  table as latestOnly,
-} from "../../packages/endpoints/webhooks/dist/events/latest-only.js";
-import { table as createWebhookHandler } from "../../packages/endpoints/webhooks/dist/events/webhook-handler-options.js";
-import {
-  payoutTable as payoutPlugin,
-  webhookTable as webhookPlugin,
-} from "../../packages/doors/fastify/dist/plugins.js";
+  table as createWebhookHandler,
+  transactionHandlerTable,
+} from "../../packages/endpoints/webhooks/dist/events/webhook-handler-options.js";
+import { payoutTable as payoutPlugin } from "../../packages/doors/fastify/dist/payout-plugin.js";
+import { webhookTable as webhookPlugin } from "../../packages/doors/fastify/dist/plugins.js";
 import {
   checkedTable as checkedRoute,
   idempotentTable as idempotentRoute,
@@ -78,6 +87,18 @@ const keysPage = "docs/keys.md";
 const idempotencyPage = "docs/idempotency-key.md";
 
 type Rules = Readonly<Record<string, OptionRule<unknown>>>;
+
+/** The rules of another form that the first form does not share. */
+function further(rules: Rules, first: Rules): Rules {
+  return Object.fromEntries(Object.entries(rules).filter(([option, rule]) => first[option] !== rule));
+}
+
+// The endpoint gives its own scope and fingerprint.
+const payoutGuard: Rules = {
+  ...transactionGuardTable,
+  scope: { ...transactionGuardTable.scope, byDefault: JSON.stringify(payoutStoreKey("").slice(0, -1)) },
+  fingerprint: idempotencyGuard.fingerprint,
+};
 
 /** The package in whose page, or the other page in which, options are told, where there: the position of the table or the call, and their rules. */
 const documented: readonly [name: string, place: number | string, rules: Rules][] = [
@@ -97,6 +118,7 @@ const documented: readonly [name: string, place: number | string, rules: Rules][
   ["idempotency", "memoryIdempotencyStore", memoryIdempotencyStore],
   ["idempotency", "memoryAnswerStore", memoryAnswerStore],
   ["idempotency-guard", 0, idempotencyGuard],
+  ["idempotency-guard", 1, further(guardInTransaction, idempotencyGuard)],
   [idempotencyPage, 0, idempotencyKeyHeader],
   [idempotencyPage, 1, replayTable],
   ["inspector", 0, inspector],
@@ -106,11 +128,15 @@ const documented: readonly [name: string, place: number | string, rules: Rules][
   ["observe", 0, consoleLog],
   ["observe", 1, prometheus],
   ["observe", 2, opentelemetry],
+  ["outcomes", 0, createOutcomes],
   ["payout", 0, { ...payoutSteps, ...payoutAnswers }],
+  ["payout", 1, further(payoutInTransaction, payoutSteps)],
+  ["payout", 2, payoutGuard],
   ["raw-body", 0, rawBody],
   ["raw-body", 1, jsonBody],
   ["service-client", 0, createServiceClient],
   ["service-client", "client.createWebhookEndpoint", createWebhookEndpoint],
+  ["store-mysql", 0, createMysqlStores],
   ["store-postgres", 0, createPostgresStores],
   ["store-postgres", "migratePostgres", postgresTables],
   ["store-postgres", "postgresMigration", postgresTables],
@@ -124,10 +150,11 @@ const documented: readonly [name: string, place: number | string, rules: Rules][
   ["webhook-hmac", "verifyPayload", payloadField],
   ["webhooks", 0, { ...webhookSteps, ...webhookAnswers }],
   ["webhooks", 1, createWebhookHandler],
-  ["webhooks", "latestOnly", latestOnly],
-  ["webhooks", "memoryLatestTimestamps", memoryLatestTimestamps],
+  ["webhooks", 2, further(transactionHandlerTable, createWebhookHandler)],
+  ["webhooks", 3, createInbox],
   ["webhooks", "generateEndpoint", generateEndpoint],
   ["webhooks", "httpsOnly", httpsOnly],
+  ["work", 0, createTaskQueue],
   [keysPage, 0, jwksKeys],
   [keysPage, 1, directoryKeys],
   [keysPage, 2, cachedKeys],

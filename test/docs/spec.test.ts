@@ -1,7 +1,10 @@
+import { createHash, sign } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "@jest/globals";
+import { defaultComponents, importVerificationKey, verify } from "@countersign/http-message-signatures";
+import { serviceKey, servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
 import { workspacePackages } from "../../scripts/workspace.mjs";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
@@ -40,4 +43,38 @@ test("the page on where to put what names files that are there", () => {
     });
   expect(named.length).toBeGreaterThan(8);
   expect(named.filter((path) => !found(path))).toEqual([]);
+});
+
+test("the signed request of the spec verifies, and its parts are those of the test key", () => {
+  const page = readFileSync(join(root, "docs", "spec.md"), "utf8");
+  const section = page.slice(page.indexOf("## A signed request"), page.indexOf("# Webhooks:"));
+  const blocks = [...section.matchAll(/^( *)```\w+\n([^]*?)\n\1```$/gm)].map(([, indent = "", text = ""]) =>
+    text.replaceAll(new RegExp(`^${indent}`, "gm"), ""),
+  );
+  const [pkcs8, body = "", base = "", request = ""] = blocks;
+  expect(pkcs8).toBe(serviceKey.export({ type: "pkcs8", format: "der" }).toString("base64"));
+  const [head = "", sent] = request.split("\n\n");
+  expect(sent).toBe(body);
+  const [start = "", ...lines] = head.split("\n");
+  const fields = new Map(
+    lines.map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(": ") + 2)]),
+  );
+  const digest = createHash("sha256").update(body).digest("base64");
+  expect(fields.get("Content-Digest")).toBe(`sha-256=:${digest}:`);
+  expect(fields.get("Signature")).toBe(
+    `sig1=:${sign(null, Buffer.from(base), serviceKey).toString("base64")}:`,
+  );
+  const [method = "", target = ""] = start.split(" ");
+  const received = verify(
+    { method, target, rawHeaders: [...fields].flat() },
+    {
+      requiredComponents: defaultComponents,
+      algorithms: ["ed25519"],
+      windowSeconds: 60,
+      clockSkewSeconds: 30,
+      now: 1_790_000_030,
+      keys: () => importVerificationKey("test-key-ed25519", servicePublicPem),
+    },
+  );
+  expect(received.keyid).toBe("test-key-ed25519");
 });

@@ -9,7 +9,7 @@ import { close, listen, send } from "../support/servers/http-client.ts";
 import type { ExpressFactory } from "../support/runs/express-versions.ts";
 import { keyInBody } from "./key-in-body.ts";
 import {
-  appError,
+  appErrorOf,
   handlerType,
   letIn,
   noteCode,
@@ -38,6 +38,10 @@ function appOf(factory: ExpressFactory, scene: Scene): Express {
   } else if (scene.kind === "payout") {
     const endpoint = payoutEndpoint({ ...scene.options, onReject });
     app.all(path, endpoint, handlerOf(scene.handler, trace, payoutOf));
+  } else if (scene.kind === "payment") {
+    const endpoint = payoutEndpoint({ ...scene.options, onReject });
+    scene.mounted?.(endpoint);
+    app.all(path, endpoint);
   } else if (scene.kind === "policy") {
     app.use(scene.policies.map((policy) => httpSignatureVerify(policy)));
     const letInHandler: RequestHandler = (_req, res) => {
@@ -49,6 +53,12 @@ function appOf(factory: ExpressFactory, scene: Scene): Express {
     const guard = idempotencyGuard({ ...scene.options, key: keyInBody });
     app.all(path, rawBody(), guard, handlerOf(scene.handler, trace), guardErrors({ onReject }));
   }
+  const failed = appErrorOf(scene);
+  // Express tells an error handler by its four parameters.
+  const answerAppError: ErrorRequestHandler = (_error, _req, res, _next) => {
+    res.status(failed.status).setHeader("Content-Type", failed.type);
+    res.end(failed.body);
+  };
   app.use(answerAppError);
   return app;
 }
@@ -71,9 +81,3 @@ function handlerOf(
     }
   };
 }
-
-// Express tells an error handler by its four parameters.
-const answerAppError: ErrorRequestHandler = (_error, _req, res, _next) => {
-  res.status(appError.status).setHeader("Content-Type", appError.type);
-  res.end(appError.body);
-};

@@ -15,7 +15,7 @@ import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { AddressInfo } from "node:net";
 import { send } from "../support/servers/http-client.ts";
 import {
-  appError,
+  appErrorOf,
   handlerType,
   letIn,
   noteCode,
@@ -29,7 +29,7 @@ export const fastifyDoor: Door = {
   name: "fastify",
   async open(scene) {
     const app = fastify({ forceCloseConnections: true });
-    app.setErrorHandler(answerError);
+    app.setErrorHandler((error, _request, reply) => answerError(error, scene, reply));
     mount(app, scene);
     await app.listen({ port: 0, host: "127.0.0.1" });
     const { port } = app.server.address() as AddressInfo;
@@ -45,6 +45,10 @@ export function mount(app: FastifyInstance, scene: Scene): void {
   } else if (scene.kind === "payout") {
     const handler = handlerOf(scene.handler, trace);
     app.register(payoutPlugin({ ...scene.options, url, onReject, handler }));
+  } else if (scene.kind === "payment") {
+    const plugin = payoutPlugin({ ...scene.options, url, onReject });
+    scene.mounted?.(plugin);
+    app.register(plugin);
   } else if (scene.kind === "policy") {
     mountPolicy(app, scene);
   } else {
@@ -94,11 +98,12 @@ function handlerOf(handler: Handler, trace: Scene["trace"]) {
   };
 }
 
-function answerError(error: unknown, _request: FastifyRequest, reply: FastifyReply): void {
+function answerError(error: unknown, scene: Scene, reply: FastifyReply): void {
   // What Fastify itself refuses, such as a media type, is its own.
   if (isFastifyError(error)) return void reply.send(error);
   if (isGuardError(error)) throw new Error("a refusal came to the app", { cause: error });
-  void reply.code(appError.status).type(appError.type).send(appError.body);
+  const { status, type, body } = appErrorOf(scene);
+  void reply.code(status).type(type).send(body);
 }
 
 function isFastifyError(error: unknown): boolean {

@@ -10,7 +10,7 @@ import { httpSignatureVerifier } from "@countersign/http-signature-verify";
 import type { RequestIdempotency } from "@countersign/idempotency-guard";
 import { keyInBody } from "./key-in-body.ts";
 import {
-  appError,
+  appErrorOf,
   handlerType,
   letIn,
   noteCode,
@@ -46,7 +46,7 @@ export function fetchApp(scene: Scene): FetchApp {
     try {
       return await route(request, info);
     } catch {
-      const { status, type, body } = appError;
+      const { status, type, body } = appErrorOf(scene);
       return new Response(body, { status, headers: { "Content-Type": type } });
     }
   };
@@ -62,6 +62,11 @@ function routeOf(scene: Scene): FetchRoute {
   }
   if (scene.kind === "payout") {
     return payoutRoute({ ...scene.options, onReject }, (_request, context) => handle(scene, context));
+  }
+  if (scene.kind === "payment") {
+    const route = payoutRoute({ ...scene.options, onReject });
+    scene.mounted?.(route);
+    return route;
   }
   if (scene.kind === "policy") return policyRoute(scene);
   // Where a request passes without a key, no row's handler looks at it.

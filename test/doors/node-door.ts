@@ -7,7 +7,7 @@ import { rawBody } from "@countersign/raw-body";
 import { webhookEndpoint } from "@countersign/webhooks";
 import { close, listen, send } from "../support/servers/http-client.ts";
 import { keyInBody } from "./key-in-body.ts";
-import { appError, handlerType, letIn, noteCode, type Door, type Scene } from "./scene.ts";
+import { appErrorOf, handlerType, letIn, noteCode, type Door, type Scene } from "./scene.ts";
 
 /** Plain node:http: the server chooses by the path, and calls the middlewares by hand. */
 export const nodeDoor: Door = {
@@ -35,12 +35,13 @@ export function listenerOf(scene: Scene): RequestListener {
     return (req, res) => endpoint(req, res);
   }
   const guards = guardsOf(scene, onReject);
-  const answerError = guardErrors(scene.kind === "payout" ? {} : { onReject });
+  const answersItself = scene.kind === "payout" || scene.kind === "payment";
+  const answerError = guardErrors(answersItself ? {} : { onReject });
   return (req, res) => {
     const pending = [...guards];
     const advance = (error?: unknown): void => {
       const guard = pending.shift();
-      if (error !== undefined) answerError(error, req, res, () => fail(res));
+      if (error !== undefined) answerError(error, req, res, () => fail(scene, res));
       else if (guard === undefined) void handle(scene, { req, res }, advance);
       else guard(req, res, advance);
     };
@@ -52,6 +53,11 @@ type ChainScene = Exclude<Scene, { kind: "webhook" }>;
 
 function guardsOf(scene: ChainScene, onReject: ReturnType<typeof noteCode>): readonly Middleware[] {
   if (scene.kind === "payout") return [payoutEndpoint({ ...scene.options, onReject })];
+  if (scene.kind === "payment") {
+    const endpoint = payoutEndpoint({ ...scene.options, onReject });
+    scene.mounted?.(endpoint);
+    return [endpoint];
+  }
   if (scene.kind === "policy") return scene.policies.map((policy) => httpSignatureVerify(policy));
   return [rawBody(), idempotencyGuard({ ...scene.options, key: keyInBody })];
 }
@@ -68,6 +74,7 @@ async function handle(
   try {
     scene.trace.ran += 1;
     if (scene.kind === "policy") return void res.writeHead(200, { "Content-Type": handlerType }).end(letIn);
+    if (scene.kind === "payment") throw new Error("the endpoint has called what comes after it");
     const idempotency = req.idempotency as RequestIdempotency;
     const payout = scene.kind === "payout" ? { payout: payoutOf(req) } : {};
     const { status, body } = await scene.handler({ idempotency, ...payout });
@@ -77,6 +84,7 @@ async function handle(
   }
 }
 
-function fail(res: ServerResponse): void {
-  res.writeHead(appError.status, { "Content-Type": appError.type }).end(appError.body);
+function fail(scene: Scene, res: ServerResponse): void {
+  const { status, type, body } = appErrorOf(scene);
+  res.writeHead(status, { "Content-Type": type }).end(body);
 }

@@ -1,5 +1,10 @@
-import type { Payout, PayoutOptions } from "@countersign/payout";
-import type { IdempotencyGuardOptions, RequestIdempotency } from "@countersign/idempotency-guard";
+import type { TransactionMode } from "@countersign/idempotency";
+import type { Payout, PayoutOptions, PayoutTransactionOptions } from "@countersign/payout";
+import type {
+  DrainableMiddleware,
+  IdempotencyGuardOptions,
+  RequestIdempotency,
+} from "@countersign/idempotency-guard";
 import type { HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
 import type { WebhookOptions } from "@countersign/webhooks";
 import type { WireAnswer, WireRequest } from "../support/servers/http-client.ts";
@@ -26,7 +31,7 @@ export interface Trace {
 }
 
 /** The app of a row before its request, for any door. Made anew for each one. */
-export type Scene = PayoutScene | WebhookScene | IdempotencyScene | PolicyScene;
+export type Scene = PayoutScene | PaymentScene | WebhookScene | IdempotencyScene | PolicyScene;
 
 export interface PayoutScene {
   readonly kind: "payout";
@@ -34,6 +39,18 @@ export interface PayoutScene {
   readonly options: PayoutOptions<object>;
   readonly handler: Handler;
   readonly trace: Trace;
+}
+
+/** A payout that is paid in one transaction with its key and its nonce. */
+export interface PaymentScene {
+  readonly kind: "payment";
+  readonly path: string;
+  readonly options: PayoutTransactionOptions<never, TransactionMode, object>;
+  readonly trace: Trace;
+  /** What the app answers to an error that is no refusal. Default 500. */
+  readonly appStatus?: number | undefined;
+  /** Hears of the endpoint once it is mounted. */
+  readonly mounted?: ((endpoint: Pick<DrainableMiddleware, "drain">) => void) | undefined;
 }
 
 export interface WebhookScene {
@@ -87,6 +104,15 @@ export class Unsendable extends Error {}
 
 /** The app's own answer to an error that is no refusal. */
 export const appError = { status: 500, type: "application/x-app", body: "the app failed" } as const;
+
+/** As {@link appError}, with the status that the app of a payment has. */
+export function appErrorOf(
+  scene: Scene,
+): typeof appError | (Omit<typeof appError, "status"> & { status: number }) {
+  return scene.kind === "payment" && scene.appStatus !== undefined
+    ? { ...appError, status: scene.appStatus }
+    : appError;
+}
 
 /** The answer of the handler of a {@link PolicyScene}. */
 export const letIn = "let in";

@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, afterEach, beforeAll, describe, jest } from "@jest/globals";
 import Database from "libsql";
-import { isolatedName, postgresUrl, redisUrl } from "../support/servers/engines.ts";
+import type { RowDataPacket } from "mysql2/promise";
+import { isolatedName, mysqlUrl, postgresUrl, redisUrl } from "../support/servers/engines.ts";
 import { startTcpProxy, type TcpProxy } from "../support/servers/tcp-proxy.ts";
 import type { EngineConfig, EngineKind } from "./payer-app.mjs";
 import { payoutsTable } from "./payer-engines.mjs";
@@ -29,6 +30,7 @@ const names: Record<EngineKind, string> = {
   sqlite: "SQLite",
   redis: "Redis",
   postgres: "PostgreSQL",
+  mysql: "MariaDB",
 };
 
 /** The rows of `define` on each of the engines; without a server its engine is skipped, as the set-up has said. */
@@ -53,10 +55,16 @@ export function newKey(): string {
   return `payout-${randomUUID()}.acc-1.acc-2`;
 }
 
+/** As a store has the key of a payout whose handler gets the transaction. */
+export function storeKey(key: string): string {
+  return `payout:${key}`;
+}
+
 /** Opens a ground, on the server of the machine unless another one is named. */
 export async function openGround(kind: EngineKind, url?: string): Promise<Ground> {
   if (kind === "redis") return openRedis(url ?? String(redisUrl));
   if (kind === "postgres") return openPostgres(url ?? String(postgresUrl));
+  if (kind === "mysql") return openMysql(url ?? String(mysqlUrl));
   return openFiles(kind);
 }
 
@@ -64,18 +72,26 @@ const proxies: TcpProxy[] = [];
 
 afterEach(() => Promise.all(proxies.splice(0).map((proxy) => proxy.close())));
 
+const ports = { redis: 6379, postgres: 5432, mysql: 3306 } as const;
+
 /** The same ground through a line of its own, which is closed with the test. */
 export async function behindProxy({ engine }: Ground): Promise<{ engine: EngineConfig; proxy: TcpProxy }> {
   if (!("url" in engine)) throw new Error(`${engine.kind} has no server`);
   const url = new URL(engine.url);
-  const proxy = await startTcpProxy(Number(url.port || (engine.kind === "redis" ? 6379 : 5432)));
+  const proxy = await startTcpProxy(Number(url.port || ports[engine.kind]));
   proxies.push(proxy);
   url.port = String(proxy.port);
   return { engine: { ...engine, url: url.href }, proxy };
 }
 
+const urls: Partial<Record<EngineKind, string | undefined>> = {
+  redis: redisUrl,
+  postgres: postgresUrl,
+  mysql: mysqlUrl,
+};
+
 function isMissing(kind: EngineKind): boolean {
-  return (kind === "redis" && redisUrl === undefined) || (kind === "postgres" && postgresUrl === undefined);
+  return kind in ports && urls[kind] === undefined;
 }
 
 function openFiles(kind: "memory" | "sqlite"): Ground {
@@ -129,6 +145,35 @@ async function openPostgres(url: string): Promise<Ground> {
     async close() {
       await pool.query(`DROP SCHEMA ${schema} CASCADE`);
       await pool.end();
+    },
+  };
+}
+
+async function openMysql(url: string): Promise<Ground> {
+  const { createPool } = await import("mysql2/promise");
+  const { migrateMysql } = await import("@countersign/store-mysql");
+  const { fromMysql2 } = await import("@countersign/databases");
+  const database = isolatedName("faults");
+  const own = new URL(url);
+  own.pathname = database;
+  const admin = createPool({ uri: url, connectionLimit: 1 });
+  await admin.query(`CREATE DATABASE ${database}`);
+  const pool = createPool({ uri: own.href, connectionLimit: 2 });
+  await migrateMysql(fromMysql2(pool));
+  await pool.query(payoutsTable("payouts", "`key`"));
+  return {
+    kind: "mysql",
+    engine: { kind: "mysql", url: own.href },
+    ...counted(async (key) => {
+      const [rows] = await pool.query<(Payer & RowDataPacket)[]>(
+        "SELECT token FROM payouts WHERE `key` = ?",
+        [key],
+      );
+      return rows;
+    }),
+    async close() {
+      await admin.query(`DROP DATABASE ${database}`);
+      await Promise.all([pool.end(), admin.end()]);
     },
   };
 }

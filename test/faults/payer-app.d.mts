@@ -17,7 +17,9 @@ export type EngineConfig =
       readonly url: string;
       readonly schema: string;
       readonly retentionMs?: number;
-    };
+    }
+  /** A database of its own. Only for payers with a `publicKey`. */
+  | { readonly kind: "mysql"; readonly url: string };
 
 export type EngineKind = EngineConfig["kind"];
 
@@ -33,7 +35,14 @@ export type Point =
   | "after commit"
   | "before keep"
   | "kept"
-  | "recorded";
+  | "recorded"
+  | TransactionPoint;
+
+/**
+ * Where the handler gets the transaction. `begun`: nonce and key are written. `in pay`: the payout too. `savepoint released`: before
+ * COMMIT. `committed`: before the answer.
+ */
+export type TransactionPoint = "before BEGIN" | "begun" | "in pay" | "savepoint released" | "committed";
 
 export interface Points {
   /** Waits when the point is armed. */
@@ -45,7 +54,9 @@ export interface Points {
 /** Everything about a payer that a process of its own can be told. */
 export interface PayerConfig {
   readonly engine: EngineConfig;
-  readonly times?: Readonly<Partial<typeof usualTimes>> | undefined;
+  readonly times?: Readonly<Partial<typeof usualTimes & { idleTimeoutMs: number }>> | undefined;
+  /** With it, payouts are signed by its private key, and their handler gets the transaction. PEM. */
+  readonly publicKey?: string | undefined;
   /** Default `rerun`. */
   readonly recovery?: "hold" | "rerun" | undefined;
   /** After so many milliseconds a time-out middleware before the guard answers 503. Default never. */

@@ -6,6 +6,7 @@ import { idempotencyGuard } from "@countersign/idempotency-guard";
 import { jsonBody, rawBody } from "@countersign/raw-body";
 import express from "express";
 import { openEngine } from "./payer-engines.mjs";
+import { payoutInTransaction } from "./payer-transactions.mjs";
 
 /** How long the guards wait; short, so that the tests are. */
 export const usualTimes = { leaseMs: 1_200, waitMs: 100, pollMs: 20, storeTimeoutMs: 1_000 };
@@ -18,21 +19,9 @@ export async function createPayer(config, { points, wrapStore = (store) => store
   subscribe("countersign:notice", hearAlarms);
   const store = wrapStore(engine.stores.idempotency);
   const answers = config.givesAgain === true ? engine.openAnswers() : undefined;
-  const { recovery = "rerun", record = engine.hasTransactions ? "in the transaction" : "afterwards" } =
-    config;
-  const guard = idempotencyGuard({
-    ...usualTimes,
-    ...config.times,
-    store,
-    recovery,
-    retryAfterSeconds: 1,
-    key: ({ body }) => Object(body).idempotency_key,
-    replay: answers && { answers: keptAtPoints(answers, points) },
-  });
-  const payment = { engine, record, points };
   const app = express();
   if (config.answerAfterMs !== undefined) app.use(answerAfter(config.answerAfterMs));
-  app.post("/payouts", rawBody(), jsonBody(), guard, (req, res) => handlePayout(payment, req, res));
+  app.post("/payouts", payoutRoute(config, { engine, store, answers, points }));
   app.post("/nonces/:nonce", (req, res) => useNonce(engine.stores.nonces, req, res));
   app.get("/clock", (_req, res) => res.json({ nowMs: Date.now() }));
   app.use(guardErrors());
@@ -42,6 +31,24 @@ export async function createPayer(config, { points, wrapStore = (store) => store
     return engine.close();
   };
   return { app, engine, answers, close };
+}
+
+function payoutRoute(config, { engine, store, answers, points }) {
+  const recovery = config.recovery ?? "rerun";
+  const times = { ...usualTimes, ...config.times };
+  const { publicKey } = config;
+  if (publicKey !== undefined) return payoutInTransaction({ publicKey, recovery, times, engine, points });
+  const { record = engine.hasTransactions ? "in the transaction" : "afterwards" } = config;
+  const guard = idempotencyGuard({
+    ...times,
+    store,
+    recovery,
+    retryAfterSeconds: 1,
+    key: ({ body }) => Object(body).idempotency_key,
+    replay: answers && { answers: keptAtPoints(answers, points) },
+  });
+  const payment = { engine, record, points };
+  return [rawBody(), jsonBody(), guard, (req, res) => handlePayout(payment, req, res)];
 }
 
 const keptAtPoints = (answers, points) => ({

@@ -1,1 +1,1 @@
-export function payoutsTable(name: string): string;
+export function payoutsTable(name: string, key?: string): string;

@@ -7,11 +7,17 @@ export function openEngine(config, now) {
   return openers[config.kind](config, now);
 }
 
-const openers = { memory: openMemory, sqlite: openSqlite, redis: openRedis, postgres: openPostgres };
+const openers = {
+  memory: openMemory,
+  sqlite: openSqlite,
+  redis: openRedis,
+  postgres: openPostgres,
+  mysql: openMysql,
+};
 
 /** Without a UNIQUE constraint: a second payment has to be seen, not prevented. */
-export function payoutsTable(name) {
-  return `CREATE TABLE ${name} (key TEXT NOT NULL, token TEXT NOT NULL, fence BIGINT NOT NULL, amount INTEGER NOT NULL)`;
+export function payoutsTable(name, key = "key") {
+  return `CREATE TABLE ${name} (${key} TEXT NOT NULL, token TEXT NOT NULL, fence BIGINT NOT NULL, amount INTEGER NOT NULL)`;
 }
 
 async function openMemory({ payouts, max }, now) {
@@ -38,6 +44,10 @@ async function openSqlite({ file, maxPages, retentionMs }, now) {
     hasTransactions: true,
     stores,
     openAnswers: () => createSqliteAnswers({ database, pruneIntervalMs: 0, now }),
+    openTransactions: () => ({
+      stores,
+      insert: (tx, row) => tx.prepare("INSERT INTO payouts VALUES (?, ?, ?, ?)").run(...row),
+    }),
     pay({ attempt, amount, completeIn, points }) {
       withImmediateTransaction(database, (tx) => {
         insert(attempt, amount);
@@ -84,6 +94,7 @@ async function openRedis({ url, prefix, payouts }, now) {
 async function openPostgres({ url, schema, retentionMs }, now) {
   const { createPostgresAnswers, createPostgresStores, withPostgresTransaction } =
     await import("@countersign/store-postgres");
+  const { fromPg } = await import("@countersign/databases");
   const { default: pg } = await import("pg");
   const pool = new pg.Pool({ connectionString: url, max: 10, connectionTimeoutMillis: 2_000 });
   pool.on("error", () => {});
@@ -92,6 +103,16 @@ async function openPostgres({ url, schema, retentionMs }, now) {
     hasTransactions: true,
     stores,
     openAnswers: () => createPostgresAnswers({ pool, schema, pruneIntervalMs: 0, now }),
+    openTransactions: () => ({
+      stores: createPostgresStores({
+        database: fromPg(pool),
+        schema,
+        pruneIntervalMs: 0,
+        retentionMs,
+        now,
+      }),
+      insert: (tx, row) => tx.query(`INSERT INTO "${schema}".payouts VALUES ($1, $2, $3, $4)`, row),
+    }),
     pay: ({ attempt, amount, completeIn, points }) =>
       withPostgresTransaction(pool, async (client) => {
         const values = [attempt.key, attempt.token, attempt.fence, amount];
@@ -108,6 +129,25 @@ async function openPostgres({ url, schema, retentionMs }, now) {
         await completeIn(client);
         await client.query("ROLLBACK TO inner_part");
       }),
+    async close() {
+      stores.close();
+      await pool.end();
+    },
+  };
+}
+
+async function openMysql({ url }, now) {
+  const { createMysqlStores } = await import("@countersign/store-mysql");
+  const { fromMysql2 } = await import("@countersign/databases");
+  const { createPool } = await import("mysql2/promise");
+  const pool = createPool({ uri: url, connectionLimit: 10, connectTimeout: 2_000 });
+  const stores = createMysqlStores({ database: fromMysql2(pool), pruneIntervalMs: 0, now });
+  return {
+    stores,
+    openTransactions: () => ({
+      stores,
+      insert: (tx, row) => tx.query("INSERT INTO payouts VALUES (?, ?, ?, ?)", row),
+    }),
     async close() {
       stores.close();
       await pool.end();

@@ -4,11 +4,14 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import type { AnswerStore, IdempotencyStore } from "@countersign/idempotency";
 import { afterEach } from "@jest/globals";
-import { close, listen, send, type WireAnswer } from "../support/servers/http-client.ts";
+import { buildPayoutRequest, createPayoutInstruction } from "@countersign/sandbox";
+import { close, listen, send, type WireAnswer, type WireRequest } from "../support/servers/http-client.ts";
 import { endProcess, spawnPrivate } from "../support/servers/private-process.mjs";
+import { serviceKey } from "../support/signers/test-keys.ts";
 import { Gates } from "./gates.ts";
 import { Lines } from "./lines.ts";
 import { createPayer, type PayerConfig, type Point } from "./payer-app.mjs";
+import { keyid } from "./payer-transactions.mjs";
 
 /** An answer to a payout. `code` where the problem details have one. */
 export interface PayoutAnswer {
@@ -20,8 +23,14 @@ export interface PayoutAnswer {
   readonly isReplayed: boolean;
 }
 
-export interface RunningPayer {
+/** Where a payout goes to. */
+export interface Target {
   readonly port: number;
+  /** Whether the platform wants a signature, a new one each time. */
+  readonly wantsSignature?: boolean;
+}
+
+export interface RunningPayer extends Target {
   /** Stops the next request that comes to this point. */
   arm(point: Point): void;
   reached(point: Point): Promise<void>;
@@ -57,6 +66,7 @@ export async function startPayer(
   const { server, port } = await listen(payer.app);
   const started = {
     port,
+    wantsSignature: config.publicKey !== undefined,
     store: payer.engine.stores.idempotency,
     answers: payer.answers,
     arm: (point: Point) => gates.arm(point),
@@ -93,6 +103,7 @@ export async function spawnPayer(
   const lines = new Lines(child);
   const started: PayerProcess = {
     port: Number((await lines.next("listening ")).slice("listening ".length)),
+    wantsSignature: config.publicKey !== undefined,
     arm: (point) => order(child, "arm", point),
     async reached(point) {
       await lines.next(`reached ${point}`);
@@ -114,11 +125,12 @@ export async function spawnPayer(
 type HandlerFault = "none" | "fail" | "refuse" | "repeat" | "undo the savepoint";
 
 export async function pay(
-  { port }: { readonly port: number },
+  { port, wantsSignature = false }: Target,
   key: string,
   { amount = 100, fault = "none" }: { readonly amount?: number; readonly fault?: HandlerFault } = {},
 ): Promise<PayoutAnswer> {
-  return payoutAnswer(await send(port, payoutRequest(key, amount, fault)));
+  const request = wantsSignature ? signedRequest(key, amount, fault) : payoutRequest(key, amount, fault);
+  return payoutAnswer(await send(port, request));
 }
 
 /**
@@ -167,10 +179,25 @@ export function payoutRequest(key: string, amount = 100, fault = "none") {
   };
 }
 
+/** With a nonce of its own. */
+export function signedRequest(key: string, amount = 100, fault = "none"): WireRequest {
+  const { headers, bodyBytes } = buildPayoutRequest({
+    url: "http://127.0.0.1/payouts",
+    body: createPayoutInstruction({
+      idempotencyKey: key,
+      amount: { value: String(amount), currency: "EUR" },
+    }),
+    headers: { Fault: fault },
+    privateKey: serviceKey,
+    keyid,
+  });
+  return { method: "POST", path: "/payouts", headers: Object.entries(headers).flat(), body: bodyBytes };
+}
+
 function payoutAnswer({ status, headers, body }: WireAnswer): PayoutAnswer {
   const isProblem = headers["content-type"]?.startsWith("application/problem+json") === true;
   const { code } = (isProblem ? JSON.parse(body) : {}) as { code?: string };
-  const { token } = (status === 200 ? JSON.parse(body) : {}) as { token?: string };
+  const { token } = (status === 200 && body !== "" ? JSON.parse(body) : {}) as { token?: string };
   const isReplayed = headers["idempotency-replayed"] !== undefined;
   return { status, code, retryAfter: headers["retry-after"], token, isReplayed };
 }

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "@jest/globals";
 import { usualTimes } from "./payer-app.mjs";
-import { pay, type PayoutAnswer } from "./payers.ts";
+import { pay, type PayoutAnswer, type Target } from "./payers.ts";
 
 export const { leaseMs } = usualTimes;
 
 /** Retries as the service does, only faster, until the answer is not 503. Returns all answers. */
 export async function payUntilDecided(
-  payer: { readonly port: number },
+  payer: Target,
   key: string,
   { withinMs = 10_000 }: { readonly withinMs?: number } = {},
 ): Promise<PayoutAnswer[]> {

@@ -46,11 +46,15 @@ function seriesOf(metric, values, legendFormat) {
   return { legend, missing, points };
 }
 
+// More are not told apart by colour.
+export const linesByDefault = 5;
+
 function faultsOf({ type, targets, options }, series) {
   const legends = series.map(({ legend }) => legend);
   const isStat = type === "stat";
   return [
     ...(series.length === 0 ? ["no data"] : []),
+    ...(!isStat && series.length > linesByDefault ? [`${series.length} lines`] : []),
     ...(series.every(({ points }) => points.every(([, value]) => value === 0)) ? ["only zeros"] : []),
     // Of a range Grafana shows the last value that there was, hours after it was gone.
     ...(isStat && targets.some(({ instant }) => !instant) ? ["a number of the past"] : []),

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { ensureReady, runScript, SetupError } from "../../scripts/setup.mjs";
 import { prometheusServer, reportMissing } from "../support/servers/server-binaries.mjs";
-import { askPanels } from "./panels.mjs";
+import { askPanels, linesByDefault } from "./panels.mjs";
 import { startPrometheus } from "./prometheus-server.mjs";
 
 // What is refused on purpose.
@@ -60,6 +60,7 @@ async function observe(binary, dashboard) {
         __rate_interval: `${run.rateInterval}s`,
         __interval: "1s",
         __range: `${run.seconds}s`,
+        lines: String(linesByDefault),
       };
       const asked = await askPanels(dashboard, { prometheus, range, variables });
       return { asked, rules: await prometheus.alertRules() };

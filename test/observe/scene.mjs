@@ -7,6 +7,7 @@ import Database from "libsql";
 import { Registry } from "prom-client";
 import { importVerificationKey } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
+import { createOutcomes } from "@countersign/outcomes";
 import { payoutEndpoint, payoutOf } from "@countersign/payout";
 import { prometheus } from "@countersign/observe/prometheus";
 import { sampleBusiness } from "@countersign/sandbox";
@@ -30,9 +31,11 @@ export const provoked = {
     "CountersignLeaseLost",
     "CountersignCompletionLost",
     "CountersignEventsDeadLettered",
+    "CountersignOutcomeOverdue",
   ],
   pending: [
     "CountersignHeldKeys",
+    "CountersignTasksDead",
     "CountersignStoreErrors",
     "CountersignNotDecided",
     "CountersignOldKeyUsed",
@@ -53,7 +56,12 @@ export async function startScene({ outagesAt }) {
   const stores = createSqliteStores({ database });
   const isOut = outageClock(outagesAt);
   const registry = new Registry();
-  const endMetrics = prometheus({ registry, heldKeys: { payouts: stores.idempotency } });
+  const endMetrics = prometheus({
+    registry,
+    heldKeys: { payouts: stores.idempotency },
+    work: { payouts: stores.work },
+  });
+  const outcomes = await reported(stores);
   const app = express();
   app.get("/metrics", async (_req, res) => res.type(registry.contentType).send(await registry.metrics()));
   app.post(payoutPath, payoutsOf(stores, isOut), pay);
@@ -68,11 +76,40 @@ export async function startScene({ outagesAt }) {
     async close() {
       clearInterval(operator);
       await service.end();
+      await outcomes.drain({ timeoutMs: 1_000 });
       endMetrics();
       server.closeAllConnections();
       server.close();
       stores.idempotency.close();
       database.close();
+    },
+  };
+}
+
+/** Outcomes of which the service has some, refuses one for good, and one is overdue. */
+async function reported(stores) {
+  const service = createServer((req, res) => {
+    res.writeHead(req.url.endsWith("/refused") ? 422 : Math.random() < 0.3 ? 503 : 200).end();
+  }).listen(0, "127.0.0.1");
+  service.unref();
+  await once(service, "listening");
+  const outcomes = createOutcomes({
+    stores,
+    url: ({ idempotencyKey }) => `http://127.0.0.1:${service.address().port}/${idempotencyKey}`,
+    expectWithinMs: 1_000,
+  });
+  const report = (idempotencyKey) =>
+    stores.transactions.run((tx) => outcomes.report(tx, { idempotencyKey, status: "SETTLED" }));
+  await stores.transactions.run((tx) => outcomes.expect(tx, { idempotencyKey: "forgotten" }));
+  await report("refused");
+  outcomes.start();
+  let settled = 0;
+  const settling = setInterval(() => void report(`settled-${(settled += 1)}`), 200);
+  return {
+    async drain(options) {
+      clearInterval(settling);
+      await outcomes.drain(options);
+      service.close();
     },
   };
 }

@@ -19,8 +19,10 @@ import {
 } from "./watched-page.mjs";
 
 const many = 10_000;
-const views = ["#/requests", "#/keys"];
-const details = ["#/requests/1", "#/requests/2"];
+// Those under one key are one row: of op-2, and of what its handler throws.
+const rowsOfMany = (many - 2).toLocaleString("en");
+const views = ["#/requests", "#/keys", "#/work", "#/work/main/inbox/open"];
+const details = ["#/requests/1", "#/requests/2", "#/requests/8"];
 // Of a page with fifty rows and one request in full.
 const largestDocument = 2_000;
 
@@ -38,9 +40,12 @@ export async function checkPage(browser) {
   try {
     await whileEmpty(watched.page);
     await byKeyboard(watched.page, scene);
+    await withExceptions(watched.page, scene);
+    await withWork(watched.page, scene);
     await withSecrets(watched.page, scene);
     await byAxe(watched.page, [...views, ...details, `#/requests/${missing}`]);
     await onTelephone(watched.page, [...views, ...details]);
+    await opensWhereOneLooks(watched.page);
     await withManyRequests(watched.page, scene);
     await watched.page.waitForTimeout(200);
     assert.deepEqual(watched.problems, [], "console, requests to elsewhere, secrets");
@@ -61,6 +66,8 @@ async function whileEmpty(page) {
   await page.getByText("Choose a request").waitFor();
   await show(page, "#/keys");
   await page.getByText("No signature was seen yet").waitFor();
+  await show(page, "#/work");
+  await page.getByText("No queue has a task yet").waitFor();
   await show(page, "#/requests");
 }
 
@@ -76,7 +83,7 @@ async function byKeyboard(page, { inspector, baseOf, ...scene }) {
   await told.getByText('the signature fits with "/payments/api/v1/transaction"').waitFor();
   const verdict = page.locator(".verdicts details[open]");
   await verdict.getByText("signature-mismatch", { exact: true }).waitFor();
-  const id = await verdict.locator("code").first().textContent();
+  const id = await verdict.locator(".copied code").textContent();
   assert.match(id, /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
   await page.getByText(`curl '${inspector.url}/inspector/verdicts/${id}' -H`).waitFor();
   await page
@@ -137,6 +144,77 @@ async function stepsOfFocus(page, scene) {
   assert.match(await nameOfFocus(page), /^#3 /);
 }
 
+/** What a handler has thrown, of the newest attempt and of the one before. */
+async function withExceptions(page, { secrets, ...scene }) {
+  assert.equal(await scene.throws("op-3"), 500);
+  assert.equal(await scene.throws("op-3"), 500);
+  await show(page, "#/requests/8");
+  await page.getByRole("heading", { name: "Exception" }).waitFor();
+  const thrown = page.locator(".thrown");
+  await thrown.getByText("Error: no connection for the ledger, token [masked]").first().waitFor();
+  await thrown.getByText("Caused by Error ECONNREFUSED: connect ECONNREFUSED").first().waitFor();
+  await thrown.locator("pre", { hasText: "at bookTransfer (" }).waitFor();
+  await page.locator(".detail pre", { hasText: '"seen":"[masked]"' }).waitFor();
+  await noSecretShown(page, secrets);
+  const attempts = page.locator(".attempts[open]");
+  await attempts.getByText("2 attempts").waitFor();
+  await attempts.getByRole("link", { name: /^#7/ }).press("Enter");
+  await page.getByRole("heading", { name: "Request #7" }).waitFor();
+  await attempts.locator('[aria-current="true"]', { hasText: "#7" }).waitFor();
+  // Local, with the date, and the same in UTC behind it.
+  const time = page.locator(".heading time");
+  assert.match(await time.textContent(), /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
+  assert.match(await time.getAttribute("title"), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+  await page.getByLabel("Search").fill("BROKEN-op-3");
+  await page.locator(".rows > li").nth(1).waitFor({ state: "detached" });
+  assert.equal(await page.locator(".rows > li").count(), 1);
+  await page.getByLabel("Search").fill("nothing like it");
+  await page.getByText('No request has "nothing like it" in it').waitFor();
+  await page.getByLabel("Search").fill("");
+  await page.getByRole("link", { name: /^#1 / }).waitFor();
+}
+
+/** What waits and what is dead, with the commands about it. */
+async function withWork(page, { secrets, ...scene }) {
+  await scene.works();
+  await show(page, "#/work");
+  await page.getByRole("row", { name: /outcomes main 1 0 2 0/ }).waitFor();
+  for (const line of [
+    "countersign outcomes retry op-31.funding-1",
+    "countersign outcomes discard op-31.funding-1",
+    `countersign outcomes retry --id-json '"op 32.funding-1"'`,
+  ])
+    await page.locator(".tasks code", { hasText: line }).waitFor();
+  await page.getByText("the service answered 503, token [masked]").first().waitFor();
+  await noSecretShown(page, secrets);
+  await page.getByRole("link", { name: "open", exact: true }).press("Enter");
+  await page.locator(".tasks .badge", { hasText: "waits" }).waitFor();
+  await page.getByRole("link", { name: "inbox" }).press("Enter");
+  await page.locator(".tasks .badge", { hasText: "due" }).first().waitFor();
+  await page.getByText("As API calls").press("Enter");
+  await page.locator(".lines code", { hasText: "countersign inbox resume" }).waitFor();
+}
+
+/** On a telephone a request begins at the top of the window, and the way back leads to where the list was. */
+async function opensWhereOneLooks(page) {
+  const before = page.viewportSize();
+  await page.setViewportSize(telephone);
+  await show(page, "#/requests");
+  const link = page.getByRole("link", { name: /^#1 / });
+  await link.scrollIntoViewIfNeeded();
+  const left = await page.evaluate(() => scrollY);
+  assert.ok(left > 0, "the list fits the window");
+  await link.click();
+  const heading = page.getByRole("heading", { name: "Request #1" });
+  await heading.waitFor();
+  await page.waitForFunction(() => scrollY === 0);
+  assert.ok((await heading.boundingBox()).y < telephone.height, "the request is out of sight");
+  await page.getByRole("link", { name: "All requests" }).click();
+  await page.waitForFunction((top) => scrollY === top, left);
+  assert.match(await nameOfFocus(page), /^#1 /);
+  await page.setViewportSize(before);
+}
+
 /** Credentials that senders put everywhere are nowhere. */
 async function withSecrets(page, { secrets, ...scene }) {
   assert.equal(await scene.webhook(), 200);
@@ -174,27 +252,27 @@ async function withManyRequests(page, scene) {
   await show(page, "#/requests");
   const newest = await page.locator(".rows .number").first().textContent();
   await scene.unsigned(many - Number(newest.slice(1)));
-  await page.getByText(`1–50 of ${many.toLocaleString("en")}`).waitFor();
+  await page.getByText(`1–50 of ${rowsOfMany}`).waitFor();
   await page.getByRole("link", { name: new RegExp(`#${many} .*refused 401`) }).waitFor();
   await page.getByLabel("Outcome").selectOption("passed");
   await page.locator(".rows .badge", { hasText: "refused" }).first().waitFor({ state: "hidden" });
   await page.getByLabel("Outcome").selectOption("all outcomes");
-  await page.getByText(`1–50 of ${many.toLocaleString("en")}`).waitFor();
+  await page.getByText(`1–50 of ${rowsOfMany}`).waitFor();
   await page.getByRole("button", { name: "Older" }).press("Enter");
-  await page.getByText(`51–100 of ${many.toLocaleString("en")}`).waitFor();
+  await page.getByText(`51–100 of ${rowsOfMany}`).waitFor();
   await page.getByRole("link", { name: new RegExp(`#${many - 50} `) }).press("Enter");
   await page.getByRole("heading", { name: `Request #${many - 50}` }).waitFor();
   const size = await page.evaluate(() => document.querySelectorAll("*").length);
   assert.ok(size <= largestDocument, `${size} elements with ${many} requests`);
-  assert.equal(await page.locator(".rows li").count(), 50);
+  assert.equal(await page.locator(".rows > li").count(), 50);
   await page.getByRole("button", { name: "Newer" }).press("Enter");
-  await page.getByText(`1–50 of ${many.toLocaleString("en")}`).waitFor();
+  await page.getByText(`1–50 of ${rowsOfMany}`).waitFor();
 }
 
 const desk = { width: 1200, height: 780 };
 const pictures = fileURLToPath(new URL("../../docs/pictures/", import.meta.url));
 
-/** The pictures of the documentation: light, dark, and on a telephone. */
+/** The pictures of the documentation: light, dark, of work, and on a telephone. */
 export async function takePictures(browser) {
   mkdirSync(pictures, { recursive: true });
   const scene = await startScene();
@@ -209,6 +287,7 @@ export async function takePictures(browser) {
     await scene.signsWithPrefix();
     await scene.pays("op-1");
     await scene.pays("op-4");
+    await scene.works();
     const shot = { colorScheme: "light", viewport: desk };
     await picture(browser, scene, { ...shot, name: "light", view: "#/requests/9" });
     await picture(browser, scene, {
@@ -218,6 +297,7 @@ export async function takePictures(browser) {
       view: "#/requests/7",
       base: scene.baseOf({ prefix: "/payments" }),
     });
+    await picture(browser, scene, { ...shot, name: "work", view: "#/work" });
     await picture(browser, scene, { ...shot, name: "telephone", viewport: telephone, view: "#/requests" });
   } finally {
     await scene.close();

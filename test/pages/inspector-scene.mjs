@@ -40,6 +40,12 @@ function secretForms() {
   ]);
 }
 
+/** What a handler throws when its database is away; the message names a secret. */
+function bookTransfer() {
+  const cause = Object.assign(new Error("connect ECONNREFUSED 127.0.0.1:5432"), { code: "ECONNREFUSED" });
+  throw new Error(`no connection for the ledger, token ${seeded.bank}`, { cause });
+}
+
 export async function startScene({ kept = 500 } = {}) {
   const pair = generateKeyPair({ keyid });
   const others = generateKeyPair({ keyid });
@@ -59,6 +65,7 @@ export async function startScene({ kept = 500 } = {}) {
     hmac: { secret: seeded.secret },
     basicAuth: { username, password: seeded.password },
     stores: { payouts: stores.idempotency },
+    work: { main: stores.work },
     secrets: [seeded.bank],
   });
   app.post(
@@ -70,10 +77,12 @@ export async function startScene({ kept = 500 } = {}) {
       findBusiness: () => true,
     }),
     (req, res) => {
-      if (payoutOf(req).idempotencyKey.startsWith("late")) {
+      const { idempotencyKey } = payoutOf(req);
+      if (idempotencyKey.startsWith("late")) {
         req.idempotency.hold("bank-timeout");
         res.status(504).end();
-      } else res.json({ status: "acknowledged" });
+      } else if (idempotencyKey.startsWith("broken")) bookTransfer();
+      else res.json({ status: "acknowledged" });
     },
   );
   app.post(
@@ -83,7 +92,9 @@ export async function startScene({ kept = 500 } = {}) {
     jsonBody(),
     (_req, res) => res.json({ status: "received" }),
   );
-  app.use(guardErrors());
+  app.use(guardErrors(), (_error, _req, res, _next) => {
+    res.status(500).json({ status: "failed", seen: seeded.bank });
+  });
 
   const path = "/api/v1/transaction";
   const payout = ({ operation = "op-1", prefix = "", key = pair, ...spoilt } = {}) =>
@@ -123,6 +134,28 @@ export async function startScene({ kept = 500 } = {}) {
     signsWithOtherKey: () => send(payout({ key: others })),
     spoilsBody: () => send(payout({ tamper: "body" })),
     isHeld: (operation) => send(payout({ operation: `late-${operation}` })),
+    /** Outcomes on their way: two given up, one that waits for its next attempt; the inbox is paused. */
+    async works() {
+      const task = (id) => ({ id, entity: "business-1", body: "{}" });
+      const add = (queue, tasks) =>
+        void database.transaction(() => stores.work.add(database, queue, tasks))();
+      add(
+        "outcomes",
+        ["op-31.funding-1", "op 32.funding-1", "op-33.funding-1"].map((id) => ({ ...task(id), entity: id })),
+      );
+      add("inbox", [task("evt_4711"), task("evt_4712")]);
+      const owned = await stores.work.claim({
+        queue: "outcomes",
+        limit: 3,
+        token: "worker-1",
+        leaseMs: 60_000,
+      });
+      const reason = `the service answered 503, token ${seeded.bank}`;
+      for (const [index, each] of owned.entries())
+        await stores.work.fail(each, { reason, retryInMs: index === 2 ? 600_000 : undefined });
+      await stores.work.pause("inbox", { by: "ada", note: "the ledger moves" });
+    },
+    throws: (operation) => send(payout({ operation: `broken-${operation}` })),
     webhook: () => send(hook()),
     async webhookWith(changes) {
       const request = hook(changes);

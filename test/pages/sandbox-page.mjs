@@ -20,6 +20,8 @@ import {
 const views = ["#/deliveries", "#/payouts", "#/simulate"];
 const details = ["#/deliveries/1", "#/payouts/1"];
 const many = 10_000;
+// What the browser says of the endpoint and of the amount that are refused here.
+const refused = "console: Failed to load resource: the server responded with a status of 400 (Bad Request)";
 // Of a page with fifty rows and one delivery in full.
 const largestDocument = 2_000;
 
@@ -35,13 +37,15 @@ export async function checkPage(browser) {
   const scene = await startScene();
   const watched = await openPage(browser, watching(scene));
   try {
+    await registers(watched.page, scene);
     await byKeyboard(watched.page, scene);
+    await editsAndFinds(watched.page, scene);
     await sendIsInView(watched.page);
     await byAxe(watched.page, [...views, ...details, `#/deliveries/${missing}`]);
     await onTelephone(watched.page, [...views, ...details]);
     await withManyDeliveries(watched.page, scene);
     await watched.page.waitForTimeout(200);
-    assert.deepEqual(watched.problems, [], "console, requests to elsewhere, secrets");
+    assert.deepEqual(watched.problems, [refused, refused], "console, requests to elsewhere, secrets");
     await withoutToken(browser, scene.sandbox, "Open the address that the sandbox printed");
   } finally {
     await watched.context.close();
@@ -53,24 +57,47 @@ export async function checkPage(browser) {
   );
 }
 
-/** Sends a payout, opens a delivery and sends it again, with no mouse. */
-async function byKeyboard(page, { sandbox, register, secrets }) {
+/** The form says at its field what is wrong; the command beside it is shown without what is secret. */
+async function registers(page, { endpoint, secrets }) {
   await page.getByText("No webhook endpoint is registered").waitFor();
-  register();
+  const form = page.getByRole("form", { name: "Register an endpoint" });
+  const { url, username, password, secret } = endpoint();
+  await form.getByLabel("URL").fill(url);
+  await form.getByLabel("User").fill(`${username}:`);
+  await form.getByLabel("Password").fill(password);
+  await form.getByLabel("Secret").fill(secret);
+  const command = form.getByRole("region", { name: "The same as a command" });
+  await command.getByText(`"auth_username":"${username}:"`).waitFor();
+  const shown = await page.evaluate(() => document.documentElement.outerHTML);
+  for (const hidden of secrets) assert.ok(!shown.includes(hidden), "a secret stands in the command");
+  await tabTo(page, (name) => name === "Register");
+  await page.keyboard.press("Enter");
+  await form.locator("label", { hasText: "User" }).getByText("username must not hold a colon").waitFor();
+  assert.equal(await form.locator('[aria-invalid="true"]').count(), 1);
+  await form.getByLabel("User").fill(username);
+  await page.keyboard.press("Enter");
+  await page.getByText("Nothing was sent yet").waitFor();
+  await noSecretShown(page, secrets);
+}
+
+/** Sends a payout, opens a delivery and sends it again, with no mouse. */
+async function byKeyboard(page, { sandbox, secrets }) {
   sandbox.changeBuyerStatus("buyer-1", "ACTIVE");
   await page.getByRole("link", { name: /#1.*buyer\.status_changed.*delivered/ }).waitFor();
 
   await tabTo(page, (name) => name === "Payouts");
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "Send a payout" }).waitFor();
-  await tabTo(page, (name) => name.startsWith("as it should be"));
+  await tabTo(page, (name) => name.startsWith("As it should be"));
   await page.keyboard.press("ArrowDown");
   await tabTo(page, (name) => name === "Send");
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "Payout #1" }).waitFor();
-  await page.getByText("401: as expected").waitFor();
+  await page.getByText("401: not known: no unspoilt payout got 2xx there before").waitFor();
   await page.getByText('"@method": POST').waitFor();
-  await tabTo(page, (name) => name === "Send again, signed anew");
+  await tabTo(page, (name) => name === "How it is sent");
+  await page.keyboard.press("Home");
+  await tabTo(page, (name) => name === "Send this way");
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "Payout #2" }).waitFor();
   await page.getByText("200: as expected").waitFor();
@@ -80,12 +107,12 @@ async function byKeyboard(page, { sandbox, register, secrets }) {
   await tabTo(page, (name) => name.startsWith("#1"));
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "Delivery #1" }).waitFor();
-  await tabTo(page, (name) => name === "Send again, signed anew");
+  await tabTo(page, (name) => name === "Send the same again");
   await page.keyboard.press("Enter");
   await page.locator(".attempt").nth(1).waitFor();
-  await tabTo(page, (name) => name === "Spoil");
+  await tabTo(page, (name) => name === "Send spoilt");
   await page.keyboard.press("Enter");
-  await page.locator(".attempt", { hasText: "body spoilt" }).waitFor();
+  await page.locator(".attempt", { hasText: "Body changed after signing" }).waitFor();
   for (const attempt of await page.locator(".attempt > summary").all()) await attempt.press("Enter");
   await page.getByText("Body of the answer").first().waitFor();
   await noSecretShown(page, secrets);
@@ -95,20 +122,66 @@ async function byKeyboard(page, { sandbox, register, secrets }) {
   await tabTo(page, (name) => name === "buyer-1: SUSPENDED");
   await page.keyboard.press("Enter");
   await page.getByText("done, and an event was sent").waitFor();
+  await tabTo(page, (name) => name === "its deliveries");
   assert.equal(sandbox.buyerStatus("buyer-1"), "SUSPENDED");
   await page.getByText(`curl ${sandbox.url}/sandbox/buyers/buyer-1/status -H`).waitFor();
   await noSecretShown(page, secrets);
 }
 
-/** On the usual desks, with the last call at the foot of the page. */
+/** From an event to its delivery; the same with other events; a payout with another amount. */
+async function editsAndFinds(page, { sandbox }) {
+  const found = page.locator(".list .rows li");
+  const only = page.locator(".list .rows li:only-child");
+  await page.getByRole("link", { name: "its deliveries" }).press("Enter");
+  await only.getByText("#2").waitFor();
+  const [eventId] = sandbox.deliveries.list({ limit: 1 })[0].eventIds;
+  assert.equal(await page.getByLabel("Search").inputValue(), eventId);
+  await page.getByLabel("Search").fill("no such");
+  await page.getByText("No delivery is found.").waitFor();
+  await page.getByLabel("Search").fill("");
+  await found.nth(1).waitFor();
+
+  await show(page, "#/deliveries/2");
+  await page.getByText(/^{\n {2}"webhook_id": "/).waitFor();
+  await page.getByText("Edit and send").press("Enter");
+  const events = page.getByLabel("Events (JSON)");
+  const text = await events.inputValue();
+  await events.fill("[");
+  await page.getByRole("button", { name: "Send as new events" }).press("Enter");
+  await page.locator("label", { hasText: "JSON is expected." }).waitFor();
+  await events.fill(text.replace("buyer-1", "buyer-edited"));
+  await page.getByRole("button", { name: "Send as new events" }).press("Enter");
+  await page.getByText("sent as new events").waitFor();
+  await page.getByLabel("Search").fill("buyer-edited");
+  await only.getByText("#3").waitFor();
+  await page.getByLabel("Search").fill("");
+
+  await show(page, "#/payouts/2");
+  await page.getByRole("button", { name: "Edit and send" }).press("Enter");
+  const amount = page.getByLabel("Amount (JSON)");
+  await page.locator("[name=amount]:focus").waitFor();
+  await amount.fill("12.50 EUR");
+  await page.getByRole("button", { name: "Send", exact: true }).press("Enter");
+  await page.locator("label", { hasText: "amount: must be" }).waitFor();
+  await amount.fill('{"value":12.50}');
+  await page.getByRole("button", { name: "Send", exact: true }).press("Enter");
+  await page.getByRole("heading", { name: "Payout #3" }).waitFor();
+  await page.locator(".detail").getByText('"value": 12.50').waitFor();
+  await page.getByText("200: as expected").waitFor();
+  await page.getByLabel("Search").fill("401");
+  await only.getByText("#1").waitFor();
+  await page.getByLabel("Search").fill("");
+}
+
+/** On the usual desks and on a telephone, with all options open and the last call at the foot of the page. */
 async function sendIsInView(page) {
   const before = page.viewportSize();
-  for (const size of [
-    { width: 1440, height: 900 },
-    { width: 1024, height: 700 },
-  ]) {
+  for (const size of [{ width: 1440, height: 900 }, { width: 1024, height: 700 }, telephone]) {
     await page.setViewportSize(size);
     await show(page, "#/payouts");
+    await page
+      .locator(".composer > details")
+      .evaluateAll((all) => all.forEach((options) => options.setAttribute("open", "")));
     const isInView = await page.getByRole("button", { name: "Send", exact: true }).evaluate((send) => {
       const { left, top, width, height } = send.getBoundingClientRect();
       const shown = document.elementFromPoint(left + width / 2, top + height / 2);
@@ -127,9 +200,9 @@ async function nothingGreenAtAWrongPath(browser) {
   scene.sandbox.changeBuyerStatus("buyer-1", "ACTIVE");
   await page.getByRole("link", { name: /#1 .*404/ }).waitFor();
   await show(page, "#/deliveries/1");
-  await page.getByRole("button", { name: "Spoil", exact: true }).press("Enter");
-  await page.getByText("404: refused, as everything was so far").waitFor();
-  await page.locator(".attempt .badge.doubt", { hasText: "404" }).waitFor();
+  await page.getByRole("button", { name: "Send spoilt" }).press("Enter");
+  await page.getByText("404: not known: unspoilt it got 404").waitFor();
+  await page.locator(".attempt", { hasText: "not known" }).locator(".badge.doubt").waitFor();
   assert.equal(await page.locator(".detail .badge.good, .dock .badge.good").count(), 0);
 
   await show(page, "#/payouts");
@@ -138,7 +211,7 @@ async function nothingGreenAtAWrongPath(browser) {
   await endpoint.fill(right.replace("/api/v1/transaction", "/refuses/everything"));
   await page.getByText("--expired").click();
   await page.getByRole("button", { name: "Send", exact: true }).press("Enter");
-  await page.getByText("401: as expected, but no payout was accepted there yet").waitFor();
+  await page.getByText("401: not known: no unspoilt payout got 2xx there before").waitFor();
   assert.equal(await page.locator(".detail .badge.good, .dock .badge.good").count(), 0);
   await context.close();
   await scene.close();
@@ -197,7 +270,7 @@ export async function takePictures(browser) {
       colorScheme: "dark",
       viewport: desk,
       view: "#/payouts",
-      press: ["--tamper body", "Send"],
+      sent: ["As it should be", "Body changed after signing"],
     });
     await picture(browser, scene, {
       name: "simulate",
@@ -216,13 +289,13 @@ export async function takePictures(browser) {
   }
 }
 
-async function picture(browser, scene, { name, colorScheme, viewport, view, press }) {
+async function picture(browser, scene, { name, colorScheme, viewport, view, sent = [] }) {
   const { page, context } = await openPage(browser, watching(scene), { colorScheme, viewport });
   await show(page, view);
-  if (press !== undefined) {
-    await page.getByText(press[0], { exact: true }).click();
-    await page.getByRole("button", { name: press[1], exact: true }).click();
-    await page.waitForTimeout(500);
+  for (const [index, what] of sent.entries()) {
+    await page.locator(".choice", { hasText: what }).click();
+    await page.getByRole("button", { name: "Send", exact: true }).click();
+    await page.getByRole("heading", { name: `Payout #${index + 1}` }).waitFor();
     await page.locator(".list").evaluate((list) => list.scrollTo(0, 0));
   }
   await page.waitForTimeout(400);

@@ -59,16 +59,16 @@ export async function startScene({ answers = () => 200, sandbox: options = {} } 
     keyid: pair.keyid,
   };
   const sandbox = await startSandbox({ apiKey: seeded.apiKey, allowHttp: "loopback", page, ...options });
-  const register = (path = "/hooks/4f2a91") =>
-    sandbox.deliveries.addEndpoint({
-      url: platform + path,
-      username: "service",
-      password: seeded.password,
-      secret: seeded.secret,
-      allowHttp: "loopback",
-    });
+  const endpoint = (path = "/hooks/4f2a91") => ({
+    url: platform + path,
+    username: "service",
+    password: seeded.password,
+    secret: seeded.secret,
+  });
+  const register = (path) => sandbox.deliveries.addEndpoint({ ...endpoint(path), allowHttp: "loopback" });
   return {
     sandbox,
+    endpoint,
     register,
     secrets: secretsOf(pair),
     async close() {

@@ -18,7 +18,7 @@ const expected = [
   /^src\/.+\.ts$/,
   /^[A-Z-]+\.md$/,
   /^migrations\/.+\.sql$/,
-  /^(alerts\.yml|dashboard\.json)$/,
+  /^(alerts\.yml|codes\.json|dashboard\.json)$/,
   /^templates\/[a-z]+\/.+$/,
   /^page\/.+\.(js|css|html|svg)$/,
 ];

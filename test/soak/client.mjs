@@ -17,7 +17,7 @@ export function createClient({ platform, privateKey, keyid, random, inspection }
   let lastKey = 0;
 
   const sendTo = async (request, details) => {
-    const base = platform.urlOf(random.below(2)) ?? platform.urlOf(0) ?? platform.urlOf(1);
+    const base = platform.anyUrl(random);
     const status =
       base === undefined
         ? 0

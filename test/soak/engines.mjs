@@ -1,17 +1,22 @@
 // The engines of the soak: what a payer process does on one, and what the program that judges it sees.
 import { randomBytes } from "node:crypto";
 import path from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { createSqliteStores, withImmediateTransaction } from "@countersign/store-sqlite";
 import Database from "libsql";
 
 export const payoutPath = "/api/v1/transaction";
+/** A slow handler, before and after its payment: this is where most kills and stops find it. */
+export const longestHandlingMs = 40;
+// A synchronous one, which keeps every other payout waiting.
+const longestStandingMs = 4;
 
 /**
  * An engine has `prepare({ folder, url })`, which returns the location of an empty store, as JSON; `open(location)` for a
  * payer; `inspect(location)` for the judge. `pay(req, payout)` records a payout and, where the engine can, completes its
- * key in the same transaction. Only where it cannot does the table of payouts refuse a second row: elsewhere it would be seen.
+ * key in the same transaction. Where it can, `transactions` has the same for a handler that gets the transaction. Only where it cannot does the table of payouts refuse a second row: elsewhere it would be seen.
  */
-export const engines = { sqlite: sqlite(), redis: redis(), postgres: postgres() };
+export const engines = { sqlite: sqlite(), redis: redis(), postgres: postgres(), mariadb: mariadb() };
 
 function sqlite() {
   return {
@@ -23,14 +28,23 @@ function sqlite() {
     },
     async open({ file }) {
       const database = new Database(file);
-      const { idempotency, nonces } = createSqliteStores({ database });
+      const stores = createSqliteStores({ database });
+      const { idempotency, nonces } = stores;
       const insert = database.prepare("INSERT INTO payouts (idempotency_key) VALUES (?)");
       const pay = (req, { idempotencyKey }) =>
         withImmediateTransaction(database, (transaction) => {
           insert.run(idempotencyKey);
           return req.idempotency.completeIn(transaction);
         });
-      return { idempotency, nonces, pay };
+      const transactions = {
+        stores,
+        pay({ idempotencyKey }) {
+          stand(Math.random() * longestStandingMs);
+          insert.run(idempotencyKey);
+          stand(Math.random() * longestStandingMs);
+        },
+      };
+      return { idempotency, nonces, pay, transactions };
     },
     inspect: inspectFile,
   };
@@ -88,6 +102,7 @@ function postgres() {
     },
     async open({ url, schema }) {
       const { createPostgresStores, withPostgresTransaction } = await import("@countersign/store-postgres");
+      const { fromPg } = await import("@countersign/databases");
       const pool = await newPool(url, 8);
       const { idempotency, nonces } = createPostgresStores({ pool, schema });
       const pay = (req, { idempotencyKey }) =>
@@ -95,7 +110,15 @@ function postgres() {
           await client.query(`INSERT INTO "${schema}".payouts VALUES ($1)`, [idempotencyKey]);
           await req.idempotency.completeIn(client);
         });
-      return { idempotency, nonces, pay };
+      const transactions = {
+        stores: createPostgresStores({ database: fromPg(pool), schema }),
+        async pay({ idempotencyKey }, { tx }) {
+          await delay(Math.random() * longestHandlingMs);
+          await tx.query(`INSERT INTO "${schema}".payouts VALUES ($1)`, [idempotencyKey]);
+          await delay(Math.random() * longestHandlingMs);
+        },
+      };
+      return { idempotency, nonces, pay, transactions };
     },
     inspect({ url, schema }) {
       const pool = newPool(url, 4);
@@ -112,6 +135,64 @@ function postgres() {
       };
     },
   };
+}
+
+function mariadb() {
+  return {
+    needs: "MYSQL_URL",
+    async prepare({ url }) {
+      const table = isolatedName();
+      const { migrateMysql } = await import("@countersign/store-mysql");
+      const { fromMysql2 } = await import("@countersign/databases");
+      const pool = await newMysqlPool(url, 1);
+      await migrateMysql(fromMysql2(pool), { table });
+      await pool.query(
+        `CREATE TABLE ${table}_payouts (idempotency_key VARCHAR(128) NOT NULL, KEY (idempotency_key))`,
+      );
+      await pool.end();
+      return { url, table };
+    },
+    async open({ url, table }) {
+      const { createMysqlStores } = await import("@countersign/store-mysql");
+      const { fromMysql2 } = await import("@countersign/databases");
+      const database = fromMysql2(await newMysqlPool(url, 8));
+      const stores = createMysqlStores({ database, table });
+      const insert = (tx, key) => tx.query(`INSERT INTO ${table}_payouts VALUES (?)`, [key]);
+      const pay = (req, { idempotencyKey }) =>
+        database.run(async (tx) => {
+          await insert(tx, idempotencyKey);
+          await req.idempotency.completeIn(tx);
+        });
+      const transactions = {
+        stores,
+        async pay({ idempotencyKey }, { tx }) {
+          await delay(Math.random() * longestHandlingMs);
+          await insert(tx, idempotencyKey);
+          await delay(Math.random() * longestHandlingMs);
+        },
+      };
+      return { idempotency: stores.idempotency, nonces: stores.nonces, pay, transactions };
+    },
+    inspect({ url, table }) {
+      const pool = newMysqlPool(url, 4);
+      const read = async (text, values) => (await (await pool).query(text, values))[0];
+      return {
+        isPaid: async (key) =>
+          (await read(`SELECT 1 FROM ${table}_payouts WHERE idempotency_key = ?`, [key])).length > 0,
+        paidKeys: async () =>
+          (await read(`SELECT idempotency_key AS k FROM ${table}_payouts`)).map(({ k }) => k),
+        async close() {
+          const names = await read(`SHOW TABLES LIKE '${table}\\_%'`);
+          for (const row of names) await read(`DROP TABLE ${Object.values(row)[0]}`);
+          await (await pool).end();
+        },
+      };
+    },
+  };
+}
+
+function stand(ms) {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
 function createPayouts(file, column) {
@@ -156,6 +237,11 @@ async function removeKeys(url, prefix) {
 async function newPool(url, max) {
   const { default: pg } = await import("pg");
   return new pg.Pool({ connectionString: url, max }).on("error", () => {});
+}
+
+async function newMysqlPool(url, connectionLimit) {
+  const { createPool } = await import("mysql2/promise");
+  return createPool({ uri: url, connectionLimit });
 }
 
 function isolatedName() {

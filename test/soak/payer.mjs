@@ -4,54 +4,70 @@ import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { payoutEndpoint, payoutOf } from "@countersign/payout";
 import express from "express";
-import { engines, payoutPath } from "./engines.mjs";
+import { engines, longestHandlingMs, payoutPath } from "./engines.mjs";
 
-const longestHandlingMs = 40;
 // The kills refuse a great deal; the report counts it.
 process.env.COUNTERSIGN_STDERR ??= "off";
 
-const { engine, location, keyid, publicKeyPem, log } = JSON.parse(process.env.SOAK_PAYER);
+const { engine, mode, location, keyid, publicKeyPem, log } = JSON.parse(process.env.SOAK_PAYER);
 process.once("disconnect", () => process.exit(0));
 
-const { idempotency, nonces, pay } = await engines[engine].open(location);
+const { idempotency, nonces, pay, transactions } = await engines[engine].open(location);
 
 // One write() of a short line: a process that is killed has written it, or has not.
 const note = (...words) => appendFileSync(log, `${words.join(" ")}\n`);
 
 const app = express().disable("x-powered-by");
-const guard = payoutEndpoint({
-  addresses: { allow: ["127.0.0.1"] },
-  signature: {
-    keys: { [keyid]: publicKeyPem },
-    nonces: {
-      async claim(claim) {
-        const answer = await nonces.claim(claim);
-        if (answer === "fresh") note("fresh", claim.nonce, claim.token);
-        return answer;
-      },
+// As short as the guard takes them: a fault is over soon.
+const times = { storeTimeoutMs: 900, waitMs: 300, recovery: "rerun" };
+const checks = { addresses: { allow: ["127.0.0.1"] } };
+const keys = { [keyid]: publicKeyPem };
+
+function payInTransaction() {
+  const endpoint = payoutEndpoint({
+    ...checks,
+    signature: { keys },
+    stores: transactions.stores,
+    // Most sleeps outlast it.
+    idempotency: { ...times, idleTimeoutMs: 1_000 },
+    pay(payout, context) {
+      // Not a run: what is rolled back may run again, also by a conflict or a replay.
+      note("try", context.request.signature.nonce, payout.idempotencyKey);
+      return transactions.pay(payout, context);
     },
-    storeTimeoutMs: 900,
-  },
-  idempotency: {
-    store: idempotency,
-    recovery: "rerun",
-    // As short as the guard takes them: a fault is over soon.
-    leaseMs: 1_000,
-    storeTimeoutMs: 900,
-    waitMs: 300,
-    pollMs: 50,
-  },
-});
-// oxlint-disable-next-line oxc/no-async-endpoint-handlers -- Express 5 takes the promise
-app.post(payoutPath, guard, async (req, res) => {
-  const payout = payoutOf(req);
-  note("run", req.signature.nonce, payout.idempotencyKey, req.idempotency.fence);
-  // A slow handler, before and after its payment: this is where most kills and stops find it.
-  await delay(Math.random() * longestHandlingMs);
-  await pay(req, payout);
-  await delay(Math.random() * longestHandlingMs);
-  res.json({ status: "accepted" });
-});
+  });
+  app.post(payoutPath, endpoint);
+}
+
+function payUnderLease() {
+  const guard = payoutEndpoint({
+    ...checks,
+    signature: {
+      keys,
+      nonces: {
+        async claim(claim) {
+          const answer = await nonces.claim(claim);
+          if (answer === "fresh") note("fresh", claim.nonce, claim.token);
+          return answer;
+        },
+      },
+      storeTimeoutMs: 900,
+    },
+    idempotency: { ...times, store: idempotency, leaseMs: 1_000, pollMs: 50 },
+  });
+  // oxlint-disable-next-line oxc/no-async-endpoint-handlers -- Express 5 takes the promise
+  app.post(payoutPath, guard, async (req, res) => {
+    const payout = payoutOf(req);
+    note("run", req.signature.nonce, payout.idempotencyKey, req.idempotency.fence);
+    await delay(Math.random() * longestHandlingMs);
+    await pay(req, payout);
+    await delay(Math.random() * longestHandlingMs);
+    res.json({ status: "accepted" });
+  });
+}
+
+if (mode === "transaction") payInTransaction();
+else payUnderLease();
 // The stack of every 503 of the soak would bury its report.
 app.use((error, _req, res, _next) => {
   const status = error.status ?? 500;

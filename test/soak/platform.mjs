@@ -1,29 +1,36 @@
-// Two payer processes, and what is done to them.
+// Payer processes, and what is done to them.
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
-const program = fileURLToPath(new URL("payer.mjs", import.meta.url));
+const payerProgram = fileURLToPath(new URL("payer.mjs", import.meta.url));
 
-/** Starts both processes. `config` is what they are told, `folder` is where they write down what they let pass. */
-export async function startPlatform(config, folder) {
+/**
+ * Starts a process of `program` for each of `configs`, which is what it is told; `folder` is where they write down what they let pass.
+ */
+export async function startPlatform(configs, folder, program = payerProgram) {
   const processes = await Promise.all(
-    [0, 1].map((index) => startProcess(config, path.join(folder, `passes-${index}.log`))),
+    configs.map((config, index) =>
+      startProcess({ program, config: { ...config, log: path.join(folder, `passes-${index}.log`) } }),
+    ),
   );
   return {
-    /** The base URL of one of them, or undefined while it is down. */
-    urlOf: (index) => processes[index].url(),
+    /** The base URL of one of them, or undefined while all are down. */
+    anyUrl(random) {
+      const first = random.below(processes.length);
+      const order = [...processes.slice(first), ...processes.slice(0, first)];
+      return order.map((payer) => payer.url()).find((url) => url !== undefined);
+    },
     kill: (index) => processes[index].kill(),
     stop: (index, ms) => processes[index].stop(ms),
     end: () => Promise.all(processes.map((payer) => payer.end())),
   };
 }
 
-async function startProcess(config, log) {
-  const payer = await launch(config, log);
-  let current = payer;
+async function startProcess(told) {
+  let current = await launch(told);
   return {
     url: () => current?.url,
     /** The process dies at once, and another one takes its place. */
@@ -32,7 +39,7 @@ async function startProcess(config, log) {
       current = undefined;
       child.kill("SIGKILL");
       await once(child, "exit");
-      current = await launch(config, log);
+      current = await launch(told);
     },
     /** The process sleeps, as a virtual machine that is moved does, and resumes in the middle of what it did. */
     async stop(ms) {
@@ -51,11 +58,11 @@ async function startProcess(config, log) {
   };
 }
 
-async function launch(config, log) {
+async function launch({ program, config }) {
   const child = fork(program, {
     // Lost leases are what the soak is about.
     execArgv: ["--disable-warning=CountersignWarning"],
-    env: { ...process.env, NODE_ENV: "test", SOAK_PAYER: JSON.stringify({ ...config, log }) },
+    env: { ...process.env, NODE_ENV: "test", SOAK_PAYER: JSON.stringify(config) },
     stdio: ["ignore", "ignore", "inherit", "ipc"],
   });
   const port = await new Promise((resolve, reject) => {

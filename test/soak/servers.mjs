@@ -4,8 +4,9 @@ import process from "node:process";
 const usual = {
   DATABASE_URL: "postgres://postgres@127.0.0.1:5432/test",
   REDIS_URL: "redis://127.0.0.1:6379",
+  MYSQL_URL: "mysql://root@127.0.0.1:3306/test",
 };
-const ports = { DATABASE_URL: 5432, REDIS_URL: 6379 };
+const ports = { DATABASE_URL: 5432, REDIS_URL: 6379, MYSQL_URL: 3306 };
 
 /**
  * The URL of the server of a variable: the given one, which must answer, or the usual one when it does. Undefined when there is

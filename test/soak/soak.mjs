@@ -1,5 +1,5 @@
-// node test/soak/soak.mjs [--seconds 20] [--seed n] [--engines sqlite,redis,postgres]
-// Two processes on one store are killed and stopped under payouts, duplicates and replays; at the end everything has to add up.
+// node test/soak/soak.mjs [--seconds 20] [--seed n] [--engines sqlite,redis,postgres,mariadb] [--modes lease,transaction,both]
+// Two processes on one store, or three where handlers get the transaction, are killed and stopped under payouts, duplicates and replays; at the end everything has to add up.
 import { generateKeyPairSync, randomInt } from "node:crypto";
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,13 +16,23 @@ import { createRandom } from "../fuzz/random.mjs";
 import { serverUrl } from "./servers.mjs";
 import { judge } from "./verdict.mjs";
 
-// What two processes need to start and to settle.
+// What the processes of each mode do: keep a lease, or give the handler the transaction.
+const modes = {
+  lease: ["lease", "lease"],
+  transaction: ["transaction", "transaction", "transaction"],
+  both: ["transaction", "lease", "transaction"],
+};
+// They have no transaction with the payouts.
+const leaseOnly = new Set(["redis"]);
+
+// What some processes need to start and to settle.
 const overheadSeconds = 2;
 
 const options = {
   seconds: { type: "string", default: process.env.SOAK_SECONDS ?? "20" },
   seed: { type: "string", default: process.env.SOAK_SEED ?? String(randomInt(2 ** 32 - 1)) },
   engines: { type: "string", default: Object.keys(engines).join(",") },
+  modes: { type: "string", default: Object.keys(modes).join(",") },
 };
 
 // What a signal has to undo: a Ctrl-C must leave no process, folder, schema or key.
@@ -51,34 +61,38 @@ async function run() {
   const { values } = parseArgs({ options });
   const seconds = numberOf("seconds", values.seconds);
   const seed = numberOf("seed", values.seed);
-  const names = values.engines.split(",");
-  const unknown = names.find((name) => !Object.hasOwn(engines, name));
-  if (unknown !== undefined)
-    throw new Error(`--engines: ${unknown} is none of ${Object.keys(engines).join(", ")}`);
+  const names = namesOf("engines", values.engines, engines);
+  const modeNames = namesOf("modes", values.modes, modes);
 
   console.log(`soak: ${seconds} s, seed ${seed}`);
   const places = [];
+  let isComplete = true;
   for (const name of names) {
     const { needs } = engines[name];
     const url = needs === undefined ? undefined : await serverUrl(needs);
-    if (needs !== undefined && url === undefined) console.log(`${name}: NOT RUN, no server (${needs})`);
-    else places.push({ name, url });
+    if (needs !== undefined && url === undefined) {
+      console.log(`${name}: NOT RUN, no server (${needs})`);
+      isComplete = false;
+      continue;
+    }
+    const possible = modeNames.filter((mode) => mode === "lease" || !leaseOnly.has(name));
+    places.push(...possible.map((mode) => ({ name, url, mode })));
   }
   // A soak of nothing proves nothing, and where everything has to run nothing may be left out.
   if (places.length === 0) throw new Error("no engine was run");
-  if (places.length < names.length && isContinuousIntegration())
-    throw new Error("a server is missing, and CI is set");
+  if (!isComplete && isContinuousIntegration()) throw new Error("a server is missing, and CI is set");
   const loadSeconds = Math.max(2, seconds / places.length - overheadSeconds);
-  for (const { name, url } of places) {
-    const { faults, summary } = await soak({ name, url, seed, loadSeconds });
-    console.log(`${name}: ${summary}`);
-    for (const fault of faults.slice(0, 20)) console.log(`${name}: VIOLATED: ${fault}`);
-    if (faults.length > 20) console.log(`${name}: and ${faults.length - 20} more`);
+  for (const { name, url, mode } of places) {
+    const { faults, summary } = await soak({ name, url, mode, seed, loadSeconds });
+    const title = `${name}, ${mode}`;
+    console.log(`${title}: ${summary}`);
+    for (const fault of faults.slice(0, 20)) console.log(`${title}: VIOLATED: ${fault}`);
+    if (faults.length > 20) console.log(`${title}: and ${faults.length - 20} more`);
     if (faults.length > 0) process.exitCode = 1;
   }
 }
 
-async function soak({ name, url, seed, loadSeconds }) {
+async function soak({ name, url, mode, seed, loadSeconds }) {
   const folder = mkdtempSync(path.join(tmpdir(), "soak-"));
   const random = createRandom(`load ${seed}`);
   const { publicKey, privateKey } = generateKeyPairSync("ed25519");
@@ -97,12 +111,17 @@ async function soak({ name, url, seed, loadSeconds }) {
   try {
     const location = await engines[name].prepare({ folder, url });
     inspection = engines[name].inspect(location);
-    platform = await startPlatform({ engine: name, location, keyid, publicKeyPem }, folder);
+    const configs = modes[mode].map((own) => ({ engine: name, mode: own, location, keyid, publicKeyPem }));
+    platform = await startPlatform(configs, folder);
     const client = createClient({ platform, privateKey, keyid, random, inspection });
     const deadline = Date.now() + loadSeconds * 1_000;
     // Streams of their own: how fast the one is does not change what the other does.
     const [counts] = await Promise.all([
-      unleash(platform, createRandom(`chaos ${seed}`), deadline),
+      unleash(platform, {
+        count: configs.length,
+        random: createRandom(`chaos ${seed}`),
+        goesOn: () => Date.now() < deadline,
+      }),
       load(client, random, deadline),
     ]);
     const startedAt = Date.now();
@@ -131,13 +150,20 @@ function summarize({ keys, paidKeys, passes, client, counts, settleMs }) {
     const count = answers.filter((answer) => answer.status === status).length;
     return `${count} ${status === 0 ? "unanswered" : `x ${status}`}`;
   });
-  const runs = passes.filter((line) => line.startsWith("run ")).map((line) => line.split(" ")[2]);
+  const runs = passes.filter((line) => /^(?:run|try) /.test(line)).map((line) => line.split(" ")[2]);
   const replays = answers.filter(({ kind }) => kind === "replay").length;
   return (
     `${keys.length} keys, ${paidKeys.length} payouts, ${answers.length} requests (${statuses.join(", ")}), ` +
-    `${runs.length - new Set(runs).size} runs of a handler behind a dead or sleeping one, ` +
+    `${runs.length - new Set(runs).size} runs of a handler behind one that was lost, ` +
     `${replays} replays, ${counts.kills} kills, ${counts.stops} stops, settled in ${settleMs} ms`
   );
+}
+
+function namesOf(option, text, known) {
+  const names = text.split(",");
+  const unknown = names.find((name) => !Object.hasOwn(known, name));
+  if (unknown === undefined) return names;
+  throw new Error(`--${option}: ${unknown} is none of ${Object.keys(known).join(", ")}`);
 }
 
 function numberOf(name, text) {

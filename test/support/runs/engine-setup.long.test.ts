@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "@jest/globals";
-import { postgresFolder, redisServer } from "../servers/server-binaries.mjs";
+import { mariadbPrograms, postgresFolder, redisServer } from "../servers/server-binaries.mjs";
 
 const setup = new URL("engine-setup.mjs", import.meta.url).href;
 
@@ -10,10 +10,10 @@ function setUp(env: Record<string, string>, patterns: string[] = []) {
   const script = `
     import setUpEngines, { stopStartedServers } from ${JSON.stringify(setup)};
     await setUpEngines({ testPathPatterns: { patterns: ${JSON.stringify(patterns)} } });
-    const { DATABASE_URL: postgres, REDIS_URL: redis } = process.env;
-    console.log(JSON.stringify({ postgres, redis }));
+    const { DATABASE_URL: postgres, REDIS_URL: redis, MYSQL_URL: mysql } = process.env;
+    console.log(JSON.stringify({ postgres, redis, mysql }));
     await stopStartedServers();`;
-  const { CI: _, DATABASE_URL: __, REDIS_URL: ___, ...rest } = process.env;
+  const { CI: _, DATABASE_URL: __, REDIS_URL: ___, MYSQL_URL: ____, ...rest } = process.env;
   const { status, stdout, stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", script], {
     encoding: "utf8",
     env: { ...rest, ...env },
@@ -22,14 +22,15 @@ function setUp(env: Record<string, string>, patterns: string[] = []) {
   return { status, stderr, urls: stdout === "" ? undefined : (JSON.parse(stdout) as unknown) };
 }
 
-const none = { DATABASE_URL: "", REDIS_URL: "" };
+const none = { DATABASE_URL: "", REDIS_URL: "", MYSQL_URL: "" };
 
 describe("engine-setup", () => {
   test("names what is not tested when it is told to use no server", () => {
     const { status, stderr, urls } = setUp(none, ["test/faults"]);
-    expect({ status, urls }).toEqual({ status: 0, urls: { postgres: "", redis: "" } });
+    expect({ status, urls }).toEqual({ status: 0, urls: { postgres: "", redis: "", mysql: "" } });
     expect(stderr).toMatch(/NOT TESTED: PostgreSQL is missing/);
     expect(stderr).toMatch(/NOT TESTED: Redis is missing/);
+    expect(stderr).toMatch(/NOT TESTED: MariaDB is missing/);
   });
 
   test.each(["true", "1"])("fails for want of a server with CI=%s", (CI) => {
@@ -46,6 +47,7 @@ describe("engine-setup", () => {
   test.each([
     ["DATABASE_URL", "postgres://payer:hidden-secret@127.0.0.1:1/test"],
     ["REDIS_URL", "redis://payer:hidden-secret@127.0.0.1:1"],
+    ["MYSQL_URL", "mysql://payer:hidden-secret@127.0.0.1:1/test"],
   ])("fails when the given %s does not answer, and keeps its password to itself", (variable, url) => {
     const { status, stderr } = setUp({ ...none, [variable]: url });
     expect(status).toBe(1);
@@ -53,13 +55,15 @@ describe("engine-setup", () => {
     expect(stderr).not.toContain("hidden-secret");
   });
 
-  const described = postgresFolder() !== undefined && redisServer() !== undefined ? test : test.skip;
+  const programs = [postgresFolder(), redisServer(), mariadbPrograms().server];
+  const described = programs.includes(undefined) ? test.skip : test;
   described("finds the servers of this machine or starts its own", () => {
     const { status, urls } = setUp({}, ["test/faults"]);
     expect(status).toBe(0);
     expect(urls).toEqual({
       postgres: expect.stringMatching(/^postgres:\/\/postgres@127\.0\.0\.1:\d+\//),
       redis: expect.stringMatching(/^redis:\/\/127\.0\.0\.1:\d+$/),
+      mysql: expect.stringMatching(/^mysql:\/\/root@127\.0\.0\.1:\d+\/test$/),
     });
   });
 });

@@ -1,12 +1,15 @@
-// Before the first test: finds PostgreSQL and Redis, or starts private ones, and tells test/support/servers/engines.ts by DATABASE_URL and
-// REDIS_URL where they are ("" where there is none). A URL that was given is used or is an error, never replaced.
+// Before the first test: finds PostgreSQL, Redis and MariaDB, or starts private ones, and tells test/support/servers/engines.ts by
+// DATABASE_URL, REDIS_URL and MYSQL_URL where they are ("" where there is none). A URL that was given is used or is an error, never replaced.
 import { readFileSync, readdirSync } from "node:fs";
 import path from "node:path";
 import process from "node:process";
 import { memberFolders, root } from "../../../scripts/workspace.mjs";
+import { mariadbGreets, startMariadbServer } from "../servers/mariadb-server.mjs";
 import { postgresAnswers, startPostgresServer } from "../servers/postgres-server.mjs";
 import { redisAnswers, startRedisServer } from "../servers/redis-server.mjs";
 import { reportMissing } from "../servers/server-binaries.mjs";
+
+const usualMysql = "mysql://root@127.0.0.1:3306/test";
 
 const engines = [
   {
@@ -25,6 +28,14 @@ const engines = [
     usualAnswers: () => redisAnswers({ host: "127.0.0.1", port: 6379, timeoutMs: 500 }),
     check: checkRedis,
     start: startRedisServer,
+  },
+  {
+    name: "MariaDB",
+    variable: "MYSQL_URL",
+    usual: usualMysql,
+    usualAnswers: usualMysqlAnswers,
+    check: checkMysql,
+    start: startMariadbServer,
   },
 ];
 
@@ -97,6 +108,23 @@ async function checkRedis(url) {
   } finally {
     client.destroy();
   }
+}
+
+// The driver only where it will be needed: its import takes longer than the greeting.
+async function usualMysqlAnswers() {
+  if (!(await mariadbGreets({ host: "127.0.0.1", port: 3306, timeoutMs: 500 }))) return false;
+  try {
+    await checkMysql(usualMysql);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function checkMysql(url) {
+  const { createConnection } = await import("mysql2/promise");
+  const connection = await createConnection({ uri: url, connectTimeout: 5_000 });
+  await connection.end();
 }
 
 // Starting a server takes seconds: not for a run whose tests use none.

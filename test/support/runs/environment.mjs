@@ -1,7 +1,7 @@
 import { hasSubscribers } from "node:diagnostics_channel";
 import { TestEnvironment } from "jest-environment-node";
 
-const events = ["guard", "notice", "key-use", "settled", "lease-lost", "built"];
+const events = ["guard", "notice", "key-use", "settled", "lease-lost", "built", "thrown"];
 const traces = ["claim", "wait", "store", "event"];
 const channels = [
   ...events.map((name) => `countersign:${name}`),

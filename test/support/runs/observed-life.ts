@@ -1,7 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { channel } from "node:diagnostics_channel";
-import { GuardError, keyUseChannelName, type KeyUseEvent } from "@countersign/core";
-import { noteVerdict, publishNotice, Steps } from "@countersign/core/door";
+import {
+  GuardError,
+  keyUseChannelName,
+  taskTrace,
+  type KeyUseEvent,
+  type TaskTrace,
+} from "@countersign/core";
+import { noteVerdict, publishNotice, Steps, traced } from "@countersign/core/door";
 import {
   idempotencyKeys,
   memoryIdempotencyStore,
@@ -30,6 +36,8 @@ export async function liveThrough(): Promise<{ readonly store: MemoryIdempotency
   channel(keyUseChannelName).publish(use);
   await own(store);
   await receive(store);
+  const task: TaskTrace = { queue: "outcomes", taskId: "k1", attempt: 1 };
+  await traced(taskTrace, task, { work: () => Promise.resolve("done"), outcomeOf: String });
   await new Promise((resolve) => setImmediate(resolve));
   return { store };
 }

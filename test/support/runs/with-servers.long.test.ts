@@ -2,11 +2,18 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, test } from "@jest/globals";
-import { postgresUrl, redisUrl } from "../servers/engines.ts";
+import { mysqlUrl, postgresUrl, redisUrl } from "../servers/engines.ts";
+import { mariadbGreets } from "../servers/mariadb-server.mjs";
 import { endProcess } from "../servers/private-process.mjs";
 import { postgresAnswers } from "../servers/postgres-server.mjs";
 import { redisAnswers } from "../servers/redis-server.mjs";
-import { postgresFolder, redisServer } from "../servers/server-binaries.mjs";
+import { mariadbPrograms, postgresFolder, redisServer } from "../servers/server-binaries.mjs";
+
+interface Urls {
+  readonly postgres: string;
+  readonly redis: string;
+  readonly mysql: string;
+}
 
 const started: ChildProcess[] = [];
 
@@ -32,11 +39,12 @@ function addressOf(url: string) {
   return { host, port: Number(port), timeoutMs: 500 };
 }
 
-async function answering({ postgres, redis }: { postgres: string; redis: string }): Promise<unknown> {
+async function answering({ postgres, redis, mysql }: Urls): Promise<unknown> {
   const user = "postgres";
   return Promise.all([
     postgresAnswers({ ...addressOf(postgres), user, database: user }),
     redisAnswers(addressOf(redis)),
+    mariadbGreets(addressOf(mysql)),
   ]);
 }
 
@@ -48,8 +56,9 @@ function isAlive(pid: number): boolean {
   }
 }
 
-const urls = "postgres: process.env.DATABASE_URL, redis: process.env.REDIS_URL";
-const describeHere = postgresFolder() === undefined || redisServer() === undefined ? describe.skip : describe;
+const urls = "postgres: process.env.DATABASE_URL, redis: process.env.REDIS_URL, mysql: process.env.MYSQL_URL";
+const programs = [postgresFolder(), redisServer(), mariadbPrograms().server];
+const describeHere = programs.includes(undefined) ? describe.skip : describe;
 
 describeHere("with-servers.mjs", () => {
   test("gives the command servers that were never used, ends them after it, and ends as it did", async () => {
@@ -65,22 +74,23 @@ describeHere("with-servers.mjs", () => {
        await Promise.all([redis.quit(), postgres.end()]);
        process.exitCode = 7;`,
     );
-    const said = (await run.said) as { postgres: string; redis: string };
+    const said = (await run.said) as Urls;
     expect(said).toMatchObject({ keys: 0, scripts: "0", schemas: 0 });
     expect([said.postgres, said.redis]).not.toContain(postgresUrl);
     expect([said.postgres, said.redis]).not.toContain(redisUrl);
+    expect(said.mysql).not.toBe(mysqlUrl);
     expect(await run.ended).toBe(7);
-    expect(await answering(said)).toEqual([false, false]);
+    expect(await answering(said)).toEqual([false, false, false]);
   });
 
   test("hands a signal on, and leaves neither command nor server behind", async () => {
     const waiting = `console.log(JSON.stringify({ pid: process.pid, ${urls} })); setInterval(() => {}, 1_000);`;
     const run = start(waiting);
-    const said = (await run.said) as { pid: number; postgres: string; redis: string };
-    expect(await answering(said)).toEqual([true, true]);
+    const said = (await run.said) as Urls & { pid: number };
+    expect(await answering(said)).toEqual([true, true, true]);
     run.child.kill("SIGTERM");
     expect(await run.ended).toBe(1);
     expect(isAlive(said.pid)).toBe(false);
-    expect(await answering(said)).toEqual([false, false]);
+    expect(await answering(said)).toEqual([false, false, false]);
   });
 });

@@ -1,7 +1,8 @@
-// Runs a command with a PostgreSQL and a Redis of its own that were never used, DATABASE_URL and REDIS_URL set to them; their
-// programs are those that PATH finds first:
+// Runs a command with a PostgreSQL, a Redis and a MariaDB of its own that were never used, DATABASE_URL, REDIS_URL and MYSQL_URL set to
+// them; their programs are those that PATH finds first:
 //     node test/support/runs/with-servers.mjs npm test -- packages/stores/store-postgres
 import process from "node:process";
+import { startMariadbServer } from "../servers/mariadb-server.mjs";
 import { startPostgresServer } from "../servers/postgres-server.mjs";
 import { startRedisServer } from "../servers/redis-server.mjs";
 import { runCommand } from "./run-command.mjs";
@@ -16,6 +17,7 @@ try {
   const urls = {
     DATABASE_URL: await startOne("PostgreSQL", startPostgresServer),
     REDIS_URL: await startOne("Redis", startRedisServer),
+    MYSQL_URL: await startOne("MariaDB", startMariadbServer),
   };
   process.exitCode = await runCommand(command, { ...process.env, ...urls });
 } finally {

@@ -11,10 +11,15 @@ export const postgresUrl: string | undefined = urlOf(
 /** Undefined: this machine has no Redis. */
 export const redisUrl: string | undefined = urlOf("REDIS_URL", "redis://127.0.0.1:6379");
 
+/** Undefined: this machine has no MariaDB. */
+export const mysqlUrl: string | undefined = urlOf("MYSQL_URL", "mysql://root@127.0.0.1:3306/test");
+
 /** `describe` where there is a PostgreSQL; the set-up has said loudly what is skipped, and fails with CI=true. */
 export const describeOnPostgres: typeof describe.skip = postgresUrl === undefined ? describe.skip : describe;
 
 export const describeOnRedis: typeof describe.skip = redisUrl === undefined ? describe.skip : describe;
+
+export const describeOnMysql: typeof describe.skip = mysqlUrl === undefined ? describe.skip : describe;
 
 /** A name for a schema or a key prefix that no other test file or run uses: lower-case letters, digits, underscores. */
 export function isolatedName(purpose: string): string {

@@ -17,13 +17,20 @@ export interface PgBouncer {
   close(): Promise<void>;
 }
 
+interface PoolOptions {
+  readonly poolSize?: number;
+  readonly mode?: "statement" | "transaction";
+  /** Sent first on each connection to the server. */
+  readonly connectQuery?: string | undefined;
+}
+
 /**
- * Puts a PgBouncer in transaction mode before the database of `postgresUrl`. Undefined, after a loud line, where it is not
- * installed; with CI set that is an error.
+ * Puts a PgBouncer before the database of `postgresUrl`, in transaction mode unless another is named. It keeps no prepared statements.
+ * Undefined, after a loud line, where it is not installed; with CI set that is an error.
  */
 export async function startPgBouncer(
   postgresUrl: string,
-  { poolSize = 10 }: { readonly poolSize?: number } = {},
+  { poolSize = 10, mode = "transaction", connectQuery }: PoolOptions = {},
 ): Promise<PgBouncer | undefined> {
   const binary = pgbouncer();
   const owner = unprivilegedOwner();
@@ -37,7 +44,7 @@ export async function startPgBouncer(
   const database = target.pathname.slice(1);
   const address = { host: "127.0.0.1", port, user: target.username, database };
   try {
-    const settings = writeSettings({ folder, owner, target, port, poolSize });
+    const settings = writeSettings({ folder, owner, target, port, poolSize, mode, connectQuery });
     const child = await startServer({
       command: binary,
       args: [settings],
@@ -59,16 +66,15 @@ export async function startPgBouncer(
   }
 }
 
-interface Settings {
+interface Settings extends PoolOptions {
   readonly folder: PrivateFolder;
   readonly owner: Owner;
   readonly target: URL;
   readonly port: number;
-  readonly poolSize: number;
 }
 
 // A password of the URL stands in the file, which only its owner can read, in a folder that only its owner can enter.
-function writeSettings({ folder, owner, target, port, poolSize }: Settings): string {
+function writeSettings({ folder, owner, target, port, poolSize, mode, connectQuery }: Settings): string {
   const file = path.join(folder.path, "pgbouncer.ini");
   const login = [
     `host=${target.hostname}`,
@@ -76,6 +82,7 @@ function writeSettings({ folder, owner, target, port, poolSize }: Settings): str
     `dbname=${target.pathname.slice(1)}`,
     `user=${decodeURIComponent(target.username)}`,
     ...(target.password === "" ? [] : [`password=${quoted(decodeURIComponent(target.password))}`]),
+    ...(connectQuery === undefined ? [] : [`connect_query=${quoted(connectQuery)}`]),
   ];
   const lines = [
     "[databases]",
@@ -85,7 +92,7 @@ function writeSettings({ folder, owner, target, port, poolSize }: Settings): str
     `listen_port = ${port}`,
     "unix_socket_dir =",
     "auth_type = any",
-    "pool_mode = transaction",
+    `pool_mode = ${mode}`,
     `default_pool_size = ${poolSize}`,
     "max_client_conn = 1000",
     "",

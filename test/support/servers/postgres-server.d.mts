@@ -20,5 +20,6 @@ export interface PostgresAddress {
 
 export function startPostgresServer(options?: {
   readonly settings?: Readonly<Record<string, string | number>>;
+  readonly standbyOf?: PostgresServer | undefined;
 }): Promise<PostgresServer | undefined>;
 export function postgresAnswers(address: PostgresAddress): Promise<boolean>;

@@ -1,5 +1,6 @@
 // A PostgreSQL of one's own, in a temporary folder on a free port of loopback. Plain JavaScript: the set-up of jest runs it as it is.
 import { spawnSync } from "node:child_process";
+import { realpathSync } from "node:fs";
 import path from "node:path";
 import { ask, endProcess, freePort, privateFolder, startServer } from "./private-process.mjs";
 import { postgresFolder, unprivilegedOwner } from "./server-binaries.mjs";
@@ -7,8 +8,8 @@ import { postgresFolder, unprivilegedOwner } from "./server-binaries.mjs";
 const superuser = "postgres";
 const shutdownSignals = { fast: "SIGINT", immediate: "SIGQUIT" };
 
-/** Undefined when the binaries are missing, or when only root could run them. */
-export async function startPostgresServer({ settings = {} } = {}) {
+/** Undefined when the binaries are missing, or when only root could run them. With `standbyOf`, a copy that follows that server. */
+export async function startPostgresServer({ settings = {}, standbyOf } = {}) {
   const bin = postgresFolder();
   const owner = unprivilegedOwner();
   if (bin === undefined || owner === undefined) return undefined;
@@ -24,7 +25,8 @@ export async function startPostgresServer({ settings = {} } = {}) {
   };
   let child;
   try {
-    initialise(bin, data, owner);
+    if (standbyOf === undefined) initialise(bin, data, owner);
+    else copy(bin, data, owner, standbyOf);
     child = await startServer(command);
   } catch (error) {
     folder.remove();
@@ -81,10 +83,21 @@ function settingArgs(settings) {
 
 function initialise(bin, data, owner) {
   const args = ["-D", data, "-U", superuser, "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"];
-  const { status, stderr, error } = spawnSync(path.join(bin, "initdb"), args, {
+  runTool(path.join(bin, "initdb"), args, data, owner);
+}
+
+function copy(bin, data, owner, { url }) {
+  const args = ["-D", data, "-d", url, "-X", "stream", "-c", "fast", "--write-recovery-conf", "--no-sync"];
+  // Beside the server itself, of its version: `bin` may hold links to a few of its programs.
+  const folder = path.dirname(realpathSync(path.join(bin, "postgres")));
+  runTool(path.join(folder, "pg_basebackup"), args, data, owner);
+}
+
+function runTool(tool, args, data, owner) {
+  const { status, stderr, error } = spawnSync(tool, args, {
     ...owner,
     cwd: path.dirname(data),
     encoding: "utf8",
   });
-  if (status !== 0) throw error ?? new Error(`initdb ended with ${status}: ${stderr}`);
+  if (status !== 0) throw error ?? new Error(`${path.basename(tool)} ended with ${status}: ${stderr}`);
 }

@@ -7,9 +7,9 @@ export type PrivatePostgres = PostgresServer;
  * A PostgreSQL for tests that stop it or change its settings. Undefined, after a loud line, where none is installed; with CI set
  * that is an error.
  */
-export async function startPrivatePostgres(options?: {
-  readonly settings?: Readonly<Record<string, string | number>>;
-}): Promise<PrivatePostgres | undefined> {
+export async function startPrivatePostgres(
+  options?: Parameters<typeof startPostgresServer>[0],
+): Promise<PrivatePostgres | undefined> {
   const server = await startPostgresServer(options);
   if (server === undefined) {
     reportMissing(

@@ -2,6 +2,7 @@ import type { Owner } from "./private-process.mjs";
 
 export function postgresFolder(): string | undefined;
 export function redisServer(): string | undefined;
+export function mariadbPrograms(): Readonly<Record<"install" | "server", string | undefined>>;
 export function pgbouncer(): string | undefined;
 export function unprivilegedOwner(): Owner | undefined;
 export function reportMissing(server: string, consequence: string): void;

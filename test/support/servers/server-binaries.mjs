@@ -17,6 +17,11 @@ export function redisServer() {
   return inPath("redis-server") ?? inPath("valkey-server");
 }
 
+/** Each undefined where it is missing. */
+export function mariadbPrograms() {
+  return { install: inPath("mariadb-install-db"), server: inPath("mariadbd") };
+}
+
 export function pgbouncer() {
   return inPath("pgbouncer");
 }

@@ -7,11 +7,15 @@ export interface TcpProxy {
   readonly port: number;
   /** What clients send from now on arrives this many milliseconds later, in order. */
   delay(ms: number): void;
+  /** How many messages of clients have not arrived because of that. */
+  waiting(): number;
   /**
    * The server gets everything, its answers are lost. When that ends, the connections that lost bytes are cut: the next answer
    * would be taken for the lost one.
    */
   dropReplies(drop: boolean): void;
+  /** How many answers have been lost. */
+  lost(): number;
   /** Resets every connection; new ones are accepted. */
   cut(): void;
   /** New connections are reset at once. */
@@ -33,7 +37,9 @@ interface Line {
 export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
   const lines = new Set<Line>();
   let delayMs = 0;
+  let waiting = 0;
   let dropping = false;
+  let lost = 0;
   let refusing = false;
 
   const open = (client: Socket): void => {
@@ -49,11 +55,21 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
       socket.setNoDelay(true);
       socket.on("error", () => end(line));
     }
-    client.on("data", (bytes) => delayed(line, delayMs, () => void server.write(bytes)));
+    client.on("data", (bytes) => {
+      waiting += 1;
+      delayed(line, delayMs, () => {
+        waiting -= 1;
+        server.write(bytes);
+      });
+    });
     client.on("close", () => delayed(line, delayMs, () => server.end()));
     server.on("data", (bytes) => {
-      if (dropping) line.lostBytes = true;
-      else client.write(bytes);
+      if (!dropping) {
+        client.write(bytes);
+        return;
+      }
+      line.lostBytes = true;
+      lost += 1;
     });
     server.on("close", () => {
       client.end();
@@ -77,7 +93,9 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
     delay(ms) {
       delayMs = ms;
     },
+    waiting: () => waiting,
     dropReplies,
+    lost: () => lost,
     cut() {
       for (const line of lines) end(line);
     },

@@ -2,6 +2,7 @@ import { strictEqual } from "node:assert/strict";
 import {
   cachedKeys,
   captureRawBody,
+  createInbox,
   createSqliteStores,
   createWebhookHandler,
   directoryKeys,
@@ -9,13 +10,12 @@ import {
   isGuardError,
   jwksKeys,
   keyUse,
-  latestOnly,
   memoryIdempotencyStore,
-  memoryLatestTimestamps,
   memoryNonceStore,
   payoutEndpoint,
   payoutOf,
   webhookEndpoint,
+  type CreateInboxOptions,
   type CreateWebhookHandlerOptions,
   type GuardErrorsOptions,
   type IdempotencyStore,
@@ -34,8 +34,8 @@ export const livingKeys = (url: string, source: KeySource) => [
   cachedKeys(source),
 ];
 export const uses = () => keyUse();
-export const times = () => memoryLatestTimestamps();
-export const newest = latestOnly;
+export const inboxOf = (options: CreateInboxOptions<SqliteDatabase, "sync">) =>
+  createInbox(options).on("buyer.status_changed", () => undefined, { latestOnly: true });
 export const createPayoutEndpoint = (options: PayoutEndpointOptions) => payoutEndpoint(options);
 export const errors = (options: GuardErrorsOptions) => guardErrors(options);
 export const createHooks = (options: CreateWebhookHandlerOptions) =>

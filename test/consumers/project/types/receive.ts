@@ -4,6 +4,7 @@ import { httpSignatureVerify, memoryNonceStore } from "@countersign/http-signatu
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { idempotencyGuard } from "@countersign/idempotency-guard";
 import { ipAllowlist } from "@countersign/ip-allowlist";
+import { createOutcomes, type OutcomesOptions } from "@countersign/outcomes";
 import { payoutEndpoint } from "@countersign/payout";
 import { jsonBody, rawBody } from "@countersign/raw-body";
 import { createServiceClient } from "@countersign/service-client";
@@ -69,4 +70,6 @@ app.post(
   receiveWebhook(handler),
 );
 void createServiceClient({ baseUrl: "https://service.example", apiKey: "test-key" });
+export const outcomesOf = (stores: OutcomesOptions<object, "async">["stores"]) =>
+  createOutcomes({ stores, url: "https://service.example/outcomes" });
 app.use(guardErrors());

@@ -1,0 +1,195 @@
+// What a guard whose handler gets the transaction answers, at every door and on every engine.
+import { answer, refuse, type IdempotencyTransactionOptions } from "@countersign/idempotency-guard";
+import type { TransactionMode } from "@countersign/idempotency";
+import type { EngineName, Tables, Tx } from "./payments/engines.ts";
+
+export type GuardOptions = Omit<
+  IdempotencyTransactionOptions<Tx, TransactionMode, object>,
+  "key" | "fingerprint"
+>;
+
+export interface GuardRow {
+  readonly title: string;
+  readonly on?: readonly string[];
+  /** Default: every engine. */
+  readonly engines?: readonly EngineName[];
+  readonly replay?: Omit<NonNullable<GuardOptions["replay"]>, "answers">;
+  /** What the store of answers does behind its first write. */
+  readonly afterAnswer?: (tables: Tables, tx: Tx) => unknown;
+  readonly notices?: readonly string[];
+  /** How many answers were written, and how many of these are there at the end. Default none. */
+  readonly kept?: readonly [written: number, found: number];
+  readonly options?: Partial<GuardOptions>;
+  /** What the handler does behind its write, at its first call. Later it returns nothing. */
+  readonly first?: () => unknown;
+  readonly appStatus?: number;
+  /** Method, then key. */
+  readonly sends: readonly string[];
+  /** Status, then the body; `again` stands for Idempotency-Replayed, before a content type. */
+  readonly answers: readonly RegExp[];
+  readonly paid: number;
+}
+
+/** An error of the app's. */
+export const fail = (): never => {
+  throw new Error("the app failed");
+};
+
+// As each engine says that the whole transaction has to run again.
+const conflict = Object.assign(new Error("the app's rival was first"), {
+  code: "40001",
+  errno: 1213,
+  cause: Object.assign(new Error("busy"), { code: "SQLITE_BUSY" }),
+});
+
+const replayRows: readonly GuardRow[] = [
+  {
+    title: "with replay",
+    replay: {},
+    first: () => answer(201, { id: 7 }),
+    sends: ["POST k", "POST k", "POST k&payload=other", "POST l"],
+    answers: [
+      /^201 {"id":7}$/,
+      /^201 again application\/json; charset=utf-8 {"id":7}$/,
+      /^409 .*idempotency-key-reused/,
+      /^200 $/,
+    ],
+    paid: 2,
+    notices: ["idempotency-key-reused"],
+    kept: [2, 2],
+  },
+  {
+    title: "with replay of an empty answer, sealed",
+    replay: { encryptionKeys: [{ id: "a", secret: Buffer.from([...Array(32).keys()]).toString("base64") }] },
+    options: { doneStatus: 204 },
+    sends: ["POST k", "POST k"],
+    answers: [/^200 $/, /^200 again {2}$/],
+    paid: 1,
+    kept: [1, 1],
+  },
+  {
+    title: "with replay of an answer beyond the limit, which is done without it",
+    replay: { limit: 10 },
+    options: { doneStatus: 204 },
+    first: () => answer(201, { id: "x".repeat(20) }),
+    sends: ["POST k", "POST k"],
+    answers: [/^201 {"id":"x+"}$/, /^204 $/],
+    paid: 1,
+    notices: ["answer-not-kept"],
+  },
+  {
+    title: "with replay of a refusal, which is not kept",
+    replay: {},
+    first: () => {
+      throw refuse("too-late", { status: 422 });
+    },
+    sends: ["POST k", "POST k", "POST k"],
+    answers: [/^422 .*too-late/, /^200 $/, /^200 again/],
+    paid: 1,
+    kept: [1, 1],
+  },
+  {
+    title: "with replay and a conflict behind the answer, which takes it back and runs again",
+    replay: {},
+    first: () => answer(201, { id: 7 }),
+    afterAnswer() {
+      throw conflict;
+    },
+    sends: ["POST k", "POST k"],
+    answers: [/^200 $/, /^200 again/],
+    paid: 1,
+    kept: [2, 1],
+  },
+  {
+    title: "with replay and a store of answers that fails: nothing commits, and the retry pays",
+    replay: {},
+    first: () => answer(201, { id: 7 }),
+    afterAnswer: fail,
+    sends: ["POST k", "POST k", "POST k"],
+    answers: [/^503 {"type"/, /^200 $/, /^200 again/],
+    paid: 1,
+    kept: [2, 1],
+  },
+  {
+    title: "with replay and a line that is lost before COMMIT: neither key nor answer",
+    engines: ["postgresql", "mariadb"],
+    replay: {},
+    first: () => answer(201, { id: 7 }),
+    afterAnswer: (tables, tx) => tables.kill(tx),
+    sends: ["POST k", "POST k", "POST k"],
+    answers: [/^503 /, /^200 $/, /^200 again/],
+    paid: 1,
+    kept: [2, 1],
+  },
+];
+
+export const guardRows: readonly GuardRow[] = [
+  ...replayRows,
+  {
+    title: "pays once",
+    sends: ["POST k", "POST k", "POST l"],
+    answers: [/^200 $/, /^409 .*already-processed/, /^200 $/],
+    paid: 2,
+  },
+  {
+    title: "with doneStatus",
+    options: { doneStatus: 204 },
+    sends: ["POST k", "POST k"],
+    answers: [/^200 $/, /^204 $/],
+    paid: 1,
+  },
+  {
+    title: "with an answer",
+    first: () => answer(201, { id: 7 }),
+    sends: ["POST k", "POST k"],
+    answers: [/^201 {"id":7}$/, /^409/],
+    paid: 1,
+  },
+  {
+    title: "with a refusal, which commits nothing and frees the key",
+    first: () => {
+      throw refuse("too-late", { status: 422 });
+    },
+    sends: ["POST k", "POST k"],
+    answers: [/^422 .*too-late/, /^200 $/],
+    paid: 1,
+  },
+  {
+    title: "with an error, which commits nothing and frees the key",
+    first: fail,
+    sends: ["POST k", "POST k"],
+    answers: [/^500 failed$/, /^200 $/],
+    paid: 1,
+  },
+  {
+    title: "without a key that may be sent",
+    sends: [`POST ${"k".repeat(600)}`],
+    answers: [/^400 .*idempotency-key-invalid/],
+    paid: 0,
+  },
+  ...[200, 204].map((appStatus): GuardRow => ({
+    title: `in an app that answers ${appStatus} to errors`,
+    on: ["express 5", "fastify"],
+    appStatus,
+    first: fail,
+    sends: ["POST k", "POST k"],
+    answers: [/^500 /, /^200 $/],
+    paid: 1,
+  })),
+  {
+    title: "with exempt methods, which go on to what comes behind",
+    on: ["express 5", "fastify"],
+    options: { methods: ["POST"] },
+    sends: ["GET k", "POST k", "GET k"],
+    answers: [/^200 passed$/, /^200 $/, /^200 passed$/],
+    paid: 1,
+  },
+  {
+    title: "without a key, which is not required",
+    on: ["express 5", "fastify"],
+    options: { required: false },
+    sends: ["POST &", "POST k"],
+    answers: [/^200 passed$/, /^200 $/],
+    paid: 1,
+  },
+];

@@ -1,0 +1,17 @@
+// The state table of a payment in one transaction: all of it at Express 5, what doors do themselves at one more.
+import { expect, test } from "@jest/globals";
+import express5 from "express";
+import { expressDoor } from "./express-door.ts";
+import { fetchDoor } from "./fetch-door.ts";
+import { describePayments } from "./payments/describe-payments.ts";
+import { openRows } from "./payments/open-rows.ts";
+import { triggerRows } from "./payments/trigger-rows.ts";
+import { coreRows, paymentRows } from "./payments/rows.ts";
+
+test("no two rows have one title", () => {
+  const titles = [...paymentRows, ...openRows, ...triggerRows].map(({ title }) => title);
+  expect(new Set(titles).size).toBe(titles.length);
+});
+
+describePayments([...paymentRows, ...openRows, ...triggerRows], [expressDoor("express 5", express5)]);
+describePayments(coreRows, [fetchDoor]);

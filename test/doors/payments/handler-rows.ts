@@ -1,0 +1,101 @@
+import { after, swallow } from "./engines.ts";
+import type { PaymentRow } from "./stage.ts";
+
+export const replayed = "401 nonce-replayed";
+const free = { key: "free", paid: 0 } as const;
+
+export const fail = (): never => {
+  throw new Error("the platform failed");
+};
+
+const broken = "500 transaction-broken";
+
+/** Handlers that end, break or misunderstand their transaction. */
+export const handlerRows: readonly PaymentRow[] = [
+  ...(
+    [
+      ["ROLLBACK", "held", ["postgresql", "sqlite"]],
+      ["COMMIT", "held", ["postgresql", "mariadb"]],
+      // There key and payment have committed together, and what came behind it by itself.
+      ["COMMIT", "done", ["sqlite"]],
+    ] as const
+  ).map(([text, key, on]): PaymentRow => ({
+    title: `a handler's own ${text}: the key is ${key}`,
+    on,
+    pay: ({ writeThen, sql }) => writeThen(() => sql(text)),
+    sends: ["new", "new"],
+    answers: [broken, key === "held" ? "503 held" : "409 already-processed"],
+    key,
+    paid: text === "COMMIT" ? 1 : 0,
+    ran: 1,
+  })),
+  {
+    title: "a handler's own ROLLBACK on MariaDB, which begins the next transaction: nothing of it commits",
+    on: ["mariadb"],
+    pay: ({ call, write, writeThen, sql }) =>
+      writeThen(() => (call === 1 ? after(sql("ROLLBACK"), write) : undefined)),
+    sends: ["new", "again", "new"],
+    answers: [broken, replayed, "200"],
+    key: "done",
+    paid: 1,
+    ran: 2,
+  },
+  {
+    title: "a handler that swallows an error of its statement",
+    on: ["postgresql"],
+    pay: ({ call, writeThen, sql, stage }) =>
+      writeThen(() => (call === 1 ? swallow(() => sql(stage.tables.breaking)) : undefined)),
+    sends: ["new", "again", "new"],
+    answers: [broken, replayed, "200"],
+    key: "done",
+    paid: 1,
+    ran: 2,
+  },
+  {
+    title: "a handler that swallows an error by which SQLite rolled back: the key is held",
+    on: ["sqlite"],
+    pay: ({ writeThen, sql, stage }) => writeThen(() => swallow(() => sql(stage.tables.breaking))),
+    sends: ["new", "new"],
+    answers: [broken, "503 held"],
+    key: "held",
+    nonce: "seen",
+    paid: 0,
+    ran: 1,
+  },
+  {
+    title: "a deferred constraint, refused at COMMIT",
+    on: ["postgresql", "sqlite"],
+    pay: ({ call, writeThen, sql, stage: { tables } }) =>
+      writeThen(() => (call === 1 ? sql(tables.late) : undefined)),
+    sends: ["new", "again", "new"],
+    answers: ["500", replayed, "200"],
+    key: "done",
+    paid: 1,
+    ran: 2,
+  },
+  {
+    title: "hold() in a transaction",
+    pay: ({ writeThen, context }) => writeThen(() => context.hold("why")),
+    answers: ["500"],
+    ran: 1,
+    ...free,
+  },
+  {
+    title: "a handler that returns a promise on SQLite: what it does later is unknown, and the key is held",
+    on: ["sqlite"],
+    pay: ({ writeThen }) => writeThen(() => Promise.reject(new Error("nobody's"))),
+    sends: ["new", "again"],
+    answers: ["500", replayed],
+    key: "held",
+    paid: 0,
+    ran: 1,
+  },
+  ...[200, 204, 409].map((appStatus): PaymentRow => ({
+    title: `an app that answers ${appStatus} to what nobody has paid`,
+    appStatus,
+    pay: ({ writeThen }) => writeThen(fail),
+    answers: ["500"],
+    ran: 1,
+    ...free,
+  })),
+];

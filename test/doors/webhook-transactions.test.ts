@@ -1,0 +1,187 @@
+// Webhooks whose events commit with what their handlers write.
+import { createWebhookHandler } from "@countersign/webhooks";
+import { describe, expect, test } from "@jest/globals";
+import express5 from "express";
+import { describeOnPostgres } from "../support/servers/engines.ts";
+import { expressDoor } from "./express-door.ts";
+import { fetchDoor } from "./fetch-door.ts";
+import { after, engines, swallow, type Engine, type Tables, type Tx } from "./payments/engines.ts";
+import type { Door } from "./scene.ts";
+import { deliver, envelope, event, webhookScene } from "./webhook-scene.ts";
+
+const doors = [expressDoor("express 5", express5), fetchDoor];
+
+interface EventWork {
+  readonly id: string;
+  /** How often this event's handler has begun. */
+  readonly call: number;
+  readonly tables: Tables;
+  sql(this: void, text: string): unknown;
+  write(this: void): unknown;
+}
+
+const ids = (count: number): readonly string[] =>
+  Array.from({ length: count }, (_, index) => `ev_${index + 1}`);
+
+function envelopeOf(names: readonly string[]): string {
+  return envelope(names.map((name) => ({ ...event, event_id: name })));
+}
+
+/** A process that receives webhooks on these tables. */
+async function receiver(
+  door: Door,
+  tables: Tables,
+  work: (work: EventWork) => unknown = ({ write }) => write(),
+) {
+  const began: string[] = [];
+  const outcomes: string[] = [];
+  const failed: unknown[] = [];
+  const handler = createWebhookHandler({
+    stores: tables.process(),
+    fallback({ event_id: id }, { tx }: { readonly tx: Tx }) {
+      began.push(id);
+      const call = began.filter((other) => other === id).length;
+      const sql = (text: string): unknown => tables.sql(tx, text);
+      const write = (): unknown => sql(`INSERT INTO payments VALUES ('${id}')`);
+      return work({ id, call, tables, sql, write });
+    },
+    onError({ event_id: id, outcome, error }) {
+      outcomes.push(`${id} ${outcome}`);
+      failed.push(error);
+    },
+    waitMs: 10_000,
+  });
+  const opened = await door.open(webhookScene(false, { options: { handler, hmac: { limit: "100kb" } } })());
+  return {
+    began,
+    outcomes,
+    failed,
+    send: async (names: readonly string[]) => (await opened.send(deliver(envelopeOf(names)))).status,
+    close: () => opened.close(),
+  };
+}
+
+interface WebhookRow {
+  readonly title: string;
+  readonly on?: readonly Engine["name"][];
+  readonly work?: (work: EventWork) => unknown;
+  /** The ids of each delivery. */
+  readonly sends: readonly (readonly string[])[];
+  readonly answers: readonly number[];
+  readonly paid: readonly string[];
+  /** Whose handlers began, in this order. */
+  readonly began: readonly string[];
+  readonly outcomes?: readonly string[];
+}
+
+const three = ids(3);
+const failing = (fault: (work: EventWork) => unknown) => (work: EventWork) =>
+  after(work.write(), () => (work.id === "ev_2" && work.call === 1 ? fault(work) : undefined));
+
+const rows: readonly WebhookRow[] = [
+  { title: "several events", sends: [three, three], answers: [200, 200], paid: three, began: three },
+  {
+    title: "one of several that fails: the others are committed, and it runs again alone",
+    work: failing(() => {
+      throw new Error("not yet");
+    }),
+    sends: [three, three],
+    answers: [503, 200],
+    paid: ["ev_1", "ev_3", "ev_2"],
+    began: [...three, "ev_2"],
+    outcomes: ["ev_2 failed"],
+  },
+  {
+    title: "an event twice in one envelope",
+    sends: [["ev_1", "ev_2", "ev_1", "ev_1"]],
+    answers: [200],
+    paid: ["ev_1", "ev_2"],
+    began: ["ev_1", "ev_2"],
+  },
+  {
+    title: "a deferred constraint of one event: each gets its own transaction",
+    on: ["sqlite"],
+    work: failing(({ sql, tables }) => sql(tables.late)),
+    sends: [["ev_1", "ev_2"], ["ev_2"]],
+    answers: [200, 200],
+    paid: ["ev_1", "ev_2"],
+    began: ["ev_1", "ev_2", "ev_1", "ev_2"],
+  },
+  {
+    title: "an event that ends the transaction: its key is held, the others are done",
+    on: ["postgresql", "sqlite"],
+    work: failing(({ sql }) => sql("ROLLBACK")),
+    sends: [three, three],
+    answers: [503, 503],
+    paid: ["ev_1", "ev_3"],
+    began: ["ev_1", "ev_2", "ev_1", "ev_3"],
+  },
+  {
+    title: "an event that swallows an error by which SQLite rolled back",
+    on: ["sqlite"],
+    work: failing(({ sql, tables }) => swallow(() => sql(tables.breaking))),
+    sends: [three],
+    answers: [503],
+    paid: ["ev_1", "ev_3"],
+    began: ["ev_1", "ev_2", "ev_1", "ev_3"],
+  },
+  {
+    title: "an event whose handler returns a promise on SQLite: its key is held, the others are done",
+    on: ["sqlite"],
+    work: failing(() => Promise.resolve()),
+    sends: [three, three],
+    answers: [503, 503],
+    paid: ["ev_1", "ev_3"],
+    began: ["ev_1", "ev_2", "ev_1", "ev_3"],
+  },
+];
+
+for (const door of doors) {
+  describe.each(engines)(`webhooks at ${door.name}, on $name`, (engine) => {
+    test.each(rows.filter(({ on = [engine.name] }) => on.includes(engine.name)))("$title", async (row) => {
+      const tables = await engine.open();
+      const { send, close, began, outcomes } = await receiver(door, tables, row.work);
+      const answers: number[] = [];
+      // oxlint-disable-next-line no-await-in-loop -- one delivery after the other
+      for (const names of row.sends) answers.push(await send(names));
+      await close();
+      expect({ answers, began, paid: await tables.paid() }).toEqual({
+        answers: row.answers,
+        began: row.began,
+        paid: row.paid,
+      });
+      if (row.outcomes !== undefined) expect(outcomes).toEqual(row.outcomes);
+    });
+
+    test("the same events in opposite orders, in two processes: each once, without an error", async () => {
+      const tables = await engine.open();
+      const [one, other] = [await receiver(door, tables), await receiver(door, tables)];
+      const names = ids(60);
+      const answers = await Promise.all([
+        one.send(names),
+        other.send(names.map((_name, index) => names.at(-1 - index) ?? "")),
+      ]);
+      expect(answers).toEqual([200, 200]);
+      expect([...one.failed, ...other.failed]).toEqual([]);
+      expect(await tables.paid()).toHaveLength(names.length);
+      expect(new Set(await tables.paid())).toEqual(new Set(names));
+      await Promise.all([one.close(), other.close()]);
+    });
+  });
+}
+
+const { open } = engines[0] ?? {};
+describeOnPostgres("on PostgreSQL", () => {
+  test("120 events are three commits", async () => {
+    const tables = await open?.();
+    if (tables === undefined) throw new Error("no engine");
+    const { send, close } = await receiver(fetchDoor, tables, ({ sql }) =>
+      sql("INSERT INTO payments SELECT txid_current()::text"),
+    );
+    expect(await send(ids(120))).toBe(200);
+    const commits = await tables.paid();
+    expect(commits).toHaveLength(120);
+    expect(new Set(commits).size).toBe(3);
+    await close();
+  });
+});

@@ -1,0 +1,2 @@
+/** Of the key by which the payouts are signed. */
+export const keyid: string;

@@ -1,0 +1,60 @@
+// The payout route of a payer whose handler gets the transaction of its key: payoutEndpoint({ stores, pay }).
+import { refuse } from "@countersign/idempotency-guard";
+import { payoutEndpoint } from "@countersign/payout";
+
+export const keyid = "service-1";
+
+/** `times.leaseMs` and `times.pollMs` are the guards' of the other mode. */
+export function payoutInTransaction({ publicKey, recovery, times, engine, points }) {
+  const { leaseMs: _leaseMs, pollMs: _pollMs, ...waits } = times;
+  const { stores, insert } = engine.openTransactions();
+  const isSynchronous = stores.transactions.mode === "sync";
+  const stop = (point) => (isSynchronous ? points.block(point) : points.reach(point));
+  const pay = (payout, { tx, request }) => {
+    const fault = request.get("fault");
+    if (fault === "refuse") throw refuse("refused", { status: 422 });
+    const row = [payout.idempotencyKey, request.signature.nonce, 0, Number(payout.amount.value)];
+    const end = () => {
+      if (fault === "fail") throw new Error("the handler fails as it was told");
+      return stop("in pay");
+    };
+    if (isSynchronous) {
+      insert(tx, row);
+      return end();
+    }
+    return insert(tx, row).then(end);
+  };
+  return payoutEndpoint({
+    addresses: { allow: ["127.0.0.1"] },
+    signature: { keys: { [keyid]: publicKey } },
+    stores: { ...stores, transactions: withPoints(stores.transactions, { isSynchronous, stop, points }) },
+    idempotency: { ...waits, recovery, retryAfterSeconds: 1 },
+    pay,
+  });
+}
+
+/** The store of transactions, with a point behind each of its steps. */
+function withPoints(store, { isSynchronous, stop, points }) {
+  const behind = (point, answer) => {
+    if (!isSynchronous) return answer.then((value) => stop(point).then(() => value));
+    stop(point);
+    return answer;
+  };
+  const steps = {
+    async run(work) {
+      await points.reach("before BEGIN");
+      const result = await store.run(work);
+      await points.reach("committed");
+      return result;
+    },
+    begin: (tx, claim) => behind("begun", store.begin(tx, claim)),
+    keep: (tx, keys, more) => behind("savepoint released", store.keep(tx, keys, more)),
+  };
+  return new Proxy(store, {
+    get(target, name) {
+      if (Object.hasOwn(steps, name)) return steps[name];
+      const member = Reflect.get(target, name, target);
+      return typeof member === "function" ? member.bind(target) : member;
+    },
+  });
+}

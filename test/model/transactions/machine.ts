@@ -1,0 +1,283 @@
+// The state table of a handler that gets its transaction, beside guards that keep leases: idempotency's transactor.ts and the begin() of
+// the stores. What the stores' other steps do to a key, and what operators do, is the idempotency machine's.
+import type { Rules } from "../machine/configuration.ts";
+import type { Machine } from "../machine/explorer.ts";
+import { operatorSteps } from "../machine/operator.ts";
+import { idle as idleAttempt, nobody } from "../machine/state.ts";
+import { claim, end, free, heartbeat, mayCompleteIn, release, take as taken } from "../machine/store.ts";
+import {
+  change,
+  encodeTransactions,
+  endedAs,
+  hasLock,
+  initialTransactions,
+  isLocked,
+  type Take,
+  type TransactionRules,
+  type TransactionState,
+  type TransactionStep,
+} from "./state.ts";
+
+type Told = NonNullable<TransactionStep["told"]>;
+
+/** A request, and what its steps have in common. */
+interface Turn {
+  readonly state: TransactionState;
+  readonly by: number;
+  readonly rules: TransactionRules;
+  readonly go: (name: string, after: TransactionState, more?: Partial<TransactionStep>) => void;
+  /** Ends the request. */
+  readonly answer: (name: string, told: Told, after: TransactionState, fair?: boolean) => void;
+}
+
+export function transactionMachine(rules: TransactionRules): Machine<TransactionState, TransactionStep> {
+  return {
+    initial: initialTransactions(rules),
+    encode: (state) => encodeTransactions(state, rules),
+    steps(state, take) {
+      state.requests.forEach(({ phase }, by) => {
+        const turn = turnOf(state, by, rules, take);
+        if (phase === "none") arrive(turn);
+        else {
+          faults(turn);
+          if (phase !== "dead") (rules.places[by] === "transaction" ? transactionSteps : leaseSteps)(turn);
+        }
+      });
+      leaseEnds(state, take);
+      operatorAndPruner(state, rules, take);
+    },
+  };
+}
+
+function turnOf(state: TransactionState, by: number, rules: TransactionRules, take: Take): Turn {
+  return {
+    state,
+    by,
+    rules,
+    go: (name, after, more) => take({ name, by, fair: true, ...more }, after),
+    answer: (name, told, after, fair = true) => take({ name, by, fair, told }, endedAs(told, after, by)),
+  };
+}
+
+/** For the steps of a store: none of its own bugs is put back here. */
+function storeRules({ recovery, hasOperator }: TransactionRules): Rules {
+  return { attempts: 2, recovery, handler: "transaction", hasOperator, bugs: {} };
+}
+
+function arrive({ state, by, rules, go }: Turn): void {
+  const isLease = rules.places[by] === "lease";
+  if (isLease && rules.leasesAreOver === true && state.record.fence > 0) return;
+  const fair = !isLease || rules.leasesAreOver !== true;
+  go("a request arrives", change(state, by, { phase: "sent" }), { fair });
+  if (isLease) return;
+  const copied = change(state, by, { phase: "sent", isCopy: true });
+  go("the bytes of one request arrive, perhaps again", copied, { fair: false });
+}
+
+function transactionSteps(turn: Turn): void {
+  const { state, by, rules, go, answer } = turn;
+  const { phase, transaction } = state.requests[by]!;
+  const { bugs } = rules;
+  if (phase === "sent") begin(turn);
+  if (phase === "begun") {
+    go("its handler pays", change(state, by, { phase: "paid" }));
+    if (rules.deadlockEndsAll === true) {
+      const alone = change(state, by, { phase: "alone", transaction: "alone" });
+      const after = bugs.autocommitOn === true ? rolledBack(pay(alone), by, "alone") : alone;
+      go("a deadlock ends its transaction; its handler goes on, and pays", after, { fair: false });
+    } else {
+      go("its handler swallows an error", change(state, by, { phase: "broken" }), { fair: false });
+    }
+  }
+  if (phase === "begun" || phase === "paid") {
+    if (bugs.nonceAfterRollback === true) {
+      go("its handler refuses; ROLLBACK", rolledBack(state, by, "refusing"), { fair: false });
+    } else {
+      answer("its handler refuses; to the savepoint, COMMIT: 400", "400", givenBack(turn), false);
+    }
+  }
+  if (phase === "paid") go("the last statement", change(state, by, { phase: "kept" }));
+  if (phase === "broken") {
+    if (bugs.noLastStatement === true) {
+      answer("COMMIT, which rolls back and says so to nobody: 2xx", "2xx", rolledBack(state, by));
+    } else {
+      answer("the last statement fails; to the savepoint, COMMIT: 500", "500", givenBack(turn));
+    }
+  }
+  if (phase === "alone") {
+    if (bugs.deadlockSwallowed === true) answer("COMMIT: 2xx", "2xx", pay(rolledBack(state, by)));
+    else answer("the last statement finds no key; ROLLBACK: 500", "500", rolledBack(state, by));
+  }
+  if (phase === "kept") {
+    commit(turn, usedNonce({ ...state, record: end(taken(state.record, by, storeRules(rules)), by) }, by));
+  }
+  if (phase === "unsure") {
+    answer("nobody knows how its COMMIT ended: 503", "503", state);
+    if (bugs.commitRepeated === true && transaction === "none") {
+      answer("COMMIT once more, on another connection, which is ok: 2xx", "2xx", state);
+    }
+  }
+  if (phase === "cut") {
+    answer("its transaction is gone: 503", "503", state);
+    if (bugs.refusedWithoutNonce === true) answer("its handler refuses: 400", "400", state);
+  }
+  if (phase === "refusing") answer("its nonce is claimed alone: 400", "400", usedNonce(state, by));
+}
+
+/** Nonce and key in one call, behind whoever has them in an open transaction. */
+function begin({ state, by, rules, go, answer }: Turn): void {
+  const { record, requests, isNonceUsed } = state;
+  const { bugs, recovery } = rules;
+  const { isCopy } = requests[by]!;
+  answer("a lock comes too late, or no connection: 503", "503", state, false);
+  if (isCopy && requests.some((other) => other.isCopy && hasLock(other))) return;
+  if (isCopy && isNonceUsed) {
+    answer("its nonce was used before: 401", "401", state);
+    return;
+  }
+  const kept = usedNonce(state, by);
+  if (isLocked(state)) {
+    if (bugs.uncommittedRead === true) answer("reads a key that is done: 409", "409", kept);
+    return;
+  }
+  const open = change(state, by, { phase: "begun", transaction: "open" });
+  const isOver = record.state === "run" && record.isExpired && bugs.expiredIgnored !== true;
+  if (
+    record.state === "free" ||
+    (isOver && recovery === "rerun") ||
+    (record.state === "done" && bugs.doneTakenOver === true)
+  ) {
+    go("begins: nonce and key are written", open, { told: "begun" });
+  } else if (record.state === "done") {
+    answer("finds the key done: 409", "409", kept);
+  } else {
+    const held = { ...record, state: "held", isExpired: false } as const;
+    answer("finds the key run or held: 503", "503", isOver ? { ...kept, record: held } : kept);
+  }
+}
+
+/** The ways in which a COMMIT ends. `done`: the state, but for the payment, when it takes effect. */
+function commit({ state, by, go, answer }: Turn, done: TransactionState): void {
+  const committed = pay(change(done, by, { phase: "unsure", transaction: "none" }));
+  answer("COMMIT is answered: 2xx", "2xx", committed);
+  go("COMMIT, and its answer is lost", committed, { fair: false });
+  const late = change(state, by, { phase: "unsure", transaction: "committing" });
+  go("COMMIT is under way, and the line is lost", late, { fair: false });
+}
+
+function leaseSteps(turn: Turn): void {
+  const { state, by, rules, go, answer } = turn;
+  const { record, requests } = state;
+  const { phase } = requests[by]!;
+  const own = storeRules(rules);
+  if (phase === "paid") {
+    commit(turn, { ...state, record: end(record, by) });
+    go("its handler fails and rolls back", rolledBack(state, by, "releasing"), { fair: false });
+  }
+  if (phase === "unsure" || phase === "cut") {
+    go("its handler fails, unsure of its COMMIT", change(state, by, { phase: "releasing" }));
+  }
+  if (isLocked(state)) return;
+  if (phase === "sent") {
+    const claimed = claim(record, by, own);
+    const after = { ...state, record: claimed.record };
+    if (claimed.told === "acquired") {
+      go("its claim: acquired", change(after, by, { phase: "running" }), { told: "acquired" });
+    } else if (record.state === "done") answer("its claim finds the key done: 409", "409", after);
+    else answer("its claim finds the key run or held: 503", "503", after);
+  }
+  if (phase === "running") {
+    const renewed = heartbeat(record, by, own);
+    if (renewed.record !== record)
+      go("renews the lease", { ...state, record: renewed.record }, { told: "ok" });
+    const isAnyones = record.state === "run" || record.state === "held";
+    if (mayCompleteIn(record, by, own) || (rules.bugs.completeInOfAnyToken === true && isAnyones)) {
+      const open = change(state, by, { phase: "paid", transaction: "open" });
+      go("its handler calls completeIn(): ok, and pays", open, { told: "ok" });
+    } else go("completeIn(): lost; its handler rolls back", change(state, by, { phase: "releasing" }));
+    go("its handler fails", change(state, by, { phase: "releasing" }), { fair: false });
+  }
+  if (phase === "releasing") {
+    const released = release(record, by, own);
+    answer("releases the key: 503", "503", { ...state, record: released.record });
+  }
+}
+
+function faults({ state, by, rules, go }: Turn): void {
+  const { phase, transaction } = state.requests[by]!;
+  const isLease = rules.places[by] === "lease";
+  const isAlive = phase !== "dead";
+  if (isAlive) {
+    go("its process is killed, or stands still for good", dead(state, by), { fair: false });
+  }
+  if (transaction === "committing") {
+    const next = isLease ? state.record : taken(state.record, by, storeRules(rules));
+    const done = pay(usedNonce({ ...state, record: end(next, by) }, by));
+    go("its COMMIT arrives late", rolledBack(done, by, phase));
+  }
+  if (transaction === "none" || (rules.bugs.idleForEver === true && !isAlive)) return;
+  const left = phase === "unsure" || phase === "releasing" || !isAlive ? phase : "cut";
+  go("the server ends its transaction", rolledBack(state, by, left), { fair: !isAlive });
+  if (isAlive && !isLease && transaction === "open") {
+    go("a conflict rolls back, and all runs again", rolledBack(state, by, "sent"), { fair: false });
+  }
+}
+
+function leaseEnds(state: TransactionState, take: Take): void {
+  const { record, requests } = state;
+  if (record.state !== "run" || record.isExpired) return;
+  const fair = record.owner === nobody || requests[record.owner]!.phase === "dead";
+  take({ name: "the lease ends", fair }, { ...state, record: { ...record, isExpired: true } });
+}
+
+function operatorAndPruner(state: TransactionState, rules: TransactionRules, take: Take): void {
+  const { record, decision, payments } = state;
+  // Of requests an operator knows whether they live, and what they have locked.
+  const attempts = state.requests.map(({ phase, transaction }) => {
+    const isOpen = transaction === "open" || transaction === "committing";
+    return {
+      ...idleAttempt,
+      guard: phase === "none" || phase === "dead" ? phase : ("running" as const),
+      transaction: isOpen ? transaction : ("none" as const),
+    };
+  });
+  operatorSteps({ record, decision, payments, attempts }, storeRules(rules), (step, after) => {
+    // A row of a key may be locked here that is free, and a decision about it be taken back.
+    if (isLocked(state) && after.record !== record) return;
+    const { name, fair, decides } = step;
+    const decided = { record: after.record, decision: after.decision, payments: after.payments };
+    take({ name, fair, decides }, { ...state, ...decided });
+  });
+  if (record.state !== "free" || record.fence === 0 || isLocked(state)) return;
+  const fence = rules.bugs.pruningForgetsFences === true ? 0 : record.fence;
+  const pruned = { ...state, record: { ...record, fence, isDecided: false } };
+  take({ name: "a free key is pruned", fair: false }, pruned);
+}
+
+/** To the savepoint, the key freed, COMMIT: in one message. */
+function givenBack({ state, by, rules }: Turn): TransactionState {
+  const freed = free(taken(state.record, by, storeRules(rules)));
+  return rolledBack(usedNonce({ ...state, record: freed }, by), by);
+}
+
+function rolledBack(
+  state: TransactionState,
+  by: number,
+  phase = state.requests[by]!.phase,
+): TransactionState {
+  const after = change(state, by, { phase, transaction: "none" });
+  return phase === "dead" ? endedAs("503", after, by) : after;
+}
+
+function dead(state: TransactionState, by: number): TransactionState {
+  // Nobody has heard anything.
+  return endedAs("503", state, by);
+}
+
+function pay(state: TransactionState): TransactionState {
+  return { ...state, payments: state.payments + 1 };
+}
+
+function usedNonce(state: TransactionState, by: number): TransactionState {
+  return state.requests[by]!.isCopy ? { ...state, isNonceUsed: true } : state;
+}

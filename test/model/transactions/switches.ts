@@ -1,0 +1,73 @@
+/** A bug that is put back into the transactions' machine. */
+interface PlantedBug {
+  readonly is: string;
+  readonly in: string;
+  /** The invariant that is the first to break. */
+  readonly breaks: string;
+}
+
+/** What a step that is left out would do: "The state table" of decision 0069. */
+export const transactionSwitches = {
+  nonceAfterRollback: {
+    is: "a refusal rolls all back and claims its nonce behind that: a replay that waits on the nonce gets in",
+    in: "three requests",
+    breaks: "I18",
+  },
+  refusedWithoutNonce: {
+    is: "a refusal whose transaction is gone is told although its nonce is free: a replay is paid",
+    in: "two requests",
+    breaks: "I18",
+  },
+  noLastStatement: {
+    is: "nothing asks whether the transaction still works: an error that was swallowed is a 2xx without a payment",
+    in: "two requests",
+    breaks: "I16",
+  },
+  expiredIgnored: {
+    is: "an expired run is in flight for ever, also when nobody keeps leases any more",
+    in: "leases given up, under rerun",
+    breaks: "I3",
+  },
+  deadlockSwallowed: {
+    is: "MariaDB's 1213 ends the whole transaction, nobody reads the key back, and the payment commits alone",
+    in: "a deadlock ends all",
+    breaks: "I17",
+  },
+  autocommitOn: {
+    is: "behind 1213 each statement commits by itself: the key is read back too late",
+    in: "a deadlock ends all",
+    breaks: "I17",
+  },
+  doneTakenOver: {
+    is: "a key that is done, and remembered, is taken as if it were free",
+    in: "two requests",
+    breaks: "I7",
+  },
+  completeInOfAnyToken: {
+    is: "completeIn() does not compare the token",
+    in: "beside a lease, under hold",
+    breaks: "I6",
+  },
+  commitRepeated: {
+    is: "COMMIT is sent again behind a lost reply: without a transaction it is ok, and nothing was committed",
+    in: "two requests",
+    breaks: "I16",
+  },
+  uncommittedRead: {
+    is: "a duplicate is answered by a read that sees open transactions",
+    in: "two requests",
+    breaks: "I2",
+  },
+  idleForEver: {
+    is: "the server keeps the transaction of a process that stands still",
+    in: "two requests",
+    breaks: "I3",
+  },
+  pruningForgetsFences: {
+    is: "a pruned key begins with the first fence again",
+    in: "beside a lease, under rerun",
+    breaks: "I8",
+  },
+} as const satisfies Readonly<Record<string, PlantedBug>>;
+
+export type TransactionSwitch = keyof typeof transactionSwitches;

@@ -1,0 +1,155 @@
+// A key whose handler gets the transaction, alone and beside leases; invariants are named as in docs/architecture.md.
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "@jest/globals";
+import { type Exploration, explore, type Invariant } from "../machine/explorer.ts";
+import { transactionMachine } from "./machine.ts";
+import { isLocked, type TransactionRules, type TransactionState, type TransactionStep } from "./state.ts";
+import { type TransactionSwitch, transactionSwitches } from "./switches.ts";
+
+type Explored = Exploration<TransactionState, TransactionStep>;
+type Configuration = Omit<TransactionRules, "bugs">;
+
+const timeoutMs = 120_000;
+const alone = { places: ["transaction", "transaction"], recovery: "hold", hasOperator: false } as const;
+const beside = {
+  places: ["transaction", "transaction", "lease"],
+  recovery: "rerun",
+  hasOperator: true,
+} as const;
+
+const configurations = {
+  "two requests": alone,
+  "three requests": { ...alone, places: [...alone.places, "transaction"] },
+  "a deadlock ends all": { ...alone, deadlockEndsAll: true },
+  "beside a lease, under rerun": beside,
+  "beside a lease, under hold": { ...beside, recovery: "hold" },
+  "beside two leases, under rerun": { ...beside, places: ["transaction", "lease", "lease"] },
+  "beside two leases, under hold": { ...beside, places: ["transaction", "lease", "lease"], recovery: "hold" },
+  "leases given up, under rerun": { ...beside, hasOperator: false, leasesAreOver: true },
+} as const satisfies Readonly<Record<string, Configuration>>;
+
+type ConfigurationName = keyof typeof configurations;
+
+function invariantsOf({ recovery }: Configuration): readonly Invariant<TransactionState, TransactionStep>[] {
+  return [
+    { name: "I1", holds: ({ payments }) => payments <= 1 },
+    {
+      name: "I2",
+      holds: ({ record, payments }, { told }) => payments > 0 || (record.state !== "done" && told !== "409"),
+    },
+    { name: "I17", holds: isDoneWithItsPayment },
+    { name: "I6", holds: (_, { told, by }, { record }) => told !== "ok" || record.owner === by },
+    {
+      name: "I7",
+      holds: (_, { told }, before) => {
+        if (told !== "begun" && told !== "acquired") return true;
+        const { state, isExpired } = before.record;
+        const isOver = state === "run" && isExpired && recovery === "rerun";
+        return (state === "free" || isOver) && !isLocked(before);
+      },
+    },
+    { name: "I8", holds: ({ record }, _, before) => record.fence >= before.record.fence },
+    {
+      name: "I10",
+      holds: ({ record }, { decides }, { record: before }) =>
+        before.state !== "done" ||
+        record.state === "done" ||
+        (before.isDecided && decides?.outcome === "reopened"),
+    },
+    {
+      name: "I16",
+      holds: ({ payments }, { told }, before) => told !== "2xx" || payments === before.payments + 1,
+    },
+    { name: "I18", holds: ({ finalAnswers }) => finalAnswers <= 1 },
+  ];
+}
+
+/** I17: what a request does makes the key done exactly when it makes a payment. An operator's decisions and payments are their own. */
+function isDoneWithItsPayment(
+  after: TransactionState,
+  { by }: TransactionStep,
+  before: TransactionState,
+): boolean {
+  if (by === undefined) return true;
+  const isNew = after.record.generation !== before.record.generation || before.record.state !== "done";
+  const isMadeDone = after.record.state === "done" && isNew;
+  return isMadeDone === (after.payments === before.payments + 1);
+}
+
+const noWedge = { name: "I3", reached: ({ payments }: TransactionState) => payments > 0 };
+
+function check(name: ConfigurationName, bugs: TransactionRules["bugs"] = {}): Explored {
+  const configuration: Configuration = configurations[name];
+  const machine = transactionMachine({ ...configuration, bugs });
+  const explored = explore(machine, { invariants: invariantsOf(configuration), goal: noWedge });
+  const { states, transitions, ms } = explored;
+  const title = [name, ...Object.keys(bugs)].join(", ");
+  process.stdout.write(`model: ${title}: ${states} states, ${transitions} transitions, ${ms} ms\n`);
+  return explored;
+}
+
+/** The way to a violation, a step a line; undefined when there is none. */
+function show({ violation }: Explored): string | undefined {
+  if (violation === undefined) return undefined;
+  const lines = violation.trace.map(({ step, after: { record, payments } }) => {
+    const lease = record.isExpired ? ", expired" : "";
+    return `  ${step.by ?? "-"}: ${step.name}  [${record.state}${lease}, fence ${record.fence}, ${payments} paid]`;
+  });
+  return [`${violation.name} is broken:`, ...lines].join("\n");
+}
+
+describe("the sound machine", () => {
+  const names = Object.keys(configurations) as ConfigurationName[];
+  const explored = new Map<ConfigurationName, Explored>();
+  const sound = (name: ConfigurationName): Explored => {
+    const known = explored.get(name) ?? check(name);
+    explored.set(name, known);
+    return known;
+  };
+
+  test.each(names)(
+    "%s: breaks no invariant, and leaves the payment within reach",
+    (name) => expect(show(sound(name))).toBeUndefined(),
+    timeoutMs,
+  );
+
+  // An invariant holds easily where nothing happens.
+  test.each([
+    "finds the key done: 409",
+    "its nonce was used before: 401",
+    "COMMIT, and its answer is lost",
+    "its COMMIT arrives late",
+    "the last statement fails; to the savepoint, COMMIT: 500",
+    "the last statement finds no key; ROLLBACK: 500",
+    "completeIn(): lost; its handler rolls back",
+    "a conflict rolls back, and all runs again",
+    "resolve(released): ok",
+    "reopen(): ok",
+    "a free key is pruned",
+  ])(
+    "takes the step: %s",
+    (step) => expect(names.filter((name) => sound(name).steps.has(step))).not.toEqual([]),
+    timeoutMs,
+  );
+});
+
+describe("a bug that is put back", () => {
+  const bugs = Object.entries(transactionSwitches) as [
+    TransactionSwitch,
+    (typeof transactionSwitches)[TransactionSwitch],
+  ][];
+
+  test.each(bugs)(
+    "%s breaks its invariant first",
+    (bug, { in: where, breaks }) => {
+      expect(check(where, { [bug]: true }).violation?.name).toBe(breaks);
+    },
+    timeoutMs,
+  );
+
+  test.each(bugs)("%s stands in docs/architecture.md, at that invariant", (bug, { breaks }) => {
+    const page = readFileSync(new URL("../../../docs/architecture.md", import.meta.url), "utf8");
+    const [, entry] = new RegExp(`^- \\*\\*${breaks} ([^]*?)(?=^- |^$)`, "m").exec(page) ?? [];
+    expect(entry).toMatch(new RegExp(`\\b${bug}\\b`));
+  });
+});

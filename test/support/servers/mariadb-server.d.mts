@@ -1,0 +1,20 @@
+export interface MariadbServer {
+  readonly url: string;
+  /** Ends it as a crash does. */
+  kill(): Promise<void>;
+  /** From here on it is silent, and its connections stay. */
+  pause(): void;
+  resume(): void;
+  /** Starts it again on the same port and data. */
+  start(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface MariadbAddress {
+  readonly host: string;
+  readonly port: number;
+  readonly timeoutMs?: number;
+}
+
+export function startMariadbServer(): Promise<MariadbServer | undefined>;
+export function mariadbGreets(address: MariadbAddress): Promise<boolean>;
