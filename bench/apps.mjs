@@ -2,7 +2,7 @@
 import { createHash, createHmac, createPublicKey, verify } from "node:crypto";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
-import { payoutEndpoint } from "@countersign/payout";
+import { answer, payoutEndpoint } from "@countersign/payout";
 import { createWebhookHandler, webhookEndpoint } from "@countersign/webhooks";
 import express from "express";
 import { keyid, path as payoutPath } from "./signer.mjs";
@@ -10,6 +10,7 @@ import { path as webhookPath } from "./webhook-sender.mjs";
 
 export const apps = {
   payout,
+  payoutInTransaction,
   payoutSodium,
   payoutNoble,
   payoutLoop,
@@ -40,6 +41,21 @@ export function payout({ publicKeyPem }, openStores = memory, engine = {}) {
   });
   app.post(payoutPath, endpoint, (_req, res) => void res.json({ status: "acknowledged" }));
   app.get(unrelatedPath, (_req, res) => void res.json({ status: "up" }));
+  return app;
+}
+
+/** On stores of a database alone. */
+function payoutInTransaction({ publicKeyPem }, openStores) {
+  const app = newApp();
+  const endpoint = payoutEndpoint({
+    addresses: { allow: ["127.0.0.1"] },
+    signature: { keys: { [keyid]: publicKeyPem } },
+    stores: openStores(),
+    findBusiness: () => true,
+    referenceField: "reference",
+    pay: () => answer(200, { status: "acknowledged" }),
+  });
+  app.post(payoutPath, endpoint);
   return app;
 }
 

@@ -13,7 +13,12 @@ export async function startPostgres() {
   const server = await startPostgresServer({ settings });
   if (server === undefined) return undefined;
   // Connections that are still closing when the server stops say so.
-  const pool = new Pool({ connectionString: server.url, max: 16 }).on("error", () => {});
+  const pool = new Pool({
+    connectionString: server.url,
+    max: 16,
+    options: "-c search_path=countersign,public",
+  });
+  pool.on("error", () => {});
   const opened = [];
   await migratePostgres(pool);
   const stores = (options) => {

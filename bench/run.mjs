@@ -1,5 +1,5 @@
 // npm run bench [-- groups] [-- --large]: installs this folder's own dependencies once, then prints ratios and sizes. Nothing here
-// is asserted by a test. Groups are chain, ratios, imports, peers, engines, cpu, sinks, stores, growth and pruning; default all. --large adds
+// is asserted by a test. Groups are chain, ratios, imports, peers, engines, cpu, sinks, stores, transactions, growth and pruning; default all. --large adds
 // ten million keys: two minutes. --against /path/to/another/checkout: the group cpu measures that one's packages too, in the same
 // rounds. --node /path/to/another/node: the group ratios runs servers on that one too. --json FILE: the results, also as JSON.
 import { spawnSync } from "node:child_process";
@@ -33,6 +33,8 @@ const { postgresRatios } = await import("./postgres.mjs");
 const { postgresGrowth, sqliteGrowth } = await import("./growth.mjs");
 const { postgresPruning, sqlitePruning } = await import("./pruning.mjs");
 const { postgresLarge } = await import("./large.mjs");
+const { mariadbTransactions, postgresEvents, postgresTransactions, sqliteTransactions } =
+  await import("./transactions.mjs");
 
 // A measure gives one result or line of text, a list of them, or undefined where its engine is missing.
 const groups = {
@@ -44,6 +46,7 @@ const groups = {
   sinks: [sinkCosts],
   engines: [enginesOnCores],
   stores: [redisRoundTrips, postgresRatios],
+  transactions: [postgresTransactions, mariadbTransactions, sqliteTransactions, postgresEvents],
   growth: [sqliteGrowth, redisGrowth, postgresGrowth],
   pruning: [sqlitePruning, postgresPruning],
   large: [postgresLarge],

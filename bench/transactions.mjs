@@ -1,0 +1,310 @@
+// Payouts a second in transaction mode, beside lease mode and beside the floor of hand-written code, in short alternating rounds.
+import { randomUUID } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { fromMysql2, fromPg } from "@countersign/databases";
+import { keyOwner, transactionOwner } from "@countersign/idempotency-guard/door";
+import { createMysqlStores, migrateMysql } from "@countersign/store-mysql";
+import { createPostgresStores, migratePostgres, withPostgresTransaction } from "@countersign/store-postgres";
+import { createSqliteStores, withImmediateTransaction } from "@countersign/store-sqlite";
+import { createWebhookHandler } from "@countersign/webhooks";
+import Database from "libsql";
+import { Client, Pool } from "pg";
+import { startMariadbServer } from "../test/support/servers/mariadb-server.mjs";
+import { startPostgresServer } from "../test/support/servers/postgres-server.mjs";
+import { median } from "./statistics.mjs";
+
+const rounds = 9;
+const warmUpRounds = 2;
+const fingerprint = "x".repeat(43);
+const connections = 16;
+
+// What a small machine for a database has; durability stays as PostgreSQL ships it.
+const settings = { shared_buffers: "256MB", max_wal_size: "4GB", checkpoint_timeout: "15min" };
+
+const connected = (work) => work(new AbortController().signal);
+
+const nonceOf = (key) => ({ scope: "bench", nonce: key, token: randomUUID(), retainMs: 600_000 });
+
+/** Nonce, key and `insert(tx, key)` in one transaction. */
+function transactionSide(stores, insert) {
+  const { pay } = transactionOwner(stores, { scope: "tx" });
+  return (key) => {
+    const nonce = { claim: nonceOf(key), assertTimely() {}, replayed: () => new Error("replayed") };
+    return pay({}, { key, fingerprint, nonce }, connected, (tx) => insert(tx, key));
+  };
+}
+
+/** The nonce, a lease on the key, `commit(key, handle)` with completeIn in a transaction, and the end of the lease. */
+function leaseSide({ nonces, idempotency: store }, commit) {
+  const leases = keyOwner({ store, recovery: "rerun", scope: "lease" });
+  return async (key) => {
+    if ((await nonces.claim(nonceOf(`lease ${key}`))) !== "fresh") throw new Error("a fresh nonce was seen");
+    const run = await leases.claim({}, { key, fingerprint }, connected);
+    await commit(key, run.handle);
+    await run.decide(200);
+  };
+}
+
+/**
+ * All sides insert one payment. Transaction mode claims nonce and key in its transaction; lease mode claims the nonce, the key, completes it
+ * in the payment's transaction and settles it; the floor is BEGIN, INSERT with a unique key, COMMIT: no nonce, no record of the key.
+ */
+export async function postgresTransactions() {
+  const server = await startPostgresServer({ settings });
+  if (server === undefined) return undefined;
+  try {
+    return [
+      ...(await postgresSides(server.url, { title: "PostgreSQL", lagMs: 0, perRound: 800 })),
+      ...(await postgresSides(server.url, { title: "PostgreSQL, 1 ms a message", lagMs: 1, perRound: 400 })),
+    ];
+  } finally {
+    await server.close();
+  }
+}
+
+async function postgresSides(connectionString, { title, lagMs, perRound }) {
+  const sent = { messages: 0 };
+  const pool = new Pool({ connectionString, max: connections, Client: countingClient(sent, lagMs) });
+  pool.on("error", () => {});
+  const schema = `bench_${randomUUID().slice(0, 8)}`;
+  const stores = createPostgresStores({ database: fromPg(pool), schema, pruneIntervalMs: 0 });
+  try {
+    await migratePostgres(pool, { schema });
+    await pool.query(`CREATE TABLE ${schema}.payments (key text NOT NULL)`);
+    await pool.query(`CREATE TABLE ${schema}.floor (key text PRIMARY KEY)`);
+    const insert = `INSERT INTO ${schema}.payments VALUES ($1)`;
+    const transaction = transactionSide(stores, (tx, key) => tx.query(insert, [key]));
+    const lease = leaseSide(stores, (key, handle) =>
+      withPostgresTransaction(pool, async (client) => {
+        await handle.completeIn(client);
+        await client.query(insert, [key]);
+      }),
+    );
+    const floor = async (key) => {
+      const client = await pool.connect();
+      try {
+        await client.query("BEGIN");
+        await client.query(`INSERT INTO ${schema}.floor VALUES ($1)`, [key]);
+        await client.query("COMMIT");
+      } finally {
+        client.release();
+      }
+    };
+    const messages = await messagesOf(sent, { transaction, lease, floor });
+    const results = await compare({ title, transaction, lease, floor, perRound, loops: connections });
+    return [...results, `${title}: messages a payout: ${messages}`];
+  } finally {
+    stores.close();
+    await pool.end();
+  }
+}
+
+/** Webhooks of fifty events, each with one row: in one commit, and each claimed, completed in a transaction of its own, and settled. */
+export async function postgresEvents() {
+  const server = await startPostgresServer({ settings });
+  if (server === undefined) return undefined;
+  const pool = new Pool({ connectionString: server.url, max: connections });
+  pool.on("error", () => {});
+  const stores = createPostgresStores({ database: fromPg(pool), pruneIntervalMs: 0 });
+  try {
+    await migratePostgres(pool);
+    await pool.query("CREATE TABLE handled (id text NOT NULL)");
+    const insert = "INSERT INTO handled VALUES ($1)";
+    const inTransactions = createWebhookHandler({
+      stores,
+      keyPrefix: "tx:",
+      fallback: (event, { tx }) => tx.query(insert, [event.event_id]),
+    });
+    const inLeases = createWebhookHandler({
+      store: stores.idempotency,
+      keyPrefix: "lease:",
+      fallback: (event, context) =>
+        withPostgresTransaction(pool, async (client) => {
+          await context.completeIn(client);
+          await client.query(insert, [event.event_id]);
+        }),
+    });
+    const handle = (handler) => async (key) => {
+      const { acknowledged } = await handler.handle(envelopeOf(key, 50));
+      if (!acknowledged) throw new Error("an event was not handled");
+    };
+    const [transaction, lease] = [handle(inTransactions), handle(inLeases)];
+    const times = await measured([transaction, lease], { perRound: 32, loops: 4 });
+    const ratio = median(times.get(lease).map((took, round) => took / times.get(transaction)[round]));
+    const perSecond = [transaction, lease].map((side) => Math.round((32 * 50_000) / median(times.get(side))));
+    return [
+      resultOf("PostgreSQL: webhooks of 50 events, transaction / lease mode", ratio, 5),
+      `PostgreSQL: events a second: transaction ${perSecond[0]}, lease mode ${perSecond[1]}`,
+    ];
+  } finally {
+    stores.close();
+    await pool.end();
+    await server.close();
+  }
+}
+
+function envelopeOf(key, count) {
+  const timestamp = { raw: "2026-01-01T00:00:00Z", date: new Date(), epochNanoseconds: 0n };
+  const events = Array.from({ length: count }, (_, index) => ({
+    event_id: `${key}-${index}`,
+    type: "bench.event",
+    timestamp,
+    data: {},
+  }));
+  return { webhook_id: key, timestamp, events, invalid: [] };
+}
+
+/** A client that counts its messages, and waits before each. */
+function countingClient(sent, lagMs) {
+  return class CountingClient extends Client {
+    query(...parameters) {
+      sent.messages += 1;
+      if (lagMs === 0) return super.query(...parameters);
+      const callback = parameters.at(-1);
+      if (typeof callback === "function") {
+        setTimeout(() => super.query(...parameters), lagMs);
+        return undefined;
+      }
+      return (async () => {
+        await delay(lagMs);
+        return super.query(...parameters);
+      })();
+    }
+  };
+}
+
+async function messagesOf(sent, sides) {
+  const counts = [];
+  for (const [name, side] of Object.entries(sides)) {
+    await side(randomUUID());
+    sent.messages = 0;
+    await side(randomUUID());
+    counts.push(`${name} ${sent.messages}`);
+  }
+  return counts.join(", ");
+}
+
+const insertInMariadb = (tx, key) => tx.query("INSERT INTO payments VALUES (?)", [key]);
+
+export async function mariadbTransactions() {
+  const server = await startMariadbServer();
+  if (server === undefined) return undefined;
+  const { createPool } = await import("mysql2/promise");
+  const pool = createPool({ uri: server.url, connectionLimit: connections });
+  const database = fromMysql2(pool);
+  await migrateMysql(database);
+  const stores = createMysqlStores({ database, pruneIntervalMs: 0 });
+  try {
+    await pool.query("CREATE TABLE payments (idempotency_key VARCHAR(128) NOT NULL)");
+    await pool.query("CREATE TABLE floor (idempotency_key VARCHAR(128) PRIMARY KEY)");
+    const lease = leaseSide(stores, (key, handle) =>
+      database.run(async (tx) => {
+        await handle.completeIn(tx);
+        await insertInMariadb(tx, key);
+      }),
+    );
+    const floor = async (key) => {
+      const connection = await pool.getConnection();
+      try {
+        await connection.query("BEGIN");
+        await connection.query("INSERT INTO floor VALUES (?)", [key]);
+        await connection.query("COMMIT");
+      } finally {
+        connection.release();
+      }
+    };
+    const sides = { transaction: transactionSide(stores, insertInMariadb), lease, floor };
+    return await compare({
+      title: "MariaDB",
+      ...sides,
+      perRound: 400,
+      loops: connections,
+      leastOfFloor: 0.45,
+    });
+  } finally {
+    stores.close();
+    await pool.end();
+    await server.close();
+  }
+}
+
+/** On a file, durable as the stores set it. */
+export async function sqliteTransactions() {
+  const folder = mkdtempSync(path.join(tmpdir(), "countersign-bench-"));
+  const database = new Database(path.join(folder, "bench.db"));
+  const stores = createSqliteStores({ database, pruneIntervalMs: 0 });
+  try {
+    database.exec("CREATE TABLE payments (key TEXT NOT NULL); CREATE TABLE floor (key TEXT PRIMARY KEY)");
+    const insert = database.prepare("INSERT INTO payments VALUES (?)");
+    const insertFloor = database.prepare("INSERT INTO floor VALUES (?)");
+    const transaction = transactionSide(stores, (_tx, key) => insert.run(key));
+    const lease = leaseSide(stores, (key, handle) =>
+      withImmediateTransaction(database, (tx) => {
+        const completed = handle.completeIn(tx);
+        insert.run(key);
+        return completed;
+      }),
+    );
+    const floor = async (key) => {
+      database.exec("BEGIN IMMEDIATE");
+      insertFloor.run(key);
+      database.exec("COMMIT");
+    };
+    return await compare({
+      title: "SQLite",
+      transaction,
+      lease,
+      floor,
+      perRound: 400,
+      loops: 1,
+      leastOfFloor: 0.85,
+    });
+  } finally {
+    stores.close();
+    database.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function compare({ title, transaction, lease, floor, perRound, loops, leastOfFloor = 0.5 }) {
+  const sides = [transaction, lease, floor];
+  const times = await measured(sides, { perRound, loops });
+  const ratioTo = (other) =>
+    median(times.get(other).map((took, round) => took / times.get(transaction)[round]));
+  const perSecond = sides.map((side) => Math.round((perRound / median(times.get(side))) * 1_000));
+  return [
+    resultOf(`${title}: transaction / lease mode`, ratioTo(lease), 3),
+    resultOf(`${title}: transaction / floor`, ratioTo(floor), leastOfFloor),
+    `${title}: payouts a second: transaction ${perSecond[0]}, lease mode ${perSecond[1]}, floor ${perSecond[2]}`,
+  ];
+}
+
+/** The times of each side's rounds, in milliseconds. */
+async function measured(sides, { perRound, loops }) {
+  const times = new Map(sides.map((side) => [side, []]));
+  for (let round = -warmUpRounds; round < rounds; round++) {
+    // Who goes first alternates: a checkpoint or a vacuum finds each side as often.
+    for (const side of round % 2 === 0 ? sides : sides.toReversed()) {
+      const took = await timed(side, perRound, loops);
+      if (round >= 0) times.get(side).push(took);
+    }
+  }
+  return times;
+}
+
+function resultOf(name, ratio, least) {
+  return { name, ratio, target: `>= ${least.toFixed(2)}`, met: (found) => found >= least };
+}
+
+async function timed(side, count, loops) {
+  const keys = Array.from({ length: count }, () => randomUUID());
+  const startedAt = performance.now();
+  const loop = async () => {
+    for (let key = keys.pop(); key !== undefined; key = keys.pop()) await side(key);
+  };
+  await Promise.all(Array.from({ length: loops }, loop));
+  return performance.now() - startedAt;
+}
