@@ -1,15 +1,18 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { defineConfig } from "vitepress";
+import { markdown } from "./markdown.mjs";
 import { homepage, outputFolder, pagesFolder, repository } from "../scripts/source.mjs";
 
 const groups = JSON.parse(readFileSync(path.join(pagesFolder, "groups.json"), "utf8"));
+
+const base = process.env["DOCS_BASE"] ?? new URL(homepage).pathname;
 
 export default defineConfig({
   title: "countersign",
   description: "Signed payouts and webhooks for platforms, each handled exactly once.",
   lang: "en",
-  base: process.env["DOCS_BASE"] ?? new URL(homepage).pathname,
+  base,
   srcDir: pagesFolder,
   srcExclude: ["public/**"],
   outDir: outputFolder,
@@ -17,14 +20,21 @@ export default defineConfig({
   // Any file server finds the pages.
   cleanUrls: false,
   metaChunk: true,
-  head: [["link", { rel: "icon", href: "data:," }]],
-  markdown: {
-    theme: { light: "github-light-high-contrast", dark: "github-dark-high-contrast" },
-  },
+  transformHead: ({ pageData: { title, description, relativePath } }) =>
+    Object.entries({
+      "og:type": "website",
+      "og:site_name": "countersign",
+      "og:title": title,
+      "og:description": description,
+      "og:url": `${homepage}${relativePath.replace(/\.md$/, ".html")}`,
+    }).map(([property, content]) => ["meta", { property, content }]),
+  head: [["link", { rel: "icon", type: "image/svg+xml", href: `${base}icon.svg` }]],
+  markdown,
   themeConfig: {
+    logo: { src: "/icon.svg", alt: "" },
     nav: [
       { text: "Quick start", link: "/guide/quick-start" },
-      { text: "What happens when", link: "/concepts/failures" },
+      { text: "Failure modes", link: "/concepts/failures" },
       { text: "Codes", link: "/reference/codes" },
       { text: "Packages", link: "/reference/packages" },
     ],
@@ -35,7 +45,33 @@ export default defineConfig({
       items: items.map((item) => ({ text: item.text, link: `/${item.page}` })),
     })),
     outline: [2, 3],
-    search: { provider: "local" },
+    search: {
+      provider: "local",
+      options: {
+        detailedView: true,
+        // The index has the words by which a page is searched for; the page does not show them.
+        _render: (source, env, renderer) => {
+          const html = renderer.render(source, env);
+          const { keywords, description } = env.frontmatter ?? {};
+          return html.replace(
+            "</h1>",
+            `</h1>\n<p>${[...Array.from({ length: 8 }, () => keywords), description].join(" ")}</p>\n`,
+          );
+        },
+        miniSearch: {
+          searchOptions: {
+            boost: { title: 2, text: 2, titles: 1 },
+            // Runs in the browser, so it knows nothing from outside: guides first, codes next, the API last.
+            boostDocument: (id) => {
+              if (id.includes("/reference/api/")) return 0.1;
+              // Whoever looks for MariaDB does not know the package's name.
+              if (/\/(?:guide|concepts|packages\/store-mysql)\b/.test(id)) return 3;
+              return id.includes("/reference/codes") ? 1 : 0.5;
+            },
+          },
+        },
+      },
+    },
     // Its name for those who hear it is what stands on it.
     notFound: { linkText: "Home", linkLabel: "Home" },
     socialLinks: [{ icon: "github", link: repository }],

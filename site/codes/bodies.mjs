@@ -57,7 +57,7 @@ export const bodies = {
     401,
     ["ipAllowlist", "payoutEndpoint", "webhookEndpoint"],
     "The client's address is in none of the listed ranges.",
-    "If it is the service's address, add it to `addresses.allow`. If it is your proxy's, set `trust proxy`: [behind a proxy](../guide/behind-a-proxy.md).",
+    "If it is the service's address, add it to `addresses.allow`. If it is your proxy's, set `trust proxy`, and on Fastify the plugin's `clientAddress: (request) => request.ip`: [behind a proxy](../guide/behind-a-proxy.md).",
     "A list that does not have the caller's address:",
     answered((app) => app.post("/", ipAllowlist({ allow: ["192.0.2.10"] }), end), post()),
   ),

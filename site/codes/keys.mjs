@@ -131,7 +131,7 @@ export const refusalsOfKeys = {
   "idempotency-store-unavailable": row(
     503,
     keys,
-    "The store threw, did not answer within `storeTimeoutMs`, or is full.",
+    "The store threw, did not answer within `storeTimeoutMs`, or is full. In one transaction: of answers, for `replay`.",
     "Repair the store. The caller retries, and nothing is lost.",
     "A database that is down:",
     answered(route({ store: down(memoryIdempotencyStore(), "claim") }), keyed()),
@@ -265,7 +265,7 @@ export const refusalsOfKeys = {
 export const noticesOfKeys = {
   "answer-not-kept": notice(
     ["idempotencyGuard"],
-    "With `replay`: a key is done, and its answer was not kept. The store failed, the answer exceeds `limit`, its status is not one that is kept, or the body of a fetch route had not ended after half of `leaseMs`. The retry gets `doneStatus`.",
+    "With `replay`: a key is done, and its answer was not kept. The store failed, the answer exceeds `limit`, its status is not one that is kept, or the body of a fetch route had not ended after half of `leaseMs`. The retry gets `doneStatus`. In one transaction a store that fails pays nothing instead (503).",
     "Repair the store, or raise `limit`.",
     "A store of answers that is down:",
     noticed("answer-not-kept", () =>

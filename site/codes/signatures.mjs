@@ -56,7 +56,7 @@ export const signatures = {
   ),
   "created-in-future": row(
     "`created` lies further ahead than `clockSkewSeconds`, 30 seconds by default.",
-    "Set the clocks of both machines by NTP.",
+    "Set the clocks of both machines by NTP. Send Unix seconds, not milliseconds.",
     "Signed as of two minutes ahead:",
     verified(() => signed({ created: now() + 120 })),
   ),
@@ -229,13 +229,13 @@ export const signatures = {
   ),
   "expires-invalid": row(
     "`expires` is missing where it is required, is not a whole number, or is not later than `created`.",
-    "Send `created` and 60 seconds.",
+    "Send `created` and 60 seconds, both as Unix seconds and not milliseconds.",
     "It ends when it begins:",
     verified(() => unsigned(input({ parameters: { expires: now() } }))),
   ),
   "window-too-long": row(
     "`expires - created` is more than `windowSeconds`, 60 by default.",
-    "Sign for a shorter time.",
+    "Sign for a shorter time. Send Unix seconds, not milliseconds.",
     "Ten minutes:",
     verified(() => unsigned(input({ parameters: { expires: now() + 600 } }))),
   ),

@@ -1,6 +1,3 @@
-import { guardChannel } from "@countersign/core";
-import { receivedRequests } from "@countersign/core/door";
-import { signatureExplainer } from "@countersign/explain";
 import { guard } from "@countersign/express";
 import { webhookPlugin } from "@countersign/fastify";
 import { createSqliteStores } from "@countersign/store-sqlite";
@@ -59,21 +56,6 @@ function webhook(text = envelope([event()]), { headers = {}, ...rest } = {}) {
     },
     body: text,
   });
-}
-
-/** What `countersign:guard` tells of a payout whose signature is refused. */
-function refusedPayout() {
-  const { path, headers } = payoutRequest();
-  const req = {};
-  receivedRequests.set(req, {
-    method: "PUT",
-    target: path,
-    rawHeaders: Object.entries(headers).flat(),
-    scheme: "https",
-    clientAddress: "127.0.0.1",
-    body: () => Promise.resolve(new Uint8Array()),
-  });
-  return { guard: "httpSignatureVerify", outcome: "reject", code: "signature-mismatch", req };
 }
 
 const quiet = { onError: () => {} };
@@ -383,7 +365,7 @@ export const refusalsOfWebhooks = {
   "events-busy": row(
     503,
     by,
-    "Every event that is not done is running elsewhere, or waits for its turn.",
+    "Every event that is not done is running elsewhere.",
     "None: the retry finds it done.",
     "The same webhook twice at once:",
     answered(
@@ -430,19 +412,6 @@ export const refusalsOfWebhooks = {
         type: "seller.status_changed",
         data: { seller_id: "s_1", old_status: "PENDING", new_status: "ACTIVE" },
       }),
-    ),
-  ),
-  "event-not-begun": row(
-    undefined,
-    ["createWebhookHandler", "context.waitFor"],
-    "The event's handler could not begin, for want of a pool's connection for example. The event has not failed and is not counted.",
-    "A larger pool, or fewer events at a time.",
-    "A pool that gives no connection:",
-    failed(
-      {},
-      (_event, context) =>
-        context.waitFor(Promise.reject(new Error("timeout exceeded when trying to connect"))),
-      event(),
     ),
   ),
   "attempts-exhausted": row(
@@ -505,8 +474,8 @@ export const notices = {
     }),
   ),
   "on-error-failed": notice(
-    ["createWebhookHandler"],
-    "The hook `onError` itself threw.",
+    ["createWebhookHandler", "createTaskQueue", "createOutcomes"],
+    "The hook `onError` itself threw; so did `onFailure`, `onOverdue` or `onDeadLetter` of tasks and outcomes.",
     "Repair the hook.",
     "An `onError` that throws:",
     noticed("on-error-failed", async () => {
@@ -622,19 +591,6 @@ export const notices = {
     "A server that cannot be reached:",
     loaded("keys-not-refreshed"),
   ),
-  "explanation-dropped": notice(
-    ["signatureExplainer"],
-    "A refusal is not explained, because twenty explanations already wait in this process.",
-    "None; the refusal itself is logged as always. If it happens without an attack, lower `perMinute`.",
-    "21 refusals at once:",
-    noticed("explanation-dropped", () => {
-      const refused = refusedPayout();
-      const keys = { [keyid]: publicKey };
-      const explainer = signatureExplainer({ keys, perMinute: 600, write() {} });
-      for (let count = 0; count <= 20; count++) guardChannel.publish(refused);
-      explainer.close();
-    }),
-  ),
   "signing-failed": notice(
     ["signResponse"],
     "An answer could not be signed, so 503 was sent: the signer threw, was late or returned no bytes, or a further component was missing.",
@@ -730,6 +686,13 @@ export const notices = {
     ["createPostgresStores"],
     "`fsync` or `full_page_writes` is off: after a crash of the server's machine, paid keys can be forgotten. With `NODE_ENV=production` and `fsync` off, the stores refuse to work instead.",
     "Run the server with both on.",
+    undefined,
+    undefined,
+  ),
+  "mysql-not-durable": notice(
+    ["createMysqlStores"],
+    "`innodb_flush_log_at_trx_commit` is not 1, or there is a binary log and `sync_binlog` is not 1: after a crash of the server's machine, paid keys can be forgotten. With `NODE_ENV=production` and the first of them, the stores refuse to work instead.",
+    "Run the server with both at 1.",
     undefined,
     undefined,
   ),

@@ -33,6 +33,7 @@ export async function writeApi(packages) {
     interfacePropertiesFormat: "table",
     typeAliasPropertiesFormat: "table",
     entryFileName: "index",
+    groupOrder: ["Functions", "Classes", "Variables", "Interfaces", "Type Aliases", "*"],
     logLevel: "Warn",
     validation: { notExported: false, invalidLink: true, notDocumented: false },
   });
@@ -46,7 +47,7 @@ export async function writeApi(packages) {
       const text = readFileSync(path.join(out, pageOf(source)), "utf8")
         .replace(/^# .*$/m, entry === name ? "" : `# ${entry}`)
         .replaceAll(/\]\(([^)#\s]*\bsrc(?:\/[a-z-]+)*)\.md/g, (_link, to) => `](./${ownerOf(source, to)}.md`);
-      return withReferencesAsList(text);
+      return withFullCells(withReferencesAsList(text.replaceAll(/(?:\\?_){2}namedParameters/g, "options")));
     });
     writeFileSync(
       path.join(out, `${name}.md`),
@@ -78,6 +79,34 @@ function ownerOf(source, to) {
   const [folder] = path.posix.join(path.posix.dirname(pageOf(source)), to).split("/src");
   return path.posix.basename(folder);
 }
+
+// typedoc gives modifier, default and description a column each, which most rows leave empty: they go to the type, in its cell.
+function withFullCells(text) {
+  return text.replaceAll(/(?:^\|.*\|\n)+/gm, (table) => {
+    const [heads, , ...rows] = table.trim().split("\n").map(cellsOf);
+    const [first] = heads;
+    const full = rows.map(([name, ...cells]) => {
+      const given = Object.fromEntries(
+        cells.map((cell, index) => [heads[index + 1], cell === "-" ? "" : cell]),
+      );
+      const { Modifier, Type, Description, "Inherited from": source } = given;
+      const byDefault = given["Default value"] || given["Default type"];
+      const type = [Modifier, Type, byDefault && `= ${byDefault}`].filter(Boolean).join(" ");
+      // Parameters of a type have none.
+      if (first === "Type Parameter") return [`${name} ${type}`.trim()];
+      return [name, [type, Description, source && `From ${source}.`].filter(Boolean).join("<br>")];
+    });
+    if (full.flat().includes("")) throw new Error(`typedoc has left a cell empty:\n${table}`);
+    const head = [first, "Type"].slice(0, full[0].length);
+    return [head, head.map(() => "---"), ...full].map((cells) => `| ${cells.join(" | ")} |\n`).join("");
+  });
+}
+
+const cellsOf = (row) =>
+  row
+    .split(/(?<!\\)\|/)
+    .slice(1, -1)
+    .map((cell) => cell.trim());
 
 // What a package only exports again: a line each, which leads to the owner's page.
 function withReferencesAsList(text) {

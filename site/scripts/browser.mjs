@@ -13,6 +13,11 @@ export function launchBrowser() {
   return chromium.launch({ executablePath: chromiumPath(), args: ["--no-sandbox"] });
 }
 
+/** The page's script has taken over what was rendered: from here on it is as its readers have it. */
+export async function hydrated(page) {
+  await page.waitForFunction(() => document.querySelector("#app")?.__vue_app__ !== undefined);
+}
+
 /** What axe calls serious or critical within a place of a page, by all its rules or by these. */
 export function seriousViolations(page, place, rules) {
   return page.evaluate(

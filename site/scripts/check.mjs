@@ -5,7 +5,8 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { availableParallelism } from "node:os";
 import path from "node:path";
-import { axe, launchBrowser, seriousViolations, telephone } from "./browser.mjs";
+import { behaviourProblems } from "./behaviour.mjs";
+import { axe, hydrated, launchBrowser, seriousViolations, telephone } from "./browser.mjs";
 import { homepage, outputFolder } from "./source.mjs";
 
 const types = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml" };
@@ -32,6 +33,7 @@ export async function checkPages({ base }) {
     await Promise.all(Array.from({ length: Math.min(4, availableParallelism() + 1) }, look));
     problems.push(...brokenLinks(found, names));
     problems.push(...(await searchProblems(browser, `${origin}${base}`)));
+    problems.push(...(await behaviourProblems(browser, `${origin}${base}`)));
   } finally {
     await browser.close();
     server.closeAllConnections();
@@ -42,7 +44,7 @@ export async function checkPages({ base }) {
   if (problems.length > 0) throw new Error(`${problems.length} problems on ${pages.length} pages`);
   const links = [...found.links.values()].reduce((sum, { size }) => sum + size, 0);
   console.log(
-    `${pages.length} pages: ${links} links, console, axe in light and dark, ${telephone.width} px, search`,
+    `${pages.length} pages: ${links} links, console, axe in light and dark, ${telephone.width} px, search, tabs, filter, menu`,
   );
 }
 
@@ -89,11 +91,6 @@ async function lookAt(context, { origin, base, name, found }) {
 // On these the frame is looked at too: bar, list of pages and search are the same on all others.
 const framed = new Set(["404.html", "index.html", "guide/quick-start.html", "reference/codes.html"]);
 
-/** The page's script has taken over what was rendered: from here on it is as its readers have it. */
-async function hydrated(page) {
-  await page.waitForFunction(() => document.querySelector("#app")?.__vue_app__ !== undefined);
-}
-
 async function violations(page, scheme, place) {
   await page.evaluate((dark) => document.documentElement.classList.toggle("dark", dark), scheme === "dark");
   const found = await seriousViolations(page, place);
@@ -114,21 +111,51 @@ function brokenLinks({ ids, links }, names) {
   );
 }
 
+/** What people search for, and the pages of which one has to be among the first two. */
+const searches = {
+  "idempotency-key-missing": ["reference/codes"],
+  duplicate: ["guide/payouts", "guide/webhooks", "guide/idempotency-key"],
+  redis: ["guide/stores"],
+  "raw body": ["guide/payouts", "guide/express-4-commonjs"],
+  "rotate key": ["guide/keys"],
+  idempotency: ["guide/idempotency-key", "guide/payouts"],
+  timeout: ["concepts/failures", "guide/operate"],
+  crash: ["concepts/failures"],
+  "double payment": ["guide/payouts", "concepts/failures"],
+  "webhook signature": ["guide/webhooks", "guide/other-webhooks"],
+  401: ["guide/unauthorized"],
+  nginx: ["guide/behind-a-proxy"],
+  docker: ["guide/docker"],
+  lambda: ["guide/serverless"],
+  cloudflare: ["guide/serverless"],
+  vercel: ["guide/serverless"],
+  prisma: ["guide/databases"],
+  serverless: ["guide/serverless"],
+  outcome: ["guide/outcomes"],
+  inbox: ["guide/inbox"],
+  mariadb: ["reference/packages/store-mysql"],
+};
+
 async function searchProblems(browser, home) {
   const page = await browser.newPage();
   await page.goto(home);
   await hydrated(page);
   await page.keyboard.press("Control+k");
-  await page.fill("#localsearch-input", "idempotency-key-missing");
-  const first = page.locator(".VPLocalSearchBox .result").first();
-  await first.waitFor({ timeout: 15_000 });
-  const hrefs = await page
-    .locator(".VPLocalSearchBox .result")
-    .evaluateAll((all) => all.map(({ href }) => href));
-  const wanted = "reference/codes.html#idempotency-key-missing";
-  const isFound = hrefs.some((href) => href.endsWith(wanted));
+  const problems = [];
+  for (const [term, wanted] of Object.entries(searches)) {
+    await page.fill("#localsearch-input", "");
+    await page.locator(".VPLocalSearchBox .result").first().waitFor({ state: "detached" });
+    await page.fill("#localsearch-input", term);
+    await page.locator(".VPLocalSearchBox .result").first().waitFor({ timeout: 15_000 });
+    const hrefs = await page
+      .locator(".VPLocalSearchBox .result")
+      .evaluateAll((all) => all.map(({ href }) => href.replace(/\.html(#.*)?$/, "")));
+    const first = [...new Set(hrefs)].slice(0, 2);
+    if (!first.some((href) => wanted.some((name) => href.endsWith(name))))
+      problems.push(`the search for ${term} gives ${first.join(", ")}`);
+  }
   await page.close();
-  return isFound ? [] : [`the search for idempotency-key-missing gives ${hrefs.join(", ")}`];
+  return problems;
 }
 
 /** Each page is there as markdown, and llms.txt leads to all of them. */

@@ -1,5 +1,9 @@
 // The page of all codes: what is written of each in codes/, with what the packages say when it is made to happen.
+import { readdirSync } from "node:fs";
+import path from "node:path";
+import { workspacePackages } from "../../scripts/workspace.mjs";
 import { groups } from "../codes/index.mjs";
+import { read, root } from "./source.mjs";
 
 const opening = `---
 outline: [2, 2]
@@ -18,7 +22,7 @@ A code that is not here is one of your own app's guards, or of a library for the
 
 /** `happen` makes a code happen, and gives its words. */
 export async function codesPage({ happen = (_code, { provoke }) => provoke() } = {}) {
-  const parts = [opening];
+  const parts = [opening, table()];
   for (const { title, codes } of groups) {
     parts.push(`## ${title}\n`);
     // One at a time: a line on stderr is the process's.
@@ -27,11 +31,53 @@ export async function codesPage({ happen = (_code, { provoke }) => provoke() } =
   return parts.join("\n");
 }
 
+/** Each code with its status, the packages that tell it, and what is wrong in one sentence. */
+function table() {
+  const owners = ownersOfFunctions();
+  const rows = groups.flatMap((group) =>
+    Object.entries(group.codes).map(([code, entry]) => {
+      const packages = new Set(entry.by.map((name) => (name === "all" ? name : owners.get(name))));
+      if (packages.has(undefined)) throw new Error(`${code}: no package has all of ${entry.by.join(", ")}`);
+      const status = entry.notice ? "notice" : (entry.status ?? "none");
+      return `| [${code}](#${code}) | ${status} | ${[...packages].join(", ")} | ${firstSentence(entry.cause)} |`;
+    }),
+  );
+  const head = "| code | status | package | cause |\n| --- | --- | --- | --- |";
+  return `## All codes\n\n<!-- filter: status, package -->\n\n${head}\n${rows.join("\n")}\n`;
+}
+
+const firstSentence = (text) => /^[\s\S]*?[.?!](?=\s+[A-Z`]|$)/.exec(text)[0].replaceAll("|", "\\|");
+
+/** The package of each function that a package has written itself. */
+function ownersOfFunctions() {
+  const all = [...workspacePackages].flatMap(([name, { folder }]) =>
+    readdirSync(path.join(root, folder, "src"), { recursive: true, encoding: "utf8" })
+      .filter((file) => file.endsWith(".ts"))
+      .flatMap((file) => [...read(folder, "src", file).matchAll(/^export (?:async )?function (\w+)/gm)])
+      .map(([, of]) => [of, name]),
+  );
+  return new Map(all);
+}
+
+/** The codes as `countersign code` reads them, in JSON: links are their words, and those after a colon are left out. */
+export function codesJson() {
+  const words = (text) => text.replaceAll(/: \[[^\]]+\]\([^)]+\)|\[([^\]]+)\]\([^)]+\)/g, "$1");
+  const entries = groups.flatMap((group) => Object.entries(group.codes));
+  const shown = entries.map(([code, entry]) => {
+    const { by, cause, remedy } = entry;
+    return [code, { kind: kindOf(entry), by: by.join(", "), cause: words(cause), remedy: words(remedy) }];
+  });
+  return `${JSON.stringify(Object.fromEntries(shown), undefined, 2)}\n`;
+}
+
+function kindOf({ status, notice }) {
+  return notice ? "notice" : status === undefined ? "no answer of its own" : `status ${status}`;
+}
+
 async function section(code, entry, happen) {
-  const { status, notice, by, cause, remedy, example, provoke } = entry;
-  const kind = notice ? "notice" : status === undefined ? "no answer of its own" : `status ${status}`;
+  const { by, cause, remedy, example, provoke } = entry;
   const names = by.map((name) => (name === "all" ? "all" : `\`${name}\``)).join(", ");
-  const head = `### ${code}\n\n*${kind} · ${names}*\n\n**Cause.** ${cause}\n\n**Remedy.** ${remedy}\n`;
+  const head = `### ${code}\n\n*${kindOf(entry)} · ${names}*\n\n**Cause.** ${cause}\n\n**Remedy.** ${remedy}\n`;
   if (provoke === undefined) return head;
   const happened = await happen(code, entry);
   if (happened.code !== code) throw new Error(`${code}: what happened is ${happened.code}`);

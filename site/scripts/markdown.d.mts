@@ -7,5 +7,11 @@ export function markdownFiles(options?: {
   readonly happen?: (code: string, entry: Entry) => Promise<{ code: string; text: string }>;
 }): Promise<ReadonlyMap<string, string>>;
 
+/** `packages/tools/explain/codes.json`, from the root, and what it has to hold. */
+export function codesOfCommand(): readonly [file: string, text: string];
+
+/** `AGENTS.md` of the package countersign, from the root, and what it has to hold. */
+export function agentsOfPackage(): readonly [file: string, text: string];
+
 /** Drawings of docs/pictures that were not made of what they should show. */
 export function staleDrawings(): readonly string[];

@@ -6,30 +6,40 @@ import path from "node:path";
 import { packageFolder } from "../../scripts/workspace.mjs";
 import { navigation } from "../navigation.mjs";
 import { anchorsOf, githubAnchor, vitepressAnchor } from "./anchors.mjs";
-import { codesPage } from "./codes-page.mjs";
+import { badges } from "./badges.mjs";
+import { codesJson, codesPage } from "./codes-page.mjs";
 import { expand } from "./expand.mjs";
 import { outsideCode, relative, rewriteLinks } from "./links.mjs";
-import { drawingSource } from "./pictures.mjs";
+import { withoutMarks } from "./page-text.mjs";
+import { drawingNames, drawingSource } from "./pictures.mjs";
+import { stillSvg } from "./still.mjs";
 import { documents, homepage, read, repository, root, site } from "./source.mjs";
 
 const folder = "docs/pages";
-const drawings = ["way-of-a-payout", "states-of-a-key", "fault-table"];
 const sourceOf = (name) => `site/pages/${name}.md`;
 
 /** What docs/pages has to hold, by file from the root. `happen` gives the examples of codes, as `codesPage` takes it. */
 export async function markdownFiles({ happen } = {}) {
-  const own = readdirSync(path.join(site, "pages"), { recursive: true, encoding: "utf8" })
-    .filter((file) => file.endsWith(".md") && file !== "index.md")
-    .map((file) => file.replaceAll(path.sep, "/").replace(/\.md$/, ""));
-  const pages = new Map(own.map((page) => [page, { from: sourceOf(page), text: expanded(page) }]));
+  const pages = ownPages();
   const codes = (await codesPage({ happen })).replace(/^---\n[\s\S]*?\n---\n+/, "");
   pages.set("reference/codes", { from: "site/codes", text: codes });
   const places = new Places(pages);
   const files = [...pages].map(([page, { from, text }]) => {
-    const made = `<!-- Made by \`npm run docs:markdown\` from ${from}: change that. -->`;
-    return [`${folder}/${page}.md`, `${made}\n\n${places.linked(text, page).trimEnd()}\n`];
+    return [
+      `${folder}/${page}.md`,
+      `${madeFrom(from)}\n\n${places.linked(withoutMarks(text), page).trimEnd()}\n`,
+    ];
   });
   return new Map([...files, [`${folder}/README.md`, indexPage(places)]]);
+}
+
+const madeFrom = (file) => `<!-- Made by \`npm run docs:markdown\` from ${file}: change that. -->`;
+
+function ownPages() {
+  const own = readdirSync(path.join(site, "pages"), { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".md") && file !== "index.md")
+    .map((file) => file.replaceAll(path.sep, "/").replace(/\.md$/, ""));
+  return new Map(own.map((page) => [page, { from: sourceOf(page), text: expanded(page) }]));
 }
 
 function expanded(page) {
@@ -53,18 +63,17 @@ class Places {
     const document = Object.entries(documents).find(([, of]) => of === page)?.[0];
     if (document !== undefined) return document;
     if (page === "index") return `${folder}/README.md`;
-    if (page === "reference/packages") return "README.md";
     const name = /^reference\/packages\/([a-z-]+)$/.exec(page)?.[1];
     if (name !== undefined) return `${packageFolder(name)}/README.md`;
     throw new Error(`no file of the repository is the page ${page}`);
   }
 
-  /** `text` of a page, with links to files in place of links to pages. */
-  linked(text, page) {
+  /** `text` of a page, with links to files in place of links to pages: as `addressOf` gives the way to a file. */
+  linked(text, page, addressOf = (file) => relative(`${folder}/${page}`, file)) {
     return outsideCode(text, (piece) =>
       piece.replaceAll(/\]\(([^)\s]+)\)/g, (all, target) => {
         const file = this.#target(target, page);
-        return file === undefined ? all : `](${relative(`${folder}/${page}`, file)})`;
+        return file === undefined ? all : `](${addressOf(file)})`;
       }),
     );
   }
@@ -116,7 +125,7 @@ function indexPage(places) {
 
 /** Drawings of docs/pictures that were not made of what they should show. */
 export function staleDrawings() {
-  return drawings.filter((name) => {
+  return drawingNames.filter((name) => {
     const file = pictureFile(name);
     return !existsSync(file) || !readFileSync(file, "utf8").includes(stampOf(name));
   });
@@ -128,8 +137,26 @@ function stampOf(name) {
   return `<!-- of ${createHash("sha256").update(drawingSource(name)).digest("hex")} -->`;
 }
 
+/** `packages/tools/explain/codes.json`, from the root, and what it has to hold. */
+export function codesOfCommand() {
+  return [`${packageFolder("explain")}/codes.json`, codesJson()];
+}
+
+/** `AGENTS.md` of the package countersign, from the root, and what it has to hold: the page for assistants, which leads to the repository. */
+export function agentsOfPackage() {
+  const page = "guide/agents";
+  const pages = ownPages();
+  const { from, text } = pages.get(page);
+  // The page of codes is not made for this: no link leads to one of its places.
+  pages.set("reference/codes", { from: "site/codes", text: "# Codes\n" });
+  const linked = new Places(pages).linked(text, page, (file) => `${repository}/blob/main/${file}`);
+  return [`${packageFolder("countersign")}/AGENTS.md`, `${madeFrom(from)}\n\n${linked.trimEnd()}\n`];
+}
+
 /** Writes docs/pages anew, and the drawings that have changed. */
 export async function writeMarkdown() {
+  for (const [file, text] of [codesOfCommand(), agentsOfPackage(), ...badges()])
+    writeFileSync(path.join(root, file), text);
   const stale = staleDrawings();
   if (stale.length > 0) {
     const { ensureSiteInstalled } = await import("./install.mjs");
@@ -138,6 +165,7 @@ export async function writeMarkdown() {
     for (const [name, { file }] of Object.entries(await drawPictures(stale)))
       writeFileSync(pictureFile(name), `${file}${stampOf(name)}\n`);
   }
+  writeFileSync(pictureFile("demo"), stillSvg(read("site/recordings/demo.cast")));
   const files = await markdownFiles();
   rmSync(path.join(root, folder), { recursive: true, force: true });
   for (const [file, text] of files) {

@@ -23,3 +23,59 @@ function outsideFences(markdown, change) {
   const pieces = markdown.split(/(^ *```[\s\S]*?^ *```$)/m);
   return pieces.map((piece, index) => (index % 2 === 1 ? piece : change(piece))).join("");
 }
+
+const managers = {
+  npm: [],
+  pnpm: [
+    [/npm init -y/g, "pnpm init"],
+    [/npm install --save-dev/g, "pnpm add -D"],
+    [/npm install (?=\S)/g, "pnpm add "],
+    [/^npm (?=install$|test$|create )/gm, "pnpm "],
+  ],
+  yarn: [
+    [/npm init -y/g, "yarn init -y"],
+    [/npm install --save-dev/g, "yarn add -D"],
+    [/npm install (?=\S)/g, "yarn add "],
+    [/^npm create (\S+)@latest/gm, "yarn create $1"],
+    [/^npm (?=install$|test$)/gm, "yarn "],
+  ],
+};
+
+/** Commands that install get a tab for each package manager. */
+export function withManagers(markdown) {
+  return markdown.replaceAll(
+    /^```sh\n((?:npm (?:init|install|create) )[\s\S]*?)^```$/gm,
+    (_all, commands) => {
+      const tabs = Object.entries(managers).map(([name, changes]) => {
+        const text = changes.reduce((changed, [from, to]) => changed.replaceAll(from, to), commands);
+        return `\`\`\`sh [${name}]\n${text}\`\`\``;
+      });
+      return `::: code-group\n\n${tabs.join("\n\n")}\n\n:::`;
+    },
+  );
+}
+
+const tabs = /^<!-- tabs -->\n\n([\s\S]*?)^<!-- end of tabs -->$/gm;
+const filter = /^<!-- filter: (.*) -->\n\n/gm;
+
+/** Sections between marks of tabs become tabs, each by its heading; a table behind a mark gets a filter by the text and by columns. */
+export function withParts(markdown) {
+  return markdown
+    .replaceAll(tabs, (_all, sections) => {
+      const parts = sections.split(/^(?=## )/m).map((part) => `<div>\n\n${part.trim()}\n\n</div>`);
+      return `<div class="page-tabs">\n${parts.join("\n")}\n</div>`;
+    })
+    .replaceAll(filter, (_all, columns) => {
+      const choices = columns.split(", ").map((name) => {
+        const title = name[0].toUpperCase() + name.slice(1);
+        return `<label>${title} <select name="${name}"><option value="">all</option></select></label>`;
+      });
+      const text = `<label>Text <input type="search" name="text"></label>`;
+      return `<form class="row-filter">${text}${choices.join("")}<output></output></form>\n\n`;
+    });
+}
+
+/** For readers of markdown: sections and tables are theirs as they stand. */
+export function withoutMarks(markdown) {
+  return markdown.replaceAll(/^<!-- (?:tabs|end of tabs|filter: .*) -->\n\n/gm, "");
+}

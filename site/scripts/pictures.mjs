@@ -1,6 +1,15 @@
 // The drawings: DOT of pictures/, or made of a table, laid out by Graphviz (WebAssembly, no browser).
 import { read } from "./source.mjs";
 
+/** The names of all drawings. */
+export const drawingNames = [
+  "way-of-a-payout",
+  "one-transaction",
+  "which-mode",
+  "states-of-a-key",
+  "fault-table",
+];
+
 // Colours are classes, so that a drawing follows the page: inside of a page by the theme's style sheet, alone by this one.
 const alone = `<style>
   text { fill: #1b1b1f; font-family: system-ui, sans-serif }
@@ -42,28 +51,39 @@ export function faultTable() {
   const cell = (text, attributes = "") => `<td ${attributes}>${text}</td>`;
   const head = ["Fault", ...engines].map((text) => cell(`<b>${escape(text)}</b>${room}`)).join("");
   const body = rows.map(({ name, cells }) => {
-    const shown = cells.map((kind) => cell(`<font color="${marks[kind].colour}">${marks[kind].sign}</font>`));
+    const shown = cells.map((kind) => {
+      const { colour, sign } = marks[kind] ?? {};
+      return cell(sign === undefined ? "" : `<font color="${colour}">${sign}</font>`);
+    });
     return `<tr>${cell(`${escape(name)}${room}`, 'align="left"')}${shown.join("")}</tr>`;
   });
   const table = `<table border="0" cellborder="1" cellspacing="0" cellpadding="7"><tr>${head}</tr>${body.join("")}</table>`;
   return `digraph { margin=0; pad=0.1; node [shape=plain fontname="Helvetica" fontsize=13]; t [label=<${table}>] }`;
 }
 
-/** The rows of the fault table: shown as it says, shown with another promise than the row's own, or not to be had on that engine. */
+/**
+ * The rows of both fault tables, with a cell for each engine: shown as it says, shown with another promise than the row's own, not to
+ * be had on that engine, or undefined where a table has no column for it.
+ */
 export function faultRows() {
   const lines = read("test/faults/README.md").split("\n");
-  const table = lines.filter((line) => line.startsWith("|"));
-  const from = table.findIndex((line) => line.startsWith("| row"));
   const cells = (line) =>
     line
       .split("|")
       .slice(1, -1)
       .map((text) => text.trim());
-  const rows = table.slice(from + 2).map((line) => {
+  const heads = lines.filter((line) => line.startsWith("| row")).map((line) => cells(line).slice(1));
+  const engines = [...new Set(heads.flat())];
+  const rows = [];
+  let columns = [];
+  for (const line of lines) {
+    if (line.startsWith("| row")) columns = heads.shift();
+    if (!/^\| \d/.test(line)) continue;
     const [name, ...texts] = cells(line);
-    return { name, texts, cells: texts.map((text) => kindOf(text)) };
-  });
-  return { engines: cells(table[from]).slice(1), rows };
+    const kinds = new Map(columns.map((engine, index) => [engine, kindOf(texts[index])]));
+    rows.push({ name, cells: engines.map((engine) => kinds.get(engine)) });
+  }
+  return { engines, rows };
 }
 
 function kindOf(text) {

@@ -3,13 +3,14 @@
 import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { packageFolder, workspacePackages } from "../../scripts/workspace.mjs";
+import { descriptions } from "../descriptions.mjs";
 import { navigation, referencePages } from "../navigation.mjs";
 import { writeApi } from "./api.mjs";
 import { codesPage } from "./codes-page.mjs";
 import { expand } from "./expand.mjs";
 import { relative, rewriteLinks } from "./links.mjs";
-import { forVitePress } from "./page-text.mjs";
-import { drawPictures } from "./pictures.mjs";
+import { forVitePress, withManagers, withoutMarks, withParts } from "./page-text.mjs";
+import { drawingNames, drawPictures } from "./pictures.mjs";
 import { recordingSvg } from "./recording.mjs";
 import { documents, homepage, pagesFolder, read, root, site } from "./source.mjs";
 
@@ -26,8 +27,8 @@ export async function prepare({ api = true } = {}) {
     writeFileSync(file, text);
   };
   const drawings = {
-    ...(await drawPictures(["way-of-a-payout", "states-of-a-key", "fault-table"])),
-    demo: recordingSvg(read("site", "recordings", "demo.cast")),
+    ...(await drawPictures(drawingNames)),
+    demo: recordingSvg(read("site", "recordings", "demo.cast"), { rows: 10 }),
   };
   for (const [name, { file }] of Object.entries(drawings)) write(`public/pictures/${name}.svg`, file);
 
@@ -56,7 +57,6 @@ export async function prepare({ api = true } = {}) {
     pages.set(page, withApiLink(text, name));
   }
   pages.set("reference/codes", await codesPage());
-  pages.set("reference/packages", packagesPage());
   pages.set("reference/api", apiPage());
   for (const [page, text] of pages) write(`${page}.md`, forVitePress(text));
   if (api) await writeApi(apiPackages);
@@ -74,15 +74,23 @@ export async function prepare({ api = true } = {}) {
   if (lost.length > 0) throw new Error(`navigation.mjs and the pages differ in ${lost.join(", ")}`);
 
   // Beside the HTML, for those who read markdown: the drawings as images in place of their SVG.
-  for (const page of present) {
-    const text = read("site", ".pages", `${page}.md`).replaceAll(drawn, (_all, name, alt) => {
+  for (const page of new Set(present)) {
+    const text = read("site", ".pages", `${page}.md`);
+    const plain = withoutMarks(withoutHeader(text)).replaceAll(drawn, (_all, name, alt) => {
       return `![${alt}](${relative(page, `pictures/${name}`)}.svg)`;
     });
-    const title = page === "index" ? "# countersign\n\n" : "";
-    write(`public/${page}.md`, title + withoutHeader(text));
+    write(`public/${page}.md`, page === "index" ? `# countersign\n\n${plain}` : plain);
+    write(`${page}.md`, withHeader(withParts(withManagers(text)), page));
   }
+  const named = groups
+    .flatMap(({ items }) => items)
+    .filter(({ page }) => !page.startsWith("reference/packages/") && descriptions[page] !== undefined);
+  const other = named.filter(({ text, page }) => text !== titleOf(page));
+  if (other.length > 0)
+    throw new Error(`another title in the menu: ${other.map(({ page }) => page).join(", ")}`);
   write("public/llms.txt", llmsText(groups));
   writeFileSync(path.join(pagesFolder, "groups.json"), JSON.stringify(groups));
+  cpSync(path.join(site, "icon.svg"), path.join(pagesFolder, "public/icon.svg"));
   cpSync(path.join(site, "recordings", "demo.cast"), path.join(pagesFolder, "public/pictures/demo.cast"));
 }
 
@@ -103,16 +111,6 @@ function withApiLink(text, name) {
   return `${text}\n## API\n\nEvery export, from its doc comments: [API of ${name}](../api/${name}.md).\n`;
 }
 
-/** The table of the README of the whole. */
-function packagesPage() {
-  const file = "README.md";
-  const table = /^## Packages\n\n((?:\|.*\n)+)/m.exec(read(file))?.[1];
-  if (table === undefined) throw new Error("README.md has no table of packages");
-  const install =
-    "`npm install` what the example at the top of a page imports; [TypeScript and pnpm](../guide/typescript.md) says why.";
-  return `# Packages\n\n${install}\n\n${rewriteLinks(table, file, "reference/packages")}`;
-}
-
 function apiPage() {
   const rows = apiPackages.map((name) => {
     const { description } = workspacePackages.get(name).manifest;
@@ -121,15 +119,41 @@ function apiPage() {
   return `# API\n\nEvery export of each package, from its doc comments.\n\n${rows.join("\n")}\n`;
 }
 
+/** What a page is about, from descriptions.mjs, or its package's manifest. */
+function aboutOf(page) {
+  const name = /^reference\/(?:packages|api)\/(.+)$/.exec(page)?.[1];
+  if (name === undefined || descriptions[page] !== undefined) return descriptions[page];
+  const { description } = workspacePackages.get(name).manifest;
+  return {
+    description: page.includes("/api/") ? `Every export of ${name}. ${description}` : description,
+    keywords: "",
+  };
+}
+
+function withHeader(text, page) {
+  const about = aboutOf(page);
+  if (about === undefined) throw new Error(`descriptions.mjs lacks ${page}`);
+  const own = /^---\n([\s\S]*?)\n---\n/.exec(text)?.[1];
+  const rows = [
+    ...(own === undefined ? [] : [own]),
+    ...Object.entries(about).map(([name, value]) => `${name}: ${JSON.stringify(value)}`),
+  ];
+  if (page.startsWith("reference/api")) rows.push("pageClass: api");
+  return `---\n${rows.join("\n")}\n---\n\n${withoutHeader(text)}`;
+}
+
+const titleOf = (page) => /^# (.*)$/m.exec(read("site", ".pages", `${page}.md`))?.[1].replaceAll("`", "");
+
 function withoutHeader(text) {
   return text.replace(/^---\n[\s\S]*?\n---\n+/, "");
 }
 
 function llmsText(groups) {
-  const titleOf = (page) => /^# (.*)$/m.exec(read("site", ".pages", `${page}.md`))?.[1];
   const list = groups.map(({ text, page, items }) => {
     const all = page === undefined ? items : [{ text, page }, ...items];
-    const rows = all.map((item) => `- [${item.text}](${homepage}${item.page}.md): ${titleOf(item.page)}`);
+    const rows = all.map(
+      (item) => `- [${item.text}](${homepage}${item.page}.md): ${aboutOf(item.page).description}`,
+    );
     return `## ${text}\n\n${rows.join("\n")}\n`;
   });
   const { description } = JSON.parse(read("package.json"));

@@ -1,42 +1,33 @@
-// A recording (asciinema, version 2) as a drawing: each piece of output appears when it did, but nobody waits longer than this.
-const longestPause = 1.5;
+// A recording (asciinema, version 2) as a drawing without motion: its command, its first rows of results, and its sum.
 const width = 8.4;
 const height = 19;
 const margin = 16;
 
-export function recordingSvg(cast) {
+export function recordingSvg(cast, { rows }) {
   const [, ...events] = cast
     .trimEnd()
     .split("\n")
     .map((line) => JSON.parse(line));
-  let shownAt = 0;
-  let before = 0;
-  let row = 0;
-  let columns = 0;
-  const pieces = events.map(([time, , text]) => {
-    shownAt += Math.min(time - before, longestPause);
-    before = time;
-    const lines = text.replace(/\r\n$/, "").split("\r\n");
-    const drawn = lines.map((line) => {
-      row += 1;
-      columns = Math.max(columns, line.length);
-      return `<text x="${margin}" y="${margin + row * height - 5}" style="fill:${colourOf(line)};white-space:pre" xml:space="preserve">${escape(line)}</text>`;
-    });
-    const style = shownAt === 0 ? "" : ` class="appears" style="animation-delay:${shownAt.toFixed(2)}s"`;
-    return `<g${style}>${drawn.join("")}</g>`;
-  });
-  const size = { width: Math.ceil(columns * width + 2 * margin), height: row * height + 2 * margin };
+  const all = events
+    .map(([, , text]) => text)
+    .join("")
+    .trimEnd()
+    .split("\r\n");
+  const results = [...all.keys()].filter((index) => /^(?:ok|NO) /.test(all[index]));
+  // With the title above the first of them.
+  const first = results[0] - 1;
+  const lines = [all[0], "", ...all.slice(first, results[rows - 1] + 1), "…", all.at(-1)];
+  const columns = Math.max(...lines.map(({ length }) => length));
+  const drawn = lines.map(
+    (line, row) =>
+      `<text x="${margin}" y="${margin + (row + 1) * height - 5}" style="fill:${colourOf(line)};white-space:pre" xml:space="preserve">${escape(line)}</text>`,
+  );
+  const size = { width: Math.ceil(columns * width + 2 * margin), height: lines.length * height + 2 * margin };
   const box = `viewBox="0 0 ${size.width} ${size.height}" width="${size.width}" height="${size.height}"`;
   const font = `font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="14"`;
-  const body = `<rect width="100%" height="100%" rx="8" style="fill:#17171b"/><g ${font}>${pieces.join("")}</g></svg>`;
-  const open = `<svg xmlns="http://www.w3.org/2000/svg" ${box} class="terminal">`;
-  return { inline: `${open}${body}`, file: `${open}<style>${animation}</style>${body}` };
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" ${box} class="terminal"><rect width="100%" height="100%" rx="8" style="fill:#17171b"/><g ${font}>${drawn.join("")}</g></svg>`;
+  return { inline: svg, file: svg };
 }
-
-const animation = `@media (prefers-reduced-motion: no-preference) {
-  .appears { animation: appear 0.2s both }
-  @keyframes appear { from { opacity: 0 } to { opacity: 1 } }
-}`;
 
 function colourOf(line) {
   if (line.startsWith("$") || /^[-\s]+$/.test(line)) return "#8fa3b8";

@@ -3,3 +3,4 @@ export const documents: Readonly<Record<string, string>>;
 
 /** The address at which the pages stand, with a slash at its end. */
 export const homepage: string;
+export const repository: string;

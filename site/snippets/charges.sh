@@ -1,14 +1,15 @@
 # #region install
 npm init -y && npm pkg set type=module
-npm install express libsql @countersign/express @countersign/idempotency-guard \
-  @countersign/raw-body @countersign/store-sqlite
+npm install express libsql @countersign/express \
+  @countersign/idempotency-guard @countersign/raw-body \
+  @countersign/store-sqlite
 # #endregion install
 # #region send
 charge() {
-  curl -s -w ' %{http_code}\n' http://127.0.0.1:3000/charges -H "Content-Type: application/json" \
-    -H "Idempotency-Key: $1" -d "$2"
+  curl -s -w ' %{http_code}\n' http://127.0.0.1:3000/charges \
+    -H "Content-Type: application/json" -H "Idempotency-Key: $1" -d "$2"
 }
 charge 8e03978e '{"amount":1200}'   # 201, with an id
-charge 8e03978e '{"amount":1200}'   # 201, with the same id: Idempotency-Replayed: true
+charge 8e03978e '{"amount":1200}'   # 201, the same id: Idempotency-Replayed
 charge 8e03978e '{"amount":9900}'   # 422: the key of another request
 # #endregion send

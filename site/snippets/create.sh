@@ -12,5 +12,6 @@ npm run dev
 npm install --save-dev @countersign/cli
 . ./.env
 npx countersign payout --url http://127.0.0.1:$PORT/api/v1/transaction \
-  --key keys/$KEYID.private.pem --keyid $KEYID --header "X-Forwarded-For: 192.0.2.10"
+  --key keys/$KEYID.private.pem --keyid $KEYID \
+  --header "X-Forwarded-For: 192.0.2.10"
 # #endregion payout

@@ -1,3 +1,9 @@
-GRANT USAGE ON SCHEMA public TO platform;
-GRANT SELECT ON countersign_schema TO platform;
-GRANT SELECT, INSERT, UPDATE, DELETE ON countersign_idempotency, countersign_nonces TO platform;
+GRANT USAGE ON SCHEMA countersign TO platform;
+GRANT SELECT ON countersign.countersign_schema TO platform;
+GRANT SELECT, INSERT, UPDATE, DELETE ON
+  countersign.countersign_idempotency, countersign.countersign_nonces
+  TO platform;
+GRANT SELECT, INSERT, UPDATE, DELETE ON
+  countersign.countersign_lanes, countersign.countersign_tasks,
+  countersign.countersign_queues, countersign.countersign_newest
+  TO platform;

@@ -1,6 +1,7 @@
 # #region install
 npm init -y && npm pkg set type=module
-npm install hono @hono/node-server @countersign/fetch @countersign/store-sqlite libsql
+npm install hono @hono/node-server @countersign/fetch \
+  @countersign/store-sqlite libsql
 npm install --save-dev @countersign/cli @countersign/sandbox
 # #endregion install
 # #region webhooks
@@ -11,8 +12,9 @@ npx tsx --env-file=.env server.ts
 # #region pay
 npx countersign payout --url http://127.0.0.1:3000/api/v1/transaction \
   --key keys/service-1.private.pem --keyid service-1 \
-  --header "X-Forwarded-For: 192.0.2.10" --header "X-Forwarded-Proto: https" # 200
+  --header "X-Forwarded-For: 192.0.2.10" --header "X-Forwarded-Proto: https"
+# 200; and not from an address that is not listed:
 npx countersign payout --url http://127.0.0.1:3000/api/v1/transaction \
   --key keys/service-1.private.pem --keyid service-1 \
-  --header "X-Forwarded-For: 192.0.2.11" --expect 401                        # not a listed address
+  --header "X-Forwarded-For: 192.0.2.11" --expect 401
 # #endregion pay

@@ -1,5 +1,7 @@
-// jest.config.js, in a CommonJS project: a transform makes CommonJS of the packages
+// jest.config.js of a CommonJS project: its transform rewrites the packages
 module.exports = {
   transform: { "\\.[jt]sx?$": "@swc/jest" },
-  transformIgnorePatterns: ["/node_modules/(?!.*(@?countersign|@noble|p-retry|is-network-error)/)"],
+  transformIgnorePatterns: [
+    "/node_modules/(?!.*(@?countersign|@noble|p-retry|is-network-error)/)",
+  ],
 };

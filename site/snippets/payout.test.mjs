@@ -8,7 +8,8 @@ import {
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createApp } from "./test-app.js";
 
-const { keyid, publicKeyPem, privateKeyPem } = generateKeyPair(); // a test key, new for each run
+// A test key, new for each run.
+const { keyid, publicKeyPem, privateKeyPem } = generateKeyPair();
 const paid = [];
 let server;
 
@@ -21,9 +22,14 @@ afterAll(() => server.close());
 
 test("a payout that comes twice is paid once", async () => {
   const url = `http://127.0.0.1:${server.address().port}/api/v1/transaction`;
-  const body = createPayoutInstruction({ idempotencyKey: "payout-1.funding-1.business-1" });
+  const body = createPayoutInstruction({
+    idempotencyKey: "payout-1.funding-1.business-1",
+  });
   // Each attempt is signed anew, with a nonce of its own.
-  const send = () => sendPayout(buildPayoutRequest({ url, body, keyid, privateKey: privateKeyPem }));
+  const send = () =>
+    sendPayout(
+      buildPayoutRequest({ url, body, keyid, privateKey: privateKeyPem }),
+    );
 
   expect((await send()).status).toBe(200);
   expect((await send()).status).toBe(409);

@@ -14,16 +14,20 @@ npx countersign payout --url http://127.0.0.1:3000/api/v1/transaction \
   --key keys/service-1.private.pem --keyid service-1
 # #endregion pay
 # #region refuse
+# 200, then 409: paid once
 npx countersign payout --url http://127.0.0.1:3000/api/v1/transaction \
-  --key keys/service-1.private.pem --keyid service-1 --duplicate     # 200, then 409: paid once
+  --key keys/service-1.private.pem --keyid service-1 --duplicate
+# 401
 npx countersign payout --url http://127.0.0.1:3000/api/v1/transaction \
-  --key keys/service-1.private.pem --keyid service-1 --tamper body   # 401
+  --key keys/service-1.private.pem --keyid service-1 --tamper body
+# one 200, the rest 409 or 503
 npx countersign payout --url http://127.0.0.1:3000/api/v1/transaction \
-  --key keys/service-1.private.pem --keyid service-1 --concurrent 20 # one 200, the rest 409 or 503
+  --key keys/service-1.private.pem --keyid service-1 --concurrent 20
 # #endregion refuse
 # #region look
 npx countersign keys list --state done --store-url sqlite:platform.db
 # #endregion look
 # #region public-key
-node -p 'JSON.stringify(JSON.parse(fs.readFileSync("keys/keys.json", "utf8"))["service-1"])'
+node -p 'const keys = JSON.parse(fs.readFileSync("keys/keys.json", "utf8"));
+JSON.stringify(keys["service-1"])'
 # #endregion public-key

@@ -1,0 +1,13 @@
+// The code beside the title of the home page: lines of the example that the page shows whole, so they compile.
+import { createMarkdownRenderer } from "vitepress";
+import { fileText } from "../../scripts/expand.mjs";
+import { pagesFolder } from "../../scripts/source.mjs";
+import { markdown } from "../markdown.mjs";
+
+export default {
+  async load() {
+    const text = fileText("examples/snippets/src/guide/hero.ts", { region: "hero" });
+    const renderer = await createMarkdownRenderer(pagesFolder, markdown);
+    return renderer.render(`\`\`\`ts\n${text.trimEnd()}\n\`\`\``);
+  },
+};

@@ -1,0 +1,75 @@
+import { memoryNonceStore } from "@countersign/http-signature-verify";
+import { memoryIdempotencyStore } from "@countersign/idempotency";
+import { transactionBroken } from "@countersign/idempotency/store";
+import { payoutEndpoint } from "@countersign/payout";
+import { payoutRequest, payouts } from "./bodies.mjs";
+import { answered, keyid, publicKey, row } from "./provoke.mjs";
+
+const by = ["idempotencyGuard", "payoutEndpoint", "createWebhookHandler"];
+
+/** What a payout gets of an engine on which `change` fails. */
+function paidOn(change) {
+  const engine = {
+    engine: "sketch",
+    mode: "async",
+    retentionMs: 86_400_000,
+    run: (work) => work({}),
+    begin: (_tx, { keys }) => ({ nonce: "fresh", keys: keys.map(() => ({ status: "begun" })) }),
+    keep: () => undefined,
+    undo: () => undefined,
+    faultOf: () => undefined,
+  };
+  return answered((app) => {
+    const stores = {
+      idempotency: memoryIdempotencyStore(),
+      nonces: memoryNonceStore(),
+      transactions: { ...engine, ...change },
+    };
+    const options = { signature: { keys: { [keyid]: publicKey } }, idempotency: {}, stores, pay() {} };
+    app.post("/api/v1/transaction", payoutEndpoint(payouts(options)));
+  }, payoutRequest);
+}
+
+const lost = () => Promise.reject(new Error("Connection terminated unexpectedly"));
+
+export const refusalsOfTransactions = {
+  "transaction-unavailable": row(
+    503,
+    by,
+    "No transaction began within `storeTimeoutMs` and `waitMs`, or its connection was lost before COMMIT. Nothing was written.",
+    "Repair the database, enlarge the pool, or shorten the transactions. The caller retries.",
+    "A database that is down:",
+    paidOn({ run: lost, faultOf: () => "unavailable" }),
+  ),
+  "transaction-conflict": row(
+    503,
+    by,
+    "The database rolled the transaction back because of others, ten times: a serialization failure, a deadlock, or a lock that took longer than `waitMs`. Nothing was written.",
+    "Write rows in the same order everywhere, and shorten the transactions: [lock order](../concepts/transactions.md#the-order-of-locks). The caller retries.",
+    "A serialization failure each time:",
+    paidOn({
+      run: () => Promise.reject(new Error("could not serialize access due to concurrent update")),
+      faultOf: () => "conflict",
+    }),
+  ),
+  "commit-unknown": row(
+    503,
+    by,
+    "COMMIT was sent, and its reply was lost. The payout and its key are both written, or neither is.",
+    "None: the caller retries, and gets 409 if it was paid; otherwise the retry pays. Repair the connection. If no retry comes, look for the payment.",
+    "A connection that is lost during COMMIT:",
+    paidOn({ run: (work) => work({}).then(lost) }),
+  ),
+  "transaction-broken": row(
+    500,
+    by,
+    "The handler left a transaction that cannot commit what it wrote: it caught the error of a statement and went on, or ended the transaction itself. It is rolled back. If it had ended before, later statements may have committed by themselves: then the key is held.",
+    "Let errors of statements through, or put what may fail into a nested transaction of your library. Send no BEGIN, COMMIT or ROLLBACK.",
+    "A handler that goes on after a failed statement:",
+    paidOn({
+      keep() {
+        throw transactionBroken("it went on after a statement had failed; let the error through");
+      },
+    }),
+  ),
+};

@@ -1,0 +1,165 @@
+// What each page says in one sentence, for search engines, links and llms.txt; and the words by which it is searched for.
+const of = (description, keywords = "") => ({ description, keywords });
+
+export const descriptions = {
+  index: of(
+    "Receive signed payouts and webhooks, each handled once: middlewares for Express, Fastify, Hono, Next.js, NestJS.",
+  ),
+  "guide/quick-start": of(
+    "A platform in one file receives its first signed payout, in five minutes.",
+    "start tutorial install",
+  ),
+  "guide/payouts": of(
+    "Verify a signed payout and pay it once, in one transaction with its key.",
+    "double payment idempotency duplicate paid twice raw body",
+  ),
+  "guide/webhooks": of(
+    "Verify a webhook, and handle each of its events once.",
+    "webhook signature hmac basic auth duplicate",
+  ),
+  "guide/inbox": of(
+    "Commit webhooks, answer at once, and work on their events afterwards.",
+    "inbox queue slow handler dead letter",
+  ),
+  "guide/outcomes": of(
+    "Tell the service how each payout ended, written in the transaction that settles it.",
+    "outcome outbox settled failed report",
+  ),
+  "guide/unauthorized": of(
+    "Find out why a request got 401, from the platform's log.",
+    "401 unauthorized signature refused",
+  ),
+  "guide/explain": of(
+    "Say in one sentence what the sender of a refused request has to change.",
+    "401 debug signature base",
+  ),
+  "guide/sandbox": of(
+    "Play the lending service on your machine, with a page of its traffic.",
+    "test local simulate sender",
+  ),
+  "guide/inspector": of(
+    "See the requests of a platform in development, and why they are refused.",
+    "debug requests development",
+  ),
+  "guide/behind-a-proxy": of(
+    "What a proxy must forward unchanged, and how it says who calls.",
+    "nginx load balancer trust proxy x-forwarded-for tls",
+  ),
+  "guide/express-4-commonjs": of(
+    "Use the middlewares on Express 4, by require().",
+    "express require cjs raw body",
+  ),
+  "guide/fastify": of("Receive payouts and webhooks on Fastify 5, by plugins.", "plugin raw body"),
+  "guide/hono-nextjs": of(
+    "Receive payouts and webhooks on Hono, Next.js, Bun and Deno, by fetch handlers.",
+    "vercel next hono bun deno fetch",
+  ),
+  "guide/nestjs": of("Receive payouts and webhooks in NestJS, on Express or Fastify.", "nest"),
+  "guide/typescript": of(
+    "What TypeScript, CommonJS, jest and pnpm need to load ES modules.",
+    "typescript esm pnpm jest tsconfig",
+  ),
+  "guide/jest-vitest": of("Test your platform with real signed requests, in jest and vitest.", "test mock"),
+  "guide/docker": of(
+    "What works in a container, and what does not: stop, address, SQLite file.",
+    "docker compose container kubernetes image",
+  ),
+  "guide/serverless": of(
+    "Which hosts can receive payouts, and why frozen functions cannot.",
+    "serverless lambda cloudflare workers vercel edge functions netlify",
+  ),
+  "guide/by-hand": of(
+    "Replace hand-written checks step by step, each of which can be undone.",
+    "migrate existing code",
+  ),
+  "guide/agents": of(
+    "Rules and tested code for an assistant that wires the endpoints into an app.",
+    "ai assistant agents llm",
+  ),
+  "guide/other-webhooks": of(
+    "Verify webhooks of GitHub, Stripe, Slack, Svix and Shopify, and handle each once.",
+    "webhook signature github stripe slack svix shopify hmac",
+  ),
+  "guide/idempotency-key": of(
+    "Run each Idempotency-Key once, and repeat the first answer to retries.",
+    "idempotency idempotent retry replay duplicate",
+  ),
+  "guide/stores": of(
+    "Choose between SQLite, PostgreSQL, MariaDB and Redis.",
+    "redis postgres sqlite mysql mariadb database",
+  ),
+  "guide/databases": of(
+    "Pay in the transaction of Prisma, Drizzle, Kysely, Knex, TypeORM and other libraries.",
+    "prisma drizzle kysely knex typeorm sequelize orm transaction",
+  ),
+  "guide/several-machines": of(
+    "Run several processes on one store, and restart them without a refusal.",
+    "cluster redis scale failover region rolling deploy",
+  ),
+  "guide/keys": of(
+    "Give a verifier its keys, and exchange one without an interruption.",
+    "rotate key rotation jwks public key keyid",
+  ),
+  "guide/go-live": of("What to check before real payouts come, in order.", "production checklist"),
+  "guide/operate": of(
+    "List held payouts, decide about them, and prune, by commands.",
+    "held operator crash resolve timeout",
+  ),
+  "guide/monitor": of(
+    "Send refusals, passes and lives of keys to your metrics and log.",
+    "metrics prometheus log alerts",
+  ),
+  "guide/doctor": of(
+    "What countersign doctor examines, and the remedy for each finding.",
+    "doctor configuration check",
+  ),
+  "guide/writing-a-store": of(
+    "Write a store for another database, and test it by the contract.",
+    "custom store database contract",
+  ),
+  "concepts/transactions": of(
+    "Why a payout, its key and its nonce commit together.",
+    "transaction atomic commit lease",
+  ),
+  "concepts/failures": of(
+    "What a crash, a timeout or a lost connection does to a payout.",
+    "crash timeout failure kill double payment network power",
+  ),
+  "concepts/invariants": of(
+    "What always holds for a key, with a name for each promise.",
+    "invariants guarantee safety states",
+  ),
+  "concepts/architecture": of("How the packages are laid out, for contributors.", "contribute layout"),
+  "concepts/fault-tests": of("The faults that tests cause, on each engine.", "crash kill test"),
+  "concepts/hostile-requests": of(
+    "What a server answers to dishonest requests, each with a test.",
+    "attack smuggling replay forged",
+  ),
+  "concepts/spec": of(
+    "What the service and a platform exchange, field by field.",
+    "wire format protocol fields",
+  ),
+  "reference/codes": of("Cause and remedy of each code of a refusal.", "error code status"),
+  "reference/glossary": of(
+    "The words of these pages: payout key, door, check, verdict, fence, lease, held.",
+    "payout key signing key door check verdict fence lease held words",
+  ),
+  "reference/operating": of("All commands and flags of an operator.", "countersign command flags held"),
+  "reference/observe": of(
+    "All channels, events, metrics and alerts.",
+    "diagnostics channel metrics opentelemetry",
+  ),
+  "reference/alerts": of("What to do on each alert.", "runbook alert"),
+  "reference/policies": of("Options that accept other profiles of RFC 9421.", "policy web bot auth profile"),
+  "reference/not-supported": of("What is refused, or missing on purpose.", "limits unsupported"),
+  "reference/rfc9421": of("Each demand of RFC 9421 and RFC 9530, its file and its test.", "rfc compliance"),
+  "reference/performance": of("What a request costs, measured.", "benchmark latency throughput"),
+  "reference/packages/store-mysql": of(
+    "Idempotency keys and nonces in MariaDB, in the same transaction as the payout.",
+    "mariadb mysql mysql2 galera",
+  ),
+  "reference/packages": of("All packages, and what each is for.", "packages"),
+  "reference/api": of("Every export of each package.", "api exports"),
+  changelog: of("What changed in each release."),
+  security: of("How to report a vulnerability, and which versions get fixes."),
+};

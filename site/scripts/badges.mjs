@@ -1,0 +1,42 @@
+// The badges of the README: facts of this repository, drawn here, so that no other server has to know them.
+import { manifestOf, workspacePackages } from "../../scripts/workspace.mjs";
+import { read } from "./source.mjs";
+
+const shown = "payout";
+
+/** Each badge by the name of its file. */
+export function badges() {
+  const { engines, license } = manifestOf(".");
+  const { installs } = JSON.parse(read("test/release/size-budgets.json"));
+  const facts = {
+    // `>=20.19.0`
+    node: ["Node", engines.node.replace(/^>=(\d+\.\d+)\.0$/, "≥ $1")],
+    licence: ["licence", license],
+    dependencies: [`dependencies of ${shown}`, String(foreignDependencies(shown).size)],
+    // Beside Express; checked by npm run check:tarballs.
+    size: [`${shown} installed`, `≤ ${installs[`@countersign/${shown}`].MB} MB`],
+  };
+  return Object.entries(facts).map(([name, [label, value]]) => [
+    `docs/pictures/badge-${name}.svg`,
+    badge(label, value),
+  ]);
+}
+
+/** What others have written of what a package needs, its own packages' needs included; without what these need. */
+function foreignDependencies(name, seen = new Set()) {
+  seen.add(name);
+  const { dependencies = {} } = workspacePackages.get(name).manifest;
+  const found = Object.keys(dependencies).flatMap((dependency) => {
+    const own = /^@countersign\/(.*)$/.exec(dependency)?.[1];
+    if (own === undefined) return [dependency];
+    return seen.has(own) ? [] : [...foreignDependencies(own, seen)];
+  });
+  return new Set(found);
+}
+
+function badge(label, value) {
+  const [left, right] = [label, value].map((text) => Math.ceil(text.length * 6.6 + 14));
+  const width = left + right;
+  const text = (at, words) => `<text x="${at}" y="14">${words}</text>`;
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="20" role="img" aria-label="${label}: ${value}"><clipPath id="a"><rect width="${width}" height="20" rx="4"/></clipPath><g clip-path="url(#a)"><rect width="${left}" height="20" fill="#3c3c43"/><rect x="${left}" width="${right}" height="20" fill="#18663f"/></g><g fill="#fff" font-family="Verdana, DejaVu Sans, sans-serif" font-size="11" text-anchor="middle">${text(left / 2, label)}${text(left + right / 2, value)}</g></svg>\n`;
+}

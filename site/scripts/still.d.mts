@@ -1,0 +1,2 @@
+/** The recording of the demo as an SVG. */
+export function stillSvg(cast: string): string;

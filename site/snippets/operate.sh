@@ -1,0 +1,18 @@
+# #region install
+npm install -D @countersign/cli @countersign/store-postgres pg
+export STORE_URL="$DATABASE_URL"   # the platform's own
+npx countersign keys held --schema countersign
+# #endregion install
+# #region cron
+npx countersign keys held --quiet && npx countersign work --quiet
+# #endregion cron
+# #region restore
+sed 's/.*/payout:&/' paid-since-backup.txt > paid-keys.txt
+npx countersign keys restore - --yes --by "$USER" \
+  --note 'TICKET-4711: restored from the backup of 02:00' < paid-keys.txt
+# #endregion restore
+# #region missing
+npx countersign keys list --state done --limit 1000 |
+  awk 'NR > 1 { print $1 }' | sort > known.txt
+sort paid-keys.txt | comm -23 - known.txt
+# #endregion missing
