@@ -1,5 +1,5 @@
-// node scripts/paths.mjs [--files]: in how many of our modules is a function called while one payout, or one webhook of one event,
-// is received, from its arrival to the answer, by Express and on SQLite. This process sends, a child receives; its first request,
+// node scripts/paths.mjs [--files]: in how many of our modules is a function called while one payout, in either mode, or one webhook
+// of one event is received, from its arrival to the answer, by Express and on SQLite. This process sends, a child receives; its first request,
 // which also does what is done once, is not counted. Ends with 1 where there are more than the limit.
 import { fork } from "node:child_process";
 import { once } from "node:events";
@@ -14,6 +14,7 @@ import { createWebhookSender, path as webhookPath } from "../bench/webhook-sende
 
 const senders = {
   payout: { target: payoutPath, most: 40, create: createSigner },
+  payoutInTransaction: { target: payoutPath, most: 40, create: createSigner },
   webhook: { target: webhookPath, most: 31, create: createWebhookSender },
 };
 
@@ -21,6 +22,7 @@ const session = new Session();
 
 if (process.send === undefined) {
   await measure("payout");
+  await measure("payoutInTransaction");
   await measure("webhook");
 } else await receive(process.argv[2]);
 
@@ -38,7 +40,7 @@ async function measure(kind) {
   await post(port, target, sender.next());
   const { files } = await ask("end");
   receiver.disconnect();
-  console.log(`${kind.padEnd(8)} ${files.length} files, to be at most ${most}`);
+  console.log(`${kind.padEnd(20)} ${files.length} files, to be at most ${most}`);
   if (files.length > most) process.exitCode = 1;
   if (process.argv.includes("--files")) console.log(files.map((file) => `  ${file}`).join("\n"));
 }

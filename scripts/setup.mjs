@@ -26,14 +26,22 @@ export class SetupError extends Error {
   name = "SetupError";
 }
 
-/** Runs `main`; a failed set-up ends the process with one line and exit code 1. */
+/**
+ * Runs `main`; a failed set-up ends the process with one line and exit code 1. Goes on when the output's reader, such as head, stops early:
+ * the exit code says how it ended.
+ */
 export function runScript(main) {
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", ignoreLostReader);
   Promise.resolve()
     .then(main)
     .catch((error) => {
       console.error(error instanceof SetupError ? error.message : error);
       process.exitCode = 1;
     });
+}
+
+function ignoreLostReader(error) {
+  if (error.code !== "EPIPE") throw error;
 }
 
 /** One line when the version of Node is too old, else undefined. */

@@ -1,4 +1,4 @@
-// npm run soak [-- --seconds 300]: two processes on each store under kills, stops, duplicates and replays; test/soak/soak.mjs.
+// npm run soak [-- --seconds 300]: some processes on each store, in each mode, under kills, stops, duplicates and replays; test/soak/soak.mjs.
 import { ensureReady, root, runScript } from "./setup.mjs";
 import { runNode } from "./run-node.mjs";
 
