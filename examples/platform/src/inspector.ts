@@ -1,20 +1,20 @@
 import { SettingError, type Settings } from "@countersign/example-settings";
 import type { Keys } from "@countersign/http-signature-verify";
 import type { Inspector } from "@countersign/inspector";
-import type { GuardStores } from "./engines/storage.ts";
+import type { PlatformStorage } from "./engines/storage.ts";
 
-/** What the inspector explains refusals with: what the checks have. */
+/** What the inspector explains refusals with, and what it looks into. */
 interface Inspected {
   readonly settings: Settings;
   readonly keys: Keys;
-  readonly stores: GuardStores;
+  readonly storage: Pick<PlatformStorage, "stores" | "work">;
 }
 
 /**
  * In development: a page that shows each request that the checks have decided. Undefined without INSPECTOR_PORT. Throws a SettingError
  * when its port cannot be had.
  */
-export async function startInspector({ settings, keys, stores }: Inspected): Promise<Inspector | undefined> {
+export async function startInspector({ settings, keys, storage }: Inspected): Promise<Inspector | undefined> {
   const { inspectorPort: port, allowedIps, trustProxy, pathPrefix, webhook } = settings;
   if (port === undefined) return undefined;
   const { inspector } = await import("@countersign/inspector");
@@ -26,7 +26,8 @@ export async function startInspector({ settings, keys, stores }: Inspected): Pro
       basicAuth:
         webhook === undefined ? undefined : { username: webhook.username, password: webhook.password },
       hmac: webhook === undefined ? undefined : { secrets: webhook.secrets },
-      stores: { payouts: stores.idempotency },
+      stores: { payouts: storage.stores.idempotency },
+      work: { transfers: storage.work.work },
     });
   } catch (error) {
     if (!isInUse(error)) throw error;

@@ -58,7 +58,7 @@ export async function startPlatform(settings: Settings, ports: PlatformPorts): P
     const storage = await openStorage(settings, logger);
     opened.push(() => storage.close());
     const { stores, parties } = storage;
-    const inspector = await startInspector({ settings, keys, stores });
+    const inspector = await startInspector({ settings, keys, storage });
     opened.push(() => inspector?.close());
     const { ledger, outcomes, workers } = await openPayouts({ storage, rail, settings, logger });
     const endpoints: Drainable[] = [...workers];

@@ -33,7 +33,7 @@ const groups = new Map([
     ],
   ],
   [
-    "Play the lending service:",
+    "Play the lending service (with @countersign/sandbox):",
     [keygenCommand, payoutCommand, webhookCommand, sandboxCommand, endpointCommand, triggerCommand],
   ],
 ]);

@@ -51,6 +51,14 @@ for (const engine of engines) {
       expect(await runOn(bench, ["keys", "held", "--json"])).toMatchObject({ code: 1, err: "" });
     });
 
+    test("says of an event when it is done, and of a payment whether money has moved", async () => {
+      await hold(bench, "webhook-event:event-1");
+      await hold(bench, "payout:op.from.to");
+      const [payment, event] = (await runOn(bench, ["keys", "held"])).out.split(/^webhook-event:event-1$/m);
+      expect(payment).toContain("  no money has moved, and the next retry is to pay:\n");
+      expect(event).toContain("  it was not processed, and the next delivery is to do it:\n");
+    });
+
     test("asks for no decision about a failure that was being counted when its process died", async () => {
       const { idempotency } = bench.behind(60_000);
       const init = { token: "t", fingerprint: "f", leaseMs: 1000, recovery: "rerun" } as const;

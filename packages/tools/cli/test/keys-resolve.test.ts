@@ -39,11 +39,22 @@ for (const engine of engines) {
       expect(await statusOf(bench, "key")).toBe(next);
     });
 
+    test.each([
+      ["done", "every delivery of it is acknowledged"],
+      ["released", "The next delivery RUNS its handler"],
+    ])("speaks of an event, not of a payment: %s", async (outcome, meaning) => {
+      await hold(bench, "webhook-event:event-1");
+      const resolve = ["keys", "resolve", "webhook-event:event-1", "--as", outcome, "--yes"];
+      const { out } = await runOn(bench, resolve);
+      expect(out).toContain(meaning);
+      expect(out).not.toMatch(/pay|money/i);
+    });
+
     test("resolves a run whose lease has expired, and warns of its owner", async () => {
       await begin(bench, "key", { expired: true });
       const { code, out } = await runOn(bench, ["keys", "resolve", "key", "--as", "released", "--yes"]);
       expect(code).toBe(0);
-      expect(out).toMatch(/make sure that it is gone, or both may pay/);
+      expect(out).toMatch(/make sure that it is gone, or both may act/);
       expect(await bench.idempotency.read("key")).toBeUndefined();
     });
 

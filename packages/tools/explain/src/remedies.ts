@@ -104,7 +104,7 @@ const ofPolicies = {
 // A signature that fits nothing that was tried.
 const ofBases = {
   "signature-unexplained":
-    "Compare the signature base of the signer with the expected one: the signature fits no usual mistake under the key {keyid}, so it is another private key, or another base.",
+    "Ask the signer for its signature base, and compare it with the expected one (countersign explain --signer-base): the signature fits no usual mistake under the key {keyid}, so it is another private key, or another base.",
   "signature-of-other-key":
     "Sign with the private key that belongs to {keyid}: the signer's base is the expected one, and the signature does not fit it.",
   "base-differs": "Change the signature base where {place}; the key is the right one.",

@@ -32,6 +32,7 @@ import {
   type StoreFlags,
   type StoreTarget,
 } from "../operator/store-target.ts";
+import { wordingOf } from "../operator/wording.ts";
 import { assertAskable } from "../operator/work.ts";
 import { jsonLine } from "../output.ts";
 
@@ -54,9 +55,9 @@ Exit codes:
 
 const resolveNotes = `
 done       The payment was made: every retry is answered 409, already processed,
-           and never pays again.
+           and never pays again. Of an event: it counts as processed.
 released   No payment was made: the key is free, and the next retry pays. Ask
-           the bank first, not the log.
+           the bank first, not the log. Of an event: the next delivery runs it.
 
 Only a held key, or a run whose lease has expired, can be resolved, and only the
 attempt that is shown, or that --fence names. Without a terminal, --yes, --note
@@ -126,7 +127,7 @@ async function resolve(
     resolveKey(idempotency, { key, outcome, fence, store, storeFlags, clock: io.clock }, async (record) => {
       const described = await describe?.({ key, record });
       const facts = factLines(keyFacts({ key, record, described, store }, io));
-      show(`${facts}\n${meaning(outcome, days, record)}`);
+      show(`${facts}\n${meaning(key, outcome, days, record)}`);
       return yes === true ? entry : await confirmed(outcome, entry, io);
     });
   const { was, decision } = await withOperatorStore(target, work, retentionMs);
@@ -134,7 +135,7 @@ async function resolve(
     io.writeOut(jsonLine({ key, outcome, was: recordJson(was), decision: decisionJson(decision) }));
     return;
   }
-  io.writeOut(changedLine({ key, record: was }, [was.state, explainState(was), outcome], decision));
+  io.writeOut(changedLine({ key, record: was }, [was.state, explainState(was, key), outcome], decision));
 }
 
 // A script may decide about another attempt than the one that somebody has looked at.
@@ -167,19 +168,19 @@ export function readRetentionDays(flags: RetentionFlags): number | undefined {
   return undefined;
 }
 
-function meaning(outcome: Outcome, days: number | undefined, { state }: IdempotencyRecord): string {
+function meaning(
+  key: string,
+  outcome: Outcome,
+  days: number | undefined,
+  { state }: IdempotencyRecord,
+): string {
+  const time = days === undefined ? "As long as the store remembers the key," : `For ${days} days`;
+  const effect = `${outcome}: ${wordingOf(key).effect[outcome].replace("{time}", time)}`;
   if (outcome === "done") {
-    const time = days === undefined ? "As long as the store remembers the key," : `For ${days} days`;
-    return (
-      `done: the payment was made. ${time} every retry is answered 409, already processed, and pays nothing.\n` +
-      "keys reopen takes this back; what the services are told meanwhile, nobody can take back.\n"
-    );
+    return `${effect}\nkeys reopen takes this back; what the services are told meanwhile, nobody can take back.\n`;
   }
-  const owner = "The process that began it may only be slow: make sure that it is gone, or both may pay.\n";
-  return (
-    "released: no payment was made. The key is free, and the next retry PAYS; if money has moved, it moves twice. " +
-    `keys reopen takes this back until then.\n${state === "run" ? owner : ""}`
-  );
+  const owner = "The process that began it may only be slow: make sure that it is gone, or both may act.\n";
+  return `${effect} keys reopen takes this back until then.\n${state === "run" ? owner : ""}`;
 }
 
 export function reopenCommand(io: CommandIo): Command {

@@ -92,7 +92,7 @@ async function restore(given: readonly string[], flags: RestoreFlags, io: Comman
 }
 
 function knownLine(key: string, record: KnownRecord): string {
-  const known = [`${record.state}: ${explainState(record)}`, ...decisionMarks(record)].join("; ");
+  const known = [`${record.state}: ${explainState(record, key)}`, ...decisionMarks(record)].join("; ");
   return `${shownKey(key)}: known, left as it is: ${known}\n`;
 }
 

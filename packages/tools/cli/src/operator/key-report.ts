@@ -8,6 +8,7 @@ import { descriptionFacts } from "./describe-key.ts";
 import { keyWords, shownKey } from "./key-text.ts";
 import { isDecided, shownRecord } from "./records.ts";
 import type { Described, KeyEntry, KnownRecord } from "./store.ts";
+import { wordingOf } from "./wording.ts";
 
 export type Fact = readonly [name: string, text: string];
 
@@ -22,7 +23,7 @@ export function keysTable(entries: readonly KeyEntry[], { colours, columns }: Co
     printable(record.fingerprint.slice(0, 12)),
     isFailureCount(key, record)
       ? "counts a failed attempt of an event"
-      : [explainState(record), ...decisionMarks(record)].join("; "),
+      : [explainState(record, key), ...decisionMarks(record)].join("; "),
   ]);
   const colour = (line: string, at = -1): string => {
     const { record } = entries[at] ?? {};
@@ -62,7 +63,7 @@ export function keyFacts({ key, record, described, store }: KnownKey, io: Comman
     ["key", shownKey(key)],
     ...descriptionFacts(described),
     ["begun", beginOf(record, io)],
-    ["state", `${record.state}: ${explainState(record)}`],
+    ["state", `${record.state}: ${explainState(record, key)}`],
     ["fence", String(record.fence)],
     ["fingerprint", printable(record.fingerprint)],
     ...decisionFacts(record, io),
@@ -86,21 +87,22 @@ export function recordJson(record: KnownRecord): object {
   return decision === undefined ? shown : { ...shown, decision: decisionJson(decision) };
 }
 
-export function explainState(record: KnownRecord): string {
+export function explainState(record: KnownRecord, key: string): string {
   if (record.state === "held") return printableLine(record.reason);
   if (record.state === "free") return "the next claim takes it";
-  if (record.state === "done") return isDecided(record) ? "declared as paid" : "processed";
+  if (record.state === "done") return isDecided(record) ? wordingOf(key).declared : "processed";
   const { remainingMs } = record;
   return remainingMs > 0
     ? `lease ends in ${duration(remainingMs)}`
     : `lease expired ${duration(-remainingMs)} ago`;
 }
 
-function whyHeld(record: KnownRecord): string {
+function whyHeld(record: KnownRecord, key: string): string {
+  const state = explainState(record, key);
   if (record.state !== "held") {
-    return `${explainState(record)}: the process that ran it died or hangs; make sure that it is gone`;
+    return `${state}: the process that ran it died or hangs; make sure that it is gone`;
   }
-  if (record.reason !== leaseExpired) return explainState(record);
+  if (record.reason !== leaseExpired) return state;
   return `held when its lease had expired (${leaseExpired}): the process that ran it died or hung`;
 }
 
@@ -181,26 +183,24 @@ export function heldBlock(
     [
       ...descriptionFacts(described),
       ["begun", beginOf(record, io)],
-      ["why", whyHeld(record)],
+      ["why", whyHeld(record, key)],
       ...decisionFacts(record, io),
       ["fence", String(record.fence)],
     ],
     "  ",
   );
+  const { when } = wordingOf(key);
   const decide = (outcome: "done" | "released"): string => {
     const decision = `${keyWords(key)} --as ${outcome} --fence ${record.fence} --note '...'`;
-    return `    ${["countersign keys resolve", decision, ...storeFlags].join(" ")}\n`;
+    return `  ${when[outcome]}:\n    ${["countersign keys resolve", decision, ...storeFlags].join(" ")}\n`;
   };
-  return [
-    `${createPaint(io.colours)("red", shownKey(key))}\n${facts}`,
-    `  money has moved, or will be sent by hand after this:\n${decide("done")}`,
-    `  no money has moved, and the next retry is to pay:\n${decide("released")}`,
-  ].join("");
+  const title = createPaint(io.colours)("red", shownKey(key));
+  return `${title}\n${facts}${decide("done")}${decide("released")}`;
 }
 
 export function heldSummary(count: number): string {
   return `
-${count === 1 ? "1 key waits" : `${count} keys wait`} for a decision, and no retry pays until then. Find out whether
-money has moved, from the bank and not from a log, and run one of the commands.
+${count === 1 ? "1 key waits" : `${count} keys wait`} for a decision, and retries do nothing until then. Find out what
+has happened (for money from the bank, not from a log), and run one of the commands.
 `;
 }
