@@ -1,6 +1,8 @@
+import { execFile } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { describe, expect, test } from "@jest/globals";
 import { memberFolders, packageFolder, workspacePackages } from "../scripts/workspace.mjs";
 import { anchorsOf, githubAnchor } from "../site/scripts/anchors.mjs";
@@ -181,6 +183,10 @@ test.each(readmes)("the code of %s has at most 78 columns", (file) => {
   expect(code.filter((line) => line.length > 78)).toEqual([]);
 });
 
-test.each(packages)("the example of %s loads", async (name) => {
-  await expect(import(`../examples/snippets/dist/${name}.js`)).resolves.toBeDefined();
+// In a process of its own, which ends the timers of their stores.
+test("the example of each package loads", async () => {
+  const modules = packages.map((name) => join(root, "examples", "snippets", "dist", `${name}.js`));
+  const load = `for (const module of ${JSON.stringify(modules)}) await import(module); process.exit();`;
+  const loaded = promisify(execFile)(process.execPath, ["--input-type=module", "--eval", load]);
+  await expect(loaded).resolves.toMatchObject({ stderr: "" });
 });
