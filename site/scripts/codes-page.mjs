@@ -59,13 +59,15 @@ function ownersOfFunctions() {
   return new Map(all);
 }
 
-/** The codes as `countersign code` reads them, in JSON: links are their words, and those after a colon are left out. */
+/** For a terminal: links are their words, and those after a colon are left out. */
+export const wordsOf = (text) => text.replaceAll(/: \[[^\]]+\]\([^)]+\)|\[([^\]]+)\]\([^)]+\)/g, "$1");
+
+/** The codes as `countersign code` reads them, in JSON. */
 export function codesJson() {
-  const words = (text) => text.replaceAll(/: \[[^\]]+\]\([^)]+\)|\[([^\]]+)\]\([^)]+\)/g, "$1");
   const entries = groups.flatMap((group) => Object.entries(group.codes));
   const shown = entries.map(([code, entry]) => {
     const { by, cause, remedy } = entry;
-    return [code, { kind: kindOf(entry), by: by.join(", "), cause: words(cause), remedy: words(remedy) }];
+    return [code, { kind: kindOf(entry), by: by.join(", "), cause: wordsOf(cause), remedy: wordsOf(remedy) }];
   });
   return `${JSON.stringify(Object.fromEntries(shown), undefined, 2)}\n`;
 }

@@ -10,6 +10,9 @@ export function markdownFiles(options?: {
 /** `packages/tools/explain/codes.json`, from the root, and what it has to hold. */
 export function codesOfCommand(): readonly [file: string, text: string];
 
+/** `packages/tools/cli/findings.json`, from the root, and what it has to hold. */
+export function causesOfCommand(): readonly [file: string, text: string];
+
 /** `AGENTS.md` of the package countersign, from the root, and what it has to hold. */
 export function agentsOfPackage(): readonly [file: string, text: string];
 

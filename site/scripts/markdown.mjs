@@ -7,7 +7,7 @@ import { packageFolder } from "../../scripts/workspace.mjs";
 import { navigation } from "../navigation.mjs";
 import { anchorsOf, githubAnchor, vitepressAnchor } from "./anchors.mjs";
 import { badges } from "./badges.mjs";
-import { codesJson, codesPage } from "./codes-page.mjs";
+import { codesJson, codesPage, wordsOf } from "./codes-page.mjs";
 import { expand } from "./expand.mjs";
 import { outsideCode, relative, rewriteLinks } from "./links.mjs";
 import { withoutMarks } from "./page-text.mjs";
@@ -142,6 +142,18 @@ export function codesOfCommand() {
   return [`${packageFolder("explain")}/codes.json`, codesJson()];
 }
 
+/** `packages/tools/cli/findings.json`, from the root, and what it has to hold: each finding's cause, from the page of the doctor. */
+export function causesOfCommand() {
+  const [, ...sections] = read(sourceOf("guide/doctor")).split(/^### /m);
+  const causes = sections.map((section) => {
+    const [own] = section.split("\n## ");
+    const [, id, cause] = /^([\w-]+)\n\n(?:Error|Warning|Info)[^.]*\. ([^]+)$/.exec(own);
+    return [id, wordsOf(cause.trim().replaceAll("\n", " "))];
+  });
+  const text = `${JSON.stringify(Object.fromEntries(causes), undefined, 2)}\n`;
+  return [`${packageFolder("cli")}/findings.json`, text];
+}
+
 /** `AGENTS.md` of the package countersign, from the root, and what it has to hold: the page for assistants, which leads to the repository. */
 export function agentsOfPackage() {
   const page = "guide/agents";
@@ -155,7 +167,7 @@ export function agentsOfPackage() {
 
 /** Writes docs/pages anew, and the drawings that have changed. */
 export async function writeMarkdown() {
-  for (const [file, text] of [codesOfCommand(), agentsOfPackage(), ...badges()])
+  for (const [file, text] of [codesOfCommand(), causesOfCommand(), agentsOfPackage(), ...badges()])
     writeFileSync(path.join(root, file), text);
   const stale = staleDrawings();
   if (stale.length > 0) {

@@ -7,6 +7,7 @@ import { anchorsOf, githubAnchor, vitepressAnchor } from "../../site/scripts/anc
 import { badges } from "../../site/scripts/badges.mjs";
 import {
   agentsOfPackage,
+  causesOfCommand,
   codesOfCommand,
   markdownFiles,
   staleDrawings,
@@ -35,6 +36,11 @@ test.each([...made])("%s is what npm run docs:markdown writes", (file, text) => 
 
 test("countersign code has the texts of the page of codes", () => {
   const [file, text] = codesOfCommand();
+  expect(readFileSync(join(root, file), "utf8")).toBe(text);
+});
+
+test("countersign doctor has the causes of its page", () => {
+  const [file, text] = causesOfCommand();
   expect(readFileSync(join(root, file), "utf8")).toBe(text);
 });
 
