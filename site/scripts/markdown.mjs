@@ -154,20 +154,27 @@ export function causesOfCommand() {
   return [`${packageFolder("cli")}/findings.json`, text];
 }
 
-/** `AGENTS.md` of the package countersign, from the root, and what it has to hold: the page for assistants, which leads to the repository. */
-export function agentsOfPackage() {
+// What a project installs first, and what it is created with.
+const withAgents = [
+  ...["countersign", "payout", "webhooks", "fastify", "fetch"].map(packageFolder),
+  `${packageFolder("create-countersign")}/templates/common`,
+];
+
+/** Each `AGENTS.md`, from the root, and what all of them have to hold: the page for assistants, which leads to the repository. */
+export function agentsFiles() {
   const page = "guide/agents";
   const pages = ownPages();
   const { from, text } = pages.get(page);
   // The page of codes is not made for this: no link leads to one of its places.
   pages.set("reference/codes", { from: "site/codes", text: "# Codes\n" });
   const linked = new Places(pages).linked(text, page, (file) => `${repository}/blob/main/${file}`);
-  return [`${packageFolder("countersign")}/AGENTS.md`, `${madeFrom(from)}\n\n${linked.trimEnd()}\n`];
+  const whole = `${madeFrom(from)}\n\n${linked.trimEnd()}\n`;
+  return withAgents.map((place) => [`${place}/AGENTS.md`, whole]);
 }
 
 /** Writes docs/pages anew, and the drawings that have changed. */
 export async function writeMarkdown() {
-  for (const [file, text] of [codesOfCommand(), causesOfCommand(), agentsOfPackage(), ...badges()])
+  for (const [file, text] of [codesOfCommand(), causesOfCommand(), ...agentsFiles(), ...badges()])
     writeFileSync(path.join(root, file), text);
   const stale = staleDrawings();
   if (stale.length > 0) {
