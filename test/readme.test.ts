@@ -6,6 +6,7 @@ import { promisify } from "node:util";
 import { describe, expect, test } from "@jest/globals";
 import { memberFolders, packageFolder, workspacePackages } from "../scripts/workspace.mjs";
 import { anchorsOf, githubAnchor } from "../site/scripts/anchors.mjs";
+import { repository } from "../site/scripts/source.mjs";
 import { packagePage, packageReadme } from "./docs/package-pages.ts";
 import { optionTables } from "./docs/written-options.ts";
 
@@ -141,7 +142,7 @@ const folders = [
 ];
 const known = new Set(["127.0.0.1:8080"]);
 // The one state that only the repository's host knows.
-const workflow = "https://github.com/countersign/countersign/actions/workflows/ci.yml";
+const workflow = `${repository}/actions/workflows/ci.yml`;
 const documents = folders.flatMap((folder) =>
   readdirSync(join(root, folder))
     .filter((name) => name.endsWith(".md"))

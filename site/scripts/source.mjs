@@ -11,9 +11,11 @@ export const outputFolder = path.join(site, "dist");
 
 export const read = (...parts) => readFileSync(path.join(root, ...parts), "utf8");
 
-/** The address at which the pages stand, with a slash at its end; GuardError's `docs` begins with it. */
-export const homepage = JSON.parse(read("package.json")).homepage;
-export const repository = "https://github.com/countersign/countersign";
+const manifest = JSON.parse(read("package.json"));
+/** The address of the site, with a slash at its end. What messages lead to is `pages` in core's docs.ts. */
+export const homepage = manifest.homepage;
+/** The address of the code. test/docs/addresses.test.ts compares every other place with both. */
+export const repository = manifest.repository.url.replace(/^git\+(.*)\.git$/, "$1");
 
 /** Files of the repository that are pages as they stand, and the page that each becomes. */
 export const documents = {
