@@ -6,7 +6,7 @@ import { read, root } from "./source.mjs";
 
 // The formatter of the repository puts an empty line into an empty fence.
 const fence = /^( *)```(\w+) (file|run)=("[^"]+"|\S+)((?: \w+=(?:"[^"]*"|\S+))*)\n(?: *\n)?\1```$/gm;
-const directive = /^<!-- (include|picture): (.*?) -->$/gm;
+const directive = /^<!-- (include|picture|explanations): (.*?) -->$/gm;
 const findings = /^<!-- findings -->\n\n([\s\S]*)/m;
 
 /** `page` with every file, output and part of a document in it; `pictureOf(name, alt)` gives the text for a picture. */
@@ -20,12 +20,14 @@ export function expand(page, { pictureOf, rewrite }) {
         .join("\n");
     })
     .replaceAll(directive, (_all, kind, value) => {
+      if (kind === "explanations") return explanations(value.split(" "));
       const [name, rest] = splitOnce(value);
       if (kind === "picture") return pictureOf(name, attributes(rest)["alt"]);
       return rewrite(part(name, attributes(rest)), name).trim();
     })
     .replace(findings, (_all, rest) => rest.replaceAll(/^### (.*)$/gm, (_title, id) => finding(id)));
-  const [left] = /^ *```\w+ (?:file|run)=.*$|^<!-- (?:include|picture|findings)\b.*$/m.exec(expanded) ?? [];
+  const [left] =
+    /^ *```\w+ (?:file|run)=.*$|^<!-- (?:include|picture|explanations|findings)\b.*$/m.exec(expanded) ?? [];
   if (left !== undefined) throw new Error(`cannot be read: ${left}`);
   return expanded;
 }
@@ -78,6 +80,26 @@ function finding(id) {
   if (kind === undefined) throw new Error(`the doctor has no finding ${id}`);
   const [severity, remedy] = kind;
   return `### ${id}\n\n${severity[0].toUpperCase()}${severity.slice(1)}. ${remedy}`;
+}
+
+const samples = ["mistakes.txt", "other-mistakes.txt"];
+const subjects = ["digest", "body", "hmac", "basic", "address", "claim", "payload"];
+
+/** Each identifier of explain that begins with one of `names` (of a signature: with no other name), and the sentence of its first sample. */
+function explanations(names) {
+  const sentences = new Map();
+  for (const row of samples.flatMap((name) =>
+    read("packages/tools/explain/test", name).trimEnd().split("\n"),
+  )) {
+    const [, what, sentence] = row.split(" | ");
+    const [name] = what.split("-");
+    const subject = subjects.includes(name) ? name : "signature";
+    if (what === "verifies" || what.includes("+") || !names.includes(subject) || sentences.has(what))
+      continue;
+    sentences.set(what, `- \`${what}\`: \`${sentence}\``);
+  }
+  if (sentences.size === 0) throw new Error(`no explanation is of ${names.join(", ")}`);
+  return [...sentences.values()].join("\n");
 }
 
 function splitOnce(text) {

@@ -19,7 +19,6 @@ export const repository = "https://github.com/countersign/countersign";
 export const documents = {
   "docs/keys.md": "guide/keys",
   "docs/using.md": "guide/typescript",
-  "docs/explain.md": "guide/explain",
   "docs/sandbox-page.md": "guide/sandbox",
   "docs/inspector.md": "guide/inspector",
   "docs/idempotency-key.md": "guide/idempotency-key",
