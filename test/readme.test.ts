@@ -104,7 +104,9 @@ describe.each(packages)("the README of %s", (name) => {
         /(?:reference\/packages|packages\/[a-z]+)\/([a-z-]+)(?:\.md|\/README\.md)/.exec(link)?.[1] ?? [],
     );
     const own = writtenOptions(packagePage(name));
-    const told = own.length > 0 ? own : linked.flatMap((other) => writtenOptions(packagePage(other)));
+    const shared = name.startsWith("store-") ? writtenOptions(read("site/pages/reference/stores.md")) : [];
+    const told =
+      own.length > 0 ? [...own, ...shared] : linked.flatMap((other) => writtenOptions(packagePage(other)));
     for (const option of writtenOptions(readme)) expect(told).toContainEqual(option);
   });
 

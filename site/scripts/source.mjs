@@ -21,7 +21,6 @@ export const repository = manifest.repository.url.replace(/^git\+(.*)\.git$/, "$
 export const documents = {
   "docs/keys.md": "guide/keys",
   "docs/using.md": "guide/typescript",
-  "docs/explain.md": "guide/explain",
   "docs/sandbox-page.md": "guide/sandbox",
   "docs/inspector.md": "guide/inspector",
   "docs/idempotency-key.md": "guide/idempotency-key",

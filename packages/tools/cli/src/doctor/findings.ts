@@ -12,7 +12,7 @@ export interface Finding {
   readonly code?: string | undefined;
 }
 
-/** Each finding with its usual severity and its remedy. A test compares them with the sections of site/pages/guide/doctor.md. */
+/** Each finding with its usual severity and its remedy, which the page of findings shows. */
 export const findingKinds = {
   "app-failed": ["error", "Run the module by itself with the same environment, and mend what it says."],
   "app-listens": ["info", "Export the app, or a function that makes it, from a module that does not listen."],
