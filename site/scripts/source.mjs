@@ -26,7 +26,6 @@ export const documents = {
   "docs/packages.md": "reference/packages",
   "docs/architecture.md": "concepts/architecture",
   "docs/spec.md": "concepts/spec",
-  "docs/hostile-requests.md": "concepts/hostile-requests",
   "test/faults/README.md": "concepts/fault-tests",
   "docs/observe.md": "reference/observe",
   "docs/alerts.md": "reference/alerts",
