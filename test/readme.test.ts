@@ -52,10 +52,6 @@ test("the commands of README and CONTRIBUTING are scripts of the workspace", () 
   expect([...own].filter((name) => scripts[name] === undefined)).toEqual([]);
 });
 
-test("the page of the header Idempotency-Key shows its compiled example, to the letter", () => {
-  expect(firstExample(read("docs", "idempotency-key.md"))).toBe(snippet("idempotency-key"));
-});
-
 const installs = (text: string): ReadonlySet<string> =>
   new Set([...text.matchAll(/^ *npm install (.*)$/gm)].flatMap(([, line = ""]) => line.split(/\s+/)));
 

@@ -8,6 +8,7 @@ import { read, root } from "./source.mjs";
 const fence = /^( *)```(\w+) (file|run)=("[^"]+"|\S+)((?: \w+=(?:"[^"]*"|\S+))*)\n(?: *\n)?\1```$/gm;
 const directive = /^<!-- (include|picture|explanations): (.*?) -->$/gm;
 const findings = /^<!-- findings -->\n\n([\s\S]*)/m;
+const hostileRows = "<!-- hostile rows -->";
 
 /** `page` with every file, output and part of a document in it; `pictureOf(name, alt)` gives the text for a picture. */
 export function expand(page, { pictureOf, rewrite }) {
@@ -25,9 +26,12 @@ export function expand(page, { pictureOf, rewrite }) {
       if (kind === "picture") return pictureOf(name, attributes(rest)["alt"]);
       return rewrite(part(name, attributes(rest)), name).trim();
     })
+    .replace(hostileRows, () => rowsOfTests())
     .replace(findings, (_all, rest) => rest.replaceAll(/^### (.*)$/gm, (_title, id) => finding(id)));
   const [left] =
-    /^ *```\w+ (?:file|run)=.*$|^<!-- (?:include|picture|explanations|findings)\b.*$/m.exec(expanded) ?? [];
+    /^ *```\w+ (?:file|run)=.*$|^<!-- (?:include|picture|explanations|findings|hostile)\b.*$/m.exec(
+      expanded,
+    ) ?? [];
   if (left !== undefined) throw new Error(`cannot be read: ${left}`);
   return expanded;
 }
@@ -64,6 +68,12 @@ function outputOf(command) {
   });
 }
 
+/** The rows of test/doors, in TypeScript: a process of its own can load it. */
+function rowsOfTests() {
+  const options = { cwd: root, encoding: "utf8", env: { ...process.env, COUNTERSIGN_STDERR: "off" } };
+  return execFileSync(process.execPath, ["site/scripts/hostile-rows.mjs"], options).trim();
+}
+
 /** A document, or its lines behind the first one with `from` and before the next one with `to`. */
 function part(file, { from, to }) {
   const lines = read(file).split("\n");
@@ -83,7 +93,7 @@ function finding(id) {
 }
 
 const samples = ["mistakes.txt", "other-mistakes.txt"];
-const subjects = ["digest", "body", "hmac", "basic", "address", "claim", "payload"];
+const subjects = new Set(["digest", "body", "hmac", "basic", "address", "claim", "payload"]);
 
 /** Each identifier of explain that begins with one of `names` (of a signature: with no other name), and the sentence of its first sample. */
 function explanations(names) {
@@ -93,7 +103,7 @@ function explanations(names) {
   )) {
     const [, what, sentence] = row.split(" | ");
     const [name] = what.split("-");
-    const subject = subjects.includes(name) ? name : "signature";
+    const subject = subjects.has(name) ? name : "signature";
     if (what === "verifies" || what.includes("+") || !names.includes(subject) || sentences.has(what))
       continue;
     sentences.set(what, `- \`${what}\`: \`${sentence}\``);

@@ -84,7 +84,7 @@ import { packagePage } from "./package-pages.ts";
 import { optionsOfCall, optionTables, plain } from "./written-options.ts";
 
 const keysPage = "docs/keys.md";
-const idempotencyPage = "docs/idempotency-key.md";
+const idempotencyPage = "site/pages/guide/idempotency-key.md";
 const storesPage = "site/pages/reference/stores.md";
 
 type Rules = Readonly<Record<string, OptionRule<unknown>>>;
