@@ -3,6 +3,7 @@ import { isGuardError, withDeadline, type NonceClaim, type NonceStore } from "@c
 import { askStore } from "@countersign/core/door";
 import {
   commitUnknown,
+  isTransactionBroken,
   keysDraining,
   storeUnavailable,
   transactionConflict,
@@ -185,7 +186,8 @@ export class Transactor<Tx> {
         if (fault === "locked" && !progress.begun) return "in-flight";
         if (fault === "conflict" || fault === "locked") throw transactionConflict(error, retryAfterSeconds);
         if (progress.committing) {
-          throw fault === "refused" ? new RolledBack(error) : commitUnknown(error, retryAfterSeconds);
+          const isRolledBack = fault === "refused" || isTransactionBroken(error);
+          throw isRolledBack ? new RolledBack(error) : commitUnknown(error, retryAfterSeconds);
         }
         if (fault === "unavailable" || progress.abandoned)
           throw transactionUnavailable(error, retryAfterSeconds);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import type { TransactionBegun, TransactionFault, TransactionStore } from "@countersign/idempotency";
 import { sleep } from "@countersign/test-support/runs/eventually.ts";
+import { transactionBroken } from "../../src/refusals.ts";
 import { answerOf, type Steps } from "../../src/transactions/steps.ts";
 import { Transactor, type Behind, type OpenTransaction } from "../../src/transactions/transactor.ts";
 
@@ -25,6 +26,7 @@ class EngineError extends Error {
 const is = (fault: TransactionFault) => () => new EngineError(fault);
 const boom = new Error("boom");
 const mistake = new TypeError("no transaction");
+const broken = transactionBroken("a statement failed behind it");
 
 function scripted(script: Script, { begun = fresh, storeTimeoutMs = 20_000 } = {}) {
   const calls: Partial<Record<Step, number>> = {};
@@ -128,6 +130,13 @@ describe("Transactor", () => {
       "connect begin work undo rollback claim",
     ],
     ["a COMMIT refused for certain", { commit: is("refused") }, is("refused")(), 1, `${usual} claim`],
+    [
+      "a COMMIT that rolled back",
+      { commit: () => broken },
+      refused("transaction-broken", 500),
+      1,
+      `${usual} claim`,
+    ],
     [
       "an undo and a nonce that fail",
       { work: () => boom, undo: is("unavailable"), claim: () => mistake },
