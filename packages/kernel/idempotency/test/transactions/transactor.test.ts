@@ -71,7 +71,8 @@ function scripted(script: Script, { begun = fresh, storeTimeoutMs = 20_000 } = {
     close: () => {},
   };
   const options = { waitMs: 0, storeTimeoutMs, idleTimeoutMs: 1_000, maxWaiters: 10, retryAfterSeconds: 7 };
-  const transactor = new Transactor({ transactions, nonces }, { ...options, recovery: "hold" });
+  const unused = { recovery: "hold", transactionTimeoutMs: 60_000 } as const;
+  const transactor = new Transactor({ transactions, nonces }, { ...options, ...unused });
   const run = () =>
     transactor.run({ keys, nonce }, function* pay({ tx: its }: OpenTransaction<typeof tx>): Steps<
       Behind<string>
