@@ -1,3 +1,4 @@
+import { GuardError } from "@countersign/core";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { transactionBroken } from "@countersign/idempotency/store";
@@ -7,8 +8,8 @@ import { answered, keyid, publicKey, row } from "./provoke.mjs";
 
 const by = ["idempotencyGuard", "payoutEndpoint", "createWebhookHandler"];
 
-/** What a payout gets of an engine on which `change` fails. */
-function paidOn(change) {
+/** What a payout gets of an engine on which `change` fails, or whose `pay` throws. */
+function paidOn(change, pay = () => undefined) {
   const engine = {
     engine: "sketch",
     mode: "async",
@@ -25,7 +26,7 @@ function paidOn(change) {
       nonces: memoryNonceStore(),
       transactions: { ...engine, ...change },
     };
-    const options = { signature: { keys: { [keyid]: publicKey } }, idempotency: {}, stores, pay() {} };
+    const options = { signature: { keys: { [keyid]: publicKey } }, idempotency: {}, stores, pay };
     app.post("/api/v1/transaction", payoutEndpoint(payouts(options)));
   }, payoutRequest);
 }
@@ -33,6 +34,16 @@ function paidOn(change) {
 const lost = () => Promise.reject(new Error("Connection terminated unexpectedly"));
 
 export const refusalsOfTransactions = {
+  "handler-answered-409": row(
+    500,
+    ["idempotencyGuard", "payoutEndpoint"],
+    "The handler refused with 409, by an answer or by what it threw, or threw a refusal with a status below 400. The caller would take that for “paid”. The answer became a 500, and the key is free. Also a notice.",
+    'Refuse a conflict of your own with another 4xx, such as `throw refuse("already-booked", { status: 422 })`.',
+    "A `pay` that throws a refusal with 409:",
+    paidOn({}, () => {
+      throw new GuardError({ status: 409, code: "already-booked", message: "the row is there" });
+    }),
+  ),
   "transaction-unavailable": row(
     503,
     by,
