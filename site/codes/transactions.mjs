@@ -1,3 +1,4 @@
+import { GuardError } from "@countersign/core";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { transactionBroken } from "@countersign/idempotency/store";
@@ -33,6 +34,21 @@ function paidOn(change, { pay = () => {}, ...idempotency } = {}) {
 const lost = () => Promise.reject(new Error("Connection terminated unexpectedly"));
 
 export const refusalsOfTransactions = {
+  "handler-answered-409": row(
+    500,
+    ["idempotencyGuard", "payoutEndpoint"],
+    "The handler refused with 409, by an answer or by what it threw, or threw a refusal with a status below 400. The caller would take that for “paid”. The answer became a 500, and the key is free. Also a notice.",
+    'Refuse a conflict of your own with another 4xx, such as `throw refuse("already-booked", { status: 422 })`.',
+    "A `pay` that throws a refusal with 409:",
+    paidOn(
+      {},
+      {
+        pay() {
+          throw new GuardError({ status: 409, code: "already-booked", message: "the row is there" });
+        },
+      },
+    ),
+  ),
   "transaction-unavailable": row(
     503,
     by,

@@ -1,3 +1,4 @@
+import { GuardError } from "@countersign/core";
 import { after, swallow } from "./engines.ts";
 import type { PaymentRow } from "./stage.ts";
 
@@ -15,6 +16,12 @@ const fetchFailed = (): never => {
 };
 
 const broken = "500 transaction-broken";
+
+/** A refusal with any status, as one is that the app's code has written itself. */
+export function refusalWith(status: number): GuardError {
+  const error = new GuardError({ status: 422, code: "already-there", message: "the row is there" });
+  return Object.assign(error, { status });
+}
 
 /** Handlers that end, break or misunderstand their transaction. */
 export const handlerRows: readonly PaymentRow[] = [
@@ -99,6 +106,33 @@ export const handlerRows: readonly PaymentRow[] = [
     key: "done",
     paid: 1,
     ran: 2,
+  },
+  ...[409, 200, 302].map((status): PaymentRow => ({
+    title: `a handler that throws a refusal with ${status}: nobody has paid`,
+    pay: ({ call, writeThen }) =>
+      writeThen(() => {
+        if (call === 1) throw refusalWith(status);
+      }),
+    sends: ["new", "again", "new"],
+    answers: ["500 handler-answered-409", replayed, "200"],
+    key: "done",
+    paid: 1,
+    ran: 2,
+  })),
+  {
+    title: "a handler that ends its transaction and throws a refusal with 409: the key is held",
+    on: ["postgresql", "sqlite"],
+    pay: ({ writeThen, sql }) =>
+      writeThen(() =>
+        after(sql("ROLLBACK"), () => {
+          throw refusalWith(409);
+        }),
+      ),
+    sends: ["new", "again", "new"],
+    answers: ["500 handler-answered-409", replayed, "503 held"],
+    key: "held",
+    paid: 0,
+    ran: 1,
   },
   {
     title: "hold() in a transaction",

@@ -128,6 +128,7 @@ const faults: readonly PaymentRow[] = [
   },
   {
     title: "a write conflict of serializable transactions",
+    engineAlone: true,
     on: ["postgresql"],
     process: () => ({ isolation: "serializable" }),
     arrange: ({ tables }) => tables.alone("INSERT INTO payments VALUES ('balance 1')"),
@@ -144,6 +145,7 @@ const faults: readonly PaymentRow[] = [
   },
   {
     title: "a session that has become read only",
+    engineAlone: true,
     on: ["postgresql"],
     process: () => ({ connections: 1 }),
     arrange: (stage) => setReadOnly(stage, "on"),
@@ -203,6 +205,7 @@ function late(on: EngineName, take: (stage: Stage) => Promise<() => unknown>): P
   let giveBack: (() => unknown) | undefined;
   return {
     title: `no transaction in time, on ${on}: the handler never runs`,
+    engineAlone: true,
     on: [on],
     process: () => ({ connections: 1 }),
     options: () => ({ idempotency: { waitMs: 0, storeTimeoutMs: 50 } }),

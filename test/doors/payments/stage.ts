@@ -17,8 +17,8 @@ type Context = Parameters<Options["pay"]>[1];
 /** One row: what is there before, what `pay` does, what is answered, and what is there afterwards. */
 export interface PaymentRow {
   readonly title: string;
-  /** At every door; the others at Express 5 alone. */
-  readonly core?: boolean;
+  /** Says nothing about doors: at Express 5 alone. */
+  readonly engineAlone?: true;
   /** Default: every engine. */
   readonly on?: readonly EngineName[];
   /** Default: every door. */

@@ -1,5 +1,5 @@
 import { refuse } from "@countersign/idempotency-guard";
-import { fail } from "./handler-rows.ts";
+import { fail, refusalWith } from "./handler-rows.ts";
 import type { PaymentRow, Stage } from "./stage.ts";
 
 const keys = "countersign_idempotency";
@@ -107,6 +107,17 @@ const rows: readonly PaymentRow[] = [
     ran: 1,
   },
   {
+    title: "a trigger that fails where a payment frees its key whose refusal has 409",
+    ...trigger("BEFORE UPDATE", keys, fails),
+    pay: ({ writeThen }) =>
+      writeThen(() => {
+        throw refusalWith(409);
+      }),
+    answers: ["500 handler-answered-409"],
+    ...unpaid,
+    ran: 1,
+  },
+  {
     title: "a trigger that keeps a refused payment's key from being freed: it is not done",
     ...trigger("BEFORE UPDATE", keys, dropsRow),
     pay: ({ writeThen }) =>
@@ -120,4 +131,8 @@ const rows: readonly PaymentRow[] = [
 ];
 
 /** Triggers of the app, or of a tool such as an audit, on the tables of PostgreSQL. */
-export const triggerRows: readonly PaymentRow[] = rows.map((row) => ({ ...row, on: ["postgresql"] }));
+export const triggerRows: readonly PaymentRow[] = rows.map((row) => ({
+  ...row,
+  on: ["postgresql"],
+  engineAlone: true,
+}));
