@@ -251,7 +251,8 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
       await database.query(tx, ...releaseSavepoint);
     } catch (error) {
       if (isReadOnly(error)) {
-        throw new TypeError(
+        // No mistake in the app: a replica is promoted.
+        throw new Error(
           `${factoryName}: the transactions of ${database.library} are read-only; connect to the primary server, with transactions that may write`,
           { cause: error },
         );
