@@ -52,8 +52,8 @@ export const refusalsOfTransactions = {
   "transaction-unavailable": row(
     503,
     by,
-    "No transaction began within `storeTimeoutMs` and `waitMs`, or its connection was lost before COMMIT. Nothing was written.",
-    "Repair the database, enlarge the pool, or shorten the transactions. The caller retries.",
+    "No transaction that may write began within `storeTimeoutMs` and `waitMs`, or its connection was lost before COMMIT. Nothing was written.",
+    "Repair the database, connect to its primary, enlarge the pool, or shorten the transactions. The caller retries.",
     "A database that is down:",
     paidOn({ run: lost, faultOf: () => "unavailable" }),
   ),
@@ -87,7 +87,7 @@ export const refusalsOfTransactions = {
   "transaction-broken": row(
     500,
     by,
-    "The handler left a transaction that cannot commit what it wrote: it caught the error of a statement and went on, or ended the transaction itself. It is rolled back. If it had ended before, later statements may have committed by themselves: then the key is held.",
+    "The handler left a transaction that cannot commit what it wrote: it caught the error of a statement and went on, or ended the transaction itself. It is rolled back. If it had ended before, on MariaDB also by a deadlock, later statements may have committed by themselves: then the key is held.",
     "Let errors of statements through, or put what may fail into a nested transaction of your library. Send no BEGIN, COMMIT or ROLLBACK.",
     "A handler that goes on after a failed statement:",
     paidOn({

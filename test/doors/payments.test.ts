@@ -8,16 +8,19 @@ import { fetchDoor } from "./fetch-door.ts";
 import { honoDoor } from "./hono-door.ts";
 import { nodeDoor } from "./node-door.ts";
 import { describePayments } from "./payments/describe-payments.ts";
+import { beginRows, slowRows } from "./payments/begin-rows.ts";
 import { openRows } from "./payments/open-rows.ts";
 import { triggerRows } from "./payments/trigger-rows.ts";
 import { coreRows, paymentRows } from "./payments/rows.ts";
 
+const rows = [...paymentRows, ...openRows, ...beginRows, ...triggerRows];
+
 test("no two rows have one title", () => {
-  const titles = [...paymentRows, ...openRows, ...triggerRows].map(({ title }) => title);
+  const titles = [...rows, ...slowRows].map(({ title }) => title);
   expect(new Set(titles).size).toBe(titles.length);
 });
 
-describePayments([...paymentRows, ...openRows, ...triggerRows], [expressDoor("express 5", express5)]);
+describePayments(rows, [expressDoor("express 5", express5)]);
 describePayments(coreRows, [fetchDoor], ["postgresql", "mariadb"]);
 // Without a server all of them take a second.
 const others = [expressDoor("express 4", express4), nodeDoor, fastifyDoor, fetchDoor, honoDoor];

@@ -27,7 +27,7 @@ export function refusalWith(status: number): GuardError {
 export const handlerRows: readonly PaymentRow[] = [
   ...(
     [
-      ["ROLLBACK", "held", ["postgresql", "sqlite"]],
+      ["ROLLBACK", "held", ["postgresql", "sqlite", "mariadb"]],
       ["COMMIT", "held", ["postgresql", "mariadb"]],
       // There key and payment have committed together, and what came behind it by itself.
       ["COMMIT", "done", ["sqlite"]],
@@ -45,13 +45,31 @@ export const handlerRows: readonly PaymentRow[] = [
   {
     title: "a handler's own ROLLBACK on MariaDB, which begins the next transaction: nothing of it commits",
     on: ["mariadb"],
-    pay: ({ call, write, writeThen, sql }) =>
-      writeThen(() => (call === 1 ? after(sql("ROLLBACK"), write) : undefined)),
+    pay: ({ write, writeThen, sql }) => writeThen(() => after(sql("ROLLBACK"), write)),
     sends: ["new", "again", "new"],
-    answers: [broken, replayed, "200"],
-    key: "done",
+    answers: [broken, replayed, "503 held"],
+    key: "held",
+    paid: 0,
+    ran: 1,
+  },
+  ...(["COMMIT", "CREATE TABLE meanwhile (id INT)"] as const).map((commits): PaymentRow => ({
+    title: `a handler that pays behind its own ROLLBACK, then ${commits}: the key is held`,
+    pay: ({ write, writeThen, sql }) =>
+      writeThen(() => after(after(sql("ROLLBACK"), write), () => swallow(() => sql(commits)))),
+    sends: ["new", "again", "new"],
+    answers: [broken, replayed, "503 held"],
+    key: "held",
     paid: 1,
-    ran: 2,
+  })),
+  {
+    title: "a handler that swallows a deadlock, pays and commits by itself: the key is held",
+    on: ["mariadb"],
+    pay: ({ tx, write, sql, stage: { tables } }) =>
+      after(after(tables.loseDeadlock(tx), write), () => sql("COMMIT")),
+    sends: ["new", "again", "new"],
+    answers: [broken, replayed, "503 held"],
+    key: "held",
+    paid: 1,
   },
   {
     title: "a handler that asks somebody who is down: not the database, whose line lives",

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { RequestListener, Server } from "node:http";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import { sqliteMigration } from "@countersign/store-sqlite";
+import { sqliteMigration, sqliteSchemaVersion } from "@countersign/store-sqlite";
 import Database from "libsql";
 import { causeOf, clockFinding, findingKinds, findingsOf } from "../src/doctor/findings.ts";
 import { redisDoubts } from "../src/operator/redis-store.ts";
@@ -170,6 +170,10 @@ describe("countersign doctor on SQLite", () => {
       expect(idsOf(await run(["doctor", "--store-url", url, "--json"]))).toEqual(["migration-pending"]);
       database.exec("UPDATE countersign_schema SET version = 99");
       expect(idsOf(await run(["doctor", "--store-url", url, "--json"]))).toEqual(["tables-newer"]);
+      database.exec(
+        `ALTER TABLE countersign_schema ADD COLUMN oldest INTEGER DEFAULT ${sqliteSchemaVersion}`,
+      );
+      expect(idsOf(await run(["doctor", "--store-url", url, "--json"]))).toEqual([]);
     } finally {
       database.close();
     }

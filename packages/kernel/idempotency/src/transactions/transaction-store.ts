@@ -83,7 +83,8 @@ export interface TransactionStore<Tx, Mode extends TransactionMode = Transaction
   begin(tx: Tx, claim: TransactionClaim): Awaitable<TransactionBegun>;
   /**
    * The last statement behind a handler: ends the savepoint, and begins another one if `more` follow. Throws a GuardError
-   * (`transaction-broken`) when the transaction cannot commit what the handler wrote: it swallowed an error, or ended the transaction.
+   * (`transaction-broken`) when the transaction cannot commit what the handler wrote: it swallowed an error, or ended the transaction. No key
+   * is free then whose handler may have committed something, as after a ROLLBACK of its own.
    */
   keep(tx: Tx, keys: readonly TransactionKey[], more: boolean): Awaitable<void>;
   /** Rolls back to the savepoint and frees these keys; nonce and other keys stay. Begins another savepoint if `more` follow. */
