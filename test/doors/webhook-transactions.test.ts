@@ -2,6 +2,7 @@
 import { createWebhookHandler } from "@countersign/webhooks";
 import { describe, expect, test } from "@jest/globals";
 import express5 from "express";
+import { sleep } from "../support/runs/eventually.ts";
 import { describeOnPostgres } from "../support/servers/engines.ts";
 import { expressDoor } from "./express-door.ts";
 import { fetchDoor } from "./fetch-door.ts";
@@ -32,6 +33,7 @@ async function receiver(
   door: Door,
   tables: Tables,
   work: (work: EventWork) => unknown = ({ write }) => write(),
+  transactionTimeoutMs = 60_000,
 ) {
   const began: string[] = [];
   const outcomes: string[] = [];
@@ -50,6 +52,7 @@ async function receiver(
       failed.push(error);
     },
     waitMs: 10_000,
+    transactionTimeoutMs,
   });
   const opened = await door.open(webhookScene(false, { options: { handler, hmac: { limit: "100kb" } } })());
   return {
@@ -65,6 +68,7 @@ interface WebhookRow {
   readonly title: string;
   readonly on?: readonly Engine["name"][];
   readonly work?: (work: EventWork) => unknown;
+  readonly transactionTimeoutMs?: number;
   /** The ids of each delivery. */
   readonly sends: readonly (readonly string[])[];
   readonly answers: readonly number[];
@@ -97,6 +101,17 @@ const rows: readonly WebhookRow[] = [
     answers: [200],
     paid: ["ev_1", "ev_2"],
     began: ["ev_1", "ev_2"],
+  },
+  {
+    title: "slow events, which take several commits",
+    on: ["postgresql", "mariadb"],
+    // A commit takes what begins within a tenth of it.
+    transactionTimeoutMs: 5_000,
+    work: ({ write }) => after(write(), () => sleep(300)),
+    sends: [ids(5), ids(5)],
+    answers: [200, 200],
+    paid: ids(5),
+    began: ids(5),
   },
   {
     title: "a deferred constraint of one event: each gets its own transaction",
@@ -140,7 +155,12 @@ for (const door of doors) {
   describe.each(engines)(`webhooks at ${door.name}, on $name`, (engine) => {
     test.each(rows.filter(({ on = [engine.name] }) => on.includes(engine.name)))("$title", async (row) => {
       const tables = await engine.open();
-      const { send, close, began, outcomes } = await receiver(door, tables, row.work);
+      const { send, close, began, outcomes } = await receiver(
+        door,
+        tables,
+        row.work,
+        row.transactionTimeoutMs,
+      );
       const answers: number[] = [];
       // oxlint-disable-next-line no-await-in-loop -- one delivery after the other
       for (const names of row.sends) answers.push(await send(names));
