@@ -1,12 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { eventTrace, isGuardError, type EventTrace } from "@countersign/core";
 import { escapeForLog, traced } from "@countersign/core/door";
-import type {
-  KeyAttempt,
-  KeyRefusal,
-  OpenTransaction,
-  Steps,
-  Transactor,
+import {
+  noticeOfEnd,
+  type KeyAttempt,
+  type KeyRefusal,
+  type OpenTransaction,
+  type Steps,
+  type Transactor,
 } from "@countersign/idempotency/door";
 import { knownEventTypes } from "../envelope/envelope.ts";
 import type { WebhookEnvelope } from "../envelope/events.ts";
@@ -179,7 +180,10 @@ export class EventBatches {
   }
 
   #report({ attempt }: BatchEvent, outcome: EventOutcome, error: unknown): EventOutcome {
-    return reportFailure(this.#init.reporting, attempt, { outcome, error });
+    const { reporting } = this.#init;
+    const end = noticeOfEnd(error);
+    if (end !== undefined) reporting.keys.alarm({ ...end, key: attempt.claim.key });
+    return reportFailure(reporting, attempt, { outcome, error });
   }
 }
 

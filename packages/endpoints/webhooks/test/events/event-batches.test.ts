@@ -7,7 +7,8 @@ import {
 } from "@countersign/idempotency";
 import { createWebhookHandler } from "@countersign/webhooks";
 import { steadyTest } from "@countersign/test-support/runs/steadily.ts";
-import { envelope, outcomes, sleep } from "./event-kit.ts";
+import { transactionBroken } from "@countersign/idempotency/store";
+import { envelope, collectNotices, outcomes, sleep } from "./event-kit.ts";
 
 class EngineError extends Error {
   readonly fault: TransactionFault;
@@ -18,18 +19,26 @@ class EngineError extends Error {
 }
 
 const fails = (fault: TransactionFault) => () => Promise.reject(new EngineError(fault));
+const broken = transactionBroken("it sent COMMIT itself");
 const ids = (count: number): string[] => Array.from({ length: count }, (_, index) => `ev_${index + 1}`);
 
 interface Scene {
   /** What an event's handler does. */
   readonly work?: (id: string, call: number) => unknown;
+  /** What the last statement behind an event does. */
+  readonly keep?: (id: string) => unknown;
   /** What COMMIT does, by its number from 1. */
   readonly commit?: (number: number) => unknown;
   readonly transactionTimeoutMs?: number;
 }
 
 /** A receiver of webhooks on an engine that is all script. */
-function receiver({ work = () => {}, commit = () => {}, transactionTimeoutMs = 60_000 }: Scene) {
+function receiver({
+  work = () => {},
+  keep = () => {},
+  commit = () => {},
+  transactionTimeoutMs = 60_000,
+}: Scene) {
   const runs: string[] = [];
   const failed: string[] = [];
   /** The numbers of events that came to each COMMIT. */
@@ -49,7 +58,10 @@ function receiver({ work = () => {}, commit = () => {}, transactionTimeoutMs = 6
     },
     begin: (_tx, { keys }) =>
       Promise.resolve({ nonce: "fresh", keys: keys.map(() => ({ status: "begun" }) as const) }),
-    keep: (tx) => Promise.resolve(void (Object(tx).kept += 1)),
+    async keep(tx) {
+      await keep(runs.at(-1) ?? "");
+      Object(tx).kept += 1;
+    },
     undo: () => Promise.resolve(),
     faultOf: (error) => (error instanceof EngineError ? error.fault : undefined),
   };
@@ -126,6 +138,19 @@ describe("a batch of events in one transaction", () => {
     expect(new Set(await handle(ids(50)))).toEqual(new Set(["in-doubt"]));
     expect(runs).toEqual(ids(50));
     expect(commits).toEqual([50]);
+  });
+
+  test.each<[string, Scene, readonly string[]]>([
+    ["a COMMIT without a reply", { commit: () => Promise.reject(new Error("read ECONNRESET")) }, ids(3)],
+    ["a broken transaction", { keep: (id) => id === "ev_2" && Promise.reject(broken) }, ["ev_2"]],
+  ])("tells an operator of %s, also beside onError", async (what, scene, told) => {
+    const notices = collectNotices();
+    const { handle } = receiver(scene);
+    await handle(ids(3));
+    const code = what.startsWith("a COMMIT") ? "commit-unknown" : "transaction-broken";
+    expect(notices.map(({ guard, code: its, message }) => [guard, its, message.split(" has ")[0]])).toEqual(
+      told.map((id) => ["createWebhookHandler", code, `key "webhook-event:${id}"`]),
+    );
   });
 
   steadyTest("leaves its events to the next delivery when a handler never ends", async () => {
