@@ -5,6 +5,7 @@ import { describe, expect, jest, test } from "@jest/globals";
 import express5 from "express";
 import express4 from "express4";
 import { afterTest, testClock } from "../support/runs/after-test.ts";
+import { sleep } from "../support/runs/eventually.ts";
 import { describeOnPostgres } from "../support/servers/engines.ts";
 import { expressDoor } from "./express-door.ts";
 import { fastifyDoor } from "./fastify-door.ts";
@@ -40,7 +41,11 @@ function envelopeOf(names: readonly string[]): string {
 async function receiver(
   door: Door,
   tables: Tables,
-  { work = ({ write }) => write(), recovery = "hold" }: Pick<WebhookRow, "work" | "recovery"> = {},
+  {
+    work = ({ write }) => write(),
+    recovery = "hold",
+    transactionTimeoutMs = 60_000,
+  }: Pick<WebhookRow, "work" | "recovery" | "transactionTimeoutMs"> = {},
 ) {
   const clock = testClock();
   const stores = tables.process({ now: clock.now });
@@ -62,6 +67,7 @@ async function receiver(
       failed.push(error);
     },
     waitMs: 10_000,
+    transactionTimeoutMs,
   });
   const opened = await door.open(webhookScene(false, { options: { handler, hmac: { limit: "100kb" } } })());
   return {
@@ -82,6 +88,7 @@ interface WebhookRow {
   readonly recovery?: "hold" | "rerun" | undefined;
   /** What lease mode has left of `ev_2`. */
   readonly left?: "run" | "expired" | "held";
+  readonly transactionTimeoutMs?: number;
   /** The ids of each delivery. */
   readonly sends: readonly (readonly string[])[];
   readonly answers: readonly number[];
@@ -130,6 +137,17 @@ const rows: readonly WebhookRow[] = [
     answers: [200],
     paid: ["ev_1", "ev_2"],
     began: ["ev_1", "ev_2"],
+  },
+  {
+    title: "slow events, which take several commits",
+    on: ["postgresql", "mariadb"],
+    // A commit takes what begins within a tenth of it.
+    transactionTimeoutMs: 5_000,
+    work: ({ write }) => after(write(), () => sleep(300)),
+    sends: [ids(5), ids(5)],
+    answers: [200, 200],
+    paid: ids(5),
+    began: ids(5),
   },
   {
     title: "a deferred constraint of one event: each gets its own transaction",

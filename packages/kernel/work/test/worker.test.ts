@@ -1,4 +1,5 @@
 import { eventually, sleep } from "@countersign/test-support/runs/eventually.ts";
+import { transactionBroken } from "@countersign/idempotency/store";
 import { TaskError } from "@countersign/work";
 import { describe, expect, test } from "@jest/globals";
 import {
@@ -267,6 +268,43 @@ test("a task whose transaction could not be begun is given back, and its attempt
   isDown = false;
   clock.advance(1_000);
   await eventually(() => outcomes.includes("done"));
+});
+
+test("a task whose COMMIT got no reply is told of, and is given back if it took no effect", async () => {
+  const { stores } = openStores();
+  const { codes, messages, outcomes } = heard();
+  const { run } = stores.transactions;
+  const transactions = changed(stores.transactions, {
+    async run(work) {
+      await run.call(stores.transactions, work);
+      return lost();
+    },
+  });
+  const jobs = queueOn({ ...stores, transactions }, { exactlyOnce: () => {}, onFailure() {} });
+  await addTo(stores, jobs, { id: "1", body: "" });
+  jobs.start();
+  await eventually(() => outcomes.length > 0);
+  expect(outcomes).toEqual(["given-back"]);
+  expect(codes).toEqual(["commit-unknown", "task-given-back"]);
+  expect(messages[0]).toBe('the task "1" of jobs has a COMMIT without a reply: it is done, or comes again');
+  expect(await stores.work.read(queue, "1")).toMatchObject({ state: "done" });
+});
+
+test("a task whose handler broke its transaction is told of, also to an app that hears of failures", async () => {
+  const { stores } = openStores();
+  const { codes, outcomes } = heard();
+  const transactions = changed(stores.transactions, {
+    keep() {
+      throw transactionBroken("it changed a table, which commits");
+    },
+  });
+  const times = { backoffMs: 60_000, maxBackoffMs: 60_000 };
+  const jobs = queueOn({ ...stores, transactions }, { exactlyOnce: () => {}, onFailure() {}, ...times });
+  await addTo(stores, jobs, { id: "1", body: "" });
+  jobs.start();
+  await eventually(() => outcomes.length > 0);
+  expect(outcomes).toEqual(["failed"]);
+  expect(codes).toEqual(["transaction-broken"]);
 });
 
 test("a paused queue begins nothing until it is resumed", async () => {

@@ -2,7 +2,14 @@ import { withDeadline } from "@countersign/core";
 import { askStore } from "@countersign/core/door";
 import { answerOf, runSteps, runStepsNow, type Steps } from "./steps.ts";
 import type { ResolvedTransactionOptions } from "./transaction-options.ts";
-import type { TransactionBegun, TransactionClaim, TransactionStore } from "./transaction-store.ts";
+import type {
+  TransactionBegun,
+  TransactionClaim,
+  TransactionFault,
+  TransactionStore,
+} from "./transaction-store.ts";
+
+type StoreStep = Parameters<typeof askStore>[0];
 
 /** What a handler's steps have in one transaction. */
 export interface OpenTransaction<Tx> {
@@ -30,17 +37,31 @@ export const nonceSeen = new Error("the nonce was used before");
 export class SingleRun<Tx> {
   readonly #store: TransactionStore<Tx>;
   readonly #options: ResolvedTransactionOptions;
-  readonly #beginStep: Parameters<typeof askStore>[0];
+  readonly #beginStep: StoreStep;
+  readonly #commitStep: StoreStep;
 
   constructor(store: TransactionStore<Tx>, options: ResolvedTransactionOptions) {
     this.#store = store;
     this.#options = options;
-    const timeoutMs = options.storeTimeoutMs + options.waitMs;
+    const { engine } = store;
+    /** The outcomes of what others or the handler have caused. */
+    const faultOf =
+      (...outcomes: readonly TransactionFault[]) =>
+      (error: unknown): string | undefined =>
+        outcomes.find((fault) => fault === store.faultOf(error));
     this.#beginStep = {
-      engine: store.engine,
+      engine,
       step: "begin",
-      timeoutMs,
+      timeoutMs: options.storeTimeoutMs + options.waitMs,
       name: "the transaction's first step",
+      faultOf: faultOf("conflict", "locked"),
+    };
+    this.#commitStep = {
+      engine,
+      step: "commit",
+      timeoutMs: options.transactionTimeoutMs,
+      name: "COMMIT",
+      faultOf: faultOf("conflict", "refused"),
     };
   }
 
@@ -55,7 +76,13 @@ export class SingleRun<Tx> {
     const isGivenUp = (): boolean => progress.abandoned;
     const run = <R>(all: Steps<R>): R | Promise<R> =>
       store.mode === "sync" ? runStepsNow(all) : runSteps(all, isGivenUp);
-    const ran = store.run((tx) => run(this.#inTransaction(tx, { attempt, steps, progress, started })));
+    let commit: Promise<unknown> | undefined;
+    const committing = (): void => {
+      progress.committing = true;
+      commit = this.#traceCommit(() => ran, attempt);
+    };
+    const running = { attempt, steps, progress, started, committing };
+    const ran: Promise<T> = store.run((tx) => run(this.#inTransaction(tx, running)));
     // oxlint-disable-next-line promise/prefer-await-to-then -- also when nothing began
     ran.then(started, started);
     try {
@@ -65,10 +92,30 @@ export class SingleRun<Tx> {
       progress.abandoned = true;
       throw error;
     }
-    return await ran;
+    try {
+      return await ran;
+    } finally {
+      // Its time counts for the request.
+      await commit;
+    }
   }
 
-  *#inTransaction<T>(tx: Tx, { attempt, steps, progress, started }: Running<Tx, T>): Steps<T> {
+  /** Traces COMMIT until `ran()` has settled. Does not reject. */
+  async #traceCommit(ran: () => Promise<unknown>, { req }: RunAttempt): Promise<void> {
+    // On SQLite run() is still under way.
+    const ended = async (): Promise<unknown> => {
+      await Promise.resolve();
+      return ran();
+    };
+    try {
+      await askStore(this.#commitStep, ended, req);
+    } catch {
+      // It is the run's own error.
+    }
+  }
+
+  *#inTransaction<T>(tx: Tx, running: Running<Tx, T>): Steps<T> {
+    const { attempt, steps, progress, started, committing } = running;
     const store = this.#store;
     const { waitMs, idleTimeoutMs, recovery } = this.#options;
     const { nonce, keys, req } = attempt;
@@ -80,7 +127,7 @@ export class SingleRun<Tx> {
     started();
     if (begun.nonce !== "fresh") throw nonceSeen;
     const result = yield* steps({ tx, begun });
-    progress.committing = true;
+    committing();
     return result;
   }
 }
@@ -90,6 +137,7 @@ interface Running<Tx, T> {
   readonly steps: (open: OpenTransaction<Tx>) => Steps<T>;
   readonly progress: Progress;
   readonly started: () => void;
+  readonly committing: () => void;
 }
 
 function gate(): readonly [opened: Promise<void>, open: () => void] {

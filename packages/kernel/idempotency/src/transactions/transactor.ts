@@ -41,6 +41,7 @@ export class Transactor<Tx> {
   readonly #options: ResolvedTransactionOptions;
   readonly #lanes: Lanes;
   readonly #single: SingleRun<Tx>;
+  readonly #repeatStep: Parameters<typeof askStore>[0];
   #running = 0;
   #draining = false;
 
@@ -53,6 +54,13 @@ export class Transactor<Tx> {
     this.#options = options;
     this.#lanes = new Lanes(options.maxWaiters);
     this.#single = new SingleRun(store, options);
+    const { transactionTimeoutMs: timeoutMs } = options;
+    this.#repeatStep = {
+      engine: store.engine,
+      step: "repeat",
+      timeoutMs,
+      name: "the pause after a conflict",
+    };
   }
 
   /**
@@ -204,7 +212,9 @@ export class Transactor<Tx> {
         if (progress.abandoned) throw transactionUnavailable(error, retryAfterSeconds);
         if (fault === "conflict" && number < maxAttempts) {
           // oxlint-disable-next-line no-await-in-loop -- as above
-          await sleep(Math.random() * Math.min(2 ** number, longestPauseMs));
+          await askStore(this.#repeatStep, () =>
+            sleep(Math.random() * Math.min(2 ** number, longestPauseMs)),
+          );
           continue;
         }
         if (fault === "locked" && !progress.begun) return "in-flight";
