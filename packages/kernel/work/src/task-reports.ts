@@ -25,7 +25,7 @@ export class TaskReports {
   }
 
   givenBack(task: ClaimedTask, error: unknown): void {
-    this.#tell("task-given-back", `${nameOf(task)} could not be begun, or its end is unknown`, error);
+    this.#tell("task-given-back", `${nameOf(task)} could not be begun`, error);
   }
 
   failedLate(task: ClaimedTask, error: unknown): void {

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { taskTrace, type TaskTrace } from "@countersign/core";
+import { isGuardError, taskTrace, type TaskTrace } from "@countersign/core";
 import { askStore, escapeForLog, traced } from "@countersign/core/door";
 import { Transactor } from "@countersign/idempotency/door";
 import { TaskAttempt, type AttemptEnd, type TaskWork } from "./task-attempt.ts";
@@ -215,7 +215,7 @@ export class Worker<Tx> {
       }
       const failure = this.#failureOf(task, end.error);
       const isOurs = await this.#ask("fail-task", () => work.fail(task, failure));
-      if (!isOurs) return this.#reports.gone(task);
+      if (!isOurs) return (await this.#isDone(task, end.error)) ? "done" : this.#reports.gone(task);
       const isDead = failure.retryInMs === undefined;
       if (failure.retryInMs !== undefined) this.#wakeIn(failure.retryInMs);
       this.#reports.failed(task, end.error, isDead);
@@ -227,6 +227,13 @@ export class Worker<Tx> {
       );
       return "failed";
     }
+  }
+
+  /** Whether a COMMIT whose reply was lost has ended the task. */
+  async #isDone({ queue, id, attempt }: ClaimedTask, error: unknown): Promise<boolean> {
+    if (!isGuardError(error) || error.code !== "commit-unknown") return false;
+    const record = await this.#ask("read-task", () => this.#init.stores.work.read(queue, id));
+    return record?.state === "done" && record.attempts === attempt;
   }
 
   #failureOf({ attempt }: ClaimedTask, error: unknown): TaskFailure {

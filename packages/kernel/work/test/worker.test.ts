@@ -249,26 +249,6 @@ describe("where the store fails", () => {
   });
 });
 
-test("a task whose transaction could not be begun is given back, and its attempt does not count", async () => {
-  const { stores, clock } = openStores();
-  const { codes, outcomes } = heard();
-  let isDown = true;
-  const { run } = stores.transactions;
-  const transactions = changed(stores.transactions, {
-    run: (work) => (isDown ? lost() : run.call(stores.transactions, work)) as ReturnType<typeof run<never>>,
-  });
-  const jobs = queueOn({ ...stores, transactions }, { exactlyOnce: () => {} });
-  await addTo(stores, jobs, { id: "1", body: "" });
-  jobs.start();
-  await eventually(() => outcomes.length > 0);
-  expect(outcomes).toEqual(["given-back"]);
-  expect(codes).toEqual(["task-given-back"]);
-  expect(await stores.work.read(queue, "1")).toMatchObject({ state: "open", attempts: 0, failures: [] });
-  isDown = false;
-  clock.advance(1_000);
-  await eventually(() => outcomes.includes("done"));
-});
-
 test("a paused queue begins nothing until it is resumed", async () => {
   const { stores } = openStores();
   const { outcomes } = heard();
