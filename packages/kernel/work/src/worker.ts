@@ -1,13 +1,15 @@
-import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { isGuardError, taskTrace, type TaskTrace } from "@countersign/core";
-import { askStore, escapeForLog, traced } from "@countersign/core/door";
+import { taskTrace, type TaskTrace } from "@countersign/core";
+import { escapeForLog, traced } from "@countersign/core/door";
 import { Transactor } from "@countersign/idempotency/door";
+import { elsewhere, Leases, type Running } from "./leases.ts";
+import { Settlement, type TaskOutcome } from "./settlement.ts";
 import { TaskAttempt, type AttemptEnd, type TaskWork } from "./task-attempt.ts";
-import { reasonOf, TaskError } from "./task-failure.ts";
-import { nameOf, TaskReports, type Reporting } from "./task-reports.ts";
+import { TaskError } from "./task-failure.ts";
+import { TaskReports, type Reporting } from "./task-reports.ts";
 import { backoffOf, type ResolvedWorkerOptions } from "./worker-options.ts";
-import type { ClaimedTask, TaskFailure, WorkStores } from "./work-store.ts";
+import type { ClaimedTask, WorkStores } from "./work-store.ts";
+import { WorkerStore } from "./worker-store.ts";
 
 export interface WorkerInit<Tx> extends Reporting {
   readonly queue: string;
@@ -17,16 +19,6 @@ export interface WorkerInit<Tx> extends Reporting {
   readonly workOf: (task: ClaimedTask) => TaskWork<Tx>;
 }
 
-/** One of the words of `countersign:task`. */
-type TaskOutcome = "done" | "failed" | "dead" | "gone" | "given-back";
-
-interface Running<Tx> {
-  readonly attempt: TaskAttempt<Tx>;
-  /** Renewed until the attempt ended, or hung for longer than its time and a lease. */
-  isKept: boolean;
-}
-
-const givenBackForMs = 1_000;
 const soonMs = 20;
 const longestTimerMs = 2_147_483_647;
 /** Where the store fails. */
@@ -36,11 +28,12 @@ const longestPauseMs = 30_000;
 export class Worker<Tx> {
   readonly #init: WorkerInit<Tx>;
   readonly #transactor: Transactor<Tx>;
+  readonly #store: WorkerStore;
   readonly #reports: TaskReports;
+  readonly #settlement: Settlement;
   readonly #running = new Set<Running<Tx>>();
+  readonly #leases: Leases<Tx>;
   #looping: Promise<void> | undefined;
-  #renewing: NodeJS.Timeout | undefined;
-  #renewedAtMs = 0;
   readonly #stopping = new AbortController();
   /** Whether there may be work that the last look did not find. */
   #isAwake = false;
@@ -49,8 +42,18 @@ export class Worker<Tx> {
 
   constructor(init: WorkerInit<Tx>) {
     this.#init = init;
-    this.#reports = new TaskReports(init);
-    const { waitMs, storeTimeoutMs, idleTimeoutMs } = init.options;
+    const { options } = init;
+    const [store, reports] = [new WorkerStore(init), new TaskReports(init)];
+    this.#store = store;
+    this.#reports = reports;
+    this.#settlement = new Settlement({
+      options,
+      store,
+      reports,
+      wakeIn: (delayMs) => this.#wakeIn(delayMs),
+    });
+    this.#leases = new Leases({ leaseMs: options.leaseMs, running: this.#running, store, reports });
+    const { waitMs, storeTimeoutMs, idleTimeoutMs } = options;
     const unused = { recovery: "hold", maxWaiters: 0, retryAfterSeconds: 1 } as const;
     this.#transactor = new Transactor(init.stores, { waitMs, storeTimeoutMs, idleTimeoutMs, ...unused });
   }
@@ -58,9 +61,7 @@ export class Worker<Tx> {
   /** Begins to claim tasks, unless it did or has to stop. */
   start(): void {
     if (this.#looping !== undefined || this.#stopping.signal.aborted) return;
-    const { leaseMs } = this.#init.options;
-    this.#renewedAtMs = performance.now();
-    this.#renewing = setInterval(() => void this.#renew(), leaseMs / 3);
+    this.#leases.start();
     this.#looping = this.#loop();
   }
 
@@ -95,7 +96,7 @@ export class Worker<Tx> {
       // oxlint-disable-next-line no-await-in-loop -- polling, for a few seconds at the end of a process
       await sleep(20);
     }
-    clearInterval(this.#renewing);
+    this.#leases.stop();
     const left = this.#running.size;
     for (const { attempt } of this.#running) attempt.abort(new Error("the process ends"));
     return left;
@@ -109,10 +110,10 @@ export class Worker<Tx> {
       const room = concurrency - this.#running.size;
       try {
         // oxlint-disable-next-line no-await-in-loop -- one look after the other
-        const tasks = room > 0 ? await this.#claim(room) : [];
+        const tasks = room > 0 ? await this.#store.claim(room) : [];
         failures = 0;
         // oxlint-disable-next-line no-await-in-loop -- as above
-        if (this.#stopping.signal.aborted) return await this.#giveBack(tasks, 0);
+        if (this.#stopping.signal.aborted) return await this.#store.giveBack(tasks, 0);
         for (const task of tasks) void this.#attempt(task);
         // oxlint-disable-next-line no-await-in-loop -- as above
         if (tasks.length < room || room === 0) await this.#untilWoken(pollMs * (0.75 + Math.random() / 2));
@@ -124,12 +125,6 @@ export class Worker<Tx> {
         await this.#pause(backoffOf(failures, { backoffMs, maxBackoffMs: longest }));
       }
     }
-  }
-
-  async #claim(limit: number): Promise<readonly ClaimedTask[]> {
-    const { queue, stores, options } = this.#init;
-    const claim = { queue, limit: Math.min(limit, 100), token: randomUUID(), leaseMs: options.leaseMs };
-    return await this.#ask("claim-tasks", () => stores.work.claim(claim));
   }
 
   /** For that long, or until wake(). */
@@ -182,7 +177,7 @@ export class Worker<Tx> {
         ? { outcome: "failed", error: new TaskError(tooMany, { isFinal: true }) }
         : await this.#endOf(running);
     if (end.outcome === "failed") context.error = end.error;
-    return this.#settle(task, end);
+    return this.#settlement.settle(task, end);
   }
 
   async #endOf(running: Running<Tx>): Promise<AttemptEnd> {
@@ -199,87 +194,6 @@ export class Worker<Tx> {
     running.isKept = false;
     return { outcome: "failed", error: late };
   }
-
-  async #settle(task: ClaimedTask, end: AttemptEnd): Promise<TaskOutcome> {
-    const { work } = this.#init.stores;
-    if (end.outcome === "gone") return this.#reports.gone(task);
-    if (end.outcome === "done") {
-      if (end.lateError !== undefined) this.#reports.failedLate(task, end.lateError);
-      return "done";
-    }
-    try {
-      if (end.outcome === "given-back") {
-        this.#reports.givenBack(task, end.error);
-        await this.#giveBack([task], givenBackForMs);
-        return "given-back";
-      }
-      const failure = this.#failureOf(task, end.error);
-      const isOurs = await this.#ask("fail-task", () => work.fail(task, failure));
-      if (!isOurs) return (await this.#isDone(task, end.error)) ? "done" : this.#reports.gone(task);
-      const isDead = failure.retryInMs === undefined;
-      if (failure.retryInMs !== undefined) this.#wakeIn(failure.retryInMs);
-      this.#reports.failed(task, end.error, isDead);
-      return isDead ? "dead" : "failed";
-    } catch (error) {
-      this.#reports.storeFailed(
-        `${nameOf(task)} ended, and that could not be written: its lease decides`,
-        error,
-      );
-      return "failed";
-    }
-  }
-
-  /** Whether a COMMIT whose reply was lost has ended the task. */
-  async #isDone({ queue, id, attempt }: ClaimedTask, error: unknown): Promise<boolean> {
-    if (!isGuardError(error) || error.code !== "commit-unknown") return false;
-    const record = await this.#ask("read-task", () => this.#init.stores.work.read(queue, id));
-    return record?.state === "done" && record.attempts === attempt;
-  }
-
-  #failureOf({ attempt }: ClaimedTask, error: unknown): TaskFailure {
-    const { options } = this.#init;
-    const said = error instanceof TaskError ? error : undefined;
-    const isDead = said?.isFinal === true || attempt >= options.maxAttempts;
-    const retryInMs = isDead ? undefined : (said?.retryInMs ?? backoffOf(attempt, options));
-    return { reason: reasonOf(error), retryInMs };
-  }
-
-  async #renew(): Promise<void> {
-    const { leaseMs } = this.#init.options;
-    const startedAtMs = performance.now();
-    const { work } = this.#init.stores;
-    const kept = [...this.#running].filter(({ isKept }) => isKept);
-    try {
-      if (kept.length > 0) {
-        const tasks = kept.map(({ attempt }) => attempt.task);
-        const owned = new Set(await this.#ask("extend-tasks", () => work.extend(tasks, leaseMs)));
-        for (const { attempt } of kept) {
-          if (!owned.has(attempt.task.id)) attempt.abort(elsewhere());
-        }
-      }
-      this.#renewedAtMs = startedAtMs;
-    } catch (error) {
-      this.#reports.storeFailed("the leases of tasks could not be renewed", error);
-      // The next renewal would still be in time.
-      if (performance.now() + leaseMs / 3 - this.#renewedAtMs < leaseMs) return;
-      for (const { attempt } of kept) attempt.abort(new Error("the task's lease could not be renewed"));
-    }
-  }
-
-  async #giveBack(tasks: readonly ClaimedTask[], delayMs: number): Promise<void> {
-    if (tasks.length === 0) return;
-    await this.#ask("give-back-tasks", () => this.#init.stores.work.giveBack(tasks, delayMs));
-  }
-
-  async #ask<T>(step: string, call: () => Promise<T>): Promise<T> {
-    const { stores, options } = this.#init;
-    const { engine } = stores.work;
-    return await askStore({ engine, step, timeoutMs: options.storeTimeoutMs, name: "the work store" }, call);
-  }
-}
-
-function elsewhere(): Error {
-  return new Error("another worker has the task");
 }
 
 /** Undefined when it has not ended in time. */

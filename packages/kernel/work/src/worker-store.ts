@@ -1,0 +1,50 @@
+import { randomUUID } from "node:crypto";
+import { askStore } from "@countersign/core/door";
+import type { ResolvedWorkerOptions } from "./worker-options.ts";
+import type { ClaimedTask, TaskFailure, TaskRecord, WorkStores } from "./work-store.ts";
+
+export interface WorkerStoreInit {
+  readonly queue: string;
+  readonly stores: Pick<WorkStores<never>, "work">;
+  readonly options: ResolvedWorkerOptions;
+}
+
+/** The steps that a worker takes of its store, each bounded in time. A late one goes on: its effect may come later. */
+export class WorkerStore {
+  readonly #init: WorkerStoreInit;
+
+  constructor(init: WorkerStoreInit) {
+    this.#init = init;
+  }
+
+  async claim(limit: number): Promise<readonly ClaimedTask[]> {
+    const { queue, stores, options } = this.#init;
+    const claim = { queue, limit: Math.min(limit, 100), token: randomUUID(), leaseMs: options.leaseMs };
+    return await this.#ask("claim-tasks", () => stores.work.claim(claim));
+  }
+
+  /** Gives the ids that are still owned. */
+  async extend(tasks: readonly ClaimedTask[]): Promise<ReadonlySet<string>> {
+    const { stores, options } = this.#init;
+    return new Set(await this.#ask("extend-tasks", () => stores.work.extend(tasks, options.leaseMs)));
+  }
+
+  async fail(task: ClaimedTask, failure: TaskFailure): Promise<boolean> {
+    return await this.#ask("fail-task", () => this.#init.stores.work.fail(task, failure));
+  }
+
+  async giveBack(tasks: readonly ClaimedTask[], delayMs: number): Promise<void> {
+    if (tasks.length === 0) return;
+    await this.#ask("give-back-tasks", () => this.#init.stores.work.giveBack(tasks, delayMs));
+  }
+
+  async read({ queue, id }: ClaimedTask): Promise<TaskRecord | undefined> {
+    return await this.#ask("read-task", () => this.#init.stores.work.read(queue, id));
+  }
+
+  async #ask<T>(step: string, call: () => Promise<T>): Promise<T> {
+    const { stores, options } = this.#init;
+    const { engine } = stores.work;
+    return await askStore({ engine, step, timeoutMs: options.storeTimeoutMs, name: "the work store" }, call);
+  }
+}
