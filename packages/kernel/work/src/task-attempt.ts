@@ -98,7 +98,7 @@ export class TaskAttempt<Tx> {
   /** Does the work and ends the task behind one savepoint of one transaction. */
   async #commit<T>(work: (tx: Tx) => Steps<T>): Promise<T> {
     const [store, transactor, task] = [this.#store, this.#transactor, this.task];
-    const ended = await transactor.run({ keys: [] }, ({ tx }) => {
+    const ended = await transactor.run({ keys: [], isBackground: true }, ({ tx }) => {
       this.#hasBegun = true;
       return transactor.behindSavepoint(tx, [], false, function* (): Steps<T> {
         const value = yield* work(tx);

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { askStore } from "@countersign/core/door";
+import { askStore, workSlices } from "@countersign/core/door";
 import type { ResolvedWorkerOptions } from "./worker-options.ts";
 import type { ClaimedTask, TaskFailure, TaskRecord, WorkStores } from "./work-store.ts";
 
@@ -42,9 +42,16 @@ export class WorkerStore {
     return await this.#ask("read-task", () => this.#init.stores.work.read(queue, id));
   }
 
+  /** Whether each step holds the event loop, and this turn's part of it is used up. */
+  get isOverdue(): boolean {
+    return this.#init.stores.work.mode === "sync" && workSlices.over;
+  }
+
   async #ask<T>(step: string, call: () => Promise<T>): Promise<T> {
     const { stores, options } = this.#init;
     const { engine } = stores.work;
+    // oxlint-disable-next-line no-await-in-loop -- yields to the event loop
+    while (this.isOverdue) await workSlices.next();
     return await askStore({ engine, step, timeoutMs: options.storeTimeoutMs, name: "the work store" }, call);
   }
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { taskTrace, type TaskTrace } from "@countersign/core";
-import { escapeForLog, traced } from "@countersign/core/door";
+import { escapeForLog, traced, workSlices } from "@countersign/core/door";
 import { Transactor } from "@countersign/idempotency/door";
 import { elsewhere, Leases, type Running } from "./leases.ts";
 import { Settlement, type TaskOutcome } from "./settlement.ts";
@@ -113,8 +113,7 @@ export class Worker<Tx> {
         const tasks = room > 0 ? await this.#store.claim(room) : [];
         failures = 0;
         // oxlint-disable-next-line no-await-in-loop -- as above
-        if (this.#stopping.signal.aborted) return await this.#store.giveBack(tasks, 0);
-        for (const task of tasks) void this.#attempt(task);
+        await this.#begin(tasks);
         // oxlint-disable-next-line no-await-in-loop -- as above
         if (tasks.length < room || room === 0) await this.#untilWoken(pollMs * (0.75 + Math.random() / 2));
       } catch (error) {
@@ -124,6 +123,17 @@ export class Worker<Tx> {
         // oxlint-disable-next-line no-await-in-loop -- as above
         await this.#pause(backoffOf(failures, { backoffMs, maxBackoffMs: longest }));
       }
+    }
+  }
+
+  /** Gives back those that were not begun before the worker has to stop. */
+  async #begin(tasks: readonly ClaimedTask[]): Promise<void> {
+    for (const [index, task] of tasks.entries()) {
+      // oxlint-disable-next-line no-await-in-loop -- yields to the event loop
+      while (this.#store.isOverdue) await workSlices.next();
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      if (this.#stopping.signal.aborted) return await this.#store.giveBack(tasks.slice(index), 0);
+      void this.#attempt(task);
     }
   }
 

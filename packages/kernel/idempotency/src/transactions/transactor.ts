@@ -1,6 +1,6 @@
 import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 import { isGuardError, withDeadline, type NonceClaim, type NonceStore } from "@countersign/core";
-import { askStore } from "@countersign/core/door";
+import { askStore, workSlices } from "@countersign/core/door";
 import {
   commitUnknown,
   keysDraining,
@@ -11,32 +11,14 @@ import {
 import type { Awaitable } from "../store.ts";
 import { Lanes, type Entrance } from "./lanes.ts";
 import { answerOf, runSteps, runStepsNow, untilPromise, type Steps } from "./steps.ts";
+import type { Behind, NotRun, OpenTransaction, TransactionAttempt } from "./transaction-attempt.ts";
 import type { ResolvedTransactionOptions } from "./transaction-options.ts";
 import type {
-  TransactionBegun,
   TransactionClaim,
   TransactionKey,
   TransactionStore,
   TransactionStores,
 } from "./transaction-store.ts";
-
-/** What a handler's steps have in one transaction. */
-export interface OpenTransaction<Tx> {
-  readonly tx: Tx;
-  readonly begun: TransactionBegun;
-}
-
-/** How a transaction ended without its steps' result. */
-export type NotRun = "nonce-seen" | "in-flight" | "client-left";
-
-export interface TransactionAttempt extends Pick<TransactionClaim, "nonce" | "keys"> {
-  readonly req?: object | undefined;
-  /** Aborts when the client leaves. */
-  readonly left?: AbortSignal | undefined;
-}
-
-/** What a handler did behind its savepoint: kept, or undone because of its error. */
-export type Behind<T> = { readonly value: T } | { readonly error: unknown };
 
 // Four were too few where many transactions meet one page of an index.
 const maxAttempts = 10;
@@ -230,6 +212,10 @@ export class Transactor<Tx> {
     const [start, started] = gate();
     const run = <R>(all: Steps<R>): R | Promise<R> =>
       store.mode === "sync" ? runStepsNow(all) : runSteps(all);
+    while (attempt.isBackground === true && this.isSynchronous && workSlices.over) {
+      // oxlint-disable-next-line no-await-in-loop -- yields to the event loop
+      await workSlices.next();
+    }
     const ran = store.run((tx) => run(this.#inTransaction(tx, { attempt, steps, progress, started })));
     // oxlint-disable-next-line promise/prefer-await-to-then -- also when nothing began
     ran.then(started, started);

@@ -2,7 +2,8 @@ import { describe, expect, test } from "@jest/globals";
 import type { TransactionBegun, TransactionFault, TransactionStore } from "@countersign/idempotency";
 import { sleep } from "@countersign/test-support/runs/eventually.ts";
 import { answerOf, type Steps } from "../../src/transactions/steps.ts";
-import { Transactor, type Behind, type OpenTransaction } from "../../src/transactions/transactor.ts";
+import type { Behind, OpenTransaction } from "../../src/transactions/transaction-attempt.ts";
+import { Transactor } from "../../src/transactions/transactor.ts";
 
 type Step = "connect" | "begin" | "work" | "keep" | "undo" | "commit" | "claim";
 
