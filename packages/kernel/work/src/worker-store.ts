@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { askStore, workSlices } from "@countersign/core/door";
+import type { TaskReports } from "./task-reports.ts";
 import type { ResolvedWorkerOptions } from "./worker-options.ts";
 import type { ClaimedTask, TaskFailure, TaskRecord, WorkStores } from "./work-store.ts";
 
@@ -12,15 +13,30 @@ export interface WorkerStoreInit {
 /** The steps that a worker takes of its store, each bounded in time. A late one goes on: its effect may come later. */
 export class WorkerStore {
   readonly #init: WorkerStoreInit;
+  readonly #reports: TaskReports;
+  readonly #late = new Set<Promise<void>>();
 
-  constructor(init: WorkerStoreInit) {
+  constructor(init: WorkerStoreInit, reports: TaskReports) {
     this.#init = init;
+    this.#reports = reports;
   }
 
+  /** Gives back what it brings when nobody waits for it any more. */
   async claim(limit: number): Promise<readonly ClaimedTask[]> {
     const { queue, stores, options } = this.#init;
     const claim = { queue, limit: Math.min(limit, 100), token: randomUUID(), leaseMs: options.leaseMs };
-    return await this.#ask("claim-tasks", () => stores.work.claim(claim));
+    let claimed: Promise<readonly ClaimedTask[]> | undefined;
+    try {
+      return await this.#ask("claim-tasks", () => (claimed = stores.work.claim(claim)));
+    } catch (error) {
+      if (claimed !== undefined) this.#returnLate(claimed);
+      throw error;
+    }
+  }
+
+  /** Resolves when what late claims have brought is given back. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#late);
   }
 
   /** Gives the ids that are still owned. */
@@ -45,6 +61,30 @@ export class WorkerStore {
   /** Whether each step holds the event loop, and this turn's part of it is used up. */
   get isOverdue(): boolean {
     return this.#init.stores.work.mode === "sync" && workSlices.over;
+  }
+
+  /** Else the tasks would be nobody's for a lease, and an attempt of each counted. */
+  #returnLate(claimed: Promise<readonly ClaimedTask[]>): void {
+    const returned = this.#giveBackOf(claimed);
+    this.#late.add(returned);
+    void returned.then(() => this.#late.delete(returned));
+  }
+
+  /** Does not reject. */
+  async #giveBackOf(claimed: Promise<readonly ClaimedTask[]>): Promise<void> {
+    let tasks: readonly ClaimedTask[];
+    try {
+      tasks = await claimed;
+    } catch {
+      // The claim has failed, which was told.
+      return;
+    }
+    try {
+      await this.giveBack(tasks, 0);
+    } catch (error) {
+      const message = `${tasks.length} tasks were claimed too late, and could not be given back: their leases decide`;
+      this.#reports.storeFailed(message, error);
+    }
   }
 
   async #ask<T>(step: string, call: () => Promise<T>): Promise<T> {

@@ -43,7 +43,8 @@ export class Worker<Tx> {
   constructor(init: WorkerInit<Tx>) {
     this.#init = init;
     const { options } = init;
-    const [store, reports] = [new WorkerStore(init), new TaskReports(init)];
+    const reports = new TaskReports(init);
+    const store = new WorkerStore(init, reports);
     this.#store = store;
     this.#reports = reports;
     this.#settlement = new Settlement({
@@ -91,7 +92,11 @@ export class Worker<Tx> {
     this.#stopping.abort();
     this.wake();
     const endsAtMs = performance.now() + timeoutMs;
-    await Promise.race([this.#looping, sleep(timeoutMs, undefined, { ref: false })]);
+    const stopped = async (): Promise<void> => {
+      await this.#looping;
+      await this.#store.settled();
+    };
+    await Promise.race([stopped(), sleep(timeoutMs, undefined, { ref: false })]);
     while (this.#running.size > 0 && performance.now() < endsAtMs) {
       // oxlint-disable-next-line no-await-in-loop -- polling, for a few seconds at the end of a process
       await sleep(20);

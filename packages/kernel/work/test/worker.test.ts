@@ -5,7 +5,6 @@ import {
   addTo,
   changed,
   heard,
-  lost,
   notesOf,
   openStores,
   queue,
@@ -187,65 +186,6 @@ describe("a task whose lease ended", () => {
     await eventually(() => outcomes.length > 0);
     expect(outcomes).toEqual(["done"]);
     expect((await stores.work.read(queue, "1"))?.attempts).toBe(1);
-  });
-});
-
-describe("where the store fails", () => {
-  test("a worker that cannot claim tries again", async () => {
-    const { stores } = openStores();
-    const { codes, outcomes } = heard();
-    let isDown = true;
-    const { claim } = stores.work;
-    const work = changed(stores.work, {
-      claim: (wanted) => (isDown ? lost() : claim.call(stores.work, wanted)),
-    });
-    const jobs = queueOn({ ...stores, work }, { atLeastOnce: () => {} });
-    jobs.start();
-    await addTo(stores, jobs, { id: "1", body: "" });
-    await eventually(() => codes.length > 1);
-    expect(new Set(codes)).toEqual(new Set(["work-store-failed"]));
-    isDown = false;
-    await eventually(() => outcomes.includes("done"));
-  });
-
-  test("an attempt whose end cannot be written is left to its lease", async () => {
-    const { stores } = openStores();
-    const { codes, outcomes } = heard();
-    const jobs = queueOn(
-      { ...stores, work: changed(stores.work, { fail: lost }) },
-      {
-        atLeastOnce() {
-          throw new Error("no");
-        },
-      },
-    );
-    jobs.start();
-    await addTo(stores, jobs, { id: "1", body: "" });
-    await eventually(() => outcomes.length > 0);
-    expect(codes).toEqual(["work-store-failed"]);
-    expect(await stores.work.read(queue, "1")).toMatchObject({ state: "open", attempts: 1, failures: [] });
-  });
-
-  test("a lease that cannot be renewed aborts before it ends", async () => {
-    const { stores } = openStores();
-    const { codes } = heard();
-    let reason: unknown;
-    const jobs = queueOn(
-      { ...stores, work: changed(stores.work, { extend: lost }) },
-      {
-        leaseMs: 1_000,
-        storeTimeoutMs: 500,
-        async atLeastOnce(_task, { signal }) {
-          await eventually(() => signal.aborted);
-          reason = signal.reason;
-        },
-      },
-    );
-    jobs.start();
-    await addTo(stores, jobs, { id: "1", body: "" });
-    await eventually(() => reason !== undefined);
-    expect(String(reason)).toBe("Error: the task's lease could not be renewed");
-    expect(codes).toContain("work-store-failed");
   });
 });
 
