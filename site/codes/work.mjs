@@ -123,7 +123,7 @@ export const noticesOfWork = {
   ),
   "work-store-failed": notice(
     [...tasks, "createInbox"],
-    "The table of work did not answer. No task was claimed, a lease was not renewed, or the end of an attempt was not written: then its lease decides, and it may run again.",
+    "The table of work did not answer. No task was claimed, a lease was not renewed, or the end of an attempt was not written. The end is tried again, and told of, until another worker has the task: then it runs again.",
     "Repair the database. The worker goes on by itself.",
     "A database that is down:",
     worked(

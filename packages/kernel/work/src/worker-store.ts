@@ -29,14 +29,24 @@ export class WorkerStore {
     try {
       return await this.#ask("claim-tasks", () => (claimed = stores.work.claim(claim)));
     } catch (error) {
-      if (claimed !== undefined) this.#returnLate(claimed);
+      // Else the tasks would be nobody's for a lease, and an attempt of each counted.
+      if (claimed !== undefined) this.later(this.#giveBackOf(claimed));
       throw error;
     }
   }
 
-  /** Resolves when what late claims have brought is given back. */
+  /** Notes what goes on although its step has failed; it must not reject. */
+  later(work: Promise<void>): void {
+    this.#late.add(work);
+    void work.then(() => this.#late.delete(work));
+  }
+
+  /** Resolves when nothing goes on any more. */
   async settled(): Promise<void> {
-    await Promise.all(this.#late);
+    while (this.#late.size > 0) {
+      // oxlint-disable-next-line no-await-in-loop -- what ends may leave something behind
+      await Promise.all(this.#late);
+    }
   }
 
   /** Gives the ids that are still owned. */
@@ -61,13 +71,6 @@ export class WorkerStore {
   /** Whether each step holds the event loop, and this turn's part of it is used up. */
   get isOverdue(): boolean {
     return this.#init.stores.work.mode === "sync" && workSlices.over;
-  }
-
-  /** Else the tasks would be nobody's for a lease, and an attempt of each counted. */
-  #returnLate(claimed: Promise<readonly ClaimedTask[]>): void {
-    const returned = this.#giveBackOf(claimed);
-    this.#late.add(returned);
-    void returned.then(() => this.#late.delete(returned));
   }
 
   /** Does not reject. */

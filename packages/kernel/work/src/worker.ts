@@ -1,9 +1,10 @@
+import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { taskTrace, type TaskTrace } from "@countersign/core";
 import { escapeForLog, traced, workSlices } from "@countersign/core/door";
 import { Transactor } from "@countersign/idempotency/door";
 import { elsewhere, Leases, type Running } from "./leases.ts";
-import { Settlement, type TaskOutcome } from "./settlement.ts";
+import { longestPauseMs, pause, Settlement, type TaskOutcome } from "./settlement.ts";
 import { TaskAttempt, type AttemptEnd, type TaskWork } from "./task-attempt.ts";
 import { TaskError } from "./task-failure.ts";
 import { TaskReports, type Reporting } from "./task-reports.ts";
@@ -21,8 +22,6 @@ export interface WorkerInit<Tx> extends Reporting {
 
 const soonMs = 20;
 const longestTimerMs = 2_147_483_647;
-/** Where the store fails. */
-const longestPauseMs = 30_000;
 
 /** Works on the tasks of one queue, several at a time, until drain(). */
 export class Worker<Tx> {
@@ -43,6 +42,8 @@ export class Worker<Tx> {
   constructor(init: WorkerInit<Tx>) {
     this.#init = init;
     const { options } = init;
+    // As many ends may wait with it as could not be written.
+    setMaxListeners(0, this.#stopping.signal);
     const reports = new TaskReports(init);
     const store = new WorkerStore(init, reports);
     this.#store = store;
@@ -52,6 +53,7 @@ export class Worker<Tx> {
       store,
       reports,
       wakeIn: (delayMs) => this.#wakeIn(delayMs),
+      stopping: this.#stopping.signal,
     });
     this.#leases = new Leases({ leaseMs: options.leaseMs, running: this.#running, store, reports });
     const { waitMs, storeTimeoutMs, idleTimeoutMs } = options;
@@ -92,15 +94,14 @@ export class Worker<Tx> {
     this.#stopping.abort();
     this.wake();
     const endsAtMs = performance.now() + timeoutMs;
-    const stopped = async (): Promise<void> => {
-      await this.#looping;
-      await this.#store.settled();
-    };
-    await Promise.race([stopped(), sleep(timeoutMs, undefined, { ref: false })]);
+    const inTime = (work: Promise<void> | undefined): Promise<void> =>
+      Promise.race([work, sleep(Math.max(0, endsAtMs - performance.now()), undefined, { ref: false })]);
+    await inTime(this.#looping);
     while (this.#running.size > 0 && performance.now() < endsAtMs) {
       // oxlint-disable-next-line no-await-in-loop -- polling, for a few seconds at the end of a process
       await sleep(20);
     }
+    await inTime(this.#store.settled());
     this.#leases.stop();
     const left = this.#running.size;
     for (const { attempt } of this.#running) attempt.abort(new Error("the process ends"));
@@ -126,7 +127,7 @@ export class Worker<Tx> {
         this.#reports.storeFailed("no tasks could be claimed", error);
         const longest = Math.min(maxBackoffMs, longestPauseMs);
         // oxlint-disable-next-line no-await-in-loop -- as above
-        await this.#pause(backoffOf(failures, { backoffMs, maxBackoffMs: longest }));
+        await pause(backoffOf(failures, { backoffMs, maxBackoffMs: longest }), this.#stopping.signal);
       }
     }
   }
@@ -153,15 +154,6 @@ export class Worker<Tx> {
       };
     });
     this.#wakeUp = undefined;
-  }
-
-  /** For that long, or until the worker stops. */
-  async #pause(forMs: number): Promise<void> {
-    try {
-      await sleep(forMs, undefined, { signal: this.#stopping.signal });
-    } catch {
-      // It stops.
-    }
   }
 
   async #attempt(task: ClaimedTask): Promise<void> {
