@@ -26,8 +26,7 @@ export class TaskReports {
   }
 
   givenBack(task: ClaimedTask, error: unknown): void {
-    this.#ended(task, error);
-    this.#tell("task-given-back", `${nameOf(task)} could not be begun, or its end is unknown`, error);
+    this.#tell("task-given-back", `${nameOf(task)} could not be begun`, error);
   }
 
   failedLate(task: ClaimedTask, error: unknown): void {

@@ -6,7 +6,6 @@ import {
   addTo,
   changed,
   heard,
-  lost,
   notesOf,
   openStores,
   queue,
@@ -189,105 +188,6 @@ describe("a task whose lease ended", () => {
     expect(outcomes).toEqual(["done"]);
     expect((await stores.work.read(queue, "1"))?.attempts).toBe(1);
   });
-});
-
-describe("where the store fails", () => {
-  test("a worker that cannot claim tries again", async () => {
-    const { stores } = openStores();
-    const { codes, outcomes } = heard();
-    let isDown = true;
-    const { claim } = stores.work;
-    const work = changed(stores.work, {
-      claim: (wanted) => (isDown ? lost() : claim.call(stores.work, wanted)),
-    });
-    const jobs = queueOn({ ...stores, work }, { atLeastOnce: () => {} });
-    jobs.start();
-    await addTo(stores, jobs, { id: "1", body: "" });
-    await eventually(() => codes.length > 1);
-    expect(new Set(codes)).toEqual(new Set(["work-store-failed"]));
-    isDown = false;
-    await eventually(() => outcomes.includes("done"));
-  });
-
-  test("an attempt whose end cannot be written is left to its lease", async () => {
-    const { stores } = openStores();
-    const { codes, outcomes } = heard();
-    const jobs = queueOn(
-      { ...stores, work: changed(stores.work, { fail: lost }) },
-      {
-        atLeastOnce() {
-          throw new Error("no");
-        },
-      },
-    );
-    jobs.start();
-    await addTo(stores, jobs, { id: "1", body: "" });
-    await eventually(() => outcomes.length > 0);
-    expect(codes).toEqual(["work-store-failed"]);
-    expect(await stores.work.read(queue, "1")).toMatchObject({ state: "open", attempts: 1, failures: [] });
-  });
-
-  test("a lease that cannot be renewed aborts before it ends", async () => {
-    const { stores } = openStores();
-    const { codes } = heard();
-    let reason: unknown;
-    const jobs = queueOn(
-      { ...stores, work: changed(stores.work, { extend: lost }) },
-      {
-        leaseMs: 1_000,
-        storeTimeoutMs: 500,
-        async atLeastOnce(_task, { signal }) {
-          await eventually(() => signal.aborted);
-          reason = signal.reason;
-        },
-      },
-    );
-    jobs.start();
-    await addTo(stores, jobs, { id: "1", body: "" });
-    await eventually(() => reason !== undefined);
-    expect(String(reason)).toBe("Error: the task's lease could not be renewed");
-    expect(codes).toContain("work-store-failed");
-  });
-});
-
-test("a task whose transaction could not be begun is given back, and its attempt does not count", async () => {
-  const { stores, clock } = openStores();
-  const { codes, outcomes } = heard();
-  let isDown = true;
-  const { run } = stores.transactions;
-  const transactions = changed(stores.transactions, {
-    run: (work) => (isDown ? lost() : run.call(stores.transactions, work)) as ReturnType<typeof run<never>>,
-  });
-  const jobs = queueOn({ ...stores, transactions }, { exactlyOnce: () => {} });
-  await addTo(stores, jobs, { id: "1", body: "" });
-  jobs.start();
-  await eventually(() => outcomes.length > 0);
-  expect(outcomes).toEqual(["given-back"]);
-  expect(codes).toEqual(["task-given-back"]);
-  expect(await stores.work.read(queue, "1")).toMatchObject({ state: "open", attempts: 0, failures: [] });
-  isDown = false;
-  clock.advance(1_000);
-  await eventually(() => outcomes.includes("done"));
-});
-
-test("a task whose COMMIT got no reply is told of, and is given back if it took no effect", async () => {
-  const { stores } = openStores();
-  const { codes, messages, outcomes } = heard();
-  const { run } = stores.transactions;
-  const transactions = changed(stores.transactions, {
-    async run(work) {
-      await run.call(stores.transactions, work);
-      return lost();
-    },
-  });
-  const jobs = queueOn({ ...stores, transactions }, { exactlyOnce: () => {}, onFailure() {} });
-  await addTo(stores, jobs, { id: "1", body: "" });
-  jobs.start();
-  await eventually(() => outcomes.length > 0);
-  expect(outcomes).toEqual(["given-back"]);
-  expect(codes).toEqual(["commit-unknown", "task-given-back"]);
-  expect(messages[0]).toBe('the task "1" of jobs has a COMMIT without a reply: it is done, or comes again');
-  expect(await stores.work.read(queue, "1")).toMatchObject({ state: "done" });
 });
 
 test("a task whose handler broke its transaction is told of, also to an app that hears of failures", async () => {

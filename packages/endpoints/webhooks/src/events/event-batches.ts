@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { eventTrace, isGuardError, type EventTrace } from "@countersign/core";
-import { escapeForLog, traced } from "@countersign/core/door";
+import { escapeForLog, traced, workSlices } from "@countersign/core/door";
 import {
   noticeOfEnd,
   type KeyAttempt,
@@ -12,7 +12,7 @@ import {
 import { knownEventTypes } from "../envelope/envelope.ts";
 import type { WebhookEnvelope } from "../envelope/events.ts";
 import { webhookRefusal } from "../refusals.ts";
-import { planOf, workSlices } from "./event-dispatch.ts";
+import { planOf } from "./event-dispatch.ts";
 import { eventFingerprint, notAcquired } from "./event-identity.ts";
 import { reportFailure, type EventAttempt, type Reporting, type RoutedHandler } from "./failed-event.ts";
 import type { EventOutcome, WebhookOutcome } from "./webhook-handler-types.ts";

@@ -1,21 +1,11 @@
 import { withDeadline } from "@countersign/core";
-import { askStore } from "@countersign/core/door";
+import { askStore, workSlices } from "@countersign/core/door";
 import { answerOf, runSteps, runStepsNow, type Steps } from "./steps.ts";
+import type { OpenTransaction, TransactionAttempt } from "./transaction-attempt.ts";
 import type { ResolvedTransactionOptions } from "./transaction-options.ts";
-import type {
-  TransactionBegun,
-  TransactionClaim,
-  TransactionFault,
-  TransactionStore,
-} from "./transaction-store.ts";
+import type { TransactionClaim, TransactionFault, TransactionStore } from "./transaction-store.ts";
 
 type StoreStep = Parameters<typeof askStore>[0];
-
-/** What a handler's steps have in one transaction. */
-export interface OpenTransaction<Tx> {
-  readonly tx: Tx;
-  readonly begun: TransactionBegun;
-}
 
 /** How far a request has come in its present transaction. */
 export interface Progress {
@@ -24,10 +14,6 @@ export interface Progress {
   committing: boolean;
   /** Nobody waits for the request any more: it sends no COMMIT. */
   abandoned: boolean;
-}
-
-export interface RunAttempt extends Pick<TransactionClaim, "nonce" | "keys"> {
-  readonly req?: object | undefined;
 }
 
 /** What a run is rejected with when its nonce is another request's: nothing of the transaction may stay. */
@@ -67,7 +53,7 @@ export class SingleRun<Tx> {
 
   /** Resolves when it is committed. Rejects with {@link nonceSeen}, and with errors of the engine or the handler as they are. */
   async run<T>(
-    attempt: RunAttempt,
+    attempt: TransactionAttempt,
     steps: (open: OpenTransaction<Tx>) => Steps<T>,
     progress: Progress,
   ): Promise<T> {
@@ -76,6 +62,10 @@ export class SingleRun<Tx> {
     const isGivenUp = (): boolean => progress.abandoned;
     const run = <R>(all: Steps<R>): R | Promise<R> =>
       store.mode === "sync" ? runStepsNow(all) : runSteps(all, isGivenUp);
+    while (attempt.isBackground === true && store.mode === "sync" && workSlices.over) {
+      // oxlint-disable-next-line no-await-in-loop -- yields to the event loop
+      await workSlices.next();
+    }
     let commit: Promise<unknown> | undefined;
     const committing = (): void => {
       progress.committing = true;
@@ -101,7 +91,7 @@ export class SingleRun<Tx> {
   }
 
   /** Traces COMMIT until `ran()` has settled. Does not reject. */
-  async #traceCommit(ran: () => Promise<unknown>, { req }: RunAttempt): Promise<void> {
+  async #traceCommit(ran: () => Promise<unknown>, { req }: TransactionAttempt): Promise<void> {
     // On SQLite run() is still under way.
     const ended = async (): Promise<unknown> => {
       await Promise.resolve();
@@ -133,7 +123,7 @@ export class SingleRun<Tx> {
 }
 
 interface Running<Tx, T> {
-  readonly attempt: RunAttempt;
+  readonly attempt: TransactionAttempt;
   readonly steps: (open: OpenTransaction<Tx>) => Steps<T>;
   readonly progress: Progress;
   readonly started: () => void;

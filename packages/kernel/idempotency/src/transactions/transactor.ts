@@ -12,23 +12,11 @@ import {
 } from "../refusals.ts";
 import type { Awaitable } from "../store.ts";
 import { Lanes, type Entrance } from "./lanes.ts";
-import { nonceSeen, SingleRun, type OpenTransaction, type Progress, type RunAttempt } from "./single-run.ts";
+import { nonceSeen, SingleRun, type Progress } from "./single-run.ts";
 import { answerOf, untilPromise, type Steps } from "./steps.ts";
+import type { Behind, NotRun, OpenTransaction, TransactionAttempt } from "./transaction-attempt.ts";
 import type { ResolvedTransactionOptions } from "./transaction-options.ts";
 import type { TransactionKey, TransactionStore, TransactionStores } from "./transaction-store.ts";
-
-export type { OpenTransaction } from "./single-run.ts";
-
-/** How a transaction ended without its steps' result. */
-export type NotRun = "nonce-seen" | "in-flight" | "client-left";
-
-export interface TransactionAttempt extends RunAttempt {
-  /** Aborts when the client leaves. */
-  readonly left?: AbortSignal | undefined;
-}
-
-/** What a handler did behind its savepoint: kept, or undone because of its error. */
-export type Behind<T> = { readonly value: T } | { readonly error: unknown };
 
 // Four were too few where many transactions meet one page of an index.
 const maxAttempts = 10;

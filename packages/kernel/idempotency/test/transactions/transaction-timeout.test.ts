@@ -4,7 +4,8 @@ import type { TransactionStore } from "@countersign/idempotency";
 import { eventually, sleep } from "@countersign/test-support/runs/eventually.ts";
 import { steadyTest as test } from "@countersign/test-support/runs/steadily.ts";
 import { answerOf, type Steps } from "../../src/transactions/steps.ts";
-import { Transactor, type Behind, type OpenTransaction } from "../../src/transactions/transactor.ts";
+import { Transactor } from "../../src/transactions/transactor.ts";
+import type { Behind, OpenTransaction } from "../../src/transactions/transaction-attempt.ts";
 
 type Step = "begin" | "work" | "keep" | "undo" | "commit" | "claim";
 

@@ -3,7 +3,8 @@ import type { TransactionBegun, TransactionFault, TransactionStore } from "@coun
 import { sleep } from "@countersign/test-support/runs/eventually.ts";
 import { transactionBroken } from "../../src/refusals.ts";
 import { answerOf, type Steps } from "../../src/transactions/steps.ts";
-import { Transactor, type Behind, type OpenTransaction } from "../../src/transactions/transactor.ts";
+import type { Behind, OpenTransaction } from "../../src/transactions/transaction-attempt.ts";
+import { Transactor } from "../../src/transactions/transactor.ts";
 
 type Step = "connect" | "begin" | "work" | "keep" | "undo" | "commit" | "claim";
 

@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
+import { eventually, sleep } from "@countersign/test-support/runs/eventually.ts";
+import { createTaskQueue } from "@countersign/work";
 import { type OpenStores, openStores, payerOn } from "./payer.ts";
 import { describeOn, endSession, type Opened, poolSize, type TableRow } from "./row.ts";
 
@@ -55,6 +57,35 @@ export function describeLostLines<Tx>(row: TableRow<Tx>): void {
       expect(await failing("a", "n")).toBe("nonce-replayed");
       expect(await opened.countRows()).toBe(0);
       expect(await payerOn(stores, (tx, key) => opened.insertByHandler(tx, key))("a")).toBe(200);
+    });
+
+    test("idle for too long in a task's handler: the attempt counts, and its reason is kept", async () => {
+      const { work } = stores;
+      if (work === undefined) throw new Error(`${row.engine} has no table of work`);
+      const tasks = createTaskQueue({
+        stores: { ...stores, work },
+        queue: "idle",
+        idleTimeoutMs: 1_000,
+        maxAttempts: 1,
+        async exactlyOnce(_task, { tx }) {
+          const insert = (id: string) =>
+            opened.database.query(tx, `INSERT INTO ${opened.table} (id) VALUES ('${id}')`, []);
+          // MariaDB bounds what has written.
+          await insert("a");
+          await sleep(2_500);
+          await insert("b");
+        },
+      });
+      await stores.transactions.run((tx) => tasks.add(tx, { id: "1", body: "" }));
+      tasks.start();
+      await eventually(async () => (await work.read("idle", "1"))?.state === "dead");
+      await tasks.drain();
+      const record = await work.read("idle", "1");
+      expect(record).toMatchObject({
+        attempts: 1,
+        failures: [{ attempt: 1, reason: expect.any(String) }],
+      });
+      expect(await opened.countRows()).toBe(0);
     });
   });
 }
