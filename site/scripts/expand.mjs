@@ -2,17 +2,19 @@
 import { execFileSync } from "node:child_process";
 import path from "node:path";
 import { findingKinds } from "../../packages/tools/cli/dist/doctor/findings.js";
+import { codesOf } from "./codes-page.mjs";
+import { withOptions } from "./options.mjs";
 import { read, root } from "./source.mjs";
 
 // The formatter of the repository puts an empty line into an empty fence.
 const fence = /^( *)```(\w+) (file|run)=("[^"]+"|\S+)((?: \w+=(?:"[^"]*"|\S+))*)\n(?: *\n)?\1```$/gm;
-const directive = /^<!-- (include|picture|explanations): (.*?) -->$/gm;
+const directive = /^<!-- (include|picture|explanations|codes): (.*?) -->$/gm;
 const findings = /^<!-- findings -->\n\n([\s\S]*)/m;
 const hostileRows = "<!-- hostile rows -->";
 
 /** `page` with every file, output and part of a document in it; `pictureOf(name, alt)` gives the text for a picture. */
 export function expand(page, { pictureOf, rewrite }) {
-  const expanded = page
+  const expanded = withOptions(page)
     .replaceAll(fence, (_all, indent, language, kind, value, rest) => {
       const text = kind === "file" ? fileText(unquoted(value), attributes(rest)) : outputOf(unquoted(value));
       const lines = text.trimEnd().split("\n");
@@ -21,6 +23,7 @@ export function expand(page, { pictureOf, rewrite }) {
         .join("\n");
     })
     .replaceAll(directive, (_all, kind, value) => {
+      if (kind === "codes") return codesOf(value);
       if (kind === "explanations") return explanations(value.split(" "));
       const [name, rest] = splitOnce(value);
       if (kind === "picture") return pictureOf(name, attributes(rest)["alt"]);
@@ -29,7 +32,7 @@ export function expand(page, { pictureOf, rewrite }) {
     .replace(hostileRows, () => rowsOfTests())
     .replace(findings, (_all, rest) => rest.replaceAll(/^### (.*)$/gm, (_title, id) => finding(id)));
   const [left] =
-    /^ *```\w+ (?:file|run)=.*$|^<!-- (?:include|picture|explanations|findings|hostile)\b.*$/m.exec(
+    /^ *```\w+ (?:file|run)=.*$|^<!-- (?:include|picture|explanations|codes|findings|hostile|options|end of options)\b.*$/m.exec(
       expanded,
     ) ?? [];
   if (left !== undefined) throw new Error(`cannot be read: ${left}`);

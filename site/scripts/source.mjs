@@ -17,7 +17,6 @@ export const repository = "https://github.com/countersign/countersign";
 
 /** Files of the repository that are pages as they stand, and the page that each becomes. */
 export const documents = {
-  "docs/keys.md": "guide/keys",
   "docs/using.md": "guide/typescript",
   "docs/sandbox-page.md": "guide/sandbox",
   "docs/inspector.md": "guide/inspector",
