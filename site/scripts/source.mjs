@@ -21,7 +21,6 @@ export const documents = {
   "docs/sandbox-page.md": "guide/sandbox",
   "docs/inspector.md": "guide/inspector",
   "packages/stores/store-contract/WRITING-A-STORE.md": "guide/writing-a-store",
-  "docs/packages.md": "reference/packages",
   "docs/architecture.md": "concepts/architecture",
   "docs/spec.md": "concepts/spec",
   "test/faults/README.md": "concepts/fault-tests",

@@ -86,7 +86,7 @@ test("the page of webhooks signs by hand what it says", async () => {
 test("the sizes that the page on several machines tells are those of the code", () => {
   const page = read("site/pages/guide/several-machines.md");
   const told = Object.fromEntries(
-    [...page.matchAll(/^\| `(leaseMs|maxWaiters)`, ([\d,]+)( seconds)? /gm)].map(
+    [...page.matchAll(/^- `(leaseMs|maxWaiters)`, ([\d,]+)( seconds)?: /gm)].map(
       ([, name = "", number = "", seconds]) => [
         name,
         Number(number.replaceAll(",", "")) * (seconds === undefined ? 1 : 1000),
