@@ -4,10 +4,10 @@ import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, test } from "@jest/globals";
-import { memberFolders, packageFolder, workspacePackages } from "../scripts/workspace.mjs";
+import { memberFolders, workspacePackages } from "../scripts/workspace.mjs";
 import { anchorsOf, githubAnchor } from "../site/scripts/anchors.mjs";
 import { repository } from "../site/scripts/source.mjs";
-import { packagePage, packageReadme } from "./docs/package-pages.ts";
+import { builtPage, packagePage, packageReadme } from "./docs/package-pages.ts";
 import { optionTables } from "./docs/written-options.ts";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "..");
@@ -99,10 +99,10 @@ describe.each(packages)("the README of %s", (name) => {
       (link) =>
         /(?:reference\/packages|packages\/[a-z]+)\/([a-z-]+)(?:\.md|\/README\.md)/.exec(link)?.[1] ?? [],
     );
-    const own = writtenOptions(packagePage(name));
-    const shared = name.startsWith("store-") ? writtenOptions(read("site/pages/reference/stores.md")) : [];
+    const own = writtenOptions(builtPage(name));
+    const shared = name.startsWith("store-") ? writtenOptions(read("docs/pages/reference/stores.md")) : [];
     const told =
-      own.length > 0 ? [...own, ...shared] : linked.flatMap((other) => writtenOptions(packagePage(other)));
+      own.length > 0 ? [...own, ...shared] : linked.flatMap((other) => writtenOptions(builtPage(other)));
     for (const option of writtenOptions(readme)) expect(told).toContainEqual(option);
   });
 
@@ -112,8 +112,8 @@ describe.each(packages)("the README of %s", (name) => {
     expect(linksOf(readme)).toContain("../../../docs/using.md");
   });
 
-  test("stands in the table of packages", () => {
-    expect(read("docs", "packages.md")).toContain(`[${name}](../${packageFolder(name)})`);
+  test("stands in the list of packages", () => {
+    expect(read("docs/pages/reference/packages.md")).toMatch(new RegExp(`^- \\[${name}\\]\\(`, "m"));
   });
 });
 

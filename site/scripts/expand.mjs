@@ -1,18 +1,21 @@
 // What a page takes from elsewhere, put in its place: code from files, the output of commands, parts of other documents, findings of the doctor, pictures.
 import { execFileSync } from "node:child_process";
 import path from "node:path";
+import { workspacePackages } from "../../scripts/workspace.mjs";
 import { findingKinds } from "../../packages/tools/cli/dist/doctor/findings.js";
+import { codesOf } from "./codes-page.mjs";
+import { withOptions } from "./options.mjs";
 import { read, root } from "./source.mjs";
 
 // The formatter of the repository puts an empty line into an empty fence.
 const fence = /^( *)```(\w+) (file|run)=("[^"]+"|\S+)((?: \w+=(?:"[^"]*"|\S+))*)\n(?: *\n)?\1```$/gm;
-const directive = /^<!-- (include|picture|explanations): (.*?) -->$/gm;
+const directive = /^<!-- (include|picture|explanations|codes|packages): (.*?) -->$/gm;
 const findings = /^<!-- findings -->\n\n([\s\S]*)/m;
 const hostileRows = "<!-- hostile rows -->";
 
 /** `page` with every file, output and part of a document in it; `pictureOf(name, alt)` gives the text for a picture. */
 export function expand(page, { pictureOf, rewrite }) {
-  const expanded = page
+  const expanded = withOptions(page)
     .replaceAll(fence, (_all, indent, language, kind, value, rest) => {
       const text = kind === "file" ? fileText(unquoted(value), attributes(rest)) : outputOf(unquoted(value));
       const lines = text.trimEnd().split("\n");
@@ -21,6 +24,8 @@ export function expand(page, { pictureOf, rewrite }) {
         .join("\n");
     })
     .replaceAll(directive, (_all, kind, value) => {
+      if (kind === "packages") return packagesIn(value);
+      if (kind === "codes") return codesOf(value);
       if (kind === "explanations") return explanations(value.split(" "));
       const [name, rest] = splitOnce(value);
       if (kind === "picture") return pictureOf(name, attributes(rest)["alt"]);
@@ -29,7 +34,7 @@ export function expand(page, { pictureOf, rewrite }) {
     .replace(hostileRows, () => rowsOfTests())
     .replace(findings, (_all, rest) => rest.replaceAll(/^### (.*)$/gm, (_title, id) => finding(id)));
   const [left] =
-    /^ *```\w+ (?:file|run)=.*$|^<!-- (?:include|picture|explanations|findings|hostile)\b.*$/m.exec(
+    /^ *```\w+ (?:file|run)=.*$|^<!-- (?:include|picture|explanations|codes|packages|findings|hostile|options|end of options)\b.*$/m.exec(
       expanded,
     ) ?? [];
   if (left !== undefined) throw new Error(`cannot be read: ${left}`);
@@ -66,6 +71,18 @@ function outputOf(command) {
     env,
     encoding: "utf8",
   });
+}
+
+/** The packages of a folder, each by what its manifest says of it. */
+function packagesIn(folder) {
+  const found = [...workspacePackages].filter(
+    ([, one]) => path.basename(path.dirname(one.folder)) === folder,
+  );
+  if (found.length === 0) throw new Error(`there are no packages in ${folder}`);
+  const rows = found.map(
+    ([name, { manifest }]) => `- [${name}](./packages/${name}.md): ${manifest.description}`,
+  );
+  return rows.toSorted().join("\n");
 }
 
 /** The rows of test/doors, in TypeScript: a process of its own can load it. */

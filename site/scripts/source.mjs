@@ -19,12 +19,10 @@ export const repository = manifest.repository.url.replace(/^git\+(.*)\.git$/, "$
 
 /** Files of the repository that are pages as they stand, and the page that each becomes. */
 export const documents = {
-  "docs/keys.md": "guide/keys",
   "docs/using.md": "guide/typescript",
   "docs/sandbox-page.md": "guide/sandbox",
   "docs/inspector.md": "guide/inspector",
   "packages/stores/store-contract/WRITING-A-STORE.md": "guide/writing-a-store",
-  "docs/packages.md": "reference/packages",
   "docs/architecture.md": "concepts/architecture",
   "docs/spec.md": "concepts/spec",
   "test/faults/README.md": "concepts/fault-tests",

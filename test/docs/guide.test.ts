@@ -50,7 +50,6 @@ test("a comment in a fence is no heading, and its indented lines are no fence of
 const leases = "examples/snippets/src/reference/lease-mode.ts";
 const writing = "packages/stores/store-contract/WRITING-A-STORE.md";
 test.each<[page: string, language: string, file: string, region: string | undefined]>([
-  ["docs/keys.md", "ts", "examples/snippets/src/guide/keys-of-url.ts", undefined],
   ["docs/using.md", "js", "site/snippets/jest.config.js", undefined],
   ...[
     "doors/fastify",
@@ -87,7 +86,7 @@ test("the page of webhooks signs by hand what it says", async () => {
 test("the sizes that the page on several machines tells are those of the code", () => {
   const page = read("site/pages/guide/several-machines.md");
   const told = Object.fromEntries(
-    [...page.matchAll(/^\| `(leaseMs|maxWaiters)`, ([\d,]+)( seconds)? /gm)].map(
+    [...page.matchAll(/^- `(leaseMs|maxWaiters)`, ([\d,]+)( seconds)?: /gm)].map(
       ([, name = "", number = "", seconds]) => [
         name,
         Number(number.replaceAll(",", "")) * (seconds === undefined ? 1 : 1000),
