@@ -1,4 +1,4 @@
-import { GuardError } from "@countersign/core";
+import { GuardError, isGuardError } from "@countersign/core";
 import { comeAgain, pageOf, unanswered } from "@countersign/core/door";
 
 export type IdempotencyCode =
@@ -82,8 +82,15 @@ export function commitUnknown(cause: unknown, retryAfterSeconds: number): GuardE
   });
 }
 
+const broken = "transaction-broken";
+
 /** For stores: the handler has left a transaction that cannot commit what it wrote. `what` says how. */
 export function transactionBroken(what: string, cause?: unknown): GuardError<IdempotencyCode> {
   const message = `the handler's transaction cannot commit: ${what}`;
-  return new GuardError<IdempotencyCode>({ status: 500, code: "transaction-broken", message, cause });
+  return new GuardError<IdempotencyCode>({ status: 500, code: broken, message, cause });
+}
+
+/** Whether it says for certain that the transaction has not committed. */
+export function isTransactionBroken(error: unknown): boolean {
+  return isGuardError(error) && error.code === broken;
 }

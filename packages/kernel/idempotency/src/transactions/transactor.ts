@@ -1,8 +1,9 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 import { isGuardError, withDeadline, type NonceClaim, type NonceStore } from "@countersign/core";
 import { askStore } from "@countersign/core/door";
 import {
   commitUnknown,
+  isTransactionBroken,
   keysDraining,
   storeUnavailable,
   transactionConflict,
@@ -88,7 +89,7 @@ export class Transactor<Tx> {
 
   /**
    * Does a handler's work behind the savepoint of these keys: keeps it, or undoes it and frees the keys when it throws. `more`: another
-   * savepoint follows. Faults of the transaction itself are thrown on.
+   * savepoint follows. Faults of the transaction itself are thrown on; a lost line is one when the savepoint cannot be reached.
    */
   *behindSavepoint<T>(
     tx: Tx,
@@ -102,10 +103,15 @@ export class Transactor<Tx> {
       return { value };
     } catch (error) {
       const fault = this.#store.faultOf(error);
-      if (fault !== undefined && fault !== "refused") throw error;
+      // It looks like a lost line, also where the handler has called somebody else who was away: the savepoint knows.
+      const mayBeLost = fault === "unavailable" && !this.isSynchronous;
+      if (fault !== undefined && fault !== "refused" && !mayBeLost) throw error;
       try {
+        // Until the library knows of its lost line, some send statements to the line that takes its place.
+        if (mayBeLost) yield* answerOf(setImmediate());
         yield* answerOf(this.#store.undo(tx, keys, more));
-      } catch {
+      } catch (undoing) {
+        if (mayBeLost && this.#store.faultOf(undoing) !== "refused") throw error;
         // The whole transaction is over, and nothing of it stays.
         throw new RolledBack(error);
       }
@@ -214,7 +220,8 @@ export class Transactor<Tx> {
         if (fault === "locked" && !progress.begun) return "in-flight";
         if (fault === "conflict" || fault === "locked") throw transactionConflict(error, retryAfterSeconds);
         if (progress.committing) {
-          throw fault === "refused" ? new RolledBack(error) : commitUnknown(error, retryAfterSeconds);
+          const isRolledBack = fault === "refused" || isTransactionBroken(error);
+          throw isRolledBack ? new RolledBack(error) : commitUnknown(error, retryAfterSeconds);
         }
         if (fault === "unavailable") throw transactionUnavailable(error, retryAfterSeconds);
         // Such as a promise where the engine has none.
