@@ -27,6 +27,8 @@ interface Scene {
   readonly work?: (id: string, call: number) => unknown;
   /** What the last statement behind an event does. */
   readonly keep?: (id: string) => unknown;
+  /** What undoing an event does. */
+  readonly undo?: (id: string) => unknown;
   /** What COMMIT does, by its number from 1. */
   readonly commit?: (number: number) => unknown;
   readonly transactionTimeoutMs?: number;
@@ -36,6 +38,7 @@ interface Scene {
 function receiver({
   work = () => {},
   keep = () => {},
+  undo = () => {},
   commit = () => {},
   transactionTimeoutMs = 60_000,
 }: Scene) {
@@ -62,7 +65,7 @@ function receiver({
       await keep(runs.at(-1) ?? "");
       Object(tx).kept += 1;
     },
-    undo: () => Promise.resolve(),
+    undo: async () => void (await undo(runs.at(-1) ?? "")),
     faultOf: (error) => (error instanceof EngineError ? error.fault : undefined),
   };
   const stores: TransactionStores<object, "async"> = {
@@ -124,6 +127,7 @@ describe("a batch of events in one transaction", () => {
         if (id === "ev_2" && call === 1) return fails("locked")();
         return id === "ev_3" && fails("unavailable")();
       },
+      undo: (id) => id === "ev_3" && fails("unavailable")(),
     });
     const down = ["unavailable", "unavailable", "unavailable"];
     expect(await handle(ids(5))).toEqual(["done", "done", ...down]);

@@ -1,5 +1,6 @@
 import { withDeadline } from "@countersign/core";
 import { askStore, workSlices } from "@countersign/core/door";
+import { isTransactionBroken } from "../refusals.ts";
 import { answerOf, runSteps, runStepsNow, type Steps } from "./steps.ts";
 import type { OpenTransaction, TransactionAttempt } from "./transaction-attempt.ts";
 import type { ResolvedTransactionOptions } from "./transaction-options.ts";
@@ -33,8 +34,10 @@ export class SingleRun<Tx> {
     /** The outcomes of what others or the handler have caused. */
     const faultOf =
       (...outcomes: readonly TransactionFault[]) =>
-      (error: unknown): string | undefined =>
-        outcomes.find((fault) => fault === store.faultOf(error));
+      (error: unknown): string | undefined => {
+        const isOf = isTransactionBroken(error) ? "refused" : store.faultOf(error);
+        return outcomes.find((fault) => fault === isOf);
+      };
     this.#beginStep = {
       engine,
       step: "begin",

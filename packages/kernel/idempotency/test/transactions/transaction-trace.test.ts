@@ -1,11 +1,13 @@
 import { afterEach, expect, test } from "@jest/globals";
 import { onTraceEnd, storeTrace } from "@countersign/core";
 import type { TransactionFault, TransactionStore } from "@countersign/idempotency";
+import { transactionBroken } from "../../src/refusals.ts";
 import { answerOf, type Steps } from "../../src/transactions/steps.ts";
 import { Transactor } from "../../src/transactions/transactor.ts";
 
 const engine = "traced";
 const keys = [{ key: "k", token: "t", fingerprint: "f" }];
+const faults = ["conflict", "locked", "unavailable", "refused"] as const;
 const ends: (() => void)[] = [];
 
 afterEach(() => {
@@ -16,7 +18,7 @@ afterEach(() => {
 interface Script {
   readonly mode?: "async" | "sync";
   readonly begin?: (call: number) => TransactionFault | undefined;
-  readonly commit?: (call: number) => TransactionFault | "lost" | undefined;
+  readonly commit?: (call: number) => TransactionFault | "lost" | "broken" | undefined;
 }
 
 /** The steps of one transaction, with their outcomes, as a subscriber of `countersign:store` hears of them. */
@@ -30,6 +32,7 @@ async function tracedSteps({ mode = "async", begin, commit }: Script): Promise<r
   let begun = 0;
   let committed = 0;
   const check = (fault: string | undefined): void => {
+    if (fault === "broken") throw transactionBroken("it was rolled back");
     if (fault !== undefined) throw new Error(fault);
   };
   const transactions: TransactionStore<object> = {
@@ -50,7 +53,7 @@ async function tracedSteps({ mode = "async", begin, commit }: Script): Promise<r
     },
     keep: () => undefined,
     undo: () => undefined,
-    faultOf: ({ message }: Error) => (message === "lost" ? undefined : (message as TransactionFault)),
+    faultOf: ({ message }: Error) => faults.find((fault) => fault === message),
   };
   const times = { waitMs: 0, storeTimeoutMs: 20_000, idleTimeoutMs: 1_000, transactionTimeoutMs: 60_000 };
   const others = { maxWaiters: 10, retryAfterSeconds: 7, recovery: "hold" } as const;
@@ -85,6 +88,7 @@ test.each<[string, Script, readonly string[]]>([
   ],
   ["a lock of somebody else", { begin: first("locked") }, ["begin locked"]],
   ["a deferred constraint", { commit: first("refused") }, ["begin ok", "commit refused"]],
+  ["a handler that broke its transaction", { commit: () => "broken" }, ["begin ok", "commit refused"]],
   ["a lost reply to COMMIT", { commit: () => "lost" }, ["begin ok", "commit error"]],
   ["an engine that is gone", { begin: first("unavailable") }, ["begin error"]],
   ["an engine that refuses at begin", { begin: first("refused") }, ["begin error"]],
