@@ -27,7 +27,7 @@ export interface WorkerOptions extends Pick<
   readonly timeoutMs?: number | undefined;
   /** How often to look for tasks that other processes added, in milliseconds. Default 1,000. */
   readonly pollMs?: number | undefined;
-  /** The attempts after which a task is a dead letter. Default 20: with the other defaults, nine hours. */
+  /** The attempts after which a task is a dead letter. Default 20: with the other defaults, eight hours. */
   readonly maxAttempts?: number | undefined;
   /** The pause after the first failure, in milliseconds; each further one doubles it, give or take a quarter. Default 1,000. */
   readonly backoffMs?: number | undefined;
