@@ -8,6 +8,7 @@ import { expand, fileText } from "../../site/scripts/expand.mjs";
 import { stillSvg } from "../../site/scripts/still.mjs";
 import { forVitePress } from "../../site/scripts/page-text.mjs";
 import { table as guardOptions } from "../../packages/checks/idempotency-guard/dist/options.js";
+import { workerTable } from "../../packages/kernel/work/dist/worker-options.js";
 import { plain } from "./written-options.ts";
 
 const run = promisify(execFile);
@@ -96,6 +97,22 @@ test("the sizes that the page on several machines tells are those of the code", 
   const inCode = (name: keyof typeof guardOptions): number =>
     Number(plain(guardOptions[name].byDefault).replaceAll(",", ""));
   expect(told).toEqual({ leaseMs: inCode("leaseMs"), maxWaiters: inCode("maxWaiters") });
+});
+
+test("the numbers that the pages on inbox and outcomes tell are those of the code", () => {
+  const inCode = (name: keyof typeof workerTable): number => Number(workerTable[name].byDefault);
+  const [inbox, outcomes] = ["inbox", "outcomes"].map((name) =>
+    read(`site/pages/guide/${name}.md`).replaceAll(/\s+/g, " "),
+  );
+  expect(inCode("concurrency")).toBe(4);
+  expect(inbox).toContain("four at a time each (`concurrency`)");
+  expect(outcomes).toContain("Four are sent at a time in each process (`concurrency`)");
+  expect(inbox).toContain(`\`leaseMs\` (${inCode("leaseMs") / 1_000} seconds)`);
+  const pauses = Array.from({ length: inCode("maxAttempts") - 1 }, (_, index) =>
+    Math.min(inCode("backoffMs") * 2 ** index, inCode("maxBackoffMs")),
+  );
+  expect(Math.round(pauses.reduce((sum, pauseMs) => sum + pauseMs, 0) / 3_600_000)).toBe(8);
+  expect(inbox).toContain(`\`maxAttempts\` (${inCode("maxAttempts")}, about eight hours)`);
 });
 
 test("the README's picture is of the recording", () => {

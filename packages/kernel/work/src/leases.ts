@@ -38,20 +38,27 @@ export class Leases<Tx> {
   async #renew(): Promise<void> {
     const { leaseMs, running, store, reports } = this.#init;
     const startedAtMs = performance.now();
-    const kept = [...running].filter(({ isKept }) => isKept).map(({ attempt }) => attempt);
+    const kept = [...running]
+      .filter(({ isKept, attempt }) => isKept && !attempt.isDone)
+      .map(({ attempt }) => attempt);
     try {
       if (kept.length > 0) {
         const owned = await store.extend(kept.map(({ task }) => task));
-        for (const attempt of kept) if (!owned.has(attempt.task.id)) attempt.abort(elsewhere());
+        for (const attempt of kept) if (!owned.has(attempt.task.id)) abortUnlessDone(attempt, elsewhere());
       }
       this.#renewedAtMs = startedAtMs;
     } catch (error) {
       reports.storeFailed("the leases of tasks could not be renewed", error);
       // The next renewal would still be in time.
       if (performance.now() + leaseMs / 3 - this.#renewedAtMs < leaseMs) return;
-      for (const attempt of kept) attempt.abort(new Error("the task's lease could not be renewed"));
+      for (const attempt of kept)
+        abortUnlessDone(attempt, new Error("the task's lease could not be renewed"));
     }
   }
+}
+
+function abortUnlessDone(attempt: Pick<TaskAttempt<never>, "abort" | "mayBeDone">, reason: Error): void {
+  if (!attempt.mayBeDone) attempt.abort(reason);
 }
 
 /** Why an attempt is aborted whose task another one has. */

@@ -40,6 +40,7 @@ export class TaskAttempt<Tx> {
   #ending: Promise<unknown> | undefined;
   /** From then on it counts: an error of the handler may look like one of the transaction, and what acted outside must not act for ever. */
   #hasBegun = false;
+  #isCommitting = false;
   #isDone = false;
 
   constructor(task: ClaimedTask, store: WorkStore<Tx>, transactor: Transactor<Tx>) {
@@ -50,6 +51,15 @@ export class TaskAttempt<Tx> {
 
   abort(reason: Error): void {
     this.#controller.abort(reason);
+  }
+
+  get isDone(): boolean {
+    return this.#isDone;
+  }
+
+  /** Whether the task may have ended as done: who has it then, commit() tells, and no renewal. */
+  get mayBeDone(): boolean {
+    return this.#isCommitting || this.#isDone;
   }
 
   async run(workOf: (task: ClaimedTask) => TaskWork<Tx>): Promise<AttemptEnd> {
@@ -88,15 +98,30 @@ export class TaskAttempt<Tx> {
     return { outcome: "failed", error: aborted ? reason : error };
   }
 
-  async #commitOnce<T>(work: (tx: Tx) => Steps<T>): Promise<T> {
-    if (this.#ending !== undefined) throw new TypeError("commit() ends the task, and was called before");
-    const ending = this.#commit(work);
-    this.#ending = ending;
-    return await ending;
+  #commitOnce<T>(work: (tx: Tx) => Steps<T>): Promise<T> {
+    const isFirst = this.#ending === undefined;
+    const ending = isFirst
+      ? this.#commit(work)
+      : Promise.reject<T>(new TypeError("commit() ends the task, and was called before"));
+    if (isFirst) this.#ending = ending;
+    // The attempt awaits it: where nobody else does, its rejection must not end the process.
+    ending.catch(() => {});
+    return ending;
   }
 
   /** Does the work and ends the task behind one savepoint of one transaction. */
   async #commit<T>(work: (tx: Tx) => Steps<T>): Promise<T> {
+    this.#isCommitting = true;
+    try {
+      const value = await this.#commitWork(work);
+      this.#isDone = true;
+      return value;
+    } finally {
+      this.#isCommitting = false;
+    }
+  }
+
+  async #commitWork<T>(work: (tx: Tx) => Steps<T>): Promise<T> {
     const [store, transactor, task] = [this.#store, this.#transactor, this.task];
     const ended = await transactor.run({ keys: [], isBackground: true }, ({ tx }) => {
       this.#hasBegun = true;
@@ -108,7 +133,6 @@ export class TaskAttempt<Tx> {
     });
     if (typeof ended === "string") throw new LockedError("the transaction waited too long for a lock");
     if ("error" in ended) throw ended.error;
-    this.#isDone = true;
     return ended.value;
   }
 }

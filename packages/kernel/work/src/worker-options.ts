@@ -19,7 +19,7 @@ export interface WorkerOptions extends Pick<
   TransactionOptions,
   "waitMs" | "storeTimeoutMs" | "idleTimeoutMs"
 > {
-  /** The number of tasks that run at a time in this process. Default 10. */
+  /** The number of tasks that run at a time in this process. Each may hold a connection of the pool. Default 4. */
   readonly concurrency?: number | undefined;
   /** How long a silent worker keeps its tasks, in milliseconds; a living one renews. Default 30,000. */
   readonly leaseMs?: number | undefined;
@@ -27,7 +27,7 @@ export interface WorkerOptions extends Pick<
   readonly timeoutMs?: number | undefined;
   /** How often to look for tasks that other processes added, in milliseconds. Default 1,000. */
   readonly pollMs?: number | undefined;
-  /** The attempts after which a task is a dead letter. Default 20: with the other defaults, nine hours. */
+  /** The attempts after which a task is a dead letter. Default 20: with the other defaults, eight hours. */
   readonly maxAttempts?: number | undefined;
   /** The pause after the first failure, in milliseconds; each further one doubles it, give or take a quarter. Default 1,000. */
   readonly backoffMs?: number | undefined;
@@ -41,7 +41,7 @@ export const workerTable = {
   waitMs,
   storeTimeoutMs,
   idleTimeoutMs,
-  concurrency: option.integer({ min: 1, max: 100, fallback: 10 }),
+  concurrency: option.integer({ min: 1, max: 100, fallback: 4 }),
   leaseMs: option.integer({ min: 1_000, max: 3_600_000, fallback: 30_000 }),
   timeoutMs: option.integer({ min: 1, max: 86_400_000, fallback: 30_000 }),
   pollMs: option.integer({ min: 10, max: 3_600_000, fallback: 1_000 }),

@@ -205,6 +205,7 @@ export class Worker<Tx> {
     // It may still act: its entity waits for it, but not for ever.
     const endedLate = await within(work, options.leaseMs);
     if (endedLate !== undefined) return endedLate;
+    if (attempt.isDone) return { outcome: "done", lateError: late };
     running.isKept = false;
     return { outcome: "failed", error: late };
   }

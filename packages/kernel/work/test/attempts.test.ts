@@ -1,5 +1,6 @@
 // What counts as an attempt: whatever has begun its handler.
-import { eventually } from "@countersign/test-support/runs/eventually.ts";
+import { afterTest } from "@countersign/test-support/runs/after-test.ts";
+import { eventually, sleep } from "@countersign/test-support/runs/eventually.ts";
 import { describe, expect, test } from "@jest/globals";
 import {
   addTo,
@@ -161,3 +162,108 @@ test.each(["exactlyOnce", "atLeastOnce"] as const)(
     expect(await stores.work.read(queue, "1")).toMatchObject({ state: "done", attempts: 1, failures: [] });
   },
 );
+
+describe("a handler that goes on after its commit()", () => {
+  test("keeps its signal: no other worker has what is done", async () => {
+    const { stores } = openStores();
+    const { codes, outcomes } = heard();
+    const aborted: boolean[] = [];
+    const jobs = queueOn(stores, {
+      leaseMs: 1_000,
+      storeTimeoutMs: 500,
+      async atLeastOnce(_task, { commit, signal }) {
+        await commit(() => {});
+        // Two renewals.
+        await sleep(800);
+        aborted.push(signal.aborted);
+      },
+    });
+    jobs.start();
+    await addTo(stores, jobs, { id: "1", body: "" });
+    await eventually(() => outcomes.length > 0);
+    expect([outcomes, codes, aborted]).toEqual([["done"], [], [false]]);
+  });
+
+  test("keeps it while its COMMIT is under way, which another one's renewal may see before it", async () => {
+    const { stores } = openStores();
+    const { outcomes } = heard();
+    const aborted: boolean[] = [];
+    const slow = changed(stores.transactions, {
+      run: (async (work: (tx: Db) => unknown) => {
+        const result = await stores.transactions.run(work);
+        await sleep(800);
+        return result;
+      }) as Run,
+    });
+    const jobs = queueOn(
+      { ...stores, transactions: slow },
+      {
+        leaseMs: 1_000,
+        storeTimeoutMs: 500,
+        async atLeastOnce(_task, { commit, signal }) {
+          await commit(() => {});
+          aborted.push(signal.aborted);
+        },
+      },
+    );
+    jobs.start();
+    await addTo(stores, jobs, { id: "1", body: "" });
+    await eventually(() => outcomes.length > 0);
+    expect([outcomes, aborted]).toEqual([["done"], [false]]);
+  });
+
+  test("for longer than its time is done all the same, and is told of", async () => {
+    const { stores } = openStores();
+    const { codes, outcomes } = heard();
+    const jobs = queueOn(stores, {
+      timeoutMs: 10,
+      leaseMs: 1_000,
+      storeTimeoutMs: 500,
+      async atLeastOnce(_task, { commit }) {
+        await commit(() => {});
+        await new Promise(() => {});
+      },
+    });
+    jobs.start();
+    await addTo(stores, jobs, { id: "1", body: "" });
+    await eventually(() => outcomes.length > 0);
+    expect([outcomes, codes]).toEqual([["done"], ["task-failed"]]);
+  });
+});
+
+describe("a commit() that nobody awaits", () => {
+  /** What would end the process, until the test ends. */
+  function unhandled(): unknown[] {
+    const reasons: unknown[] = [];
+    const note = (reason: unknown): void => void reasons.push(reason);
+    const others = process.listeners("unhandledRejection");
+    process.removeAllListeners("unhandledRejection");
+    process.on("unhandledRejection", note);
+    afterTest(() => {
+      process.off("unhandledRejection", note);
+      for (const other of others) process.on("unhandledRejection", other);
+    });
+    return reasons;
+  }
+
+  test.each([1, 2])(
+    "and that rejects fails the attempt, and ends no process: called %i times",
+    async (times) => {
+      const reasons = unhandled();
+      const { stores } = openStores();
+      const { outcomes } = heard();
+      const jobs = queueOn(stores, {
+        maxAttempts: 1,
+        atLeastOnce(_task, { commit }) {
+          for (let call = 0; call < times; call += 1) void commit(boom);
+        },
+      });
+      jobs.start();
+      await addTo(stores, jobs, { id: "1", body: "" });
+      await eventually(() => outcomes.length > 0);
+      await sleep(10);
+      expect([outcomes, reasons]).toEqual([["dead"], []]);
+      expect((await stores.work.read(queue, "1"))?.failures[0]?.reason).toBe("TypeError: fetch failed");
+    },
+  );
+});

@@ -157,12 +157,12 @@ export class InboxReception implements Receiving {
       webhookId,
       attempt,
       signal,
-      commit: async (work) => {
-        assertInMode(stores, work, factoryName, "commit");
-        return await outside.commit(function* (tx) {
+      // The promise that it was given: of another one nobody might hear that it rejects.
+      commit: (work) =>
+        outside.commit(function* (tx) {
+          assertInMode(stores, work, factoryName, "commit");
           return yield* answerOf(work(tx));
-        });
-      },
+        }),
     };
     return Reflect.apply(handler, undefined, [event, context]);
   }

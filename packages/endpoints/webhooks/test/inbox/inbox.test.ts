@@ -1,6 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { gracefulClose, parseWebhookEnvelope, TaskError, type WebhookEnvelope } from "@countersign/webhooks";
 import { createServer } from "node:http";
+import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import type { EventFailure } from "../../dist/events/webhook-handler-types.js";
 import { collectNotices, eventually, gate, outcomes, sleep } from "../events/event-kit.ts";
 import { buyerEvent, otherEvent, send, SharedDatabase, webhook, type TestInbox } from "./inbox-kit.ts";
@@ -330,6 +331,24 @@ describe("onAtLeastOnce()", () => {
     await app.ended("ev_1", "ev_2");
     expect(got).toEqual([2]);
     expect(app.effects()).toEqual(["ev_1"]);
+    expect(await app.task("ev_1")).toMatchObject({ state: "done", attempts: 2 });
+  });
+
+  test("fails by a commit() that rejects and that nobody awaits, and the process lives", async () => {
+    const app = new SharedDatabase().open();
+    const reasons: unknown[] = [];
+    const note = (reason: unknown): void => void reasons.push(reason);
+    process.on("unhandledRejection", note);
+    afterTest(() => process.off("unhandledRejection", note));
+    const inbox = app.inbox().onAtLeastOnce(buyer, ({ event_id }, { attempt, commit }) => {
+      void commit((tx) => {
+        app.write(tx, event_id);
+        if (attempt === 1) throw new Error("not yet");
+      });
+    });
+    await take(inbox, buyerEvent("ev_1"));
+    await app.ended("ev_1");
+    expect([app.effects(), reasons]).toEqual([["ev_1"], []]);
     expect(await app.task("ev_1")).toMatchObject({ state: "done", attempts: 2 });
   });
 
