@@ -1,9 +1,10 @@
 // What each page says in one sentence, for search engines, links and llms.txt; and the words by which it is searched for.
-const of = (description, keywords = "") => ({ description, keywords });
+const of = (description, keywords) => ({ description, keywords });
 
 export const descriptions = {
   index: of(
     "Receive signed payouts and webhooks, each handled once: middlewares for Express, Fastify, Hono, Next.js, NestJS.",
+    "home overview countersign",
   ),
   "guide/quick-start": of(
     "A platform in one file receives its first signed payout, in five minutes.",
@@ -144,6 +145,10 @@ export const descriptions = {
     "The words of these pages: payout key, door, check, verdict, fence, lease, held.",
     "payout key signing key door check verdict fence lease held words",
   ),
+  "reference/stores": of(
+    "Options, functions, errors and limits of every store.",
+    "retention prune completein postgres mariadb sqlite redis",
+  ),
   "reference/operating": of("All commands and flags of an operator.", "countersign command flags held"),
   "reference/observe": of(
     "All channels, events, metrics and alerts.",
@@ -160,6 +165,9 @@ export const descriptions = {
   ),
   "reference/packages": of("All packages, and what each is for.", "packages"),
   "reference/api": of("Every export of each package.", "api exports"),
-  changelog: of("What changed in each release."),
-  security: of("How to report a vulnerability, and which versions get fixes."),
+  changelog: of("What changed in each release.", "changelog release upgrade version"),
+  security: of(
+    "How to report a vulnerability, and which versions get fixes.",
+    "security vulnerability supported versions",
+  ),
 };

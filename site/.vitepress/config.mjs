@@ -6,10 +6,12 @@ import { homepage, outputFolder, pagesFolder, repository } from "../scripts/sour
 
 const groups = JSON.parse(readFileSync(path.join(pagesFolder, "groups.json"), "utf8"));
 
+const title = "countersign";
+const picture = "pictures/inspector-light.png";
 const base = process.env["DOCS_BASE"] ?? new URL(homepage).pathname;
 
 export default defineConfig({
-  title: "countersign",
+  title,
   description: "Signed payouts and webhooks for platforms, each handled exactly once.",
   lang: "en",
   base,
@@ -20,13 +22,16 @@ export default defineConfig({
   // Any file server finds the pages.
   cleanUrls: false,
   metaChunk: true,
-  transformHead: ({ pageData: { title, description, relativePath } }) =>
+  transformHead: ({ pageData: { title: own, description, relativePath } }) =>
     Object.entries({
       "og:type": "website",
-      "og:site_name": "countersign",
-      "og:title": title,
+      "og:site_name": title,
+      // The home page has no heading.
+      "og:title": own || title,
       "og:description": description,
       "og:url": `${homepage}${relativePath.replace(/\.md$/, ".html")}`,
+      "og:image": `${homepage}${picture}`,
+      "og:image:alt": "A refused request, and what its sender has to change",
     }).map(([property, content]) => ["meta", { property, content }]),
   head: [["link", { rel: "icon", type: "image/svg+xml", href: `${base}icon.svg` }]],
   markdown,

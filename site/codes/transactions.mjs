@@ -8,7 +8,7 @@ import { answered, keyid, publicKey, row } from "./provoke.mjs";
 const by = ["idempotencyGuard", "payoutEndpoint", "createWebhookHandler"];
 
 /** What a payout gets of an engine on which `change` fails. */
-function paidOn(change) {
+function paidOn(change, { pay = () => {}, ...idempotency } = {}) {
   const engine = {
     engine: "sketch",
     mode: "async",
@@ -25,7 +25,7 @@ function paidOn(change) {
       nonces: memoryNonceStore(),
       transactions: { ...engine, ...change },
     };
-    const options = { signature: { keys: { [keyid]: publicKey } }, idempotency: {}, stores, pay() {} };
+    const options = { signature: { keys: { [keyid]: publicKey } }, idempotency, stores, pay };
     app.post("/api/v1/transaction", payoutEndpoint(payouts(options)));
   }, payoutRequest);
 }
@@ -52,10 +52,18 @@ export const refusalsOfTransactions = {
       faultOf: () => "conflict",
     }),
   ),
+  "transaction-timed-out": row(
+    503,
+    by,
+    "The handler did not end within `transactionTimeoutMs`. It is rolled back when it ends, or when the database ends the idle transaction; duplicates are 503 `in-flight` until then.",
+    "Look for what `pay` waits for: a promise that never settles, a call to somebody else, a slow statement. Make it shorter, or raise `transactionTimeoutMs`. The caller retries.",
+    "A handler that waits for ever:",
+    paidOn({}, { transactionTimeoutMs: 100, pay: () => new Promise(() => {}) }),
+  ),
   "commit-unknown": row(
     503,
     by,
-    "COMMIT was sent, and its reply was lost. The payout and its key are both written, or neither is.",
+    "COMMIT was sent, and its reply was lost, or did not come within `transactionTimeoutMs`. The payout and its key are both written, or neither is.",
     "None: the caller retries, and gets 409 if it was paid; otherwise the retry pays. Repair the connection. If no retry comes, look for the payment.",
     "A connection that is lost during COMMIT:",
     paidOn({ run: (work) => work({}).then(lost) }),

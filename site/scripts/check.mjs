@@ -39,7 +39,7 @@ export async function checkPages({ base }) {
     server.closeAllConnections();
     server.close();
   }
-  problems.push(...markdownProblems(pages, names));
+  problems.push(...markdownProblems(pages, names), ...previewProblems(pages, names));
   for (const problem of problems) console.error(problem);
   if (problems.length > 0) throw new Error(`${problems.length} problems on ${pages.length} pages`);
   const links = [...found.links.values()].reduce((sum, { size }) => sum + size, 0);
@@ -169,6 +169,23 @@ function markdownProblems(pages, names) {
       ? []
       : [`llms.txt does not lead to ${name}`]),
   ]);
+}
+
+/** What others show of a link to a page: title, sentence and a picture that is there. */
+function previewProblems(pages, names) {
+  return pages
+    .filter((name) => name !== "404.html")
+    .flatMap((name) => {
+      const html = readFileSync(path.join(outputFolder, name), "utf8");
+      const of = (property) =>
+        new RegExp(`<meta property="og:${property}" content="([^"]+)">`).exec(html)?.[1];
+      const lacking = ["title", "description", "image"].filter((property) => of(property) === undefined);
+      const picture = of("image")?.slice(homepage.length);
+      const lost = picture === undefined || names.includes(picture) ? [] : [`og:image is ${picture}`];
+      return [...lacking.map((property) => `has no og:${property}`), ...lost].map(
+        (text) => `${name}: ${text}`,
+      );
+    });
 }
 
 async function serveFiles(base) {

@@ -59,13 +59,15 @@ function ownersOfFunctions() {
   return new Map(all);
 }
 
-/** The codes as `countersign code` reads them, in JSON: links are their words, and those after a colon are left out. */
+/** For a terminal: links are their words, and those after a colon are left out. */
+export const wordsOf = (text) => text.replaceAll(/: \[[^\]]+\]\([^)]+\)|\[([^\]]+)\]\([^)]+\)/g, "$1");
+
+/** The codes as `countersign code` reads them, in JSON. */
 export function codesJson() {
-  const words = (text) => text.replaceAll(/: \[[^\]]+\]\([^)]+\)|\[([^\]]+)\]\([^)]+\)/g, "$1");
   const entries = groups.flatMap((group) => Object.entries(group.codes));
   const shown = entries.map(([code, entry]) => {
     const { by, cause, remedy } = entry;
-    return [code, { kind: kindOf(entry), by: by.join(", "), cause: words(cause), remedy: words(remedy) }];
+    return [code, { kind: kindOf(entry), by: by.join(", "), cause: wordsOf(cause), remedy: wordsOf(remedy) }];
   });
   return `${JSON.stringify(Object.fromEntries(shown), undefined, 2)}\n`;
 }
@@ -81,6 +83,31 @@ async function section(code, entry, happen) {
   if (provoke === undefined) return head;
   const happened = await happen(code, entry);
   if (happened.code !== code) throw new Error(`${code}: what happened is ${happened.code}`);
-  const language = happened.text.startsWith("{") ? "json" : "text";
-  return `${head}\n**Example.** ${example}\n\n\`\`\`${language}\n${happened.text}\n\`\`\`\n`;
+  return `${head}\n**Example.** ${example}\n\n${exampleFence(happened.text)}\n`;
+}
+
+/** What a package said, as the page shows it: addresses of this page without their beginning, and lines that do not have to be scrolled. */
+export function exampleFence(text) {
+  const shown = text.replaceAll(/https:\S+\/reference\/codes\.\w+#/g, "…#");
+  const lines = shown.split("\n").map(wrappedLine);
+  // JSON has no string on two lines.
+  const isJson = text.startsWith("{") && lines.join("\n") === shown;
+  return `\`\`\`${isJson ? "json" : "text"}\n${lines.join("\n")}\n\`\`\``;
+}
+
+const columns = 78;
+
+/** `line` on several where it is too long: the others begin deeper. A word stays whole. */
+function wrappedLine(line) {
+  const margin = `${/^ */.exec(line)[0]}  `;
+  const lines = [];
+  let rest = line;
+  while (rest.length > columns) {
+    const before = rest.lastIndexOf(" ", columns);
+    const at = before > margin.length ? before : rest.indexOf(" ", columns);
+    if (at < 0) break;
+    lines.push(rest.slice(0, at));
+    rest = margin + rest.slice(at + 1);
+  }
+  return [...lines, rest].join("\n");
 }

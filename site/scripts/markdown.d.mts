@@ -10,8 +10,11 @@ export function markdownFiles(options?: {
 /** `packages/tools/explain/codes.json`, from the root, and what it has to hold. */
 export function codesOfCommand(): readonly [file: string, text: string];
 
-/** `AGENTS.md` of the package countersign, from the root, and what it has to hold. */
-export function agentsOfPackage(): readonly [file: string, text: string];
+/** `packages/tools/cli/findings.json`, from the root, and what it has to hold. */
+export function causesOfCommand(): readonly [file: string, text: string];
+
+/** Each `AGENTS.md`, from the root, and what it has to hold. */
+export function agentsFiles(): readonly (readonly [file: string, text: string])[];
 
 /** Drawings of docs/pictures that were not made of what they should show. */
 export function staleDrawings(): readonly string[];

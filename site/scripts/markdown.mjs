@@ -7,7 +7,7 @@ import { packageFolder } from "../../scripts/workspace.mjs";
 import { navigation } from "../navigation.mjs";
 import { anchorsOf, githubAnchor, vitepressAnchor } from "./anchors.mjs";
 import { badges } from "./badges.mjs";
-import { codesJson, codesPage } from "./codes-page.mjs";
+import { codesJson, codesPage, wordsOf } from "./codes-page.mjs";
 import { expand } from "./expand.mjs";
 import { outsideCode, relative, rewriteLinks } from "./links.mjs";
 import { withoutMarks } from "./page-text.mjs";
@@ -142,20 +142,42 @@ export function codesOfCommand() {
   return [`${packageFolder("explain")}/codes.json`, codesJson()];
 }
 
-/** `AGENTS.md` of the package countersign, from the root, and what it has to hold: the page for assistants, which leads to the repository. */
-export function agentsOfPackage() {
+/** `packages/tools/cli/findings.json`, from the root, and what it has to hold: each finding's cause, from the page of the doctor. */
+export function causesOfCommand() {
+  const [, ...sections] = read(sourceOf("guide/doctor")).split(/^### /m);
+  const causes = sections.map((section) => {
+    const [own] = section.split("\n## ");
+    const [id, ...cause] = own.trim().split("\n");
+    return [id, wordsOf(cause.join(" ").trim())];
+  });
+  const told = causes.filter(([, cause]) => cause !== "");
+  return [
+    `${packageFolder("cli")}/findings.json`,
+    `${JSON.stringify(Object.fromEntries(told), undefined, 2)}\n`,
+  ];
+}
+
+// What a project installs first, and what it is created with.
+const withAgents = [
+  ...["countersign", "payout", "webhooks", "fastify", "fetch"].map(packageFolder),
+  `${packageFolder("create-countersign")}/templates/common`,
+];
+
+/** Each `AGENTS.md`, from the root, and what all of them have to hold: the page for assistants, which leads to the repository. */
+export function agentsFiles() {
   const page = "guide/agents";
   const pages = ownPages();
   const { from, text } = pages.get(page);
   // The page of codes is not made for this: no link leads to one of its places.
   pages.set("reference/codes", { from: "site/codes", text: "# Codes\n" });
   const linked = new Places(pages).linked(text, page, (file) => `${repository}/blob/main/${file}`);
-  return [`${packageFolder("countersign")}/AGENTS.md`, `${madeFrom(from)}\n\n${linked.trimEnd()}\n`];
+  const whole = `${madeFrom(from)}\n\n${linked.trimEnd()}\n`;
+  return withAgents.map((place) => [`${place}/AGENTS.md`, whole]);
 }
 
 /** Writes docs/pages anew, and the drawings that have changed. */
 export async function writeMarkdown() {
-  for (const [file, text] of [codesOfCommand(), agentsOfPackage(), ...badges()])
+  for (const [file, text] of [codesOfCommand(), causesOfCommand(), ...agentsFiles(), ...badges()])
     writeFileSync(path.join(root, file), text);
   const stale = staleDrawings();
   if (stale.length > 0) {

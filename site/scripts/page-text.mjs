@@ -31,12 +31,15 @@ const managers = {
     [/npm install --save-dev/g, "pnpm add -D"],
     [/npm install (?=\S)/g, "pnpm add "],
     [/^npm (?=install$|test$|create )/gm, "pnpm "],
+    // These give a program all that stands after its name.
+    [/^(pnpm create .*) -- /gm, "$1 "],
   ],
   yarn: [
     [/npm init -y/g, "yarn init -y"],
     [/npm install --save-dev/g, "yarn add -D"],
     [/npm install (?=\S)/g, "yarn add "],
     [/^npm create (\S+)@latest/gm, "yarn create $1"],
+    [/^(yarn create .*) -- /gm, "$1 "],
     [/^npm (?=install$|test$)/gm, "yarn "],
   ],
 };

@@ -123,16 +123,17 @@ function apiPage() {
 function aboutOf(page) {
   const name = /^reference\/(?:packages|api)\/(.+)$/.exec(page)?.[1];
   if (name === undefined || descriptions[page] !== undefined) return descriptions[page];
-  const { description } = workspacePackages.get(name).manifest;
+  const { description, keywords } = workspacePackages.get(name).manifest;
   return {
     description: page.includes("/api/") ? `Every export of ${name}. ${description}` : description,
-    keywords: "",
+    keywords: keywords.join(" "),
   };
 }
 
 function withHeader(text, page) {
   const about = aboutOf(page);
-  if (about === undefined) throw new Error(`descriptions.mjs lacks ${page}`);
+  if (!about?.description || !about.keywords)
+    throw new Error(`descriptions.mjs lacks ${page}, or a part of it`);
   const own = /^---\n([\s\S]*?)\n---\n/.exec(text)?.[1];
   const rows = [
     ...(own === undefined ? [] : [own]),

@@ -11,27 +11,25 @@ export const outputFolder = path.join(site, "dist");
 
 export const read = (...parts) => readFileSync(path.join(root, ...parts), "utf8");
 
-/** The address at which the pages stand, with a slash at its end; GuardError's `docs` begins with it. */
-export const homepage = JSON.parse(read("package.json")).homepage;
-export const repository = "https://github.com/countersign/countersign";
+const manifest = JSON.parse(read("package.json"));
+/** The address of the site, with a slash at its end. What messages lead to is `pages` in core's docs.ts. */
+export const homepage = manifest.homepage;
+/** The address of the code. test/docs/addresses.test.ts compares every other place with both. */
+export const repository = manifest.repository.url.replace(/^git\+(.*)\.git$/, "$1");
 
 /** Files of the repository that are pages as they stand, and the page that each becomes. */
 export const documents = {
   "docs/keys.md": "guide/keys",
   "docs/using.md": "guide/typescript",
-  "docs/explain.md": "guide/explain",
   "docs/sandbox-page.md": "guide/sandbox",
   "docs/inspector.md": "guide/inspector",
-  "docs/idempotency-key.md": "guide/idempotency-key",
   "packages/stores/store-contract/WRITING-A-STORE.md": "guide/writing-a-store",
   "docs/packages.md": "reference/packages",
   "docs/architecture.md": "concepts/architecture",
   "docs/spec.md": "concepts/spec",
-  "docs/hostile-requests.md": "concepts/hostile-requests",
   "test/faults/README.md": "concepts/fault-tests",
   "docs/observe.md": "reference/observe",
   "docs/alerts.md": "reference/alerts",
-  "docs/policies.md": "reference/policies",
   "docs/not-supported.md": "reference/not-supported",
   "docs/rfc9421.md": "reference/rfc9421",
   "docs/performance.md": "reference/performance",

@@ -3,3 +3,9 @@ npm install @countersign/payout @countersign/databases \
   @countersign/store-postgres
 npm install -D @countersign/cli @countersign/sandbox
 # #endregion install
+# #region migrate
+npx countersign migrate --store-url postgres://…   # of @countersign/cli
+# #endregion migrate
+# #region migrate-mariadb
+npx countersign migrate --store-url mysql://…   # of @countersign/cli
+# #endregion migrate-mariadb

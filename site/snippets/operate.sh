@@ -3,6 +3,13 @@ npm install -D @countersign/cli @countersign/store-postgres pg
 export STORE_URL="$DATABASE_URL"   # the platform's own
 npx countersign keys held --schema countersign
 # #endregion install
+# #region doctor
+NODE_ENV=production countersign doctor --app ./dist/app.js \
+  --url https://platform.example/api/v1/transaction
+# #endregion doctor
+# #region odd-key
+countersign keys resolve --key-json '"a\u0000b"' --as done
+# #endregion odd-key
 # #region cron
 npx countersign keys held --quiet && npx countersign work --quiet
 # #endregion cron

@@ -8,6 +8,7 @@ import { payoutFaultCodes } from "../../packages/endpoints/payout/dist/faults.js
 import { packageFolder, workspacePackages } from "../../scripts/workspace.mjs";
 import { codes } from "../../site/codes/index.mjs";
 import { anchorsOf, githubAnchor, vitepressAnchor } from "../../site/scripts/anchors.mjs";
+import { exampleFence } from "../../site/scripts/codes-page.mjs";
 import { repository } from "../../site/scripts/source.mjs";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
@@ -112,7 +113,7 @@ test.each([...codes].filter(([, { provoke }]) => provoke !== undefined).map(([co
     const happened = await entry?.provoke?.();
     expect(happened).toMatchObject({ code });
     // Stale? npm run docs:markdown
-    expect(committed).toContain(`\n${happened?.text}\n\`\`\`\n`);
+    expect(committed).toContain(`\n${exampleFence(happened?.text ?? "")}\n`);
     if (happened?.text.startsWith("countersign: ")) {
       expect(happened.status).toBe(entry?.status);
       expect(happened.text).toContain(`; see ${String(docsOf(code))}`);

@@ -51,13 +51,7 @@ const leases = "examples/snippets/src/reference/lease-mode.ts";
 const writing = "packages/stores/store-contract/WRITING-A-STORE.md";
 test.each<[page: string, language: string, file: string, region: string | undefined]>([
   ["docs/keys.md", "ts", "examples/snippets/src/guide/keys-of-url.ts", undefined],
-  ["docs/explain.md", "ts", "examples/snippets/src/reference/explained-log.ts", undefined],
   ["docs/using.md", "js", "site/snippets/jest.config.js", undefined],
-  ["docs/idempotency-key.md", "js", "examples/snippets/src/guide/charges.ts", undefined],
-  ["docs/idempotency-key.md", "ts", "examples/snippets/src/guide/paid-charges.ts", undefined],
-  ["docs/idempotency-key.md", "ts", "examples/snippets/src/guide/leased-charges.ts", undefined],
-  ["docs/idempotency-key.md", "sh", "site/snippets/charges.sh", "install"],
-  ["docs/idempotency-key.md", "sh", "site/snippets/charges.sh", "send"],
   ...[
     "doors/fastify",
     "doors/fetch",

@@ -3,10 +3,12 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "@jest/globals";
+import { packageFolder } from "../../scripts/workspace.mjs";
 import { anchorsOf, githubAnchor, vitepressAnchor } from "../../site/scripts/anchors.mjs";
 import { badges } from "../../site/scripts/badges.mjs";
 import {
-  agentsOfPackage,
+  agentsFiles,
+  causesOfCommand,
   codesOfCommand,
   markdownFiles,
   staleDrawings,
@@ -38,17 +40,35 @@ test("countersign code has the texts of the page of codes", () => {
   expect(readFileSync(join(root, file), "utf8")).toBe(text);
 });
 
-test("the package countersign has the page for assistants, whose links lead out of the package", () => {
-  const [file, text] = agentsOfPackage();
+test("countersign doctor has the causes of its page", () => {
+  const [file, text] = causesOfCommand();
   expect(readFileSync(join(root, file), "utf8")).toBe(text);
-  const links = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = ""]) => target);
-  expect(links.length).toBeGreaterThan(5);
-  expect(links.filter((target) => !target.startsWith("https://"))).toEqual([]);
-  const { files } = JSON.parse(readFileSync(join(root, dirname(file), "package.json"), "utf8")) as {
-    files: readonly string[];
-  };
-  expect(files).toContain("AGENTS.md");
 });
+
+test.each(agentsFiles())(
+  "%s is the page for assistants, whose links lead out of the package",
+  (file, text) => {
+    expect(readFileSync(join(root, file), "utf8")).toBe(text);
+    const links = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = ""]) => target);
+    expect(links.length).toBeGreaterThan(5);
+    expect(links.filter((target) => !target.startsWith("https://"))).toEqual([]);
+  },
+);
+
+test.each(["countersign", "payout", "webhooks", "fastify", "fetch", "create-countersign"])(
+  "the package %s has the page for assistants in its tarball",
+  (name) => {
+    const places = agentsFiles().map(([file]) => file);
+    const folder = packageFolder(name);
+    const { files } = JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8")) as {
+      files: readonly string[];
+    };
+    const packed = files.map((entry) => `${folder}/${entry}`);
+    const inside = (file: string): boolean =>
+      packed.some((entry) => file === entry || file.startsWith(`${entry}/`));
+    expect(places.filter(inside)).toHaveLength(1);
+  },
+);
 
 test.each(badges())("%s is what npm run docs:markdown draws, and the README shows it", (file, svg) => {
   expect(readFileSync(join(root, file), "utf8")).toBe(svg);

@@ -84,13 +84,24 @@ import { packagePage } from "./package-pages.ts";
 import { optionsOfCall, optionTables, plain } from "./written-options.ts";
 
 const keysPage = "docs/keys.md";
-const idempotencyPage = "docs/idempotency-key.md";
+const idempotencyPage = "site/pages/guide/idempotency-key.md";
+const storesPage = "site/pages/reference/stores.md";
 
 type Rules = Readonly<Record<string, OptionRule<unknown>>>;
 
 /** The rules of another form that the first form does not share. */
 function further(rules: Rules, first: Rules): Rules {
   return Object.fromEntries(Object.entries(rules).filter(([option, rule]) => first[option] !== rule));
+}
+
+const { retentionMs, taskRetentionMs, pruneIntervalMs, lockTimeoutMs, now } = createPostgresStores;
+const ofAllStores: Rules = { retentionMs, taskRetentionMs, pruneIntervalMs, lockTimeoutMs, now };
+
+/** The rules of a store that the page of all stores does not tell with the same default. */
+function ownOf(rules: Rules): Rules {
+  const told = (option: string, { byDefault }: OptionRule<unknown>): boolean =>
+    ofAllStores[option] !== undefined && plain(ofAllStores[option].byDefault) === plain(byDefault);
+  return Object.fromEntries(Object.entries(rules).filter(([option, rule]) => !told(option, rule)));
 }
 
 // The endpoint gives its own scope and fingerprint.
@@ -136,13 +147,14 @@ const documented: readonly [name: string, place: number | string, rules: Rules][
   ["raw-body", 1, jsonBody],
   ["service-client", 0, createServiceClient],
   ["service-client", "client.createWebhookEndpoint", createWebhookEndpoint],
-  ["store-mysql", 0, createMysqlStores],
-  ["store-postgres", 0, createPostgresStores],
+  ["store-mysql", 0, ownOf(createMysqlStores)],
+  ["store-postgres", 0, ownOf(createPostgresStores)],
   ["store-postgres", "migratePostgres", postgresTables],
   ["store-postgres", "postgresMigration", postgresTables],
   ["store-postgres", "withPostgresTransaction", withPostgresTransaction],
-  ["store-redis", 0, createRedisStores],
-  ["store-sqlite", 0, createSqliteStores],
+  ["store-redis", 0, ownOf(createRedisStores)],
+  ["store-sqlite", 0, ownOf(createSqliteStores)],
+  [storesPage, 0, ofAllStores],
   ["webhook-basic-auth", 0, webhookBasicAuth],
   ["webhook-hmac", 0, schemeTable],
   ["webhook-hmac", 1, webhookHmac],
@@ -187,6 +199,7 @@ test.each([
   ...[...workspacePackages.keys()].filter((name) => !withoutRules.has(name)),
   keysPage,
   idempotencyPage,
+  storesPage,
 ])("each table of options in the page of %s is compared", (name) => {
   const places = documented.flatMap(([owner, place]) =>
     owner === name && typeof place === "number" ? [place] : [],

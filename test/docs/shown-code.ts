@@ -19,15 +19,24 @@ const markdownIn = (folder: string): readonly string[] =>
     .filter((name) => name.endsWith(".md"))
     .map((name) => `${folder}/${name}`);
 
-/** Every fence of a markdown text in one of these languages, without its indentation. */
-export function fencesOf(markdown: string, languages: readonly string[]): readonly string[] {
-  const fence = /^( *)```(\w+)\n([\s\S]*?)^ *```$/gm;
+const fence = /^( *)```(\w+)\n([\s\S]*?)^ *```$/gm;
+
+/** Every fence of a markdown text in a language of these, without its indentation. */
+export function fencesOf(markdown: string, isMeant: (language: string) => boolean): readonly string[] {
   return [...markdown.matchAll(fence)]
-    .filter(([, , language = ""]) => languages.includes(language))
+    .filter(([, , language = ""]) => isMeant(language))
     .map(([, indent = "", , code = ""]) => code.replaceAll(new RegExp(`^${indent}`, "gm"), ""));
 }
 
-const scripts = ["ts", "js", "tsx", "mts", "mjs", "cjs", "typescript", "javascript"];
+/** What is shown as code for its indentation alone. */
+export function indentedBlocksOf(markdown: string): readonly string[] {
+  const blocks = markdown
+    .replaceAll(fence, "")
+    .matchAll(/(?<=\n\n)((?: {4}[^\n]*\n)(?:(?: {4}[^\n]*)?\n)*)/g);
+  return [...blocks].map(([block]) => block.replaceAll(/^ {4}/gm, "").trimEnd());
+}
+
+const scripts = new Set(["ts", "js", "tsx", "mts", "mjs", "cjs", "typescript", "javascript"]);
 
 export function allShownCode(): readonly ShownCode[] {
   const documents = ["README.md", "docs", ...memberFolders()].flatMap((name) =>
@@ -40,7 +49,7 @@ export function allShownCode(): readonly ShownCode[] {
   const shown = [
     ...documents.map((place) => ({ place, text: read(place) })),
     ...pages.map((place) => ({ place, text: expand(read(place), options) })),
-  ].map(({ place, text }) => ({ place, pieces: fencesOf(text, scripts) }));
+  ].map(({ place, text }) => ({ place, pieces: fencesOf(text, (language) => scripts.has(language)) }));
   const snippets = readdirSync(join(root, "examples/snippets/src"), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".ts"))
     .map((name) => snippet(`examples/snippets/src/${name}`));

@@ -49,7 +49,7 @@ test("the signed request of the spec verifies, and its parts are those of the te
   const page = readFileSync(join(root, "docs", "spec.md"), "utf8");
   const section = page.slice(page.indexOf("## A signed request"), page.indexOf("# Webhooks:"));
   const blocks = [...section.matchAll(/^( *)```\w+\n([^]*?)\n\1```$/gm)].map(([, indent = "", text = ""]) =>
-    text.replaceAll(new RegExp(`^${indent}`, "gm"), ""),
+    text.replaceAll(new RegExp(`^${indent}`, "gm"), "").replaceAll(/\\\n */g, ""),
   );
   const [pkcs8, body = "", base = "", request = ""] = blocks;
   expect(pkcs8).toBe(serviceKey.export({ type: "pkcs8", format: "der" }).toString("base64"));

@@ -3,30 +3,53 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "@jest/globals";
-import { expand, fileText } from "../../site/scripts/expand.mjs";
 import { documents } from "../../site/scripts/source.mjs";
-import { fencesOf } from "./shown-code.ts";
+import { withManagers } from "../../site/scripts/page-text.mjs";
+import { fencesOf, indentedBlocksOf } from "./shown-code.ts";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 const read = (file: string): string => readFileSync(join(root, file), "utf8");
 const columns = 78;
-// Output, logs and settings wrap in place of this.
-const code = ["ts", "js", "tsx", "mjs", "cjs", "sh", "sql", "prisma", "nginx", "yaml", "dockerfile"];
+// What a command prints fits a terminal.
+const terminal = 80;
 
-const pages = readdirSync(join(root, "site/pages"), { recursive: true, encoding: "utf8" })
-  .filter((name) => name.endsWith(".md"))
-  .map((name) => `site/pages/${name}`);
 // What a README shows is measured beside it, in test/readme.test.ts.
-const ofReadmes = new Set(
-  readdirSync(join(root, "examples/snippets/src"))
-    .filter((name) => name.endsWith(".ts"))
-    .map((name) => fileText(`examples/snippets/src/${name}`).trim()),
-);
-const options = { pictureOf: () => "", rewrite: (part: string) => part };
+const pages = readdirSync(join(root, "docs/pages"), { recursive: true, encoding: "utf8" })
+  .filter((name) => name.endsWith(".md"))
+  .map((name) => `docs/pages/${name}`);
+const shown = [...pages, ...Object.keys(documents)].map((file) => ({ file, text: read(file) }));
 
-test.each([...pages, ...Object.keys(documents)])(`%s shows code of at most ${columns} columns`, (file) => {
-  const lines = fencesOf(expand(read(file), options), code)
-    .filter((fence) => !ofReadmes.has(fence.trim()))
-    .flatMap((fence) => fence.split("\n"));
-  expect(lines.filter((line) => line.length > columns)).toEqual([]);
+const linesOver = (blocks: readonly string[], limit: number): readonly string[] =>
+  blocks.flatMap((block) => block.split("\n")).filter((line) => line.length > limit);
+
+test.each(shown)(`$file shows code of at most ${columns} columns`, ({ text }) => {
+  // A value in .env has one line.
+  const code = fencesOf(text, (language) => language !== "text" && language !== "ini");
+  expect(linesOver(code, columns)).toEqual([]);
+  expect(
+    linesOver(
+      fencesOf(text, (language) => language === "text"),
+      terminal,
+    ),
+  ).toEqual([]);
+  expect(linesOver(indentedBlocksOf(text), columns)).toEqual([]);
+});
+
+test.each(shown)(
+  "$file marks no code or command by its indentation alone, which has no colours",
+  ({ text }) => {
+    const begins =
+      /^(?:(?:[A-Z_]+=\S+ )*(?:npm|npx|node|curl|cd|git|export|countersign)\s|(?:with|import) |.*[;{](?:\n|$))/;
+    expect(indentedBlocksOf(text).filter((block) => begins.test(block))).toEqual([]);
+  },
+);
+
+test("commands that install have a tab for each package manager, with its own way to give flags", () => {
+  const create = withManagers("```sh\nnpm create countersign@latest it -- \\\n  --store postgres\n```");
+  for (const line of [
+    "npm create countersign@latest it -- \\",
+    "pnpm create countersign@latest it \\",
+    "yarn create countersign it \\",
+  ])
+    expect(create).toContain(`\n${line}\n`);
 });

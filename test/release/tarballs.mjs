@@ -18,7 +18,7 @@ const expected = [
   /^src\/.+\.ts$/,
   /^[A-Z-]+\.md$/,
   /^migrations\/.+\.sql$/,
-  /^(alerts\.yml|codes\.json|dashboard\.json)$/,
+  /^(alerts\.yml|(codes|findings|dashboard)\.json)$/,
   /^templates\/[a-z]+\/.+$/,
   /^page\/.+\.(js|css|html|svg)$/,
 ];

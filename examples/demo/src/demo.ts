@@ -31,7 +31,7 @@ export interface DemoPlaces {
 export async function runDemo(args: readonly string[], places: DemoPlaces): Promise<void> {
   const unknown = args.find((arg) => arg !== "--once");
   if (unknown !== undefined) {
-    console.error(`npm start: expected no argument, --once or --help, got ${JSON.stringify(unknown)}`);
+    console.error(`npm start: expected no argument, --once or --help,\ngot ${JSON.stringify(unknown)}`);
     process.exitCode = 1;
     return;
   }

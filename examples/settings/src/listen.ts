@@ -22,7 +22,7 @@ export function listen(server: Server, { host, port }: Place, remedy = ""): Prom
 export async function assertFreePort(port: number, command: string): Promise<void> {
   const other = port === 65_535 ? port - 1 : port + 1;
   const probe = createServer();
-  await listen(probe, { host: "127.0.0.1", port }, `: try PORT=${other} ${command}`);
+  await listen(probe, { host: "127.0.0.1", port }, `\nTry PORT=${other} ${command}`);
   await new Promise((resolve) => {
     probe.close(resolve);
   });

@@ -8,6 +8,12 @@ export const fail = (): never => {
   throw new Error("the platform failed");
 };
 
+/** What `fetch` throws of a host that is down. */
+const fetchFailed = (): never => {
+  const cause = Object.assign(new Error("connect ECONNREFUSED 127.0.0.1:9"), { code: "ECONNREFUSED" });
+  throw new TypeError("fetch failed", { cause });
+};
+
 const broken = "500 transaction-broken";
 
 /** Handlers that end, break or misunderstand their transaction. */
@@ -36,6 +42,27 @@ export const handlerRows: readonly PaymentRow[] = [
       writeThen(() => (call === 1 ? after(sql("ROLLBACK"), write) : undefined)),
     sends: ["new", "again", "new"],
     answers: [broken, replayed, "200"],
+    key: "done",
+    paid: 1,
+    ran: 2,
+  },
+  {
+    title: "a handler that asks somebody who is down: not the database, whose line lives",
+    pay: ({ call, writeThen }) => writeThen(() => call > 1 || fetchFailed()),
+    sends: ["new", "again", "new"],
+    answers: ["500", replayed, "200"],
+    key: "done",
+    paid: 1,
+    ran: 2,
+  },
+  {
+    title: "a handler that asks somebody who is down while its own line is lost: the retry pays",
+    on: ["postgresql", "mariadb"],
+    pay: ({ call, writeThen, tx, stage: { tables } }) =>
+      writeThen(() => (call === 1 ? after(tables.kill(tx), fetchFailed) : undefined)),
+    sends: ["new", "new"],
+    answers: ["503 transaction-unavailable", "200"],
+    nonce: "fresh",
     key: "done",
     paid: 1,
     ran: 2,

@@ -11,7 +11,9 @@ export function createApp(
 ): Express {
   const app = express();
   // The parser hands over the bytes that it saw.
+  // #region parser
   app.use(express.json({ verify: captureRawBody }));
+  // #endregion parser
   app.post("/api/v1/transaction", payoutEndpoint(payouts), pay);
   return app;
 }

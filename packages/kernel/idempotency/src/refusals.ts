@@ -8,6 +8,7 @@ export type IdempotencyCode =
   | "idempotency-store-unavailable"
   | "transaction-broken"
   | "transaction-conflict"
+  | "transaction-timed-out"
   | "transaction-unavailable";
 
 export function storeUnavailable(cause: unknown, retryAfterSeconds: number): GuardError<IdempotencyCode> {
@@ -59,6 +60,15 @@ export function transactionConflict(cause: unknown, retryAfterSeconds: number): 
   const message = "the transaction was rolled back because of others, each time";
   return new GuardError<IdempotencyCode>({
     ...comeAgain("transaction-conflict", message, retryAfterSeconds),
+    cause,
+  });
+}
+
+/** The handler did not end in time: whatever it still does is rolled back. */
+export function transactionTimedOut(cause: unknown, retryAfterSeconds: number): GuardError<IdempotencyCode> {
+  const message = "the transaction was not ready for COMMIT in time, and is rolled back";
+  return new GuardError<IdempotencyCode>({
+    ...comeAgain("transaction-timed-out", message, retryAfterSeconds),
     cause,
   });
 }

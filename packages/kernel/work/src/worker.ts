@@ -50,9 +50,16 @@ export class Worker<Tx> {
   constructor(init: WorkerInit<Tx>) {
     this.#init = init;
     this.#reports = new TaskReports(init);
-    const { waitMs, storeTimeoutMs, idleTimeoutMs } = init.options;
+    const { waitMs, storeTimeoutMs, idleTimeoutMs, timeoutMs, leaseMs } = init.options;
     const unused = { recovery: "hold", maxWaiters: 0, retryAfterSeconds: 1 } as const;
-    this.#transactor = new Transactor(init.stores, { waitMs, storeTimeoutMs, idleTimeoutMs, ...unused });
+    this.#transactor = new Transactor(init.stores, {
+      waitMs,
+      storeTimeoutMs,
+      idleTimeoutMs,
+      // As long as an attempt is waited for.
+      transactionTimeoutMs: timeoutMs + leaseMs,
+      ...unused,
+    });
   }
 
   /** Begins to claim tasks, unless it did or has to stop. */

@@ -149,6 +149,8 @@ test("what an operator must see has an alert, and each of them is on the page", 
 });
 
 describe("the runbooks", () => {
+  const { repository: code } = JSON.parse(read("../../../package.json")) as { repository: { url: string } };
+  const repository = code.url.replace(/^git\+(.*)\.git$/, "$1");
   const document = "docs/alerts.md";
   const page = read(`../../../${document}`);
   const headings = [...page.matchAll(/^### (\w+)$/gm)].map(([, heading = ""]) => heading);
@@ -158,7 +160,6 @@ describe("the runbooks", () => {
   });
 
   test.each(rules)("are where the runbook_url of $alert leads", ({ alert, annotations }) => {
-    const repository = "https://github.com/countersign/countersign";
     // A repository's anchor of a heading of one word is the word in lower case.
     expect(annotations.runbook_url).toBe(`${repository}/blob/main/${document}#${alert.toLowerCase()}`);
   });

@@ -60,6 +60,6 @@ export interface Report {
   readonly warnings: number;
   readonly subjects: readonly string[];
   readonly findings: readonly Readonly<
-    Record<"id" | "severity" | "subject" | "message" | "remedy" | "page", string>
+    Record<"id" | "severity" | "subject" | "message" | "cause" | "remedy", string>
   >[];
 }

@@ -12,7 +12,7 @@ export interface ProjectOptions extends Choices {
   readonly versions: Readonly<Record<string, string>>;
 }
 
-/** Makes a project's files in memory: copies of three folders, with the project's name in them. */
+/** Makes a project's files in memory: copies of three folders, with the project's name and its lines in them. */
 export function projectFiles(options: ProjectOptions): ProjectFiles {
   const { name, framework, store, templates } = options;
   const files = new Map<string, string>();
@@ -21,12 +21,19 @@ export function projectFiles(options: ProjectOptions): ProjectFiles {
     for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
       if (!entry.isFile()) continue;
       const file = path.join(entry.parentPath, entry.name);
-      const text = readFileSync(file, "utf8").replaceAll("{{name}}", name);
-      files.set(projectPath(path.relative(folder, file)), text);
+      const text = ownLines(readFileSync(file, "utf8"), [framework, store]);
+      files.set(projectPath(path.relative(folder, file)), text.replaceAll("{{name}}", name));
     }
   }
   files.set("package.json", `${JSON.stringify(manifestOf(options), undefined, 2)}\n`);
   return files;
+}
+
+// A line that ends with {{fastify}} is for projects on Fastify alone.
+function ownLines(text: string, chosen: readonly string[]): string {
+  return text.replaceAll(/^(.*) \{\{(?!name\})(\w+)\}\}\n/gm, (_all, line: string, choice: string) =>
+    chosen.includes(choice) ? `${line}\n` : "",
+  );
 }
 
 // npm leaves .gitignore out of a package: hidden files begin with _ there.

@@ -25,6 +25,7 @@ const named = (folder: string): unknown =>
 const project = [
   ".env.example",
   ".gitignore",
+  "AGENTS.md",
   "README.md",
   "package.json",
   "scripts",

@@ -48,21 +48,22 @@ describe.each(rows)("a project of %s", (_name, choices) => {
     ];
     const tests = ["test/fresh-database", "test/lending-service", "test/platform.test"];
     const expected = [...sources, ...tests].map((file) => `${file}.ts`);
-    const others = [".env.example", ".gitignore", "README.md", "package.json", "tsconfig.json"];
+    const others = [".env.example", ".gitignore", "AGENTS.md", "README.md", "package.json", "tsconfig.json"];
     expect([...files.keys()].toSorted()).toEqual([...expected, ...others].toSorted());
   });
 
   test("is formatted, and has its name filled in", async () => {
     for (const [file, text] of files) {
       expect(text).not.toMatch(/\{\{/);
-      if (!/\.(?:ts|md|json)$/.test(file)) continue;
+      // A copy of a page, as wide as pages are.
+      if (!/\.(?:ts|md|json)$/.test(file) || file === "AGENTS.md") continue;
       expect((await format(file, text, { printWidth: 110 })).code).toBe(text);
     }
   });
 
   test("imports what it depends on, and of its own files those that are there", () => {
     const { dependencies, devDependencies } = manifestIn(files);
-    for (const [file, text] of files) {
+    for (const [file, text] of [...files].filter(([name]) => name.endsWith(".ts"))) {
       for (const [, module = ""] of text.matchAll(/ from "([^"]+)"/g)) {
         const [name = ""] = /^(?:@[^/]+\/)?[^/]+/.exec(module) ?? [];
         if (module.startsWith("."))
@@ -111,6 +112,14 @@ describe.each(rows)("a project of %s", (_name, choices) => {
     expect(files.get(".gitignore")).toMatch(/^\.env$[^]*^keys\/$/m);
   });
 
+  test("leads to the guide of its framework and its database, and to no other", () => {
+    const pages = [...(files.get("README.md") ?? "").matchAll(/\/docs\/pages\/guide\/([a-z-]+)\.md/g)];
+    const own = { fastify: ["fastify"], express: [] }[choices.framework];
+    const database = choices.store === "sqlite" ? "stores" : "databases";
+    const expected = ["unauthorized", "payouts", "webhooks", "go-live", ...own, database];
+    expect(pages.map(([, page]) => page)).toEqual(expected);
+  });
+
   test("has a README of two screens, with its own commands", () => {
     const readme = files.get("README.md") ?? "";
     expect(readme.split("\n").length).toBeLessThanOrEqual(80);
@@ -155,6 +164,7 @@ test.each(["postgres", "mariadb"] as const)("files on sqlite and %s differ where
   const differing = [...one].filter(([file, text]) => other.get(file) !== text).map(([file]) => file);
   const expected = [
     ".env.example",
+    "README.md",
     "package.json",
     "src/database.ts",
     "src/settings.ts",

@@ -71,7 +71,8 @@ function scripted(script: Script, { begun = fresh, storeTimeoutMs = 20_000 } = {
     close: () => {},
   };
   const options = { waitMs: 0, storeTimeoutMs, idleTimeoutMs: 1_000, maxWaiters: 10, retryAfterSeconds: 7 };
-  const transactor = new Transactor({ transactions, nonces }, { ...options, recovery: "hold" });
+  const unused = { recovery: "hold", transactionTimeoutMs: 60_000 } as const;
+  const transactor = new Transactor({ transactions, nonces }, { ...options, ...unused });
   const run = () =>
     transactor.run({ keys, nonce }, function* pay({ tx: its }: OpenTransaction<typeof tx>): Steps<
       Behind<string>
@@ -109,7 +110,34 @@ describe("Transactor", () => {
     ["an error of nobody at begin", { begin: () => boom }, unavailable, 1, "connect begin rollback"],
     ["a mistake before BEGIN", { connect: () => mistake }, mistake, 1, "connect"],
     ["a refusal by the server at begin", { begin: is("refused") }, unavailable, 1, "connect begin rollback"],
-    ["no line in the handler", { work: is("unavailable") }, unavailable, 1, "connect begin work rollback"],
+    [
+      "no line in the handler",
+      { work: is("unavailable"), undo: is("unavailable") },
+      unavailable,
+      1,
+      "connect begin work undo rollback",
+    ],
+    [
+      "no line in the handler, whose library says so in words of its own",
+      { work: is("unavailable"), undo: () => boom },
+      unavailable,
+      1,
+      "connect begin work undo rollback",
+    ],
+    [
+      "somebody else's line in the handler: its own error",
+      { work: is("unavailable") },
+      { error: is("unavailable")() },
+      1,
+      undone,
+    ],
+    [
+      "somebody else's line in the handler, and an undo that is refused",
+      { work: is("unavailable"), undo: is("refused") },
+      is("unavailable")(),
+      1,
+      "connect begin work undo rollback claim",
+    ],
     ["no line at COMMIT", { commit: is("unavailable") }, refused("commit-unknown"), 1, usual],
     ["an error of nobody at COMMIT", { commit: () => boom }, refused("commit-unknown"), 1, usual],
     ["a handler's error", { work: () => boom }, { error: boom }, 1, undone],

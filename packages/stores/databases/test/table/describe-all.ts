@@ -3,6 +3,7 @@ import { describeErrors } from "./describe-errors.ts";
 import { describeIsolation } from "./describe-isolation.ts";
 import { describeLateStatements } from "./describe-late-statements.ts";
 import { describeLeases } from "./describe-leases.ts";
+import { describeLostLines } from "./describe-lost-lines.ts";
 import { describePayments } from "./describe-payments.ts";
 import { describeWork } from "./describe-work.ts";
 import type { TableRow } from "./row.ts";
@@ -14,5 +15,6 @@ export function describeAll<Tx>(row: TableRow<Tx>): void {
   describeLateStatements(row);
   describeLeases(row);
   describePayments(row);
+  describeLostLines(row);
   describeWork(row);
 }

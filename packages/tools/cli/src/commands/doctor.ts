@@ -2,13 +2,7 @@ import { Command } from "commander";
 import { allCodes } from "@countersign/explain/codes";
 import { exitCodes, type CommandIo, type Finish, type Switches } from "../command-io.ts";
 import type { Diagnosis, ExamineFlags } from "../doctor/examine.ts";
-import {
-  docsOfFinding,
-  docsOfFindings,
-  findingKinds,
-  type Finding,
-  type Severity,
-} from "../doctor/findings.ts";
+import { causeOf, findingKinds, type Finding, type Severity } from "../doctor/findings.ts";
 import { allowHttpOption } from "../input.ts";
 import { addStoreOptions } from "../operator/store-target.ts";
 import { createPaint, jsonDocument, printable, wrapped } from "../output.ts";
@@ -63,12 +57,14 @@ function diagnosisText({ subjects, missed, findings }: Diagnosis, io: CommandIo)
   const indented = (text: string): string =>
     io.columns === undefined ? `  ${text}\n` : wrapped(text, io.columns);
   const blocks = inOrder(findings).map(({ id, severity, subject, message, code = "" }) => {
-    const { remedy } = codes.get(code) ?? {};
+    const known = codes.get(code);
+    const cause = causeOf(id);
     return [
       `${paint(colours[severity], severity)} ${paint("bold", id)}\n`,
       indented(printable(`${subject}: ${message}`)),
+      ...(cause === "" ? [] : [indented(`Cause: ${cause}`)]),
       indented(`To do: ${findingKinds[id][1]}`),
-      ...(remedy === undefined ? [] : [indented(`${code}: ${remedy}`)]),
+      ...(known === undefined ? [] : [indented(`${code}: ${known.cause} ${known.remedy}`)]),
       "\n",
     ].join("");
   });
@@ -85,7 +81,7 @@ function diagnosisText({ subjects, missed, findings }: Diagnosis, io: CommandIo)
     ...(looked.length === 0 ? [] : ["looked at\n", ...looked]),
     ...(left.length === 0 ? [] : ["not looked at\n", ...left]),
     counts.length === 0 ? paint("green", "nothing found") : paint("bold", counts.join(", ")),
-    counts.length === 0 ? "\n" : `; what each means is at\n${docsOfFindings}\n`,
+    "\n",
   ].join("");
 }
 
@@ -101,8 +97,8 @@ function diagnosisJson({ subjects, missed, findings }: Diagnosis): string {
       severity,
       subject,
       message,
+      cause: causeOf(id),
       remedy: findingKinds[id][1],
-      page: docsOfFinding(id),
     })),
   });
 }

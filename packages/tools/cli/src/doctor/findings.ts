@@ -1,4 +1,4 @@
-import { pageOf } from "@countersign/core/door";
+import { readFileSync } from "node:fs";
 
 /** `error` makes the command exit with 1, `warning` only with --strict, `info` never. */
 export type Severity = "error" | "warning" | "info";
@@ -12,7 +12,7 @@ export interface Finding {
   readonly code?: string | undefined;
 }
 
-/** Each finding with its usual severity and its remedy. A test compares them with the sections of site/pages/guide/doctor.md. */
+/** Each finding with its usual severity and its remedy, which the page of findings shows. */
 export const findingKinds = {
   "app-failed": ["error", "Run the module by itself with the same environment, and mend what it says."],
   "app-listens": ["info", "Export the app, or a function that makes it, from a module that does not listen."],
@@ -107,10 +107,19 @@ export function findingsOf(subject: string): Found {
   return (id, message, severity = findingKinds[id][0]) => ({ id, severity, subject, message });
 }
 
-export const docsOfFindings: string = pageOf("guide/doctor");
+let causes: Readonly<Record<string, string>> | undefined;
 
-export function docsOfFinding(id: FindingId): string {
-  return pageOf(`guide/doctor#${id}`);
+/** What the page of findings says of one, without the network. */
+export function causeOf(id: FindingId): string {
+  causes ??= readCauses();
+  return causes[id] ?? "";
+}
+
+// Made from that page by `npm run docs:markdown`.
+function readCauses(): Readonly<Record<string, string>> {
+  const made = readFileSync(new URL("../../findings.json", import.meta.url), "utf8");
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a file of this package
+  return JSON.parse(made) as Readonly<Record<string, string>>;
 }
 
 export type Doubt = readonly [id: FindingId, message: string];
