@@ -79,16 +79,16 @@ export const refusalsOfTransactions = {
   "commit-unknown": row(
     503,
     by,
-    "COMMIT was sent, and its reply was lost, or did not come within `transactionTimeoutMs`. The payout and its key are both written, or neither is. Of events and tasks also a notice.",
-    "None: the caller retries, and gets 409 if it was paid; otherwise the retry pays. Repair the connection. If no retry comes, look for the payment.",
+    "COMMIT was sent, and its reply was lost, or did not come within `transactionTimeoutMs`. On MariaDB also: a statement that the handler did not await met a deadlock right before COMMIT. The payout and its key are both written, or neither is. Of events and tasks also a notice.",
+    "None: the caller retries, and gets 409 if it was paid; otherwise the retry pays. Repair the connection, and await every statement. If no retry comes, look for the payment.",
     "A connection that is lost during COMMIT:",
     paidOn({ run: (work) => work({}).then(lost) }),
   ),
   "transaction-broken": row(
     500,
     by,
-    "The handler left a transaction that cannot commit what it wrote: it caught the error of a statement and went on, or ended the transaction itself. It is rolled back. If it had ended before, on MariaDB also by a deadlock, later statements may have committed by themselves: then the key is held. Of events and tasks also a notice.",
-    "Let errors of statements through, or put what may fail into a nested transaction of your library. Send no BEGIN, COMMIT or ROLLBACK.",
+    "The handler left a transaction that cannot commit what it wrote: it caught the error of a statement and went on, did not await one that failed, or ended the transaction itself. It is rolled back. If it had ended before, on MariaDB also by a deadlock, later statements may have committed by themselves: then the key is held. Of events and tasks also a notice.",
+    "Await every statement and let its error through, or put what may fail into a nested transaction of your library. Send no BEGIN, COMMIT or ROLLBACK.",
     "A handler that goes on after a failed statement:",
     paidOn({
       keep() {

@@ -116,6 +116,21 @@ function transactionSteps(turn: Turn): void {
   if (phase === "kept") {
     commit(turn, usedNonce({ ...state, record: end(taken(state.record, by, storeRules(rules)), by) }, by));
   }
+  if (phase === "kept") {
+    const aborted = change(state, by, { phase: "aborted" });
+    go("a statement fails behind that, which its handler does not await", aborted, { fair: false });
+  }
+  if (phase === "aborted") {
+    const gone = rolledBack(state, by);
+    if (bugs.commitNotAsked === true)
+      answer("COMMIT, which rolls back and says so to nobody: 2xx", "2xx", gone);
+    else
+      answer(
+        "COMMIT is asked, and has rolled back; its nonce is claimed alone: 500",
+        "500",
+        usedNonce(gone, by),
+      );
+  }
   if (phase === "unsure") {
     answer("nobody knows how its COMMIT ended: 503", "503", state);
     if (bugs.commitRepeated === true && transaction === "none") {

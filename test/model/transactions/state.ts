@@ -21,7 +21,7 @@ export interface Request {
   /**
    * `begun`: nonce and key are written. `paid`: the payment too. `broken`: a statement has failed, and the handler went on. `alone`: the
    * same where the failure ended the transaction, and the payment is in one that the next statement began. `kept`: the last statement is
-   * done. `unsure`: COMMIT was sent. `cut`: its transaction is gone, which it does not know yet. `refusing`: rolled back, before the nonce
+   * done. `aborted`: and a later one, which nobody awaits, has failed. `unsure`: COMMIT was sent. `cut`: its transaction is gone, which it does not know yet. `refusing`: rolled back, before the nonce
    * is claimed alone. `running`, `releasing`: the guard of a lease.
    */
   readonly phase:
@@ -32,6 +32,7 @@ export interface Request {
     | "broken"
     | "alone"
     | "kept"
+    | "aborted"
     | "unsure"
     | "cut"
     | "refusing"

@@ -23,6 +23,11 @@ export const transactionSwitches = {
     in: "two requests",
     breaks: "I16",
   },
+  commitNotAsked: {
+    is: "COMMIT is taken for one whatever the server has made of it: a late statement that failed is a 2xx without a payment",
+    in: "two requests",
+    breaks: "I16",
+  },
   expiredIgnored: {
     is: "an expired run is in flight for ever, also when nobody keeps leases any more",
     in: "leases given up, under rerun",

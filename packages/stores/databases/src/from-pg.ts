@@ -25,6 +25,7 @@ export function fromPg<Client extends PgClient>(pool: PgPool<Client>): Database<
   return {
     dialect: "postgresql",
     library,
+    tellsRollback: true,
     async run(work) {
       const transaction = new PgTransaction(await takeClient(pool));
       lent.set(transaction.client, transaction);

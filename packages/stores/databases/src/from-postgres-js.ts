@@ -36,6 +36,7 @@ export function fromPostgresJs<Tx extends PostgresJsTransaction>(sql: PostgresJs
   return {
     dialect: "postgresql",
     library,
+    tellsRollback: true,
     run: (work) => inTransaction((run) => beginPostgresJs(sql, run), work),
     query: async (tx, text, values) => send(open(tx), text, values),
     alone: (text, values) => send(sql, text, values),

@@ -1,4 +1,5 @@
 import { clientWith, type PooledClient, releaseClient, rollBackClient } from "@countersign/idempotency/store";
+import { rolledBack } from "./transaction.ts";
 
 /** A client of `pg` with a transaction open on it, as the handler gets it. */
 export interface PgClient extends PooledClient {
@@ -95,12 +96,7 @@ export class PgTransaction<Client extends PgClient> {
       throw error;
     }
     releaseClient(this.#lent);
-    // The server answers so, without an error, when a statement failed and `work` went on: nothing was written.
-    if (isRollback(result)) {
-      throw new Error(
-        "fromPg: the transaction was rolled back, because a statement in it had failed; let its error through",
-      );
-    }
+    if (Reflect.get(Object(result), "command") === "ROLLBACK") throw rolledBack("fromPg");
   }
 
   async #rollBack(): Promise<void> {
@@ -126,8 +122,4 @@ function releasedOnce(taken: PooledClient): PooledClient {
   const onLost = (): void => release(true);
   taken.on?.("error", onLost);
   return clientWith(taken, { release });
-}
-
-function isRollback(result: unknown): boolean {
-  return typeof result === "object" && result !== null && Reflect.get(result, "command") === "ROLLBACK";
 }

@@ -1,4 +1,5 @@
 import { setImmediate } from "node:timers/promises";
+import { rolledBack } from "./transaction.ts";
 
 export interface PostgresJsSender {
   unsafe(text: string, values?: unknown[]): PromiseLike<unknown>;
@@ -47,10 +48,7 @@ export async function beginPostgresJs<Tx extends PostgresJsTransaction>(
  */
 async function commit(outer: PostgresJsSender): Promise<void> {
   const result = await outer.unsafe("COMMIT AND CHAIN");
-  if (Reflect.get(Object(result), "command") === "COMMIT") return;
-  throw new Error(
-    "fromPostgresJs: the transaction was rolled back, because a statement in it had failed; let its error through",
-  );
+  if (Reflect.get(Object(result), "command") !== "COMMIT") throw rolledBack("fromPostgresJs");
 }
 
 /**

@@ -17,3 +17,12 @@ export async function inTransaction<Tx, T>(open: Opener<Tx>, work: (tx: Tx) => P
   if (done === undefined) throw new Error("the library has committed without running the work");
   return done;
 }
+
+/**
+ * For a COMMIT that PostgreSQL answered with ROLLBACK, as it does, without an error, when a statement failed and the work went on: nothing
+ * was written. Has the SQLSTATE of statements in such a transaction.
+ */
+export function rolledBack(caller: string): Error {
+  const message = `${caller}: the transaction was rolled back, because a statement in it had failed; let its error through`;
+  return Object.assign(new Error(message), { code: "25P02" });
+}

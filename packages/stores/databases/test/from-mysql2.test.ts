@@ -32,22 +32,6 @@ test("fromMysql2 refuses what is no pool with promises", () => {
 });
 
 describeOnMysql("fromMysql2", () => {
-  test("commits what work has written, and rolls back when it rejects", async () => {
-    const { database, insert, all } = await newDatabase();
-    const result = await database.run(async (tx) => {
-      await database.query(tx, insert, [1]);
-      expect(await database.alone(all, [])).toEqual([]);
-      return "paid";
-    });
-    expect(result).toBe("paid");
-    const failed = database.run(async (tx) => {
-      await database.query(tx, insert, [2]);
-      throw new Error("refused");
-    });
-    await expect(failed).rejects.toThrow("refused");
-    expect(await database.alone(all, [])).toEqual([{ id: 1 }]);
-  });
-
   test("gives its connections back, also after failures and lost lines", async () => {
     const { pool, database, insert, all } = await newDatabase();
     for (let round = 0; round < 5; round += 1) {
@@ -88,23 +72,6 @@ describeOnMysql("fromMysql2", () => {
     goOn();
     await Promise.all(work);
     expect(await pool.query(all).then(([rows]) => rows)).toEqual([]);
-  });
-
-  test("refuses the pool, and a connection whose transaction has ended", async () => {
-    const { pool, database, all } = await newDatabase();
-    await expect(
-      // @ts-expect-error -- as a caller without types
-      database.run(() => database.query(pool, all, [])),
-    ).rejects.toThrow("the connection that the handler was given");
-    const kept: PoolConnection[] = [];
-    await database.run((tx) => Promise.resolve(kept.push(tx)));
-    await database.run((tx) => Promise.reject(new Error(String(kept.push(tx))))).catch(() => {});
-    for (const tx of kept) {
-      await expect(database.query(tx, all, [])).rejects.toThrow("the transaction has ended");
-      expect(() => tx.query(all)).toThrow("the transaction has ended");
-      expect(() => tx.execute(all)).toThrow("the transaction has ended");
-    }
-    expect(kept).toHaveLength(2);
   });
 
   test("lends the connection, which nobody else may release", async () => {

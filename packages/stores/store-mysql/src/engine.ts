@@ -76,6 +76,12 @@ export class Engine<Tx> {
     }
   }
 
+  /** The same in one message by any library: no statement of somebody else comes between them. */
+  async sendTogether(tx: Tx, store: string, statements: readonly Statement[]): Promise<readonly Row[]> {
+    if (this.database.script !== undefined) return this.send(tx, store, statements);
+    return this.query(tx, store, `BEGIN NOT ATOMIC\n${statements.map(inlined).join(";\n")};\nEND`, []);
+  }
+
   async #repeat<T>(store: string, step: () => Promise<T>): Promise<T> {
     if (!this.#isReady) await this.ready();
     for (let attempt = 1; ; attempt++) {

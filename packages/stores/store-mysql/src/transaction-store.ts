@@ -36,6 +36,8 @@ const maxHoldAttempts = 20;
 interface OpenTransaction {
   /** Whether its session has our settings. */
   isTaken: boolean;
+  /** Whether our savepoint is set, by which COMMIT knows the transaction: not behind a seen nonce. */
+  isMarked: boolean;
   /** Those that were begun and neither kept nor undone. */
   begun: readonly TransactionKey[];
 }
@@ -62,12 +64,11 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
     await this.#server.ready();
     await this.#prove();
     return this.#server.database.run(async (tx) => {
-      const session: OpenTransaction = { isTaken: false, begun: [] };
+      const session: OpenTransaction = { isTaken: false, isMarked: false, begun: [] };
       this.#open.set(tx, session);
       try {
         const result = await work(tx);
-        // Commits. The library's own COMMIT finds nothing left to do.
-        if (session.isTaken) await this.#send(tx, [giveSessionBack]);
+        if (session.isTaken) await this.#commit(tx, session);
         return result;
       } catch (error) {
         if (session.isTaken) await this.#rollBack(tx);
@@ -97,6 +98,7 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
           then,
         ));
     if (rows === undefined) return { nonce: "seen", keys: [] };
+    session.isMarked = true;
     const found = new Map(
       rows.filter((row) => row["digest"] !== undefined).map((row) => [hexOf(row["digest"]), row]),
     );
@@ -105,8 +107,9 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
     return { nonce: "fresh", keys: begun };
   }
 
-  async keep(tx: Tx, keys: readonly TransactionKey[], more: boolean): Promise<void> {
-    await this.#end(tx, keys, [releaseSavepoint, ...(more ? [setSavepoint] : [])]);
+  async keep(tx: Tx, keys: readonly TransactionKey[], _more: boolean): Promise<void> {
+    // Also behind the last one: COMMIT finds out by it whether the transaction is still the one that has claimed.
+    await this.#end(tx, keys, [releaseSavepoint, setSavepoint]);
   }
 
   async undo(tx: Tx, keys: readonly TransactionKey[], more: boolean): Promise<void> {
@@ -155,6 +158,23 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
     if (claimed === undefined) throw new Error(`${name}: the server answered without the nonce`);
     if (!isTrue(claimed["is_own"])) return undefined;
     return isScript ? rows : this.#send(tx, then);
+  }
+
+  /**
+   * Commits by giving the session back. The library's own COMMIT finds nothing left to do. A late statement of the handler may have met a
+   * deadlock, which rolls all of it back, or may have changed a table's definition, which commits: nobody knows.
+   */
+  async #commit(tx: Tx, { isMarked }: OpenTransaction): Promise<void> {
+    const release = isMarked ? [releaseSavepoint] : [];
+    try {
+      await this.#server.sendTogether(tx, name, [...release, giveSessionBack]);
+    } catch (error) {
+      if (errnoOf(error) !== noSavepoint) throw error;
+      // oxlint-disable-next-line preserve-caught-error -- by its number this would be a COMMIT that was refused for certain
+      throw new Error(
+        `${name}: the transaction ended between the last statement and COMMIT; await every statement of the handler`,
+      );
+    }
   }
 
   /** Here rather than by the library, whose ROLLBACK is too late to give the session back. */

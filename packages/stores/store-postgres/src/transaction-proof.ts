@@ -1,5 +1,6 @@
 import type { Database } from "@countersign/idempotency";
 import { isFunctionThere } from "./begin-function.ts";
+import { commit, transactionId } from "./commit.ts";
 import type { Engine } from "./engine.ts";
 import { sqlStateOf } from "./errors.ts";
 import { type ResolvedPostgresOptions, factoryName } from "./options.ts";
@@ -22,7 +23,7 @@ export async function assertFunctionThere(
 }
 
 const state = `SELECT current_setting('transaction_read_only') AS read_only, pg_is_in_recovery() AS standby,
-  pg_backend_pid()::text || ' ' || transaction_timestamp()::text AS identity`;
+  pg_backend_pid()::text || ' ' || transaction_timestamp()::text AS identity, ${transactionId} AS id`;
 
 /**
  * Throws a TypeError unless the library's transactions are some, before the first real key is written. A library that commits each
@@ -43,6 +44,7 @@ export async function assertTransactions<Tx>(database: Database<Tx>): Promise<vo
         throw new Error(`${factoryName}: ${library} is connected to a standby; connect it to the primary`);
       }
       if (after["read_only"] === "on") throw readOnly(library);
+      if (database.tellsRollback !== true) await commit(database, tx, String(after["id"]));
     });
   } catch (error) {
     const code = sqlStateOf(error);

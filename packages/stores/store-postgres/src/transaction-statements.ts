@@ -24,7 +24,7 @@ SELECT kept.key FROM ${names.idempotency} AS kept, undone WHERE ${isOwn} AND kep
     free,
     /** Gives the keys that their tokens have done. */
     done: (call: string): string => kept(call, "done"),
-    begin: (call: string): string => `SELECT ${names.begin}(${call}) AS answer`,
+    begin: (call: string, more = ""): string => `SELECT ${names.begin}(${call}) AS answer${more}`,
     keepLast: [check, release],
     // The rollback leaves the constraints deferred for the handlers to come, and what they check to COMMIT.
     keepSome: [beforeCheck, check, afterCheck, release, savepoint],

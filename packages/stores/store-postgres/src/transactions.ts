@@ -1,26 +1,20 @@
 import type {
   Database,
-  KeyBegun,
   TransactionBegun,
   TransactionClaim,
   TransactionFault,
   TransactionKey,
   TransactionStore,
 } from "@countersign/idempotency";
-import {
-  type Row,
-  StoreGate,
-  decodeText,
-  encodeText,
-  transactionBroken,
-} from "@countersign/idempotency/store";
+import { type Row, StoreGate, transactionBroken } from "@countersign/idempotency/store";
+import { begunOf, byKey, inOrderOf, storedKey, storedNonce } from "./begin-call.ts";
 import type { BeginCall } from "./begin-function.ts";
+import { commit, idOf, rolledBackBehind, transactionId } from "./commit.ts";
 import type { Engine } from "./engine.ts";
 import { explained, sqlStateOf } from "./errors.ts";
 import { faultOf } from "./faults.ts";
 import type { ResolvedPostgresOptions } from "./options.ts";
-import { millisecondsOf, singleRow } from "./queryable.ts";
-import { digestNonce, encodeKey } from "./stored-key.ts";
+import { singleRow } from "./queryable.ts";
 import { assertFunctionThere, assertTransactions } from "./transaction-proof.ts";
 import { type TransactionStatements, inlined, transactionStatements } from "./transaction-statements.ts";
 
@@ -36,6 +30,14 @@ const endedBy: Readonly<Record<string, string>> = {
   "3B001": "it sent COMMIT or ROLLBACK itself and began another transaction, or released our savepoint",
 };
 
+interface OpenTransaction {
+  /** The keys that were begun, and neither kept nor undone yet. */
+  begun: readonly TransactionKey[];
+  hasBegun: boolean;
+  /** Of the transaction. Undefined where begin() has begun nothing, so that no handler follows. */
+  id: string | undefined;
+}
+
 export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
   readonly engine = "postgresql";
   readonly mode = "async";
@@ -45,8 +47,7 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
   readonly #options: ResolvedPostgresOptions;
   readonly database: Database<Tx>;
   readonly #sql: TransactionStatements;
-  /** By transaction: the keys that were begun, and neither kept nor undone yet. */
-  readonly #open = new WeakMap<object, readonly TransactionKey[]>();
+  readonly #open = new Map<Tx, OpenTransaction>();
   #proof: Promise<void> | undefined;
 
   constructor(engine: Engine, options: ResolvedPostgresOptions, database: Database<Tx>) {
@@ -60,11 +61,31 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
   async run<T>(work: (tx: Tx) => T | Promise<T>): Promise<T> {
     this.#gate.assertUsable();
     await this.#proven();
-    return this.database.run(async (tx) => work(tx));
+    let ended: { readonly result: T; isCommitted: boolean } | undefined;
+    try {
+      return await this.database.run(async (tx) => {
+        const open: OpenTransaction = { begun: [], hasBegun: false, id: undefined };
+        this.#open.set(tx, open);
+        try {
+          const result = await work(tx);
+          ended = { result, isCommitted: false };
+          if (await this.#commits(tx, open)) ended.isCommitted = true;
+          return result;
+        } finally {
+          this.#open.delete(tx);
+        }
+      });
+    } catch (error) {
+      // The library's COMMIT has failed because of late statements, which are not of the payment.
+      if (ended?.isCommitted) return ended.result;
+      throw ended !== undefined && sqlStateOf(error) === swallowed ? rolledBackBehind(error) : error;
+    }
   }
 
   async begin(tx: Tx, claim: TransactionClaim): Promise<TransactionBegun> {
     this.#gate.assertTransaction(claim);
+    const open = this.#open.get(tx);
+    if (open === undefined) throw new TypeError(`${name}: begin() needs what run() has given`);
     const { nonce, recovery } = claim;
     const ordered = [...claim.keys];
     ordered.sort(byKey);
@@ -77,9 +98,11 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
       idleMs: claim.idleTimeoutMs,
     } satisfies BeginCall);
     try {
-      const begun = inOrderOf(claim.keys, ordered, await this.#begin(tx, call, ordered.length === 0));
-      const isBegun = (_key: TransactionKey, index: number): boolean => begun.keys[index]?.status === "begun";
-      this.#setOpen(tx, claim.keys.filter(isBegun));
+      const { id, ...answer } = await this.#begin(tx, call, ordered.length === 0);
+      const begun = inOrderOf(claim.keys, ordered, answer);
+      open.hasBegun = true;
+      open.begun = claim.keys.filter((_key, index) => begun.keys[index]?.status === "begun");
+      if (ordered.length === 0 || open.begun.length > 0) open.id = id;
       return begun;
     } catch (error) {
       throw explained(name, this.#options.place, error);
@@ -104,13 +127,22 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
     this.#gate.close();
   }
 
-  async #begin(tx: Tx, call: string, keyless: boolean): Promise<TransactionBegun> {
+  /** Whether it has committed already, before the library does. */
+  async #commits(tx: Tx, { hasBegun, id }: OpenTransaction): Promise<boolean> {
+    if (this.database.tellsRollback === true) return false;
+    const known = hasBegun ? id : await idOf(this.database, tx);
+    if (known === undefined) return false;
+    await commit(this.database, tx, known);
+    return true;
+  }
+
+  async #begin(tx: Tx, call: string, keyless: boolean): Promise<TransactionBegun & { id?: string }> {
+    const id = this.database.tellsRollback === true ? "" : `, ${transactionId} AS id`;
     if (this.database.script !== undefined) {
-      const text = `${this.#sql.begin(inlined(call))}; ${this.#sql.savepoint}`;
-      return begunOf(singleRow(await this.database.script(tx, text))["answer"]);
+      const text = `${this.#sql.begin(inlined(call), id)}; ${this.#sql.savepoint}`;
+      return begunOf(singleRow(await this.database.script(tx, text)));
     }
-    const rows = await this.database.query(tx, this.#sql.begin("$1"), [call]);
-    const begun = begunOf(singleRow(rows)["answer"]);
+    const begun = begunOf(singleRow(await this.database.query(tx, this.#sql.begin("$1", id), [call])));
     if (keyless || begun.keys.some(({ status }) => status === "begun")) {
       await this.database.query(tx, this.#sql.savepoint, []);
     }
@@ -122,10 +154,11 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
     keys: readonly TransactionKey[],
     statements: readonly string[],
   ): Promise<readonly Row[]> {
-    const others = this.#othersOpen(tx, keys);
+    const open = this.#open.get(tx);
+    const others = open?.begun.filter(({ key }) => keys.every((ended) => ended.key !== key)) ?? [];
     try {
       const rows = await this.#send(tx, statements);
-      this.#setOpen(tx, others);
+      if (open !== undefined) open.begun = others;
       return rows;
     } catch (error) {
       const state = sqlStateOf(error);
@@ -184,15 +217,6 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
     return new Error(`${name}: the server did not free the keys ${this.#options.place}; look for triggers`);
   }
 
-  #setOpen(tx: Tx, keys: readonly TransactionKey[]): void {
-    if (typeof tx === "object" && tx !== null) this.#open.set(tx, keys);
-  }
-
-  #othersOpen(tx: Tx, keys: readonly TransactionKey[]): readonly TransactionKey[] {
-    const open = typeof tx === "object" && tx !== null ? (this.#open.get(tx) ?? []) : [];
-    return open.filter(({ key }) => keys.every((ended) => ended.key !== key));
-  }
-
   async #send(tx: Tx, statements: readonly string[]): Promise<readonly Row[]> {
     if (this.database.script !== undefined) return this.database.script(tx, statements.join("; "));
     const rows: Row[] = [];
@@ -229,47 +253,4 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
   #jsonOf(keys: readonly TransactionKey[]): string {
     return JSON.stringify(this.#callOf(keys));
   }
-}
-
-function byKey(one: TransactionKey, other: TransactionKey): number {
-  return one.key < other.key ? -1 : 1;
-}
-
-/** The answers to keys that were asked in another order. */
-function inOrderOf(
-  keys: readonly TransactionKey[],
-  asked: readonly TransactionKey[],
-  { nonce, keys: answers }: TransactionBegun,
-): TransactionBegun {
-  const answerOf = new Map(asked.map((key, place) => [key, answers[place]]));
-  return { nonce, keys: keys.flatMap((key) => answerOf.get(key) ?? []) };
-}
-
-function storedNonce(nonce: NonNullable<TransactionClaim["nonce"]>): NonNullable<BeginCall["nonce"]> {
-  const digest = digestNonce(nonce.scope, nonce.nonce).toString("hex");
-  return { digest, token: encodeText(nonce.token), retainMs: nonce.retainMs };
-}
-
-function storedKey({ key, token, fingerprint }: TransactionKey): BeginCall["keys"][number] {
-  return { key: encodeKey(key), token: encodeText(token), fingerprint: encodeText(fingerprint) };
-}
-
-/** The answer of the function. */
-function begunOf(answer: unknown): TransactionBegun {
-  if (typeof answer !== "string") throw new TypeError("the PostgreSQL driver returned no text for a text");
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- made by our own function
-  const { nonce, keys } = JSON.parse(answer) as {
-    readonly nonce: "fresh" | "seen";
-    readonly keys: readonly Readonly<Record<string, unknown>>[];
-  };
-  return { nonce, keys: keys.map(keyBegunOf) };
-}
-
-function keyBegunOf({ status, remainingSeconds, ...texts }: Readonly<Record<string, unknown>>): KeyBegun {
-  if (status === "begun") return { status };
-  const fingerprint = decodeText(String(texts["fingerprint"]));
-  if (status === "done") return { status, fingerprint };
-  if (status === "held") return { status, fingerprint, reason: decodeText(String(texts["reason"])) };
-  if (status === "in-flight") return { status, fingerprint, remainingMs: millisecondsOf(remainingSeconds) };
-  throw new Error("the function of the idempotency table gave an unknown status");
 }

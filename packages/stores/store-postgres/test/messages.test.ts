@@ -1,11 +1,13 @@
 import { fromPg } from "@countersign/databases";
+import type { Database } from "@countersign/idempotency";
 import { expect, test } from "@jest/globals";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
+import type { PoolClient } from "pg";
 import { connectPool } from "./connections.ts";
-import { claimOf, keyOf, newPayouts, nonceOf, payIn, refuseIn } from "./payouts.ts";
+import { claimOf, keyOf, newPayouts, nonceOf, payIn, refuseIn, singly } from "./payouts.ts";
 
 describeOnPostgres("a payment with pg", () => {
-  async function recorded() {
+  async function recorded(as: (database: Database<PoolClient>) => Database<PoolClient> = (same) => same) {
     const { another, schema, write } = await newPayouts();
     const pool = connectPool({ max: 1 });
     const sent: string[] = [];
@@ -16,13 +18,14 @@ describeOnPostgres("a payment with pg", () => {
           sent.push(
             String(values[0])
               .replaceAll(schema, "s")
-              .replaceAll(/'[0-9a-f]{40,}'/g, "'…'"),
+              .replaceAll(/'[0-9a-f]{40,}'/g, "'…'")
+              .replace(/txid_status\(\d+\)/, "txid_status(7)"),
           );
           return query(...values);
         },
       });
     });
-    const { transactions } = another({ database: fromPg(pool) });
+    const { transactions } = another({ database: as(fromPg(pool)) });
     await transactions.run(() => Promise.resolve());
     sent.length = 0;
     return { transactions, write, sent };
@@ -64,5 +67,40 @@ describeOnPostgres("a payment with pg", () => {
     sent.length = 0;
     await payIn(transactions, claimOf([keyOf("k")]), () => Promise.resolve());
     expect(sent).toEqual([begin, "COMMIT"]);
+  });
+
+  const id = ", CASE WHEN pg_is_in_recovery() THEN NULL ELSE txid_current()::text END AS id";
+  const outcome = "SELECT txid_status(7) AS outcome";
+  const silent = (database: Database<PoolClient>) => ({ ...database, tellsRollback: undefined });
+
+  test("by a library that does not tell a ROLLBACK takes one more, and no more for a duplicate", async () => {
+    const { transactions, write, sent } = await recorded(silent);
+    await payIn(transactions, claimOf([keyOf("k")]), (tx) => write(tx, "one"));
+    expect(sent).toEqual([
+      begin.replace(" AS answer", `$&${id}`),
+      insert,
+      "SET CONSTRAINTS ALL IMMEDIATE; RELEASE SAVEPOINT countersign",
+      `COMMIT AND CHAIN; ${outcome}`,
+      "COMMIT",
+    ]);
+    sent.length = 0;
+    await payIn(transactions, claimOf([keyOf("k")]), () => Promise.resolve());
+    expect(sent).toEqual([expect.any(String), "COMMIT"]);
+  });
+
+  test("by a library that sends single statements besides takes two more", async () => {
+    const { transactions, write, sent } = await recorded((database) => singly(silent(database)));
+    await payIn(transactions, claimOf([keyOf("k")]), (tx) => write(tx, "one"));
+    expect(sent).toEqual([
+      "BEGIN",
+      `SELECT "s"."countersign_begin"($1) AS answer${id}`,
+      "SAVEPOINT countersign",
+      insert,
+      "SET CONSTRAINTS ALL IMMEDIATE",
+      "RELEASE SAVEPOINT countersign",
+      "COMMIT AND CHAIN",
+      outcome,
+      "COMMIT",
+    ]);
   });
 });

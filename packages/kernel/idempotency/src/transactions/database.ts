@@ -12,6 +12,11 @@ export interface Database<Tx> {
   /** As messages name it, such as `Prisma`. */
   readonly library: string;
   /**
+   * On PostgreSQL: whether run() rejects with SQLSTATE 25P02 when COMMIT was answered with ROLLBACK. Where not, the store commits and looks
+   * before the library does: one or two messages more.
+   */
+  readonly tellsRollback?: boolean | undefined;
+  /**
    * Runs `work` once between BEGIN and COMMIT. Resolves to its result after COMMIT was answered; rolls back and rejects with its own error
    * when it rejects. Never repeats it.
    */

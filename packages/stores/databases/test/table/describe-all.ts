@@ -1,6 +1,7 @@
 import { describeDatabase } from "./describe-database.ts";
 import { describeErrors } from "./describe-errors.ts";
 import { describeIsolation } from "./describe-isolation.ts";
+import { describeLateStatements } from "./describe-late-statements.ts";
 import { describeLeases } from "./describe-leases.ts";
 import { describeLostLines } from "./describe-lost-lines.ts";
 import { describePayments } from "./describe-payments.ts";
@@ -11,6 +12,7 @@ export function describeAll<Tx>(row: TableRow<Tx>): void {
   describeDatabase(row);
   if (row.engine === "postgresql") describeErrors(row);
   describeIsolation(row);
+  describeLateStatements(row);
   describeLeases(row);
   describePayments(row);
   describeLostLines(row);

@@ -1,11 +1,13 @@
 import { fromPg } from "@countersign/databases";
 import { Pool, type PoolClient } from "pg";
-import { openTable, poolSize, type TableRow, unusedTable } from "./row.ts";
+import { openTable, poolSize, servers, type TableRow, unusedTable } from "./row.ts";
 
-export function pgRow(url: string): TableRow<PoolClient> {
+export function pgRow(url: string = servers.postgresql): TableRow<PoolClient> {
   return {
     name: "pg",
     engine: "postgresql",
+    lacks: ["nesting"],
+    tellsRollback: true,
     async open() {
       const table = unusedTable();
       const pool = new Pool({ connectionString: url, max: poolSize });

@@ -1,0 +1,80 @@
+import { fromMysql2 } from "@countersign/databases";
+import type { Database } from "@countersign/idempotency";
+import { describe, expect, test } from "@jest/globals";
+import { afterTest } from "@countersign/test-support/runs/after-test.ts";
+import { describeOnMysql } from "@countersign/test-support/servers/engines.ts";
+import type { Pool, PoolConnection } from "mysql2/promise";
+import { connectPool, idsOf, loseDeadlock, newStores } from "./connections.ts";
+import { claimOf, newKey, payOne } from "./transactions.ts";
+
+type OfPool = (pool: Pool) => Database<PoolConnection>;
+
+const libraries: readonly [string, OfPool][] = [
+  ["a library that sends scripts", (pool) => fromMysql2(pool)],
+  [
+    "a library that sends single statements",
+    (pool) => {
+      const { script: _script, ...database } = fromMysql2(pool);
+      return database;
+    },
+  ],
+];
+
+describeOnMysql("a late statement of a handler", () => {
+  describe.each(libraries)("with %s", (_library, of) => {
+    async function setUp() {
+      const scene = await newStores({ database: of(connectPool({ connectionLimit: 2 })) });
+      const { pool, table, transactions } = scene;
+      const rival = `${table}_rival`;
+      afterTest(() => connectPool().query(`DROP TABLE IF EXISTS ${rival}`));
+      await pool.query(`CREATE TABLE ${rival} (id INT PRIMARY KEY, value INT) ENGINE = InnoDB`);
+      await pool.query(`INSERT INTO ${rival} SELECT seq, 0 FROM seq_1_to_300`);
+      /** Pays, and lets the statement come between the last one of ours and COMMIT. */
+      const payThen = async (late: (tx: PoolConnection) => Promise<unknown>): Promise<unknown> => {
+        const key = newKey("k");
+        const paying = transactions.run(async (tx) => {
+          await transactions.begin(tx, claimOf([key]));
+          await tx.query(`INSERT INTO ${table}_payouts VALUES ('first')`);
+          await transactions.keep(tx, [key], false);
+          await late(tx);
+        });
+        return paying.catch((error: unknown) => error);
+      };
+      return { ...scene, rival, payThen };
+    }
+
+    const unknown = expect.objectContaining({
+      message: expect.stringMatching(/ended between the last statement and COMMIT; await every statement/),
+    });
+
+    test("that loses a deadlock undoes the payment: nobody is told that it is paid", async () => {
+      const { payThen, pool, rival, table, transactions } = await setUp();
+      const error = await payThen(async (tx) => {
+        await loseDeadlock(tx, pool, rival);
+        await tx.query(`INSERT INTO ${table}_payouts VALUES ('later')`);
+      });
+      expect(error).toEqual(unknown);
+      // It may as well have changed a table's definition: nobody knows.
+      expect(transactions.faultOf(error)).toBeUndefined();
+      expect(await idsOf(pool, table)).toEqual([]);
+      expect(await payOne(transactions, newKey("k"))).toBe("begun");
+    });
+
+    test("that changes a table's definition commits the payment: nobody is told that it is not", async () => {
+      const { payThen, pool, rival, table, transactions } = await setUp();
+      const error = await payThen((tx) => tx.query(`ALTER TABLE ${rival} ADD COLUMN other INT`));
+      expect(error).toEqual(unknown);
+      expect(transactions.faultOf(error)).toBeUndefined();
+      expect(await idsOf(pool, table)).toEqual(["first"]);
+      expect(await payOne(transactions, newKey("k"))).toBe("done");
+    });
+
+    test("that fails by itself takes nothing of the payment", async () => {
+      const { payThen, pool, table, transactions } = await setUp();
+      const late = (tx: PoolConnection) => tx.query("SELECT nothing_of_the_kind").catch(() => {});
+      expect(await payThen(late)).toBeUndefined();
+      expect(await idsOf(pool, table)).toEqual(["first"]);
+      expect(await payOne(transactions, newKey("k"))).toBe("done");
+    });
+  });
+});
