@@ -1,15 +1,17 @@
 // What a page takes from elsewhere, put in its place: code from files, the output of commands, parts of other documents, pictures.
 import { execFileSync } from "node:child_process";
 import path from "node:path";
-import { read, root } from "./source.mjs";
+import { published, read, root } from "./source.mjs";
 
 // The formatter of the repository puts an empty line into an empty fence.
 const fence = /^( *)```(\w+) (file|run)=("[^"]+"|\S+)((?: \w+=(?:"[^"]*"|\S+))*)\n(?: *\n)?\1```$/gm;
 const directive = /^<!-- (include|picture): (.*?) -->$/gm;
+const unpublished = /^<!-- before the first release -->\n\n/gm;
 
 /** `page` with every file, output and part of a document in it; `pictureOf(name, alt)` gives the text for a picture. */
 export function expand(page, { pictureOf, rewrite }) {
   const expanded = page
+    .replaceAll(unpublished, () => (published ? "" : `${read("site/before-release.md")}\n`))
     .replaceAll(fence, (_all, indent, language, kind, value, rest) => {
       const text = kind === "file" ? fileText(unquoted(value), attributes(rest)) : outputOf(unquoted(value));
       const lines = text.trimEnd().split("\n");
@@ -22,7 +24,7 @@ export function expand(page, { pictureOf, rewrite }) {
       if (kind === "picture") return pictureOf(name, attributes(rest)["alt"]);
       return rewrite(part(name, attributes(rest)), name).trim();
     });
-  const [left] = /^ *```\w+ (?:file|run)=.*$|^<!-- (?:include|picture)\b.*$/m.exec(expanded) ?? [];
+  const [left] = /^ *```\w+ (?:file|run)=.*$|^<!-- (?:include|picture|before)\b.*$/m.exec(expanded) ?? [];
   if (left !== undefined) throw new Error(`cannot be read: ${left}`);
   return expanded;
 }
@@ -59,13 +61,13 @@ function outputOf(command) {
   });
 }
 
-/** A document, or its lines behind the first one with `from` and before the next one with `to`. */
+/** A document, or its lines after the first one with `from` and before the next one with `to`. */
 function part(file, { from, to }) {
   const lines = read(file).split("\n");
   const begin = from === undefined ? 0 : lines.findIndex((line) => line.includes(from)) + 1;
   if (from !== undefined && begin === 0) throw new Error(`${file} has no line with ${from}`);
   const length = to === undefined ? -1 : lines.slice(begin).findIndex((line) => line.includes(to));
-  if (to !== undefined && length < 0) throw new Error(`${file} has no line with ${to} behind ${from}`);
+  if (to !== undefined && length < 0) throw new Error(`${file} has no line with ${to} after ${from}`);
   return lines.slice(begin, length < 0 ? undefined : begin + length).join("\n");
 }
 
