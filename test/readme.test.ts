@@ -6,7 +6,8 @@ import { promisify } from "node:util";
 import { describe, expect, test } from "@jest/globals";
 import { memberFolders, workspacePackages } from "../scripts/workspace.mjs";
 import { anchorsOf, githubAnchor } from "../site/scripts/anchors.mjs";
-import { repository } from "../site/scripts/source.mjs";
+import { fileText } from "../site/scripts/expand.mjs";
+import { published, repository } from "../site/scripts/source.mjs";
 import { builtPage, packagePage, packageReadme } from "./docs/package-pages.ts";
 import { optionTables } from "./docs/written-options.ts";
 
@@ -19,7 +20,7 @@ const linesOf = (text: string): readonly string[] => text.trimEnd().split("\n");
 const linksOf = (text: string): readonly string[] =>
   [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = ""]) => target);
 const firstExample = (readme: string): string | undefined => /```ts\n([\s\S]*?)```/.exec(readme)?.[1];
-const snippet = (name: string): string => read("examples", "snippets", "src", `${name}.ts`);
+const snippet = (name: string): string => fileText(`examples/snippets/src/${name}.ts`);
 
 test("the README of the whole shows the compiled integration, to the letter", () => {
   expect(firstExample(read("README.md"))).toBe(snippet("integration"));
@@ -29,18 +30,22 @@ test("the README of the whole has at most 150 lines", () => {
   expect(linesOf(read("README.md")).length).toBeLessThanOrEqual(150);
 });
 
-test("the README of the whole begins with the clone, and says that nothing is on npm yet", () => {
+test("the README of the whole begins with the clone, then comes what needs npm", () => {
   const readme = read("README.md");
-  const order = [
-    "git clone ",
-    "npm start",
-    "npm test",
-    "fail until the first release",
-    "npm create countersign",
-  ];
+  const order = ["git clone ", "npm start", "npm test", "npm install countersign", "npm create countersign"];
   const places = order.map((text) => readme.indexOf(text));
   expect(places).not.toContain(-1);
   expect(places.every((place, index) => place >= (places[index - 1] ?? 0))).toBe(true);
+});
+
+test("the README of the whole has what pages say before the first release, and not after it", () => {
+  const words = (text: string): string => text.replaceAll(/\s+/g, " ").trim();
+  const said = words(read("README.md")).includes(words(read("site", "before-release.md")));
+  expect(said).toBe(!published);
+});
+
+test("the README of the whole installs what its code imports", () => {
+  expect(notInstalled(snippet("integration"), read("README.md"))).toEqual([]);
 });
 
 test("the commands of README and CONTRIBUTING are scripts of the workspace", () => {
@@ -87,7 +92,13 @@ describe.each(packages)("the README of %s", (name) => {
   });
 
   test("has promise, install, example, what matters and links, in this order", () => {
-    const order = [/^# .*\n\n[A-Z`]/, /^ *npm (?:install|create) /m, /^```ts\n/m, /^\| /m, /^## More\n/m];
+    const order = [
+      /^# .*\n\n\[!\[.*\n\n[A-Z`]/,
+      /^ *npm (?:install|create) /m,
+      /^```ts\n/m,
+      /^\| /m,
+      /^## More\n/m,
+    ];
     const places = order.map((part) => readme.search(part));
     expect(places).not.toContain(-1);
     expect(places.every((place, index) => place >= (places[index - 1] ?? 0))).toBe(true);

@@ -150,7 +150,7 @@ export function answered(mount, requests, { twice, refused = true } = {}) {
       // Two at once; the refusal is what is shown.
       if (twice !== undefined)
         statuses.push(Math.max(...(await Promise.all([send(port, twice), send(port, twice)]))));
-      // A refusal is told behind its answer, on a busy machine some time behind.
+      // A refusal is told after its answer, on a busy machine some time after.
       const most = refused ? 250 : 0;
       for (let waits = 0; waits < most && text === undefined; waits++) {
         await new Promise((resolve) => setTimeout(resolve, 20));

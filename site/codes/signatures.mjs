@@ -285,7 +285,7 @@ export const signatures = {
   ),
   "method-override": row(
     "The request has a field such as `X-HTTP-Method-Override`, or another middleware replaced the method: the signed method is not the one that would run.",
-    `${remedyOf("method-override")} Or mount that middleware behind the guard.`,
+    `${remedyOf("method-override")} Or mount that middleware after the guard.`,
     "With `X-HTTP-Method-Override: DELETE`:",
     verified(() =>
       signed({}, (message) => ({

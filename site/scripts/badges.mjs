@@ -1,10 +1,12 @@
-// The badges of the README: facts of this repository, drawn here, so that no other server has to know them.
-import { manifestOf, workspacePackages } from "../../scripts/workspace.mjs";
-import { read } from "./source.mjs";
+// The badges of READMEs: facts of this repository, drawn here, so that no other server has to know them.
+import { manifestOf, packageFolder, workspacePackages } from "../../scripts/workspace.mjs";
+import { read, repository } from "./source.mjs";
 
 const shown = "payout";
+const names = [...workspacePackages.keys()];
+const pictures = "docs/pictures";
 
-/** Each badge by the name of its file. */
+/** The badges of the README of the whole, each by the name of its file. */
 export function badges() {
   const { engines, license } = manifestOf(".");
   const { installs } = JSON.parse(read("test/release/size-budgets.json"));
@@ -17,9 +19,44 @@ export function badges() {
     size: [`${shown} installed`, `≤ ${installs[`@countersign/${shown}`].MB} MB`],
   };
   return Object.entries(facts).map(([name, [label, value]]) => [
-    `docs/pictures/badge-${name}.svg`,
+    `${pictures}/badge-${name}.svg`,
     badge(label, value),
   ]);
+}
+
+/** Those of packages alone: one for each number of dependencies. */
+export function numberBadges() {
+  const numbers = new Set(names.map((name) => foreignDependencies(name).size));
+  return [...numbers].map((number) => [numberFile(number), badge("dependencies", String(number))]);
+}
+
+const numberFile = (number) => `${pictures}/badge-dependencies-${number}.svg`;
+
+/** The README of each package, from the root, and what it has to hold: the same with its line of badges below the title. */
+export function readmesWithBadges() {
+  return names.map((name) => {
+    const file = `${packageFolder(name)}/README.md`;
+    return [file, withoutBadges(read(file)).replace(/^# .*\n\n/, `$&${badgeLine(name)}\n\n`)];
+  });
+}
+
+/** For pages, which show none. */
+export function withoutBadges(readme) {
+  return readme.replace(/^(# .*\n\n)\[!\[.*\n\n/, "$1");
+}
+
+function badgeLine(name) {
+  const up = packageFolder(name).replaceAll(/[^/]+/g, "..");
+  const number = foreignDependencies(name).size;
+  const ci = `${repository}/actions/workflows/ci.yml`;
+  return [
+    ["CI", `${ci}/badge.svg`, ci],
+    ["Node 20.19 or later", `${up}/${pictures}/badge-node.svg`, `${up}/docs/using.md`],
+    ["MIT licence", `${up}/${pictures}/badge-licence.svg`, "LICENSE"],
+    [`Dependencies: ${number}`, `${up}/${numberFile(number)}`, `${up}/docs/packages.md`],
+  ]
+    .map(([alt, picture, link]) => `[![${alt}](${picture})](${link})`)
+    .join(" ");
 }
 
 /** What others have written of what a package needs, its own packages' needs included; without what these need. */

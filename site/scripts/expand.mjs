@@ -5,17 +5,19 @@ import { workspacePackages } from "../../scripts/workspace.mjs";
 import { findingKinds } from "../../packages/tools/cli/dist/doctor/findings.js";
 import { codesOf } from "./codes-page.mjs";
 import { withOptions } from "./options.mjs";
-import { read, root } from "./source.mjs";
+import { published, read, root } from "./source.mjs";
 
 // The formatter of the repository puts an empty line into an empty fence.
 const fence = /^( *)```(\w+) (file|run)=("[^"]+"|\S+)((?: \w+=(?:"[^"]*"|\S+))*)\n(?: *\n)?\1```$/gm;
 const directive = /^<!-- (include|picture|explanations|codes|packages): (.*?) -->$/gm;
+const unpublished = /^<!-- before the first release -->\n\n/gm;
 const findings = /^<!-- findings -->\n\n([\s\S]*)/m;
 const hostileRows = "<!-- hostile rows -->";
 
 /** `page` with every file, output and part of a document in it; `pictureOf(name, alt)` gives the text for a picture. */
 export function expand(page, { pictureOf, rewrite }) {
   const expanded = withOptions(page)
+    .replaceAll(unpublished, () => (published ? "" : `${read("site/before-release.md")}\n`))
     .replaceAll(fence, (_all, indent, language, kind, value, rest) => {
       const text = kind === "file" ? fileText(unquoted(value), attributes(rest)) : outputOf(unquoted(value));
       const lines = text.trimEnd().split("\n");
@@ -34,7 +36,7 @@ export function expand(page, { pictureOf, rewrite }) {
     .replace(hostileRows, () => rowsOfTests())
     .replace(findings, (_all, rest) => rest.replaceAll(/^### (.*)$/gm, (_title, id) => finding(id)));
   const [left] =
-    /^ *```\w+ (?:file|run)=.*$|^<!-- (?:include|picture|explanations|codes|packages|findings|hostile|options|end of options)\b.*$/m.exec(
+    /^ *```\w+ (?:file|run)=.*$|^<!-- (?:include|picture|before|explanations|codes|packages|findings|hostile|options|end of options)\b.*$/m.exec(
       expanded,
     ) ?? [];
   if (left !== undefined) throw new Error(`cannot be read: ${left}`);
@@ -91,13 +93,13 @@ function rowsOfTests() {
   return execFileSync(process.execPath, ["site/scripts/hostile-rows.mjs"], options).trim();
 }
 
-/** A document, or its lines behind the first one with `from` and before the next one with `to`. */
+/** A document, or its lines after the first one with `from` and before the next one with `to`. */
 function part(file, { from, to }) {
   const lines = read(file).split("\n");
   const begin = from === undefined ? 0 : lines.findIndex((line) => line.includes(from)) + 1;
   if (from !== undefined && begin === 0) throw new Error(`${file} has no line with ${from}`);
   const length = to === undefined ? -1 : lines.slice(begin).findIndex((line) => line.includes(to));
-  if (to !== undefined && length < 0) throw new Error(`${file} has no line with ${to} behind ${from}`);
+  if (to !== undefined && length < 0) throw new Error(`${file} has no line with ${to} after ${from}`);
   return lines.slice(begin, length < 0 ? undefined : begin + length).join("\n");
 }
 

@@ -6,7 +6,7 @@ import path from "node:path";
 import { packageFolder } from "../../scripts/workspace.mjs";
 import { navigation } from "../navigation.mjs";
 import { anchorsOf, githubAnchor, vitepressAnchor } from "./anchors.mjs";
-import { badges } from "./badges.mjs";
+import { badges, numberBadges, readmesWithBadges } from "./badges.mjs";
 import { codesJson, codesPage, wordsOf } from "./codes-page.mjs";
 import { expand } from "./expand.mjs";
 import { outsideCode, relative, rewriteLinks } from "./links.mjs";
@@ -177,7 +177,8 @@ export function agentsFiles() {
 
 /** Writes docs/pages anew, and the drawings that have changed. */
 export async function writeMarkdown() {
-  for (const [file, text] of [codesOfCommand(), causesOfCommand(), ...agentsFiles(), ...badges()])
+  const others = [codesOfCommand(), causesOfCommand(), ...agentsFiles()];
+  for (const [file, text] of [...others, ...badges(), ...numberBadges(), ...readmesWithBadges()])
     writeFileSync(path.join(root, file), text);
   const stale = staleDrawings();
   if (stale.length > 0) {

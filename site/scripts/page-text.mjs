@@ -61,7 +61,7 @@ export function withManagers(markdown) {
 const tabs = /^<!-- tabs -->\n\n([\s\S]*?)^<!-- end of tabs -->$/gm;
 const filter = /^<!-- filter: (.*) -->\n\n/gm;
 
-/** Sections between marks of tabs become tabs, each by its heading; a table behind a mark gets a filter by the text and by columns. */
+/** Sections between marks of tabs become tabs, each by its heading; a table after a mark gets a filter by the text and by columns. */
 export function withParts(markdown) {
   return markdown
     .replaceAll(tabs, (_all, sections) => {

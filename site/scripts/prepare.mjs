@@ -6,6 +6,7 @@ import { packageFolder, workspacePackages } from "../../scripts/workspace.mjs";
 import { descriptions } from "../descriptions.mjs";
 import { navigation, referencePages } from "../navigation.mjs";
 import { writeApi } from "./api.mjs";
+import { withoutBadges } from "./badges.mjs";
 import { codesPage } from "./codes-page.mjs";
 import { expand } from "./expand.mjs";
 import { relative, rewriteLinks } from "./links.mjs";
@@ -53,7 +54,7 @@ export async function prepare({ api = true } = {}) {
     const file = `${packageFolder(name)}/README.md`;
     const page = `reference/packages/${name}`;
     // A README that says all there is to say is the page as it stands.
-    const text = pages.get(page) ?? rewriteLinks(read(file), file, page);
+    const text = pages.get(page) ?? rewriteLinks(withoutBadges(read(file)), file, page);
     pages.set(page, withApiLink(text, name));
   }
   pages.set("reference/codes", await codesPage());

@@ -4,3 +4,6 @@ export const documents: Readonly<Record<string, string>>;
 /** The address at which the pages stand, with a slash at its end. */
 export const homepage: string;
 export const repository: string;
+
+/** False until npm has the packages. */
+export const published: boolean;

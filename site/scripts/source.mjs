@@ -17,6 +17,9 @@ export const homepage = manifest.homepage;
 /** The address of the code. test/docs/addresses.test.ts compares every other place with both. */
 export const repository = manifest.repository.url.replace(/^git\+(.*)\.git$/, "$1");
 
+/** False until npm has the packages: pages and README then say how to get them. A release sets it (docs/releasing.md). */
+export const published = false;
+
 /** Files of the repository that are pages as they stand, and the page that each becomes. */
 export const documents = {
   "docs/using.md": "guide/typescript",

@@ -12,10 +12,6 @@ npm create countersign@latest my-platform -- \
 npm run keys
 npm run dev
 # #endregion play
-# #region payout
-npm install --save-dev @countersign/cli
-. ./.env
-npx countersign payout --url http://127.0.0.1:$PORT/api/v1/transaction \
-  --key keys/$KEYID.private.pem --keyid $KEYID \
-  --header "X-Forwarded-For: 192.0.2.10"
-# #endregion payout
+# #region sender
+npm run play
+# #endregion sender

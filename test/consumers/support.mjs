@@ -25,6 +25,20 @@ export async function pack(work, names = [...workspacePackages.keys()]) {
   return tarballs;
 }
 
+/** Packs every published package into a folder at once: name, files, unpackedSize and tarball of each. */
+export async function packAll(target) {
+  const published = [...workspacePackages.values()].filter(({ manifest: of }) => of.private !== true);
+  const chosen = published.flatMap(({ folder }) => ["--workspace", folder]);
+  const told = await npm(
+    ["pack", "--json", "--loglevel=error", "--pack-destination", target, ...chosen],
+    root,
+  );
+  return Object.values(JSON.parse(told)).map((entry) => ({
+    ...entry,
+    tarball: join(target, entry.filename),
+  }));
+}
+
 /** Makes the folder `name` in `work`, and installs `packages` (`name@version`, or paths of tarballs) there. */
 export async function install(work, { name, type, packages }) {
   const folder = join(work, name);

@@ -33,7 +33,7 @@ class Reader {
       const { listen } = Server.prototype;
       Server.prototype.listen = function (...args) {
         this.once("listening", () => console.log("PORT=" + this.address().port));
-        return listen.apply(this, args);
+        return listen.apply(this, args[0] === 3000 ? [0, ...args.slice(1)] : args);
       };
       await import("./server.js");
     `;
@@ -69,11 +69,12 @@ class Reader {
 const asExpected = (told: string): number => told.match(/^\S+: as expected$/gm)?.length ?? 0;
 
 describe.each([
-  ["quick-start", "module", "examples/snippets/src/guide/quick-start.ts"],
-  ["hono-nextjs", "module", "examples/hono/src/payouts.ts"],
-  ["fastify", "module", "examples/fastify/src/payouts.ts"],
-  ["express-4-commonjs", "commonjs", "examples/express4-commonjs/src/payouts.js"],
-] as const)("the server of the page %s", (page, type, file) => {
+  ["index", "ts", "module", "examples/snippets/src/integration.ts"],
+  ["guide/quick-start", "js", "module", "examples/snippets/src/guide/quick-start.ts"],
+  ["guide/hono-nextjs", "js", "module", "examples/hono/src/payouts.ts"],
+  ["guide/fastify", "js", "module", "examples/fastify/src/payouts.ts"],
+  ["guide/express-4-commonjs", "js", "commonjs", "examples/express4-commonjs/src/payouts.js"],
+] as const)("the server of the page %s", (page, language, type, file) => {
   const reader = new Reader(type);
   beforeAll(async () => {
     await reader.shell("quick-start.sh", "keys");
@@ -82,7 +83,7 @@ describe.each([
   afterAll(async () => reader.end());
 
   test("is shown there", () => {
-    expect(read(`site/pages/guide/${page}.md`)).toContain(`\`\`\`js file=${file}\n`);
+    expect(read(`site/pages/${page}.md`)).toContain(`\`\`\`${language} file=${file}\n`);
   });
 
   test("pays", async () => {

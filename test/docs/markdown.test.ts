@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "@jest/globals";
 import { packageFolder } from "../../scripts/workspace.mjs";
 import { anchorsOf, githubAnchor, vitepressAnchor } from "../../site/scripts/anchors.mjs";
-import { badges } from "../../site/scripts/badges.mjs";
+import { badges, numberBadges, readmesWithBadges } from "../../site/scripts/badges.mjs";
 import {
   agentsFiles,
   causesOfCommand,
@@ -74,6 +74,15 @@ test.each(badges())("%s is what npm run docs:markdown draws, and the README show
   expect(readFileSync(join(root, file), "utf8")).toBe(svg);
   expect(readFileSync(join(root, "README.md"), "utf8")).toContain(`](${file})`);
 });
+
+test.each([...numberBadges(), ...readmesWithBadges()])(
+  "%s is what npm run docs:markdown writes",
+  (file, text) => {
+    const shown = readFileSync(join(root, file), "utf8");
+    expect(shown).toBe(text);
+    if (file.endsWith(".md")) expect(shown).toMatch(/^# .*\n\n\[!\[CI\]/);
+  },
+);
 
 test("the badges have the facts of today", () => {
   const shown = badges().map(([, svg]) => /aria-label="([^"]+)"/.exec(svg)?.[1]);

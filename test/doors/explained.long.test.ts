@@ -69,7 +69,7 @@ describe.each(doors)("a signature that the door $name has refused", (door) => {
   test("is explained by its body where that was read", async () => {
     const wire = { ...signPayout({ body: `${payoutText}\n` }), body: Buffer.from(payoutText) };
     expect(await explained(door, payoutScene()(), wire)).toEqual([
-      expect.stringContaining("it is the SHA-256 digest of the body with a line feed behind it"),
+      expect.stringContaining("it is the SHA-256 digest of the body with a line feed after it"),
     ]);
   });
 });

@@ -51,7 +51,7 @@ describe("idempotencyGuard() before a check", () => {
       running.push(server);
       const answer = await send(port, signRequest());
       expect(answer.status).toBe(500);
-      expect(codes).toEqual([expect.stringMatching(`^checked-after-claim: .*${name}\\(\\) runs behind`)]);
+      expect(codes).toEqual([expect.stringMatching(`^checked-after-claim: .*${name}\\(\\) runs after`)]);
       expect(runs).toBe(0);
       expect(store.read("op.from.to")).toBeUndefined();
     },

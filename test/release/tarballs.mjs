@@ -3,8 +3,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { workspacePackages } from "../../scripts/workspace.mjs";
-import { install, manifest, npm, root } from "../consumers/support.mjs";
+import { install, manifest, packAll } from "../consumers/support.mjs";
 import { ownDependencies } from "../consumers/own-dependencies.mjs";
 
 const { packages: budgets, installs } = JSON.parse(
@@ -26,7 +25,9 @@ const expected = [
 const work = mkdtempSync(join(tmpdir(), "countersign-tarballs-"));
 const faults = [];
 try {
-  const packed = await packAll();
+  const target = join(work, "tarballs");
+  mkdirSync(target);
+  const packed = await packAll(target);
   for (const entry of packed) checkTarball(entry);
   const known = new Set(packed.map(({ name }) => name));
   for (const name of Object.keys(budgets))
@@ -37,20 +38,6 @@ try {
 }
 for (const fault of faults) console.error(`FAILED ${fault}`);
 if (faults.length > 0) process.exitCode = 1;
-
-/** Name, files, unpackedSize and tarball of every public package. */
-async function packAll() {
-  const target = join(work, "tarballs");
-  mkdirSync(target);
-  const published = [...workspacePackages.values()].filter(({ manifest: of }) => of.private !== true);
-  const chosen = published.flatMap(({ folder }) => ["--workspace", folder]);
-  const told = await npm(
-    ["pack", "--json", "--loglevel=error", "--pack-destination", target, ...chosen],
-    root,
-  );
-  const all = Object.values(JSON.parse(told));
-  return all.map((entry) => ({ ...entry, tarball: join(target, entry.filename) }));
-}
 
 function checkTarball({ name, files, unpackedSize }) {
   const paths = files.map(({ path }) => path);

@@ -54,7 +54,7 @@ const webhooks = webhookPlugin({
   handler,
 });
 
-// Behind parsers of your own, so that a hidden webhook is like an unknown
+// After parsers of your own, so that a hidden webhook is like an unknown
 // route.
 void app.register(payouts);
 void app.register(webhooks);

@@ -6,7 +6,7 @@ import { spawnSync } from "node:child_process";
  */
 export function writePlatform(folder: string): boolean {
   const choices = ["--framework", "fastify", "--store", "postgres"];
-  // Behind `--` the flags are the command's, not npm's.
+  // After `--` the flags are the command's, not npm's.
   const command = ["create", "countersign@latest", folder, "--", ...choices];
   return spawnSync("npm", command, { stdio: "inherit" }).status === 0;
 }

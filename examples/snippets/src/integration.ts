@@ -1,26 +1,21 @@
-import { fromPg } from "@countersign/databases";
-import { payoutEndpoint } from "@countersign/payout";
-import { createPostgresStores } from "@countersign/store-postgres";
-import type { Express } from "express";
-import { Pool } from "pg";
+import { readFileSync } from "node:fs";
+import { createSqliteStores, payoutEndpoint } from "countersign";
+import express from "express";
+import Database from "libsql";
 
-// With Prisma, Drizzle, Kysely, Knex … this line differs, nothing else.
-const stores = createPostgresStores({ database: fromPg(new Pool()) });
+const database = new Database("platform.db");
+database.exec("CREATE TABLE IF NOT EXISTS payouts (key PRIMARY KEY, iban)");
+const insert = database.prepare("INSERT INTO payouts VALUES (?, ?)");
 
-export function receivePayouts(app: Express, publicKeyPem: string): void {
-  const receivePayout = payoutEndpoint({
-    // From where the service calls, and its Ed25519 key by keyid.
-    addresses: { allow: ["192.0.2.10", "198.51.100.0/28"] },
-    signature: { keys: { "service-2026": publicKeyPem } },
-    stores,
-    // Once for each payout, however often it is sent: what you write with
-    // tx commits together with the payout's key, or not at all.
-    async pay({ idempotencyKey, beneficiary }, { tx }) {
-      await tx.query("INSERT INTO payments VALUES ($1, $2)", [
-        idempotencyKey,
-        beneficiary.iban,
-      ]);
-    },
-  });
-  app.post("/api/v1/transaction", receivePayout);
-}
+// #region hero
+const receivePayout = payoutEndpoint({
+  addresses: { allow: ["127.0.0.1"] }, // From where the service calls.
+  signature: { keys: JSON.parse(readFileSync("keys/keys.json", "utf8")) },
+  stores: createSqliteStores({ database }),
+  // Commits together with the payout's key, or not at all.
+  pay: ({ idempotencyKey, beneficiary }) =>
+    insert.run(idempotencyKey, beneficiary.iban),
+});
+const app = express().post("/api/v1/transaction", receivePayout);
+app.listen(3000, "127.0.0.1");
+// #endregion hero

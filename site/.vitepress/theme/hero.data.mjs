@@ -6,7 +6,7 @@ import { markdown } from "../markdown.mjs";
 
 export default {
   async load() {
-    const text = fileText("examples/snippets/src/guide/hero.ts", { region: "hero" });
+    const text = fileText("examples/snippets/src/integration.ts", { region: "hero" });
     const renderer = await createMarkdownRenderer(pagesFolder, markdown);
     return renderer.render(`\`\`\`ts\n${text.trimEnd()}\n\`\`\``);
   },

@@ -3,7 +3,7 @@ import type { Keys } from "@countersign/http-signature-verify";
 import { pinoLog, type FieldLogger } from "@countersign/observe/log";
 
 /**
- * Each refusal, and behind it, up to ten times a minute, what its signer has
+ * Each refusal, and after it, up to ten times a minute, what its signer has
  * to change.
  */
 export function startLog(logger: FieldLogger, keys: Keys): () => void {

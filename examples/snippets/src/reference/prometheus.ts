@@ -4,7 +4,7 @@ import type { Express } from "express";
 import { register } from "prom-client";
 
 /**
- * Once, where the process starts, behind the stores. The route on a port of
+ * Once, where the process starts, after the stores. The route on a port of
  * its own, or closed by the proxy.
  */
 export function startMetrics(

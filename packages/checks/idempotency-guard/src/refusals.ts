@@ -18,7 +18,7 @@ const fixed = {
   "already-processed": [409, "the idempotency key has been processed"],
   "body-not-parsed": [
     500,
-    "the handler reads req.body, and nobody has parsed it: mount jsonBody() in front of it, or read req.rawBody; behind rawBody() " +
+    "the handler reads req.body, and nobody has parsed it: mount jsonBody() in front of it, or read req.rawBody; after rawBody() " +
       "and the checks express.json() finds nothing to read",
   ],
   "fingerprint-invalid": [

@@ -202,7 +202,7 @@ function signaturesOf(
 
 function expectationOf({ algorithm, signatureEncodings, prefix, separator }: ResolvedScheme): string {
   const one = `an HMAC-${algorithm === "sha256" ? "SHA-256" : "SHA-512"} in ${signatureEncodings.join(" or ")}`;
-  const behind = prefix === "" ? "" : ` behind ${JSON.stringify(prefix)}`;
+  const behind = prefix === "" ? "" : ` after ${JSON.stringify(prefix)}`;
   return separator === undefined
     ? `exactly one line with ${one}${behind}`
     : `one line of up to ${maxEntries} entries with ${one}${behind} among them`;

@@ -163,7 +163,7 @@ export function createCodingWatch(factoryName: string): (req: GuardRequest, res:
   const warnOnce = createWarnOnce(factoryName);
   const code = "digest-of-other-bytes";
   const message =
-    `something in front of ${factoryName}() has encoded an answer behind its digest, which is wrong by that: ` +
+    `something in front of ${factoryName}() has encoded an answer after its digest, which is wrong by that: ` +
     `mount ${factoryName}() before compression`;
   return (req, res) => {
     const before = res.getHeader("content-encoding");

@@ -90,7 +90,7 @@ export function assertNoKeyClaimed(factoryName: string, req: object): void {
     status: 500,
     code: "checked-after-claim",
     message:
-      `${factoryName}() runs behind idempotencyGuard(), where strangers can claim a payer's keys: ` +
+      `${factoryName}() runs after idempotencyGuard(), where strangers can claim a payer's keys: ` +
       "mount idempotencyGuard() after every check of who is calling, and an endpoint once on a route",
   });
 }

@@ -69,7 +69,7 @@ export class FieldScanner {
     this.skipSpaces();
     const item = readItem();
     this.skipSpaces();
-    if (!this.atEnd()) throw this.invalid("goes on behind its item");
+    if (!this.atEnd()) throw this.invalid("goes on after its item");
     return item;
   }
 

@@ -163,6 +163,6 @@ function readSpki(der: Buffer, got: string): ReadKey {
   if (written?.equals(der) === true) return ofKind(key, got);
   // OpenSSL ignores bytes after the end, reads BER (a length in more bytes, an absent NULL), and cannot write a point at infinity.
   throw keyError(
-    `${got} has bytes behind its end, or is not the DER of its public key; make it by openssl pkey -pubin -in key.pem`,
+    `${got} has bytes after its end, or is not the DER of its public key; make it by openssl pkey -pubin -in key.pem`,
   );
 }

@@ -239,7 +239,7 @@ const refused: [string, unknown, Given, RegExp][] = [
     "a byte behind an RSA SPKI",
     base64(Buffer.concat([spki(rsa), Buffer.alloc(1)])),
     pss,
-    /bytes behind its end/,
+    /bytes after its end/,
   ],
   ["an RSA SPKI that is cut short", base64(spki(rsa).subarray(0, 200)), pss, /is cut short/],
   [

@@ -123,14 +123,14 @@ const refused: [string, unknown, RegExp][] = [
   [
     "a PEM with a byte behind the DER",
     block("PUBLIC KEY", Buffer.concat([der, seed])),
-    /bytes behind its end/,
+    /bytes after its end/,
   ],
   [
     "a DER with a byte behind it",
     Buffer.concat([der, Buffer.alloc(1)]).toString("base64"),
-    /bytes behind its end/,
+    /bytes after its end/,
   ],
-  ["base64 with a byte behind the DER", Buffer.concat([der, raw]).toString("base64"), /bytes behind its end/],
+  ["base64 with a byte behind the DER", Buffer.concat([der, raw]).toString("base64"), /bytes after its end/],
   ["a PEM that is cut short", block("PUBLIC KEY", der.subarray(0, 40)), /is cut short/],
   ["a PEM with bad padding", pem.replace("=", ""), /cut short or damaged; copy the whole block/],
   ["a PEM of the 32 bytes alone", block("PUBLIC KEY", raw), /holds no public key \(SPKI\)/],

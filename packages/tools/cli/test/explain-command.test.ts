@@ -180,9 +180,7 @@ describe("countersign explain", () => {
     );
     const { code, out } = await run(["explain", raw]);
     expect(code).toBe(1);
-    expect(out).toMatch(
-      /^digest: Compute Content-Digest over the bytes that are sent: .*line feed behind it/,
-    );
+    expect(out).toMatch(/^digest: Compute Content-Digest over the bytes that are sent: .*line feed after it/);
   });
 
   test("says what is doubtful about a capture on stderr", async () => {

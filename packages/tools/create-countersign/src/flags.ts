@@ -61,7 +61,7 @@ export function readFlags(args: readonly string[]): Flags {
   const { values, positionals } = parse(args);
   if (positionals.length > 1) {
     throw new UsageError(
-      `one folder can be written at a time, got ${positionals.join(" ")}; through npm, flags stand behind --: npm create countersign@latest my-platform -- --store postgres`,
+      `one folder can be written at a time, got ${positionals.join(" ")}; through npm, flags stand after --: npm create countersign@latest my-platform -- --store postgres`,
     );
   }
   const [folder = defaultName] = positionals;

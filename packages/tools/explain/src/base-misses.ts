@@ -67,7 +67,7 @@ const texts: readonly {
 }[] = [
   {
     part: "tail",
-    says: (how) => `End the signature base with the line "@signature-params", without ${how} behind it.`,
+    says: (how) => `End the signature base with the line "@signature-params", without ${how} after it.`,
     rows: [
       ["base-line-feed-at-end", "a line feed", ["\n"], "usual"],
       ["base-line-feed-at-end", "", ["\r\n", "\n\n"]],
@@ -76,7 +76,7 @@ const texts: readonly {
   {
     part: "colon",
     says: (how) =>
-      `Put a colon and one blank behind each component identifier of the signature base: the signature fits with ${how}.`,
+      `Put a colon and one blank after each component identifier of the signature base: the signature fits with ${how}.`,
     rows: [
       ["base-no-blank-after-colon", "no blank", [":"], "usual"],
       ["base-colon-spacing", "", [" : ", "="]],

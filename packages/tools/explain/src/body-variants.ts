@@ -40,9 +40,9 @@ function formsOf(bytes: Buffer): readonly Row[] {
   const text = bytes.toString("utf8");
   const digest = (): Buffer => createHash("sha256").update(bytes).digest();
   return [
-    ["body-with-line-feed", "the body with a line feed behind it", () => `${text}\n`],
-    ["body-with-crlf", "the body with CR and LF behind it", () => `${text}\r\n`],
-    ["body-without-line-end", "the body without the line end behind it", () => text.replace(/\r?\n$/, "")],
+    ["body-with-line-feed", "the body with a line feed after it", () => `${text}\n`],
+    ["body-with-crlf", "the body with CR and LF after it", () => `${text}\r\n`],
+    ["body-without-line-end", "the body without the line end after it", () => text.replace(/\r?\n$/, "")],
     ["body-trimmed", "the body without the white space around it", () => text.trim()],
     ["body-line-ends", "the body with LF in place of CR LF", () => text.replaceAll("\r\n", "\n")],
     ["body-line-ends", "the body with CR LF in place of LF", () => text.replaceAll(/\r?\n/g, "\r\n")],
@@ -71,7 +71,7 @@ function jsonVariants(text: string): readonly Row[] {
     [`${again}, without spaces`, compact],
     [`${again}, indented by two spaces`, () => JSON.stringify(value, null, 2)],
     [`${again}, indented by four spaces`, () => JSON.stringify(value, null, 4)],
-    [`${again}, with spaces behind colons and commas`, spaced],
+    [`${again}, with spaces after colons and commas`, spaced],
     [`${again}, its keys sorted`, sorted],
     [`${again}, everything beyond ASCII escaped`, () => asciiJson(compact())],
     [`${again}, with spaces, everything beyond ASCII escaped`, () => asciiJson(spaced())],

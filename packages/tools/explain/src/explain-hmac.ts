@@ -88,7 +88,7 @@ async function remedyOfHmac(context: HmacContext, code: string): Promise<Remedy>
   const found = await explainHmacForm(lines[0] ?? "", context);
   if (found !== undefined) return found;
   if (code === "payload-signature-malformed") {
-    const form = signatureEncodings.join(" or ") + (prefix === "" ? "" : ` behind ${quoted(prefix)}`);
+    const form = signatureEncodings.join(" or ") + (prefix === "" ? "" : ` after ${quoted(prefix)}`);
     return remedy("hmac-form", { header, algorithm, form });
   }
   const any = secrets.length === 1 ? "the secret" : `any of the ${secrets.length} secrets`;

@@ -164,7 +164,7 @@ function readingsOfSecret(scheme: SignatureScheme): readonly Row<Reading>[] {
     ["hmac-secret-base64", "decoded from base64", (secret) => Buffer.from(bare(secret), "base64")],
     ["hmac-secret-hex", "decoded from hex", (secret) => Buffer.from(bare(secret), "hex")],
     ["hmac-secret-trimmed", "without white space around it", trimmed],
-    ["hmac-secret-line-feed", "with a line feed behind it", (secret) => Buffer.from(`${secret}\n`)],
+    ["hmac-secret-line-feed", "with a line feed after it", (secret) => Buffer.from(`${secret}\n`)],
     ["hmac-secret-prefix", "without its prefix", (secret) => Buffer.from(unprefixed(secret))],
     [
       "hmac-secret-prefix",
@@ -198,7 +198,7 @@ function contentsOf(context: HmacContext): readonly Row<Buffer>[] {
   });
 }
 
-const behind = (text: string): string => (text === "" ? "without a prefix" : `behind ${quoted(text)}`);
+const behind = (text: string): string => (text === "" ? "without a prefix" : `after ${quoted(text)}`);
 
 /** The HMAC is right: its algorithm, its encoding or its prefix is not. */
 function otherwiseWritten(

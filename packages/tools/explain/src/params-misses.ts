@@ -22,7 +22,7 @@ export function paramsMisses({ right, label }: MismatchContext): readonly NearMi
     `the label ${quoted(label)} before it`,
     [`${label}=${value}`],
   ];
-  const sign = 'Sign the line "@signature-params" as Signature-Input has it behind the label:';
+  const sign = 'Sign the line "@signature-params" as Signature-Input has it after the label:';
   const tables: readonly (readonly [advice: string, rows: readonly Row<string>[]])[] = [
     [
       'Sign the parameters of "@signature-params" in the order of Signature-Input:',
@@ -88,7 +88,7 @@ function spellings(parts: Parts): readonly Row<string>[] {
       const isUsual = name === "alg" ? "usual" : undefined;
       return ["params-unquoted", `no quotes around ${name}`, changed([name], unquote), isUsual];
     }),
-    ["params-spacing", "a blank behind each semicolon", [spaced], "usual"],
+    ["params-spacing", "a blank after each semicolon", [spaced], "usual"],
     ["params-name", "keyId in place of keyid", renamed("keyid", "keyId")],
     ["params-name", "algorithm in place of alg", renamed("alg", "algorithm")],
   ];

@@ -69,7 +69,7 @@ function otherAlgorithm(
 export function explainPolicy(context: SignatureContext): Explanation {
   const { code = "" } = context;
   const explain = Object.hasOwn(byCode, code) ? byCode[code] : undefined;
-  const unknown = `Look up the refusal ${quoted(code)}: no usual mistake of a signer is behind it.`;
+  const unknown = `Look up the refusal ${quoted(code)}: no usual mistake of a signer explains it.`;
   return explanation(explain?.(context) ?? [code, remedyOf(code) ?? unknown], code);
 }
 

@@ -98,7 +98,7 @@ const ofPolicies = {
     "Send the 64 bytes of an Ed25519 signature in Signature, in base64: it has another length.",
   "tag-other": "Send the tag in Signature-Input that the verifier takes: it has {tag}.",
   "window-too-long":
-    "Send an expires in Signature-Input at most {window} s behind created: it is {length} s behind.",
+    "Send an expires in Signature-Input at most {window} s after created: it is {length} s after it.",
 };
 
 // A signature that fits nothing that was tried.
@@ -145,7 +145,7 @@ const ofBasicAuth = {
     "Encode username and password of Authorization in base64 once: they are encoded twice.",
   "basic-url-encoded": "Send username and password of Authorization without URL encoding.",
   "basic-white-space":
-    "Send username and password of Authorization without white space or a line end behind them.",
+    "Send username and password of Authorization without white space or a line end after them.",
   "basic-exchanged": "Send the username before the password in Authorization: they are exchanged.",
   "basic-password":
     "Compare the passwords of both sides: the username is that of credential number {number}, the password is not.",

@@ -32,7 +32,7 @@ function textForms(text: string): readonly Form[] {
 function binaryForms(bytes: Buffer): readonly Form[] {
   const asHex = Buffer.from(bytes.toString("base64"), "hex");
   const isLonger = bytes.length > 64;
-  const isBehind = "with the message behind them, as libsodium's crypto_sign gives them";
+  const isBehind = "with the message after them, as libsodium's crypto_sign gives them";
   return [
     ["signature-hex", "in hex, which was read as base64", asHex.length >= 64 && asHex],
     ["signature-with-message", isBehind, isLonger && bytes.subarray(0, 64)],

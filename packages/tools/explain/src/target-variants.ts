@@ -13,7 +13,7 @@ export function pathVariants(path: string, context: MismatchContext): Texts {
   );
   const prefixes = [...forwarded, ...context.pathPrefixes].map((prefix) => prefix.replace(/\/$/, "") + path);
   return [
-    ["path-with-query", "with the query behind it", [whole], "usual"],
+    ["path-with-query", "with the query after it", [whole], "usual"],
     ["path-full-url", "the full URL", [path, whole].map((text) => `https://${authority}${text}`), "usual"],
     ["path-full-url", "the full URL", [path, whole].map((text) => `http://${authority}${text}`)],
     slashRow("path-trailing-slash", path),

@@ -99,7 +99,7 @@ export const otherMistakes: Readonly<Record<string, () => Explanation | Promise<
   "basic: Basic without a blank": () => basic(token("Service:Zoë:12345678").replace(" ", "")),
   "basic: Bearer": () => basic("Bearer abc"),
   "basic: URL encoding": () => basic(token(`Service:${encodeURIComponent("Zoë:12345678")}`)),
-  "basic: a line feed behind it": () => basic(token("old-service:pass of old\n")),
+  "basic: a line feed after it": () => basic(token("old-service:pass of old\n")),
   "basic: exchanged": () => basic(token("pass of old:old-service")),
   "basic: without padding": () => basic(token("old-service:pass of old").replace(/=+$/, "")),
   "basic: no password": () => basic(token("Service:")),

@@ -141,7 +141,7 @@ export const workAddCases: readonly WorkCase[] = [
     },
   },
   {
-    name: "a delayed task behind another one waits for its own time",
+    name: "a delayed task after another one waits for its own time",
     needs: ["clock"],
     async check(harness) {
       const ends = ["done", "dead"] as const;

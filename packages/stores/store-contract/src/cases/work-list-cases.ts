@@ -41,7 +41,7 @@ export const workListCases: readonly WorkCase[] = [
     },
   },
   {
-    name: "a page begins behind the one before, also when tasks have ended meanwhile",
+    name: "a page begins after the one before, also when tasks have ended meanwhile",
     async check(harness) {
       const { work } = harness.store;
       await add(harness, inOrder("a", "b", "c", "d"));

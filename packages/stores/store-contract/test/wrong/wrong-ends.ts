@@ -169,7 +169,7 @@ export const wrongEnds: readonly WrongWork[] = [
   },
   {
     does: "counts how many it has listed",
-    fails: "a page begins behind the one before",
+    fails: "a page begins after the one before",
     wrong: working(({ work }) => ({
       async list({ cursor = "0", limit, ...query }) {
         const { tasks: all } = await work.list({ ...query, limit: 1_000 });

@@ -90,7 +90,7 @@ export const wrongWork: readonly WrongWork[] = [
   },
   {
     does: "forgets the delay behind another task",
-    fails: "a delayed task behind another one",
+    fails: "a delayed task after another one",
     wrong: finishing(({ work }) => (tx, task) => {
       const answer = work.finish(tx, task);
       tx.exec(`UPDATE ${lanes} SET due_at = 0`);

@@ -16,7 +16,7 @@ const connection = {
 const payouts = payoutPlugin({ ...payoutChecks, ...connection, url: "/api/v1/transaction" });
 const webhooks = webhookPlugin({ ...webhookChecks, ...connection, url: settings.webhookPath });
 
-// Behind parsers of your own, so that a hidden webhook is like an unknown route.
+// After parsers of your own, so that a hidden webhook is like an unknown route.
 void app.register(payouts);
 void app.register(webhooks);
 app.addHook("onClose", closeDatabase);

@@ -1,0 +1,64 @@
+// What pages and README say until npm has the packages: typed as a reader would, in folders outside of the clone.
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { fileText } from "../../site/scripts/expand.mjs";
+
+const run = promisify(execFile);
+const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
+const work = mkdtempSync(join(tmpdir(), "countersign-packed-"));
+let instead: readonly string[] = [];
+
+async function shell(commands: string, cwd: string): Promise<string> {
+  const { stdout } = await run("bash", ["-e", "-c", commands], { cwd, maxBuffer: 10_000_000 });
+  return stdout;
+}
+
+async function freePort(): Promise<string> {
+  const probe = createServer().listen(0, "127.0.0.1");
+  await once(probe, "listening");
+  const { port } = probe.address() as AddressInfo;
+  await new Promise((closed) => probe.close(closed));
+  return String(port);
+}
+
+beforeAll(async () => {
+  const told = await shell(`npm run --silent pack -- ${join(work, "packages")}`, root);
+  const blocks = told.matchAll(/(?:^ {2}\S.*\n?)+/gm);
+  instead = [...blocks].map(([block]) => block.replaceAll(/^ {2}/gm, "").trimEnd());
+}, 300_000);
+afterAll(() => rmSync(work, { recursive: true, force: true }));
+
+test("a platform is created, installed and passes its tests", async () => {
+  expect(await shell(`${instead[0]}\nnpm test`, work)).toMatch(/^(?:#|ℹ) pass [1-9]\d*$/m);
+}, 300_000);
+
+test("the README's code is installed and started, and pays once", async () => {
+  const folder = join(work, "by-hand");
+  mkdirSync(folder);
+  writeFileSync(join(folder, "package.json"), '{ "private": true }');
+  const readme = readFileSync(join(root, "README.md"), "utf8");
+  const [code = ""] = /(?<=```ts\n)[^]*?(?=```)/.exec(readme) ?? [];
+  const [keygen = ""] = /^npx countersign keygen .*$/m.exec(readme) ?? [];
+  await shell(`${instead[1]}\n${keygen}`, folder);
+  const port = await freePort();
+  writeFileSync(join(folder, "server.mjs"), code.replace("3000", port));
+  const server = spawn(process.execPath, ["server.mjs"], { cwd: folder, stdio: "ignore" });
+  try {
+    const pay = fileText("site/snippets/quick-start.sh", { region: "pay" }).trim().replace("3000", port);
+    const first = `${pay} --idempotency-key first.from.to`;
+    // The server may need a moment to listen.
+    const paid = await shell(`for _ in $(seq 60); do ${first} && exit; sleep 1; done; exit 1`, folder);
+    expect(paid).toContain("200 OK, expected 2xx");
+    await shell(`${first} --expect 409`, folder);
+  } finally {
+    const ended = once(server, "exit");
+    if (server.kill()) await ended;
+  }
+}, 300_000);
