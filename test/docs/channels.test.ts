@@ -36,7 +36,8 @@ const rows = new Map<string, Row>(
   }),
 );
 
-const verdictMembers = [...page.matchAll(/^\| ((?:`\w+`(?:, )?)+) +\| [^|]+\|$/gm)].flatMap(([, names]) =>
+const verdict = page.slice(0, page.indexOf("## Channels"));
+const verdictMembers = [...verdict.matchAll(/^- ((?:`\w+`(?:, )?)+): /gm)].flatMap(([, names]) =>
   namesIn(names),
 );
 

@@ -12,7 +12,8 @@ import { codes } from "../../site/codes/index.mjs";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 const page = readFileSync(join(root, "docs/not-supported.md"), "utf8");
-const rowOf = (text: string): string => page.split("\n").find((line) => line.startsWith(`| **${text}`)) ?? "";
+const rowOf = (text: string): string =>
+  page.split(/^- /m).find((entry) => entry.startsWith(`**${text}`)) ?? "";
 const curve = (namedCurve: string) => generateKeyPairSync("ec", { namedCurve }).publicKey;
 const nonces = memoryNonceStore();
 
