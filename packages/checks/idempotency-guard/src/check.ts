@@ -27,7 +27,16 @@ import {
   type KeyOwnerOptions,
   type ResolvedOwnerOptions,
 } from "./options.ts";
-import { fingerprintLate, held, inFlight, keyInvalid, refusal, reused, type Refusing } from "./refusals.ts";
+import {
+  fingerprintLate,
+  held,
+  inFlight,
+  keyInvalid,
+  refusal,
+  reserves409,
+  reused,
+  type Refusing,
+} from "./refusals.ts";
 import { Replay, type ResolvedReplay } from "./replay.ts";
 
 /** Does `work` with a signal that aborts when the client leaves, or has left. */
@@ -120,7 +129,9 @@ function createState(options: ResolvedOwnerOptions, done: DoneAnswers<ResolvedRe
   const waiters = new Waiters(options);
   const keys = new IdempotencyKeys({ ...options, onSettled: (key) => waiters.wake(key) });
   const replay = done.replay && new Replay(done.replay, options, keys);
-  return { options, keys, waiters, replay, doneStatus: done.doneStatus };
+  const { doneStatus } = done;
+  const isReserved = reserves409({ doneStatus, inFlightStatus: options.inFlightStatus });
+  return { options, keys, waiters, replay, doneStatus, isReserved };
 }
 
 /** A done key: its record's fingerprint tells whether the payload is this attempt's. */

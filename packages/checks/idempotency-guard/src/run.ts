@@ -5,7 +5,7 @@ import type { Awaitable, IdempotencyKeys, OwnedKey } from "@countersign/idempote
 import type { KeyAttempt, Waiters } from "@countersign/idempotency/door";
 import type { IdempotencyGuardCode } from "./codes.ts";
 import type { ResolvedOwnerOptions } from "./options.ts";
-import { refusal, reserves409 } from "./refusals.ts";
+import { refusal } from "./refusals.ts";
 import type { GivenAnswer, Replay } from "./replay.ts";
 
 export interface RequestIdempotency {
@@ -48,6 +48,8 @@ export interface GuardState extends DoneAnswers<Replay> {
   readonly options: ResolvedOwnerOptions;
   readonly keys: IdempotencyKeys;
   readonly waiters: Waiters;
+  /** Whether no handler may answer 409. */
+  readonly isReserved: boolean;
 }
 
 const maxReasonLength = 256;
@@ -64,13 +66,13 @@ export class OwnedRun {
   readonly #recovery: "hold" | "rerun";
   readonly #leaseMs: number;
   readonly #replay: Replay | undefined;
-  readonly #reserves409: boolean;
+  readonly #isReserved: boolean;
   /** There until the handler's promise has ended; resolves to whether its signal has stopped it. */
   #working: Promise<boolean> | undefined;
   #holdReason: string | undefined;
   #responseEnded = false;
 
-  constructor({ keys, options, replay, doneStatus }: GuardState, attempt: Attempt, owned: OwnedKey) {
+  constructor({ keys, options, replay, isReserved }: GuardState, attempt: Attempt, owned: OwnedKey) {
     this.#attempt = attempt;
     this.owned = owned;
     this.handle = new AttemptHandle(attempt, this);
@@ -78,7 +80,7 @@ export class OwnedRun {
     this.#recovery = options.recovery;
     this.#leaseMs = options.leaseMs;
     this.#replay = replay;
-    this.#reserves409 = reserves409({ doneStatus, inFlightStatus: options.inFlightStatus });
+    this.#isReserved = isReserved;
   }
 
   /**
@@ -166,7 +168,7 @@ export class OwnedRun {
 
   async #failed(status: number): Promise<Replacement | undefined> {
     const left = this.#leave();
-    const replacement = status === 409 && this.#reserves409 ? this.#handlerAnswered409() : undefined;
+    const replacement = status === 409 && this.#isReserved ? this.#handlerAnswered409() : undefined;
     await left;
     return replacement;
   }

@@ -12,8 +12,7 @@ import {
 } from "../refusals.ts";
 import type { Awaitable } from "../store.ts";
 import { Lanes, type Entrance } from "./lanes.ts";
-import { nonceSeen, SingleRun, type Progress } from "./single-run.ts";
-import { answerOf, untilPromise, type Steps } from "./steps.ts";
+import { answerOf, nonceSeen, SingleRun, untilPromise, type Progress, type Steps } from "./steps.ts";
 import type { Behind, NotRun, OpenTransaction, TransactionAttempt } from "./transaction-attempt.ts";
 import type { ResolvedTransactionOptions } from "./transaction-options.ts";
 import type { TransactionKey, TransactionStore, TransactionStores } from "./transaction-store.ts";
