@@ -29,6 +29,7 @@ const library = "Drizzle";
  */
 export function fromDrizzle<Tx extends DrizzleTransaction>(db: DrizzleDb<Tx>): Database<Tx> {
   const dialect = dialectOf(db);
+  if (dialect === "postgresql") survivesLostClients(Reflect.get(db, "$client"));
   const send = (executor: DrizzleExecutor, text: string, values: readonly SqlValue[]) =>
     executor.execute(statement(text, driverValues(dialect, values)));
   // Drizzle itself would send it on a connection that may be another request's.
@@ -96,6 +97,31 @@ function dialectOf(db: object): Dialect {
   if (kinds.has("NodePgDatabase") && String(client.constructor?.name).includes("Pool")) return "postgresql";
   if (kinds.has("MySql2Database") && "getConnection" in client) return "mysql";
   throw new TypeError(`fromDrizzle: needs a Drizzle database on a pool of pg or mysql2; ${onSqlite}`);
+}
+
+const surviving = new WeakSet();
+
+/**
+ * Gives each client that the pool lends an `error` listener: pg-pool listens to idle ones alone, and Drizzle to none, so a session that
+ * ends while a handler waits would end this process. At `acquire`, since it can end in the packet that begins it. What is lost is told by
+ * the next statement.
+ */
+function survivesLostClients(pool: unknown): void {
+  if (!isEmitter(pool) || surviving.has(pool)) return;
+  surviving.add(pool);
+  pool.on("acquire", (client) => {
+    if (!isEmitter(client) || surviving.has(client)) return;
+    surviving.add(client);
+    client.on("error", () => {});
+  });
+}
+
+interface Emitter {
+  on(event: string, listener: (value: unknown) => void): unknown;
+}
+
+function isEmitter(value: unknown): value is Emitter {
+  return typeof value === "object" && value !== null && typeof Reflect.get(value, "on") === "function";
 }
 
 /** pg gives `{ rows }`, mysql2 `[rows or a header, fields]`. */

@@ -18,8 +18,6 @@ export const drizzleOnPostgresql: TableRow<PgTx> = {
     const table = unusedTable();
     const payments = pgTable(table, { id: varchar().primaryKey() });
     const pool = new Pool({ connectionString: servers.postgresql, max: poolSize });
-    // Drizzle leaves the errors of clients that are in use to the app.
-    pool.on("connect", (client) => client.on("error", () => {}));
     const db = drizzle(pool);
     return {
       ...(await openTable(fromDrizzle(db), table)),
