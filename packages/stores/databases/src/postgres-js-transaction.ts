@@ -23,8 +23,10 @@ export async function beginPostgresJs<Tx extends PostgresJsTransaction>(
   work: (tx: Tx) => Promise<void>,
 ): Promise<void> {
   let isOpen = true;
+  let cause: unknown;
   const assertOpen = (): void => {
-    if (!isOpen) throw new Error("the transaction has ended, or has lost its connection");
+    // A lost connection is no mistake of the work's: the caller has to know it.
+    if (!isOpen) throw new Error("the transaction has ended, or has lost its connection", { cause });
   };
   try {
     await sql.begin(async (outer) => {
@@ -37,6 +39,9 @@ export async function beginPostgresJs<Tx extends PostgresJsTransaction>(
         if (!isOpen) await pending();
       }
     });
+  } catch (error) {
+    cause = error;
+    throw error;
   } finally {
     isOpen = false;
   }

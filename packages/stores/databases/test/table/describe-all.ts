@@ -5,6 +5,7 @@ import { describeLateStatements } from "./describe-late-statements.ts";
 import { describeLeases } from "./describe-leases.ts";
 import { describeLostLines } from "./describe-lost-lines.ts";
 import { describePayments } from "./describe-payments.ts";
+import { describeTimeOuts } from "./describe-time-outs.ts";
 import { describeWork } from "./describe-work.ts";
 import type { TableRow } from "./row.ts";
 
@@ -16,5 +17,6 @@ export function describeAll<Tx>(row: TableRow<Tx>): void {
   describeLeases(row);
   describePayments(row);
   describeLostLines(row);
+  describeTimeOuts(row);
   describeWork(row);
 }

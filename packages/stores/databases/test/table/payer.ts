@@ -14,8 +14,12 @@ import { Pool } from "pg";
 import { servers } from "./row.ts";
 
 /** Pays once with a nonce of its own; resolves to the status, or the refusal's code. */
-export function payerOn<Tx>(stores: TransactionStores<Tx>, handler: (tx: Tx, key: string) => unknown) {
-  const { pay } = transactionOwner(stores, { scope: "payments", waitMs: 5_000 });
+export function payerOn<Tx>(
+  stores: TransactionStores<Tx>,
+  handler: (tx: Tx, key: string) => unknown,
+  times: { readonly idleTimeoutMs?: number; readonly waitMs?: number } = {},
+) {
+  const { pay } = transactionOwner(stores, { scope: "payments", waitMs: 5_000, ...times });
   return async (key: string, nonce: string = randomUUID()): Promise<unknown> => {
     const claim = { scope: "s", nonce, token: randomUUID(), retainMs: 60_000 };
     const deferred = { claim, assertTimely() {}, replayed: () => codeError("nonce-replayed") };
