@@ -59,7 +59,7 @@ WHERE lane.digest IN (${places(count)}) AND (lane.token, lane.task) IN (${places
 SELECT ?, ?, ?, ? FROM DUAL WHERE ${isInTransaction}
 ON DUPLICATE KEY UPDATE newest = GREATEST(newest, VALUES(newest)) RETURNING newest = ? AS is_newest`,
     counts: `SELECT queue, state AS fact, COUNT(*) AS value FROM ${tasks} GROUP BY queue, state
-UNION ALL SELECT queue, 'running', COUNT(*) FROM ${lanes} WHERE token IS NOT NULL GROUP BY queue
+UNION ALL SELECT queue, 'running', COUNT(*) FROM ${lanes} WHERE token IS NOT NULL AND due_us > ${now} GROUP BY queue
 UNION ALL SELECT queue, 'oldest', (${now} - added_us) DIV 1000 FROM (SELECT queue, (SELECT added_us FROM ${tasks} FORCE INDEX (states)
   WHERE queue = known.queue AND state = 'open' ORDER BY number LIMIT 1) AS added_us
   FROM (SELECT DISTINCT queue FROM ${lanes}) AS known) AS heads WHERE added_us IS NOT NULL`,
