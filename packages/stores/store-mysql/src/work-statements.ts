@@ -17,9 +17,10 @@ export function places(count: number, place = "?"): string {
 export function workStatements({ names, lockTimeoutMs, taskRetentionMs }: Names, now: string) {
   const { lanes, tasks, queues, newest } = names;
   const bound = forStatement(lockTimeoutMs);
-  // Lets the lane go on. It is due, so that a claim looks for the next task; one that finds none removes the lane.
+  // Lets the lane go on. It is due, so that a claim looks for its oldest task: it waits for that one, and goes when there is none.
   const letGo = `lane.token = NULL, lane.task = NULL, lane.due_us = ${now}`;
-  const wait = `task.due_us = ${now} + ${microseconds("?")}, lane.token = NULL, lane.task = NULL, lane.due_us = ${now} + ${microseconds("?")}`;
+  // A dead task that runs again may be older.
+  const wait = `task.due_us = ${now} + ${microseconds("?")}, ${letGo}`;
   const ended = (state: "done" | "dead"): string => `task.state = '${state}', task.ended_us = ${now}`;
   const remembered = `task.until_us = ${now} + ${microseconds(taskRetentionMs)}`;
   // Values: those of `set`, then the task.
@@ -39,7 +40,7 @@ FROM ${lanes} AS lane WHERE lane.digest = (SELECT lane FROM ${tasks} WHERE diges
     finish: change(`${ended("done")}, ${remembered}, ${letGo}`, forStatement()),
     // failures, task
     kill: change(`task.failures = ?, ${ended("dead")}, ${letGo}`, bound),
-    // failures, delay, delay, task
+    // failures, delay, task
     postpone: change(`task.failures = ?, ${wait}`, bound),
     // so many tasks
     owned: (count: number): string => `SELECT lane.digest AS lane, lane.task, lane.token FROM ${tasks} AS task
@@ -49,7 +50,7 @@ JOIN ${lanes} AS lane ON lane.digest = task.lane AND lane.task = task.digest WHE
 SELECT digest, queue, ${now} + ${microseconds("?")}, token, task, last_number FROM ${lanes} AS seen FORCE INDEX (PRIMARY)
 WHERE digest IN (${places(count)}) AND (token, task) IN (${places(count, "(?, ?)")}) FOR UPDATE SKIP LOCKED
 ON DUPLICATE KEY UPDATE due_us = VALUES(due_us) RETURNING task`,
-    // delay, delay; lanes, then tokens with their tasks
+    // delay; lanes, then tokens with their tasks
     giveBack: (count: number): string => `${bound}UPDATE ${lanes} AS lane FORCE INDEX (PRIMARY)
 STRAIGHT_JOIN ${tasks} AS task ON task.digest = lane.task SET task.attempts = GREATEST(task.attempts - 1, 0), ${wait}
 WHERE lane.digest IN (${places(count)}) AND (lane.token, lane.task) IN (${places(count, "(?, ?)")})`,
@@ -58,7 +59,7 @@ WHERE lane.digest IN (${places(count)}) AND (lane.token, lane.task) IN (${places
 SELECT ?, ?, ?, ? FROM DUAL WHERE ${isInTransaction}
 ON DUPLICATE KEY UPDATE newest = GREATEST(newest, VALUES(newest)) RETURNING newest = ? AS is_newest`,
     counts: `SELECT queue, state AS fact, COUNT(*) AS value FROM ${tasks} GROUP BY queue, state
-UNION ALL SELECT queue, 'running', COUNT(*) FROM ${lanes} WHERE token IS NOT NULL GROUP BY queue
+UNION ALL SELECT queue, 'running', COUNT(*) FROM ${lanes} WHERE token IS NOT NULL AND due_us > ${now} GROUP BY queue
 UNION ALL SELECT queue, 'oldest', (${now} - added_us) DIV 1000 FROM (SELECT queue, (SELECT added_us FROM ${tasks} FORCE INDEX (states)
   WHERE queue = known.queue AND state = 'open' ORDER BY number LIMIT 1) AS added_us
   FROM (SELECT DISTINCT queue FROM ${lanes}) AS known) AS heads WHERE added_us IS NOT NULL`,

@@ -89,7 +89,7 @@ export class WorkTable<Tx> extends WorkOperations<Tx> implements MysqlWorkStore<
       if (row === undefined) return false;
       const failures = failuresWith(row, reason);
       if (retryInMs === undefined) await this.query(tx, kill, [failures, digest]);
-      else await this.query(tx, postpone, [failures, retryInMs, retryInMs, digest]);
+      else await this.query(tx, postpone, [failures, retryInMs, digest]);
       return true;
     });
   }
@@ -98,7 +98,7 @@ export class WorkTable<Tx> extends WorkOperations<Tx> implements MysqlWorkStore<
     this.tasks.assertGiveBack(tasks, delayMs);
     const owned = await this.#owned(tasks);
     if (owned.length === 0) return;
-    await this.alone(this.statements().giveBack(owned.length), [delayMs, delayMs, ...identities(owned)]);
+    await this.alone(this.statements().giveBack(owned.length), [delayMs, ...identities(owned)]);
   }
 
   async advance(tx: Tx, mark: NewestMark): Promise<boolean> {

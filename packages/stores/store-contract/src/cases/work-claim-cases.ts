@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { ClaimedTask } from "@countersign/work";
 import { longLeaseMs, shortLeaseMs } from "../claims.ts";
 import {
   type WorkCase,
@@ -137,6 +138,26 @@ export const workClaimCases: readonly WorkCase[] = [
       assert.equal(await finish(harness, later), true);
       assert.equal((await recordOf(store, "b")).state, "done");
       assert.deepEqual(await drain(harness), ["a", "c"]);
+    },
+  },
+  {
+    name: "a dead task that is retried waits for no pause of a later one of its entity",
+    async check(harness) {
+      const { store } = harness;
+      const { work } = store;
+      const pauses: readonly (readonly [how: string, pause: (task: ClaimedTask) => Promise<unknown>])[] = [
+        ["fails", (task) => work.fail(task, { reason, retryInMs: longLeaseMs })],
+        ["is given back", (task) => work.giveBack([task], longLeaseMs)],
+      ];
+      await inTurn(pauses, async ([how, pause]) => {
+        const [first, later] = [`first, before one that ${how}`, `one that ${how}`];
+        await add(harness, [taskOf(first, { entity: how }), taskOf(later, { entity: how })]);
+        await kill(store, first);
+        const task = await claimOne(store, later);
+        assert.equal(await work.retry(queue, { ids: [first] }), 1);
+        await pause(task);
+        assert.deepEqual(await drain(harness), [first], "the retried one alone must be due");
+      });
     },
   },
 ];

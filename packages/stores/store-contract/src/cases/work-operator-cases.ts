@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { shortLeaseMs } from "../claims.ts";
+import { longLeaseMs, shortLeaseMs } from "../claims.ts";
 import {
   type WorkCase,
   add,
@@ -110,6 +110,22 @@ export const workOperatorCases: readonly WorkCase[] = [
         (await work.summaries()).map((summary) => summary.queue),
         ["a-queue", queue],
       );
+    },
+  },
+  {
+    name: "summaries count as running what a living worker has",
+    needs: ["clock"],
+    async check(harness) {
+      const { store } = harness;
+      const running = async () => (await store.work.summaries()).map((summary) => summary.running);
+      await add(harness, [...inOrder("a", "b"), taskOf("c")]);
+      assert.deepEqual(await running(), [0]);
+      const [task] = await claim(store, { leaseMs: shortLeaseMs });
+      assert.deepEqual(await running(), [2]);
+      await pass(harness, shortLeaseMs);
+      assert.deepEqual(await running(), [0], "nobody has a task whose lease has ended");
+      await store.work.extend(task === undefined ? [] : [task], longLeaseMs);
+      assert.deepEqual(await running(), [1]);
     },
   },
   {

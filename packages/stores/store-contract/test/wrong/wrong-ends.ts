@@ -144,6 +144,16 @@ export const wrongEnds: readonly WrongWork[] = [
     })),
   },
   {
+    does: "counts as running what nobody has any more",
+    fails: "summaries count as running",
+    wrong: working(({ work, database }) => ({
+      async summaries() {
+        const rows = database.prepare(`SELECT token FROM ${lanes} WHERE token IS NOT NULL`).all();
+        return (await work.summaries()).map((summary) => ({ ...summary, running: rows.length }));
+      },
+    })),
+  },
+  {
     does: "prunes nothing",
     fails: "prune removes done tasks alone",
     wrong: working(() => ({ prune: async () => 0 })),

@@ -173,7 +173,7 @@ export const wrongWork: readonly WrongWork[] = [
   },
   {
     does: "takes the oldest task of an entity for the owned one",
-    fails: "a dead task that is retried waits",
+    fails: "a dead task that is retried waits for the owner",
     wrong: finishing(({ work }) => (tx, task) => {
       const oldest = `SELECT min(number) FROM ${tasks} AS task WHERE state = 'open' AND task.lane = ${lanes}.lane`;
       tx.exec(`UPDATE ${lanes} SET owned = (${oldest}) WHERE token IS NOT NULL`);
@@ -182,7 +182,15 @@ export const wrongWork: readonly WrongWork[] = [
   },
   {
     does: "lets others have the entity of an owned task after a retry",
-    fails: "a dead task that is retried waits",
+    fails: "a dead task that is retried waits for the owner",
     wrong: behind("retry", `UPDATE ${lanes} SET token = NULL, owned = NULL`),
+  },
+  {
+    does: "lets the entity wait for a later task that has failed",
+    fails: "a dead task that is retried waits for no pause",
+    wrong: behind(
+      "fail",
+      `UPDATE ${lanes} SET due_at = (SELECT max(due_at) FROM ${tasks} AS task WHERE state = 'open' AND task.lane = ${lanes}.lane)`,
+    ),
   },
 ];
