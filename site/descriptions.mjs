@@ -145,6 +145,10 @@ export const descriptions = {
     "The words of these pages: payout key, door, check, verdict, fence, lease, held.",
     "payout key signing key door check verdict fence lease held words",
   ),
+  "reference/stores": of(
+    "Options, functions, errors and limits of every store.",
+    "retention prune completein postgres mariadb sqlite redis",
+  ),
   "reference/operating": of("All commands and flags of an operator.", "countersign command flags held"),
   "reference/observe": of(
     "All channels, events, metrics and alerts.",

@@ -69,6 +69,7 @@ export const navigation = [
     items: [
       { text: "Codes", page: "reference/codes" },
       { text: "Glossary", page: "reference/glossary" },
+      { text: "What the stores share", page: "reference/stores" },
       { text: "Operating a platform's stores", page: "reference/operating" },
       { text: "Observe", page: "reference/observe" },
       { text: "What to do on an alert", page: "reference/alerts" },

@@ -308,19 +308,6 @@ export const noticesOfKeys = {
       )().then(() => wait(200)),
     ),
   ),
-  "handler-answered-409": notice(
-    ["idempotencyGuard"],
-    "The handler answered 409, which the caller would take for “paid”. The answer became a 500, and the key is free.",
-    "Answer another 4xx for a conflict of your own.",
-    "A handler with a 409:",
-    noticed("handler-answered-409", () =>
-      answered(
-        route({}, (_req, res) => void res.status(409).end()),
-        keyed(),
-        { refused: false },
-      )(),
-    ),
-  ),
   "answer-unsendable": notice(
     ["idempotencyGuard", "signResponse", "digestResponse"],
     "Node refused to send an answer that had been held back. The caller got 500 instead, or a cut connection where that was refused too.",

@@ -161,7 +161,7 @@ export function answered(mount, requests, { twice, refused = true } = {}) {
     server.close();
     if (!refused) return undefined;
     if (text === undefined) throw new Error(`nothing was refused: ${statuses.join(", ")}`);
-    return { code: / with \d{3} ([a-z-]+)/.exec(text)?.[1], status: statuses.at(-1), text };
+    return { code: / with \d{3} ([a-z0-9-]+)/.exec(text)?.[1], status: statuses.at(-1), text };
   };
 }
 

@@ -1,3 +1,4 @@
+import { GuardError } from "@countersign/core";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { transactionBroken } from "@countersign/idempotency/store";
@@ -8,7 +9,7 @@ import { answered, keyid, publicKey, row } from "./provoke.mjs";
 const by = ["idempotencyGuard", "payoutEndpoint", "createWebhookHandler"];
 
 /** What a payout gets of an engine on which `change` fails. */
-function paidOn(change) {
+function paidOn(change, { pay = () => {}, ...idempotency } = {}) {
   const engine = {
     engine: "sketch",
     mode: "async",
@@ -25,7 +26,7 @@ function paidOn(change) {
       nonces: memoryNonceStore(),
       transactions: { ...engine, ...change },
     };
-    const options = { signature: { keys: { [keyid]: publicKey } }, idempotency: {}, stores, pay() {} };
+    const options = { signature: { keys: { [keyid]: publicKey } }, idempotency, stores, pay };
     app.post("/api/v1/transaction", payoutEndpoint(payouts(options)));
   }, payoutRequest);
 }
@@ -33,11 +34,26 @@ function paidOn(change) {
 const lost = () => Promise.reject(new Error("Connection terminated unexpectedly"));
 
 export const refusalsOfTransactions = {
+  "handler-answered-409": row(
+    500,
+    ["idempotencyGuard", "payoutEndpoint"],
+    "The handler refused with 409, by an answer or by what it threw, or threw a refusal with a status below 400. The caller would take that for “paid”. The answer became a 500, and the key is free. Also a notice.",
+    'Refuse a conflict of your own with another 4xx, such as `throw refuse("already-booked", { status: 422 })`.',
+    "A `pay` that throws a refusal with 409:",
+    paidOn(
+      {},
+      {
+        pay() {
+          throw new GuardError({ status: 409, code: "already-booked", message: "the row is there" });
+        },
+      },
+    ),
+  ),
   "transaction-unavailable": row(
     503,
     by,
-    "No transaction began within `storeTimeoutMs` and `waitMs`, or its connection was lost before COMMIT. Nothing was written.",
-    "Repair the database, enlarge the pool, or shorten the transactions. The caller retries.",
+    "No transaction that may write began within `storeTimeoutMs` and `waitMs`, or its connection was lost before COMMIT. Nothing was written.",
+    "Repair the database, connect to its primary, enlarge the pool, or shorten the transactions. The caller retries.",
     "A database that is down:",
     paidOn({ run: lost, faultOf: () => "unavailable" }),
   ),
@@ -52,10 +68,18 @@ export const refusalsOfTransactions = {
       faultOf: () => "conflict",
     }),
   ),
+  "transaction-timed-out": row(
+    503,
+    by,
+    "The handler did not end within `transactionTimeoutMs`. It is rolled back when it ends, or when the database ends the idle transaction; duplicates are 503 `in-flight` until then.",
+    "Look for what `pay` waits for: a promise that never settles, a call to somebody else, a slow statement. Make it shorter, or raise `transactionTimeoutMs`. The caller retries.",
+    "A handler that waits for ever:",
+    paidOn({}, { transactionTimeoutMs: 100, pay: () => new Promise(() => {}) }),
+  ),
   "commit-unknown": row(
     503,
     by,
-    "COMMIT was sent, and its reply was lost. The payout and its key are both written, or neither is.",
+    "COMMIT was sent, and its reply was lost, or did not come within `transactionTimeoutMs`. The payout and its key are both written, or neither is. Of events and tasks also a notice.",
     "None: the caller retries, and gets 409 if it was paid; otherwise the retry pays. Repair the connection. If no retry comes, look for the payment.",
     "A connection that is lost during COMMIT:",
     paidOn({ run: (work) => work({}).then(lost) }),
@@ -63,7 +87,7 @@ export const refusalsOfTransactions = {
   "transaction-broken": row(
     500,
     by,
-    "The handler left a transaction that cannot commit what it wrote: it caught the error of a statement and went on, or ended the transaction itself. It is rolled back. If it had ended before, later statements may have committed by themselves: then the key is held.",
+    "The handler left a transaction that cannot commit what it wrote: it caught the error of a statement and went on, or ended the transaction itself. It is rolled back. If it had ended before, on MariaDB also by a deadlock, later statements may have committed by themselves: then the key is held. Of events and tasks also a notice.",
     "Let errors of statements through, or put what may fail into a nested transaction of your library. Send no BEGIN, COMMIT or ROLLBACK.",
     "A handler that goes on after a failed statement:",
     paidOn({

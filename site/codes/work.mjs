@@ -104,7 +104,7 @@ export const noticesOfWork = {
   ),
   "task-given-back": notice(
     tasks,
-    "The transaction of a task could not be begun, or its COMMIT got no reply. The attempt does not count, and the task is tried again in a second.",
+    "The transaction of a task could not be begun, so its handler never ran. The attempt does not count, and the task is tried again in a second. An attempt whose handler began counts.",
     "Repair the database, or enlarge the pool.",
     "A database that is down:",
     worked(
@@ -123,14 +123,14 @@ export const noticesOfWork = {
   ),
   "work-store-failed": notice(
     [...tasks, "createInbox"],
-    "The table of work did not answer. No task was claimed, a lease was not renewed, or the end of an attempt was not written: then its lease decides, and it may run again.",
+    "The table of work did not answer. No task was claimed, a lease was not renewed, or the end of an attempt was not written. The end is tried again, and told of, until another worker has the task: then it runs again.",
     "Repair the database. The worker goes on by itself.",
     "A database that is down:",
     worked(
       "work-store-failed",
       () => ({ atLeastOnce: fail }),
       (stores) => {
-        const [add, claim, extend, finish, failTask, giveBack, advance] = Array(7).fill(lost);
+        const [add, claim, extend, finish, failTask, giveBack, advance, read] = Array(8).fill(lost);
         return {
           ...stores,
           work: {
@@ -143,6 +143,7 @@ export const noticesOfWork = {
             fail: failTask,
             giveBack,
             advance,
+            read,
           },
         };
       },

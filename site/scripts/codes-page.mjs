@@ -46,6 +46,21 @@ function table() {
   return `## All codes\n\n<!-- filter: status, package -->\n\n${head}\n${rows.join("\n")}\n`;
 }
 
+/** The codes that functions of a package tell, by status, each with a link from a page beside its page. */
+export function codesOf(name) {
+  const owners = ownersOfFunctions();
+  const byStatus = new Map();
+  for (const [code, entry] of groups.flatMap((group) => Object.entries(group.codes))) {
+    if (!entry.by.some((of) => owners.get(of) === name)) continue;
+    const status = entry.notice ? "Notices" : (entry.status ?? "Without an answer");
+    byStatus.set(status, [...(byStatus.get(status) ?? []), `[\`${code}\`](../codes.md#${code})`]);
+  }
+  if (byStatus.size === 0) throw new Error(`no function of ${name} tells a code`);
+  const rank = (status) => (typeof status === "number" ? status : status.length * 1000);
+  const rows = [...byStatus].toSorted(([one], [other]) => rank(one) - rank(other));
+  return rows.map(([status, codes]) => `- ${status}: ${codes.join(", ")}`).join("\n");
+}
+
 const firstSentence = (text) => /^[\s\S]*?[.?!](?=\s+[A-Z`]|$)/.exec(text)[0].replaceAll("|", "\\|");
 
 /** The package of each function that a package has written itself. */

@@ -1,16 +1,22 @@
-// What a page takes from elsewhere, put in its place: code from files, the output of commands, parts of other documents, pictures.
+// What a page takes from elsewhere, put in its place: code from files, the output of commands, parts of other documents, findings of the doctor, pictures.
 import { execFileSync } from "node:child_process";
 import path from "node:path";
+import { workspacePackages } from "../../scripts/workspace.mjs";
+import { findingKinds } from "../../packages/tools/cli/dist/doctor/findings.js";
+import { codesOf } from "./codes-page.mjs";
+import { withOptions } from "./options.mjs";
 import { published, read, root } from "./source.mjs";
 
 // The formatter of the repository puts an empty line into an empty fence.
 const fence = /^( *)```(\w+) (file|run)=("[^"]+"|\S+)((?: \w+=(?:"[^"]*"|\S+))*)\n(?: *\n)?\1```$/gm;
-const directive = /^<!-- (include|picture): (.*?) -->$/gm;
+const directive = /^<!-- (include|picture|explanations|codes|packages): (.*?) -->$/gm;
+const findings = /^<!-- findings -->\n\n([\s\S]*)/m;
 const unpublished = /^<!-- before the first release -->\n\n/gm;
+const hostileRows = "<!-- hostile rows -->";
 
 /** `page` with every file, output and part of a document in it; `pictureOf(name, alt)` gives the text for a picture. */
 export function expand(page, { pictureOf, rewrite }) {
-  const expanded = page
+  const expanded = withOptions(page)
     .replaceAll(unpublished, () => (published ? "" : `${read("site/before-release.md")}\n`))
     .replaceAll(fence, (_all, indent, language, kind, value, rest) => {
       const text = kind === "file" ? fileText(unquoted(value), attributes(rest)) : outputOf(unquoted(value));
@@ -20,11 +26,19 @@ export function expand(page, { pictureOf, rewrite }) {
         .join("\n");
     })
     .replaceAll(directive, (_all, kind, value) => {
+      if (kind === "packages") return packagesIn(value);
+      if (kind === "codes") return codesOf(value);
+      if (kind === "explanations") return explanations(value.split(" "));
       const [name, rest] = splitOnce(value);
       if (kind === "picture") return pictureOf(name, attributes(rest)["alt"]);
       return rewrite(part(name, attributes(rest)), name).trim();
-    });
-  const [left] = /^ *```\w+ (?:file|run)=.*$|^<!-- (?:include|picture|before)\b.*$/m.exec(expanded) ?? [];
+    })
+    .replace(hostileRows, () => rowsOfTests())
+    .replace(findings, (_all, rest) => rest.replaceAll(/^### (.*)$/gm, (_title, id) => finding(id)));
+  const [left] =
+    /^ *```\w+ (?:file|run)=.*$|^<!-- (?:include|picture|explanations|codes|packages|findings|hostile|before|options|end of options)\b.*$/m.exec(
+      expanded,
+    ) ?? [];
   if (left !== undefined) throw new Error(`cannot be read: ${left}`);
   return expanded;
 }
@@ -61,6 +75,24 @@ function outputOf(command) {
   });
 }
 
+/** The packages of a folder, each by what its manifest says of it. */
+function packagesIn(folder) {
+  const found = [...workspacePackages].filter(
+    ([, one]) => path.basename(path.dirname(one.folder)) === folder,
+  );
+  if (found.length === 0) throw new Error(`there are no packages in ${folder}`);
+  const rows = found.map(
+    ([name, { manifest }]) => `- [${name}](./packages/${name}.md): ${manifest.description}`,
+  );
+  return rows.toSorted().join("\n");
+}
+
+/** The rows of test/doors, in TypeScript: a process of its own can load it. */
+function rowsOfTests() {
+  const options = { cwd: root, encoding: "utf8", env: { ...process.env, COUNTERSIGN_STDERR: "off" } };
+  return execFileSync(process.execPath, ["site/scripts/hostile-rows.mjs"], options).trim();
+}
+
 /** A document, or its lines after the first one with `from` and before the next one with `to`. */
 function part(file, { from, to }) {
   const lines = read(file).split("\n");
@@ -69,6 +101,34 @@ function part(file, { from, to }) {
   const length = to === undefined ? -1 : lines.slice(begin).findIndex((line) => line.includes(to));
   if (to !== undefined && length < 0) throw new Error(`${file} has no line with ${to} after ${from}`);
   return lines.slice(begin, length < 0 ? undefined : begin + length).join("\n");
+}
+
+/** The title of a finding of the doctor, with its severity and its remedy; why it matters is the page's own. */
+function finding(id) {
+  const kind = findingKinds[id];
+  if (kind === undefined) throw new Error(`the doctor has no finding ${id}`);
+  const [severity, remedy] = kind;
+  return `### ${id}\n\n${severity[0].toUpperCase()}${severity.slice(1)}. ${remedy}`;
+}
+
+const samples = ["mistakes.txt", "other-mistakes.txt"];
+const subjects = new Set(["digest", "body", "hmac", "basic", "address", "claim", "payload"]);
+
+/** Each identifier of explain that begins with one of `names` (of a signature: with no other name), and the sentence of its first sample. */
+function explanations(names) {
+  const sentences = new Map();
+  for (const row of samples.flatMap((name) =>
+    read("packages/tools/explain/test", name).trimEnd().split("\n"),
+  )) {
+    const [, what, sentence] = row.split(" | ");
+    const [name] = what.split("-");
+    const subject = subjects.has(name) ? name : "signature";
+    if (what === "verifies" || what.includes("+") || !names.includes(subject) || sentences.has(what))
+      continue;
+    sentences.set(what, `- \`${what}\`: \`${sentence}\``);
+  }
+  if (sentences.size === 0) throw new Error(`no explanation is of ${names.join(", ")}`);
+  return [...sentences.values()].join("\n");
 }
 
 function splitOnce(text) {

@@ -147,11 +147,14 @@ export function causesOfCommand() {
   const [, ...sections] = read(sourceOf("guide/doctor")).split(/^### /m);
   const causes = sections.map((section) => {
     const [own] = section.split("\n## ");
-    const [, id, cause] = /^([\w-]+)\n\n(?:Error|Warning|Info)[^.]*\. ([^]+)$/.exec(own);
-    return [id, wordsOf(cause.trim().replaceAll("\n", " "))];
+    const [id, ...cause] = own.trim().split("\n");
+    return [id, wordsOf(cause.join(" ").trim())];
   });
-  const text = `${JSON.stringify(Object.fromEntries(causes), undefined, 2)}\n`;
-  return [`${packageFolder("cli")}/findings.json`, text];
+  const told = causes.filter(([, cause]) => cause !== "");
+  return [
+    `${packageFolder("cli")}/findings.json`,
+    `${JSON.stringify(Object.fromEntries(told), undefined, 2)}\n`,
+  ];
 }
 
 // What a project installs first, and what it is created with.

@@ -22,21 +22,15 @@ export const published = false;
 
 /** Files of the repository that are pages as they stand, and the page that each becomes. */
 export const documents = {
-  "docs/keys.md": "guide/keys",
   "docs/using.md": "guide/typescript",
-  "docs/explain.md": "guide/explain",
   "docs/sandbox-page.md": "guide/sandbox",
   "docs/inspector.md": "guide/inspector",
-  "docs/idempotency-key.md": "guide/idempotency-key",
   "packages/stores/store-contract/WRITING-A-STORE.md": "guide/writing-a-store",
-  "docs/packages.md": "reference/packages",
   "docs/architecture.md": "concepts/architecture",
   "docs/spec.md": "concepts/spec",
-  "docs/hostile-requests.md": "concepts/hostile-requests",
   "test/faults/README.md": "concepts/fault-tests",
   "docs/observe.md": "reference/observe",
   "docs/alerts.md": "reference/alerts",
-  "docs/policies.md": "reference/policies",
   "docs/not-supported.md": "reference/not-supported",
   "docs/rfc9421.md": "reference/rfc9421",
   "docs/performance.md": "reference/performance",

@@ -141,7 +141,12 @@ describe.each([
     "github-webhook.sh",
     [200, 200, 401],
   ],
-  ["docs/idempotency-key.md", "examples/snippets/src/guide/charges.ts", "charges.sh", [201, 201, 422]],
+  [
+    "site/pages/guide/idempotency-key.md",
+    "examples/snippets/src/guide/charges.ts",
+    "charges.sh",
+    [201, 201, 422],
+  ],
 ] as const)("the server of %s", (_page, file, commands, statuses) => {
   const reader = new Reader("module");
   beforeAll(async () => reader.start(file, { WEBHOOK_SECRET: "test-secret" }), 60_000);

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "@jest/globals";
+import { refusedRows } from "../doors/hostile-http2-rows.ts";
 import { hostileRows } from "../doors/hostile-rows.ts";
 import { socketRows } from "../doors/hostile-socket-rows.ts";
 import { payoutRows } from "../doors/payout-rows.ts";
@@ -15,26 +16,56 @@ const folders: Readonly<Record<string, string>> = {
   T: "test",
 };
 
-const rows = readFileSync(join(root, "docs", "hostile-requests.md"), "utf8")
+const page = readFileSync(join(root, "docs/pages/concepts/hostile-requests.md"), "utf8");
+const rows = page
   .split("\n")
   .filter((line) => /^\| (?!-|Request )/.test(line))
   .map((line) => line.split(/(?<!\\)\|/).map((cell) => cell.trim()));
-const tables: Readonly<Record<string, readonly string[]>> = {
-  doors: [...hostileRows, ...payoutRows].map(({ title }) => title),
-  sockets: socketRows.map(({ title }) => title),
-};
 
-/** Whether a test of that title is in the table, or in one piece in the source of its file. */
+/** The titles that the page gives to each answer, by group. */
+function shownIn(group: string): ReadonlyMap<string, readonly string[]> {
+  const [section = ""] = page.split(`## ${group}\n`)[1]?.split("\n## ") ?? [];
+  const lines = [...section.matchAll(/^- (.+?): (.*)$/gm)];
+  const plain = (title: string): string => title.replaceAll(/\\(.)/g, "$1").replaceAll("&lt;", "<");
+  return new Map(lines.map(([, answer = "", titles = ""]) => [answer, titles.split(" · ").map(plain)]));
+}
+
+const groupsOfDoors = [
+  "Components and the base",
+  "Several signatures",
+  "Targets, servers and schemes",
+  "Bodies and digests",
+  "Policies, times and stores",
+];
+
+test.each<[name: string, groups: readonly string[], rows: readonly { readonly title: string }[]]>([
+  ["payouts", ["A payout"], payoutRows],
+  ["policies", groupsOfDoors, hostileRows],
+  ["connections", ["Bytes on a connection"], socketRows],
+  ["HTTP/2", ["HTTP/2"], refusedRows.map(([title]) => ({ title }))],
+])("the page has the title of every row of %s", (_name, groups, all) => {
+  const shown = groups.flatMap((group) => [...shownIn(group).values()].flat());
+  expect(shown).toHaveLength(all.length);
+  expect(new Set(shown)).toEqual(new Set(all.map(({ title }) => title)));
+});
+
+test("a row stands under the status and the code that its test demands", () => {
+  const shown = groupsOfDoors.map(shownIn);
+  for (const { title, answer, code } of hostileRows.filter((row) => row.code !== undefined)) {
+    const key = answer === "unknown-route" ? answer : `${answer.status} \`${code}\``;
+    expect(shown.flatMap((group) => group.get(key) ?? [])).toContain(title);
+  }
+});
+
+/** Whether a test of that title stands in one piece in the source of its file. */
 function isThere(shown: string): boolean {
-  const [, where = "", title = ""] = /^(doors|sockets|`[A-Z]\/[^`]+`) "(.+)"$/.exec(shown) ?? [];
-  const table = tables[where];
-  if (table !== undefined) return table.includes(title);
-  const path = join(root, folders[where.charAt(1)] ?? "", where.slice(3, -1));
+  const [, where = "", title = ""] = /^`([A-Z]\/[^`]+)` "(.+)"$/.exec(shown) ?? [];
+  const path = join(root, folders[where.charAt(0)] ?? "", where.slice(2));
   return title !== "" && existsSync(path) && readFileSync(path, "utf8").includes(title);
 }
 
-test("the table of hostile requests has every group", () => {
-  expect(rows.length).toBeGreaterThan(50);
+test("the page has rows of other tests", () => {
+  expect(rows.length).toBeGreaterThan(15);
 });
 
 test.each(rows.map(([, request = "", answer = "", shown = ""]) => [request, answer, shown]))(

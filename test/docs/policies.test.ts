@@ -14,7 +14,7 @@ import * as ucp from "../../examples/snippets/dist/policy-ucp.js";
 import * as webBotAuth from "../../examples/snippets/dist/policy-web-bot-auth.js";
 
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
-const page = read("docs/policies.md");
+const page = read("docs/pages/reference/policies.md");
 const jwks = JSON.parse(
   read("packages/kernel/http-message-signatures/test/fixtures/rfc9421-keys.json"),
 ) as Readonly<Record<"ed25519" | "p256", JsonWebKey>>;

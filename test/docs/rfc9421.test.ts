@@ -12,10 +12,12 @@ const folders: Readonly<Record<string, string>> = {
 };
 const pathOf = (written: string): string => join(root, folders[written[0] ?? ""] ?? "", written.slice(2));
 
-const rows = readFileSync(join(root, "docs", "rfc9421.md"), "utf8")
-  .split("\n")
-  .filter((line) => /^\| +\d/.test(line))
-  .map((line) => line.split(/(?<!\\)\|/).map((cell) => cell.trim()));
+const page = readFileSync(join(root, "docs", "rfc9421.md"), "utf8");
+const rows = [...page.matchAll(/^- \*\*(\d[^*]*)\*\* (.*?\.) (`[EVD]\/src\/[^`]+`), (`.*)$/gm)];
+
+test("each line of the list is a demand with its file and its test", () => {
+  expect(page.match(/^- /gm)).toHaveLength(rows.length);
+});
 
 test("the table of demands has both RFCs", () => {
   expect(rows.length).toBeGreaterThan(45);

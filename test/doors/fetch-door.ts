@@ -40,16 +40,26 @@ export const fetchDoor: Door = {
 };
 
 export function fetchApp(scene: Scene): FetchApp {
-  const route = routeOf(scene);
+  const routed = routes(scene);
   return async (request, path, info) => {
-    if (path !== scene.path && scene.kind !== "policy") return notFound();
     try {
-      return await route(request, info);
+      return await routed(request, path, info);
     } catch {
-      const { status, type, body } = appErrorOf(scene);
-      return new Response(body, { status, headers: { "Content-Type": type } });
+      return appErrorResponse(scene);
     }
   };
+}
+
+/** As {@link fetchApp}, without the app's answer to what rejects. */
+export function routes(scene: Scene): FetchApp {
+  const route = routeOf(scene);
+  return async (request, path, info) =>
+    path !== scene.path && scene.kind !== "policy" ? notFound() : route(request, info);
+}
+
+export function appErrorResponse(scene: Scene): Response {
+  const { status, type, body } = appErrorOf(scene);
+  return new Response(status === 204 ? null : body, { status, headers: { "Content-Type": type } });
 }
 
 const notFound = (): Response => new Response("nothing is here", { status: 404 });

@@ -1,4 +1,5 @@
 // What a guard whose handler gets the transaction answers, at every door and on every engine.
+import { GuardError } from "@countersign/core";
 import { answer, refuse, type IdempotencyTransactionOptions } from "@countersign/idempotency-guard";
 import type { TransactionMode } from "@countersign/idempotency";
 import type { EngineName, Tables, Tx } from "./payments/engines.ts";
@@ -8,9 +9,15 @@ export type GuardOptions = Omit<
   "key" | "fingerprint"
 >;
 
+export type GuardDoorName = "express 5" | "express 4" | "node:http" | "fastify" | "fetch" | "hono";
+
+/** Where errors, and what passes, go to what the app has behind the guard. */
+const withErrorHandlers: readonly GuardDoorName[] = ["express 5", "express 4", "node:http", "fastify"];
+
 export interface GuardRow {
   readonly title: string;
-  readonly on?: readonly string[];
+  /** Default: every door. */
+  readonly on?: readonly GuardDoorName[];
   /** Default: every engine. */
   readonly engines?: readonly EngineName[];
   readonly replay?: Omit<NonNullable<GuardOptions["replay"]>, "answers">;
@@ -42,6 +49,12 @@ const conflict = Object.assign(new Error("the app's rival was first"), {
   cause: Object.assign(new Error("busy"), { code: "SQLITE_BUSY" }),
 });
 
+/** Throws a refusal with any status, as one is that the app's code has written itself. */
+const refusing = (status: number) => (): never => {
+  const error = new GuardError({ status: 422, code: "already-there", message: "the row is there" });
+  throw Object.assign(error, { status });
+};
+
 const replayRows: readonly GuardRow[] = [
   {
     title: "with replay",
@@ -63,7 +76,8 @@ const replayRows: readonly GuardRow[] = [
     replay: { encryptionKeys: [{ id: "a", secret: Buffer.from([...Array(32).keys()]).toString("base64") }] },
     options: { doneStatus: 204 },
     sends: ["POST k", "POST k"],
-    answers: [/^200 $/, /^200 again {2}$/],
+    // Hono's server gives every answer without a type this one.
+    answers: [/^200 $/, /^200 again (?:text\/plain; charset=UTF-8)? $/],
     paid: 1,
     kept: [1, 1],
   },
@@ -155,10 +169,19 @@ export const guardRows: readonly GuardRow[] = [
     paid: 1,
   },
   {
-    title: "with an error, which commits nothing and frees the key",
+    title: "with an error, which commits nothing, frees the key and goes to the app",
+    on: withErrorHandlers,
     first: fail,
     sends: ["POST k", "POST k"],
     answers: [/^500 failed$/, /^200 $/],
+    paid: 1,
+  },
+  {
+    title: "with an error, which commits nothing, frees the key and is answered",
+    on: ["fetch", "hono"],
+    first: fail,
+    sends: ["POST k", "POST k"],
+    answers: [/^500 {"type":"about:blank","title":"Internal Server Error","status":500}$/, /^200 $/],
     paid: 1,
   },
   {
@@ -167,9 +190,8 @@ export const guardRows: readonly GuardRow[] = [
     answers: [/^400 .*idempotency-key-invalid/],
     paid: 0,
   },
-  ...[200, 204].map((appStatus): GuardRow => ({
+  ...[200, 204, 409].map((appStatus): GuardRow => ({
     title: `in an app that answers ${appStatus} to errors`,
-    on: ["express 5", "fastify"],
     appStatus,
     first: fail,
     sends: ["POST k", "POST k"],
@@ -177,8 +199,42 @@ export const guardRows: readonly GuardRow[] = [
     paid: 1,
   })),
   {
+    title: "in an app that answers 409 to errors, where 409 is not what a done key is answered",
+    on: withErrorHandlers,
+    options: { doneStatus: 204 },
+    appStatus: 409,
+    first: fail,
+    sends: ["POST k", "POST k"],
+    answers: [/^409 failed$/, /^200 $/],
+    paid: 1,
+  },
+  ...[409, 200].map((status): GuardRow => ({
+    title: `with a refusal of ${status}: nobody has paid`,
+    first: refusing(status),
+    sends: ["POST k", "POST k", "POST k"],
+    answers: [/^500 /, /^200 $/, /^409 .*already-processed/],
+    notices: ["handler-answered-409"],
+    paid: 1,
+  })),
+  {
+    title: "with a refusal of 409, where it is not what a done key is answered",
+    options: { doneStatus: 204 },
+    first: refusing(409),
+    sends: ["POST k", "POST k"],
+    answers: [/^409 .*already-there/, /^200 $/],
+    paid: 1,
+  },
+  {
+    title: "with a refusal of 409, where it says that the first attempt runs",
+    options: { inFlightStatus: 409 },
+    first: refusing(409),
+    sends: ["POST k", "POST k"],
+    answers: [/^409 .*already-there/, /^200 $/],
+    paid: 1,
+  },
+  {
     title: "with exempt methods, which go on to what comes behind",
-    on: ["express 5", "fastify"],
+    on: withErrorHandlers,
     options: { methods: ["POST"] },
     sends: ["GET k", "POST k", "GET k"],
     answers: [/^200 passed$/, /^200 $/, /^200 passed$/],
@@ -186,7 +242,7 @@ export const guardRows: readonly GuardRow[] = [
   },
   {
     title: "without a key, which is not required",
-    on: ["express 5", "fastify"],
+    on: withErrorHandlers,
     options: { required: false },
     sends: ["POST &", "POST k"],
     answers: [/^200 passed$/, /^200 $/],

@@ -1,5 +1,6 @@
 import { appError, handlerType, type Handler } from "./scene.ts";
 import { problem, unavailable, type ExactAnswer } from "./answers.ts";
+import { onFetch } from "./payout-exceptions.ts";
 import { acknowledged, payoutScene, signPayout, type PayoutState } from "./payout-scene.ts";
 import type { Row } from "./row.ts";
 import { steps } from "./store-steps.ts";
@@ -29,6 +30,12 @@ const failed: ExactAnswer = {
   status: appError.status,
   headers: { "content-type": appError.type },
   body: appError.body,
+};
+/** What a handler throws goes to the app, but at fetch: there the app could say "paid" unseen. */
+const thrown: Pick<Row, "answer" | "except" | "ran"> = {
+  answer: failed,
+  ran: 1,
+  except: onFetch("the route answers what its handler throws", { answer: problem(500), code: "no-code" }),
 };
 const answers =
   (status: number): Handler =>
@@ -122,8 +129,16 @@ const handled: readonly KeyRow[] = [
     }),
   ),
   { title: "a handler that answers 409", handler: answers(409), answer: problem(500), recorded: "free" },
-  { title: "a handler that throws", handler: down, answer: failed, recorded: "free" },
-  { title: "a handler that rejects", handler: async () => down(), answer: failed, recorded: "free" },
+  { title: "a handler that throws", handler: down, ...thrown, recorded: "free" },
+  { title: "a handler that rejects", handler: async () => down(), ...thrown, recorded: "free" },
+  {
+    title: "a handler that throws, in an app that answers 409",
+    handler: down,
+    appStatus: 409,
+    ...thrown,
+    answer: problem(500),
+    recorded: "free",
+  },
   ...[500, 503, 400, 404].map((status): KeyRow => ({
     title: `a handler that holds its key and answers ${status}`,
     handler: ({ idempotency }) => {
@@ -139,7 +154,7 @@ const handled: readonly KeyRow[] = [
       idempotency.hold("the bank did not answer");
       throw new Error("down");
     },
-    answer: failed,
+    ...thrown,
     recorded: "held",
   },
   {
@@ -166,7 +181,7 @@ const handled: readonly KeyRow[] = [
       await idempotency.completeIn({});
       return { status: 200 };
     },
-    answer: failed,
+    ...thrown,
     recorded: "free",
   },
   {
@@ -227,9 +242,9 @@ const businesses: readonly KeyRow[] = [
 ];
 
 export const keyRows: readonly Row[] = [...states, ...unsettled, ...handled, ...businesses].map(
-  ({ options, handler, before, storeOf, ...row }) => ({
+  ({ options, handler, before, storeOf, appStatus, ...row }) => ({
     ...row,
-    scene: payoutScene(defined({ options, handler, before, storeOf })),
+    scene: payoutScene(defined({ options, handler, before, storeOf, appStatus })),
     request: () => signPayout(),
   }),
 );

@@ -1,13 +1,21 @@
+// A door knows of an engine whether its transactions wait: with SQLite, in payments.test.ts, PostgreSQL is enough.
+import express5 from "express";
 import express4 from "express4";
 import { expressDoor } from "./express-door.ts";
 import { fastifyDoor } from "./fastify-door.ts";
 import { fetchBehindNode } from "./fetch-behind-node.ts";
+import { fetchDoor } from "./fetch-door.ts";
 import { honoDoor } from "./hono-door.ts";
 import { nodeDoor } from "./node-door.ts";
 import { describePayments } from "./payments/describe-payments.ts";
-import { coreRows, paymentRows } from "./payments/rows.ts";
+import { slowRows } from "./payments/begin-rows.ts";
+import { openRows } from "./payments/open-rows.ts";
+import { paymentRows } from "./payments/rows.ts";
 
-const careless = paymentRows.filter(({ appStatus }) => appStatus !== undefined);
+const rows = [...paymentRows, ...openRows].filter(({ engineAlone }) => engineAlone !== true);
+const doors = [expressDoor("express 4", express4), nodeDoor, fastifyDoor, fetchDoor, honoDoor];
 
-describePayments(coreRows, [fetchBehindNode, honoDoor]);
-describePayments([...coreRows, ...careless], [expressDoor("express 4", express4), nodeDoor, fastifyDoor]);
+describePayments(rows, doors, ["postgresql"]);
+describePayments(paymentRows, [fetchBehindNode], ["sqlite"]);
+describePayments(rows, [fetchBehindNode], ["postgresql"]);
+describePayments(slowRows, [expressDoor("express 5", express5)]);

@@ -28,7 +28,7 @@ export const fetchSeesAnother: Exceptions = {
   },
 };
 
-function onFetch(
+export function onFetch(
   why: string,
   instead: Omit<Exception, "why">,
 ): Readonly<Partial<Record<DoorName, Exception>>> {

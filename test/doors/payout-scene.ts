@@ -37,9 +37,16 @@ export interface PayoutState {
   readonly before?: (store: IdempotencyStore, key: string, fingerprint: string) => unknown;
   /** Stands before the store with the record, and does as it likes. */
   readonly storeOf?: (inner: IdempotencyStore) => IdempotencyStore;
+  readonly appStatus?: number;
 }
 
-export function payoutScene({ options, handler, before, storeOf }: PayoutState = {}): () => PayoutScene {
+export function payoutScene({
+  options,
+  handler,
+  before,
+  storeOf,
+  appStatus,
+}: PayoutState = {}): () => PayoutScene {
   return () => {
     const inner = memoryIdempotencyStore({ max: 100 });
     const key = payoutStoreKey(idempotencyKey);
@@ -61,6 +68,7 @@ export function payoutScene({ options, handler, before, storeOf }: PayoutState =
         options ?? {},
       ),
       handler: handler ?? (() => ({ status: 200, body: "acknowledged" })),
+      appStatus,
       trace: { codes: [], ran: 0, recorded: () => inner.read(key)?.state ?? "free" },
     };
   };

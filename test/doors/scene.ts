@@ -1,3 +1,4 @@
+import { isGuardError } from "@countersign/core";
 import type { TransactionMode } from "@countersign/idempotency";
 import type { Payout, PayoutOptions, PayoutTransactionOptions } from "@countersign/payout";
 import type {
@@ -39,6 +40,8 @@ export interface PayoutScene {
   readonly options: PayoutOptions<object>;
   readonly handler: Handler;
   readonly trace: Trace;
+  /** What the app answers to an error that is no refusal. Default 500. */
+  readonly appStatus?: number | undefined;
 }
 
 /** A payout that is paid in one transaction with its key and its nonce. */
@@ -78,7 +81,7 @@ export interface PolicyScene {
   readonly trace: Trace;
 }
 
-/** A framework with its door. Errors that are no refusal reach the app, which answers {@link appError}. */
+/** A framework with its door. Errors that are no refusal reach the app, which answers {@link appError}; at fetch the route answers them. */
 export interface Door {
   readonly name: DoorName;
   open(scene: Scene): Promise<OpenDoor>;
@@ -105,13 +108,12 @@ export class Unsendable extends Error {}
 /** The app's own answer to an error that is no refusal. */
 export const appError = { status: 500, type: "application/x-app", body: "the app failed" } as const;
 
-/** As {@link appError}, with the status that the app of a payment has. */
+/** As {@link appError}, with the status that the scene's app has. */
 export function appErrorOf(
   scene: Scene,
 ): typeof appError | (Omit<typeof appError, "status"> & { status: number }) {
-  return scene.kind === "payment" && scene.appStatus !== undefined
-    ? { ...appError, status: scene.appStatus }
-    : appError;
+  const status = "appStatus" in scene ? scene.appStatus : undefined;
+  return status === undefined ? appError : { ...appError, status };
 }
 
 /** The answer of the handler of a {@link PolicyScene}. */
@@ -121,6 +123,5 @@ export const letIn = "let in";
 export const handlerType = "application/x-handler";
 
 export function noteCode({ codes }: Trace): (error: unknown) => void {
-  return (error) =>
-    void codes.push(error instanceof Error && "code" in error ? String(error.code) : "no-code");
+  return (error) => void codes.push(isGuardError(error) ? error.code : "no-code");
 }

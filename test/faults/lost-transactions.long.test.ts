@@ -1,4 +1,4 @@
-// Rows 25 to 29: lines and processes that fail around COMMIT.
+// Rows 25 to 29, 35 and 36: lines, processes and handlers that fail around COMMIT.
 import { expect } from "@jest/globals";
 import { eventually } from "../support/runs/eventually.ts";
 import { steadyTest as test } from "../support/runs/steadily.ts";
@@ -12,10 +12,10 @@ import { payUntilDecided } from "./timing.ts";
 const storeTimeoutMs = 1_500;
 
 /** A payer behind a line of its own, stopped at the point by a payout, and another one on a line that works. */
-async function stoppedAt(point: TransactionPoint, ground: Ground) {
+async function stoppedAt(point: TransactionPoint, ground: Ground, times = {}) {
   const key = newKey();
   const { engine, proxy } = await behindProxy(ground);
-  const config = { publicKey, recovery: "hold", times: { storeTimeoutMs } } as const;
+  const config = { publicKey, recovery: "hold", times: { storeTimeoutMs, ...times } } as const;
   const [first, second] = await Promise.all([
     spawnPayer({ ...config, engine }),
     startPayer({ ...config, engine: ground.engine }),
@@ -102,6 +102,40 @@ describeEngines(["postgres", "mysql"], (ground) => {
       expect(await second.store.read(storeKey(key))).toMatchObject({ state: "done" });
     },
   );
+});
+
+describeEngines(["postgres", "mysql"], (ground) => {
+  const transactionTimeoutMs = 3_000;
+
+  test("row 35, pay never ends: 503, then the retry pays; the first pays nothing when it goes on", async () => {
+    const key = newKey();
+    const times = { storeTimeoutMs, transactionTimeoutMs, idleTimeoutMs: 5_000 };
+    const payer = await startPayer({ engine: ground().engine, publicKey, times });
+    await payUntilDecided(payer, newKey());
+    payer.arm("in pay");
+    const { answer } = await payTo("in pay", payer, key);
+    expect(await answer).toMatchObject({ status: 503, code: "transaction-timed-out", retryAfter: "1" });
+    const answers = await payUntilDecided(payer, key);
+    expect(answers.slice(0, -1).every(({ code }) => code === "in-flight")).toBe(true);
+    expect(answers.at(-1)).toMatchObject({ status: 200 });
+    payer.go("in pay");
+    expect((await payUntilDecided(payer, key)).at(-1)).toMatchObject({ status: 409 });
+    expect(await ground().payments(key)).toBe(1);
+  });
+
+  test("row 36, COMMIT is never answered, and the line stays: 503, then 409", async () => {
+    const { key, proxy, first, second, answer } = await stoppedAt("savepoint released", ground(), {
+      transactionTimeoutMs,
+    });
+    proxy.dropReplies(true);
+    first.go("savepoint released");
+    expect(await answer).toMatchObject({ status: 503, code: "commit-unknown", retryAfter: "1" });
+    expect((await payUntilDecided(second, key)).at(-1)).toMatchObject({ status: 409 });
+    expect(await ground().payments(key)).toBe(1);
+    proxy.restore();
+    // Its lane is free.
+    expect((await payUntilDecided(first, key)).at(-1)).toMatchObject({ status: 409 });
+  });
 });
 
 describeEngines(["sqlite"], (ground) => {

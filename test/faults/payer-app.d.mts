@@ -54,7 +54,9 @@ export interface Points {
 /** Everything about a payer that a process of its own can be told. */
 export interface PayerConfig {
   readonly engine: EngineConfig;
-  readonly times?: Readonly<Partial<typeof usualTimes & { idleTimeoutMs: number }>> | undefined;
+  readonly times?:
+    | Readonly<Partial<typeof usualTimes & { idleTimeoutMs: number; transactionTimeoutMs: number }>>
+    | undefined;
   /** With it, payouts are signed by its private key, and their handler gets the transaction. PEM. */
   readonly publicKey?: string | undefined;
   /** Default `rerun`. */

@@ -51,6 +51,7 @@ async function keepsItsWord<Tx>(ground: Ground<Tx>): Promise<ReadonlySet<string>
     waitMs: 100,
     storeTimeoutMs: 2_000,
     idleTimeoutMs: 300,
+    transactionTimeoutMs: 60_000,
     maxWaiters: 100,
     retryAfterSeconds: 1,
   };

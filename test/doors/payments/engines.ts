@@ -1,9 +1,10 @@
+import { EventEmitter, once } from "node:events";
 import { fromMysql2, fromPg } from "@countersign/databases";
 import type { Database, TransactionAnswerStore, TransactionStores } from "@countersign/idempotency";
 import { createMysqlAnswers, createMysqlStores } from "@countersign/store-mysql";
 import { createPostgresAnswers, migratePostgresAnswers } from "@countersign/store-postgres";
 import { createSqliteAnswers, createSqliteStores } from "@countersign/store-sqlite";
-import type { RowDataPacket } from "mysql2/promise";
+import type { PoolConnection, RowDataPacket } from "mysql2/promise";
 import * as mysql from "../../../packages/stores/store-mysql/test/connections.ts";
 import { connectPool, untilBlocked } from "../../../packages/stores/store-postgres/test/connections.ts";
 import { newPayouts } from "../../../packages/stores/store-postgres/test/payouts.ts";
@@ -22,10 +23,14 @@ export interface ProcessOptions {
   readonly isolation?: string;
   /** Stands before the library of a server. */
   readonly wrap?: (database: Database<Tx>) => Database<Tx>;
+  /** What its transactions are in place of some: each statement commits by itself, or none may write. */
+  readonly transactions?: "autocommit" | "read-only";
 }
 
 /** The tables of one test: payments beside keys and nonces. */
 export interface Tables {
+  /** Of the names of our own ones. */
+  readonly prefix: string;
   /** Stores of a process of its own. */
   process(options?: ProcessOptions): TransactionStores<Tx>;
   /** A store of answers that commit in the transactions of these stores. */
@@ -36,8 +41,10 @@ export interface Tables {
   readonly late: string;
   /** A statement that undoes the handler's writes, and whose error a handler may swallow. */
   readonly breaking: string;
-  /** Statements that fail as the engine's conflicts between transactions do. */
-  readonly conflicts: readonly string[];
+  /** Fails as the engine's conflicts between transactions do, each time in another way. */
+  conflict(tx: Tx, call: number): unknown;
+  /** Loses a deadlock, which ends the transaction, and swallows its error; where deadlocks do that. */
+  loseDeadlock(tx: Tx): Promise<void>;
   /** Ends the line of its own transaction. */
   readonly suicide: string;
   /** Ends another one's, which hears of it at its next statement. */
@@ -46,7 +53,7 @@ export interface Tables {
   paid(): Promise<readonly string[]>;
   /** Sends a statement outside of any transaction, on a line of its own. */
   alone(text: string): Promise<unknown>;
-  /** Resolves when some transaction waits for a lock. */
+  /** Resolves when some transaction waits for a lock, on SQLite to begin. */
   untilBlocked(): Promise<void>;
 }
 
@@ -68,10 +75,28 @@ function closed<Made extends { close(): unknown }>(made: Made): Made {
   return made;
 }
 
-const nowhere = (): Promise<never> =>
-  Promise.reject(new Error("SQLite has no lines, and nothing waits on it"));
+const nowhere = (): Promise<never> => Promise.reject(new Error("this engine knows no such thing"));
 const raise = (state: string): string => `DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '${state}'; END $$`;
 const signal = (errno: number): string => `SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = ${errno}`;
+
+type Pretended = NonNullable<ProcessOptions["transactions"]>;
+
+/** The library with a statement at the beginning of its transactions after which they are none, or may not write. */
+function pretending(
+  database: Database<Tx>,
+  transactions: Pretended | undefined,
+  by: Readonly<Record<Pretended, string>>,
+): Database<Tx> {
+  if (transactions === undefined) return database;
+  return {
+    ...database,
+    run: (work) =>
+      database.run(async (tx) => {
+        await database.query(tx, by[transactions], []);
+        return work(tx);
+      }),
+  };
+}
 
 const postgresql: Engine = {
   name: "postgresql",
@@ -82,11 +107,14 @@ const postgresql: Engine = {
     const own = connectPool({ max: 4, options });
     await own.query(`${paymentsTable}; ${laterTable("REFERENCES later (id)")}`);
     return {
-      process({ now, connections: max = 8, isolation = "read\\ committed", wrap = same } = {}) {
+      prefix: "countersign",
+      process({ now, connections: max = 8, isolation = "read\\ committed", wrap = same, transactions } = {}) {
         const settings = `${options} -c default_transaction_isolation=${isolation}`;
         const its = connectPool({ max, options: settings });
+        const first = { autocommit: "COMMIT", "read-only": "SET TRANSACTION READ ONLY" };
+        const database = wrap(pretending(fromPg(its) as never, transactions, first));
         // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- rows know no type of tx
-        return another({ now, database: wrap(fromPg(its) as never) }) as unknown as TransactionStores<Tx>;
+        return another({ now, database }) as unknown as TransactionStores<Tx>;
       },
       async answersOf({ transactions: { database } }) {
         await migratePostgresAnswers(pool, { schema });
@@ -97,7 +125,9 @@ const postgresql: Engine = {
       sql: (tx: { query(text: string): unknown }, text) => tx.query(text),
       late,
       breaking: "SELECT 1 / 0",
-      conflicts: ["40001", "40P01"].map(raise),
+      conflict: (tx: { query(text: string): unknown }, call) =>
+        tx.query(raise(call % 2 === 0 ? "40001" : "40P01")),
+      loseDeadlock: nowhere,
       suicide: "SELECT pg_terminate_backend(pg_backend_pid())",
       async kill(tx: { query(text: string): Promise<{ rows: { id: number }[] }> }) {
         const { rows } = await tx.query("SELECT pg_backend_pid() AS id");
@@ -116,14 +146,28 @@ const sqlite: Engine = {
   async open() {
     const file = temporaryFile();
     const own = connect(file);
+    const beside = connect(file);
+    const refused = new EventEmitter();
     own.exec(`${paymentsTable}; ${laterTable("REFERENCES later (id)")};
       CREATE TABLE once (id TEXT PRIMARY KEY ON CONFLICT ROLLBACK); INSERT INTO once VALUES ('a')`);
     return {
-      process({ now } = {}) {
+      prefix: "countersign",
+      process({ now, transactions } = {}) {
         const database = connect(file);
         database.exec("PRAGMA foreign_keys = ON");
         const stores = createSqliteStores({ database, now, pruneIntervalMs: 0 });
         afterTest(() => stores.close());
+        if (transactions === "read-only") database.exec("PRAGMA query_only = ON");
+        const exec = database.exec.bind(database);
+        database.exec = (text) => {
+          if (text === "BEGIN IMMEDIATE" && transactions === "autocommit") return undefined;
+          try {
+            return exec(text);
+          } catch (error) {
+            if (text === "BEGIN IMMEDIATE") refused.emit("begin");
+            throw error;
+          }
+        };
         // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- rows know no type of tx
         return stores as unknown as TransactionStores<Tx>;
       },
@@ -132,7 +176,9 @@ const sqlite: Engine = {
       sql: (tx: { exec(text: string): unknown }, text) => void tx.exec(text),
       late,
       breaking: "INSERT INTO once VALUES ('a')",
-      conflicts: [],
+      // As a handler's that writes on another connection: its own transaction has the write lock.
+      conflict: () => beside.exec("PRAGMA busy_timeout = 0; BEGIN IMMEDIATE"),
+      loseDeadlock: nowhere,
       suicide: "",
       kill: nowhere,
       paid: async () =>
@@ -141,7 +187,7 @@ const sqlite: Engine = {
           .all()
           .map((row) => String(Reflect.get(Object(row), "id"))),
       alone: async (text) => own.exec(text),
-      untilBlocked: nowhere,
+      untilBlocked: async () => void (await once(refused, "begin")),
     };
   },
 };
@@ -158,10 +204,13 @@ const mariadb: Engine = {
     const table = await mysql.createTables(own);
     await own.query(paymentsTable);
     return {
-      process({ now, connections = 8, wrap = same } = {}) {
+      prefix: table,
+      process({ now, connections = 8, wrap = same, transactions } = {}) {
         const its = fromMysql2(mysql.connectPool({ database, connectionLimit: connections }));
+        const first = { autocommit: "COMMIT", "read-only": "START TRANSACTION READ ONLY" };
         // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- rows know no type of tx
-        const stores = createMysqlStores({ table, now, database: wrap(its as never), pruneIntervalMs: 0 });
+        const library = wrap(pretending(its as never, transactions, first));
+        const stores = createMysqlStores({ table, now, database: library, pruneIntervalMs: 0 });
         afterTest(() => stores.close());
         return stores;
       },
@@ -170,7 +219,14 @@ const mariadb: Engine = {
       sql: (tx: { query(text: string): unknown }, text) => tx.query(text),
       late: "",
       breaking: "",
-      conflicts: [1213, 1020].map(signal),
+      conflict: (tx: { query(text: string): unknown }, call) =>
+        tx.query(signal(call % 2 === 0 ? 1213 : 1020)),
+      async loseDeadlock(tx: PoolConnection) {
+        const rival = `${table}_rival`;
+        await own.query(`CREATE TABLE ${rival} (id INT PRIMARY KEY, value INT)`);
+        await own.query(`INSERT INTO ${rival} SELECT seq, 0 FROM seq_1_to_300`);
+        await mysql.loseDeadlock(tx, own, rival);
+      },
       suicide: "KILL CONNECTION_ID()",
       kill: (tx: { threadId: number }) => own.query(`KILL ${tx.threadId}`),
       async paid() {

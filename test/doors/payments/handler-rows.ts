@@ -1,3 +1,4 @@
+import { GuardError } from "@countersign/core";
 import { after, swallow } from "./engines.ts";
 import type { PaymentRow } from "./stage.ts";
 
@@ -8,13 +9,25 @@ export const fail = (): never => {
   throw new Error("the platform failed");
 };
 
+/** What `fetch` throws of a host that is down. */
+const fetchFailed = (): never => {
+  const cause = Object.assign(new Error("connect ECONNREFUSED 127.0.0.1:9"), { code: "ECONNREFUSED" });
+  throw new TypeError("fetch failed", { cause });
+};
+
 const broken = "500 transaction-broken";
+
+/** A refusal with any status, as one is that the app's code has written itself. */
+export function refusalWith(status: number): GuardError {
+  const error = new GuardError({ status: 422, code: "already-there", message: "the row is there" });
+  return Object.assign(error, { status });
+}
 
 /** Handlers that end, break or misunderstand their transaction. */
 export const handlerRows: readonly PaymentRow[] = [
   ...(
     [
-      ["ROLLBACK", "held", ["postgresql", "sqlite"]],
+      ["ROLLBACK", "held", ["postgresql", "sqlite", "mariadb"]],
       ["COMMIT", "held", ["postgresql", "mariadb"]],
       // There key and payment have committed together, and what came behind it by itself.
       ["COMMIT", "done", ["sqlite"]],
@@ -32,10 +45,49 @@ export const handlerRows: readonly PaymentRow[] = [
   {
     title: "a handler's own ROLLBACK on MariaDB, which begins the next transaction: nothing of it commits",
     on: ["mariadb"],
-    pay: ({ call, write, writeThen, sql }) =>
-      writeThen(() => (call === 1 ? after(sql("ROLLBACK"), write) : undefined)),
+    pay: ({ write, writeThen, sql }) => writeThen(() => after(sql("ROLLBACK"), write)),
     sends: ["new", "again", "new"],
-    answers: [broken, replayed, "200"],
+    answers: [broken, replayed, "503 held"],
+    key: "held",
+    paid: 0,
+    ran: 1,
+  },
+  ...(["COMMIT", "CREATE TABLE meanwhile (id INT)"] as const).map((commits): PaymentRow => ({
+    title: `a handler that pays behind its own ROLLBACK, then ${commits}: the key is held`,
+    pay: ({ write, writeThen, sql }) =>
+      writeThen(() => after(after(sql("ROLLBACK"), write), () => swallow(() => sql(commits)))),
+    sends: ["new", "again", "new"],
+    answers: [broken, replayed, "503 held"],
+    key: "held",
+    paid: 1,
+  })),
+  {
+    title: "a handler that swallows a deadlock, pays and commits by itself: the key is held",
+    on: ["mariadb"],
+    pay: ({ tx, write, sql, stage: { tables } }) =>
+      after(after(tables.loseDeadlock(tx), write), () => sql("COMMIT")),
+    sends: ["new", "again", "new"],
+    answers: [broken, replayed, "503 held"],
+    key: "held",
+    paid: 1,
+  },
+  {
+    title: "a handler that asks somebody who is down: not the database, whose line lives",
+    pay: ({ call, writeThen }) => writeThen(() => call > 1 || fetchFailed()),
+    sends: ["new", "again", "new"],
+    answers: ["500", replayed, "200"],
+    key: "done",
+    paid: 1,
+    ran: 2,
+  },
+  {
+    title: "a handler that asks somebody who is down while its own line is lost: the retry pays",
+    on: ["postgresql", "mariadb"],
+    pay: ({ call, writeThen, tx, stage: { tables } }) =>
+      writeThen(() => (call === 1 ? after(tables.kill(tx), fetchFailed) : undefined)),
+    sends: ["new", "new"],
+    answers: ["503 transaction-unavailable", "200"],
+    nonce: "fresh",
     key: "done",
     paid: 1,
     ran: 2,
@@ -72,6 +124,33 @@ export const handlerRows: readonly PaymentRow[] = [
     key: "done",
     paid: 1,
     ran: 2,
+  },
+  ...[409, 200, 302].map((status): PaymentRow => ({
+    title: `a handler that throws a refusal with ${status}: nobody has paid`,
+    pay: ({ call, writeThen }) =>
+      writeThen(() => {
+        if (call === 1) throw refusalWith(status);
+      }),
+    sends: ["new", "again", "new"],
+    answers: ["500 handler-answered-409", replayed, "200"],
+    key: "done",
+    paid: 1,
+    ran: 2,
+  })),
+  {
+    title: "a handler that ends its transaction and throws a refusal with 409: the key is held",
+    on: ["postgresql", "sqlite"],
+    pay: ({ writeThen, sql }) =>
+      writeThen(() =>
+        after(sql("ROLLBACK"), () => {
+          throw refusalWith(409);
+        }),
+      ),
+    sends: ["new", "again", "new"],
+    answers: ["500 handler-answered-409", replayed, "503 held"],
+    key: "held",
+    paid: 0,
+    ran: 1,
   },
   {
     title: "hold() in a transaction",

@@ -1,8 +1,8 @@
-import { deferred, type PaymentRow, type Stage } from "./stage.ts";
+import type { PaymentRow, Stage } from "./stage.ts";
 import type { EngineName } from "./engines.ts";
-import { sleep } from "../../support/runs/eventually.ts";
 
 const asynchronous: readonly EngineName[] = ["postgresql", "mariadb"];
+const everywhere: readonly EngineName[] = [...asynchronous, "sqlite"];
 const short = () => ({ idempotency: { waitMs: 30, storeTimeoutMs: 5_000 } });
 
 /** Once the request waits for the other transaction, that one ends. */
@@ -110,8 +110,9 @@ async function setReadOnly({ stores, tables }: Stage, value: "off" | "on"): Prom
 const faults: readonly PaymentRow[] = [
   {
     title: "conflicts three times, then none",
-    pay: ({ call, writeThen, sql, stage: { tables } }) =>
-      writeThen(() => (call <= 3 ? sql(tables.conflicts[call % 2] ?? "") : undefined)),
+    on: everywhere,
+    pay: ({ call, tx, writeThen, stage: { tables } }) =>
+      writeThen(() => (call <= 3 ? tables.conflict(tx, call) : undefined)),
     answers: ["200"],
     key: "done",
     paid: 1,
@@ -119,7 +120,8 @@ const faults: readonly PaymentRow[] = [
   },
   {
     title: "a conflict each time: ten times, then 503",
-    pay: ({ writeThen, sql, stage: { tables } }) => writeThen(() => sql(tables.conflicts[0] ?? "")),
+    on: everywhere,
+    pay: ({ tx, writeThen, stage: { tables } }) => writeThen(() => tables.conflict(tx, 0)),
     answers: ["503 transaction-conflict"],
     nonce: "fresh",
     key: "free",
@@ -128,6 +130,7 @@ const faults: readonly PaymentRow[] = [
   },
   {
     title: "a write conflict of serializable transactions",
+    engineAlone: true,
     on: ["postgresql"],
     process: () => ({ isolation: "serializable" }),
     arrange: ({ tables }) => tables.alone("INSERT INTO payments VALUES ('balance 1')"),
@@ -144,6 +147,7 @@ const faults: readonly PaymentRow[] = [
   },
   {
     title: "a session that has become read only",
+    engineAlone: true,
     on: ["postgresql"],
     process: () => ({ connections: 1 }),
     arrange: (stage) => setReadOnly(stage, "on"),
@@ -198,56 +202,9 @@ const faults: readonly PaymentRow[] = [
   },
 ];
 
-/** Another has what a transaction needs to begin, for longer than it may take. */
-function late(on: EngineName, take: (stage: Stage) => Promise<() => unknown>): PaymentRow {
-  let giveBack: (() => unknown) | undefined;
-  return {
-    title: `no transaction in time, on ${on}: the handler never runs`,
-    on: [on],
-    process: () => ({ connections: 1 }),
-    options: () => ({ idempotency: { waitMs: 0, storeTimeoutMs: 50 } }),
-    async arrange(stage) {
-      giveBack = await take(stage);
-    },
-    answers: ["503 transaction-unavailable"],
-    async afterwards({ stores }) {
-      await giveBack?.();
-      // Behind what came too late.
-      await stores.transactions.run(() => undefined as never);
-      await sleep(100);
-    },
-    nonce: "fresh",
-    key: "free",
-    paid: 0,
-  };
-}
-
-const beginnings: readonly PaymentRow[] = [
-  ...asynchronous.map((on) =>
-    late(on, async ({ stores, tables }) => {
-      const [taken, told] = [deferred(), deferred()];
-      const other = stores.transactions.run(async (tx) => {
-        await tables.sql(tx, "SELECT 1");
-        taken.resolve();
-        await told.promise;
-      });
-      await taken.promise;
-      return () => {
-        told.resolve();
-        return other;
-      };
-    }),
-  ),
-  late("sqlite", async ({ tables }) => {
-    await tables.alone("BEGIN IMMEDIATE");
-    return () => tables.alone("ROLLBACK");
-  }),
-];
-
 /** Of engines whose transactions stay open, and of their lines. */
 export const openRows: readonly PaymentRow[] = [
-  ...[...waits, ...(["commits", "rolls back", "stays open"] as const).map(together), ...faults].map(
-    (row): PaymentRow => ({ on: asynchronous, ...row }),
-  ),
-  ...beginnings,
-];
+  ...waits,
+  ...(["commits", "rolls back", "stays open"] as const).map(together),
+  ...faults,
+].map((row): PaymentRow => ({ on: asynchronous, ...row }));

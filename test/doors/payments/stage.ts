@@ -17,8 +17,8 @@ type Context = Parameters<Options["pay"]>[1];
 /** One row: what is there before, what `pay` does, what is answered, and what is there afterwards. */
 export interface PaymentRow {
   readonly title: string;
-  /** At every door; the others at Express 5 alone. */
-  readonly core?: boolean;
+  /** Says nothing about doors: at Express 5 alone. */
+  readonly engineAlone?: true;
   /** Default: every engine. */
   readonly on?: readonly EngineName[];
   /** Default: every door. */
@@ -84,6 +84,7 @@ export class Stage {
   readonly gate: Gate = deferred();
   readonly asked: Gate = deferred();
   questions = 0;
+  isPromoted = false;
   beside: Promise<unknown> | undefined;
   /** Resolves once `pay` has begun. */
   readonly begun: Promise<void>;
@@ -205,7 +206,9 @@ export async function play(
     }
     await stage.settle?.();
     await row.afterwards?.(stage);
-    const { idempotency, nonces } = stage.stores;
+    // What a row has done to its own process is no one else's.
+    const { idempotency, nonces } =
+      row.process === undefined ? stage.stores : stage.tables.process({ now: stage.clock.now });
     const key = (await idempotency.read(stage.key))?.state ?? "free";
     const nonce = await nonces.claim(stage.claim());
     const paid = (await stage.tables.paid()).filter((id) => id === "paid").length;

@@ -25,6 +25,7 @@ interface Turn {
   readonly state: TransactionState;
   readonly by: number;
   readonly rules: TransactionRules;
+  readonly take: Take;
   readonly go: (name: string, after: TransactionState, more?: Partial<TransactionStep>) => void;
   /** Ends the request. */
   readonly answer: (name: string, told: Told, after: TransactionState, fair?: boolean) => void;
@@ -54,6 +55,7 @@ function turnOf(state: TransactionState, by: number, rules: TransactionRules, ta
     state,
     by,
     rules,
+    take,
     go: (name, after, more) => take({ name, by, fair: true, ...more }, after),
     answer: (name, told, after, fair = true) => take({ name, by, fair, told }, endedAs(told, after, by)),
   };
@@ -85,6 +87,7 @@ function transactionSteps(turn: Turn): void {
       const alone = change(state, by, { phase: "alone", transaction: "alone" });
       const after = bugs.autocommitOn === true ? rolledBack(pay(alone), by, "alone") : alone;
       go("a deadlock ends its transaction; its handler goes on, and pays", after, { fair: false });
+      paysAlone(turn);
     } else {
       go("its handler swallows an error", change(state, by, { phase: "broken" }), { fair: false });
     }
@@ -106,7 +109,9 @@ function transactionSteps(turn: Turn): void {
   }
   if (phase === "alone") {
     if (bugs.deadlockSwallowed === true) answer("COMMIT: 2xx", "2xx", pay(rolledBack(state, by)));
-    else answer("the last statement finds no key; ROLLBACK: 500", "500", rolledBack(state, by));
+    else if (!isLocked(state)) {
+      answer("the last statement finds no key; ROLLBACK, and it is held: 500", "500", heldAfterEnd(turn));
+    }
   }
   if (phase === "kept") {
     commit(turn, usedNonce({ ...state, record: end(taken(state.record, by, storeRules(rules)), by) }, by));
@@ -122,6 +127,22 @@ function transactionSteps(turn: Turn): void {
     if (bugs.refusedWithoutNonce === true) answer("its handler refuses: 400", "400", state);
   }
   if (phase === "refusing") answer("its nonce is claimed alone: 400", "400", usedNonce(state, by));
+}
+
+/** In one step: a request that gets in between pays as well, and no code of ours can keep a handler from that. */
+function paysAlone(turn: Turn): void {
+  const name =
+    "a deadlock ends its transaction; its handler pays, and commits by itself; its key is held: 500";
+  const step = { name, by: turn.by, fair: false, told: "500", isAlone: true } as const;
+  turn.take(step, endedAs("500", pay(heldAfterEnd(turn)), turn.by));
+}
+
+/** What the last statement leaves where the transaction had ended: nobody can know what has committed since. */
+function heldAfterEnd({ state, by, rules }: Turn): TransactionState {
+  const after = rolledBack(state, by);
+  const { record } = after;
+  if (record.state !== "free" || rules.bugs.absentKeyFree === true) return after;
+  return { ...after, record: { ...taken(record, by, storeRules(rules)), state: "held" } };
 }
 
 /** Nonce and key in one call, behind whoever has them in an open transaction. */

@@ -58,6 +58,8 @@ export interface TransactionState {
 export interface TransactionStep extends Step {
   readonly told?: "begun" | "acquired" | "ok" | "2xx" | "400" | "401" | "409" | "500" | "503" | undefined;
   readonly decides?: Decision | undefined;
+  /** Commits a payment in a transaction of the handler's own. */
+  readonly isAlone?: true | undefined;
 }
 
 export type Take = (step: TransactionStep, after: TransactionState) => void;

@@ -38,6 +38,11 @@ export const transactionSwitches = {
     in: "a deadlock ends all",
     breaks: "I17",
   },
+  absentKeyFree: {
+    is: "behind 1213 or a handler's own ROLLBACK the key is gone, and stays free: what the handler committed by itself is paid again",
+    in: "a deadlock ends all",
+    breaks: "I1",
+  },
   doneTakenOver: {
     is: "a key that is done, and remembered, is taken as if it were free",
     in: "two requests",

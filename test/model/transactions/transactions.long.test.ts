@@ -20,7 +20,7 @@ const beside = {
 const configurations = {
   "two requests": alone,
   "three requests": { ...alone, places: [...alone.places, "transaction"] },
-  "a deadlock ends all": { ...alone, deadlockEndsAll: true },
+  "a deadlock ends all": { ...alone, hasOperator: true, deadlockEndsAll: true },
   "beside a lease, under rerun": beside,
   "beside a lease, under hold": { ...beside, recovery: "hold" },
   "beside two leases, under rerun": { ...beside, places: ["transaction", "lease", "lease"] },
@@ -64,13 +64,13 @@ function invariantsOf({ recovery }: Configuration): readonly Invariant<Transacti
   ];
 }
 
-/** I17: what a request does makes the key done exactly when it makes a payment. An operator's decisions and payments are their own. */
+/** I17: what a request does makes the key done exactly when it makes a payment. An operator's decisions and payments are their own, and so are those of a handler that commits by itself. */
 function isDoneWithItsPayment(
   after: TransactionState,
-  { by }: TransactionStep,
+  { by, isAlone }: TransactionStep,
   before: TransactionState,
 ): boolean {
-  if (by === undefined) return true;
+  if (by === undefined || isAlone === true) return true;
   const isNew = after.record.generation !== before.record.generation || before.record.state !== "done";
   const isMadeDone = after.record.state === "done" && isNew;
   return isMadeDone === (after.payments === before.payments + 1);
@@ -120,7 +120,8 @@ describe("the sound machine", () => {
     "COMMIT, and its answer is lost",
     "its COMMIT arrives late",
     "the last statement fails; to the savepoint, COMMIT: 500",
-    "the last statement finds no key; ROLLBACK: 500",
+    "the last statement finds no key; ROLLBACK, and it is held: 500",
+    "a deadlock ends its transaction; its handler pays, and commits by itself; its key is held: 500",
     "completeIn(): lost; its handler rolls back",
     "a conflict rolls back, and all runs again",
     "resolve(released): ok",

@@ -119,7 +119,7 @@ function work(turn: Turn): void {
   if (phase === "ending") commit(turn, unlocked);
   if (phase === "unsure") {
     take(
-      { name: "nobody knows how its COMMIT ended; gives back", by, fair: true },
+      { name: "nobody knows how its COMMIT ended; fails, unless it took effect", by, fair: true },
       idleAgain(isOwner && isFree ? failed(turn) : state, by),
     );
   }

@@ -9,6 +9,7 @@ export type IdempotencyGuardCode =
   | "fingerprint-invalid"
   | "fingerprint-missing"
   | "fingerprint-unavailable"
+  | "handler-answered-409"
   | "handler-without-response"
   | "held"
   | "idempotency-guard-twice"

@@ -1,3 +1,4 @@
+import { isGuardError } from "@countersign/core";
 import { capturedRawBody } from "@countersign/core/door";
 import { warnOfError } from "@countersign/core/door";
 import { holdResponse, whileConnected } from "@countersign/express/door";
@@ -73,14 +74,14 @@ export function idempotencyGuard<Tx = never, Mode extends TransactionMode = Tran
 function transactionMiddleware(
   options: TransactionOptionsOf<GuardRequest, never, TransactionMode>,
 ): DrainableMiddleware {
-  const { admit, drain } = transactionGuard(options);
+  const { admit, drain, reserved } = transactionGuard(options);
   const middleware = guard(factoryName, (req, res) => admit(req, (work) => whileConnected(res, work)), {
     found(outcome: Awaited<ReturnType<typeof admit>>, _req, res, next) {
       if ("passes" in outcome) next();
       else sendAnswer(res, outcome.answer);
     },
     refused(error, _req, res, next) {
-      unpaidAnswers(res);
+      unpaidAnswers(res, error, reserved);
       next(error);
     },
   });
@@ -88,16 +89,17 @@ function transactionMiddleware(
 }
 
 /**
- * I16: nothing was committed. Makes an app's error handler that answers with a success answer 500: it would lose the payment; likewise one
- * that answers 409, where that means "paid already".
+ * I16: this attempt has committed nothing. Makes an app's error handler that answers with a success answer 500: it would lose the payment;
+ * likewise one that answers 409 where that is `reserved` for "paid already", unless the error itself says so, which is that of a done key.
  */
-export function unpaidAnswers(res: GuardResponse, { reserves409 = false } = {}): void {
+export function unpaidAnswers(res: GuardResponse, error: unknown, reserved: boolean): void {
+  const isLost409 = reserved && !(isGuardError(error) && error.status === 409);
   holdResponse(res, {
     async decide(status) {
-      const isLost = (reserves409 && status === 409) || (status >= 200 && status < 300);
+      const isLost = (isLost409 && status === 409) || (status >= 200 && status < 300);
       return isLost ? { status: 500 } : undefined;
     },
-    unsendable: (error) => warnOfError(factoryName, "could not send an answer", error),
+    unsendable: (fault) => warnOfError(factoryName, "could not send an answer", fault),
   });
 }
 

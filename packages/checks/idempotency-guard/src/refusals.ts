@@ -1,4 +1,4 @@
-import { GuardError } from "@countersign/core";
+import { GuardError, isGuardError } from "@countersign/core";
 import { comeAgain, unanswered } from "@countersign/core/door";
 import type { IdempotencyKeys } from "@countersign/idempotency";
 import type { KeyAttempt } from "@countersign/idempotency/door";
@@ -92,6 +92,40 @@ function noticeReuse(keys: Refusing["keys"], { key, req }: KeyAttempt): void {
     key,
     message: "came again with another payload",
     req,
+  });
+}
+
+interface ReadAnswers {
+  readonly doneStatus: 409 | 200 | 204;
+  readonly inFlightStatus: 503 | 409;
+}
+
+/** On the payout's wire 409 means "already paid": then nothing but a done key may say it. */
+export function reserves409({ doneStatus, inFlightStatus }: ReadAnswers): boolean {
+  return doneStatus === 409 && inFlightStatus === 503;
+}
+
+/**
+ * I16: an error that undid a handler's transaction, as it may leave. Its 409, where that means "paid", or a status that GuardError would refuse
+ * becomes 500 and an alarm: the service would not send the payout again.
+ */
+export function asUnpaid(
+  error: unknown,
+  { key, req }: KeyAttempt,
+  { keys, reserved }: { readonly keys: Pick<IdempotencyKeys, "alarm">; readonly reserved: boolean },
+): unknown {
+  if (!isGuardError(error)) return error;
+  const { status } = error;
+  const isFailure = Number.isInteger(status) && status >= 400 && status <= 599;
+  if (isFailure && !(reserved && status === 409)) return error;
+  const code = "handler-answered-409";
+  const message = `has a handler that refuses with ${status}, which says "paid", and was rolled back`;
+  keys.alarm({ code, key, message, req, error });
+  return new GuardError<IdempotencyGuardCode>({
+    status: 500,
+    code,
+    message: `the handler refuses with ${status}, which the caller would take for "paid": refuse with another 4xx`,
+    cause: error,
   });
 }
 

@@ -5,7 +5,7 @@ import type { Awaitable, IdempotencyKeys, OwnedKey } from "@countersign/idempote
 import type { KeyAttempt, Waiters } from "@countersign/idempotency/door";
 import type { IdempotencyGuardCode } from "./codes.ts";
 import type { ResolvedOwnerOptions } from "./options.ts";
-import { refusal } from "./refusals.ts";
+import { refusal, reserves409 } from "./refusals.ts";
 import type { GivenAnswer, Replay } from "./replay.ts";
 
 export interface RequestIdempotency {
@@ -64,7 +64,6 @@ export class OwnedRun {
   readonly #recovery: "hold" | "rerun";
   readonly #leaseMs: number;
   readonly #replay: Replay | undefined;
-  /** On the payout's wire 409 means "already paid": no handler may say it. */
   readonly #reserves409: boolean;
   /** There until the handler's promise has ended; resolves to whether its signal has stopped it. */
   #working: Promise<boolean> | undefined;
@@ -79,7 +78,7 @@ export class OwnedRun {
     this.#recovery = options.recovery;
     this.#leaseMs = options.leaseMs;
     this.#replay = replay;
-    this.#reserves409 = doneStatus === 409 && options.inFlightStatus === 503;
+    this.#reserves409 = reserves409({ doneStatus, inFlightStatus: options.inFlightStatus });
   }
 
   /**

@@ -9,6 +9,7 @@ import {
   transactionTable,
   type IdempotencyTransactionOptions,
 } from "./options.ts";
+import { reserves409 } from "./refusals.ts";
 import { assertAnswersInTransaction } from "./replay.ts";
 import { transactionOwner, type TransactionOwner } from "./transaction-owner.ts";
 
@@ -20,6 +21,8 @@ export interface TransactionGuard<Native> extends Pick<TransactionOwner<never>, 
     native: Native,
     whileConnected: WhileConnected,
   ): Promise<{ readonly answer: KeptAnswer } | { readonly passes: true }>;
+  /** Whether only a done key may be answered 409. */
+  readonly reserved: boolean;
 }
 
 /** Throws an OptionError on a bad option, in the name of `owner`. */
@@ -55,5 +58,6 @@ export function transactionGuard<Native extends object>(
       return { answer: await pay(native, attempt, whileConnected, (tx) => handle(native, { tx })) };
     },
     drain,
+    reserved: reserves409({ doneStatus, inFlightStatus }),
   };
 }

@@ -54,7 +54,7 @@ import {
   type ResolvedOwnerOptions,
   type TransactionGuardOptions,
 } from "./options.ts";
-import { held, inFlight, refusal } from "./refusals.ts";
+import { asUnpaid, held, inFlight, refusal, reserves409 } from "./refusals.ts";
 import { Replay, type ResolvedReplay } from "./replay.ts";
 import type { Attempt, DoneAnswers } from "./run.ts";
 
@@ -115,6 +115,7 @@ export function transactionOwner<Tx>(
     read: (key) => readRecord(stores.idempotency, readStep, key),
   };
   const { doneStatus, inFlightStatus } = duplicates;
+  const unpaid = { keys, reserved: reserves409(duplicates) };
   const replay = duplicates.replay && new Replay(duplicates.replay, resolved, keys);
   const refusing = { keys, options: { ...resolved, inFlightStatus }, doneStatus, replay };
   return {
@@ -134,11 +135,16 @@ export function transactionOwner<Tx>(
             payOnce(transactor, open, own, { nonce, handler, replay }),
           ),
         );
-      const result = await observed(own, run);
+      let result: Paid;
+      try {
+        result = await observed(own, run);
+      } catch (error) {
+        throw asUnpaid(error, own, unpaid);
+      }
       if (result === "nonce-seen") throw nonce?.replayed() ?? inFlight(refusing);
       if (result === "client-left") throw refusal("request-aborted");
       if (result === "in-flight") throw inFlight(refusing);
-      if ("error" in result) throw result.error;
+      if ("error" in result) throw asUnpaid(result.error, own, unpaid);
       if ("value" in result) {
         const { answer, notKept } = result.value;
         if (notKept !== undefined) replay?.notKept(own, notKept);

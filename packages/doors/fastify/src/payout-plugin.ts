@@ -132,7 +132,7 @@ function payingRoute(
           sendAnswer(reply.raw, answer);
         },
         refused(error) {
-          if (!isGuardError(error)) unpaidAnswers(reply.raw, { reserves409: true });
+          if (!isGuardError(error)) unpaidAnswers(reply.raw, error, true);
           refuse(error, request, reply, next);
         },
       }),

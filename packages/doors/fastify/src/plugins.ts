@@ -96,8 +96,10 @@ export function idempotencyHook<Tx = never, Mode extends TransactionMode = Trans
   const {
     admit,
     drain,
+    reserved,
   }: Pick<KeyOwner, "drain"> & {
     readonly admit: (request: FastifyRequest, connected: WhileConnected) => Promise<Admission>;
+    readonly reserved?: boolean;
   } =
     "paid" in form
       ? transactionGuard(form.paid, factoryName)
@@ -114,7 +116,7 @@ export function idempotencyHook<Tx = never, Mode extends TransactionMode = Trans
     claim(request, reply, {
       found: (admission) => goOn(admission, passageOf(request, reply, next)),
       refused(error) {
-        if ("paid" in form) unpaidAnswers(reply.raw);
+        if (reserved !== undefined) unpaidAnswers(reply.raw, error, reserved);
         refuse(error, request, reply, next);
       },
     });

@@ -10,6 +10,7 @@ import {
   publishThrown,
   publishVerdict,
   startVerdict,
+  warnOfError,
   writeUnreportedRefusal,
   type HeaderFields,
   type OptionTable,
@@ -18,7 +19,7 @@ import type { KeptAnswer, OwnedRun } from "@countersign/idempotency-guard/door";
 import { giveUp, readCapped } from "./body.ts";
 
 export interface RefusalOptions {
-  /** Called once for each refusal, before the answer; for the log. Its throw becomes a process warning. */
+  /** Called once for each refusal, or error, that the route answers, before its answer; for the log. Its throw becomes a process warning. */
   readonly onReject?: ((error: unknown, request: Request) => void) | undefined;
   /** Adds the verdict's id, as `instance` (RFC 9457 section 3.1.5). Default false. */
   readonly verdictId?: boolean | undefined;
@@ -44,22 +45,31 @@ export function refusalResponse(error: unknown, options?: Parameters<typeof prob
   return toResponse(problemAnswer(error, options));
 }
 
-/** A route's {@link refusalResponse}: published, and hidden where the route hides. */
+/**
+ * A route's {@link refusalResponse}: published, and hidden where the route hides. I16: what is no refusal is 500, and never the app's to
+ * answer: its error handler could say 200 or 409 for what nobody has paid, out of the route's sight.
+ */
 export async function refuse(request: Request, thrown: unknown, refusing: Refusing): Promise<Response> {
   const { name, onReject, hide } = refusing;
   const error = refusedWith(name, thrown);
-  if (isGuardError(error) && error.code === requestAborted) return refusalResponse(error);
+  const isRefusal = isGuardError(error);
+  if (isRefusal && error.code === requestAborted) return refusalResponse(error);
+  if (!isRefusal) publishThrown(error, request);
   if (onReject !== undefined) reportReject(name, onReject, error, request);
   // No check has published a handler's throw.
   publishVerdict({ name, req: request }, startVerdict(), error);
   try {
-    return hide === undefined ? refusalResponse(error, refusing) : await hide();
+    if (hide !== undefined) return await hide();
+    return isRefusal ? refusalResponse(error, refusing) : toResponse(statusAnswer(500));
+  } catch (failure) {
+    warnOfError(name, "could not answer a refusal", failure);
+    return toResponse(statusAnswer(500));
   } finally {
     writeUnreportedRefusal({ name, req: request }, request.method, error);
   }
 }
 
-/** Calls an app's handler; subscribers hear what it throws. */
+/** Calls a handler that owns no key: what it throws is the app's to answer. Subscribers hear it too. */
 export async function handled(
   request: Request,
   handler: () => Response | Promise<Response>,
@@ -73,8 +83,8 @@ export async function handled(
 }
 
 /**
- * Runs the handler that owns a key; its answer leaves once the key is settled (I4): done for a 2xx, else given back or held. A thrown
- * refusal is an answer too; other throws go to the caller, once the key is settled.
+ * Runs the handler that owns a key; its answer, or that to what it throws, leaves once the key is settled (I4): done for a 2xx, else given
+ * back or held.
  */
 export async function answerOf(
   run: OwnedRun,
@@ -86,10 +96,6 @@ export async function answerOf(
     try {
       response = await handler();
     } catch (error) {
-      if (!isGuardError(error)) {
-        await run.decide(500);
-        throw error;
-      }
       response = await refused(error);
     }
     if (!isResponse(response)) return refused(await run.unanswered());

@@ -95,7 +95,7 @@ function handledRoute(
     }
     const pay = async (): Promise<Response> => {
       const payout = lookUp === undefined ? payoutOf(request) : await lookUp(request);
-      return handled(request, () => handler(request, { payout, idempotency: run.handle }));
+      return handler(request, { payout, idempotency: run.handle });
     };
     return answerOf(run, pay, refused);
   };
@@ -201,9 +201,9 @@ export function idempotentRoute(
   else assertAlwaysPaid(factoryName, form.paid, handler);
   const { admit, drain }: Pick<DrainableRoute, "drain"> & { readonly admit: Admit } =
     "paid" in form ? transactionGuard(form.paid, factoryName) : keyGuard<Request>(form.handled, factoryName);
-  const handle = (request: Request, idempotency: RequestIdempotency | undefined): Promise<Response> => {
+  const handle = async (request: Request, idempotency: RequestIdempotency | undefined): Promise<Response> => {
     assertFunction(factoryName, "handler", handler);
-    return handled(request, () => Reflect.apply(handler, undefined, [request, idempotency]));
+    return Reflect.apply(handler, undefined, [request, idempotency]);
   };
   const route: FetchRoute = async (request, info) => {
     const refused = (error: unknown): Promise<Response> => refuse(request, error, { name, ...refusal });
@@ -219,9 +219,9 @@ export function idempotentRoute(
       return refused(steps.refused(thrown));
     }
     if ("answer" in admission) return responseOf(admission.answer);
-    if ("passes" in admission) return handle(request, undefined);
+    if ("passes" in admission) return handled(request, () => handle(request, undefined));
     const { run } = admission;
-    return answerOf(run, async () => handle(request, run.handle), refused);
+    return answerOf(run, () => handle(request, run.handle), refused);
   };
   return Object.assign(route, { drain });
 }

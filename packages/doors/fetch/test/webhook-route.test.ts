@@ -50,4 +50,13 @@ describe("webhookRoute", () => {
     const answer = await hookOf({ hide: false }).route(delivery(wrongUser));
     expect([answer.status, answer.headers.get("content-type")]).toEqual([401, "application/problem+json"]);
   });
+
+  // An app's error handler that answers 200 would acknowledge what nobody has handled.
+  test("answers 500 itself where hide fails", async () => {
+    const hide = (): never => {
+      throw new Error("the app failed");
+    };
+    const { route, handled } = hookOf({ hide });
+    expect([(await route(delivery(wrongUser))).status, handled]).toEqual([500, []]);
+  });
 });

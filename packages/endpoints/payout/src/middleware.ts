@@ -148,8 +148,7 @@ function payments(
       {
         found: (answer: KeptAnswer, _req, res) => sendAnswer(res, answer),
         refused(error, req, res, next) {
-          const isForeign = !isGuardError(error);
-          if (isForeign || refused === undefined) unpaidAnswers(res, { reserves409: isForeign });
+          if (!isGuardError(error) || refused === undefined) unpaidAnswers(res, error, true);
           if (refused === undefined) next(error);
           else refused(error, req, res, next);
         },

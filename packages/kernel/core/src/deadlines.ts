@@ -178,6 +178,8 @@ export interface StoreStep {
   readonly name: string;
   /** Returns what to throw for the store's error or late answer. Default: that error. */
   readonly failure?: ((cause: unknown) => unknown) | undefined;
+  /** Returns the outcome on `countersign:store` of an error that is no fault of the store, such as `conflict`. Default: `error`. */
+  readonly faultOf?: ((error: unknown) => string | undefined) | undefined;
 }
 
 /**
@@ -208,7 +210,7 @@ export function askStore<T>(asked: StoreStep, call: () => T | PromiseLike<T>, re
 
 /** Asks an app's own function once: as {@link askStore}, untraced. Await it. */
 export function askApp<T>(
-  asked: Omit<StoreStep, "engine" | "step">,
+  asked: Omit<StoreStep, "engine" | "step" | "faultOf">,
   call: () => T | PromiseLike<T>,
 ): T | Promise<T> {
   return askStore(asked, call);
@@ -244,7 +246,7 @@ function tracedAnswer<T>(asked: StoreStep, step: string, call: () => T | Promise
   return traced(storeTrace, context, {
     work: () => inTime(call(), timeoutMs, late),
     outcomeOf: () => "ok",
-    faultOf: () => (isLate ? "timeout" : "error"),
+    faultOf: () => (isLate ? "timeout" : (asked.faultOf?.(context.error) ?? "error")),
   });
 }
 

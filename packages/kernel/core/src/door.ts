@@ -61,3 +61,4 @@ export {
   writeUnreportedRefusal,
 } from "./observation/verdict.ts";
 export { aroundTrace, traced, type Trace, type TraceContext } from "./observation/traces.ts";
+export { workSlices } from "./work-slices.ts";

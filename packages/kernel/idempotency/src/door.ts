@@ -1,17 +1,17 @@
 export { readRecord, readStepOf, type KeyAttempt } from "./attempt-store.ts";
 export { begunAtMs, failureFingerprint, failureKey, isFailureCount } from "./record-facts.ts";
 export { assertTimeoutInLease, keyRules, type ResolvedKeyOptions } from "./key-options.ts";
-export { alarm, failure, notice } from "./notices.ts";
+export { alarm, failure, notice, noticeOfEnd } from "./notices.ts";
 export { Waiters } from "./waiters.ts";
 export { readDrainTimeout, type KeyRefusal } from "./idempotency-keys.ts";
 export { answerOf, runSteps, runStepsNow, type Steps } from "./transactions/steps.ts";
-export {
-  Transactor,
-  type Behind,
-  type NotRun,
-  type OpenTransaction,
-  type TransactionAttempt,
-} from "./transactions/transactor.ts";
+export type {
+  Behind,
+  NotRun,
+  OpenTransaction,
+  TransactionAttempt,
+} from "./transactions/transaction-attempt.ts";
+export { Transactor } from "./transactions/transactor.ts";
 export {
   assertInMode,
   assertNoLeaseOptions,

@@ -1,4 +1,4 @@
-import { quoteForLog, type GuardNotice } from "@countersign/core";
+import { isGuardError, quoteForLog, type GuardNotice } from "@countersign/core";
 import { publishFailure, publishNotice } from "@countersign/core/door";
 
 export interface KeyNotice {
@@ -26,4 +26,16 @@ export function alarm(guard: string, event: KeyNotice): void {
     type: "CountersignWarning",
     code: event.code,
   });
+}
+
+const ends: ReadonlyMap<string, string> = new Map([
+  ["commit-unknown", "has a COMMIT without a reply: it is done, or comes again"],
+  ["transaction-broken", "has a handler that broke its transaction, which is rolled back"],
+]);
+
+/** What an operator has to hear of how a transaction ended, for work that has no verdict, such as an event. */
+export function noticeOfEnd(error: unknown): Pick<KeyNotice, "code" | "message" | "error"> | undefined {
+  const code = isGuardError(error) ? error.code : "";
+  const message = ends.get(code);
+  return message === undefined ? undefined : { code, message, error };
 }

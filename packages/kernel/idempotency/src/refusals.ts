@@ -1,4 +1,4 @@
-import { GuardError } from "@countersign/core";
+import { GuardError, isGuardError } from "@countersign/core";
 import { comeAgain, pageOf, unanswered } from "@countersign/core/door";
 
 export type IdempotencyCode =
@@ -8,6 +8,7 @@ export type IdempotencyCode =
   | "idempotency-store-unavailable"
   | "transaction-broken"
   | "transaction-conflict"
+  | "transaction-timed-out"
   | "transaction-unavailable";
 
 export function storeUnavailable(cause: unknown, retryAfterSeconds: number): GuardError<IdempotencyCode> {
@@ -63,6 +64,15 @@ export function transactionConflict(cause: unknown, retryAfterSeconds: number): 
   });
 }
 
+/** The handler did not end in time: whatever it still does is rolled back. */
+export function transactionTimedOut(cause: unknown, retryAfterSeconds: number): GuardError<IdempotencyCode> {
+  const message = "the transaction was not ready for COMMIT in time, and is rolled back";
+  return new GuardError<IdempotencyCode>({
+    ...comeAgain("transaction-timed-out", message, retryAfterSeconds),
+    cause,
+  });
+}
+
 /** COMMIT was sent and not answered: the retry finds out. */
 export function commitUnknown(cause: unknown, retryAfterSeconds: number): GuardError<IdempotencyCode> {
   const message = "COMMIT was sent and its reply was lost: the key is done if it took effect";
@@ -72,8 +82,15 @@ export function commitUnknown(cause: unknown, retryAfterSeconds: number): GuardE
   });
 }
 
+const broken = "transaction-broken";
+
 /** For stores: the handler has left a transaction that cannot commit what it wrote. `what` says how. */
 export function transactionBroken(what: string, cause?: unknown): GuardError<IdempotencyCode> {
   const message = `the handler's transaction cannot commit: ${what}`;
-  return new GuardError<IdempotencyCode>({ status: 500, code: "transaction-broken", message, cause });
+  return new GuardError<IdempotencyCode>({ status: 500, code: broken, message, cause });
+}
+
+/** Whether it says for certain that the transaction has not committed. */
+export function isTransactionBroken(error: unknown): boolean {
+  return isGuardError(error) && error.code === broken;
 }

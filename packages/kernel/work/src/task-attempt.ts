@@ -19,16 +19,16 @@ export type TaskWork<Tx> =
   | { readonly outside: (context: OutsideContext<Tx>) => unknown };
 
 /**
- * How an attempt ended. `done` with a `lateError`: it failed after its commit(). `gone`: another worker has the task; `given-back`: nothing
- * was begun, and it does not count.
+ * How an attempt ended. `done` with a `lateError`: it failed after its commit(). `gone`: another worker has the task; `given-back`: its
+ * handler never began, and it does not count.
  */
 export type AttemptEnd =
   | { readonly outcome: "done"; readonly lateError?: unknown }
   | { readonly outcome: "gone" }
   | { readonly outcome: "given-back" | "failed"; readonly error: unknown };
 
-// Nothing of the attempt stays, and that is not its own fault.
-const notBegun: ReadonlySet<string> = new Set(["commit-unknown", "draining", "transaction-unavailable"]);
+/** Of transactions that others are in the way of, or the engine. */
+const unbegun: ReadonlySet<string> = new Set(["transaction-conflict", "transaction-unavailable"]);
 
 /** Works on a claimed task once, and ends it as done. Does not reject. */
 export class TaskAttempt<Tx> {
@@ -38,6 +38,8 @@ export class TaskAttempt<Tx> {
   readonly #controller = new AbortController();
   /** The transaction that ends the task, once it has begun. */
   #ending: Promise<unknown> | undefined;
+  /** From then on it counts: an error of the handler may look like one of the transaction, and what acted outside must not act for ever. */
+  #hasBegun = false;
   #isDone = false;
 
   constructor(task: ClaimedTask, store: WorkStore<Tx>, transactor: Transactor<Tx>) {
@@ -58,6 +60,7 @@ export class TaskAttempt<Tx> {
         return { outcome: "done" };
       }
       const { signal } = this.#controller;
+      this.#hasBegun = true;
       await work.outside({
         attempt: this.task.attempt,
         signal,
@@ -79,7 +82,8 @@ export class TaskAttempt<Tx> {
     }
     if (this.#isDone) return { outcome: "done", lateError: error };
     if (error === taskGone) return { outcome: "gone" };
-    if (isGuardError(error) && notBegun.has(error.code)) return { outcome: "given-back", error };
+    const isUnbegun = error instanceof LockedError || (isGuardError(error) && unbegun.has(error.code));
+    if (isUnbegun && !this.#hasBegun) return { outcome: "given-back", error };
     const { aborted, reason } = this.#controller.signal;
     return { outcome: "failed", error: aborted ? reason : error };
   }
@@ -94,14 +98,15 @@ export class TaskAttempt<Tx> {
   /** Does the work and ends the task behind one savepoint of one transaction. */
   async #commit<T>(work: (tx: Tx) => Steps<T>): Promise<T> {
     const [store, transactor, task] = [this.#store, this.#transactor, this.task];
-    const ended = await transactor.run({ keys: [] }, ({ tx }) =>
-      transactor.behindSavepoint(tx, [], false, function* (): Steps<T> {
+    const ended = await transactor.run({ keys: [], isBackground: true }, ({ tx }) => {
+      this.#hasBegun = true;
+      return transactor.behindSavepoint(tx, [], false, function* (): Steps<T> {
         const value = yield* work(tx);
         if (!(yield* answerOf(store.finish(tx, task)))) throw taskGone;
         return value;
-      }),
-    );
-    if (typeof ended === "string") throw new TaskError("the transaction waited too long for a lock");
+      });
+    });
+    if (typeof ended === "string") throw new LockedError("the transaction waited too long for a lock");
     if ("error" in ended) throw ended.error;
     this.#isDone = true;
     return ended.value;
@@ -112,3 +117,5 @@ export class TaskAttempt<Tx> {
 function* nothing(): Steps<void> {}
 
 const taskGone = new Error("another worker has the task");
+
+class LockedError extends TaskError {}

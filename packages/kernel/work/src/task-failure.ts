@@ -1,3 +1,5 @@
+import { isGuardError } from "@countersign/core";
+
 /** What the attempt of a task may say of the next one, beside its reason. */
 export interface TaskFailureOptions {
   /** When the next attempt may begin, in milliseconds from now, at most a year. Default: by the worker's backoff. */
@@ -33,12 +35,18 @@ const longestReason = 2_000;
 /** The reason that a row keeps of what an attempt threw. */
 export function reasonOf(error: unknown): string {
   try {
-    const text = error instanceof Error ? nameAndMessage(error) : String(error);
+    const text = error instanceof Error ? textOf(error) : String(error);
     return text.slice(0, longestReason) || "an error without a message";
   } catch {
     // Such as an object without a prototype.
     return "an error that has no text";
   }
+}
+
+function textOf(error: Error): string {
+  // Ours, whose cause says what was the matter with the transaction.
+  if (isGuardError(error) && error.cause !== undefined) return `${error.message}: ${reasonOf(error.cause)}`;
+  return nameAndMessage(error);
 }
 
 function nameAndMessage({ name, message }: Error): string {

@@ -1,5 +1,6 @@
 import { quoteForLog } from "@countersign/core";
 import { publishFailure, publishNotice } from "@countersign/core/door";
+import { noticeOfEnd } from "@countersign/idempotency/door";
 import { reasonOf } from "./task-failure.ts";
 import type { ClaimedTask } from "./work-store.ts";
 
@@ -25,7 +26,7 @@ export class TaskReports {
   }
 
   givenBack(task: ClaimedTask, error: unknown): void {
-    this.#tell("task-given-back", `${nameOf(task)} could not be begun, or its end is unknown`, error);
+    this.#tell("task-given-back", `${nameOf(task)} could not be begun`, error);
   }
 
   failedLate(task: ClaimedTask, error: unknown): void {
@@ -33,6 +34,7 @@ export class TaskReports {
   }
 
   failed(task: ClaimedTask, error: unknown, isDead: boolean): void {
+    this.#ended(task, error);
     void this.#callApp(task, error, isDead);
     if (isDead) {
       const message = `${nameOf(task)} is a dead letter after attempt ${task.attempt}: ${quoteForLog(reasonOf(error))}`;
@@ -44,6 +46,11 @@ export class TaskReports {
 
   storeFailed(message: string, error: unknown): void {
     this.#alarm("work-store-failed", message, error);
+  }
+
+  #ended(task: ClaimedTask, error: unknown): void {
+    const end = noticeOfEnd(error);
+    if (end !== undefined) this.#alarm(end.code, `${nameOf(task)} ${end.message}`, error);
   }
 
   async #callApp(task: ClaimedTask, error: unknown, isDead: boolean): Promise<void> {

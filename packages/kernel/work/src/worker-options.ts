@@ -68,10 +68,12 @@ export function assertWorkerOptions(owner: OptionOwner, options: ResolvedWorkerO
   }
 }
 
+const workMethods = ["add", "claim", "extend", "finish", "fail", "giveBack", "advance", "read"] as const;
+
 /** Reads the option `stores`. Throws an OptionError that says what to give. */
 export function readWorkStores<Tx>(stores: unknown, owner: OptionOwner, name: string): WorkStores<Tx> {
   const work: unknown = Reflect.get(readTransactionStores<Tx>(stores, owner, name), "work");
-  if (hasMethods<WorkStore<Tx>>(work, "add", "claim", "extend", "finish", "fail", "giveBack", "advance")) {
+  if (hasMethods<WorkStore<Tx>>(work, ...workMethods)) {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it has the methods; what they answer is checked on use
     return stores as WorkStores<Tx>;
   }

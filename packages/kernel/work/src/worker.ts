@@ -1,13 +1,16 @@
-import { randomUUID } from "node:crypto";
+import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { taskTrace, type TaskTrace } from "@countersign/core";
-import { askStore, escapeForLog, traced } from "@countersign/core/door";
+import { escapeForLog, traced, workSlices } from "@countersign/core/door";
 import { Transactor } from "@countersign/idempotency/door";
+import { elsewhere, Leases, type Running } from "./leases.ts";
+import { longestPauseMs, pause, Settlement, type TaskOutcome } from "./settlement.ts";
 import { TaskAttempt, type AttemptEnd, type TaskWork } from "./task-attempt.ts";
-import { reasonOf, TaskError } from "./task-failure.ts";
-import { nameOf, TaskReports, type Reporting } from "./task-reports.ts";
+import { TaskError } from "./task-failure.ts";
+import { TaskReports, type Reporting } from "./task-reports.ts";
 import { backoffOf, type ResolvedWorkerOptions } from "./worker-options.ts";
-import type { ClaimedTask, TaskFailure, WorkStores } from "./work-store.ts";
+import type { ClaimedTask, WorkStores } from "./work-store.ts";
+import { WorkerStore } from "./worker-store.ts";
 
 export interface WorkerInit<Tx> extends Reporting {
   readonly queue: string;
@@ -17,30 +20,19 @@ export interface WorkerInit<Tx> extends Reporting {
   readonly workOf: (task: ClaimedTask) => TaskWork<Tx>;
 }
 
-/** One of the words of `countersign:task`. */
-type TaskOutcome = "done" | "failed" | "dead" | "gone" | "given-back";
-
-interface Running<Tx> {
-  readonly attempt: TaskAttempt<Tx>;
-  /** Renewed until the attempt ended, or hung for longer than its time and a lease. */
-  isKept: boolean;
-}
-
-const givenBackForMs = 1_000;
 const soonMs = 20;
 const longestTimerMs = 2_147_483_647;
-/** Where the store fails. */
-const longestPauseMs = 30_000;
 
 /** Works on the tasks of one queue, several at a time, until drain(). */
 export class Worker<Tx> {
   readonly #init: WorkerInit<Tx>;
   readonly #transactor: Transactor<Tx>;
+  readonly #store: WorkerStore;
   readonly #reports: TaskReports;
+  readonly #settlement: Settlement;
   readonly #running = new Set<Running<Tx>>();
+  readonly #leases: Leases<Tx>;
   #looping: Promise<void> | undefined;
-  #renewing: NodeJS.Timeout | undefined;
-  #renewedAtMs = 0;
   readonly #stopping = new AbortController();
   /** Whether there may be work that the last look did not find. */
   #isAwake = false;
@@ -49,18 +41,37 @@ export class Worker<Tx> {
 
   constructor(init: WorkerInit<Tx>) {
     this.#init = init;
-    this.#reports = new TaskReports(init);
-    const { waitMs, storeTimeoutMs, idleTimeoutMs } = init.options;
+    const { options } = init;
+    // As many ends may wait with it as could not be written.
+    setMaxListeners(0, this.#stopping.signal);
+    const reports = new TaskReports(init);
+    const store = new WorkerStore(init, reports);
+    this.#store = store;
+    this.#reports = reports;
+    this.#settlement = new Settlement({
+      options,
+      store,
+      reports,
+      wakeIn: (delayMs) => this.#wakeIn(delayMs),
+      stopping: this.#stopping.signal,
+    });
+    this.#leases = new Leases({ leaseMs: options.leaseMs, running: this.#running, store, reports });
+    const { waitMs, storeTimeoutMs, idleTimeoutMs, timeoutMs, leaseMs } = options;
     const unused = { recovery: "hold", maxWaiters: 0, retryAfterSeconds: 1 } as const;
-    this.#transactor = new Transactor(init.stores, { waitMs, storeTimeoutMs, idleTimeoutMs, ...unused });
+    this.#transactor = new Transactor(init.stores, {
+      waitMs,
+      storeTimeoutMs,
+      idleTimeoutMs,
+      // As long as an attempt is waited for.
+      transactionTimeoutMs: timeoutMs + leaseMs,
+      ...unused,
+    });
   }
 
   /** Begins to claim tasks, unless it did or has to stop. */
   start(): void {
     if (this.#looping !== undefined || this.#stopping.signal.aborted) return;
-    const { leaseMs } = this.#init.options;
-    this.#renewedAtMs = performance.now();
-    this.#renewing = setInterval(() => void this.#renew(), leaseMs / 3);
+    this.#leases.start();
     this.#looping = this.#loop();
   }
 
@@ -90,12 +101,15 @@ export class Worker<Tx> {
     this.#stopping.abort();
     this.wake();
     const endsAtMs = performance.now() + timeoutMs;
-    await Promise.race([this.#looping, sleep(timeoutMs, undefined, { ref: false })]);
+    const inTime = (work: Promise<void> | undefined): Promise<void> =>
+      Promise.race([work, sleep(Math.max(0, endsAtMs - performance.now()), undefined, { ref: false })]);
+    await inTime(this.#looping);
     while (this.#running.size > 0 && performance.now() < endsAtMs) {
       // oxlint-disable-next-line no-await-in-loop -- polling, for a few seconds at the end of a process
       await sleep(20);
     }
-    clearInterval(this.#renewing);
+    await inTime(this.#store.settled());
+    this.#leases.stop();
     const left = this.#running.size;
     for (const { attempt } of this.#running) attempt.abort(new Error("the process ends"));
     return left;
@@ -109,11 +123,10 @@ export class Worker<Tx> {
       const room = concurrency - this.#running.size;
       try {
         // oxlint-disable-next-line no-await-in-loop -- one look after the other
-        const tasks = room > 0 ? await this.#claim(room) : [];
+        const tasks = room > 0 ? await this.#store.claim(room) : [];
         failures = 0;
         // oxlint-disable-next-line no-await-in-loop -- as above
-        if (this.#stopping.signal.aborted) return await this.#giveBack(tasks, 0);
-        for (const task of tasks) void this.#attempt(task);
+        await this.#begin(tasks);
         // oxlint-disable-next-line no-await-in-loop -- as above
         if (tasks.length < room || room === 0) await this.#untilWoken(pollMs * (0.75 + Math.random() / 2));
       } catch (error) {
@@ -121,15 +134,20 @@ export class Worker<Tx> {
         this.#reports.storeFailed("no tasks could be claimed", error);
         const longest = Math.min(maxBackoffMs, longestPauseMs);
         // oxlint-disable-next-line no-await-in-loop -- as above
-        await this.#pause(backoffOf(failures, { backoffMs, maxBackoffMs: longest }));
+        await pause(backoffOf(failures, { backoffMs, maxBackoffMs: longest }), this.#stopping.signal);
       }
     }
   }
 
-  async #claim(limit: number): Promise<readonly ClaimedTask[]> {
-    const { queue, stores, options } = this.#init;
-    const claim = { queue, limit: Math.min(limit, 100), token: randomUUID(), leaseMs: options.leaseMs };
-    return await this.#ask("claim-tasks", () => stores.work.claim(claim));
+  /** Gives back those that were not begun before the worker has to stop. */
+  async #begin(tasks: readonly ClaimedTask[]): Promise<void> {
+    for (const [index, task] of tasks.entries()) {
+      // oxlint-disable-next-line no-await-in-loop -- yields to the event loop
+      while (this.#store.isOverdue) await workSlices.next();
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      if (this.#stopping.signal.aborted) return await this.#store.giveBack(tasks.slice(index), 0);
+      void this.#attempt(task);
+    }
   }
 
   /** For that long, or until wake(). */
@@ -143,15 +161,6 @@ export class Worker<Tx> {
       };
     });
     this.#wakeUp = undefined;
-  }
-
-  /** For that long, or until the worker stops. */
-  async #pause(forMs: number): Promise<void> {
-    try {
-      await sleep(forMs, undefined, { signal: this.#stopping.signal });
-    } catch {
-      // It stops.
-    }
   }
 
   async #attempt(task: ClaimedTask): Promise<void> {
@@ -182,7 +191,7 @@ export class Worker<Tx> {
         ? { outcome: "failed", error: new TaskError(tooMany, { isFinal: true }) }
         : await this.#endOf(running);
     if (end.outcome === "failed") context.error = end.error;
-    return this.#settle(task, end);
+    return this.#settlement.settle(task, end);
   }
 
   async #endOf(running: Running<Tx>): Promise<AttemptEnd> {
@@ -199,80 +208,6 @@ export class Worker<Tx> {
     running.isKept = false;
     return { outcome: "failed", error: late };
   }
-
-  async #settle(task: ClaimedTask, end: AttemptEnd): Promise<TaskOutcome> {
-    const { work } = this.#init.stores;
-    if (end.outcome === "gone") return this.#reports.gone(task);
-    if (end.outcome === "done") {
-      if (end.lateError !== undefined) this.#reports.failedLate(task, end.lateError);
-      return "done";
-    }
-    try {
-      if (end.outcome === "given-back") {
-        this.#reports.givenBack(task, end.error);
-        await this.#giveBack([task], givenBackForMs);
-        return "given-back";
-      }
-      const failure = this.#failureOf(task, end.error);
-      const isOurs = await this.#ask("fail-task", () => work.fail(task, failure));
-      if (!isOurs) return this.#reports.gone(task);
-      const isDead = failure.retryInMs === undefined;
-      if (failure.retryInMs !== undefined) this.#wakeIn(failure.retryInMs);
-      this.#reports.failed(task, end.error, isDead);
-      return isDead ? "dead" : "failed";
-    } catch (error) {
-      this.#reports.storeFailed(
-        `${nameOf(task)} ended, and that could not be written: its lease decides`,
-        error,
-      );
-      return "failed";
-    }
-  }
-
-  #failureOf({ attempt }: ClaimedTask, error: unknown): TaskFailure {
-    const { options } = this.#init;
-    const said = error instanceof TaskError ? error : undefined;
-    const isDead = said?.isFinal === true || attempt >= options.maxAttempts;
-    const retryInMs = isDead ? undefined : (said?.retryInMs ?? backoffOf(attempt, options));
-    return { reason: reasonOf(error), retryInMs };
-  }
-
-  async #renew(): Promise<void> {
-    const { leaseMs } = this.#init.options;
-    const startedAtMs = performance.now();
-    const { work } = this.#init.stores;
-    const kept = [...this.#running].filter(({ isKept }) => isKept);
-    try {
-      if (kept.length > 0) {
-        const tasks = kept.map(({ attempt }) => attempt.task);
-        const owned = new Set(await this.#ask("extend-tasks", () => work.extend(tasks, leaseMs)));
-        for (const { attempt } of kept) {
-          if (!owned.has(attempt.task.id)) attempt.abort(elsewhere());
-        }
-      }
-      this.#renewedAtMs = startedAtMs;
-    } catch (error) {
-      this.#reports.storeFailed("the leases of tasks could not be renewed", error);
-      // The next renewal would still be in time.
-      if (performance.now() + leaseMs / 3 - this.#renewedAtMs < leaseMs) return;
-      for (const { attempt } of kept) attempt.abort(new Error("the task's lease could not be renewed"));
-    }
-  }
-
-  async #giveBack(tasks: readonly ClaimedTask[], delayMs: number): Promise<void> {
-    if (tasks.length === 0) return;
-    await this.#ask("give-back-tasks", () => this.#init.stores.work.giveBack(tasks, delayMs));
-  }
-
-  async #ask<T>(step: string, call: () => Promise<T>): Promise<T> {
-    const { stores, options } = this.#init;
-    const { engine } = stores.work;
-    return await askStore({ engine, step, timeoutMs: options.storeTimeoutMs, name: "the work store" }, call);
-  }
-}
-
-function elsewhere(): Error {
-  return new Error("another worker has the task");
 }
 
 /** Undefined when it has not ended in time. */

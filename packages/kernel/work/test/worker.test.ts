@@ -1,11 +1,11 @@
 import { eventually, sleep } from "@countersign/test-support/runs/eventually.ts";
+import { transactionBroken } from "@countersign/idempotency/store";
 import { TaskError } from "@countersign/work";
 import { describe, expect, test } from "@jest/globals";
 import {
   addTo,
   changed,
   heard,
-  lost,
   notesOf,
   openStores,
   queue,
@@ -190,83 +190,21 @@ describe("a task whose lease ended", () => {
   });
 });
 
-describe("where the store fails", () => {
-  test("a worker that cannot claim tries again", async () => {
-    const { stores } = openStores();
-    const { codes, outcomes } = heard();
-    let isDown = true;
-    const { claim } = stores.work;
-    const work = changed(stores.work, {
-      claim: (wanted) => (isDown ? lost() : claim.call(stores.work, wanted)),
-    });
-    const jobs = queueOn({ ...stores, work }, { atLeastOnce: () => {} });
-    jobs.start();
-    await addTo(stores, jobs, { id: "1", body: "" });
-    await eventually(() => codes.length > 1);
-    expect(new Set(codes)).toEqual(new Set(["work-store-failed"]));
-    isDown = false;
-    await eventually(() => outcomes.includes("done"));
-  });
-
-  test("an attempt whose end cannot be written is left to its lease", async () => {
-    const { stores } = openStores();
-    const { codes, outcomes } = heard();
-    const jobs = queueOn(
-      { ...stores, work: changed(stores.work, { fail: lost }) },
-      {
-        atLeastOnce() {
-          throw new Error("no");
-        },
-      },
-    );
-    jobs.start();
-    await addTo(stores, jobs, { id: "1", body: "" });
-    await eventually(() => outcomes.length > 0);
-    expect(codes).toEqual(["work-store-failed"]);
-    expect(await stores.work.read(queue, "1")).toMatchObject({ state: "open", attempts: 1, failures: [] });
-  });
-
-  test("a lease that cannot be renewed aborts before it ends", async () => {
-    const { stores } = openStores();
-    const { codes } = heard();
-    let reason: unknown;
-    const jobs = queueOn(
-      { ...stores, work: changed(stores.work, { extend: lost }) },
-      {
-        leaseMs: 1_000,
-        storeTimeoutMs: 500,
-        async atLeastOnce(_task, { signal }) {
-          await eventually(() => signal.aborted);
-          reason = signal.reason;
-        },
-      },
-    );
-    jobs.start();
-    await addTo(stores, jobs, { id: "1", body: "" });
-    await eventually(() => reason !== undefined);
-    expect(String(reason)).toBe("Error: the task's lease could not be renewed");
-    expect(codes).toContain("work-store-failed");
-  });
-});
-
-test("a task whose transaction could not be begun is given back, and its attempt does not count", async () => {
-  const { stores, clock } = openStores();
+test("a task whose handler broke its transaction is told of, also to an app that hears of failures", async () => {
+  const { stores } = openStores();
   const { codes, outcomes } = heard();
-  let isDown = true;
-  const { run } = stores.transactions;
   const transactions = changed(stores.transactions, {
-    run: (work) => (isDown ? lost() : run.call(stores.transactions, work)) as ReturnType<typeof run<never>>,
+    keep() {
+      throw transactionBroken("it changed a table, which commits");
+    },
   });
-  const jobs = queueOn({ ...stores, transactions }, { exactlyOnce: () => {} });
+  const times = { backoffMs: 60_000, maxBackoffMs: 60_000 };
+  const jobs = queueOn({ ...stores, transactions }, { exactlyOnce: () => {}, onFailure() {}, ...times });
   await addTo(stores, jobs, { id: "1", body: "" });
   jobs.start();
   await eventually(() => outcomes.length > 0);
-  expect(outcomes).toEqual(["given-back"]);
-  expect(codes).toEqual(["task-given-back"]);
-  expect(await stores.work.read(queue, "1")).toMatchObject({ state: "open", attempts: 0, failures: [] });
-  isDown = false;
-  clock.advance(1_000);
-  await eventually(() => outcomes.includes("done"));
+  expect(outcomes).toEqual(["failed"]);
+  expect(codes).toEqual(["transaction-broken"]);
 });
 
 test("a paused queue begins nothing until it is resumed", async () => {

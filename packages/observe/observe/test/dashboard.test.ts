@@ -92,11 +92,16 @@ test("decisions have the colours of their outcomes, and other lines are as few a
     colour?.value.fixedColor,
   ]);
   expect(Object.fromEntries(colours)).toEqual({ pass: "green", reject: "red", error: "purple" });
-  // Labels whose values the app chooses.
-  for (const [, expr] of shown.filter(([, text]) =>
-    /^(?!min).*by \([^)]*\b(?:guard|code|step|queue|keyid|type)\b/.test(text),
-  ))
-    if (!expr.includes("key_owned")) expect(expr).toMatch(/ and on \([\w, ]+\) topk\(\$lines, /);
+  // A sum over all labels is one number.
+  const ofLabels = shown.flatMap(([title, expr]) => {
+    const by = [...expr.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, labels = ""]) => labels.split(", "));
+    return by.some((label) => label !== "le") ? [[title, expr] as const] : [];
+  });
+  expect(ofLabels.length).toBeGreaterThan(15);
+  const unlimited = ofLabels.filter(
+    ([, expr]) => !/ and on \([\w, ]+\) topk\(\$lines, |^(?:sum\(|bottomk\(\$lines, )/.test(expr),
+  );
+  expect(unlimited).toEqual([]);
 });
 
 describe("increase() sees nothing of a counter's first event", () => {

@@ -14,6 +14,8 @@ export class PgTransaction<Client extends PgClient> {
   /** For the work. */
   readonly client: Client;
   readonly #taken: Client;
+  /** For its way back to the pool. */
+  readonly #lent: PooledClient;
   readonly #send: (...values: never[]) => unknown;
   #begin: Promise<unknown> | undefined;
   #isBegun = false;
@@ -21,6 +23,7 @@ export class PgTransaction<Client extends PgClient> {
 
   constructor(taken: Client) {
     this.#taken = taken;
+    this.#lent = releasedOnce(taken);
     this.#send = taken.query.bind(taken);
     this.client = clientWith(taken, {
       query: (...values: never[]) => this.#query(values),
@@ -80,7 +83,7 @@ export class PgTransaction<Client extends PgClient> {
 
   async #commit(): Promise<void> {
     if (this.#begin === undefined) {
-      releaseClient(this.#taken);
+      releaseClient(this.#lent);
       return;
     }
     let result: unknown;
@@ -88,10 +91,10 @@ export class PgTransaction<Client extends PgClient> {
       result = await this.#taken.query("COMMIT");
     } catch (error) {
       // It has no effect behind a COMMIT that was refused, and tells whether the line still works.
-      await rollBackClient(this.#taken);
+      await rollBackClient(this.#lent);
       throw error;
     }
-    releaseClient(this.#taken);
+    releaseClient(this.#lent);
     // The server answers so, without an error, when a statement failed and `work` went on: nothing was written.
     if (isRollback(result)) {
       throw new Error(
@@ -101,14 +104,28 @@ export class PgTransaction<Client extends PgClient> {
   }
 
   async #rollBack(): Promise<void> {
-    if (this.#begin === undefined) releaseClient(this.#taken);
-    else await rollBackClient(this.#taken);
+    if (this.#begin === undefined) releaseClient(this.#lent);
+    else await rollBackClient(this.#lent);
   }
 
   #assertOpen(): void {
     if (!this.#hasEnded) return;
     throw new Error("fromPg: the transaction has ended; let the work settle after all of its statements");
   }
+}
+
+/** Gives its place in the pool back, once: at the first release, or when its session is lost, which work that never ends may outlive. */
+function releasedOnce(taken: PooledClient): PooledClient {
+  let isReleased = false;
+  const release = (destroy?: boolean | Error): void => {
+    if (isReleased) return;
+    isReleased = true;
+    taken.removeListener?.("error", onLost);
+    taken.release(destroy);
+  };
+  const onLost = (): void => release(true);
+  taken.on?.("error", onLost);
+  return clientWith(taken, { release });
 }
 
 function isRollback(result: unknown): boolean {

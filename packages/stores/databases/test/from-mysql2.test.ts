@@ -64,6 +64,32 @@ describeOnMysql("fromMysql2", () => {
     expect(row).toEqual({ is_open: 0 });
   });
 
+  test("gives the place of a lost session back, also while its work never ends", async () => {
+    const { pool, database, insert, all } = await newDatabase();
+    const work: Promise<unknown>[] = [];
+    let goOn = (): void => {};
+    const waits = new Promise<void>((resolve) => (goOn = resolve));
+    // Each of the pool's two places.
+    for (const id of [1, 2]) {
+      await new Promise<void>((isLost) => {
+        const lost = database.run(async (tx) => {
+          await database.query(tx, insert, [id]);
+          tx.once("error", () => isLost());
+          const others = createPool({ uri, connectionLimit: 1 });
+          await others.query(`KILL ${tx.threadId}`);
+          await others.end();
+          await waits;
+          await database.query(tx, insert, [id + 10]);
+        });
+        work.push(expect(lost).rejects.toThrow());
+      });
+    }
+    expect(await database.run((tx) => database.query(tx, "SELECT 1 AS one", []))).toEqual([{ one: 1 }]);
+    goOn();
+    await Promise.all(work);
+    expect(await pool.query(all).then(([rows]) => rows)).toEqual([]);
+  });
+
   test("refuses the pool, and a connection whose transaction has ended", async () => {
     const { pool, database, all } = await newDatabase();
     await expect(

@@ -67,6 +67,28 @@ describeOnPostgres("fromPg()", () => {
     );
   });
 
+  test("gives the place of a lost session back, also while its work never ends", async () => {
+    const pool = connect();
+    const database = fromPg(pool);
+    let goOn = (): void => {};
+    const waits = new Promise<void>((resolve) => (goOn = resolve));
+    const lost = database.run(async (client) => {
+      const [self] = await database.query(client, "SELECT pg_backend_pid() AS pid", []);
+      await connect().query("SELECT pg_terminate_backend($1)", [self?.["pid"]]);
+      await waits;
+      await database.query(client, insert, ["late"]);
+    });
+    const ended = expect(lost).rejects.toThrow("not queryable");
+    expect(await database.run((client) => database.query(client, "SELECT 1 AS one", []))).toEqual([
+      { one: 1 },
+    ]);
+    goOn();
+    await ended;
+    expect(await notes()).not.toContain("late");
+    // Given back once: nobody else's place is.
+    expect([pool.totalCount, pool.idleCount]).toEqual([1, 1]);
+  });
+
   test("sends BEGIN with the first script, in one message", async () => {
     const { pool, sent } = recorded();
     const database = fromPg(pool);

@@ -4,21 +4,27 @@ import { standingColumns } from "./key-row.ts";
 import { forStatement, isAlone, microseconds } from "./statement-parts.ts";
 import { bytesOf, digestOf } from "./values.ts";
 
+/** Why a key is held whose handler ended its transaction: nobody knows what it has paid. */
+const brokenReason = "transaction-broken";
+
 interface ClaimedKey {
   readonly key: string;
   readonly token: string;
   readonly fingerprint: string;
 }
 
-interface KeyClaim {
+export interface KeyClaim {
   /** The table. */
   readonly idempotency: string;
   readonly now: string;
   /** Of this call alone: it tells what the call took from what an earlier one with the same token did. */
   readonly mark: Buffer;
   readonly recovery: "hold" | "rerun";
-  /** `run`: for a lease of `restMs`, also the one that this token has already. `done`: by the transaction that pays. */
-  readonly takenAs: "run" | "done";
+  /**
+   * `run`: for a lease of `restMs`, also the one that this token has already. `done`: by the transaction that pays. `held`: because that
+   * has ended too early, also what this token has done; what another one runs is held too, and its complete() still ends it.
+   */
+  readonly takenAs: "run" | "done" | "held";
   /** For how long the key is taken, or remembered. */
   readonly restMs: number;
   /** The fence is above this one, and above the row's own, and at least the time. */
@@ -36,7 +42,8 @@ export function claimStatement(
   keys: readonly ClaimedKey[],
 ): readonly [text: string, values: SqlValue[]] {
   const { idempotency, now, mark, takenAs, restMs, fenceAbove, lockTimeoutMs } = claim;
-  const row = `(?, ?, ?, '${takenAs}', ?, GREATEST(${now}, ${fenceAbove + 1}), ?, '', ${now} + ${microseconds(restMs)})`;
+  const reason = takenAs === "held" ? brokenReason : "";
+  const row = `(?, ?, ?, '${takenAs}', ?, GREATEST(${now}, ${fenceAbove + 1}), ?, '${reason}', ${now} + ${microseconds(restMs)})`;
   const text = `${forStatement(lockTimeoutMs)}INSERT INTO ${idempotency} (digest, name, mark, state, token, fence, fingerprint, reason, until_us)
 VALUES ${keys.map(() => row).join(",\n  ")}
 ON DUPLICATE KEY UPDATE ${takeOver(claim)}
@@ -66,8 +73,11 @@ function takeOver({ now, recovery, takenAs }: KeyClaim): string {
   const isOver = `state IN ('done', 'free') AND until_us <= ${now}`;
   // Whatever is not clearly `rerun` leaves an expired run to an operator.
   const takesRun = recovery === "rerun" ? ` OR ${isExpiredRun}` : "";
-  const isTaken = `state = 'free' OR (state = 'done' AND until_us <= ${now})${takesRun}`;
-  const isHeld = recovery === "rerun" ? "FALSE" : isExpiredRun;
+  const isBroken = takenAs === "held";
+  const takesOwn = isBroken ? " OR (state = 'done' AND token = VALUES(token))" : "";
+  const isTaken = `state = 'free' OR (state = 'done' AND until_us <= ${now})${takesRun}${takesOwn}`;
+  const leavesRun = recovery === "rerun" ? "FALSE" : isExpiredRun;
+  const [isHeld, reason] = isBroken ? ["state = 'run'", brokenReason] : [leavesRun, leaseExpired];
   const isMine = "mark = VALUES(mark)";
   // Another owner's lease that ends too late is cut: the clock was set back, and the owner may be dead.
   const isLease =
@@ -76,7 +86,7 @@ function takeOver({ now, recovery, takenAs }: KeyClaim): string {
   decision = IF(${isMine} AND ${isOver}, NULL, decision),
   fence = IF(${isMine}, GREATEST(fence + 1, VALUES(fence)), fence),
   fingerprint = IF(${isMine}, VALUES(fingerprint), fingerprint),
-  reason = IF(${isMine}, '', IF(${isHeld}, '${leaseExpired}', reason)),
+  reason = IF(${isMine}, VALUES(reason), IF(${isHeld}, '${reason}', reason)),
   state = IF(${isMine}, '${takenAs}', IF(${isHeld}, 'held', state)),
   token = IF(${isMine}, VALUES(token), token),
   until_us = IF(${isMine}${isLease}, VALUES(until_us), until_us)`;

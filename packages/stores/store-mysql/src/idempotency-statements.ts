@@ -68,17 +68,17 @@ WHERE seen.digest = ? LOCK IN SHARE MODE`,
 /** Frees keys that a transaction has begun. Values: so many digests, then as many tokens. */
 export function freeStatement({ names, retentionMs }: Names, now: string, count: number): string {
   const memory = `IF(decision IS NULL, ${microseconds(fenceMemoryMs)}, ${microseconds(retentionMs)})`;
-  return updateBegun(names, `state = 'free', until_us = ${now} + ${memory}`, count);
+  // By the primary key: a walk through the table would wait for other transactions' rows.
+  return `${forStatement()}UPDATE ${names.idempotency} FORCE INDEX (PRIMARY) SET state = 'free', until_us = ${now} + ${memory}
+WHERE ${isDoneBy(count)}`;
 }
 
-/** Leaves to an operator what was begun by a transaction that has committed too early. Values as above. */
-export function holdStatement({ names }: Names, count: number): string {
-  return updateBegun(names, "state = 'held', reason = 'transaction-broken'", count);
+/** Gives a row for each of these keys that is done all the same. Values as above. */
+export function stillDoneStatement({ names }: Names, count: number): string {
+  return `SELECT digest AS still_done FROM ${names.idempotency} FORCE INDEX (PRIMARY) WHERE ${isDoneBy(count)}`;
 }
 
-// By the primary key: a walk through the table would wait for other transactions' rows.
-function updateBegun({ idempotency }: Names["names"], set: string, count: number): string {
+function isDoneBy(count: number): string {
   const places = Array.from({ length: count }, () => "?").join(", ");
-  return `${forStatement()}UPDATE ${idempotency} FORCE INDEX (PRIMARY) SET ${set}
-WHERE digest IN (${places}) AND token IN (${places}) AND state = 'done'`;
+  return `digest IN (${places}) AND token IN (${places}) AND state = 'done'`;
 }

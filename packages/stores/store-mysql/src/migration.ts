@@ -6,8 +6,24 @@ import { type MysqlTables, type TableNames, resolveTables } from "./table-names.
 import { integerOf } from "./values.ts";
 import { workTables } from "./work-tables.ts";
 
-/** The version of the tables that this release reads and writes. */
+/** The version of the tables that this release makes. Version 1 has no tables of work; all else works on it. */
 export const mysqlSchemaVersion = 2;
+
+/** The oldest version whose processes may run beside this one's. */
+const oldestSchemaVersion = 1;
+
+/** Tables of before have no column `oldest`: none of an earlier version needs it. */
+export function readVersion({ schema }: Pick<TableNames, "schema">): string {
+  return `SELECT * FROM ${schema} WHERE id = 1`;
+}
+
+/** Whether this release may use the tables. Those of a later one that does not say so may have changed in any way. */
+export function isUsable(row: Row | undefined): boolean {
+  const version = integerOf(row?.["version"] ?? 0);
+  if (version <= mysqlSchemaVersion) return version >= oldestSchemaVersion;
+  const oldest = row?.["oldest"] ?? undefined;
+  return oldest !== undefined && integerOf(oldest) <= mysqlSchemaVersion;
+}
 
 /** Returns the SQL that `migrateMysql` runs, several statements, each repeatable. Throws an OptionError on a bad name. */
 export function mysqlMigration(tables: MysqlTables = {}): string {
@@ -18,7 +34,7 @@ export function mysqlMigration(tables: MysqlTables = {}): string {
 
 /**
  * Creates what is missing of the tables, also of those that an earlier release has made, in the database of the connection. Repeatable, and safe from several processes at once. The user
- * needs CREATE. Rejects on tables of a later release, and with a TypeError on a bad name, or on what is no database on MariaDB.
+ * needs CREATE. Leaves tables of a later release that takes this one beside it, and rejects on others; rejects with a TypeError on a bad name, or on what is no database on MariaDB.
  */
 export async function migrateMysql<Tx>(database: Database<Tx>, tables: MysqlTables = {}): Promise<void> {
   const caller = "migrateMysql";
@@ -29,7 +45,7 @@ export async function migrateMysql<Tx>(database: Database<Tx>, tables: MysqlTabl
     const [makeVersion, setVersion, ...others] = statements(names);
     await run(makeVersion);
     await run(setVersion);
-    assertNotNewer(await run(`SELECT version FROM ${names.schema} WHERE id = 1`), `${names.prefix}_*`);
+    if (isNewer(await run(readVersion(names)), `${names.prefix}_*`)) return;
     for (const statement of others) {
       // oxlint-disable-next-line no-await-in-loop -- each statement of DDL commits by itself
       await run(statement);
@@ -39,9 +55,10 @@ export async function migrateMysql<Tx>(database: Database<Tx>, tables: MysqlTabl
   }
 }
 
-function assertNotNewer([row]: readonly Row[], place: string): void {
+function isNewer([row]: readonly Row[], place: string): boolean {
   const version = integerOf(row?.["version"] ?? 0);
-  if (version <= mysqlSchemaVersion) return;
+  if (version <= mysqlSchemaVersion) return false;
+  if (isUsable(row)) return true;
   throw new Error(
     `migrateMysql: the tables ${place} have schema version ${version}, newer than ${mysqlSchemaVersion}; upgrade @countersign/store-mysql`,
   );

@@ -1,6 +1,6 @@
 import { publishNotice } from "@countersign/core/door";
 import type { Row } from "@countersign/idempotency/store";
-import { mysqlSchemaVersion } from "./migration.ts";
+import { isUsable, mysqlSchemaVersion, readVersion } from "./migration.ts";
 import { type ResolvedMysqlOptions, factoryName } from "./options.ts";
 import { integerOf, isTrue, singleRow } from "./values.ts";
 
@@ -28,7 +28,7 @@ export async function checkServer<Tx>(options: ResolvedMysqlOptions<Tx>): Promis
     prefix: names.prefix,
     place,
   });
-  const [row] = await database.alone(`SELECT version FROM ${names.schema} WHERE id = 1`, []);
+  const [row] = await database.alone(readVersion(names), []);
   assertSchemaVersion(row, place);
 }
 
@@ -101,8 +101,8 @@ function assertTables(rows: readonly Row[], { prefix, place }: Expected): void {
 }
 
 function assertSchemaVersion(row: Row | undefined, place: string): void {
+  if (isUsable(row)) return;
   const version = row === undefined ? 0 : integerOf(row["version"]);
-  if (version === mysqlSchemaVersion) return;
   const remedy =
     version < mysqlSchemaVersion
       ? "run countersign migrate, or migrateMysql()"

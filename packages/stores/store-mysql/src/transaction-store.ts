@@ -9,10 +9,10 @@ import type {
   TransactionStore,
 } from "@countersign/idempotency";
 import { type Row, StoreGate, transactionBroken } from "@countersign/idempotency/store";
-import { claimStatement } from "./claim-statement.ts";
+import { type KeyClaim, claimStatement } from "./claim-statement.ts";
 import type { Engine } from "./engine.ts";
 import { errnoOf, faultOf, isReadOnly, noSavepoint } from "./errors.ts";
-import { freeStatement, holdStatement } from "./idempotency-statements.ts";
+import { freeStatement, stillDoneStatement } from "./idempotency-statements.ts";
 import { standingOf } from "./key-row.ts";
 import { isOwnNonce, nonceStatement } from "./nonce-store.ts";
 import { type ResolvedMysqlOptions, factoryName } from "./options.ts";
@@ -28,6 +28,10 @@ const setSavepoint: Statement = ["SAVEPOINT countersign", []];
 const releaseSavepoint: Statement = ["RELEASE SAVEPOINT countersign", []];
 const rollBackToSavepoint: Statement = ["ROLLBACK TO SAVEPOINT countersign", []];
 const rollBack: Statement = ["ROLLBACK", []];
+const commit: Statement = ["COMMIT", []];
+
+// Of keys that others want too: two claims that wait for a third one's rollback are a deadlock to InnoDB.
+const maxHoldAttempts = 20;
 
 interface OpenTransaction {
   /** Whether its session has our settings. */
@@ -79,9 +83,10 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
     const session = this.#open.get(tx);
     if (session === undefined) throw new TypeError(`${name}: begin() needs what run() has given`);
     const now = this.#now();
-    const { nonce, keys, waitMs, idleTimeoutMs } = claim;
+    const { nonce, keys, recovery, waitMs, idleTimeoutMs } = claim;
+    const done = { recovery, takenAs: "done", restMs: this.retentionMs } as const;
     const take = session.isTaken ? [] : [takeSession(waitMs, idleTimeoutMs)];
-    const then = [...(keys.length === 0 ? [] : [this.#keysStatement(claim, now)]), setSavepoint];
+    const then = [...(keys.length === 0 ? [] : [this.#keysStatement(keys, now, done)]), setSavepoint];
     // Before it is sent: it may take effect although its reply is lost.
     session.isTaken = true;
     const rows = await (nonce === undefined
@@ -120,15 +125,17 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
     this.#gate.close();
   }
 
-  #keysStatement({ keys, recovery }: TransactionClaim, now: string): Statement {
+  #keysStatement(
+    keys: readonly TransactionKey[],
+    now: string,
+    how: Pick<KeyClaim, "recovery" | "restMs" | "takenAs">,
+  ): Statement {
     return claimStatement(
       {
+        ...how,
         idempotency: this.#options.names.idempotency,
         now,
         mark: randomBytes(16),
-        recovery,
-        takenAs: "done",
-        restMs: this.retentionMs,
         // No owner is told of this fence. One of lease mode gets its own above this row's, and above all that were pruned.
         fenceAbove: 0,
       },
@@ -172,39 +179,56 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
     const session = this.#open.get(tx);
     const unseen = session?.begun.filter(({ key }) => keys.every((ended) => ended.key !== key)) ?? [];
     try {
-      await this.#send(tx, statements);
+      this.#assertFreed(await this.#send(tx, statements));
     } catch (error) {
       if (errnoOf(error) !== noSavepoint) throw error;
-      await this.#mendCommitted(tx, keys, unseen);
       throw transactionBroken(
         "it ended before its handler did: the handler swallowed a deadlock, changed a table's definition (which commits), or sent COMMIT or ROLLBACK",
-        error,
+        await this.#hold(tx, keys, unseen, error),
       );
     }
     if (session !== undefined) session.begun = unseen;
   }
 
   /**
-   * What ended the transaction may have committed it, as DDL does: with only a part of the payment, so that an operator has to look, and
-   * with keys that no handler has seen. On the same connection: to wait for another one while this one is taken would block a full pool.
+   * What ended the transaction may have committed it, as DDL does: with a part of the payment, and with keys that no handler has seen. Or
+   * it has rolled back, and the handler may have paid and committed after that: the server keeps no trace of it that costs less than the
+   * payment. So an operator has to look. On the same connection: to wait for another one while this one is taken would block a full pool.
+   * Returns the error to show.
    */
-  async #mendCommitted(
+  async #hold(
     tx: Tx,
     keys: readonly TransactionKey[],
     unseen: readonly TransactionKey[],
-  ): Promise<void> {
-    try {
-      const hold: Statement[] =
-        keys.length === 0 ? [] : [[holdStatement(this.#options, keys.length), identities(keys)]];
-      await this.#send(tx, [rollBack, ...hold, ...this.#free(unseen), ["COMMIT", []]]);
-    } catch {
-      // They stay done, so nothing is paid twice. The reason that is on its way to the caller says what happened.
+    error: unknown,
+  ): Promise<unknown> {
+    const how = { recovery: "hold", takenAs: "held", restMs: 0 } as const;
+    const hold = keys.length === 0 ? [] : [this.#keysStatement(keys, this.#now(), how)];
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        // oxlint-disable-next-line no-await-in-loop -- one attempt after the other
+        this.#assertFreed(await this.#send(tx, [rollBack, ...hold, ...this.#free(unseen), commit]));
+        return error;
+      } catch (failure) {
+        if (faultOf(failure) === "conflict" && attempt < maxHoldAttempts) continue;
+        return new AggregateError([error, failure], "the keys could not be left as they should be");
+      }
     }
   }
 
   #free(keys: readonly TransactionKey[]): readonly Statement[] {
     if (keys.length === 0) return [];
-    return [[freeStatement(this.#options, this.#now(), keys.length), identities(keys)]];
+    const { length } = keys;
+    return [
+      [freeStatement(this.#options, this.#now(), length), identities(keys)],
+      [stillDoneStatement(this.#options, length), identities(keys)],
+    ];
+  }
+
+  /** Else they would commit as done, and nothing is paid. A trigger can take the change back. */
+  #assertFreed(rows: readonly Row[]): void {
+    if (rows.every((row) => row["still_done"] === undefined)) return;
+    throw new Error(`${name}: the server did not free the keys ${this.#options.place}; look for triggers`);
   }
 
   /** Once, on no real key: the library's transaction is one, and may write. */
@@ -227,7 +251,8 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
       await database.query(tx, ...releaseSavepoint);
     } catch (error) {
       if (isReadOnly(error)) {
-        throw new TypeError(
+        // No mistake in the app: a replica is promoted.
+        throw new Error(
           `${factoryName}: the transactions of ${database.library} are read-only; connect to the primary server, with transactions that may write`,
           { cause: error },
         );

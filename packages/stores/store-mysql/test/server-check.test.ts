@@ -11,6 +11,8 @@ import {
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { describeOnMysql } from "@countersign/test-support/servers/engines.ts";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import type { Pool } from "mysql2/promise";
+import { newKey, payOne } from "./transactions.ts";
 import { connectPool, createStores, createTables, newStores, workSuffixes } from "./connections.ts";
 
 const claim = { token: "a", fingerprint: "f", leaseMs: 60_000, recovery: "hold" } as const;
@@ -93,9 +95,14 @@ describe("ready()", () => {
       /version 3, .* upgrade @countersign\/store-mysql/,
     ],
     [
-      "has older tables",
-      { countersign_schema: { version: 1 } },
-      /version 1, .* run countersign migrate, or migrateMysql\(\)/,
+      "has newer tables that take no process of this version",
+      { countersign_schema: { version: mysqlSchemaVersion + 1, oldest: mysqlSchemaVersion + 1 } },
+      /version 3, .* upgrade @countersign\/store-mysql/,
+    ],
+    [
+      "has tables of no version",
+      { countersign_schema: { version: 0 } },
+      /version 0, .* run countersign migrate, or migrateMysql\(\)/,
     ],
   ])("rejects where the server %s, and so does the first step", async (_case, rows, message) => {
     const stores = storesOn(serverWith(rows).database);
@@ -219,6 +226,16 @@ describeOnMysql("ready() on a server", () => {
   });
 });
 
+/** As the migration of a later release leaves the version. */
+async function becomeLater(
+  pool: Pool,
+  table: string,
+  { version, oldest }: Record<"oldest" | "version", number>,
+) {
+  await pool.query(`ALTER TABLE ${table}_schema ADD COLUMN oldest INT`);
+  await pool.query(`UPDATE ${table}_schema SET version = ?, oldest = ?`, [version, oldest]);
+}
+
 describeOnMysql("migrateMysql()", () => {
   test("can be repeated, also side by side, and keeps what is there", async () => {
     const pool = connectPool();
@@ -230,25 +247,44 @@ describeOnMysql("migrateMysql()", () => {
     expect(await idempotency.read("k")).toMatchObject({ state: "run" });
   });
 
-  test("brings tables of version 1 up to date, beside processes that go on", async () => {
+  test("brings tables of version 1 up to date, beside processes of both releases", async () => {
     const pool = connectPool();
     const table = await createTables(pool);
-    const before = createStores(pool, { table });
-    await before.idempotency.claim("k", claim);
     await pool.query(`DROP TABLE ${workSuffixes.map((suffix) => `${table}_${suffix}`).join(", ")}`);
     await pool.query(`UPDATE ${table}_schema SET version = 1`);
-    const { ready, work } = createStores(pool, { table });
-    await expect(work.summaries()).rejects.toThrow(/version 1, .* migrateMysql\(\)/);
-    await migrateMysql(fromMysql2(pool), { table });
+    const { ready, work, idempotency, transactions } = createStores(pool, { table });
     await ready();
+    await idempotency.claim("k", claim);
+    expect(await payOne(transactions, newKey("paid"))).toBe("begun");
+    await expect(work.summaries()).rejects.toThrow(/are missing; .* migrateMysql\(\)/);
+    await migrateMysql(fromMysql2(pool), { table });
     expect(await work.summaries()).toEqual([]);
-    expect(await before.idempotency.complete("k", claim.token)).toBe("ok");
+    expect(await idempotency.complete("k", claim.token)).toBe("ok");
+    expect(await payOne(transactions, newKey("paid"))).toBe("done");
+    const [versions] = await pool.query(`SELECT version FROM ${table}_schema`);
+    expect(versions).toEqual([{ version: mysqlSchemaVersion }]);
+  });
+
+  test("leaves tables of a later release that takes this one beside it, and so do the stores", async () => {
+    const pool = connectPool();
+    const table = await createTables(pool);
+    const later = { version: mysqlSchemaVersion + 1, oldest: mysqlSchemaVersion };
+    await becomeLater(pool, table, later);
+    await pool.query(`DROP TABLE ${table}_answers`);
+    await migrateMysql(fromMysql2(pool), { table });
+    const [versions] = await pool.query(`SELECT version, oldest FROM ${table}_schema`);
+    expect(versions).toEqual([later]);
+    const [rows] = await pool.query("SHOW TABLES LIKE ?", [`${table}_answers`]);
+    expect(rows).toEqual([]);
+    const { idempotency } = createStores(pool, { table });
+    expect(await idempotency.claim("k", claim)).toMatchObject({ status: "acquired" });
   });
 
   test("refuses tables of a later release, and leaves them as they are", async () => {
     const pool = connectPool();
     const table = await createTables(pool);
-    await pool.query(`UPDATE ${table}_schema SET version = ?`, [mysqlSchemaVersion + 1]);
+    const version = mysqlSchemaVersion + 1;
+    await becomeLater(pool, table, { version, oldest: version });
     await pool.query(`DROP TABLE ${table}_answers`);
     await expect(migrateMysql(fromMysql2(pool), { table })).rejects.toThrow(
       /^migrateMysql: the tables \S+ have schema version 3, newer than 2; upgrade/,

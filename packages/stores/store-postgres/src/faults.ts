@@ -12,7 +12,9 @@ const unavailable = /^(?:08...|57P0.|25P0[34]|53300)$/;
 const prismaConflict = "P2034";
 const prismaUnavailable = new Set(["P1001", "P1002", "P1008", "P1017", "P2024", "P2028"]);
 
-const lostLine = /^(?:ECONN[A-Z]+|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)$/;
+// Of sockets, and of postgres.js.
+const lostLine =
+  /^(?:ECONN[A-Z]+|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|CONNECTION_(?:CLOSED|ENDED|DESTROYED)|CONNECT_TIMEOUT)$/;
 
 // Of pg, pg-pool, Knex (its pool: tarn), Sequelize, and their like: without a code.
 const lostLineMessage =

@@ -26,7 +26,8 @@ const state = `SELECT current_setting('transaction_read_only') AS read_only, pg_
 
 /**
  * Throws a TypeError unless the library's transactions are some, before the first real key is written. A library that commits each
- * statement by itself would write keys as done that are never paid.
+ * statement by itself would write keys as done that are never paid. Throws an Error where they may only read, which ends without a change
+ * of the app: a standby is promoted, a full disk is emptied.
  */
 export async function assertTransactions<Tx>(database: Database<Tx>): Promise<void> {
   const { library } = database;
@@ -38,9 +39,10 @@ export async function assertTransactions<Tx>(database: Database<Tx>): Promise<vo
       await database.query(tx, "RELEASE SAVEPOINT countersign_probe", []);
       const after = singleRow(await database.query(tx, state, []));
       if (before["identity"] !== after["identity"]) throw fault(notOne);
-      if (after["standby"] === true)
-        throw fault(`${library} is connected to a standby; connect it to the primary`);
-      if (after["read_only"] === "on") throw fault(`transactions of ${library} are read only`);
+      if (after["standby"] === true) {
+        throw new Error(`${factoryName}: ${library} is connected to a standby; connect it to the primary`);
+      }
+      if (after["read_only"] === "on") throw readOnly(library);
     });
   } catch (error) {
     const code = sqlStateOf(error);
@@ -51,11 +53,20 @@ export async function assertTransactions<Tx>(database: Database<Tx>): Promise<vo
         error,
       );
     }
-    if (code === "25006") throw fault(`transactions of ${library} are read only`, error);
+    if (code === "25006") throw readOnly(library, error);
     throw error;
   }
 }
 
 function fault(what: string, cause?: unknown): TypeError {
-  return new TypeError(`${factoryName}: ${what}`, cause === undefined ? undefined : { cause });
+  return new TypeError(`${factoryName}: ${what}`, causedBy(cause));
+}
+
+function readOnly(library: string, cause?: unknown): Error {
+  const remedy = "connect it to the primary, with transactions that may write";
+  return new Error(`${factoryName}: transactions of ${library} are read only; ${remedy}`, causedBy(cause));
+}
+
+function causedBy(cause: unknown): ErrorOptions | undefined {
+  return cause === undefined ? undefined : { cause };
 }

@@ -16,34 +16,36 @@ const [beforeCheck, afterCheck] = [
 
 /** The statements of a transaction, which go in one message where the library can. */
 export function transactionStatements({ names, retentionMs }: ResolvedPostgresOptions) {
-  const free = (call: string): string => freed(names.idempotency, inlined(call), retentionMs);
+  const free = (call: string): string => freeing(names.idempotency, inlined(call), retentionMs);
+  const kept = (call: string, state: "done" | "free"): string => `${asked(inlined(call))}
+SELECT kept.key FROM ${names.idempotency} AS kept, undone WHERE ${isOwn} AND kept.state = '${state}'`;
   return {
     savepoint,
     free,
     /** Gives the keys that their tokens have done. */
-    done: (call: string): string => `${asked(inlined(call))}
-SELECT kept.key FROM ${names.idempotency} AS kept, undone WHERE ${isDone}`,
+    done: (call: string): string => kept(call, "done"),
     begin: (call: string): string => `SELECT ${names.begin}(${call}) AS answer`,
     keepLast: [check, release],
     // The rollback leaves the constraints deferred for the handlers to come, and what they check to COMMIT.
     keepSome: [beforeCheck, check, afterCheck, release, savepoint],
-    // Freed outside of the savepoint: the next handler's rollback must not make the key done again.
+    /** Gives the keys that are free now, by a statement that sees what triggers have made of the one before. */
+    // Outside of the savepoint: the next handler's rollback must not make the key done again.
     undo: (call: string, more: boolean): readonly string[] => [
       "ROLLBACK TO SAVEPOINT countersign",
       release,
       free(call),
+      kept(call, "free"),
       ...(more ? [savepoint] : []),
     ],
   };
 }
 
-/** Gives a row for each key. As `release` of lease mode: a retry that fails must not remove an operator's decision. */
-function freed(idempotency: string, call: string, retentionMs: number): string {
+/** As `release` of lease mode: a retry that fails must not remove an operator's decision. */
+function freeing(idempotency: string, call: string, retentionMs: number): string {
   return `${asked(call)}
 UPDATE ${idempotency} AS kept SET state = 'free',
   until_at = undone.now + CASE WHEN kept.decision IS NULL THEN ${milliseconds(fenceMemoryMs)} ELSE ${milliseconds(retentionMs)} END
-FROM undone WHERE ${isDone}
-RETURNING kept.key`;
+FROM undone WHERE ${isOwn} AND kept.state = 'done'`;
 }
 
 function asked(call: string): string {
@@ -53,7 +55,7 @@ undone AS MATERIALIZED (
   FROM asked, jsonb_array_elements(asked.call -> 'keys') AS items (item))`;
 }
 
-const isDone = "kept.key = undone.key AND kept.token = undone.token AND kept.state = 'done'";
+const isOwn = "kept.key = undone.key AND kept.token = undone.token";
 
 /** The text as SQL for messages without parameters. In hexadecimal: no setting of the server reads that otherwise. */
 export function inlined(text: string): string {

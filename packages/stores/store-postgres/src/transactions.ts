@@ -92,7 +92,7 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
 
   async undo(tx: Tx, keys: readonly TransactionKey[], more: boolean): Promise<void> {
     const freed = await this.#end(tx, keys, this.#sql.undo(this.#jsonOf(keys), more));
-    // Else they would commit as done, and nothing is paid. A trigger or a policy of row level security can hide rows from the statement.
+    // Else they would commit as done, and nothing is paid. A trigger can take the change back, a policy of row level security hide the row.
     if (freed.length < keys.length) throw this.#notFreed();
   }
 

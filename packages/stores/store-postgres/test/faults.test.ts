@@ -36,6 +36,8 @@ test.each<[string, unknown, string | undefined]>([
   ["a reset line", error({ cause: error({ code: "ECONNRESET" }) }), "unavailable"],
   ["a broken pipe", error({ code: "EPIPE" }), "unavailable"],
   ["a line without an answer", error({ code: "ETIMEDOUT" }), "unavailable"],
+  ["a line that postgres.js has lost", error({ code: "CONNECTION_CLOSED" }), "unavailable"],
+  ["a line that postgres.js did not get", error({ code: "CONNECT_TIMEOUT" }), "unavailable"],
   ["a line that pg has lost", error({}, "Connection terminated unexpectedly"), "unavailable"],
   ["a time-out of pg's pool", error({}, "timeout exceeded when trying to connect"), "unavailable"],
   ["a time-out of Knex's pool", error({ name: "KnexTimeoutError" }), "unavailable"],

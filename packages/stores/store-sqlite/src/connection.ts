@@ -80,7 +80,7 @@ interface TakenRow {
   readonly untilMs: number;
 }
 
-/** Gives a key to an attempt by `take`, under the write lock in which it was sighted. Returns the fence. */
+/** Gives a key to an attempt by `take`, under the write lock in which it was sighted. Returns the fence. Throws when nothing was written. */
 export function takeRow(
   take: SqliteStatement,
   storedKey: string,
@@ -90,7 +90,9 @@ export function takeRow(
   // The clock keeps a fence above those that a restored backup has not seen, the last fence above those of a clock set back.
   const fence = Math.max((stored?.fence ?? fenceFloor) + 1, nowMs * 1_000);
   const attempt = [encodeText(token), fence, encodeText(fingerprint), encodeText(reason)] as const;
-  take.run(storedKey, state, ...attempt, untilMs, nowMs);
+  const { changes } = take.run(storedKey, state, ...attempt, untilMs, nowMs);
+  // Else the payout would be paid without its key.
+  if (Number(changes) === 0) throw new Error("SQLite did not write a key; look for triggers");
   return fence;
 }
 

@@ -1,8 +1,14 @@
 import { OptionError } from "@countersign/core";
 import { option, type OptionOwner, type OptionRule } from "@countersign/core/door";
-import { type SqliteDatabase, integerOf, singleRow, withImmediateTransaction } from "./connection.ts";
+import {
+  type SqliteDatabase,
+  type SqliteRow,
+  integerOf,
+  singleRow,
+  withImmediateTransaction,
+} from "./connection.ts";
 
-/** The version of the tables that this release reads and writes. */
+/** The version of the tables that this release makes, reads and writes. */
 export const sqliteSchemaVersion = 3;
 
 /** Milliseconds since 1970 by SQLite's own clock. */
@@ -143,26 +149,23 @@ CREATE TABLE IF NOT EXISTS ${names.newest} (
 `;
 }
 
-/** Creates missing tables and updates those of an earlier version. Throws on a later version, and on a lost primary key. */
+/**
+ * Creates missing tables and updates those of an earlier version. Leaves those of a later one that takes this one beside it; throws on
+ * others, and on a lost primary key.
+ */
 export function ensureSchema(factoryName: string, database: SqliteDatabase, table: string): void {
   withImmediateTransaction(database, () => {
+    if (isLater(factoryName, database, table)) return;
     database.exec(migration(table));
     const { schema, idempotency } = tableNames(table);
-    const query = `SELECT version FROM ${schema} WHERE id = 1`;
-    let version = integerOf(singleRow(database.prepare(query).get())["version"]);
+    const version = integerOf(readVersion(database, table)["version"]);
     if (version === 1) {
       for (const column of columnsOf(decisionTypes))
         database.exec(`ALTER TABLE ${idempotency} ADD COLUMN ${column}`);
     }
     // Version 2 lacked the tables of work alone, which are there by now.
-    if (version === 1 || version === 2) {
-      version = sqliteSchemaVersion;
-      database.exec(`UPDATE ${schema} SET version = ${version} WHERE id = 1`);
-    }
-    if (version !== sqliteSchemaVersion) {
-      throw new Error(
-        `${factoryName}: the tables ${table}_* have schema version ${version}, this release needs ${sqliteSchemaVersion}`,
-      );
+    if (version < sqliteSchemaVersion) {
+      database.exec(`UPDATE ${schema} SET version = ${sqliteSchemaVersion} WHERE id = 1`);
     }
   });
   assertKey(factoryName, database, `${table}_idempotency`, "key");
@@ -171,6 +174,29 @@ export function ensureSchema(factoryName: string, database: SqliteDatabase, tabl
   assertKey(factoryName, database, `${table}_tasks`, "queue, id");
   assertKey(factoryName, database, `${table}_queues`, "queue");
   assertKey(factoryName, database, `${table}_newest`, "scope, subject");
+}
+
+/** Whether the tables are of a later version that takes this one beside it. Throws on versions that this one does not know. */
+function isLater(factoryName: string, database: SqliteDatabase, table: string): boolean {
+  const query = "SELECT 1 AS one FROM main.sqlite_schema WHERE type = 'table' AND lower(name) = lower(?)";
+  if (database.prepare(query).all(`${table}_schema`).length === 0) return false;
+  const row = readVersion(database, table);
+  const version = integerOf(row["version"]);
+  if (version >= 1 && version <= sqliteSchemaVersion) return false;
+  if (version > sqliteSchemaVersion && takesThisRelease(row["oldest"])) return true;
+  throw new Error(
+    `${factoryName}: the tables ${table}_* have schema version ${version}, this release needs ${sqliteSchemaVersion}`,
+  );
+}
+
+/** With `oldest`, which the migration to a later version adds: the oldest version whose processes may still use the tables. */
+function readVersion(database: SqliteDatabase, table: string): SqliteRow {
+  return singleRow(database.prepare(`SELECT * FROM ${tableNames(table).schema} WHERE id = 1`).get());
+}
+
+/** A later version that does not say so may have changed the tables in any way. */
+function takesThisRelease(oldest: unknown): boolean {
+  return (oldest ?? undefined) !== undefined && integerOf(oldest) <= sqliteSchemaVersion;
 }
 
 /** Throws when a table takes the same key twice, as a copy by CREATE TABLE … AS does. */

@@ -118,7 +118,7 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
     }
     // Before the keys are freed, so that the next key's undo() does not take that back.
     this.#release();
-    // A trigger may drop the UPDATE: the key would stay done, and nothing is paid.
+    // A trigger may drop the UPDATE, or take it back: the key would stay done, and nothing is paid.
     if (!keys.every((key) => this.#free(key))) throw new Error(`${name}: a key could not be freed`);
     if (more) this.#save();
   }
@@ -173,8 +173,9 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
   }
 
   #free({ key, token }: TransactionKey): boolean {
-    const { changes } = this.#sql.undo.run(this.#now(), this.retentionMs, encodeText(key), encodeText(token));
-    return Number(changes) > 0;
+    const storedKey = encodeText(key);
+    this.#sql.undo.run(this.#now(), this.retentionMs, storedKey, encodeText(token));
+    return this.#look(storedKey).stored?.state === "free";
   }
 
   /**

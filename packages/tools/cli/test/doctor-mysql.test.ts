@@ -28,6 +28,8 @@ describeOnMysql("countersign doctor on MariaDB", () => {
         await pool.query(`UPDATE ${table}_schema SET version = ?`, [version]);
         expect(await ids()).toEqual([id]);
       }
+      await pool.query(`ALTER TABLE ${table}_schema ADD COLUMN oldest INT DEFAULT ${mysqlSchemaVersion}`);
+      expect(await ids()).toEqual([]);
       await pool.query(`UPDATE ${table}_schema SET version = ?`, [mysqlSchemaVersion]);
       await pool.query(`ALTER TABLE ${table}_nonces DROP PRIMARY KEY`);
       expect(await diagnose()).toContainEqual(

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { RequestListener, Server } from "node:http";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import { sqliteMigration } from "@countersign/store-sqlite";
+import { sqliteMigration, sqliteSchemaVersion } from "@countersign/store-sqlite";
 import Database from "libsql";
 import { causeOf, clockFinding, findingKinds, findingsOf } from "../src/doctor/findings.ts";
 import { redisDoubts } from "../src/operator/redis-store.ts";
@@ -170,6 +170,10 @@ describe("countersign doctor on SQLite", () => {
       expect(idsOf(await run(["doctor", "--store-url", url, "--json"]))).toEqual(["migration-pending"]);
       database.exec("UPDATE countersign_schema SET version = 99");
       expect(idsOf(await run(["doctor", "--store-url", url, "--json"]))).toEqual(["tables-newer"]);
+      database.exec(
+        `ALTER TABLE countersign_schema ADD COLUMN oldest INTEGER DEFAULT ${sqliteSchemaVersion}`,
+      );
+      expect(idsOf(await run(["doctor", "--store-url", url, "--json"]))).toEqual([]);
     } finally {
       database.close();
     }
@@ -240,26 +244,38 @@ describe("clockFinding", () => {
 });
 
 describe("the page of findings", () => {
-  const file = (name: string) => readFileSync(new URL(`../../../../${name}`, import.meta.url), "utf8");
-  const sections = new Map(
-    file("site/pages/guide/doctor.md")
-      .split(/^### /m)
-      .slice(1)
-      .map((section) => {
-        const [id = "", ...lines] = section.split("\n");
-        return [id, lines.join("\n").trim()];
-      }),
-  );
+  const page = readFileSync(new URL("../../../../docs/pages/guide/doctor.md", import.meta.url), "utf8");
 
-  test("has a section with the severity of each finding, and of nothing else", () => {
-    const severities = [...sections].map(([id, text]) => [id, /^\w+/.exec(text)?.[0].toLowerCase()]);
-    expect(new Map(severities as [string, string][])).toEqual(
-      new Map(Object.entries(findingKinds).map(([id, [severity]]) => [id, severity])),
-    );
+  test("has a section with severity and remedy of each finding, and of nothing else", () => {
+    const sections = [...page.matchAll(/^### (.+)\n\n(\w+)\. (.+)$/gm)];
+    expect(page.match(/^### /gm)).toHaveLength(sections.length);
+    expect(
+      Object.fromEntries(sections.map(([, id, severity, remedy]) => [id, [severity?.toLowerCase(), remedy]])),
+    ).toEqual(findingKinds);
   });
 
   // test/docs compares them with the page.
-  test.each(Object.keys(findingKinds) as (keyof typeof findingKinds)[])("has a cause of %s", (id) => {
-    expect(causeOf(id)).toMatch(/^.{15,}\.$/);
+  test("has a cause of each finding whose message does not say it", () => {
+    const ids = Object.keys(findingKinds) as (keyof typeof findingKinds)[];
+    const said = ids.filter((id) => causeOf(id) === "");
+    expect(said).toEqual([
+      "credentials-empty",
+      "body-unsigned",
+      "nonce-missing",
+      "key-expired",
+      "key-revoked",
+      "key-not-yet-valid",
+      "store-unreachable",
+      "tables-newer",
+      "postgres-standby",
+      "postgres-old",
+      "mysql-not-mariadb",
+      "mysql-old",
+      "mysql-read-only",
+      "redis-replica",
+      "redis-old",
+      "queue-paused",
+    ]);
+    for (const id of ids.filter((some) => !said.includes(some))) expect(causeOf(id)).toMatch(/^.{15,}\.$/);
   });
 });

@@ -1,7 +1,7 @@
 import { isGuardError, quoteForLog } from "@countersign/core";
 
 export interface Explanation {
-  /** Stable identifier in kebab-case; `docs/explain.md` lists them. `verifies` when nothing is wrong. */
+  /** Stable identifier in kebab-case; the page "Explain a refused request" lists them. `verifies` when nothing is wrong. */
   readonly what: string;
   /** One sentence that says what has to change. Text of the request in it is quoted, escaped and cut. */
   readonly sentence: string;

@@ -5,7 +5,7 @@ import { GuardError } from "@countersign/core";
 import { publishNotice, publishVerdict, startVerdict } from "@countersign/core/door";
 import { guardErrors } from "@countersign/express";
 import { payoutPlugin } from "@countersign/fastify";
-import { checkedRoute, idempotentRoute, payoutRoute } from "@countersign/fetch";
+import { checkedRoute, idempotentRoute, payoutRoute, type FetchRoute } from "@countersign/fetch";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { payoutEndpoint } from "@countersign/payout";
@@ -127,14 +127,21 @@ describe("what a handler throws is shown, masked, and not to the caller", () => 
   test("on fetch", async () => {
     const request = () =>
       new Request(`https://platform.example${payoutPath}`, { method: "POST", headers: signed(), body });
-    const routes = [
+    const route = (made: FetchRoute) => made(request(), { clientAddress: "127.0.0.1" });
+    const owning = [
       payoutRoute(keys(), failing),
       idempotentRoute({ store: memoryIdempotencyStore(), key: () => "key-1" }, failing),
+    ];
+    for (const made of owning) {
+      expect((await route(made)).status).toBe(500);
+      expect(await told()).toMatchObject(expected);
+    }
+    const others = [
       idempotentRoute({ store: memoryIdempotencyStore(), key: () => undefined, required: false }, failing),
       checkedRoute({ name: "checked" }, () => undefined, failing),
     ];
-    for (const route of routes) {
-      await expect(route(request(), { clientAddress: "127.0.0.1" })).rejects.toThrow("no ledger");
+    for (const made of others) {
+      await expect(route(made)).rejects.toThrow("no ledger");
       expect(await told()).toMatchObject(expected);
     }
   });

@@ -6,13 +6,14 @@ import {
   isJsonMediaType,
   readOptions,
   Steps,
+  workSlices,
   type OptionOwner,
 } from "@countersign/core/door";
 import { addressAdmission, type IpAllowlistOptions } from "@countersign/ip-allowlist";
 import { basicAuthVerifier, type VerifiedCredential } from "@countersign/webhook-basic-auth";
 import { payloadVerifier, verifiedPayload, type VerifiedPayload } from "@countersign/webhook-hmac";
 import { EnvelopeReading } from "../envelope/envelope.ts";
-import { isAcknowledged, workSlices } from "../events/event-dispatch.ts";
+import { isAcknowledged } from "../events/event-dispatch.ts";
 import type { WebhookHandler, WebhookOutcome } from "../events/webhook-handler-types.ts";
 import { webhookRefusal, type WebhookCode } from "../refusals.ts";
 import {

@@ -1,17 +1,18 @@
 import { randomUUID } from "node:crypto";
 import { eventTrace, isGuardError, type EventTrace } from "@countersign/core";
-import { escapeForLog, traced } from "@countersign/core/door";
-import type {
-  KeyAttempt,
-  KeyRefusal,
-  OpenTransaction,
-  Steps,
-  Transactor,
+import { escapeForLog, traced, workSlices } from "@countersign/core/door";
+import {
+  noticeOfEnd,
+  type KeyAttempt,
+  type KeyRefusal,
+  type OpenTransaction,
+  type Steps,
+  type Transactor,
 } from "@countersign/idempotency/door";
 import { knownEventTypes } from "../envelope/envelope.ts";
 import type { WebhookEnvelope } from "../envelope/events.ts";
 import { webhookRefusal } from "../refusals.ts";
-import { planOf, workSlices } from "./event-dispatch.ts";
+import { planOf } from "./event-dispatch.ts";
 import { eventFingerprint, notAcquired } from "./event-identity.ts";
 import { reportFailure, type EventAttempt, type Reporting, type RoutedHandler } from "./failed-event.ts";
 import type { EventOutcome, WebhookOutcome } from "./webhook-handler-types.ts";
@@ -52,14 +53,17 @@ export interface EventBatchesInit {
   readonly steps: (batch: readonly BatchEvent[], open: OpenTransaction<never>) => Steps<readonly Ended[]>;
 }
 
-/** How a transaction ended for its events: the outcomes of those that need no other one, at least of one. */
+/** How transactions ended for their events: the outcomes of those that need no other one, at least of one. */
 interface Batch {
   readonly outcomes: ReadonlyMap<BatchEvent, EventOutcome>;
-  /** Whether events behind these may be taken where their order counts. */
-  readonly mayGoOn: boolean;
+  /** What the events behind these are: none of them may begin in this delivery. */
+  readonly rest?: EventOutcome | undefined;
 }
 
-/** Takes an envelope's events through transactions, up to fifty a commit. Without `keepsOrder` one that spoils a commit gets its own. */
+/**
+ * Takes an envelope's events through transactions, up to fifty a commit. When one event spoils a commit, each gets its own: no event runs
+ * with others again, so a delivery runs each handler twice at most, conflicts aside.
+ */
 export class EventBatches {
   readonly #init: EventBatchesInit;
 
@@ -70,7 +74,7 @@ export class EventBatches {
   async handle(envelope: WebhookEnvelope): Promise<WebhookOutcome> {
     const { deliveries, firsts, outcomeOf } = planOf(envelope);
     const outcomes: (EventOutcome | undefined)[] = [];
-    const { keyPrefix, routes, reporting, keepsOrder } = this.#init;
+    const { keyPrefix, routes, reporting } = this.#init;
     let events = deliveries.flatMap((delivery, position): readonly BatchEvent[] => {
       if (firsts[position] !== position) return [];
       const claim = {
@@ -100,14 +104,12 @@ export class EventBatches {
       }
       const batch = distinct(events);
       // oxlint-disable-next-line no-await-in-loop -- one transaction after the other
-      const { outcomes: ended, mayGoOn } = await this.#transact(batch);
+      const { outcomes: ended, rest } = await this.#transact(batch);
       for (const [event, outcome] of ended) outcomes[event.position] = outcome;
       events = events.filter((event) => !ended.has(event));
-      const isDown = [...ended.values()].includes("unavailable");
-      if (isDown || (keepsOrder && !mayGoOn)) {
-        for (const { position } of events) outcomes[position] = isDown ? "unavailable" : "busy";
-        break;
-      }
+      if (rest === undefined) continue;
+      for (const { position } of events) outcomes[position] = rest;
+      break;
     }
     return outcomeOf(outcomes);
   }
@@ -131,12 +133,9 @@ export class EventBatches {
       ended = await transactor.run({ keys: keysOf(batch) }, (open) => steps(batch, open));
     } catch (error) {
       const outcome = outcomeOfFault(error);
-      const [first, ...others] = batch;
-      // One event may spoil the transaction of all: each gets its own. Where order counts, only one that never can be taken.
-      const isSpoilt = keepsOrder ? error instanceof TypeError : outcome !== "unavailable";
-      if (isSpoilt && first !== undefined && others.length > 0) return this.#tryAll([first]);
+      if (batch.length > 1 && this.#maySpoil(outcome, error)) return this.#tryEach(batch);
       for (const event of batch) outcomes.set(event, this.#report(event, outcome, error));
-      return { outcomes, mayGoOn: isSpoilt };
+      return { outcomes, rest: this.#restAfter(outcome, error) };
     }
     for (const [index, event] of batch.entries()) {
       const end = typeof ended === "string" ? undefined : ended[index];
@@ -145,11 +144,46 @@ export class EventBatches {
       else if ("error" in end) outcomes.set(event, this.#report(event, "failed", end.error));
       else if (end.outcome !== "again") outcomes.set(event, end.outcome);
     }
-    return { outcomes, mayGoOn: typeof ended !== "string" };
+    return { outcomes, rest: keepsOrder && typeof ended === "string" ? "busy" : undefined };
+  }
+
+  /** Each event in a transaction of its own. */
+  async #tryEach(batch: readonly BatchEvent[]): Promise<Batch> {
+    const outcomes = new Map<BatchEvent, EventOutcome>();
+    let rest: EventOutcome | undefined;
+    for (const event of batch) {
+      if (rest === undefined) {
+        // oxlint-disable-next-line no-await-in-loop -- yields to the event loop
+        while (this.isOverdue) await workSlices.next();
+        // oxlint-disable-next-line no-await-in-loop -- one transaction after the other
+        const one = await this.#tryAll([event]);
+        for (const [its, outcome] of one.outcomes) outcomes.set(its, outcome);
+        ({ rest } = one);
+      } else outcomes.set(event, rest);
+    }
+    return { outcomes, rest };
+  }
+
+  /**
+   * Whether a single event may be why the transaction of all did not happen. Not after a COMMIT that may have taken effect, nor beside a
+   * handler that still has the rows: the next delivery finds out. Where order counts, only an event that never can be taken is passed over.
+   */
+  #maySpoil(outcome: EventOutcome, error: unknown): boolean {
+    return this.#init.keepsOrder ? error instanceof TypeError : outcome === "failed" || outcome === "busy";
+  }
+
+  #restAfter(outcome: EventOutcome, error: unknown): EventOutcome | undefined {
+    if (outcome === "unavailable") return "unavailable";
+    // Each would wait as long, and keep another connection.
+    if (outcome === "timed-out") return "busy";
+    return this.#init.keepsOrder && !(error instanceof TypeError) ? "busy" : undefined;
   }
 
   #report({ attempt }: BatchEvent, outcome: EventOutcome, error: unknown): EventOutcome {
-    return reportFailure(this.#init.reporting, attempt, { outcome, error });
+    const { reporting } = this.#init;
+    const end = noticeOfEnd(error);
+    if (end !== undefined) reporting.keys.alarm({ ...end, key: attempt.claim.key });
+    return reportFailure(reporting, attempt, { outcome, error });
   }
 }
 
@@ -169,6 +203,7 @@ const faults: ReadonlyMap<string, EventOutcome> = new Map<string, EventOutcome>(
   ["commit-unknown", "in-doubt"],
   ["draining", "unavailable"],
   ["transaction-conflict", "busy"],
+  ["transaction-timed-out", "timed-out"],
   ["transaction-unavailable", "unavailable"],
 ]);
 

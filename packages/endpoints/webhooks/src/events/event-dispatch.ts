@@ -1,5 +1,4 @@
-// Not the global one, which an app's tests may replace.
-import { setImmediate } from "node:timers";
+import { workSlices } from "@countersign/core/door";
 import type { InvalidWebhookEvent, WebhookEnvelope } from "../envelope/events.ts";
 import type { EventDelivery, EventOutcome, EventResult, WebhookOutcome } from "./webhook-handler-types.ts";
 
@@ -116,46 +115,3 @@ const acknowledgedOutcomes: ReadonlySet<EventOutcome> = new Set([...taken, "dupl
 export function isAcknowledged(outcome: EventOutcome): boolean {
   return acknowledgedOutcomes.has(outcome);
 }
-
-/** How long webhooks may work before they yield to the event loop. With the last step it stays under 20 ms. */
-const sliceMs = 8;
-
-/** One slice of work in each turn of the event loop, shared: one for each of a hundred webhooks would block it like no slices at all. */
-class WorkSlices {
-  #endsAtMs: number | undefined;
-  readonly #waiting: (() => void)[] = [];
-
-  get over(): boolean {
-    const nowMs = performance.now();
-    if (this.#endsAtMs === undefined) {
-      this.#begin(nowMs);
-      return false;
-    }
-    return nowMs >= this.#endsAtMs;
-  }
-
-  /** Resolves in a turn of its own, in the order of the calls. */
-  next(): Promise<void> {
-    if (this.#endsAtMs === undefined) this.#begin(performance.now());
-    return new Promise((resolve) => {
-      this.#waiting.push(resolve);
-    });
-  }
-
-  #begin(nowMs: number): void {
-    this.#endsAtMs = nowMs + sliceMs;
-    // Neither a timer nor a microtask: everything else that is due runs between two immediates.
-    setImmediate(() => this.#end());
-  }
-
-  #end(): void {
-    this.#endsAtMs = undefined;
-    const resume = this.#waiting.shift();
-    if (resume === undefined) return;
-    this.#begin(performance.now());
-    resume();
-  }
-}
-
-/** One per process. */
-export const workSlices: WorkSlices = new WorkSlices();

@@ -10,6 +10,8 @@ import type { EventDelivery, TransactionEventContext, WebhookOutcome } from "./w
 export class EventTransactions {
   readonly #transactor: Transactor<never>;
   readonly #batches: EventBatches;
+  /** A tenth of a transaction's time: what begins by then has the rest of it. */
+  readonly #begunWithinMs: number;
 
   constructor(
     {
@@ -22,6 +24,7 @@ export class EventTransactions {
   ) {
     const transactor = new Transactor(stores, options);
     this.#transactor = transactor;
+    this.#begunWithinMs = options.transactionTimeoutMs / 10;
     this.#batches = new EventBatches({
       transactor,
       keyPrefix,
@@ -43,14 +46,15 @@ export class EventTransactions {
 
   *#steps(batch: readonly BatchEvent[], { tx, begun }: OpenTransaction<never>): Steps<readonly Ended[]> {
     const ended: Ended[] = [];
+    const endsAtMs = performance.now() + this.#begunWithinMs;
     const lastBegun = begun.keys.map(({ status }) => status).lastIndexOf("begun");
     for (const [index, { attempt, handlers }] of batch.entries()) {
       const state = begun.keys[index];
       if (state === undefined) throw new TypeError("the store gave no answer to a key");
       if (state.status !== "begun") {
         ended.push({ refused: state });
-      } else if (this.#batches.isOverdue && ended.some((end) => "outcome" in end)) {
-        // The event loop must turn: the others wait for another transaction.
+      } else if (this.#isFull(ended, endsAtMs)) {
+        // The others wait for another transaction.
         const rest = batch.slice(index).filter((_, later) => begun.keys[index + later]?.status === "begun");
         yield* this.#transactor.giveBack(
           tx,
@@ -67,6 +71,12 @@ export class EventTransactions {
       }
     }
     return ended;
+  }
+
+  /** Whether a transaction with these events takes no further one: the event loop must turn, or others wait for its rows. */
+  #isFull(ended: readonly Ended[], endsAtMs: number): boolean {
+    if (this.#batches.isOverdue) return ended.some((end) => "outcome" in end);
+    return ended.length > 0 && performance.now() >= endsAtMs;
   }
 }
 

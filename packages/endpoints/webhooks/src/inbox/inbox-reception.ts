@@ -52,7 +52,14 @@ export class InboxReception implements Receiving {
     this.withOptions = latestOnlyHandler({ factory: factoryName, scope: name, stores });
     const { waitMs, storeTimeoutMs, idleTimeoutMs } = options;
     const unused = { recovery: "hold", maxWaiters: 0, retryAfterSeconds: 5 } as const;
-    this.#transactor = new Transactor(stores, { waitMs, storeTimeoutMs, idleTimeoutMs, ...unused });
+    this.#transactor = new Transactor(stores, {
+      waitMs,
+      storeTimeoutMs,
+      idleTimeoutMs,
+      // No handler runs here: what takes longer stands idle.
+      transactionTimeoutMs: idleTimeoutMs,
+      ...unused,
+    });
     this.#batches = new EventBatches({
       transactor: this.#transactor,
       keyPrefix: `${name}:`,

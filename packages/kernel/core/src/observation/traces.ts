@@ -25,11 +25,14 @@ export interface WaitTrace extends TraceContext {
   readonly key: string;
 }
 
-/** One call of a store. Outcomes: `ok`, `timeout`, `error`. */
+/** One call of a store. Outcomes: `ok`, `timeout`, `error`; of transactions also `conflict`, `locked`, `refused`, which are no faults of it. */
 export interface StoreTrace extends TraceContext {
   /** The store's `engine`; `other` without one. */
   readonly engine: string;
-  /** The method, such as `claim`; `claim-nonce`, `get-key`, `keep-answer`, `find-answer` of the other stores, `prune` in the background. */
+  /**
+   * The method, such as `claim`; `claim-nonce`, `get-key`, `keep-answer`, `find-answer` of the other stores, `prune` in the background.
+   * `begin` and `commit` of a transaction, `repeat` for the pause before it runs again.
+   */
   readonly step: string;
 }
 

@@ -9,22 +9,27 @@ export function* answerOf<T>(answer: Awaitable<T>): Generator<Awaitable<T>, T, T
   return yield answer;
 }
 
-/** Runs steps across promises. */
-export async function runSteps<T>(steps: Steps<T>): Promise<T> {
+/** Runs steps across promises. Rejects at the first answer after `isGivenUp`: no step follows, also none of theirs for errors. */
+export async function runSteps<T>(steps: Steps<T>, isGivenUp: () => boolean = never): Promise<T> {
   let step = steps.next();
   while (step.done !== true) {
-    let answer: unknown;
+    let resume: () => IteratorResult<unknown, T>;
     try {
       // oxlint-disable-next-line no-await-in-loop -- one step after the other
-      answer = await step.value;
+      const answer = await step.value;
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- answerOf() gives each answer the type of its own yield
+      resume = () => steps.next(answer as never);
     } catch (error) {
-      step = steps.throw(error);
-      continue;
+      resume = () => steps.throw(error);
     }
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- answerOf() gives each answer the type of its own yield
-    step = steps.next(answer as never);
+    if (isGivenUp()) throw new Error("the steps were given up before they had ended");
+    step = resume();
   }
   return step.value;
+}
+
+function never(): boolean {
+  return false;
 }
 
 /** Runs `work`; calls `outlived`, which must not throw, when {@link runStepsNow} ended it at a promise. */

@@ -19,6 +19,11 @@ export interface TransactionOptions {
   readonly storeTimeoutMs?: number | undefined;
   /** For how long the transaction may stand idle before the engine ends it, in milliseconds. Default 60,000. */
   readonly idleTimeoutMs?: number | undefined;
+  /**
+   * How long a request waits for its transaction, COMMIT included, in milliseconds. Then it is 503, and what has not sent COMMIT by then is
+   * rolled back as soon as its handler ends. Default 60,000.
+   */
+  readonly transactionTimeoutMs?: number | undefined;
   /** For a key that lease mode has left: `hold`, an operator decides, or `rerun`. Default `hold`. */
   readonly recovery?: "hold" | "rerun" | undefined;
   /** How many duplicates may wait at once in this process; more are 503. Default 1,000. */
@@ -31,6 +36,7 @@ export const transactionTable = {
   waitMs: option.integer({ min: 0, max: 60_000, fallback: 2_000 }),
   storeTimeoutMs: keyRules.storeTimeoutMs,
   idleTimeoutMs: option.integer({ min: 100, max: 3_600_000, fallback: 60_000 }),
+  transactionTimeoutMs: option.integer({ min: 100, max: 86_400_000, fallback: 60_000 }),
   recovery: keyRules.recovery,
   maxWaiters: option.integer({ min: 0, max: 1_000_000, fallback: 1_000 }),
   retryAfterSeconds: keyRules.retryAfterSeconds,

@@ -71,8 +71,9 @@ export interface TransactionStore<Tx, Mode extends TransactionMode = Transaction
   /** What its transactions are of, such as the option `database`: stores of answers on the same one can write in them. */
   readonly database?: object | undefined;
   /**
-   * Runs `work` in a transaction; resolves to its result after COMMIT, rolls back and rejects with its error when it throws. With mode
-   * `sync`, `work` must return no promise. The first call proves that the transaction is one, and rejects with a TypeError otherwise.
+   * Runs `work` in a transaction; resolves to its result after COMMIT, rolls back and rejects with its error when it throws. Rejects with a
+   * GuardError (`transaction-broken`) when COMMIT was answered, and for certain has not committed. With mode `sync`, `work` must return no
+   * promise. The first call proves that the transaction is one, and rejects with a TypeError otherwise.
    */
   run<T>(work: (tx: Tx) => Awaitable<T>): Promise<T>;
   /**
@@ -82,7 +83,8 @@ export interface TransactionStore<Tx, Mode extends TransactionMode = Transaction
   begin(tx: Tx, claim: TransactionClaim): Awaitable<TransactionBegun>;
   /**
    * The last statement behind a handler: ends the savepoint, and begins another one if `more` follow. Throws a GuardError
-   * (`transaction-broken`) when the transaction cannot commit what the handler wrote: it swallowed an error, or ended the transaction.
+   * (`transaction-broken`) when the transaction cannot commit what the handler wrote: it swallowed an error, or ended the transaction. No key
+   * is free then whose handler may have committed something, as after a ROLLBACK of its own.
    */
   keep(tx: Tx, keys: readonly TransactionKey[], more: boolean): Awaitable<void>;
   /** Rolls back to the savepoint and frees these keys; nonce and other keys stay. Begins another savepoint if `more` follow. */

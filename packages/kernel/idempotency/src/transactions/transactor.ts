@@ -1,42 +1,22 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 import { isGuardError, withDeadline, type NonceClaim, type NonceStore } from "@countersign/core";
 import { askStore } from "@countersign/core/door";
 import {
   commitUnknown,
+  isTransactionBroken,
   keysDraining,
   storeUnavailable,
   transactionConflict,
+  transactionTimedOut,
   transactionUnavailable,
 } from "../refusals.ts";
 import type { Awaitable } from "../store.ts";
 import { Lanes, type Entrance } from "./lanes.ts";
-import { answerOf, runSteps, runStepsNow, untilPromise, type Steps } from "./steps.ts";
+import { nonceSeen, SingleRun, type Progress } from "./single-run.ts";
+import { answerOf, untilPromise, type Steps } from "./steps.ts";
+import type { Behind, NotRun, OpenTransaction, TransactionAttempt } from "./transaction-attempt.ts";
 import type { ResolvedTransactionOptions } from "./transaction-options.ts";
-import type {
-  TransactionBegun,
-  TransactionClaim,
-  TransactionKey,
-  TransactionStore,
-  TransactionStores,
-} from "./transaction-store.ts";
-
-/** What a handler's steps have in one transaction. */
-export interface OpenTransaction<Tx> {
-  readonly tx: Tx;
-  readonly begun: TransactionBegun;
-}
-
-/** How a transaction ended without its steps' result. */
-export type NotRun = "nonce-seen" | "in-flight" | "client-left";
-
-export interface TransactionAttempt extends Pick<TransactionClaim, "nonce" | "keys"> {
-  readonly req?: object | undefined;
-  /** Aborts when the client leaves. */
-  readonly left?: AbortSignal | undefined;
-}
-
-/** What a handler did behind its savepoint: kept, or undone because of its error. */
-export type Behind<T> = { readonly value: T } | { readonly error: unknown };
+import type { TransactionKey, TransactionStore, TransactionStores } from "./transaction-store.ts";
 
 // Four were too few where many transactions meet one page of an index.
 const maxAttempts = 10;
@@ -48,7 +28,8 @@ export class Transactor<Tx> {
   readonly #nonces: NonceStore;
   readonly #options: ResolvedTransactionOptions;
   readonly #lanes: Lanes;
-  readonly #beginStep: Parameters<typeof askStore>[0];
+  readonly #single: SingleRun<Tx>;
+  readonly #repeatStep: Parameters<typeof askStore>[0];
   #running = 0;
   #draining = false;
 
@@ -60,18 +41,19 @@ export class Transactor<Tx> {
     this.#nonces = nonces;
     this.#options = options;
     this.#lanes = new Lanes(options.maxWaiters);
-    const timeoutMs = options.storeTimeoutMs + options.waitMs;
-    this.#beginStep = {
+    this.#single = new SingleRun(store, options);
+    const { transactionTimeoutMs: timeoutMs } = options;
+    this.#repeatStep = {
       engine: store.engine,
-      step: "begin",
+      step: "repeat",
       timeoutMs,
-      name: "the transaction's first step",
+      name: "the pause after a conflict",
     };
   }
 
   /**
    * Runs the steps in a transaction of their own, again after a conflict with others; resolves when it is committed. Rejects with a
-   * GuardError when it could not be begun (503), or when nobody knows whether it was committed (503).
+   * GuardError when it could not be begun (503), did not end in time (503), or when nobody knows whether it was committed (503).
    */
   async run<T>(
     attempt: TransactionAttempt,
@@ -84,10 +66,7 @@ export class Transactor<Tx> {
       if (entrance === "timeout") return "in-flight";
       if (entrance === "client-left") return entrance;
       try {
-        return await this.#repeat(attempt, steps);
-      } catch (error) {
-        if (!(error instanceof RolledBack)) throw error;
-        throw await this.#afterRollback(attempt, error.cause);
+        return await this.#inTime(attempt, steps);
       } finally {
         entrance();
       }
@@ -98,7 +77,7 @@ export class Transactor<Tx> {
 
   /**
    * Does a handler's work behind the savepoint of these keys: keeps it, or undoes it and frees the keys when it throws. `more`: another
-   * savepoint follows. Faults of the transaction itself are thrown on.
+   * savepoint follows. Faults of the transaction itself are thrown on; a lost line is one when the savepoint cannot be reached.
    */
   *behindSavepoint<T>(
     tx: Tx,
@@ -112,10 +91,15 @@ export class Transactor<Tx> {
       return { value };
     } catch (error) {
       const fault = this.#store.faultOf(error);
-      if (fault !== undefined && fault !== "refused") throw error;
+      // It looks like a lost line, also where the handler has called somebody else who was away: the savepoint knows.
+      const mayBeLost = fault === "unavailable" && !this.isSynchronous;
+      if (fault !== undefined && fault !== "refused" && !mayBeLost) throw error;
       try {
+        // Until the library knows of its lost line, some send statements to the line that takes its place.
+        if (mayBeLost) yield* answerOf(setImmediate());
         yield* answerOf(this.#store.undo(tx, keys, more));
-      } catch {
+      } catch (undoing) {
+        if (mayBeLost && this.#store.faultOf(undoing) !== "refused") throw error;
         // The whole transaction is over, and nothing of it stays.
         throw new RolledBack(error);
       }
@@ -163,32 +147,71 @@ export class Transactor<Tx> {
       : this.#lanes.enter(laneOf(keys, first), this.#options.waitMs, left);
   }
 
-  async #repeat<T>(
+  /**
+   * Waits for the end within `transactionTimeoutMs`. What comes later finds nobody, and sends no COMMIT: neither a handler nor a line that
+   * never answers keeps its request, its lane or drain().
+   */
+  async #inTime<T>(
     attempt: TransactionAttempt,
     steps: (open: OpenTransaction<Tx>) => Steps<T>,
   ): Promise<T | NotRun> {
+    const { transactionTimeoutMs, retryAfterSeconds } = this.#options;
+    const progress: Progress = { begun: false, committing: false, abandoned: false };
+    return await withDeadline(this.#untilEnded(attempt, steps, progress), transactionTimeoutMs, () => {
+      progress.abandoned = true;
+      const cause = new Error(`the transaction took longer than ${transactionTimeoutMs} ms`);
+      if (progress.committing) return commitUnknown(cause, retryAfterSeconds);
+      return progress.begun
+        ? transactionTimedOut(cause, retryAfterSeconds)
+        : transactionUnavailable(cause, retryAfterSeconds);
+    });
+  }
+
+  async #untilEnded<T>(
+    attempt: TransactionAttempt,
+    steps: (open: OpenTransaction<Tx>) => Steps<T>,
+    progress: Progress,
+  ): Promise<T | NotRun> {
+    try {
+      return await this.#repeat(attempt, steps, progress);
+    } catch (error) {
+      if (!(error instanceof RolledBack) || progress.abandoned) throw error;
+      progress.committing = false;
+      throw await this.#afterRollback(attempt, error.cause);
+    }
+  }
+
+  async #repeat<T>(
+    attempt: TransactionAttempt,
+    steps: (open: OpenTransaction<Tx>) => Steps<T>,
+    progress: Progress,
+  ): Promise<T | NotRun> {
     const { retryAfterSeconds } = this.#options;
     for (let number = 1; ; number += 1) {
-      const progress: Progress = { begun: false, committing: false, abandoned: false };
+      progress.begun = false;
+      progress.committing = false;
       try {
         // oxlint-disable-next-line no-await-in-loop -- one attempt after the other
-        return await this.#runOnce(attempt, steps, progress);
+        return await this.#single.run(attempt, steps, progress);
       } catch (error) {
         if (error === nonceSeen) return "nonce-seen";
         if (error instanceof RolledBack) throw error;
         const fault = this.#store.faultOf(error);
+        if (progress.abandoned) throw transactionUnavailable(error, retryAfterSeconds);
         if (fault === "conflict" && number < maxAttempts) {
           // oxlint-disable-next-line no-await-in-loop -- as above
-          await sleep(Math.random() * Math.min(2 ** number, longestPauseMs));
+          await askStore(this.#repeatStep, () =>
+            sleep(Math.random() * Math.min(2 ** number, longestPauseMs)),
+          );
           continue;
         }
         if (fault === "locked" && !progress.begun) return "in-flight";
         if (fault === "conflict" || fault === "locked") throw transactionConflict(error, retryAfterSeconds);
         if (progress.committing) {
-          throw fault === "refused" ? new RolledBack(error) : commitUnknown(error, retryAfterSeconds);
+          const isRolledBack = fault === "refused" || isTransactionBroken(error);
+          throw isRolledBack ? new RolledBack(error) : commitUnknown(error, retryAfterSeconds);
         }
-        if (fault === "unavailable" || progress.abandoned)
-          throw transactionUnavailable(error, retryAfterSeconds);
+        if (fault === "unavailable") throw transactionUnavailable(error, retryAfterSeconds);
         // Such as a promise where the engine has none.
         if (progress.begun) throw new RolledBack(error);
         // A mistake of the app's, such as a pool in place of a transaction, stays what it is.
@@ -209,76 +232,16 @@ export class Transactor<Tx> {
   }
 
   async #claimAlone(nonce: NonceClaim): Promise<boolean> {
+    const { engine } = this.#nonces;
+    const { storeTimeoutMs: timeoutMs } = this.#options;
+    const asked = { engine, step: "claim-nonce", timeoutMs, name: "the nonce store" };
     try {
-      return (await this.#nonces.claim(nonce)) === "fresh";
+      return (await askStore(asked, () => this.#nonces.claim(nonce))) === "fresh";
     } catch {
       return false;
     }
   }
-
-  async #runOnce<T>(
-    attempt: TransactionAttempt,
-    steps: (open: OpenTransaction<Tx>) => Steps<T>,
-    progress: Progress,
-  ): Promise<T> {
-    const store = this.#store;
-    const [start, started] = gate();
-    const run = <R>(all: Steps<R>): R | Promise<R> =>
-      store.mode === "sync" ? runStepsNow(all) : runSteps(all);
-    const ran = store.run((tx) => run(this.#inTransaction(tx, { attempt, steps, progress, started })));
-    // oxlint-disable-next-line promise/prefer-await-to-then -- also when nothing began
-    ran.then(started, started);
-    try {
-      await withDeadline(start, this.#beginStep.timeoutMs, () => new Error("no transaction began in time"));
-    } catch (error) {
-      // What comes late finds no handler any more.
-      progress.abandoned = true;
-      throw error;
-    }
-    return await ran;
-  }
-
-  *#inTransaction<T>(tx: Tx, { attempt, steps, progress, started }: Running<Tx, T>): Steps<T> {
-    const store = this.#store;
-    const { waitMs, idleTimeoutMs, recovery } = this.#options;
-    const { nonce, keys, req } = attempt;
-    // 0 means "for ever" to some engines.
-    const claim: TransactionClaim = { nonce, keys, recovery, waitMs: Math.max(waitMs, 1), idleTimeoutMs };
-    if (progress.abandoned) throw new Error("the transaction began too late");
-    const begun = yield* answerOf(askStore(this.#beginStep, () => store.begin(tx, claim), req));
-    if (progress.abandoned) throw new Error("the transaction began too late");
-    progress.begun = true;
-    started();
-    // The nonce is another request's: nothing of this transaction may stay.
-    if (begun.nonce !== "fresh") throw nonceSeen;
-    const result = yield* steps({ tx, begun });
-    progress.committing = true;
-    return result;
-  }
 }
-
-interface Progress {
-  begun: boolean;
-  committing: boolean;
-  abandoned: boolean;
-}
-
-interface Running<Tx, T> {
-  readonly attempt: TransactionAttempt;
-  readonly steps: (open: OpenTransaction<Tx>) => Steps<T>;
-  readonly progress: Progress;
-  readonly started: () => void;
-}
-
-function gate(): readonly [opened: Promise<void>, open: () => void] {
-  let open: (() => void) | undefined;
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return [opened, () => open?.()];
-}
-
-const nonceSeen = new Error("the nonce was used before");
 
 /** A handler's error after which the whole transaction was rolled back. */
 class RolledBack extends Error {

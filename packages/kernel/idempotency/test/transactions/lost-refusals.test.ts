@@ -5,7 +5,13 @@ import { expect, test } from "@jest/globals";
 
 const key = { key: "k", token: "t", fingerprint: "f" };
 const nonce = { scope: "s", nonce: "n", token: "t", retainMs: 60_000 };
-const times = { waitMs: 100, storeTimeoutMs: 1_000, idleTimeoutMs: 1_000, maxWaiters: 1 };
+const times = {
+  waitMs: 100,
+  storeTimeoutMs: 1_000,
+  idleTimeoutMs: 1_000,
+  transactionTimeoutMs: 60_000,
+  maxWaiters: 1,
+};
 const refusal = new GuardError({ status: 400, code: "frozen", message: "refused" });
 
 async function errorOf(thrown: Error, claim: NonceStore["claim"], withNonce = true): Promise<unknown> {

@@ -1,8 +1,10 @@
 import { describe, expect, test } from "@jest/globals";
 import type { TransactionBegun, TransactionFault, TransactionStore } from "@countersign/idempotency";
 import { sleep } from "@countersign/test-support/runs/eventually.ts";
+import { transactionBroken } from "../../src/refusals.ts";
 import { answerOf, type Steps } from "../../src/transactions/steps.ts";
-import { Transactor, type Behind, type OpenTransaction } from "../../src/transactions/transactor.ts";
+import type { Behind, OpenTransaction } from "../../src/transactions/transaction-attempt.ts";
+import { Transactor } from "../../src/transactions/transactor.ts";
 
 type Step = "connect" | "begin" | "work" | "keep" | "undo" | "commit" | "claim";
 
@@ -25,6 +27,7 @@ class EngineError extends Error {
 const is = (fault: TransactionFault) => () => new EngineError(fault);
 const boom = new Error("boom");
 const mistake = new TypeError("no transaction");
+const broken = transactionBroken("a statement failed behind it");
 
 function scripted(script: Script, { begun = fresh, storeTimeoutMs = 20_000 } = {}) {
   const calls: Partial<Record<Step, number>> = {};
@@ -69,7 +72,8 @@ function scripted(script: Script, { begun = fresh, storeTimeoutMs = 20_000 } = {
     close: () => {},
   };
   const options = { waitMs: 0, storeTimeoutMs, idleTimeoutMs: 1_000, maxWaiters: 10, retryAfterSeconds: 7 };
-  const transactor = new Transactor({ transactions, nonces }, { ...options, recovery: "hold" });
+  const unused = { recovery: "hold", transactionTimeoutMs: 60_000 } as const;
+  const transactor = new Transactor({ transactions, nonces }, { ...options, ...unused });
   const run = () =>
     transactor.run({ keys, nonce }, function* pay({ tx: its }: OpenTransaction<typeof tx>): Steps<
       Behind<string>
@@ -107,7 +111,34 @@ describe("Transactor", () => {
     ["an error of nobody at begin", { begin: () => boom }, unavailable, 1, "connect begin rollback"],
     ["a mistake before BEGIN", { connect: () => mistake }, mistake, 1, "connect"],
     ["a refusal by the server at begin", { begin: is("refused") }, unavailable, 1, "connect begin rollback"],
-    ["no line in the handler", { work: is("unavailable") }, unavailable, 1, "connect begin work rollback"],
+    [
+      "no line in the handler",
+      { work: is("unavailable"), undo: is("unavailable") },
+      unavailable,
+      1,
+      "connect begin work undo rollback",
+    ],
+    [
+      "no line in the handler, whose library says so in words of its own",
+      { work: is("unavailable"), undo: () => boom },
+      unavailable,
+      1,
+      "connect begin work undo rollback",
+    ],
+    [
+      "somebody else's line in the handler: its own error",
+      { work: is("unavailable") },
+      { error: is("unavailable")() },
+      1,
+      undone,
+    ],
+    [
+      "somebody else's line in the handler, and an undo that is refused",
+      { work: is("unavailable"), undo: is("refused") },
+      is("unavailable")(),
+      1,
+      "connect begin work undo rollback claim",
+    ],
     ["no line at COMMIT", { commit: is("unavailable") }, refused("commit-unknown"), 1, usual],
     ["an error of nobody at COMMIT", { commit: () => boom }, refused("commit-unknown"), 1, usual],
     ["a handler's error", { work: () => boom }, { error: boom }, 1, undone],
@@ -128,6 +159,13 @@ describe("Transactor", () => {
       "connect begin work undo rollback claim",
     ],
     ["a COMMIT refused for certain", { commit: is("refused") }, is("refused")(), 1, `${usual} claim`],
+    [
+      "a COMMIT that rolled back",
+      { commit: () => broken },
+      refused("transaction-broken", 500),
+      1,
+      `${usual} claim`,
+    ],
     [
       "an undo and a nonce that fail",
       { work: () => boom, undo: is("unavailable"), claim: () => mistake },

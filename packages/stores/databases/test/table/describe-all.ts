@@ -2,6 +2,7 @@ import { describeDatabase } from "./describe-database.ts";
 import { describeErrors } from "./describe-errors.ts";
 import { describeIsolation } from "./describe-isolation.ts";
 import { describeLeases } from "./describe-leases.ts";
+import { describeLostLines } from "./describe-lost-lines.ts";
 import { describePayments } from "./describe-payments.ts";
 import { describeWork } from "./describe-work.ts";
 import type { TableRow } from "./row.ts";
@@ -12,5 +13,6 @@ export function describeAll<Tx>(row: TableRow<Tx>): void {
   describeIsolation(row);
   describeLeases(row);
   describePayments(row);
+  describeLostLines(row);
   describeWork(row);
 }

@@ -8,6 +8,7 @@ import {
   claimOf,
   keyOf,
   pay,
+  refuse,
   writtenBy,
 } from "../payments.ts";
 import { inTurn, outcomeOf } from "../waiting.ts";
@@ -21,15 +22,32 @@ export const brokenCases: readonly PaymentCase[] = [
     name: "an error that the handler swallowed is told, and what may be paid is not free to be paid again",
     needs: ["swallow"],
     async check(harness) {
-      await assertBroken(harness, keyOf("a"), (tx) => harness.swallow?.(tx));
+      await assertBroken(harness, keyOf("a"), { breakIt: (tx) => harness.swallow?.(tx) });
     },
   },
   {
     name: "a handler's own COMMIT or ROLLBACK is told, and what may be paid is not free to be paid again",
     async check(harness) {
       await inTurn(["COMMIT", "ROLLBACK"] as const, async (statement) => {
-        await assertBroken(harness, keyOf("a", `${key} ${statement}`), (tx) => harness.end(tx, statement));
+        await assertBroken(harness, keyOf("a", `${key} ${statement}`), {
+          breakIt: (tx) => harness.end(tx, statement),
+        });
       });
+    },
+  },
+  {
+    name: "what a handler commits after its own COMMIT or ROLLBACK is not free to be paid again",
+    async check(harness) {
+      await inTurn(["COMMIT", "ROLLBACK"] as const, async (statement) => {
+        await assertCommitted(harness, statement, (tx) => harness.end(tx, statement));
+      });
+    },
+  },
+  {
+    name: "what a handler commits after an error that it swallowed is not free to be paid again",
+    needs: ["swallow"],
+    async check(harness) {
+      await assertCommitted(harness, "error", (tx) => harness.swallow?.(tx));
     },
   },
   {
@@ -55,11 +73,19 @@ export const brokenCases: readonly PaymentCase[] = [
   },
 ];
 
+interface Breaking {
+  readonly breakIt: (tx: unknown) => unknown;
+  /** Behind what it writes last. */
+  readonly last?: (tx: unknown) => unknown;
+  /** How the request ends. Default: keep(). */
+  readonly by?: typeof pay;
+}
+
 /** The handler writes a row, breaks the transaction, writes another one if it can, and returns as if nothing had been. */
 async function assertBroken(
   harness: Payments,
   one: ReturnType<typeof keyOf>,
-  breakIt: (tx: unknown) => unknown,
+  { breakIt, last = () => undefined, by = pay }: Breaking,
 ): Promise<void> {
   const { idempotency, transactions } = harness.store;
   const ids = [before, after].map((when) => `${when} ${one.key}`);
@@ -69,11 +95,12 @@ async function assertBroken(
     yield* answerOf(breakIt(tx));
     try {
       yield* answerOf(harness.write(tx, second));
+      yield* answerOf(last(tx));
     } catch {
       // As the engine likes: what counts is what stays.
     }
   };
-  const { error } = await outcomeOf(() => pay(harness, claimOf([one], { nonce: undefined }), handler));
+  const { error } = await outcomeOf(() => by(harness, claimOf([one], { nonce: undefined }), handler));
   assertTold(error?.thrown);
   assert.equal(transactions.faultOf(error?.thrown), undefined, "it must not be run again as a conflict");
   const record = await idempotency.read(one.key);
@@ -82,7 +109,19 @@ async function assertBroken(
   else assert.notEqual(record?.state, "done", "nothing was written: the key must not be done");
 }
 
+/** The same with a COMMIT behind the last row, before keep() and before undo(). */
+async function assertCommitted(
+  harness: Payments,
+  how: string,
+  breakIt: (tx: unknown) => unknown,
+): Promise<void> {
+  const last = (tx: unknown): unknown => harness.end(tx, "COMMIT");
+  await inTurn([pay, refuse], (by) =>
+    assertBroken(harness, keyOf("a", `${key} ${how} ${by.name}`), { breakIt, last, by }),
+  );
+}
+
 function assertTold(error: unknown): void {
   const { code }: { code?: unknown } = Object(error);
-  assert.equal(code, "transaction-broken", "keep() must throw what the handler has hidden");
+  assert.equal(code, "transaction-broken", "keep() or undo() must throw what the handler has hidden");
 }

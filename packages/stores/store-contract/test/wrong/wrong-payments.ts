@@ -292,6 +292,18 @@ export const wrongPayments: readonly WrongPayments[] = [
       },
     ],
   ),
+  ...(["its own COMMIT or ROLLBACK", "an error that it swallowed"] as const).map((what): WrongPayments => ({
+    does: `holds only what is still done after ${what}`,
+    fails: `what a handler commits after ${what}`,
+    wrong({ database }) {
+      const end = (): void => {
+        if (database.inTransaction !== false) return;
+        database.exec(`UPDATE ${keys} SET state = 'held', reason = 'broken' WHERE state = 'done'`);
+        throw transactionBroken("it is over");
+      };
+      return { keep: end, undo: end };
+    },
+  })),
   {
     does: "leaves a key done that no handler has seen",
     fails: "a handler's own COMMIT leaves no key done",

@@ -58,10 +58,11 @@ function diagnosisText({ subjects, missed, findings }: Diagnosis, io: CommandIo)
     io.columns === undefined ? `  ${text}\n` : wrapped(text, io.columns);
   const blocks = inOrder(findings).map(({ id, severity, subject, message, code = "" }) => {
     const known = codes.get(code);
+    const cause = causeOf(id);
     return [
       `${paint(colours[severity], severity)} ${paint("bold", id)}\n`,
       indented(printable(`${subject}: ${message}`)),
-      indented(`Cause: ${causeOf(id)}`),
+      ...(cause === "" ? [] : [indented(`Cause: ${cause}`)]),
       indented(`To do: ${findingKinds[id][1]}`),
       ...(known === undefined ? [] : [indented(`${code}: ${known.cause} ${known.remedy}`)]),
       "\n",

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { memberOf } from "../command-io.ts";
 
 /** `error` makes the command exit with 1, `warning` only with --strict, `info` never. */
 export type Severity = "error" | "warning" | "info";
@@ -12,7 +13,7 @@ export interface Finding {
   readonly code?: string | undefined;
 }
 
-/** Each finding with its usual severity and its remedy. A test compares them with the sections of site/pages/guide/doctor.md. */
+/** Each finding with its usual severity and its remedy, which the page of findings shows. */
 export const findingKinds = {
   "app-failed": ["error", "Run the module by itself with the same environment, and mend what it says."],
   "app-listens": ["info", "Export the app, or a function that makes it, from a module that does not listen."],
@@ -147,9 +148,35 @@ interface ClockReading {
   readonly receivedMs: number;
 }
 
-export function versionDoubts(version: number | undefined, needed: number, tables: string): readonly Doubt[] {
-  if (version === undefined) return [["tables-missing", `there are no tables ${tables}`]];
-  if (version === needed) return [];
+/** As the tables have it. */
+export interface SchemaVersion {
+  readonly version: number;
+  /** The oldest version whose processes may use them. Undefined where the tables do not say. */
+  readonly oldest: number | undefined;
+}
+
+export function schemaVersionOf(row: unknown): SchemaVersion {
+  const oldest = memberOf(row, "oldest") ?? undefined;
+  return {
+    version: Number(memberOf(row, "version") ?? 0),
+    oldest: oldest === undefined ? undefined : Number(oldest),
+  };
+}
+
+/** True for the tables of this release, and for those of a later one that takes this one's processes beside its own. */
+export function isUsableVersion(found: SchemaVersion | undefined, needed: number): boolean {
+  if (found === undefined || found.version < needed) return false;
+  return found.version === needed || (found.oldest !== undefined && found.oldest <= needed);
+}
+
+export function versionDoubts(
+  found: SchemaVersion | undefined,
+  needed: number,
+  tables: string,
+): readonly Doubt[] {
+  if (found === undefined) return [["tables-missing", `there are no tables ${tables}`]];
+  if (isUsableVersion(found, needed)) return [];
+  const { version } = found;
   const message = `the tables ${tables} have schema version ${version}, this release needs ${needed}`;
   return [[version < needed ? "migration-pending" : "tables-newer", message]];
 }

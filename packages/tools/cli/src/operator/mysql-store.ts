@@ -7,7 +7,15 @@ import {
   mysqlSchemaVersion,
 } from "@countersign/store-mysql";
 import { CommandError, exitCodes, inWordsOfFlags, memberOf, messageOf, type Texts } from "../command-io.ts";
-import { doubtsOf, findingKinds, versionDoubts, type Row, type StoreCondition } from "../doctor/findings.ts";
+import {
+  doubtsOf,
+  findingKinds,
+  schemaVersionOf,
+  type Row,
+  type SchemaVersion,
+  type StoreCondition,
+  versionDoubts,
+} from "../doctor/findings.ts";
 import { loadDriver } from "../load-package.ts";
 import type { Engine, Migration, OperatorStore } from "./store.ts";
 import {
@@ -135,10 +143,10 @@ export function mysqlTables(table: string | undefined): string {
 /** Creates the tables, however long it takes. Throws where the stores refuse server or tables. */
 export function migrateTables(location: StoreLocation, { table }: Texts<"table">): Promise<Migration> {
   return connected(location, { table }, 0, async (database) => {
-    const before = (await readVersion(database, table)) ?? null;
+    const before = (await readVersion(database, table))?.version ?? null;
     await migrateMysql(database, { table });
     await assertReady(database, table);
-    return { version: (await readVersion(database, table)) ?? mysqlSchemaVersion, before };
+    return { version: (await readVersion(database, table))?.version ?? mysqlSchemaVersion, before };
   });
 }
 
@@ -147,10 +155,11 @@ const noSuchTable = 1146;
 async function readVersion(
   database: Database<unknown>,
   table: string = "countersign",
-): Promise<number | undefined> {
+): Promise<SchemaVersion | undefined> {
   try {
-    const [row] = await database.alone(`SELECT version FROM \`${table}_schema\` WHERE id = 1`, []);
-    return Number(row?.["version"] ?? 0);
+    // Version 1 has no column `oldest`.
+    const [row] = await database.alone(`SELECT * FROM \`${table}_schema\` WHERE id = 1`, []);
+    return schemaVersionOf(row);
   } catch (error) {
     if (memberOf(error, "errno") === noSuchTable) return undefined;
     throw error;

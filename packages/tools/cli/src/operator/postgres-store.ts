@@ -9,7 +9,15 @@ import {
 } from "@countersign/store-postgres";
 import type { Client, ClientConfig } from "pg";
 import { inWordsOfFlags, type Texts } from "../command-io.ts";
-import { doubtsOf, versionDoubts, type Row, type StoreCondition } from "../doctor/findings.ts";
+import {
+  doubtsOf,
+  isUsableVersion,
+  schemaVersionOf,
+  type Row,
+  type SchemaVersion,
+  type StoreCondition,
+  versionDoubts,
+} from "../doctor/findings.ts";
 import { loadDriver } from "../load-package.ts";
 import type { Engine, Migration, OperatorStore } from "./store.ts";
 import {
@@ -72,13 +80,12 @@ async function inspect(target: StoreTarget): Promise<StoreCondition> {
     const [row] = rows;
     if (row === undefined) throw new Error("the server said nothing about itself");
     const version = await readVersion(client, { schema, table });
-    const needed = version?.takesThisRelease === true ? version.found : postgresSchemaVersion;
     const moves = await postgresMovesFromPublic(client, { schema: target.schema, table });
     const missingKeys = await postgresMissingKeys(client, { schema, table });
     const doubts = [
       ...doubtsOf(serverRows, row),
       ...(moves === undefined
-        ? versionDoubts(version?.found, needed, `${schema}.${table}_*`)
+        ? versionDoubts(version, postgresSchemaVersion, `${schema}.${table}_*`)
         : [
             [
               "tables-in-public",
@@ -91,7 +98,7 @@ async function inspect(target: StoreTarget): Promise<StoreCondition> {
     return {
       doubts,
       clock: { theirsMs: Number(row.now_ms), sentMs, receivedMs },
-      usable: version?.found === needed && !row.standby,
+      usable: isUsableVersion(version, postgresSchemaVersion) && !row.standby,
     };
   });
 }
@@ -146,18 +153,12 @@ export function postgresTables({ schema, table }: TableNames): string {
 /** Creates the tables or brings them up to date, however long it takes. */
 export async function migrateTables(location: StoreLocation, names: TableNames): Promise<Migration> {
   return await connected(location, names, 0, async (client) => {
-    const before = (await readVersion(client, names))?.found ?? null;
+    const before = (await readVersion(client, names))?.version ?? null;
     await migratePostgres(client, names);
     // Tables of a later release that takes this one beside it are left as they are.
-    const version = (await readVersion(client, names))?.found ?? postgresSchemaVersion;
+    const version = (await readVersion(client, names))?.version ?? postgresSchemaVersion;
     return { version, before };
   });
-}
-
-interface SchemaVersion {
-  readonly found: number;
-  /** True for tables of a later release beside whose processes this one's may run. */
-  readonly takesThisRelease: boolean;
 }
 
 async function readVersion(
@@ -171,11 +172,8 @@ async function readVersion(
   if (tables.rows[0]?.there !== true) return undefined;
   // Version 3 has no column `oldest`.
   const query = `SELECT version, (to_jsonb(kept) ->> 'oldest')::integer AS oldest FROM ${place} AS kept WHERE id = 1`;
-  const { rows } = await client.query<{ version: number; oldest: number | null }>(query);
-  const { version: found = 0, oldest = null } = rows[0] ?? {};
-  const takesThisRelease =
-    found > postgresSchemaVersion && oldest !== null && oldest <= postgresSchemaVersion;
-  return { found, takesThisRelease };
+  const { rows } = await client.query(query);
+  return schemaVersionOf(rows[0]);
 }
 
 /** Checks the names of the tables before it connects. */

@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { createSqliteStores, sqliteMigration, sqliteSchemaVersion } from "@countersign/store-sqlite";
 import Database from "libsql";
 import { codeOf, memberOf, UsageError, inWordsOfFlags } from "../command-io.ts";
-import { versionDoubts, type StoreCondition } from "../doctor/findings.ts";
+import { isUsableVersion, schemaVersionOf, type StoreCondition, versionDoubts } from "../doctor/findings.ts";
 import type { Engine, OperatorStore } from "./store.ts";
 import type { StoreLocation, StoreTarget } from "./store-target.ts";
 
@@ -38,18 +38,18 @@ function inspect({ location, table = "countersign" }: StoreTarget): StoreConditi
   try {
     const setting = (name: string): unknown => memberOf(database.prepare(`PRAGMA ${name}`).get(), name);
     const [journal, synchronous] = [String(setting("journal_mode")), Number(setting("synchronous"))];
-    const query = `SELECT version FROM "main"."${table}_schema" WHERE id = 1`;
+    const query = `SELECT * FROM "main"."${table}_schema" WHERE id = 1`;
     const version =
       countTables(database, table, location.shown) < 3
         ? undefined
-        : Number(memberOf(database.prepare(query).get(), "version") ?? 0);
+        : schemaVersionOf(database.prepare(query).get());
     const doubts = [...versionDoubts(version, sqliteSchemaVersion, `${table}_*`)];
     if (journal !== "wal") doubts.push(["sqlite-journal", `journal_mode is ${journal}, and not wal`]);
     if (synchronous < fullSynchronous) {
       const message = `synchronous is ${synchronous} on a new connection: a power failure can undo a commit`;
       doubts.push(["sqlite-synchronous", message]);
     }
-    return { doubts, usable: version === sqliteSchemaVersion };
+    return { doubts, usable: isUsableVersion(version, sqliteSchemaVersion) };
   } finally {
     database.close();
   }

@@ -1,0 +1,139 @@
+import { withDeadline } from "@countersign/core";
+import { askStore, workSlices } from "@countersign/core/door";
+import { answerOf, runSteps, runStepsNow, type Steps } from "./steps.ts";
+import type { OpenTransaction, TransactionAttempt } from "./transaction-attempt.ts";
+import type { ResolvedTransactionOptions } from "./transaction-options.ts";
+import type { TransactionClaim, TransactionFault, TransactionStore } from "./transaction-store.ts";
+
+type StoreStep = Parameters<typeof askStore>[0];
+
+/** How far a request has come in its present transaction. */
+export interface Progress {
+  begun: boolean;
+  /** COMMIT may have been sent. */
+  committing: boolean;
+  /** Nobody waits for the request any more: it sends no COMMIT. */
+  abandoned: boolean;
+}
+
+/** What a run is rejected with when its nonce is another request's: nothing of the transaction may stay. */
+export const nonceSeen = new Error("the nonce was used before");
+
+/** Runs a handler's steps once, between BEGIN and COMMIT. */
+export class SingleRun<Tx> {
+  readonly #store: TransactionStore<Tx>;
+  readonly #options: ResolvedTransactionOptions;
+  readonly #beginStep: StoreStep;
+  readonly #commitStep: StoreStep;
+
+  constructor(store: TransactionStore<Tx>, options: ResolvedTransactionOptions) {
+    this.#store = store;
+    this.#options = options;
+    const { engine } = store;
+    /** The outcomes of what others or the handler have caused. */
+    const faultOf =
+      (...outcomes: readonly TransactionFault[]) =>
+      (error: unknown): string | undefined =>
+        outcomes.find((fault) => fault === store.faultOf(error));
+    this.#beginStep = {
+      engine,
+      step: "begin",
+      timeoutMs: options.storeTimeoutMs + options.waitMs,
+      name: "the transaction's first step",
+      faultOf: faultOf("conflict", "locked"),
+    };
+    this.#commitStep = {
+      engine,
+      step: "commit",
+      timeoutMs: options.transactionTimeoutMs,
+      name: "COMMIT",
+      faultOf: faultOf("conflict", "refused"),
+    };
+  }
+
+  /** Resolves when it is committed. Rejects with {@link nonceSeen}, and with errors of the engine or the handler as they are. */
+  async run<T>(
+    attempt: TransactionAttempt,
+    steps: (open: OpenTransaction<Tx>) => Steps<T>,
+    progress: Progress,
+  ): Promise<T> {
+    const store = this.#store;
+    const [start, started] = gate();
+    const isGivenUp = (): boolean => progress.abandoned;
+    const run = <R>(all: Steps<R>): R | Promise<R> =>
+      store.mode === "sync" ? runStepsNow(all) : runSteps(all, isGivenUp);
+    while (attempt.isBackground === true && store.mode === "sync" && workSlices.over) {
+      // oxlint-disable-next-line no-await-in-loop -- yields to the event loop
+      await workSlices.next();
+    }
+    let commit: Promise<unknown> | undefined;
+    const committing = (): void => {
+      progress.committing = true;
+      commit = this.#traceCommit(() => ran, attempt);
+    };
+    const running = { attempt, steps, progress, started, committing };
+    const ran: Promise<T> = store.run((tx) => run(this.#inTransaction(tx, running)));
+    // oxlint-disable-next-line promise/prefer-await-to-then -- also when nothing began
+    ran.then(started, started);
+    try {
+      await withDeadline(start, this.#beginStep.timeoutMs, () => new Error("no transaction began in time"));
+    } catch (error) {
+      // What comes late finds no handler any more.
+      progress.abandoned = true;
+      throw error;
+    }
+    try {
+      return await ran;
+    } finally {
+      // Its time counts for the request.
+      await commit;
+    }
+  }
+
+  /** Traces COMMIT until `ran()` has settled. Does not reject. */
+  async #traceCommit(ran: () => Promise<unknown>, { req }: TransactionAttempt): Promise<void> {
+    // On SQLite run() is still under way.
+    const ended = async (): Promise<unknown> => {
+      await Promise.resolve();
+      return ran();
+    };
+    try {
+      await askStore(this.#commitStep, ended, req);
+    } catch {
+      // It is the run's own error.
+    }
+  }
+
+  *#inTransaction<T>(tx: Tx, running: Running<Tx, T>): Steps<T> {
+    const { attempt, steps, progress, started, committing } = running;
+    const store = this.#store;
+    const { waitMs, idleTimeoutMs, recovery } = this.#options;
+    const { nonce, keys, req } = attempt;
+    // 0 means "for ever" to some engines.
+    const claim: TransactionClaim = { nonce, keys, recovery, waitMs: Math.max(waitMs, 1), idleTimeoutMs };
+    if (progress.abandoned) throw new Error("the transaction began too late");
+    const begun = yield* answerOf(askStore(this.#beginStep, () => store.begin(tx, claim), req));
+    progress.begun = true;
+    started();
+    if (begun.nonce !== "fresh") throw nonceSeen;
+    const result = yield* steps({ tx, begun });
+    committing();
+    return result;
+  }
+}
+
+interface Running<Tx, T> {
+  readonly attempt: TransactionAttempt;
+  readonly steps: (open: OpenTransaction<Tx>) => Steps<T>;
+  readonly progress: Progress;
+  readonly started: () => void;
+  readonly committing: () => void;
+}
+
+function gate(): readonly [opened: Promise<void>, open: () => void] {
+  let open: (() => void) | undefined;
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return [opened, () => open?.()];
+}

@@ -1,0 +1,163 @@
+// What counts as an attempt: whatever has begun its handler.
+import { eventually } from "@countersign/test-support/runs/eventually.ts";
+import { describe, expect, test } from "@jest/globals";
+import {
+  addTo,
+  changed,
+  heard,
+  lost,
+  notesOf,
+  openStores,
+  queue,
+  queueOn,
+  writeNote,
+  type Db,
+  type Stores,
+} from "./queues.ts";
+
+type Run = Stores["transactions"]["run"];
+
+/** Stores whose transactions run otherwise; what fails so is a lost line to them, but a full lock. */
+function running(stores: Stores, run: Run): Stores {
+  const faultOf = (error: unknown) => (error === locked ? "locked" : "unavailable");
+  return { ...stores, transactions: changed(stores.transactions, { run, faultOf }) };
+}
+
+const locked = new Error("another connection has the write lock");
+const boom = (): never => {
+  throw new TypeError("fetch failed", { cause: new Error("connect ECONNREFUSED") });
+};
+
+describe("an attempt whose handler never began", () => {
+  test.each<[string, () => Promise<never>]>([
+    ["whose transaction could not be begun", lost],
+    ["that waited too long for a lock", () => Promise.reject(locked)],
+  ])("%s is given back, and does not count", async (_why, fails) => {
+    const { stores, clock } = openStores();
+    const { codes, outcomes } = heard();
+    let isDown = true;
+    const { run } = stores.transactions;
+    const down = running(stores, (work) => (isDown ? fails() : run.call(stores.transactions, work)) as never);
+    const jobs = queueOn(down, { exactlyOnce: () => {} });
+    await addTo(stores, jobs, { id: "1", body: "" });
+    jobs.start();
+    await eventually(() => outcomes.length > 0);
+    expect(outcomes).toEqual(["given-back"]);
+    expect(codes).toEqual(["task-given-back"]);
+    expect(await stores.work.read(queue, "1")).toMatchObject({ state: "open", attempts: 0, failures: [] });
+    isDown = false;
+    clock.advance(1_000);
+    await eventually(() => outcomes.includes("done"));
+  });
+});
+
+describe("an attempt whose handler began counts, and is a dead letter some day", () => {
+  /** Lets two attempts fail. */
+  async function untilDead(jobsOf: (stores: Stores) => ReturnType<typeof queueOn>): Promise<Stores> {
+    const { stores, clock } = openStores();
+    const { outcomes } = heard();
+    const jobs = jobsOf(stores);
+    await addTo(stores, jobs, { id: "1", body: "", entity: "e" });
+    jobs.start();
+    await eventually(() => {
+      clock.advance(10);
+      return outcomes.includes("dead");
+    });
+    expect(outcomes).toEqual(["failed", "dead"]);
+    return stores;
+  }
+
+  const run = (stores: Stores): Run => stores.transactions.run.bind(stores.transactions);
+
+  test("its error looks like a lost line", async () => {
+    const stores = await untilDead((made) =>
+      queueOn(running(made, run(made)), { maxAttempts: 2, exactlyOnce: boom }),
+    );
+    const { failures } = (await stores.work.read(queue, "1")) ?? {};
+    expect(failures?.map(({ reason }) => reason)).toEqual([
+      expect.stringMatching(/its line was lost before COMMIT: TypeError: fetch failed$/),
+      expect.stringMatching(/its line was lost before COMMIT: TypeError: fetch failed$/),
+    ]);
+  });
+
+  test("a repetition after a conflict cannot begin its transaction", async () => {
+    let isFirst = false;
+    await untilDead((stores) => {
+      const conflict = Object.assign(new Error("conflict"), { code: "SQLITE_BUSY" });
+      const transactions = changed(stores.transactions, {
+        faultOf: (error) => (error === conflict ? "conflict" : "unavailable"),
+        run: ((work: (tx: Db) => unknown) => {
+          isFirst = !isFirst;
+          return isFirst ? run(stores)(work) : lost();
+        }) as Run,
+      });
+      return queueOn(
+        { ...stores, transactions },
+        {
+          maxAttempts: 2,
+          exactlyOnce() {
+            throw conflict;
+          },
+        },
+      );
+    });
+  });
+
+  test.each(["by commit()", "by returning"])("it acted, and could not end %s", async (how) => {
+    const acts: number[] = [];
+    await untilDead((stores) =>
+      queueOn(running(stores, lost), {
+        maxAttempts: 2,
+        async atLeastOnce(_task, { attempt, commit }) {
+          acts.push(attempt);
+          if (how === "by commit()") await commit(() => {});
+        },
+      }),
+    );
+    expect(acts).toEqual([1, 2]);
+  });
+
+  test("its COMMIT got no reply, and was rolled back", async () => {
+    const stores = await untilDead((made) => {
+      const rolledBack = async (work: (tx: Db) => unknown): Promise<never> => {
+        try {
+          await run(made)((tx) => {
+            void work(tx);
+            throw new Error("rolled back");
+          });
+        } catch {
+          // Nobody hears of it.
+        }
+        return lost();
+      };
+      const jobs = { exactlyOnce: (_task: unknown, { tx }: { tx: Db }) => writeNote(tx, "once") };
+      return queueOn(running(made, rolledBack), { maxAttempts: 2, ...jobs });
+    });
+    const { failures } = (await stores.work.read(queue, "1")) ?? {};
+    expect(failures?.[1]?.reason).toMatch(/COMMIT was sent and its reply was lost/);
+  });
+});
+
+test.each(["exactlyOnce", "atLeastOnce"] as const)(
+  "an attempt whose COMMIT got no reply, and took effect, is done: %s",
+  async (kind) => {
+    const { stores, db } = openStores();
+    const { codes, outcomes } = heard();
+    const committed = (async (work: (tx: Db) => unknown) => {
+      await stores.transactions.run(work);
+      return lost();
+    }) as Run;
+    const jobs = queueOn(
+      running(stores, committed),
+      kind === "exactlyOnce"
+        ? { exactlyOnce: (_task, { tx }) => writeNote(tx, "once") }
+        : { atLeastOnce: (_task, { commit }) => commit((tx) => writeNote(tx, "once")) },
+    );
+    jobs.start();
+    await addTo(stores, jobs, { id: "1", body: "" });
+    await eventually(() => outcomes.length > 0);
+    expect([outcomes, codes]).toEqual([["done"], []]);
+    expect(notesOf(db)).toEqual(["once"]);
+    expect(await stores.work.read(queue, "1")).toMatchObject({ state: "done", attempts: 1, failures: [] });
+  },
+);

@@ -1,0 +1,80 @@
+// I16: an app that answers all errors itself cannot say "paid" of what nobody has paid.
+import type { TransactionStores } from "@countersign/idempotency";
+import { idempotencyGuard, refuse } from "@countersign/idempotency-guard";
+import { payoutEndpoint } from "@countersign/payout";
+import { describe, expect, test } from "@jest/globals";
+import express, { type ErrorRequestHandler, type RequestHandler } from "express";
+import { afterTest } from "../support/runs/after-test.ts";
+import { close, listen, send } from "../support/servers/http-client.ts";
+import { samplePath } from "../support/signers/independent-signer.ts";
+import { servicePublicPem } from "../support/signers/test-keys.ts";
+import { refusalWith } from "./payments/handler-rows.ts";
+import { engines, type Tx } from "./payments/engines.ts";
+import { idempotencyKey, signPayout } from "./payout-scene.ts";
+
+type Pay = () => void;
+type Stores = TransactionStores<Tx>;
+
+const routes: Readonly<Record<string, (stores: Stores, pay: Pay) => RequestHandler>> = {
+  payoutEndpoint: (stores, pay) =>
+    payoutEndpoint({
+      addresses: { allow: ["127.0.0.1"] },
+      signature: { keys: { "test-key": servicePublicPem } },
+      stores,
+      pay,
+      errors: "forward",
+    }),
+  idempotencyGuard: (stores, handle) =>
+    idempotencyGuard({ stores, handle, key: () => idempotencyKey, fingerprint: () => "f" }),
+};
+
+const fail: Pay = () => {
+  throw Object.assign(new Error("Unique constraint failed"), { code: "P2002" });
+};
+const refuses: Pay = () => {
+  throw refuse("account-frozen");
+};
+
+describe.each(Object.keys(routes))("an app that answers the errors of %s", (name) => {
+  const sqlite = engines.find((engine) => engine.name === "sqlite");
+
+  /** What requests are answered, one after the other. */
+  async function answers(pay: Pay, appStatus: number, count: number): Promise<readonly number[]> {
+    const stores = (await sqlite?.open())?.process();
+    const route = stores && routes[name]?.(stores, pay);
+    if (route === undefined) throw new Error("no route");
+    const app = express();
+    const answerError: ErrorRequestHandler = (_error, _req, res, _next) => void res.sendStatus(appStatus);
+    app.post(samplePath, route);
+    app.use(answerError);
+    const { server, port } = await listen(app);
+    afterTest(() => close(server));
+    const statuses: number[] = [];
+    for (let sent = 0; sent < count; sent += 1) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      statuses.push((await send(port, signPayout())).status);
+    }
+    return statuses;
+  }
+
+  test.each<[string, Pay]>([
+    ["an error", fail],
+    ["a refusal", refuses],
+    [
+      "a refusal with 409",
+      () => {
+        throw refusalWith(409);
+      },
+    ],
+  ])("answers 500 where it says 200, 204 or 409 of %s", async (_title, pay) => {
+    expect(await answers(pay, 200, 1)).toEqual([500]);
+    expect(await answers(pay, 204, 1)).toEqual([500]);
+    expect(await answers(pay, 409, 1)).toEqual([500]);
+    expect(await answers(pay, 422, 1)).toEqual([422]);
+  });
+
+  test("answers 409 where it says so of a done key, and 500 where it says 200", async () => {
+    expect(await answers(() => undefined, 409, 2)).toEqual([200, 409]);
+    expect(await answers(() => undefined, 200, 2)).toEqual([200, 500]);
+  });
+});
