@@ -10,8 +10,8 @@ import { published, read, root } from "./source.mjs";
 // The formatter of the repository puts an empty line into an empty fence.
 const fence = /^( *)```(\w+) (file|run)=("[^"]+"|\S+)((?: \w+=(?:"[^"]*"|\S+))*)\n(?: *\n)?\1```$/gm;
 const directive = /^<!-- (include|picture|explanations|codes|packages): (.*?) -->$/gm;
-const unpublished = /^<!-- before the first release -->\n\n/gm;
 const findings = /^<!-- findings -->\n\n([\s\S]*)/m;
+const unpublished = /^<!-- before the first release -->\n\n/gm;
 const hostileRows = "<!-- hostile rows -->";
 
 /** `page` with every file, output and part of a document in it; `pictureOf(name, alt)` gives the text for a picture. */
@@ -36,7 +36,7 @@ export function expand(page, { pictureOf, rewrite }) {
     .replace(hostileRows, () => rowsOfTests())
     .replace(findings, (_all, rest) => rest.replaceAll(/^### (.*)$/gm, (_title, id) => finding(id)));
   const [left] =
-    /^ *```\w+ (?:file|run)=.*$|^<!-- (?:include|picture|before|explanations|codes|packages|findings|hostile|options|end of options)\b.*$/m.exec(
+    /^ *```\w+ (?:file|run)=.*$|^<!-- (?:include|picture|explanations|codes|packages|findings|hostile|before|options|end of options)\b.*$/m.exec(
       expanded,
     ) ?? [];
   if (left !== undefined) throw new Error(`cannot be read: ${left}`);
