@@ -67,11 +67,13 @@ export default defineConfig({
           searchOptions: {
             boost: { title: 2, text: 2, titles: 1 },
             // Runs in the browser, so it knows nothing from outside: guides first, codes next, the API last.
-            boostDocument: (id) => {
+            boostDocument: (id, term) => {
               if (id.includes("/reference/api/")) return 0.1;
               // Whoever looks for MariaDB does not know the package's name.
               if (/\/(?:guide|concepts|packages\/store-mysql)\b/.test(id)) return 3;
-              return id.includes("/reference/codes") ? 1 : 0.5;
+              if (!id.includes("/reference/codes")) return 0.5;
+              // A code is typed whole, and its words stand on guides too.
+              return id.slice(id.indexOf("#")).includes(term) ? 2 : 1;
             },
           },
         },

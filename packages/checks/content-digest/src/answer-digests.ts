@@ -44,7 +44,7 @@ interface AskingRequest extends HeaderLines {
 type Digests = Readonly<Partial<Record<DigestField, string>>>;
 
 /**
- * Returns the digest fields (RFC 9530 sections 2 and 3) of an answer, by the algorithm that Want-Content-Digest or Want-Repr-Digest prefers
+ * Returns the digest fields (RFC 9530 sections 2 and 3) of an answer. The algorithm is the one that Want-Content-Digest or Want-Repr-Digest prefers
  * (section 4), else by the first. Leaves out fields that are unwanted or there already, all of an answer without content (HEAD, 204, 205,
  * 304), and Repr-Digest of a part (206). Throws a TypeError on a bad option.
  */

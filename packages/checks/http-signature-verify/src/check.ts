@@ -63,7 +63,7 @@ export function verifiedMessage(subject: object): RequestMessage | undefined {
 }
 
 /**
- * Makes the check of the signature (RFC 9421), the body's digest (RFC 9530), the time window and the nonce. Rejects with a GuardError: 401
+ * Makes the check of a signature (RFC 9421). It covers the body's digest (RFC 9530), the time window and the nonce. Rejects with a GuardError: 401
  * for these, 503 when a store does not answer, 413 and 415 for the body. Throws an OptionError in the name of `owner`.
  */
 export function httpSignatureVerifier(
@@ -84,7 +84,7 @@ export interface UnclaimedSignature {
   readonly nonce: UnclaimedNonce;
 }
 
-/** As {@link httpSignatureVerifier}, but leaves the nonce to the caller, who claims it in the transaction of the request. */
+/** As {@link httpSignatureVerifier}, but leaves the nonce to the caller. The caller claims it in the request's transaction. */
 export function unclaimedVerifier(
   options: HttpSignatureVerifyOptions & Required<Pick<HttpSignatureVerifyOptions, "nonces">>,
   owner: OptionOwner = factoryName,

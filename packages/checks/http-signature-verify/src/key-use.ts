@@ -31,7 +31,7 @@ export interface KeyUseTable {
   close(): void;
 }
 
-/** Counts the uses of keys in this process from now on, so that an operator sees when an old key is idle. */
+/** Counts the uses of keys in this process from now on. An operator sees when an old key is idle. */
 export function keyUse(options: KeyUseOptions = {}): KeyUseTable {
   const { max, clock } = readOptions("keyUse", table, options);
   const uses = new LRUCache<string, KeyUse>({ max });

@@ -19,7 +19,7 @@ declare global {
 /** `Native` is the request of the framework. */
 export type WebhookHmacOptions<Native = GuardRequest> = OptionsOf<Native>;
 
-/** Verifies a webhook's HMAC over the received body, captured if needed: 401 by default, 503 if `secrets` fails. Throws a TypeError. */
+/** Verifies a webhook's HMAC over the received body, captured if needed. 401 by default, 503 if `secrets` fails. Throws a TypeError. */
 export function webhookHmac(options: WebhookHmacOptions): Middleware {
   const verify = payloadVerifier(options, "webhookHmac");
   return guard("webhookHmac", async (req) => {

@@ -39,7 +39,7 @@ export function boundUnreadBody(req: GuardRequest & OverHttp2, res: GuardRespons
   req.on("resume", flow);
 }
 
-/** Lets the body flow away, bounded only by Node's `server.requestTimeout`, as an unknown route does, which the answer imitates. */
+/** Lets the body flow away, bounded only by Node's `server.requestTimeout`. An unknown route, which the answer imitates, does the same. */
 export function releaseUnreadBody(req: GuardRequest): void {
   bodies.set(req, "lifted");
   if (req.readableDidRead && !req.readableEnded) req.resume();

@@ -41,7 +41,7 @@ type PayoutVerdict =
 /** The fields that the spec names at the top of the body; `referenceField` can be none of them. */
 export const namedFields: readonly string[] = ["idempotency_key", "business_id", "beneficiary", "amount"];
 
-/** Makes the parser, which leaves the body as it is and lists at most one fault for each field. */
+/** Makes the parser. It leaves the body as it is, and lists at most one fault for each field. */
 export function createPayoutParser({
   referenceField,
   maxLengths,

@@ -5,7 +5,7 @@ const maxLimitBytes = 1024 ** 3;
 const limitText = /^([1-9]\d{0,9})(b|kb|mb|gb)?$/i;
 const bytesPerUnit: Readonly<Record<string, number>> = { b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 };
 
-/** The rule of `limit`, in bytes: 1 byte to 1 gigabyte, since a parser takes a limit that it cannot read for "unlimited". */
+/** The rule of `limit`, in bytes: 1 byte to 1 gigabyte. A parser takes a limit that it cannot read for "unlimited". */
 export function limitRule(fallback: "100kb" | "1mb" = "100kb"): OptionRule<number> {
   return {
     byDefault: `"${fallback}"`,

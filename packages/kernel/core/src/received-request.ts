@@ -57,8 +57,8 @@ export function assertAllHeaderLines({ rawHeaders }: HeaderLines, limit: number 
 }
 
 /**
- * Throws a GuardError (400, `host-repeated`) for more than one Host line (RFC 9112 section 3.2), or lines that `Headers` joined by a
- * comma. Node keeps the first: a proxy or a signer may go by another.
+ * Throws a GuardError (400, `host-repeated`) for more than one Host line (RFC 9112 section 3.2). So it does for lines that `Headers`
+ * joined by a comma. Node keeps the first: a proxy or a signer may go by another.
  */
 export function assertOneHost(request: HeaderLines): void {
   const [host, ...others] = fieldLines(request, "host");

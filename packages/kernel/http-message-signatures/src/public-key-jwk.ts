@@ -104,7 +104,7 @@ const keyMembers: readonly (readonly [kty: string, crv: string | undefined, name
 // A modulus of 8,192 bits has 1,366 of them.
 const mostCharacters = 16_384;
 
-/** Imports the members that represent a key, each written exactly as Node writes it again (RFC 7518 sections 2 and 6.2.1). */
+/** Imports the members that represent a key. Each is written exactly as Node writes it again (RFC 7518 sections 2 and 6.2.1). */
 export function readMembers(jwk: UnknownMembers): ReadKey {
   const { kty, crv, k } = jwk;
   if (kty === "oct" || k !== undefined) {

@@ -5,7 +5,7 @@ import { alarm } from "./notices.ts";
 import { idempotencyLost } from "./refusals.ts";
 
 /**
- * Renews a lease about every third of its length, and aborts the signal when another attempt has the key, or may have it.
+ * Renews a lease about every third of its length. Aborts the signal when another attempt has the key, or may have it.
  * All times are this process's monotonic clock, used only for its own pace.
  */
 export class Lease {

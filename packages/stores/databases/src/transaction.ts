@@ -1,6 +1,6 @@
 type Opener<Tx> = (work: (tx: Tx) => Promise<void>) => Promise<unknown>;
 
-/** Runs `work` in a transaction of the library, and rejects with the error of `work` itself, even if the rollback fails too. */
+/** Runs `work` in a transaction of the library. Rejects with the error of `work` itself, even if the rollback fails too. */
 export async function inTransaction<Tx, T>(open: Opener<Tx>, work: (tx: Tx) => Promise<T>): Promise<T> {
   const begun: Promise<T>[] = [];
   try {

@@ -17,7 +17,7 @@ export interface TestRunner {
 // Longer than a case takes at most, so that a case's own message is the one that is seen.
 const timeoutMs = 60_000;
 
-/** Hands the cases to a test runner, for example `defineCases(cases, { describe, test })` of jest or of node:test. */
+/** Hands the cases to a test runner. With jest or node:test: `defineCases(cases, { describe, test })`. */
 export function defineCases(cases: readonly ContractCase[], runner: TestRunner): void {
   const { test, describe, title = "store contract" } = runner;
   const define = (): void => {

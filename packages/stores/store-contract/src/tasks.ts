@@ -31,7 +31,7 @@ export function inOrder(...ids: readonly string[]): readonly NewTask[] {
   return ids.map((id) => taskOf(id, { entity }));
 }
 
-/** Runs the steps in a transaction, again after a conflict with others, as the contract of faultOf() has it. */
+/** Runs the steps in a transaction. After a conflict it runs them again, as the contract of faultOf() has it. */
 export async function transact<T>(stores: Stores, steps: (tx: unknown) => Steps<T>): Promise<T> {
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- one attempt after the other

@@ -33,7 +33,7 @@ export function mysqlMigration(tables: MysqlTables = {}): string {
 }
 
 /**
- * Creates what is missing of the tables, also of those that an earlier release has made, in the database of the connection. Repeatable, and safe from several processes at once. The user
+ * Creates what is missing of the tables in the connection's database. Brings those of an earlier release up to date. Repeatable, and safe from several processes at once. The user
  * needs CREATE. Leaves tables of a later release that takes this one beside it, and rejects on others; rejects with a TypeError on a bad name, or on what is no database on MariaDB.
  */
 export async function migrateMysql<Tx>(database: Database<Tx>, tables: MysqlTables = {}): Promise<void> {

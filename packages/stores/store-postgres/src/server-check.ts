@@ -22,7 +22,7 @@ export function readVersion({ names }: ResolvedPostgresOptions): string {
 }
 
 /**
- * Throws unless the server is PostgreSQL 13 or newer, in UTF-8, no standby, with tables that survive a crash. Without fsync it throws in
+ * Throws unless the server is PostgreSQL 13 or newer, in UTF-8, and no standby. Its tables must survive a crash. Without fsync it throws in
  * production; elsewhere, and without full_page_writes, which some file systems do not need, it publishes `postgres-not-durable`.
  */
 export function assertServer(row: Row, { place }: ResolvedPostgresOptions): void {

@@ -9,7 +9,7 @@ export interface PaceInit {
 // A first step, not yet compiled, takes up to 15 ms: others wait at most about 20 ms.
 const budgetMs = 5;
 
-/** Runs long work one at a time, and yields to the event loop every 5 ms and one step. */
+/** Runs long work one at a time. Yields to the event loop every 5 ms and one step. */
 export class Pace {
   readonly #init: PaceInit;
   #last: Promise<unknown> = Promise.resolve();

@@ -14,7 +14,7 @@ export interface Search<Draft> {
   readonly pace: Pick<Pace, "rest">;
 }
 
-/** Tries the right drafts, each near miss, then the usual ones in pairs, until one fits or `maxAttempts` calls. Yields between two. */
+/** Tries the right drafts, each near miss, then the usual ones in pairs. Ends when one fits, or after `maxAttempts` calls. Yields between two. */
 export async function search<Draft>(wanted: Search<Draft>) {
   const { drafts, misses, fits, identityOf, maxAttempts = 2000, pace } = wanted;
   const tried = new Set<string>();

@@ -26,7 +26,7 @@ const service = "the inspector";
 const pageFolder = new URL("../page/", import.meta.url);
 
 /**
- * Shows this process's guarded requests from now on, on a loopback server of its own, to whoever has its address. Keeps no process alive.
+ * Shows this process's guarded requests from now on. It has a loopback server of its own, for whoever has the address. Keeps no process alive.
  * Rejects with an OptionError, in production always, or with node:net's error for the port.
  */
 export async function inspector(options: InspectorOptions = {}): Promise<Inspector> {

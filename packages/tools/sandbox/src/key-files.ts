@@ -22,8 +22,8 @@ export class KeyFileError extends Error {
 const fileSafeKeyid = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 /**
- * Writes `<keyid>.private.pem` (mode for its owner alone), `<keyid>.public.pem` and an entry in `keys.json`, an object from keyid to public
- * key as a platform loads it. Writes nothing when something of that keyid exists without `force`. Throws a KeyFileError.
+ * Writes `<keyid>.private.pem` (mode for its owner alone), `<keyid>.public.pem` and an entry in `keys.json`. That is an object from keyid to
+ * public key as a platform loads it. Writes nothing when something of that keyid exists without `force`. Throws a KeyFileError.
  */
 export function writeKeyFiles(pair: SigningKeyPair, { directory, force = false }: KeyFileOptions) {
   assertFileSafeKeyid(pair.keyid);

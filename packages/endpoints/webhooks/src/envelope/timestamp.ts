@@ -33,7 +33,7 @@ export function readTimestamp(raw: unknown): WebhookTimestamp | undefined {
   return new Timestamp(raw, date, BigInt(wholeSeconds) * 1_000_000n + BigInt(nanoseconds));
 }
 
-/** Orders by time: -1 when `a` is earlier, 1 when it is later, 0 when they are equal. */
+/** Orders by time. -1: `a` is earlier; 1: it is later; 0: they are equal. */
 export function compareTimestamps(a: WebhookTimestamp, b: WebhookTimestamp): -1 | 0 | 1 {
   if (a.epochNanoseconds === b.epochNanoseconds) return 0;
   return a.epochNanoseconds < b.epochNanoseconds ? -1 : 1;

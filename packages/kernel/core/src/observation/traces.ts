@@ -122,7 +122,7 @@ export interface Traced<T> {
 }
 
 /**
- * Does `work` in a trace, as `tracePromise()` and `traceSync()` do, with the stores bound to `start`, so that spans nest.
+ * Does `work` in a trace, as `tracePromise()` and `traceSync()` do. Stores are bound to `start`, so that spans nest.
  * A value ends it at `end`, a promise at `asyncEnd`; either is returned unchanged.
  */
 export function traced<T>(

@@ -44,7 +44,7 @@ export const transactionTable = {
 
 export type ResolvedTransactionOptions = ReadOptions<typeof transactionTable>;
 
-/** Throws an OptionError on options that only lease mode has, of which `unknown option` would not say where they belong. */
+/** Throws an OptionError on options that only lease mode has. `unknown option` would not say where they belong. */
 export function assertNoLeaseOptions(owner: OptionOwner, options: object, names: readonly string[]): void {
   const given = names.find((name) => Reflect.get(options, name) !== undefined);
   if (given === undefined) return;

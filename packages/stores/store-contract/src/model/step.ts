@@ -18,7 +18,7 @@ interface Decided<Op> extends StepOn<Op> {
 /** A transaction that pays and completes the key: committed, rolled back, or cut off by the death of its process. */
 export type PayStep = Owned<"pay"> & { readonly ending: "commit" | "rollback" | "crash" };
 
-/** One step of a store, as data, so that a run can be printed, shortened, and tried on the reference in another order. */
+/** One step of a store, as data. So a run can be printed, shortened, and tried on the reference in another order. */
 export type Step =
   | (Owned<"claim"> & { readonly leaseMs: number; readonly recovery: "hold" | "rerun" })
   | (Owned<"heartbeat"> & { readonly leaseMs: number })

@@ -18,7 +18,7 @@ export interface Secrets {
 const shortestSecret = 4;
 
 /**
- * Replaces every secret in the texts and member names of a value, also inside a longer text, JSON escapes, percent-encoding, hex, base64
+ * Replaces every secret in the texts and member names of a value. Found also inside a longer text, JSON escapes, percent-encoding, hex, base64
  * and base64url, up to four nested. Also masks every private key, known or not: in armour, as a JWK, as DER. A text with more nested encodings is masked as
  * a whole, so the time is linear in its length.
  */
