@@ -76,8 +76,11 @@ export function describeLateStatements<Tx>(row: TableRow<Tx>): void {
     const paid = (await opened.countRows()) - before;
     expect([key, answer, paid]).toEqual([key, answer, answer === 200 ? 1 : 0]);
     if (row.engine === "postgresql") expect(answer).not.toBe("commit-unknown");
-    expect([key, await pay(key)]).toEqual([key, paid === 1 ? "already-processed" : 200]);
-    expect((await opened.countRows()) - before).toBe(1);
+    // MariaDB does not tell a swallowed deadlock from a ROLLBACK behind which the handler has paid: an operator looks.
+    const isHeld = row.engine !== "postgresql" && answer === "transaction-broken";
+    const unpaid = isHeld ? "held" : 200;
+    expect([key, await pay(key)]).toEqual([key, paid === 1 ? "already-processed" : unpaid]);
+    expect((await opened.countRows()) - before).toBe(isHeld ? 0 : 1);
     return hasFailed;
   }
 
