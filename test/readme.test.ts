@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { describe, expect, test } from "@jest/globals";
 import { memberFolders, workspacePackages } from "../scripts/workspace.mjs";
 import { anchorsOf, githubAnchor } from "../site/scripts/anchors.mjs";
-import { fileText } from "../site/scripts/expand.mjs";
+import { fileText } from "../site/scripts/file-text.mjs";
 import { published, repository } from "../site/scripts/source.mjs";
 import { builtPage, packagePage, packageReadme } from "./docs/package-pages.ts";
 import { optionTables } from "./docs/written-options.ts";

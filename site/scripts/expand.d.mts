@@ -6,6 +6,3 @@ export function expand(
     readonly rewrite: (part: string, file: string) => string;
   },
 ): string;
-
-/** The whole file, or one of its regions. */
-export function fileText(file: string, options?: { readonly region?: string | undefined }): string;

@@ -4,6 +4,7 @@ import path from "node:path";
 import { workspacePackages } from "../../scripts/workspace.mjs";
 import { findingKinds } from "../../packages/tools/cli/dist/doctor/findings.js";
 import { codesOf } from "./codes-page.mjs";
+import { fileText } from "./file-text.mjs";
 import { withOptions } from "./options.mjs";
 import { published, read, root } from "./source.mjs";
 
@@ -41,25 +42,6 @@ export function expand(page, { pictureOf, rewrite }) {
     ) ?? [];
   if (left !== undefined) throw new Error(`cannot be read: ${left}`);
   return expanded;
-}
-
-/** The whole file, or what stands in it between `#region name` and its `#endregion`, without marks and with less indentation. */
-export function fileText(file, { region } = {}) {
-  const text = read(file);
-  if (region === undefined) return withoutMarks(text);
-  const lines = text.split("\n");
-  const first = lines.findIndex((line) => line.trim().replace(/^(\/\/|#) /, "") === `#region ${region}`);
-  const length = lines
-    .slice(first)
-    .findIndex((line) => line.trim().replace(/^(\/\/|#) /, "") === `#endregion ${region}`);
-  if (first < 0 || length < 0) throw new Error(`${file} has no region ${region}`);
-  const inside = lines.slice(first + 1, first + length);
-  const margin = Math.min(...inside.filter((line) => line !== "").map((line) => /^ */.exec(line)[0].length));
-  return withoutMarks(inside.map((line) => line.slice(margin)).join("\n"));
-}
-
-function withoutMarks(text) {
-  return text.replaceAll(/^ *(\/\/|#) #(end)?region .*\n/gm, "");
 }
 
 /** What a command of this repository prints, without colours. */

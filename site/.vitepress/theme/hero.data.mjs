@@ -1,6 +1,6 @@
 // The code beside the title of the home page: lines of the example that the page shows whole, so they compile.
 import { createMarkdownRenderer } from "vitepress";
-import { fileText } from "../../scripts/expand.mjs";
+import { fileText } from "../../scripts/file-text.mjs";
 import { pagesFolder } from "../../scripts/source.mjs";
 import { markdown } from "../markdown.mjs";
 

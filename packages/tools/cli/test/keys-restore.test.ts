@@ -8,7 +8,7 @@ import express, { type ErrorRequestHandler } from "express";
 import { idempotencyGuard } from "../../../checks/idempotency-guard/dist/index.js";
 import { rawBody } from "../../../checks/raw-body/dist/index.js";
 import { memoryIdempotencyStore, type IdempotencyStore } from "@countersign/idempotency";
-import { fileText } from "../../../../site/scripts/expand.mjs";
+import { fileText } from "../../../../site/scripts/file-text.mjs";
 import { expectOneLine, moduleIn, run } from "./cli-bench.ts";
 import {
   begin,
