@@ -73,7 +73,7 @@ export default defineConfig({
               if (/\/(?:guide|concepts|packages\/store-mysql)\b/.test(id)) return 3;
               if (!id.includes("/reference/codes")) return 0.5;
               // A code is typed whole, and its words stand on guides too.
-              return id.slice(id.indexOf("#")).includes(term) ? 2 : 1;
+              return id.slice(id.indexOf("#")).includes(term) ? 1.5 : 1;
             },
           },
         },
