@@ -1,11 +1,15 @@
 // I16: an app that answers all errors itself cannot say "paid" of what nobody has paid.
-import type { TransactionStores } from "@countersign/idempotency";
+import type { AddressInfo } from "node:net";
+import { idempotencyHook, payoutPlugin } from "@countersign/fastify";
+import { memoryNonceStore } from "@countersign/http-signature-verify";
+import { memoryIdempotencyStore, type TransactionStores } from "@countersign/idempotency";
 import { idempotencyGuard, refuse } from "@countersign/idempotency-guard";
 import { payoutEndpoint } from "@countersign/payout";
 import { describe, expect, test } from "@jest/globals";
 import express, { type ErrorRequestHandler, type RequestHandler } from "express";
+import { fastify, type FastifyInstance } from "fastify";
 import { afterTest } from "../support/runs/after-test.ts";
-import { close, listen, send } from "../support/servers/http-client.ts";
+import { close, listen, send, type WireRequest } from "../support/servers/http-client.ts";
 import { samplePath } from "../support/signers/independent-signer.ts";
 import { servicePublicPem } from "../support/signers/test-keys.ts";
 import { refusalWith } from "./payments/handler-rows.ts";
@@ -76,5 +80,72 @@ describe.each(Object.keys(routes))("an app that answers the errors of %s", (name
   test("answers 409 where it says so of a done key, and 500 where it says 200", async () => {
     expect(await answers(() => undefined, 409, 2)).toEqual([200, 409]);
     expect(await answers(() => undefined, 200, 2)).toEqual([200, 500]);
+  });
+});
+
+// Lease mode: the handler comes after the guard, which has claimed no key yet.
+describe("an app that answers the errors in front of a claim in lease mode", () => {
+  const memory = memoryIdempotencyStore;
+  const endpoint = {
+    addresses: { allow: ["127.0.0.1"] },
+    signature: { keys: { "test-key": servicePublicPem }, nonces: memoryNonceStore() },
+  };
+  const fingerprint = (): never => {
+    throw new Error("the app failed");
+  };
+  const guard = () => ({ store: memory(), key: () => idempotencyKey, fingerprint });
+  const payout = () => ({ ...endpoint, idempotency: { store: memory(), fingerprint } });
+  const usual = () => ({ ...endpoint, idempotency: { store: memory() } });
+  const handled = { calls: 0 };
+  const pay = (): void => void (handled.calls += 1);
+  const withExpress = (middleware: RequestHandler) => async (appStatus: number) => {
+    const app = express();
+    const answerError: ErrorRequestHandler = (_error, _req, res, _next) => void res.sendStatus(appStatus);
+    app.post(samplePath, middleware, pay);
+    app.use(answerError);
+    const { server, port } = await listen(app);
+    afterTest(() => close(server));
+    return port;
+  };
+  const withFastify = (add: (app: FastifyInstance) => unknown) => async (appStatus: number) => {
+    const app = fastify({ forceCloseConnections: true });
+    app.setErrorHandler((_error, _request, reply) => void reply.code(appStatus).send("failed"));
+    await add(app);
+    await app.listen({ port: 0, host: "127.0.0.1" });
+    afterTest(() => app.close());
+    return (app.server.address() as AddressInfo).port;
+  };
+
+  test.each<[string, (appStatus: number) => Promise<number>, changes: Partial<WireRequest>]>([
+    ["idempotencyGuard on Express", withExpress(idempotencyGuard(guard())), {}],
+    ["payoutEndpoint on Express", withExpress(payoutEndpoint(payout())), {}],
+    [
+      "payoutEndpoint on Express, whose refusals are forwarded",
+      withExpress(payoutEndpoint({ ...usual(), errors: "forward" })),
+      { headers: [] },
+    ],
+    [
+      "payoutEndpoint on Express, whose findBusiness gives an array",
+      withExpress(payoutEndpoint({ ...usual(), findBusiness: () => [] as never })),
+      {},
+    ],
+    [
+      "idempotencyHook",
+      withFastify((app) => app.post(samplePath, { preHandler: idempotencyHook(guard()) }, pay)),
+      {},
+    ],
+    [
+      "payoutPlugin",
+      withFastify((app) => app.register(payoutPlugin({ ...payout(), url: samplePath, handler: pay }))),
+      {},
+    ],
+  ])("answers 500 where %s is answered 200, 204 or 409", async (_title, open, changes) => {
+    const request = (): WireRequest => ({ ...signPayout(), ...changes });
+    for (const status of [200, 204, 409]) {
+      // oxlint-disable-next-line no-await-in-loop -- one server after the other
+      expect((await send(await open(status), request())).status).toBe(500);
+    }
+    expect((await send(await open(422), request())).status).toBe(422);
+    expect(handled.calls).toBe(0);
   });
 });

@@ -13,7 +13,7 @@ import { Hono } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { ExpressFactory } from "../support/runs/express-versions.ts";
 import { close, listen, send } from "../support/servers/http-client.ts";
-import type { GuardDoorName, GuardOptions } from "./guard-rows.ts";
+import { fingerprint, keyOf, origin, type GuardDoorName, type GuardOptions } from "./guard-rows.ts";
 
 interface Seen {
   readonly status: number;
@@ -35,11 +35,6 @@ export interface GuardDoor {
   }>;
 }
 
-const origin = "http://platform.example";
-const keyOf = ({ url = "" }: { readonly url?: string | undefined }): string | undefined =>
-  new URL(url, origin).searchParams.get("key") || undefined;
-const fingerprint = ({ url = "" }: { readonly url?: string | undefined }): string =>
-  new URL(url, origin).searchParams.get("payload") ?? "f";
 const over = (port: number) => (method: string, key: string) =>
   send(port, { method, path: `/pay?key=${key}`, headers: [], body: Buffer.alloc(0) });
 
@@ -50,7 +45,7 @@ function expressDoor(name: GuardDoorName, factory: ExpressFactory): GuardDoor {
       const app = factory();
       const failed: ErrorRequestHandler = (_error, _req, res, _next) =>
         void res.status(appStatus).end("failed");
-      const guard = idempotencyGuard({ ...options, key: keyOf, fingerprint });
+      const guard = idempotencyGuard({ key: keyOf, fingerprint, ...options });
       app.all("/pay", guard, (_req, res) => void res.end("passed"));
       app.use(guardErrors(), failed);
       const { server, port } = await listen(app);
@@ -62,7 +57,7 @@ function expressDoor(name: GuardDoorName, factory: ExpressFactory): GuardDoor {
 const nodeDoor: GuardDoor = {
   name: "node:http",
   async open(options, appStatus) {
-    const guard = idempotencyGuard({ ...options, key: keyOf, fingerprint });
+    const guard = idempotencyGuard({ key: keyOf, fingerprint, ...options });
     const answerError = guardErrors();
     const { server, port } = await listen((req: IncomingMessage, res: ServerResponse) => {
       guard(req, res, (error) => {
@@ -79,7 +74,7 @@ const fastifyDoor: GuardDoor = {
   async open(options, appStatus) {
     const app = fastify({ forceCloseConnections: true });
     app.setErrorHandler((_error, _request, reply) => void reply.code(appStatus).send("failed"));
-    app.all("/pay", { preHandler: idempotencyHook({ ...options, key: keyOf, fingerprint }) }, () => "passed");
+    app.all("/pay", { preHandler: idempotencyHook({ key: keyOf, fingerprint, ...options }) }, () => "passed");
     await app.listen({ port: 0, host: "127.0.0.1" });
     return { send: over((app.server.address() as AddressInfo).port), close: () => app.close() };
   },
@@ -89,7 +84,7 @@ type RouteOptions = Omit<GuardOptions, "methods" | "required">;
 
 function routeOf({ methods: _methods, required: _required, ...options }: GuardOptions) {
   const given: RouteOptions = options;
-  return idempotentRoute({ ...given, key: keyOf, fingerprint });
+  return idempotentRoute({ key: keyOf, fingerprint, ...given });
 }
 
 const fetchDoor: GuardDoor = {

@@ -4,10 +4,20 @@ import { answer, refuse, type IdempotencyTransactionOptions } from "@countersign
 import type { TransactionMode } from "@countersign/idempotency";
 import type { EngineName, Tables, Tx } from "./payments/engines.ts";
 
-export type GuardOptions = Omit<
-  IdempotencyTransactionOptions<Tx, TransactionMode, object>,
-  "key" | "fingerprint"
->;
+type Options = IdempotencyTransactionOptions<Tx, TransactionMode, HasUrl>;
+
+export type GuardOptions = Omit<Options, "key" | "fingerprint"> &
+  Partial<Pick<Options, "key" | "fingerprint">>;
+
+interface HasUrl {
+  readonly url?: string | undefined;
+}
+
+export const origin = "http://platform.example";
+export const keyOf = ({ url = "" }: HasUrl): string | undefined =>
+  new URL(url, origin).searchParams.get("key") || undefined;
+export const fingerprint = ({ url = "" }: HasUrl): string =>
+  new URL(url, origin).searchParams.get("payload") ?? "f";
 
 export type GuardDoorName = "express 5" | "express 4" | "node:http" | "fastify" | "fetch" | "hono";
 
@@ -54,6 +64,23 @@ const refusing = (status: number) => (): never => {
   const error = new GuardError({ status: 422, code: "already-there", message: "the row is there" });
   throw Object.assign(error, { status });
 };
+
+const already = refusing(409);
+
+/** What reads a request, and throws for the key `refused`. */
+const optionRows = (
+  [
+    ["key", { key: (request) => (keyOf(request) === "refused" ? already() : keyOf(request)) }],
+    ["fingerprint", { fingerprint: (request) => (keyOf(request) === "refused" ? already() : "f") }],
+    ["fingerprint", { fingerprint: async (request) => (keyOf(request) === "refused" ? already() : "f") }],
+  ] satisfies readonly (readonly [string, Partial<GuardOptions>])[]
+).map(([name, options]): GuardRow => ({
+  title: `with an option ${name} that refuses with 409: no key is claimed`,
+  options,
+  sends: ["POST refused", "POST k"],
+  answers: [/^500 /, /^200 $/],
+  paid: 1,
+}));
 
 const replayRows: readonly GuardRow[] = [
   {
@@ -139,6 +166,7 @@ const replayRows: readonly GuardRow[] = [
 
 export const guardRows: readonly GuardRow[] = [
   ...replayRows,
+  ...optionRows,
   {
     title: "pays once",
     sends: ["POST k", "POST k", "POST l"],

@@ -28,6 +28,7 @@ import {
   type ResolvedOwnerOptions,
 } from "./options.ts";
 import {
+  asUnclaimed,
   fingerprintLate,
   held,
   inFlight,
@@ -53,8 +54,8 @@ export type Admission =
 interface KeyClaim {
   /** 1 to 512 characters, less those of `scope`; anything else is 400. */
   readonly key: unknown;
-  /** 1 to 128 printable ASCII characters. A promise is due within `storeTimeoutMs`. */
-  readonly fingerprint: Awaitable<string>;
+  /** Gives 1 to 128 printable ASCII characters. A promise is due within `storeTimeoutMs`. */
+  readonly fingerprint: () => Awaitable<string>;
 }
 
 /** Owns idempotency keys for requests. Made by {@link keyOwner}. */
@@ -72,6 +73,8 @@ export interface KeyOwner {
 export interface KeyGuard<Native> extends Pick<KeyOwner, "drain"> {
   /** As {@link KeyOwner.claim}, except that the options may set another status or an answer. */
   admit(this: void, native: Native, whileConnected: WhileConnected): Promise<Admission>;
+  /** Whether only a done key may be answered 409. */
+  readonly reserved: boolean;
 }
 
 const maxKeyLength = 512;
@@ -88,9 +91,8 @@ export function keyOwner(options: KeyOwnerOptions, owner: OptionOwner = factoryN
   const state = createState(resolved, { doneStatus: 409, replay: undefined });
   return {
     async claim(native, attempt, whileConnected) {
-      // First, so that a rejection of its promise is always handled.
-      const fingerprint = checkFingerprint(await fingerprintInTime(attempt.fingerprint, resolved));
       if (runOf(native) !== undefined) throw refusal("idempotency-guard-twice");
+      const fingerprint = await readFingerprint(attempt.fingerprint, resolved, true);
       const key = checkIdempotencyKey(attempt.key, resolved.scope);
       const claimed = await claimKey(state, { req: native, key, fingerprint }, whileConnected);
       if (claimed instanceof OwnedRun) return claimed;
@@ -113,15 +115,16 @@ export function keyGuard<Native extends object>(
     async admit(native, whileConnected) {
       if (runOf(native) !== undefined) throw refusal("idempotency-guard-twice");
       if (!isGuarded(native, methods)) return { passes: true };
-      const given = keyOf(native);
+      const given = readKey(() => keyOf(native), state.isReserved);
       if (given === undefined && !required) return { passes: true };
       const key = checkIdempotencyKey(given, scope);
-      const fingerprint = checkFingerprint(await fingerprintInTime(fingerprintOf(native), resolved));
+      const fingerprint = await readFingerprint(() => fingerprintOf(native), resolved, state.isReserved);
       const claimed = await claimKey(state, { req: native, key, fingerprint }, whileConnected);
       if (claimed instanceof OwnedRun) return { run: claimed };
       return { answer: await answerOfDone(state, claimed) };
     },
     drain: (drainOptions) => state.keys.drain(drainOptions),
+    reserved: state.isReserved,
   };
 }
 
@@ -241,12 +244,27 @@ function storedKey(scope: string | undefined, key: string): string {
   return scope === undefined ? key : `${scope}:${key}`;
 }
 
-/** Awaits a fingerprint, unchecked; rejects with a GuardError (503) when late. No key is claimed by then. */
-export function fingerprintInTime(
-  fingerprint: Awaitable<string>,
+/** What the option `key` gives, unchecked. Where 409 is `reserved` for "paid", one that the option throws becomes 500. */
+export function readKey<T>(key: () => T, reserved: boolean): T {
+  try {
+    return key();
+  } catch (error) {
+    throw asUnclaimed(error, "key", reserved);
+  }
+}
+
+/** What the option `fingerprint` gives, checked. Rejects with a GuardError: 503 when late; 500 as {@link readKey}. */
+export async function readFingerprint(
+  fingerprint: () => Awaitable<string>,
   { storeTimeoutMs, retryAfterSeconds }: Pick<ResolvedKeyOptions, "storeTimeoutMs" | "retryAfterSeconds">,
-): Awaitable<string> {
-  return inTime(fingerprint, storeTimeoutMs, () => fingerprintLate(storeTimeoutMs, retryAfterSeconds));
+  reserved: boolean,
+): Promise<string> {
+  try {
+    const late = (): Error => fingerprintLate(storeTimeoutMs, retryAfterSeconds);
+    return checkFingerprint(await inTime(fingerprint(), storeTimeoutMs, late));
+  } catch (error) {
+    throw asUnclaimed(error, "fingerprint", reserved);
+  }
 }
 
 /** SHA-256 of the captured bytes, not of `req.rawBody`, which middlewares can write. Throws without (500): payloads would look alike. */

@@ -4,6 +4,7 @@ import { warnOfError } from "@countersign/core/door";
 import { holdResponse, whileConnected } from "@countersign/express/door";
 import {
   guard,
+  type ErrorMiddleware,
   type GuardRequest,
   type GuardResponse,
   type Middleware,
@@ -80,16 +81,20 @@ function transactionMiddleware(
       if ("passes" in outcome) next();
       else sendAnswer(res, outcome.answer);
     },
-    refused(error, _req, res, next) {
-      unpaidAnswers(res, error, reserved);
-      next(error);
-    },
+    refused: refusedUnpaid(reserved),
   });
   return Object.assign(middleware, { drain });
 }
 
+function refusedUnpaid(reserved: boolean): ErrorMiddleware {
+  return (error, _req, res, next) => {
+    unpaidAnswers(res, error, reserved);
+    next(error);
+  };
+}
+
 /**
- * I16: this attempt has committed nothing. Makes an app's error handler that answers with a success answer 500: it would lose the payment;
+ * I16: this attempt has committed nothing, or claimed no key. Makes an app's error handler that answers with a success answer 500: it would lose the payment;
  * likewise one that answers 409 where that is `reserved` for "paid already", unless the error itself says so, which is that of a done key.
  */
 export function unpaidAnswers(res: GuardResponse, error: unknown, reserved: boolean): void {
@@ -104,12 +109,13 @@ export function unpaidAnswers(res: GuardResponse, error: unknown, reserved: bool
 }
 
 function leaseMiddleware(options: IdempotencyGuardOptions): DrainableMiddleware {
-  const { admit, drain } = keyGuard(options);
+  const { admit, drain, reserved } = keyGuard(options);
   const middleware = guard(factoryName, (req, res) => admit(req, (work) => whileConnected(res, work)), {
     found(admission: Admission, req, res, next) {
       if ("run" in admission) refuseUnparsedBody(req, res);
       goOn(admission, { req, res, next });
     },
+    refused: refusedUnpaid(reserved),
   });
   return Object.assign(middleware, { drain });
 }

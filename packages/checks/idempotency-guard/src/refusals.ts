@@ -114,17 +114,27 @@ export function asUnpaid(
   { key, req }: KeyAttempt,
   { keys, reserved }: { readonly keys: Pick<IdempotencyKeys, "alarm">; readonly reserved: boolean },
 ): unknown {
-  if (!isGuardError(error)) return error;
+  const refused = saysPaid("the handler", error, reserved);
+  if (refused === undefined) return error;
+  const message = `has a handler whose refusal says "paid", and was rolled back`;
+  keys.alarm({ code: "handler-answered-409", key, message, req, error });
+  return refused;
+}
+
+/** I16: what an option threw before any key was claimed, as it may leave. */
+export function asUnclaimed(error: unknown, option: string, reserved: boolean): unknown {
+  return saysPaid(`option ${option}`, error, reserved) ?? error;
+}
+
+function saysPaid(who: string, error: unknown, reserved: boolean): GuardError | undefined {
+  if (!isGuardError(error)) return undefined;
   const { status } = error;
   const isFailure = Number.isInteger(status) && status >= 400 && status <= 599;
-  if (isFailure && !(reserved && status === 409)) return error;
-  const code = "handler-answered-409";
-  const message = `has a handler that refuses with ${status}, which says "paid", and was rolled back`;
-  keys.alarm({ code, key, message, req, error });
+  if (isFailure && !(reserved && status === 409)) return undefined;
   return new GuardError<IdempotencyGuardCode>({
     status: 500,
-    code,
-    message: `the handler refuses with ${status}, which the caller would take for "paid": refuse with another 4xx`,
+    code: "handler-answered-409",
+    message: `${who} refuses with ${status}, which the caller would take for "paid": refuse with another 4xx`,
     cause: error,
   });
 }

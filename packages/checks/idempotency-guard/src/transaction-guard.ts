@@ -2,7 +2,7 @@ import { readOptions, type OptionOwner } from "@countersign/core/door";
 import type { TransactionMode } from "@countersign/idempotency";
 import { assertInMode, assertNoLeaseOptions, readTransactionStores } from "@countersign/idempotency/door";
 import type { KeptAnswer } from "./answer-record.ts";
-import { bodyFingerprint, isGuarded, type WhileConnected } from "./check.ts";
+import { bodyFingerprint, isGuarded, readKey, type WhileConnected } from "./check.ts";
 import {
   factoryName,
   leaseOptions,
@@ -49,15 +49,16 @@ export function transactionGuard<Native extends object>(
   assertInMode(stores, handle, owner, "handle");
   assertAnswersInTransaction(owner, replay, stores);
   const { pay, drain } = transactionOwner(stores, guard, owner, { doneStatus, inFlightStatus, replay });
+  const reserved = reserves409({ doneStatus, inFlightStatus });
   return {
     async admit(native, whileConnected) {
       if (!isGuarded(native, methods)) return { passes: true };
-      const key = keyOf(native);
+      const key = readKey(() => keyOf(native), reserved);
       if (key === undefined && !required) return { passes: true };
-      const attempt = { key, fingerprint: fingerprintOf(native) };
+      const attempt = { key, fingerprint: () => fingerprintOf(native) };
       return { answer: await pay(native, attempt, whileConnected, (tx) => handle(native, { tx })) };
     },
     drain,
-    reserved: reserves409({ doneStatus, inFlightStatus }),
+    reserved,
   };
 }

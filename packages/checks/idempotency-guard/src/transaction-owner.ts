@@ -40,13 +40,7 @@ import {
 } from "@countersign/idempotency/door";
 import type { KeptAnswer } from "./answer-record.ts";
 import { givenAnswer } from "./answer.ts";
-import {
-  answerOfDone,
-  checkFingerprint,
-  checkIdempotencyKey,
-  fingerprintInTime,
-  type WhileConnected,
-} from "./check.ts";
+import { answerOfDone, checkIdempotencyKey, readFingerprint, type WhileConnected } from "./check.ts";
 import {
   assertKeysApart,
   factoryName,
@@ -70,8 +64,8 @@ interface DeferredNonce {
 interface TransactionAttempt {
   /** 1 to 512 characters, less those of `scope`; anything else is 400. */
   readonly key: unknown;
-  /** 1 to 128 printable ASCII characters. */
-  readonly fingerprint: Awaitable<string>;
+  /** Gives 1 to 128 printable ASCII characters. A promise is due within `storeTimeoutMs`. */
+  readonly fingerprint: () => Awaitable<string>;
   readonly nonce?: DeferredNonce | undefined;
 }
 
@@ -120,7 +114,7 @@ export function transactionOwner<Tx>(
   const refusing = { keys, options: { ...resolved, inFlightStatus }, doneStatus, replay };
   return {
     async pay(native, attempt, whileConnected, handler) {
-      const fingerprint = checkFingerprint(await fingerprintInTime(attempt.fingerprint, resolved));
+      const fingerprint = await readFingerprint(attempt.fingerprint, resolved, unpaid.reserved);
       if (claimed.get(native) === true) throw refusal("idempotency-guard-twice");
       const key = checkIdempotencyKey(attempt.key, resolved.scope);
       const own: Attempt = { key, fingerprint, token: randomUUID(), req: native };

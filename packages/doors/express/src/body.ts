@@ -130,7 +130,7 @@ function bodyAlreadyConsumed(): GuardError<BodyCode> {
 }
 
 /** True if the client left early. HTTP/2's RST_STREAM ends a body like END_STREAM (RFC 9113 section 8.1), without `readableAborted`. */
-function isCut(req: GuardRequest & OverHttp2): boolean {
+export function isCut(req: GuardRequest & OverHttp2): boolean {
   return req.readableAborted || (req.httpVersionMajor >= 2 && req.stream?.closed === true);
 }
 

@@ -9,6 +9,7 @@ import {
   warnOfError,
   writeUnreportedRefusal,
 } from "@countersign/core/door";
+import { isCut } from "./body.ts";
 import { assertReceivedWhole } from "./received-request.ts";
 import type { ErrorMiddleware, GuardRequest, GuardResponse, Middleware, NextFunction } from "./types.ts";
 import { boundUnreadBody } from "./unread-body.ts";
@@ -32,7 +33,7 @@ export interface Ways<Found> {
  * Turns `decide` into a middleware named `<name>Middleware`. A throw or rejection reaches `next(error)` on Express 4 and 5, a return calls
  * `next()`. Refuses before `decide` if Node may have dropped header lines (431), or for two Host lines (400). Publishes a GuardEvent for
  * subscribers of `countersign:guard`; without, a refusal is a line on stderr. Drains a refused body's rest within a bound. A GuardError
- * `request-aborted` ends without an answer: the client has left.
+ * `request-aborted` ends without an answer if the client has left.
  */
 export function guard(name: string, decide: GuardFunction): Middleware;
 export function guard<Found>(name: string, decide: FindingFunction<Found>, ways: Ways<Found>): Middleware;
@@ -115,8 +116,9 @@ function pass(passage: Passage, found: unknown): void {
 function refuse(passage: Passage, thrown: unknown): void {
   const reason = refusedWith(passage.name, thrown);
   publishVerdict(passage, passage.startedAt, reason);
-  if (isGuardError(reason) && reason.code === requestAborted) return;
   const { ways, req, res, next } = passage;
+  // An app's own error of that code has a client that waits for its answer.
+  if (isGuardError(reason) && reason.code === requestAborted && (isCut(req) || res.destroyed)) return;
   boundUnreadBody(req, res);
   try {
     if (ways.refused === undefined) next(reason);

@@ -218,7 +218,7 @@ describe("guard", () => {
 });
 
 /** The events and, as the word `next`, the call of the next handler, in their order. */
-async function eventsOf(decide: GuardFunction): Promise<(GuardEvent | "next")[]> {
+async function eventsOf(decide: GuardFunction, res: object = {}): Promise<(GuardEvent | "next")[]> {
   const events: (GuardEvent | "next")[] = [];
   const onEvent = (event: unknown): void => {
     events.push(event as GuardEvent);
@@ -226,7 +226,7 @@ async function eventsOf(decide: GuardFunction): Promise<(GuardEvent | "next")[]>
   subscribe(guardChannelName, onEvent);
   try {
     const next = (): unknown => events.push("next");
-    guard("exampleGuard", decide)({ url: "/" } as never, {} as never, next);
+    guard("exampleGuard", decide)({ url: "/" } as never, res as never, next);
     await pause();
     await pause();
   } finally {
@@ -268,7 +268,7 @@ describe("the events of guard", () => {
     });
 
     test("tell of an aborted request, which nothing follows", async () => {
-      const events = await eventsOf(decideWith(aborted));
+      const events = await eventsOf(decideWith(aborted), { destroyed: true });
       expect(events).toHaveLength(1);
       expect(events[0]).toMatchObject({
         outcome: "reject",
@@ -276,6 +276,10 @@ describe("the events of guard", () => {
         status: 400,
         error: aborted,
       });
+    });
+
+    test("leave the app its own error of that code, whose client waits", async () => {
+      expect(await eventsOf(decideWith(aborted))).toEqual([expect.objectContaining({ status: 400 }), "next"]);
     });
   });
 

@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { once } from "node:events";
 import { guardChannelName, GuardError, noticeChannelName } from "@countersign/core";
 import { publishFailure, requestAborted } from "@countersign/core/door";
 import {
@@ -186,11 +187,18 @@ describe.each(expressVersionsWith(express4))("without a subscriber, on %s", (_ve
   });
 
   test("no line for a client that left, or for a request that passed", async () => {
-    await withServer(appOf(framework, refusal({ code: requestAborted })), async (port) => {
+    const abandoned = framework();
+    const waits = async (_req: GuardRequest, res: GuardResponse): Promise<void> => {
+      await once(res, "close");
+      throw refusal({ code: requestAborted });
+    };
+    abandoned.use(guard("exampleGuard", waits));
+    await withServer(abandoned, async (port) => {
       const socket = connect({ port, host: "127.0.0.1" });
       socket.write("GET /secret-path HTTP/1.1\r\nHost: a\r\n\r\n");
       await delay(50);
       socket.destroy();
+      await delay(50);
     });
     const app = framework();
     app.use(guard("exampleGuard", nothing), (_req, res) => void res.end());

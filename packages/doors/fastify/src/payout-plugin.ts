@@ -27,7 +27,7 @@ import type {
   preHandlerHookHandler,
   RouteShorthandOptionsWithHandler,
 } from "fastify";
-import { refusal, step, takeOverReply, type RefusalOptions } from "./hooks.ts";
+import { refusal, step, takeOverReply, type RefusalOptions, type Refuse } from "./hooks.ts";
 import { receivedRequest, warnOfTrust, type ConnectionOptions } from "./received-request.ts";
 import {
   assertNotRegistered,
@@ -122,7 +122,7 @@ function payingRoute(
   const pay = step(name, (request, reply) =>
     receive(receivedRequest(request, connection), request, (work) => whileConnected(reply.raw, work)),
   );
-  const refuse = refusal({ ...answers, unauthorizedHeaders });
+  const refuse = unpaidRefusal({ ...answers, unauthorizedHeaders });
   return {
     drain,
     onRequest: (request, reply, next) =>
@@ -131,12 +131,18 @@ function payingRoute(
           takeOverReply(reply);
           sendAnswer(reply.raw, answer);
         },
-        refused(error) {
-          if (!isGuardError(error)) unpaidAnswers(reply.raw, error, true);
-          refuse(error, request, reply, next);
-        },
+        refused: (error) => refuse(error, request, reply, next),
       }),
     handler: (_request, reply) => reply.callNotFound(),
+  };
+}
+
+/** Answers a refusal. Of an error that is left to the app: no answer of its error handler says "paid". */
+function unpaidRefusal(options: Parameters<typeof refusal>[0]): Refuse {
+  const refuse = refusal(options);
+  return (error, request, reply, next) => {
+    if (!isGuardError(error)) unpaidAnswers(reply.raw, error, true);
+    refuse(error, request, reply, next);
   };
 }
 
@@ -150,7 +156,7 @@ function handledRoute(
     receive(receivedRequest(request, connection), request, (work) => whileConnected(reply.raw, work)),
   );
   const business = lookUp && step(name, lookUp);
-  const refuse = refusal({ ...answers, unauthorizedHeaders });
+  const refuse = unpaidRefusal({ ...answers, unauthorizedHeaders });
   const preHandler: preHandlerHookHandler | undefined =
     business &&
     ((request, reply, next) =>

@@ -99,7 +99,7 @@ export function idempotencyHook<Tx = never, Mode extends TransactionMode = Trans
     reserved,
   }: Pick<KeyOwner, "drain"> & {
     readonly admit: (request: FastifyRequest, connected: WhileConnected) => Promise<Admission>;
-    readonly reserved?: boolean;
+    readonly reserved: boolean;
   } =
     "paid" in form
       ? transactionGuard(form.paid, factoryName)
@@ -116,7 +116,7 @@ export function idempotencyHook<Tx = never, Mode extends TransactionMode = Trans
     claim(request, reply, {
       found: (admission) => goOn(admission, passageOf(request, reply, next)),
       refused(error) {
-        if (reserved !== undefined) unpaidAnswers(reply.raw, error, reserved);
+        unpaidAnswers(reply.raw, error, reserved);
         refuse(error, request, reply, next);
       },
     });

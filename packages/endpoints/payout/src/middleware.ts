@@ -90,10 +90,15 @@ export function payoutEndpoint<Tx = never, Mode extends TransactionMode = Transa
     },
   };
   const form = payoutForm<GuardRequest>(steps);
+  const unpaid: ErrorMiddleware = (error, req, res, next) => {
+    if (!isGuardError(error) || refused === undefined) unpaidAnswers(res, error, true);
+    if (refused === undefined) next(error);
+    else refused(error, req, res, next);
+  };
   const { receive, drain } =
     "paid" in form
-      ? payments(payoutPayment(form.paid, doorOfPath), refused)
-      : claims(payoutReception(form.handled, doorOfPath), refused);
+      ? payments(payoutPayment(form.paid, doorOfPath), unpaid)
+      : claims(payoutReception(form.handled, doorOfPath), unpaid);
 
   const middleware: Middleware = (req, res, next) => {
     expectManyProperties(req, "statusMessage");
@@ -112,7 +117,7 @@ interface Receiving extends Pick<DrainableMiddleware, "drain"> {
 /** Claims the key; the handler comes after. */
 function claims(
   { receive, lookUp: ask, drain }: PayoutReception<GuardRequest>,
-  refused: ErrorMiddleware | undefined,
+  refused: ErrorMiddleware,
 ): Receiving {
   // After the claim: a paid key is 409 even when its business has gone since.
   const lookUp = ask && composedGuard(factoryName, ask, { refused });
@@ -136,23 +141,13 @@ function claims(
 }
 
 /** Pays; nothing comes after. */
-function payments(
-  { receive, drain }: PayoutPayment<GuardRequest>,
-  refused: ErrorMiddleware | undefined,
-): Receiving {
+function payments({ receive, drain }: PayoutPayment<GuardRequest>, refused: ErrorMiddleware): Receiving {
   return {
     drain,
     receive: composedGuard(
       factoryName,
       (req, res) => receive(receivedRequest(req), req, (work) => whileConnected(res, work)),
-      {
-        found: (answer: KeptAnswer, _req, res) => sendAnswer(res, answer),
-        refused(error, req, res, next) {
-          if (!isGuardError(error) || refused === undefined) unpaidAnswers(res, error, true);
-          if (refused === undefined) next(error);
-          else refused(error, req, res, next);
-        },
-      },
+      { refused, found: (answer: KeptAnswer, _req, res) => sendAnswer(res, answer) },
     ),
   };
 }

@@ -89,7 +89,8 @@ export function payoutReception<Native extends object>(
         const payout = before.read(request, native, steps);
         steps.begin("idempotencyGuard");
         const key = keyOf(payout, idempotency.scope);
-        const run = await keys.claim(native, { key, fingerprint: fingerprintOf(native) }, whileConnected);
+        const attempt = { key, fingerprint: () => fingerprintOf(native) };
+        const run = await keys.claim(native, attempt, whileConnected);
         steps.end();
         return run;
       } catch (thrown) {

@@ -72,7 +72,7 @@ export function payoutPayment<Native extends object>(
         steps.begin("findBusiness");
         const found = await lookUp(native);
         steps.begin("idempotencyGuard");
-        const attempt = { key: keyOf(payout, guard.scope), fingerprint: fingerprintOf(native), nonce };
+        const attempt = { key: keyOf(payout, guard.scope), fingerprint: () => fingerprintOf(native), nonce };
         const answer = await owned.pay(native, attempt, whileConnected, (tx) => {
           const known = found();
           const payNow = (): unknown => pay(known, { tx, request: native, hold });

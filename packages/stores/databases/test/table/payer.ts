@@ -24,7 +24,7 @@ export function payerOn<Tx>(
     const claim = { scope: "s", nonce, token: randomUUID(), retainMs: 60_000 };
     const deferred = { claim, assertTimely() {}, replayed: () => codeError("nonce-replayed") };
     try {
-      const attempt = { key, fingerprint: "f", nonce: deferred };
+      const attempt = { key, fingerprint: () => "f", nonce: deferred };
       const connected = <T>(work: (left: AbortSignal) => Promise<T>) => work(new AbortController().signal);
       return (await pay({}, attempt, connected, (tx) => handler(tx, key))).status;
     } catch (error) {
