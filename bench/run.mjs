@@ -1,7 +1,7 @@
 // npm run bench [-- groups] [-- --large]: installs this folder's own dependencies once, then prints ratios and sizes. Nothing here
 // is asserted by a test. Groups are chain, ratios, imports, peers, engines, cpu, sinks, stores, transactions, growth and pruning; default all. --large adds
-// ten million keys: two minutes. --against /path/to/another/checkout: the group cpu measures that one's packages too, in the same
-// rounds. --node /path/to/another/node: the group ratios runs servers on that one too. --json FILE: the results, also as JSON.
+// ten million keys: two minutes. --against /path/to/another/checkout: the groups cpu and transactions measure that one's packages
+// too, in the same rounds. --node /path/to/another/node: the group ratios runs servers on that one too. --json FILE: the results, also as JSON.
 import { spawnSync } from "node:child_process";
 import { statSync, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -66,8 +66,8 @@ if (values.large) chosen.push("large");
 const unknown = chosen.find((name) => !Object.hasOwn(groups, name));
 if (unknown !== undefined)
   throw new Error(`${unknown} is none of the groups ${Object.keys(groups).join(", ")}`);
-if (values.against !== undefined && !chosen.includes("cpu"))
-  throw new Error("--against is for the group cpu");
+if (values.against !== undefined && !chosen.includes("cpu") && !chosen.includes("transactions"))
+  throw new Error("--against is for the groups cpu and transactions");
 // npm starts this in the folder of package.json; a relative path is meant from where npm was called.
 const from = process.env.INIT_CWD ?? process.cwd();
 const against = values.against === undefined ? undefined : path.resolve(from, values.against);

@@ -1,9 +1,13 @@
-// Payouts a second in transaction mode, beside lease mode and beside the floor of hand-written code, in short alternating rounds.
+// Payouts a second in transaction mode, beside lease mode and beside the floor of hand-written code, in short alternating rounds; with
+// --against also beside lease mode of another checkout. CPU time is that of this process, which is the platform.
 import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { connect as connectSocket } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { pathToFileURL } from "node:url";
 import { fromMysql2, fromPg } from "@countersign/databases";
 import { keyOwner, transactionOwner } from "@countersign/idempotency-guard/door";
 import { createMysqlStores, migrateMysql } from "@countersign/store-mysql";
@@ -38,11 +42,11 @@ function transactionSide(stores, insert) {
 }
 
 /** The nonce, a lease on the key, `commit(key, handle)` with completeIn in a transaction, and the end of the lease. */
-function leaseSide({ nonces, idempotency: store }, commit) {
-  const leases = keyOwner({ store, recovery: "rerun", scope: "lease" });
+function leaseSide({ nonces, idempotency: store }, commit, { owner = keyOwner, print = fingerprint } = {}) {
+  const leases = owner({ store, recovery: "rerun", scope: "lease" });
   return async (key) => {
     if ((await nonces.claim(nonceOf(`lease ${key}`))) !== "fresh") throw new Error("a fresh nonce was seen");
-    const run = await leases.claim({}, { key, fingerprint }, connected);
+    const run = await leases.claim({}, { key, fingerprint: print }, connected);
     await commit(key, run.handle);
     await run.decide(200);
   };
@@ -52,25 +56,54 @@ function leaseSide({ nonces, idempotency: store }, commit) {
  * All sides insert one payment. Transaction mode claims nonce and key in its transaction; lease mode claims the nonce, the key, completes it
  * in the payment's transaction and settles it; the floor is BEGIN, INSERT with a unique key, COMMIT: no nonce, no record of the key.
  */
-export async function postgresTransactions() {
+export async function postgresTransactions({ against }) {
+  const other = against && (await packagesOf(against));
   const server = await startPostgresServer({ settings });
   if (server === undefined) return undefined;
   try {
     return [
-      ...(await postgresSides(server.url, { title: "PostgreSQL", lagMs: 0, perRound: 800 })),
-      ...(await postgresSides(server.url, { title: "PostgreSQL, 1 ms a message", lagMs: 1, perRound: 400 })),
+      ...(await postgresSides(server.url, { title: "PostgreSQL", lagMs: 0, perRound: 800, other })),
+      ...(await postgresSides(server.url, {
+        title: "PostgreSQL, 1 ms a message",
+        lagMs: 1,
+        perRound: 400,
+        other,
+      })),
     ];
   } finally {
     await server.close();
   }
 }
 
-async function postgresSides(connectionString, { title, lagMs, perRound }) {
+/** What another checkout has for lease mode on PostgreSQL. */
+async function packagesOf(folder) {
+  const { resolve } = createRequire(path.join(folder, "bench", "transactions.mjs"));
+  const load = (name) => import(pathToFileURL(resolve(name)).href);
+  const { keyOwner: owner } = await load("@countersign/idempotency-guard/door");
+  return { owner, ...(await load("@countersign/store-postgres")) };
+}
+
+/** Lease mode of another checkout, on tables of its own. */
+async function otherLeaseSide(pool, other, insert) {
+  const schema = `other_${randomUUID().slice(0, 8)}`;
+  await other.migratePostgres(pool, { schema });
+  const stores = other.createPostgresStores({ pool, schema, pruneIntervalMs: 0 });
+  const commit = (key, handle) =>
+    other.withPostgresTransaction(pool, async (client) => {
+      await handle.completeIn(client);
+      await client.query(insert, [key]);
+    });
+  // Before there was a transaction mode, the fingerprint itself was given.
+  return { stores, side: leaseSide(stores, commit, { owner: other.owner, print: fingerprint() }) };
+}
+
+async function postgresSides(connectionString, { title, lagMs, perRound, other }) {
   const sent = { messages: 0 };
   const pool = new Pool({ connectionString, max: connections, Client: countingClient(sent, lagMs) });
   pool.on("error", () => {});
   const schema = `bench_${randomUUID().slice(0, 8)}`;
   const stores = createPostgresStores({ database: fromPg(pool), schema, pruneIntervalMs: 0 });
+  let before;
   try {
     await migratePostgres(pool, { schema });
     await pool.query(`CREATE TABLE ${schema}.payments (key text NOT NULL)`);
@@ -93,10 +126,15 @@ async function postgresSides(connectionString, { title, lagMs, perRound }) {
         client.release();
       }
     };
-    const messages = await messagesOf(sent, { transaction, lease, floor });
-    const results = await compare({ title, transaction, lease, floor, perRound, loops: connections });
-    return [...results, `${title}: messages a payout: ${messages}`];
+    const sides = { transaction, lease, floor };
+    before = other && (await otherLeaseSide(pool, other, insert));
+    if (before !== undefined) sides["lease mode of the other checkout"] = before.side;
+    const messages = await messagesOf(sent, sides);
+    const flushes = lagMs > 0 ? [] : [await flushesOf(title, sides, () => walSyncs(pool))];
+    const results = await compare({ title, sides, perRound, loops: connections });
+    return [...results, `${title}: messages a payout: ${messages}`, ...flushes];
   } finally {
+    before?.stores.close();
     stores.close();
     await pool.end();
   }
@@ -176,6 +214,26 @@ function countingClient(sent, lagMs) {
   };
 }
 
+const flushedPayouts = 100;
+
+/** How often the server flushed its log for each of some payouts, one at a time. */
+async function flushesOf(title, sides, count) {
+  const counts = [];
+  for (const [name, side] of Object.entries(sides)) {
+    const before = await count();
+    for (let payout = 0; payout < flushedPayouts; payout++) await side(randomUUID());
+    counts.push(`${name} ${(((await count()) - before) / flushedPayouts).toFixed(2)}`);
+  }
+  return `${title}: flushes of the log a payout: ${counts.join(", ")}`;
+}
+
+async function walSyncs(pool) {
+  // Sessions tell of theirs once a second at most.
+  await delay(1_500);
+  const { rows } = await pool.query("SELECT wal_sync::int AS syncs FROM pg_stat_wal");
+  return rows[0].syncs;
+}
+
 async function messagesOf(sent, sides) {
   const counts = [];
   for (const [name, side] of Object.entries(sides)) {
@@ -192,14 +250,28 @@ const insertInMariadb = (tx, key) => tx.query("INSERT INTO payments VALUES (?)",
 export async function mariadbTransactions() {
   const server = await startMariadbServer();
   if (server === undefined) return undefined;
+  try {
+    return [
+      ...(await mariadbSides(server.url, { title: "MariaDB", lagMs: 0, perRound: 400 })),
+      ...(await mariadbSides(server.url, { title: "MariaDB, 1 ms a message", lagMs: 1, perRound: 400 })),
+    ];
+  } finally {
+    await server.close();
+  }
+}
+
+async function mariadbSides(uri, { title, lagMs, perRound }) {
   const { createPool } = await import("mysql2/promise");
-  const pool = createPool({ uri: server.url, connectionLimit: connections });
+  const sent = { messages: 0 };
+  const { hostname: host, port } = new URL(uri);
+  const stream = () => laggingSocket({ host, port: Number(port) }, sent, lagMs);
+  const pool = createPool({ uri, connectionLimit: connections, stream });
   const database = fromMysql2(pool);
   await migrateMysql(database);
   const stores = createMysqlStores({ database, pruneIntervalMs: 0 });
   try {
-    await pool.query("CREATE TABLE payments (idempotency_key VARCHAR(128) NOT NULL)");
-    await pool.query("CREATE TABLE floor (idempotency_key VARCHAR(128) PRIMARY KEY)");
+    await pool.query("CREATE TABLE IF NOT EXISTS payments (idempotency_key VARCHAR(128) NOT NULL)");
+    await pool.query("CREATE TABLE IF NOT EXISTS floor (idempotency_key VARCHAR(128) PRIMARY KEY)");
     const lease = leaseSide(stores, (key, handle) =>
       database.run(async (tx) => {
         await handle.completeIn(tx);
@@ -217,18 +289,37 @@ export async function mariadbTransactions() {
       }
     };
     const sides = { transaction: transactionSide(stores, insertInMariadb), lease, floor };
-    return await compare({
-      title: "MariaDB",
-      ...sides,
-      perRound: 400,
-      loops: connections,
-      leastOfFloor: 0.45,
-    });
+    const messages = await messagesOf(sent, sides);
+    const flushes = lagMs > 0 ? [] : [await flushesOf(title, sides, () => logFlushes(pool))];
+    const results = await compare({ title, sides, perRound, loops: connections, leastOfFloor: 0.45 });
+    return [...results, `${title}: messages a payout: ${messages}`, ...flushes];
   } finally {
     stores.close();
     await pool.end();
-    await server.close();
   }
+}
+
+async function logFlushes(pool) {
+  const [rows] = await pool.query("SHOW GLOBAL STATUS LIKE 'Innodb_data_fsyncs'");
+  return Number(rows[0].Value);
+}
+
+/** A socket that counts what is written to it, and writes each some time later, in order. */
+function laggingSocket(address, sent, lagMs) {
+  const socket = connectSocket(address);
+  const write = socket.write.bind(socket);
+  let last = Promise.resolve();
+  const writeLate = async (due, parameters) => {
+    await due;
+    write(...parameters);
+  };
+  socket.write = (...parameters) => {
+    sent.messages += 1;
+    if (lagMs === 0) return write(...parameters);
+    last = writeLate(Promise.all([last, delay(lagMs)]), parameters);
+    return true;
+  };
+  return socket;
 }
 
 /** On a file, durable as the stores set it. */
@@ -253,15 +344,8 @@ export async function sqliteTransactions() {
       insertFloor.run(key);
       database.exec("COMMIT");
     };
-    return await compare({
-      title: "SQLite",
-      transaction,
-      lease,
-      floor,
-      perRound: 400,
-      loops: 1,
-      leastOfFloor: 0.85,
-    });
+    const sides = { transaction, lease, floor };
+    return await compare({ title: "SQLite", sides, perRound: 400, loops: 1, leastOfFloor: 0.85 });
   } finally {
     stores.close();
     database.close();
@@ -269,27 +353,37 @@ export async function sqliteTransactions() {
   }
 }
 
-async function compare({ title, transaction, lease, floor, perRound, loops, leastOfFloor = 0.5 }) {
-  const sides = [transaction, lease, floor];
-  const times = await measured(sides, { perRound, loops });
+async function compare({ title, sides, perRound, loops, leastOfFloor = 0.5 }) {
+  const names = Object.keys(sides);
+  const all = Object.values(sides);
+  const [transaction] = all;
+  const cpuMicros = new Map(all.map((side) => [side, []]));
+  const times = await measured(all, { perRound, loops, cpuMicros });
   const ratioTo = (other) =>
     median(times.get(other).map((took, round) => took / times.get(transaction)[round]));
-  const perSecond = sides.map((side) => Math.round((perRound / median(times.get(side))) * 1_000));
+  const leastOf = { floor: leastOfFloor };
+  const each = (figureOf) => names.map((name) => `${name} ${figureOf(sides[name]).toFixed(0)}`).join(", ");
   return [
-    resultOf(`${title}: transaction / lease mode`, ratioTo(lease), 3),
-    resultOf(`${title}: transaction / floor`, ratioTo(floor), leastOfFloor),
-    `${title}: payouts a second: transaction ${perSecond[0]}, lease mode ${perSecond[1]}, floor ${perSecond[2]}`,
+    ...names
+      .slice(1)
+      .map((name) => resultOf(`${title}: transaction / ${name}`, ratioTo(sides[name]), leastOf[name] ?? 3)),
+    `${title}: payouts a second: ${each((side) => (perRound / median(times.get(side))) * 1_000)}`,
+    `${title}: CPU us a payout in the platform's process: ${each((side) => median(cpuMicros.get(side)))}`,
   ];
 }
 
 /** The times of each side's rounds, in milliseconds. */
-async function measured(sides, { perRound, loops }) {
+async function measured(sides, { perRound, loops, cpuMicros }) {
   const times = new Map(sides.map((side) => [side, []]));
   for (let round = -warmUpRounds; round < rounds; round++) {
     // Who goes first alternates: a checkpoint or a vacuum finds each side as often.
     for (const side of round % 2 === 0 ? sides : sides.toReversed()) {
+      const before = process.cpuUsage();
       const took = await timed(side, perRound, loops);
-      if (round >= 0) times.get(side).push(took);
+      const { user, system } = process.cpuUsage(before);
+      if (round < 0) continue;
+      times.get(side).push(took);
+      cpuMicros?.get(side).push((user + system) / perRound);
     }
   }
   return times;

@@ -37,7 +37,7 @@ export const refusalsOfTransactions = {
   "handler-answered-409": row(
     500,
     ["idempotencyGuard", "payoutEndpoint"],
-    "The handler refused with 409, by an answer or by what it threw, or threw a refusal with a status below 400. The caller would take that for “paid”. The answer became a 500, and the key is free. Also a notice.",
+    "The handler, `key` or `fingerprint` refused with 409, or the handler threw a refusal with a status below 400. The caller would take that for “paid”. The answer became a 500, and the key is free. Also a notice.",
     'Refuse a conflict of your own with another 4xx, such as `throw refuse("already-booked", { status: 422 })`.',
     "A `pay` that throws a refusal with 409:",
     paidOn(
