@@ -76,7 +76,12 @@ function transactionMiddleware(
   options: TransactionOptionsOf<GuardRequest, never, TransactionMode>,
 ): DrainableMiddleware {
   const { admit, drain, reserved } = transactionGuard(options);
-  const middleware = guard(factoryName, (req, res) => admit(req, (work) => whileConnected(res, work)), {
+  const decide = (req: GuardRequest, res: GuardResponse): ReturnType<typeof admit> => {
+    let isOver = false;
+    const beforeHandle = (): void => refuseUnparsedBody(req, () => isOver);
+    return admit(req, (work) => whileConnected(res, work), beforeHandle).finally(() => (isOver = true));
+  };
+  const middleware = guard(factoryName, decide, {
     found(outcome: Awaited<ReturnType<typeof admit>>, _req, res, next) {
       if ("passes" in outcome) next();
       else sendAnswer(res, outcome.answer);
@@ -112,7 +117,7 @@ function leaseMiddleware(options: IdempotencyGuardOptions): DrainableMiddleware 
   const { admit, drain, reserved } = keyGuard(options);
   const middleware = guard(factoryName, (req, res) => admit(req, (work) => whileConnected(res, work)), {
     found(admission: Admission, req, res, next) {
-      if ("run" in admission) refuseUnparsedBody(req, res);
+      if ("run" in admission) refuseUnparsedBody(req, () => res.headersSent || res.writableEnded);
       goOn(admission, { req, res, next });
     },
     refused: refusedUnpaid(reserved),
@@ -122,15 +127,17 @@ function leaseMiddleware(options: IdempotencyGuardOptions): DrainableMiddleware 
 
 /**
  * Makes reading an unparsed `req.body` throw: `undefined` would pass for an empty payload, and `express.json()` after a check silently
- * parses nothing. Undefined again after the answer, for the app's loggers.
+ * parses nothing. Undefined again once it `isOver`, for the app's loggers and error handlers. May be called again.
  */
-function refuseUnparsedBody(req: GuardRequest, res: GuardResponse): void {
+function refuseUnparsedBody(req: GuardRequest, isOver: () => boolean): void {
   const bytes = capturedRawBody(req);
-  if (req.body !== undefined || bytes === undefined || bytes.length === 0) return;
+  if (bytes === undefined || bytes.length === 0) return;
+  const isRefused = Object.getOwnPropertyDescriptor(req, "body")?.get !== undefined;
+  if (isRefused || req.body !== undefined) return;
   Object.defineProperty(req, "body", {
     configurable: true,
     get() {
-      if (res.headersSent || res.writableEnded) return undefined;
+      if (isOver()) return undefined;
       throw refusal("body-not-parsed");
     },
     set(value: unknown) {

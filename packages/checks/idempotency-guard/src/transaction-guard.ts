@@ -15,11 +15,15 @@ import { transactionOwner, type TransactionOwner } from "./transaction-owner.ts"
 
 /** Runs handlers in the transactions of their keys, read from a framework's requests. Made by {@link transactionGuard}. */
 export interface TransactionGuard<Native> extends Pick<TransactionOwner<never>, "drain"> {
-  /** The answer to send, or that the request is exempt by `methods` or `required`. Rejects as {@link TransactionOwner.pay}. */
+  /**
+   * The answer to send, or that the request is exempt by `methods` or `required`. Rejects as {@link TransactionOwner.pay}. Calls
+   * `beforeHandle` each time before the handler runs.
+   */
   admit(
     this: void,
     native: Native,
     whileConnected: WhileConnected,
+    beforeHandle?: () => void,
   ): Promise<{ readonly answer: KeptAnswer } | { readonly passes: true }>;
   /** Whether only a done key may be answered 409. */
   readonly reserved: boolean;
@@ -51,12 +55,16 @@ export function transactionGuard<Native extends object>(
   const { pay, drain } = transactionOwner(stores, guard, owner, { doneStatus, inFlightStatus, replay });
   const reserved = reserves409({ doneStatus, inFlightStatus });
   return {
-    async admit(native, whileConnected) {
+    async admit(native, whileConnected, beforeHandle) {
       if (!isGuarded(native, methods)) return { passes: true };
       const key = readKey(() => keyOf(native), reserved);
       if (key === undefined && !required) return { passes: true };
       const attempt = { key, fingerprint: () => fingerprintOf(native) };
-      return { answer: await pay(native, attempt, whileConnected, (tx) => handle(native, { tx })) };
+      const answer = await pay(native, attempt, whileConnected, (tx) => {
+        beforeHandle?.();
+        return handle(native, { tx });
+      });
+      return { answer };
     },
     drain,
     reserved,
