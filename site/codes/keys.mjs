@@ -182,7 +182,7 @@ export const refusalsOfKeys = {
     400,
     by,
     "The option `key` finds no key in the request.",
-    "The caller sends one, or `key` reads another place of the request.",
+    "The caller sends one, or `key` reads another place of the request. Names in `req.headers` are in lower case.",
     "No `Idempotency-Key`, where `key` reads that field:",
     answered(route(), post()),
   ),

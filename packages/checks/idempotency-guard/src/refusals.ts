@@ -38,7 +38,7 @@ const fixed = {
     500,
     "idempotencyGuard() runs twice for one request: mount it once on each route",
   ],
-  "idempotency-key-missing": [400, "the request has no idempotency key"],
+  "idempotency-key-missing": [400, "option key found no idempotency key in the request"],
   "request-aborted": [400, "the client left while its request waited for the first attempt"],
 } as const satisfies Partial<Record<IdempotencyGuardCode, readonly [status: number, message: string]>>;
 

@@ -43,12 +43,12 @@ export function noTransactions(factoryName: string): TypeError {
   );
 }
 
-/** No transaction could be begun, or its line was lost before COMMIT: nothing was written. */
+/** No transaction could be begun, or its connection was lost before COMMIT: nothing was written. */
 export function transactionUnavailable(
   cause: unknown,
   retryAfterSeconds: number,
 ): GuardError<IdempotencyCode> {
-  const message = "no transaction could be begun, or its line was lost before COMMIT";
+  const message = "no transaction could be begun, or its connection was lost before COMMIT";
   return new GuardError<IdempotencyCode>({
     ...comeAgain("transaction-unavailable", message, retryAfterSeconds),
     cause,

@@ -76,8 +76,8 @@ describe("an attempt whose handler began counts, and is a dead letter some day",
     );
     const { failures } = (await stores.work.read(queue, "1")) ?? {};
     expect(failures?.map(({ reason }) => reason)).toEqual([
-      expect.stringMatching(/its line was lost before COMMIT: TypeError: fetch failed$/),
-      expect.stringMatching(/its line was lost before COMMIT: TypeError: fetch failed$/),
+      expect.stringMatching(/its connection was lost before COMMIT: TypeError: fetch failed$/),
+      expect.stringMatching(/its connection was lost before COMMIT: TypeError: fetch failed$/),
     ]);
   });
 

@@ -172,7 +172,7 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
       // A deferred constraint, which is the handler's.
       if (faultOf(error) !== undefined) throw error;
       throw transactionBroken(
-        "the library took no statement any more; return only when all is written",
+        "the library refused further statements; await every statement before you return",
         error,
       );
     }

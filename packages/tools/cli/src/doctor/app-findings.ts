@@ -58,8 +58,7 @@ const appRows: readonly Row<AppFacts>[] = [
   ],
   [
     "app-listens",
-    ({ listens, fault }) =>
-      listens && fault === undefined && "the module listens when it is loaded; it was not let to",
+    ({ listens, fault }) => listens && fault === undefined && "the module listens when it is loaded",
   ],
   [
     "parser-before-guard",
