@@ -39,12 +39,15 @@ const folders = ["packages/*/*/test", "examples/*/test", "test"];
 
 // Where .ci/run has put the newest of those libraries of which the lock file holds an older one, for older versions of Node.
 const newest = process.env["NEWEST_LIBRARIES"];
+// Where .ci/run has put better-sqlite3, to take the place of libsql: it has to be compiled where no binary can be downloaded.
+const betterSqlite3 = process.env["BETTER_SQLITE3"];
 
 /** @type {import("jest").Config} */
 const config = {
-  moduleNameMapper: newest
-    ? { "^(kysely|@mikro-orm/(?:core|mysql|postgresql))$": `${newest}/node_modules/$1` }
-    : {},
+  moduleNameMapper: {
+    ...(newest && { "^(kysely|@mikro-orm/(?:core|mysql|postgresql))$": `${newest}/node_modules/$1` }),
+    ...(betterSqlite3 && { "^(?:libsql|better-sqlite3)$": `${betterSqlite3}/node_modules/better-sqlite3` }),
+  },
   testEnvironment: "<rootDir>/test/support/runs/environment.mjs",
   // PostgreSQL, Redis and MariaDB, where they are not running already.
   globalSetup: "<rootDir>/test/support/runs/engine-setup.mjs",
