@@ -73,6 +73,12 @@ test.each<[page: string, language: string, file: string, region: string | undefi
   expect(blocks.map(([, code = ""]) => codeOf(code))).toContain(codeOf(fileText(file, { region })));
 });
 
+test("Express 4 is shown under the name that readers install", () => {
+  const shown = fileText("examples/express4-commonjs/src/payouts.js");
+  expect(shown).toContain('require("express")');
+  expect(shown).not.toContain("express4");
+});
+
 test("the README leads to pages in the repository, which its reader has, and to none that has to be served", () => {
   const readme = read("README.md");
   expect(readme.match(/\]\(docs\/pages\/[^)]+\.md/g)?.length).toBeGreaterThan(10);
