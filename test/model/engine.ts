@@ -1,5 +1,5 @@
 import { memoryIdempotencyStore, type IdempotencyStore } from "@countersign/idempotency";
-import type { PayStep } from "@countersign/store-contract/model";
+import type { PayStep } from "../../packages/stores/store-contract/dist/model/step.js";
 
 export const leaseMs = 1_000;
 export const retentionMs = 86_400_000;

@@ -1,5 +1,10 @@
 import * as fc from "fast-check";
-import { fenceIn, performStep, type PayStep, type Step } from "@countersign/store-contract/model";
+import {
+  fenceIn,
+  performStep,
+  type PayStep,
+  type Step,
+} from "../../packages/stores/store-contract/dist/model/step.js";
 import { type Platform, type ProcessIndex, leaseMs } from "./engine.ts";
 import { type Call, failed } from "./linearizability.ts";
 

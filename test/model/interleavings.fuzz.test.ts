@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { IdempotencyStore } from "@countersign/idempotency";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { ReferenceStore } from "@countersign/store-contract/model";
+import { ReferenceStore } from "../../packages/stores/store-contract/dist/model/reference-store.js";
 import * as fc from "fast-check";
 import { fuzzRuns } from "../support/runs/fuzz-runs.ts";
 import { describeOnPostgres, describeOnRedis, postgresUrl, redisUrl } from "../support/servers/engines.ts";

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import type { ReferenceStore, Step } from "@countersign/store-contract/model";
+import type { ReferenceStore } from "../../packages/stores/store-contract/dist/model/reference-store.js";
+import type { Step } from "../../packages/stores/store-contract/dist/model/step.js";
 
 /** The answer of a step that failed: it took effect, or it did not. */
 export const failed: unique symbol = Symbol("failed");

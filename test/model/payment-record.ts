@@ -1,5 +1,5 @@
 import { expect } from "@jest/globals";
-import type { Step } from "@countersign/store-contract/model";
+import type { Step } from "../../packages/stores/store-contract/dist/model/step.js";
 
 /** Who paid which key, by the accounts of the owners themselves: what the invariants are about. */
 export class PaymentRecord {

@@ -1,4 +1,4 @@
-import type { PayStep } from "@countersign/store-contract/model";
+import type { PayStep } from "../../packages/stores/store-contract/dist/model/step.js";
 import { createPostgresStores, migratePostgres } from "@countersign/store-postgres";
 import { Client, type ClientBase, Pool } from "pg";
 import { isolatedName } from "../support/servers/engines.ts";

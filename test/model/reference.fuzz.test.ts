@@ -1,5 +1,6 @@
 // The reference is what stores are held to: it keeps I1 to I3 itself, whatever comes.
-import { ReferenceStore, fenceIn, type Step } from "@countersign/store-contract/model";
+import { ReferenceStore } from "../../packages/stores/store-contract/dist/model/reference-store.js";
+import { fenceIn, type Step } from "../../packages/stores/store-contract/dist/model/step.js";
 import { expect, test } from "@jest/globals";
 import * as fc from "fast-check";
 import { fuzzRuns } from "../support/runs/fuzz-runs.ts";

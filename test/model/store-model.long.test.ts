@@ -1,10 +1,5 @@
 // The histories of the contract, more of them than each contract run has, and on every driver of SQLite.
-import {
-  type ContractFacility,
-  type IdempotencyStoreHarness,
-  defineCases,
-  idempotencyStoreContract,
-} from "@countersign/store-contract";
+import { defineCases, idempotencyStoreContract, type StoreHarnesses } from "@countersign/store-contract";
 import { describe, test } from "@jest/globals";
 import { memoryHarness, testClock } from "../../packages/stores/store-contract/test/memory-harness.ts";
 import { sqliteHarness } from "../../packages/stores/store-contract/test/sqlite-harness.ts";
@@ -15,7 +10,7 @@ import { drivers } from "../../packages/stores/store-sqlite/test/connections.ts"
 import { describeOnPostgres, describeOnRedis, redisUrl } from "../support/servers/engines.ts";
 import { fuzzRuns } from "../support/runs/fuzz-runs.ts";
 
-const engine: readonly ContractFacility[] = ["engine", "durability"];
+const engine = ["engine", "durability"] as const;
 
 follows("memoryIdempotencyStore", () => memoryHarness(testClock()));
 
@@ -34,7 +29,7 @@ describeOnPostgres("PostgreSQL", () => {
 
 function follows<Tx>(
   title: string,
-  makeStore: () => IdempotencyStoreHarness<Tx> | Promise<IdempotencyStoreHarness<Tx>>,
+  makeStore: () => StoreHarnesses<Tx>["idempotency"] | Promise<StoreHarnesses<Tx>["idempotency"]>,
 ): void {
   const options = { without: engine, histories: fuzzRuns(1_000).numRuns };
   const cases = idempotencyStoreContract(makeStore, options);

@@ -1,9 +1,4 @@
-import {
-  createPayoutInstruction,
-  generateKeyPair,
-  type PayoutInstructionOptions,
-  type SigningKeyPair,
-} from "@countersign/sandbox";
+import { createPayoutInstruction, generateKeyPair, type SigningKeyPair } from "@countersign/sandbox";
 import {
   planPayout,
   runPayoutPlan,
@@ -36,7 +31,9 @@ export const listedIp = "203.0.113.7";
 const unlistedIp = "198.51.100.7";
 
 /** A payout that is sent in some way, and the answers that it should get. */
-export interface DemoCase extends PayoutInstructionOptions {
+type InstructionOptions = NonNullable<Parameters<typeof createPayoutInstruction>[0]>;
+
+export interface DemoCase extends InstructionOptions {
   readonly name: string;
   readonly expected: string;
   readonly variant?: PayoutVariant;

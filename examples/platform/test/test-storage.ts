@@ -3,7 +3,7 @@ import { describe } from "@jest/globals";
 import { Pool } from "pg";
 import { pino } from "pino";
 import { describeOnPostgres, isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
-import type { TaskRecord, TaskState } from "@countersign/work";
+import type { TaskRecord } from "@countersign/work";
 import { practiceBankRail, type BankRail } from "../src/bank-rail.ts";
 import type { Acceptance, AcceptedPayout, PayoutLedger } from "../src/ledgers/payouts.ts";
 import { openPayouts, type Payouts } from "../src/transfers.ts";
@@ -87,7 +87,7 @@ export function payoutsOn(
 export async function tasks(
   { work }: PlatformStorage,
   queue: "transfers" | "outcomes" | "outcomes-expected",
-  state: TaskState = "open",
+  state: TaskRecord["state"] = "open",
 ): Promise<readonly TaskRecord[]> {
   return (await work.work.list({ queue, state, limit: 100 })).tasks;
 }

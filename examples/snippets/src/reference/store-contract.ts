@@ -1,14 +1,14 @@
 import {
-  type IdempotencyStoreHarness,
   type TestRunner,
   defineCases,
   idempotencyStoreContract,
+  type StoreHarnesses,
 } from "@countersign/store-contract";
 import { createSqliteStores } from "@countersign/store-sqlite";
 import Database from "libsql";
 
 // Your store in place of this one: empty, on a clock that the cases move.
-function makeStore(): IdempotencyStoreHarness {
+function makeStore(): StoreHarnesses["idempotency"] {
   const database = new Database(":memory:");
   let nowMs = 1_800_000_000_000;
   const { idempotency } = createSqliteStores({ database, now: () => nowMs });

@@ -4,12 +4,11 @@ export {
   httpSignatureVerifier,
   recheckHttpSignature,
   unclaimedVerifier,
-  type UnclaimedSignature,
   verifiedSignature,
   verifyHttpSignature,
   type VerifiedSignature,
 } from "./check.ts";
-export { readKeys, type KeyLookup, type Keys, type KeyStore } from "./key-store.ts";
+export { readKeys, type Keys, type KeyStore } from "./key-store.ts";
 export { cachedKeys, type KeySource } from "./cached-keys.ts";
 export { directoryKeys } from "./directory-keys.ts";
 export { jwksKeys } from "./jwks-keys.ts";
@@ -17,4 +16,4 @@ export type { LiveKeyStore } from "./live-keys.ts";
 export { keyUse, type KeyUse, type KeyUseTable } from "./key-use.ts";
 export { memoryNonceStore } from "./nonce-store.ts";
 export { importVerificationKey, type VerificationKey } from "@countersign/http-message-signatures";
-export { keyUseChannelName, type NonceStore } from "@countersign/core";
+export { type NonceStore } from "@countersign/core";

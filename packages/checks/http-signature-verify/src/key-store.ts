@@ -2,7 +2,6 @@ import { OptionError } from "@countersign/core";
 import { hasMethods, optionError, type OptionOwner } from "@countersign/core/door";
 import {
   importVerificationKey,
-  type PublicKeyInput,
   type SignatureAlgorithm,
   type VerificationKey,
 } from "@countersign/http-message-signatures";
@@ -21,7 +20,7 @@ export interface KeyStore {
 }
 
 /** A key as configured: what importVerificationKey takes, or what it returned. */
-export type ConfiguredKey = PublicKeyInput | VerificationKey;
+export type ConfiguredKey = Parameters<typeof importVerificationKey>[1] | VerificationKey;
 
 /** A record or Map is vetted once, when the middleware is built. */
 export type Keys =

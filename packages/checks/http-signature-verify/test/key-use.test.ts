@@ -1,11 +1,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { keyUseChannelName } from "@countersign/core";
 import { afterEach, describe, expect, test } from "@jest/globals";
-import {
-  importVerificationKey,
-  keyUse,
-  keyUseChannelName,
-  verifiedSignature,
-} from "@countersign/http-signature-verify";
+import { importVerificationKey, keyUse, verifiedSignature } from "@countersign/http-signature-verify";
 import type { KeyUseTable } from "../dist/key-use.js";
 import { signRequest, type SigningPlan } from "@countersign/test-support/signers/independent-signer.ts";
 import { servicePublicPem, strangerKey } from "@countersign/test-support/signers/test-keys.ts";

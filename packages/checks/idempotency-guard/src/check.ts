@@ -16,7 +16,7 @@ import {
   type DrainReport,
   type OwnedKey,
 } from "@countersign/idempotency";
-import { Waiters, type ResolvedKeyOptions } from "@countersign/idempotency/door";
+import { Waiters } from "@countersign/idempotency/door";
 import type { KeptAnswer } from "./answer-record.ts";
 import { OwnedRun, type Attempt, type DoneAnswers, type GuardState } from "./run.ts";
 import {
@@ -256,7 +256,7 @@ export function readKey<T>(key: () => T, reserved: boolean): T {
 /** What the option `fingerprint` gives, checked. Rejects with a GuardError: 503 when late; 500 as {@link readKey}. */
 export async function readFingerprint(
   fingerprint: () => Awaitable<string>,
-  { storeTimeoutMs, retryAfterSeconds }: Pick<ResolvedKeyOptions, "storeTimeoutMs" | "retryAfterSeconds">,
+  { storeTimeoutMs, retryAfterSeconds }: Pick<ResolvedOwnerOptions, "storeTimeoutMs" | "retryAfterSeconds">,
   reserved: boolean,
 ): Promise<string> {
   try {

@@ -12,7 +12,6 @@ import {
   keyRules,
   readTransactionStores,
   transactionTable as transactionRules,
-  type ResolvedKeyOptions,
   type TransactionOptions,
 } from "@countersign/idempotency/door";
 import type {
@@ -167,12 +166,10 @@ export const table = {
 } satisfies OptionTable<IdempotencyGuardOptions<never>, unknown>;
 
 export type ResolvedOwnerOptions = ReadOptions<typeof ownerTable> &
-  Pick<ReadOptions<typeof requestTable>, "inFlightStatus"> &
-  Pick<ResolvedKeyOptions, "factory">;
+  Pick<ReadOptions<typeof requestTable>, "inFlightStatus"> & { readonly factory: string };
 
 export type ResolvedGuardOptions<Native> = Omit<ReadOptions<typeof table>, "key" | "fingerprint"> &
-  Pick<IdempotencyGuardOptions<Native>, "key" | "fingerprint"> &
-  Pick<ResolvedKeyOptions, "factory">;
+  Pick<IdempotencyGuardOptions<Native>, "key" | "fingerprint"> & { readonly factory: string };
 
 export function resolveOptions<Native extends object>(
   options: IdempotencyGuardOptions<Native>,

@@ -18,7 +18,7 @@ import type {
   TransactionAnswerStore,
   TransactionStores,
 } from "@countersign/idempotency";
-import type { ResolvedKeyOptions } from "@countersign/idempotency/door";
+import type { keyRules } from "@countersign/idempotency/door";
 import {
   fieldName,
   isKeptStatus,
@@ -108,7 +108,10 @@ export class Replay {
 
   constructor(
     options: ResolvedReplay,
-    { storeTimeoutMs, retryAfterSeconds }: Pick<ResolvedKeyOptions, "storeTimeoutMs" | "retryAfterSeconds">,
+    {
+      storeTimeoutMs,
+      retryAfterSeconds,
+    }: Pick<ReadOptions<typeof keyRules>, "storeTimeoutMs" | "retryAfterSeconds">,
     keys: ReplayedKeys,
   ) {
     this.#options = { ...options, storeTimeoutMs, retryAfterSeconds };

@@ -1,6 +1,5 @@
 export { payloadVerifier, verifiedPayload, verifyPayload, type VerifiedPayload } from "./check.ts";
 export { webhookHmac, type WebhookHmacOptions } from "./middleware.ts";
-export type { VerifyPayloadOptions } from "./options.ts";
 export { signPayload, signPayloadHeaders } from "./payload-headers.ts";
 export type { PayloadSignatureCode } from "./payload-signature.ts";
 export { signatureSchemes, type SignatureScheme } from "./scheme.ts";

@@ -1,6 +1,6 @@
 // For authors of checks and endpoints on Express.
 export { chain, composedGuard, expectManyProperties } from "./guard.ts";
-export { holdResponse, type AnswerDecider } from "./held-response.ts";
+export { holdResponse } from "./held-response.ts";
 export { createCodingWatch, whileConnected } from "./node-response.ts";
 export {
   clientOf,

@@ -10,7 +10,6 @@ import {
   receivedRequest,
   refusal,
   webhookPlugin,
-  type WebhookPluginOptions,
 } from "@countersign/fastify";
 import type { ConnectionOptions } from "../dist/received-request.js";
 import { memoryAnswerStore, memoryIdempotencyStore } from "@countersign/idempotency";
@@ -23,6 +22,8 @@ import { send, type WireAnswer, type WireRequest } from "@countersign/test-suppo
 import { deliver, hookPath, secret } from "../../../../test/doors/webhook-scene.ts";
 import { signPayout } from "../../../../test/doors/payout-scene.ts";
 import { servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
+
+type WebhookPluginOptions = Parameters<typeof webhookPlugin>[0];
 
 async function served<T>(
   mount: (app: FastifyInstance) => void,

@@ -1,6 +1,6 @@
 export { gracefulClose } from "@countersign/payout";
 export { digestedRoute, signedRoute } from "./finished-routes.ts";
-export { refusalResponse, type RefusalOptions } from "./answer.ts";
+export { refusalResponse } from "./answer.ts";
 export { receivedRequest } from "./received-request.ts";
 export {
   checkedRoute,
@@ -9,6 +9,4 @@ export {
   webhookRoute,
   type DrainableRoute,
   type FetchRoute,
-  type PayoutRouteOptions,
-  type WebhookRouteOptions,
 } from "./routes.ts";

@@ -1,10 +1,12 @@
 // What the door adds; every status of a webhook runs through it in test/doors.
 import type { GuardError } from "@countersign/core";
-import { webhookRoute, type WebhookRouteOptions } from "@countersign/fetch";
+import { webhookRoute } from "@countersign/fetch";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { createWebhookHandler } from "@countersign/webhooks";
 import { describe, expect, test } from "@jest/globals";
 import { basic, deliver, envelope, rightUser, secret } from "../../../../test/doors/webhook-scene.ts";
+
+type WebhookRouteOptions = Parameters<typeof webhookRoute>[0];
 
 const [username = "", password = ""] = rightUser.split(":");
 

@@ -17,7 +17,6 @@ export {
   directoryKeys,
   jwksKeys,
   keyUse,
-  keyUseChannelName,
   memoryNonceStore,
   type Keys,
   type KeySource,

@@ -17,14 +17,14 @@ import { exampleBody, type JsonValue, type Outcome } from "./outcome.ts";
 export type AnswerMeaning = "sent" | "known" | "retry" | "refused";
 
 /** A payout whose outcome is due and was not reported. */
-export interface OverdueOutcome {
+interface OverdueOutcome {
   readonly idempotencyKey: string;
   /** Since expect(), in milliseconds. */
   readonly sinceMs: number;
 }
 
 /** An outcome that will not be sent again by itself. */
-export interface DeadOutcome {
+interface DeadOutcome {
   readonly outcome: Outcome;
   readonly attempts: number;
   readonly reason: string;

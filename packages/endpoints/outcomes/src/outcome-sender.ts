@@ -1,11 +1,6 @@
 import { quoteForLog } from "@countersign/core";
-import {
-  exchange,
-  parseRetryAfter,
-  redact,
-  ServiceClientError,
-  type Answer,
-} from "@countersign/service-client/door";
+import { exchange, parseRetryAfter, redact } from "@countersign/service-client/door";
+import { ServiceClientError } from "@countersign/service-client";
 import { TaskError, type ClaimedTask } from "@countersign/work";
 import { backoffOf } from "@countersign/work/door";
 import { areHeaders, urlFault, type ResolvedOutcomesOptions } from "./options.ts";
@@ -64,6 +59,8 @@ async function requestOf(
 function lowerCased(fields: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name.toLowerCase(), value]));
 }
+
+type Answer = Awaited<ReturnType<typeof exchange>>;
 
 async function sent(request: Request, timeoutMs: number, signal: AbortSignal): Promise<Answer> {
   try {

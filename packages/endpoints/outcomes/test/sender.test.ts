@@ -1,7 +1,11 @@
 import { eventually, sleep } from "@countersign/test-support/runs/eventually.ts";
 import { describe, expect, test } from "@jest/globals";
-import type { AnswerMeaning, DeadOutcome } from "@countersign/outcomes";
+import type { OutcomesOptions } from "@countersign/outcomes";
 import { changed, heard, openStores, outcomesOn, report, settled, startService, status } from "./service.ts";
+
+type DeadOutcome = Parameters<NonNullable<OutcomesOptions<never>["onDeadLetter"]>>[0];
+
+type AnswerMeaning = ReturnType<NonNullable<OutcomesOptions<never>["answers"]>>;
 
 const queue = "outcomes";
 const id = settled.idempotencyKey;

@@ -16,11 +16,7 @@ import type { HttpSignatureVerifyOptions } from "@countersign/http-signature-ver
 import type { IdempotencyGuardOptions } from "@countersign/idempotency-guard";
 import { assertInMode, assertNoLeaseOptions, readTransactionStores } from "@countersign/idempotency/door";
 import type { NoPromise, TransactionMode, TransactionStores } from "@countersign/idempotency";
-import {
-  leaseOptions,
-  type KeyOwnerOptions,
-  type TransactionGuardOptions,
-} from "@countersign/idempotency-guard/door";
+import { leaseOptions, type keyOwner, type transactionOwner } from "@countersign/idempotency-guard/door";
 import type { IpAllowlistOptions } from "@countersign/ip-allowlist";
 import type { Payout } from "./payout.ts";
 import { namedFields, payoutStoreKey } from "./schema.ts";
@@ -121,6 +117,9 @@ export interface ExpectedOutcomes<Tx> {
   readonly expectWithinMs: number | undefined;
   expect(this: void, tx: Tx, payout: Pick<Payout, "idempotencyKey">): unknown;
 }
+
+type KeyOwnerOptions = Parameters<typeof keyOwner>[0];
+type TransactionGuardOptions = Parameters<typeof transactionOwner>[1];
 
 interface PayoutTransactionGuard<Native>
   extends TransactionGuardOptions, Pick<PayoutIdempotency<Native>, "fingerprint"> {}

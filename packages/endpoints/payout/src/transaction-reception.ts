@@ -1,6 +1,6 @@
 import type { ReceivedRequest } from "@countersign/core";
 import { holderOf, isPromiseLike, pageOf, Steps, type HeaderFields } from "@countersign/core/door";
-import { unclaimedVerifier, type UnclaimedSignature } from "@countersign/http-signature-verify";
+import { unclaimedVerifier } from "@countersign/http-signature-verify";
 import type { TransactionMode } from "@countersign/idempotency";
 import {
   transactionOwner,
@@ -89,8 +89,10 @@ export function payoutPayment<Native extends object>(
   };
 }
 
+type UnclaimedNonce = Awaited<ReturnType<ReturnType<typeof unclaimedVerifier>>>["nonce"];
+
 /** A verified request that is refused before its transaction claims its nonce alone: nobody can send it again. */
-async function readOrClaim(nonce: UnclaimedSignature["nonce"], read: () => Payout): Promise<Payout> {
+async function readOrClaim(nonce: UnclaimedNonce, read: () => Payout): Promise<Payout> {
   try {
     return read();
   } catch (error) {

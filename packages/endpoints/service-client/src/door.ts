@@ -1,7 +1,6 @@
 // For packages that call the service themselves.
-export { exchange, type Answer } from "./exchange.ts";
+export { exchange } from "./exchange.ts";
 export { assertCertificatesAreVerified } from "./options.ts";
 export { redact } from "./redact.ts";
 export { parseRetryAfter } from "./retry.ts";
-export { ServiceClientError } from "./service-client-error.ts";
 export { serviceUrlFault } from "./service-url.ts";

@@ -8,9 +8,11 @@ import {
   type RequestMessage,
 } from "@countersign/http-message-signatures";
 import { receiptComponents } from "@countersign/http-message-signatures/door";
-import { ReceiptError, verifyReceipt, type ReceiptOptions } from "@countersign/service-client";
+import { ReceiptError, verifyReceipt } from "@countersign/service-client";
 import type { SignedExchange } from "../dist/receipt.js";
 import { describe, expect, test } from "@jest/globals";
+
+type ReceiptOptions = Parameters<typeof verifyReceipt>[1];
 
 const service = generateKeyPairSync("ed25519");
 const platform = generateKeyPairSync("ed25519");

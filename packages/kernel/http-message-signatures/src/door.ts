@@ -5,7 +5,7 @@ export {
   parseByteSequenceDictionary,
   parseComponentIdentifier,
 } from "./signature-base.ts";
-export { parseDictionary, type Member } from "./structured-field.ts";
+export { parseDictionary } from "./structured-field.ts";
 export { derivedComponents, queryCovering } from "./components.ts";
 export { loadEngine } from "./algorithms/ed25519.ts";
 export { isVerificationKey } from "./verification-key.ts";

@@ -1,12 +1,10 @@
 import { createSecretKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { describe, expect, test } from "@jest/globals";
-import {
-  importVerificationKey,
-  type PublicKeyInput,
-  type SignatureAlgorithm,
-} from "@countersign/http-message-signatures";
+import { importVerificationKey, type SignatureAlgorithm } from "@countersign/http-message-signatures";
 import { algorithms } from "../src/algorithms/registry.ts";
 import { algorithmKeys, keyOf } from "./algorithm-keys.ts";
+
+type PublicKeyInput = Parameters<typeof importVerificationKey>[1];
 
 const spki = (key: KeyObject): Buffer => key.export({ format: "der", type: "spki" });
 const pem = (key: KeyObject): string => key.export({ format: "pem", type: "spki" }).toString();

@@ -7,12 +7,10 @@ import {
 } from "node:crypto";
 import { p256 } from "@noble/curves/nist.js";
 import { describe, expect, test } from "@jest/globals";
-import {
-  importVerificationKey,
-  type PublicKeyInput,
-  type SignatureAlgorithm,
-} from "@countersign/http-message-signatures";
+import { importVerificationKey, type SignatureAlgorithm } from "@countersign/http-message-signatures";
 import { keyOf, rfc9421 } from "./algorithm-keys.ts";
+
+type PublicKeyInput = Parameters<typeof importVerificationKey>[1];
 
 const spki = (key: KeyObject): Buffer => key.export({ format: "der", type: "spki" });
 const base64 = (der: Buffer): string => der.toString("base64");

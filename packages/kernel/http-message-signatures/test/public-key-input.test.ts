@@ -1,7 +1,9 @@
 import { generateKeyPairSync, webcrypto } from "node:crypto";
 import { describe, expect, test } from "@jest/globals";
-import { importVerificationKey, type PublicKeyInput } from "@countersign/http-message-signatures";
+import { importVerificationKey } from "@countersign/http-message-signatures";
 import { privateKey, privatePem, publicKey } from "./hand-signer.ts";
+
+type PublicKeyInput = Parameters<typeof importVerificationKey>[1];
 
 const pem = publicKey.export({ format: "pem", type: "spki" }).toString();
 const der = publicKey.export({ format: "der", type: "spki" });

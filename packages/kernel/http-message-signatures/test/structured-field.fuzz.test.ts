@@ -1,7 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import type { BareItem, Parameters } from "../dist/field-scanner.js";
-import type { InnerList, Item } from "../dist/structured-field.js";
-import type { Member } from "@countersign/http-message-signatures/door";
+import type { InnerList, Item, Member } from "../dist/structured-field.js";
 import * as fc from "fast-check";
 import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
 import { FieldScanner } from "../src/field-scanner.ts";

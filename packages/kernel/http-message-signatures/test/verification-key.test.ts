@@ -1,9 +1,11 @@
 import { createPublicKey, createSecretKey, KeyObject, webcrypto } from "node:crypto";
 import { describe, expect, test } from "@jest/globals";
-import { importVerificationKey, type PublicKeyInput } from "@countersign/http-message-signatures";
+import { importVerificationKey } from "@countersign/http-message-signatures";
 import { isVerificationKey } from "@countersign/http-message-signatures/door";
 import { rawPublicKey } from "../src/algorithms/ed25519.ts";
 import { privateKey, privatePem, publicKey } from "./hand-signer.ts";
+
+type PublicKeyInput = Parameters<typeof importVerificationKey>[1];
 
 const pem = publicKey.export({ format: "pem", type: "spki" }).toString();
 const raw = publicKey.export({ format: "der", type: "spki" }).subarray(12);

@@ -32,6 +32,5 @@ export {
   type IdempotencyRecord,
   type IdempotencyStore,
   type KeptDecision,
-  type OperatorEntry,
   type ReleasedKey,
 } from "./store.ts";

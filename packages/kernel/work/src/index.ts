@@ -1,4 +1,4 @@
-export { TaskError, type TaskFailureOptions } from "./task-failure.ts";
+export { TaskError } from "./task-failure.ts";
 export {
   createTaskQueue,
   type TaskContext,
@@ -19,7 +19,6 @@ export type {
   TaskPage,
   TaskQuery,
   TaskRecord,
-  TaskState,
   WorkDecision,
   WorkStore,
   WorkStores,

@@ -133,7 +133,7 @@ function workOf<Tx, Mode extends TransactionMode>({
 }
 
 /** With functions of the app in place of steps. */
-export function taskContext<Tx>(outside: OutsideContext<Tx>): TaskContext<Tx> {
+function taskContext<Tx>(outside: OutsideContext<Tx>): TaskContext<Tx> {
   const { attempt, signal } = outside;
   return {
     attempt,

@@ -50,7 +50,7 @@ export interface TaskFailure {
 }
 
 /** `open`: due, waiting or running. `dead`: given up, for an operator. `done`: remembered until its retention ends. */
-export type TaskState = "open" | "dead" | "done";
+type TaskState = "open" | "dead" | "done";
 
 export interface TaskRecord {
   readonly queue: string;

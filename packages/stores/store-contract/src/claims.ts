@@ -6,7 +6,6 @@ import type {
   IdempotencyRecord,
   IdempotencyStore,
   KeptDecision,
-  OperatorEntry,
 } from "@countersign/idempotency";
 
 /** The store of a case: its transactions are opaque. */
@@ -70,6 +69,8 @@ function knownDecision(decision: KeptDecision): KeptDecision {
   const known = { outcome, fence, reason, ...knownEntry(decision) };
   return reopened ? { ...known, reopened: knownEntry(reopened) } : known;
 }
+
+type OperatorEntry = Pick<KeptDecision, "at" | "by" | "note">;
 
 function knownEntry({ at, by, note }: OperatorEntry): OperatorEntry {
   return { at, ...(by === undefined ? {} : { by }), ...(note === undefined ? {} : { note }) };

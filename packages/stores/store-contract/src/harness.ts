@@ -110,3 +110,12 @@ export interface TransactionStoreHarness<Tx> extends StoreHarness<TransactionSto
 /** What `makeStore` of the contract of work returns. Done tasks are kept for the default of seven days. */
 export interface WorkStoreHarness<Tx>
   extends StoreHarness<WorkStores<Tx>>, Pick<TransactionStoreHarness<Tx>, "write" | "written"> {}
+
+/** What `makeStore` of each contract returns. */
+export interface StoreHarnesses<Tx = never> {
+  readonly answers: AnswerStoreHarness<Tx>;
+  readonly idempotency: IdempotencyStoreHarness<Tx>;
+  readonly nonces: NonceStoreHarness;
+  readonly transactions: TransactionStoreHarness<Tx>;
+  readonly work: WorkStoreHarness<Tx>;
+}

@@ -6,12 +6,4 @@ export {
   workStoreContract,
 } from "./contracts.ts";
 export { defineCases, type TestRunner } from "./define-cases.ts";
-export type {
-  AnswerStoreHarness,
-  ContractCase,
-  ContractFacility,
-  IdempotencyStoreHarness,
-  NonceStoreHarness,
-  TransactionStoreHarness,
-  WorkStoreHarness,
-} from "./harness.ts";
+export type { ContractCase, StoreHarnesses } from "./harness.ts";

@@ -1,5 +1,5 @@
 import { memoryAnswerStore, type AnswerStore } from "@countersign/idempotency";
-import { answerStoreContract, defineCases, type AnswerStoreHarness } from "@countersign/store-contract";
+import { answerStoreContract, defineCases, type StoreHarnesses } from "@countersign/store-contract";
 import { describe, expect, test } from "@jest/globals";
 import { applicable } from "@countersign/test-support/runs/contract.ts";
 import { fillAnswers } from "./fill.ts";
@@ -7,7 +7,7 @@ import { testClock, type Clock } from "./memory-harness.ts";
 import { onFile, sqliteAnswerHarness } from "./sqlite-harness.ts";
 import { failuresOf } from "./wrong/wrong-store.ts";
 
-function memoryHarness({ now, advance }: Clock): AnswerStoreHarness {
+function memoryHarness({ now, advance }: Clock): StoreHarnesses["answers"] {
   const store = memoryAnswerStore({ max: 300, ...(now && { now }) });
   return {
     store,

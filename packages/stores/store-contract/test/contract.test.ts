@@ -1,8 +1,8 @@
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import {
-  type IdempotencyStoreHarness,
   idempotencyStoreContract,
   nonceStoreContract,
+  type StoreHarnesses,
 } from "@countersign/store-contract";
 import type { ContractOptions, IdempotencyContractOptions } from "../dist/harness.js";
 import { afterEach, describe, expect, jest, test } from "@jest/globals";
@@ -130,7 +130,7 @@ describe("a case", () => {
   test("makes a store of its own and closes it, also when it fails or cannot be checked", async () => {
     const open = new Set<number>();
     let made = 0;
-    const cases = idempotencyStoreContract((): IdempotencyStoreHarness => {
+    const cases = idempotencyStoreContract((): StoreHarnesses["idempotency"] => {
       made += 1;
       const id = made;
       open.add(id);

@@ -1,7 +1,7 @@
 // The stores in memory, as a user of the kit would hand them to it.
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
-import type { IdempotencyStoreHarness, NonceStoreHarness } from "@countersign/store-contract";
+import type { StoreHarnesses } from "@countersign/store-contract";
 import { fillKeys, fillNonces } from "./fill.ts";
 
 const room = 300;
@@ -15,7 +15,7 @@ export function testClock(): Required<Clock> {
   return { now: () => nowMs, advance: (ms) => void (nowMs += ms) };
 }
 
-export function memoryHarness({ now, advance }: Clock = {}): IdempotencyStoreHarness {
+export function memoryHarness({ now, advance }: Clock = {}): StoreHarnesses["idempotency"] {
   const store = memoryIdempotencyStore({ max: room, ...(now && { now }) });
   return {
     store,
@@ -25,7 +25,7 @@ export function memoryHarness({ now, advance }: Clock = {}): IdempotencyStoreHar
   };
 }
 
-export function memoryNonceHarness({ now, advance }: Clock = {}): NonceStoreHarness {
+export function memoryNonceHarness({ now, advance }: Clock = {}): StoreHarnesses["nonces"] {
   const store = memoryNonceStore({ max: room, ...(now && { now }) });
   return { store, ...(advance && { advance }), fill: () => fillNonces(store), close() {} };
 }

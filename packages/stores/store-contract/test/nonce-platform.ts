@@ -1,7 +1,7 @@
 // A correct nonce store with everything that the contract asks about, from which wrong ones are made.
 import type { NonceClaim } from "@countersign/core";
 import type { ContractNonceStore, EngineHarness } from "../dist/harness.js";
-import type { NonceStoreHarness } from "@countersign/store-contract";
+import type { StoreHarnesses } from "@countersign/store-contract";
 
 const room = 300;
 
@@ -69,7 +69,7 @@ export function nonceHarnessOf(
   platform: NoncePlatform,
   handle: () => ContractNonceStore,
   engine: Partial<EngineHarness> = {},
-): NonceStoreHarness {
+): StoreHarnesses["nonces"] {
   return {
     store: handle(),
     advance: (ms) => void (platform.clock.nowMs += ms),

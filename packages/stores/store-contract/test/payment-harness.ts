@@ -1,6 +1,6 @@
 // SQLite with transactions, as a user of the kit would hand it to it; and the same with one thing wrong.
 import type { TransactionStore, TransactionStores } from "@countersign/idempotency";
-import type { TransactionStoreHarness } from "@countersign/store-contract";
+import type { StoreHarnesses } from "@countersign/store-contract";
 import { type Connection, type Open, openLibsql } from "../../store-sqlite/test/connections.ts";
 import { type Clock, testClock } from "./memory-harness.ts";
 import { SqliteDatabaseOfTest } from "./sqlite-harness.ts";
@@ -16,7 +16,7 @@ export function paymentHarness(
   where: "file" | "memory",
   wrong: WrongTransactions = () => ({}),
   { open = openLibsql, clock = testClock() }: { open?: Open; clock?: Clock } = {},
-): TransactionStoreHarness<Connection> {
+): StoreHarnesses<Connection>["transactions"] {
   const made = new SqliteDatabaseOfTest(where, clock, open);
   const database = made.connect();
   database.exec("CREATE TABLE payouts (id TEXT PRIMARY KEY) STRICT");

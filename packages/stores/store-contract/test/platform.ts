@@ -5,7 +5,7 @@ import {
   memoryIdempotencyStore,
 } from "@countersign/idempotency";
 import type { EngineHarness } from "../dist/harness.js";
-import type { IdempotencyStoreHarness } from "@countersign/store-contract";
+import type { StoreHarnesses } from "@countersign/store-contract";
 
 export const dayMs = 86_400_000;
 
@@ -84,7 +84,7 @@ export function harnessOf(
   platform: Platform,
   handle: (platform: Platform) => Store = ({ store }) => store,
   engine: Partial<EngineHarness> = {},
-): IdempotencyStoreHarness<Tx> {
+): StoreHarnesses<Tx>["idempotency"] {
   const { clock, memory, locks, open } = platform;
   const store = handle(platform);
   return {

@@ -3,11 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Awaitable } from "@countersign/idempotency";
-import type {
-  AnswerStoreHarness,
-  IdempotencyStoreHarness,
-  NonceStoreHarness,
-} from "@countersign/store-contract";
+import type { StoreHarnesses } from "@countersign/store-contract";
 import {
   type SqliteDatabase,
   type SqliteStores,
@@ -83,7 +79,7 @@ export function sqliteHarness(
   where: Where,
   clock: Clock = {},
   open?: Open,
-): IdempotencyStoreHarness<SqliteDatabase> & { path: string } {
+): StoreHarnesses<SqliteDatabase>["idempotency"] & { path: string } {
   const database = new SqliteDatabaseOfTest(where, clock, open);
   const own = database.connect();
   const { idempotency: store } = database.open(own);
@@ -105,7 +101,10 @@ export function sqliteHarness(
   };
 }
 
-export function sqliteNonceHarness(where: Where, clock: Clock = {}): NonceStoreHarness & { path: string } {
+export function sqliteNonceHarness(
+  where: Where,
+  clock: Clock = {},
+): StoreHarnesses["nonces"] & { path: string } {
   const database = new SqliteDatabaseOfTest(where, clock);
   const own = database.connect();
   const { nonces: store } = database.open(own);
@@ -122,7 +121,7 @@ export function sqliteNonceHarness(where: Where, clock: Clock = {}): NonceStoreH
   };
 }
 
-export function sqliteAnswerHarness(clock: Clock = {}): AnswerStoreHarness<Connection> {
+export function sqliteAnswerHarness(clock: Clock = {}): StoreHarnesses<Connection>["answers"] {
   const database = new SqliteDatabaseOfTest("file", clock);
   const own = database.connect();
   const store = database.openAnswers(own);

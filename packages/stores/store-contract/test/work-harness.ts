@@ -1,6 +1,6 @@
 // SQLite with a table of work, as a user of the kit would hand it to it; and the same with one thing wrong.
 import type { TransactionStore } from "@countersign/idempotency";
-import type { WorkStoreHarness } from "@countersign/store-contract";
+import type { StoreHarnesses } from "@countersign/store-contract";
 import type { WorkStore, WorkStores } from "@countersign/work";
 import { type Connection, type Open, openLibsql } from "../../store-sqlite/test/connections.ts";
 import { testClock } from "./memory-harness.ts";
@@ -19,7 +19,7 @@ export type WrongStores = (platform: WorkPlatform) => Partial<WorkStores<Connect
 export function workHarness(
   where: "file" | "memory",
   { open = openLibsql, wrong }: { open?: Open; wrong?: WrongStores | undefined } = {},
-): WorkStoreHarness<Connection> {
+): StoreHarnesses<Connection>["work"] {
   const clock = testClock();
   const made = new SqliteDatabaseOfTest(where, clock, open);
   const database = made.connect();

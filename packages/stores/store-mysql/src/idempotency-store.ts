@@ -11,7 +11,6 @@ import type {
   SqlValue,
 } from "@countersign/idempotency";
 import {
-  type PrunedBatch,
   type RemoteIdempotencyStore,
   type Row,
   type StoredRecord,
@@ -26,7 +25,7 @@ import { idempotencyStatements } from "./idempotency-statements.ts";
 import { standingOf, storedOf } from "./key-row.ts";
 import { pageFrom, pageStatement, pageValues } from "./listing.ts";
 import type { ResolvedMysqlOptions } from "./options.ts";
-import { PrunedTable } from "./pruning.ts";
+import { PrunedTable, type PrunedBatch } from "./pruning.ts";
 import { isInTransaction } from "./statement-parts.ts";
 import { bytesOf, digestOf, integerOf, isTrue, singleRow } from "./values.ts";
 

@@ -1,8 +1,8 @@
 import type { SqlValue } from "@countersign/idempotency";
 import {
-  type PrunedBatch,
   type Row,
   StoreGate,
+  type prunedKeys,
   pruneAllRemote,
   startPruning,
 } from "@countersign/idempotency/store";
@@ -10,6 +10,9 @@ import type { Engine } from "./engine.ts";
 import { type ResolvedMysqlOptions, factoryName } from "./options.ts";
 import { clockOf, forStatement } from "./statement-parts.ts";
 import { storedBytes } from "./values.ts";
+
+/** What one step removed. */
+export type PrunedBatch = ReturnType<typeof prunedKeys>;
 
 /** How many rows one step removes; between two steps nothing is locked. */
 const pruneBatchSize = 500;

@@ -1,5 +1,5 @@
 import { decodeText, type Row } from "@countersign/idempotency/store";
-import type { TaskRecord, TaskState } from "@countersign/work";
+import type { TaskRecord } from "@countersign/work";
 import { keptFailures } from "@countersign/work/store";
 import { integerOf, storedText } from "./values.ts";
 
@@ -23,7 +23,7 @@ export function taskRecord(row: Row): TaskRecord {
   };
 }
 
-function stateOf(state: unknown): TaskState {
+function stateOf(state: unknown): TaskRecord["state"] {
   if (state === "open" || state === "dead" || state === "done") return state;
   throw new Error("a task has a state that this release does not know");
 }

@@ -5,7 +5,6 @@ import type {
   TaskPage,
   TaskQuery,
   TaskRecord,
-  TaskState,
   WorkDecision,
 } from "@countersign/work";
 import { failuresAfter, WorkGate } from "@countersign/work/store";
@@ -121,7 +120,7 @@ export abstract class WorkOperations<Tx> extends PrunedTable<Tx> {
   }
 
   /** One row more than asked for tells whether another page follows. */
-  #pageStatement(state: TaskState | undefined, limit: number): string {
+  #pageStatement(state: TaskRecord["state"] | undefined, limit: number): string {
     const [index, condition] = state === undefined ? ["pages", ""] : ["states", ` AND state = '${state}'`];
     return `SELECT digest, number, ${taskColumns} FROM ${this.options.names.tasks} FORCE INDEX (${index})
 WHERE queue = ?${condition} AND number >= ? AND (number > ? OR digest > ?) ORDER BY number, digest LIMIT ${limit + 1}`;

@@ -1,6 +1,5 @@
 import {
   answerStoreContract,
-  type ContractFacility,
   defineCases,
   idempotencyStoreContract,
   nonceStoreContract,
@@ -13,7 +12,7 @@ import { describeOnMysql } from "@countersign/test-support/servers/engines.ts";
 import { answerHarness, idempotencyHarness, nonceHarness, paymentHarness } from "./harness.ts";
 
 // A server that others use is not stopped: engine.test.ts has one of its own.
-const always: readonly ContractFacility[] = ["engine", "durability"];
+const always = ["engine", "durability"] as const;
 
 /** Defines the contracts of all stores, by a clock that the test moves or by the server's. */
 export function defineContracts(clock: "moved" | "the server's"): void {

@@ -1,10 +1,4 @@
-import type {
-  AnswerStoreHarness,
-  IdempotencyStoreHarness,
-  NonceStoreHarness,
-  TransactionStoreHarness,
-  WorkStoreHarness,
-} from "@countersign/store-contract";
+import type { StoreHarnesses } from "@countersign/store-contract";
 import { fromMysql2 } from "@countersign/databases";
 import type { TransactionAnswerStore } from "@countersign/idempotency";
 import {
@@ -83,7 +77,9 @@ SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'The table is full'`,
   }
 }
 
-export async function idempotencyHarness(engine: Engine): Promise<IdempotencyStoreHarness<PoolConnection>> {
+export async function idempotencyHarness(
+  engine: Engine,
+): Promise<StoreHarnesses<PoolConnection>["idempotency"]> {
   const { stores, another, database, harness } = await makeStores<MysqlStores<PoolConnection>>(
     engine,
     createMysqlStores,
@@ -98,7 +94,7 @@ export async function idempotencyHarness(engine: Engine): Promise<IdempotencySto
 
 export async function paymentHarness(
   engine: Engine,
-): Promise<TransactionStoreHarness<PoolConnection> & WorkStoreHarness<PoolConnection>> {
+): Promise<StoreHarnesses<PoolConnection>["transactions"] & StoreHarnesses<PoolConnection>["work"]> {
   const made = await makeStores<MysqlStores<PoolConnection>>(engine, createMysqlStores);
   const { stores, another, payments, table, harness } = made;
   const rival = `${table}_rival`;
@@ -122,7 +118,7 @@ export async function paymentHarness(
   };
 }
 
-export async function nonceHarness(engine: Engine): Promise<NonceStoreHarness> {
+export async function nonceHarness(engine: Engine): Promise<StoreHarnesses["nonces"]> {
   const { stores, another, harness } = await makeStores<MysqlStores<PoolConnection>>(
     engine,
     createMysqlStores,
@@ -130,7 +126,7 @@ export async function nonceHarness(engine: Engine): Promise<NonceStoreHarness> {
   return { ...harness, store: stores.nonces, another: () => another().nonces };
 }
 
-export async function answerHarness(engine: Engine): Promise<AnswerStoreHarness<PoolConnection>> {
+export async function answerHarness(engine: Engine): Promise<StoreHarnesses<PoolConnection>["answers"]> {
   const { stores, another, database, harness } = await makeStores<TransactionAnswerStore<PoolConnection>>(
     engine,
     createMysqlAnswers,

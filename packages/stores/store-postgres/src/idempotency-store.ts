@@ -16,10 +16,8 @@ import {
   decideClaim,
   recordOf,
   releasedOf,
-  type PrunedBatch,
   type RemoteIdempotencyStore,
   type Row,
-  type TransactionShape,
   assertTransaction,
   encodeText,
   pageOf,
@@ -31,7 +29,7 @@ import { type IdempotencyStatements, idempotencyStatements } from "./idempotency
 import { claimedOf, storedOf } from "./key-row.ts";
 import { pageParameters, pageReading, pageStatement } from "./listing.ts";
 import type { ResolvedPostgresOptions } from "./options.ts";
-import { PrunedTable } from "./pruning.ts";
+import { PrunedTable, type PrunedBatch } from "./pruning.ts";
 import { type PostgresTransaction, singleRow } from "./queryable.ts";
 import { timed } from "./statement-parts.ts";
 import { encodeKey } from "./stored-key.ts";
@@ -48,7 +46,7 @@ const name = "postgres idempotency store";
 // An attempt fails only when another claim got the key and gave it back meanwhile.
 const maxClaimAttempts = 20;
 
-const neededTransaction: TransactionShape = {
+const neededTransaction: Parameters<typeof assertTransaction>[2] = {
   needs: "the client on which your transaction is open, as withPostgresTransaction() gives it",
   has: ["query"],
   lacks: { totalCount: "a pool" },

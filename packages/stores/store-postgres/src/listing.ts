@@ -1,5 +1,5 @@
 import type { IdempotencyListQuery, IdempotencyRecord } from "@countersign/idempotency";
-import { recordOf, type PageReading, keyBefore } from "@countersign/idempotency/store";
+import { recordOf, keyBefore, type pageOf } from "@countersign/idempotency/store";
 import { keyColumns } from "./idempotency-statements.ts";
 import { storedOf } from "./key-row.ts";
 import type { ResolvedPostgresOptions } from "./options.ts";
@@ -20,7 +20,7 @@ export function pageParameters(store: string, { cursor, limit }: IdempotencyList
 }
 
 /** Reads the rows of {@link pageStatement}. A done key can end between the condition and the column: each reads the clock. */
-export const pageReading: PageReading = {
+export const pageReading: Parameters<typeof pageOf>[2] = {
   keyOf: decodeKey,
   recordOf: (row) => recordOf(storedOf(row)),
 };

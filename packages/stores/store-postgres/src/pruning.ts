@@ -1,13 +1,16 @@
 import {
-  type PrunedBatch,
   type Row,
   type StoreGate,
+  type prunedKeys,
   pruneAllRemote,
   startPruning,
 } from "@countersign/idempotency/store";
 import type { Engine } from "./engine.ts";
 import { type ResolvedPostgresOptions, factoryName } from "./options.ts";
 import { timed } from "./statement-parts.ts";
+
+/** What one step removed. */
+export type PrunedBatch = ReturnType<typeof prunedKeys>;
 
 /** How many rows one step removes; between two steps nothing is locked. */
 const pruneBatchSize = 500;

@@ -1,19 +1,12 @@
 import { damagedCursor, decodeText, keyBefore, type Row } from "@countersign/idempotency/store";
-import type {
-  ClaimedTask,
-  QueueSummary,
-  TaskPage,
-  TaskQuery,
-  TaskRecord,
-  TaskState,
-} from "@countersign/work";
+import type { ClaimedTask, QueueSummary, TaskPage, TaskQuery, TaskRecord } from "@countersign/work";
 import { entityOf, keptFailures } from "@countersign/work/store";
 import { integerOf, millisecondsOf } from "./queryable.ts";
 import { wholeMilliseconds } from "./statement-parts.ts";
 import { decodeKey } from "./stored-key.ts";
 import type { TableNames } from "./table-names.ts";
 
-const states = ["open", "dead", "done"] as const satisfies readonly TaskState[];
+const states = ["open", "dead", "done"] as const satisfies readonly TaskRecord["state"][];
 
 const columns = `kept.queue, kept.id, kept.lane, kept.number, kept.state, kept.body, kept.attempts, kept.failures::text AS failures,
   ${wholeMilliseconds("kept.added_at")} AS added_ms, ${wholeMilliseconds("kept.due_at")} AS due_ms,
@@ -25,7 +18,7 @@ export function readStatement({ tasks }: TableNames): string {
 }
 
 /** A page of queue $1 after number $2 and id $3, of $4 rows. Each state by its own part of the index. */
-export function pageStatement({ tasks }: TableNames, state: TaskState | undefined): string {
+export function pageStatement({ tasks }: TableNames, state: TaskRecord["state"] | undefined): string {
   const pages = (state === undefined ? states : [state]).map(
     (of) => `(SELECT ${columns} FROM ${tasks} AS kept
   WHERE kept.queue = $1 AND kept.state = '${of}' AND (kept.number, kept.id) > ($2::text::bigint, $3)

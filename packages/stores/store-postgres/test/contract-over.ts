@@ -1,6 +1,5 @@
 import {
   answerStoreContract,
-  type ContractFacility,
   defineCases,
   idempotencyStoreContract,
   nonceStoreContract,
@@ -16,7 +15,7 @@ import { answerHarness, idempotencyHarness, nonceHarness, workHarness } from "./
 import { inOrder } from "./payouts.ts";
 
 // A server that others use is not stopped: engine.test.ts has one of its own.
-const always: readonly ContractFacility[] = ["engine", "durability"];
+const always = ["engine", "durability"] as const;
 
 const onDatabase: NonNullable<Parameters<typeof answerHarness>[1]> = ({ pool, ...options }) =>
   createPostgresAnswers({ ...options, database: inOrder(fromPg(pool as Pool)) });

@@ -1,9 +1,4 @@
-import type {
-  AnswerStoreHarness,
-  IdempotencyStoreHarness,
-  NonceStoreHarness,
-  WorkStoreHarness,
-} from "@countersign/store-contract";
+import type { StoreHarnesses } from "@countersign/store-contract";
 import type { AnswerStore, Database } from "@countersign/idempotency";
 import { fromPg } from "@countersign/databases";
 import {
@@ -91,7 +86,7 @@ type Create = (options: PostgresStoresOptions) => PostgresStores;
 export async function idempotencyHarness(
   engine: Engine,
   create: Create = createPostgresStores,
-): Promise<IdempotencyStoreHarness<PostgresTransaction>> {
+): Promise<StoreHarnesses<PostgresTransaction>["idempotency"]> {
   const { stores, another, payments, harness } = await makeStores(engine, create);
   return {
     ...harness,
@@ -104,7 +99,7 @@ export async function idempotencyHarness(
 export async function nonceHarness(
   engine: Engine,
   create: Create = createPostgresStores,
-): Promise<NonceStoreHarness> {
+): Promise<StoreHarnesses["nonces"]> {
   const { stores, another, harness } = await makeStores(engine, create);
   return { ...harness, store: stores.nonces, another: () => another().nonces };
 }
@@ -112,7 +107,7 @@ export async function nonceHarness(
 export async function answerHarness(
   engine: Engine,
   create: (options: PostgresStoresOptions) => AnswerStore<PoolClient> = createPostgresAnswers,
-): Promise<AnswerStoreHarness<PoolClient>> {
+): Promise<StoreHarnesses<PoolClient>["answers"]> {
   const { stores, another, harness } = await makeStores(engine, create);
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- absent without the option, as keepIn is
   const database = stores.database as Database<PoolClient>;
@@ -129,7 +124,7 @@ export async function answerHarness(
   };
 }
 
-export async function workHarness(engine: Engine): Promise<WorkStoreHarness<PoolClient>> {
+export async function workHarness(engine: Engine): Promise<StoreHarnesses<PoolClient>["work"]> {
   const { stores, another, payments, schema, harness } = await makeStores(engine, ({ pool, ...options }) =>
     createPostgresStores({ ...options, pool: undefined, database: fromPg(pool) }),
   );

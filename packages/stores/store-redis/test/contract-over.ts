@@ -1,6 +1,5 @@
 import {
   answerStoreContract,
-  type ContractFacility,
   defineCases,
   idempotencyStoreContract,
   nonceStoreContract,
@@ -21,8 +20,10 @@ export async function defineContracts(runs: Runs): Promise<void> {
   const server = redisUrl === undefined ? undefined : await startPrivateRedis({ persist: true });
   const url = server?.url ?? redisUrl;
   const describeOnServer = url === undefined ? describe.skip : describe;
-  const always: readonly ContractFacility[] =
-    server === undefined ? ["transaction", "fill", "engine", "durability"] : ["transaction"];
+  const always =
+    server === undefined
+      ? (["transaction", "fill", "engine", "durability"] as const)
+      : (["transaction"] as const);
 
   afterAll(() => server?.close());
 

@@ -1,8 +1,4 @@
-import type {
-  AnswerStoreHarness,
-  IdempotencyStoreHarness,
-  NonceStoreHarness,
-} from "@countersign/store-contract";
+import type { StoreHarnesses } from "@countersign/store-contract";
 import type { AnswerStore } from "@countersign/idempotency";
 import {
   type RedisStores,
@@ -77,17 +73,17 @@ async function makeStores<Made extends { close(): void } = RedisStores>(
   };
 }
 
-export async function idempotencyHarness(engine: Engine): Promise<IdempotencyStoreHarness> {
+export async function idempotencyHarness(engine: Engine): Promise<StoreHarnesses["idempotency"]> {
   const { stores, another, harness } = await makeStores(engine, createRedisStores);
   return { ...harness, store: stores.idempotency, another: async () => (await another()).idempotency };
 }
 
-export async function nonceHarness(engine: Engine): Promise<NonceStoreHarness> {
+export async function nonceHarness(engine: Engine): Promise<StoreHarnesses["nonces"]> {
   const { stores, another, harness } = await makeStores(engine, createRedisStores);
   return { ...harness, store: stores.nonces, another: async () => (await another()).nonces };
 }
 
-export async function answerHarness(engine: Engine): Promise<AnswerStoreHarness> {
+export async function answerHarness(engine: Engine): Promise<StoreHarnesses["answers"]> {
   const { stores, another, harness } = await makeStores<AnswerStore>(engine, createRedisAnswers);
   return { ...harness, store: stores, another };
 }

@@ -1,6 +1,6 @@
 import { readOptions } from "@countersign/core/door";
 import type { TransactionAnswerStore } from "@countersign/idempotency";
-import { type PrunedBatch, encodeText } from "@countersign/idempotency/store";
+import { encodeText } from "@countersign/idempotency/store";
 import {
   type SqliteDatabase,
   type SqliteStatement,
@@ -9,7 +9,7 @@ import {
 } from "./connection.ts";
 import { ensureDurability } from "./durability.ts";
 import { table, type ResolvedSqliteOptions, type SqliteStoresOptions } from "./options.ts";
-import { PrunedTable } from "./pruning.ts";
+import { PrunedTable, type PrunedBatch } from "./pruning.ts";
 import { answersMigration, answersName, assertKey, engineClock } from "./schema.ts";
 
 export interface SqliteAnswerStore<

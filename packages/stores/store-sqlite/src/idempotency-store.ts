@@ -16,8 +16,6 @@ import {
   leaseExpired,
   recordOf,
   releasedOf,
-  type PrunedBatch,
-  type TransactionShape,
   assertTransaction,
   encodeText,
   prunedKeys,
@@ -43,7 +41,7 @@ import {
 } from "./idempotency-statements.ts";
 import { type ReadPage, preparePages } from "./listing.ts";
 import { factoryName, type ResolvedSqliteOptions } from "./options.ts";
-import { PrunedTable, pruneBatchSize } from "./pruning.ts";
+import { PrunedTable, pruneBatchSize, type PrunedBatch } from "./pruning.ts";
 
 /** The idempotency store on SQLite. Every method answers at once, without a promise. */
 export interface SqliteIdempotencyStore extends IdempotencyStore<SqliteDatabase> {
@@ -70,7 +68,7 @@ export interface SqliteIdempotencyStore extends IdempotencyStore<SqliteDatabase>
 
 const name = "sqlite idempotency store";
 
-const neededTransaction: TransactionShape = {
+const neededTransaction: Parameters<typeof assertTransaction>[2] = {
   needs: "the connection on which your transaction is open, as withImmediateTransaction() gives it",
   has: ["exec", "prepare"],
   lacks: {},

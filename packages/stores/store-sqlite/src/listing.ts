@@ -1,5 +1,5 @@
 import type { IdempotencyListing, IdempotencyListQuery } from "@countersign/idempotency";
-import { recordOf, type PageReading, decodeText, keyBefore, pageOf } from "@countersign/idempotency/store";
+import { recordOf, decodeText, keyBefore, pageOf } from "@countersign/idempotency/store";
 import { type SqliteDatabase, type SqliteStatement, integerOf, singleRow, storedAt } from "./connection.ts";
 import { decisionColumns, engineClock, tableNames } from "./schema.ts";
 
@@ -8,7 +8,7 @@ export type ReadPage = (query: IdempotencyListQuery, now: number | null) => Idem
 
 const store = "sqlite idempotency store";
 
-const reading: PageReading = {
+const reading: Parameters<typeof pageOf>[2] = {
   keyOf: decodeText,
   recordOf: (row) => recordOf(storedAt(row, integerOf(row["now_ms"]))),
 };

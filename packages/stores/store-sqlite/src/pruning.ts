@@ -1,6 +1,9 @@
-import { type PrunedBatch, type StoreGate, pruneAll, startPruning } from "@countersign/idempotency/store";
+import { type StoreGate, type prunedKeys, pruneAll, startPruning } from "@countersign/idempotency/store";
 import { type SqliteStatement, createGate, isInTransaction, withImmediateTransaction } from "./connection.ts";
 import type { ResolvedSqliteOptions } from "./options.ts";
+
+/** What one step removed. */
+export type PrunedBatch = ReturnType<typeof prunedKeys>;
 
 /** How many rows one step removes: meanwhile this process does nothing else, and no other process writes. */
 export const pruneBatchSize = 100;

@@ -1,5 +1,5 @@
 import { cursorBehind, damagedCursor, decodeText, keyBefore } from "@countersign/idempotency/store";
-import type { QueueSummary, TaskPage, TaskRecord, TaskState } from "@countersign/work";
+import type { QueueSummary, TaskPage, TaskRecord } from "@countersign/work";
 import { entityOf, keptFailures } from "@countersign/work/store";
 import { type SqliteRow, integerOf, singleRow } from "./connection.ts";
 
@@ -39,7 +39,7 @@ export function taskRecord({ lane, attempts, failures, row }: StoredTask): TaskR
   };
 }
 
-function stateOf(state: unknown): TaskState {
+function stateOf(state: unknown): TaskRecord["state"] {
   if (state === "open" || state === "dead" || state === "done") return state;
   throw new Error(`the table of tasks has a row of unknown state: ${String(state)}`);
 }

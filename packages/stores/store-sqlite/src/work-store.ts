@@ -1,4 +1,4 @@
-import { encodeText, leaseExpired, type PrunedBatch } from "@countersign/idempotency/store";
+import { encodeText, leaseExpired } from "@countersign/idempotency/store";
 import type {
   ClaimedTask,
   DeadTasks,
@@ -29,7 +29,7 @@ import {
 import { whenWritable } from "./durability.ts";
 import { takeWriteLock } from "./idempotency-statements.ts";
 import { factoryName, type ResolvedSqliteOptions } from "./options.ts";
-import { PrunedTable } from "./pruning.ts";
+import { PrunedTable, type PrunedBatch } from "./pruning.ts";
 import {
   type StoredTask,
   numberBefore,

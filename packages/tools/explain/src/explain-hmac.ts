@@ -7,12 +7,7 @@ import {
   type OptionOwner,
   type OptionTable,
 } from "@countersign/core/door";
-import {
-  signatureSchemes,
-  verifyPayload,
-  type SignatureScheme,
-  type VerifyPayloadOptions,
-} from "@countersign/webhook-hmac";
+import { signatureSchemes, verifyPayload, type SignatureScheme } from "@countersign/webhook-hmac";
 import { explanation, quoted, refusalOf, verifies, type Explanation, type Remedy } from "./explanation.ts";
 import { explainHmacForm, type HmacContext } from "./hmac-misses.ts";
 import { plain } from "./missing-signature.ts";
@@ -20,6 +15,8 @@ import { pace } from "./pace.ts";
 import { remedy, type Told } from "./remedies.ts";
 
 /** What the HMAC of a webhook is explained by: the secrets, and the options of `verifyPayload`. */
+type VerifyPayloadOptions = NonNullable<Parameters<typeof verifyPayload>[3]>;
+
 export interface ExplainHmacOptions extends VerifyPayloadOptions {
   /** Each of them is tried; the explanation names them by their position, from 1. */
   readonly secrets: readonly string[];

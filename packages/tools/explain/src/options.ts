@@ -15,8 +15,8 @@ import {
   assertVerifyOptions,
   readKeys,
   type HttpSignatureVerifyOptions,
-  type KeyLookup,
   type Keys,
+  type KeyStore,
   type LiveKeyStore,
 } from "@countersign/http-signature-verify";
 
@@ -99,7 +99,7 @@ function isListing(keys: unknown): keys is LiveKeyStore {
   return typeof keys === "object" && typeof Object(keys).keys === "function";
 }
 
-function asked(lookup: KeyLookup): FindKeys {
+function asked(lookup: KeyStore["get"]): FindKeys {
   const find = async (keyid: string): Promise<[string, VerificationKey] | undefined> => {
     const key = await inTime(lookup(keyid), storeTimeoutMs, late);
     if (key === undefined || key === null) return undefined;

@@ -1,6 +1,6 @@
 import { withDeadline } from "@countersign/core";
 import { withoutCredentials } from "@countersign/core/door";
-import type { QueueSummary, TaskRecord, TaskState } from "@countersign/work";
+import type { QueueSummary, TaskRecord } from "@countersign/work";
 import { readThrown, serviceError, ServiceError } from "./loopback/problem.ts";
 import type { InspectedWork } from "./options.ts";
 
@@ -31,7 +31,7 @@ export async function queuesOf(stores: Stores): Promise<{ readonly stores: reado
 export interface WantedTasks {
   readonly store: string;
   readonly queue: string;
-  readonly state: TaskState;
+  readonly state: TaskRecord["state"];
 }
 
 /** The oldest tasks of a queue, without their bodies. Throws a ServiceError. */

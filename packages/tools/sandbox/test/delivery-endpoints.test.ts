@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { afterEach, describe, expect, test } from "@jest/globals";
-import { type DeliveryOptions, sendWebhook } from "../src/index.ts";
+import { type SandboxOptions, sendWebhook } from "../src/index.ts";
 import { DeliveryBench, event, registration, idsOf, credentials } from "./delivery-bench.ts";
 import { selfSignedCertificate } from "@countersign/test-support/servers/certificates.ts";
 import type { WebhookOptions } from "../src/delivery/send-webhook.ts";
@@ -10,7 +10,11 @@ import { buildWebhookRequest } from "../src/delivery/webhook-request.ts";
 const bench = new DeliveryBench();
 afterEach(() => bench.close());
 
-const quick = { initialDelayMs: 5, maxDelayMs: 10, stopWaitMs: 1000 } as const satisfies DeliveryOptions;
+const quick = {
+  initialDelayMs: 5,
+  maxDelayMs: 10,
+  stopWaitMs: 1000,
+} as const satisfies SandboxOptions["delivery"];
 
 // The first answers wait until a hundred requests are under way.
 const hundredAtOnce = `

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "@jest/globals";
-import type { DeliveryOptions } from "../src/index.ts";
+import type { SandboxOptions } from "../src/index.ts";
 import type { ServiceEvent } from "../src/delivery/envelope.ts";
 import { DeliveryBench, event, FakeTime, registration, idsIn, idsOf } from "./delivery-bench.ts";
 import type { DeliveryService } from "../src/delivery/delivery-service.ts";
@@ -53,7 +53,7 @@ describe("notify", () => {
 
 describe("batches", () => {
   const batching = async (
-    options: DeliveryOptions,
+    options: NonNullable<SandboxOptions["delivery"]>,
     calls: readonly (readonly ServiceEvent[])[],
   ): Promise<string[]> => {
     const receiver = await bench.receiver();

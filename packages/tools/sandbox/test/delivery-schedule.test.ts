@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, jest } from "@jest/globals";
 import type { DeliveryAttempt } from "../src/delivery/delivery.ts";
-import type { DeliveryOptions } from "../src/index.ts";
+import type { SandboxOptions } from "../src/index.ts";
 import {
   DeliveryBench,
   event,
@@ -30,7 +30,7 @@ function delaysOf(attempts: readonly DeliveryAttempt[]): number[] {
 
 async function dayOfRetries(
   receiver: Receiver,
-  { speed, options }: { speed: number; options?: DeliveryOptions },
+  { speed, options }: { speed: number; options?: NonNullable<SandboxOptions["delivery"]> },
 ): Promise<readonly [state: string, attempts: readonly DeliveryAttempt[], createdAt: number]> {
   const time = new FakeTime();
   const service = bench.started(receiver, { ...time.init, speed, options });
@@ -92,7 +92,11 @@ describe("a day of retries", () => {
   });
 });
 
-const quick = { initialDelayMs: 5, maxDelayMs: 10, stopWaitMs: 1000 } as const satisfies DeliveryOptions;
+const quick = {
+  initialDelayMs: 5,
+  maxDelayMs: 10,
+  stopWaitMs: 1000,
+} as const satisfies SandboxOptions["delivery"];
 
 describe("resend", () => {
   test("begins a new retry period for what was given up, with the same bytes", async () => {
@@ -137,7 +141,7 @@ describe("onAttempt", () => {
 
 describe("trouble on purpose", () => {
   const deliver = async (
-    options: DeliveryOptions,
+    options: NonNullable<SandboxOptions["delivery"]>,
     count: number,
     respond: (index: number) => number = () => 200,
   ): Promise<readonly [ids: string[], service: DeliveryService]> => {

@@ -3,10 +3,11 @@ import { describe, expect, test } from "@jest/globals";
 import {
   buildPayoutRequest,
   generateKeyPair,
-  type PayoutRequestOptions,
   createPayoutInstruction,
   sampleBusiness,
 } from "../src/index.ts";
+
+type PayoutRequestOptions = Parameters<typeof buildPayoutRequest>[0];
 
 const pair = generateKeyPair({ keyid: "test-key" });
 const fixed: PayoutRequestOptions = {

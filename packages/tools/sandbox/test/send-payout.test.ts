@@ -9,10 +9,11 @@ import {
   PayoutSendError,
   sendPayout,
   type PayoutRequest,
-  type SendOptions,
 } from "../src/index.ts";
 import { platformHandler, startPlatform, type Received, type TestPlatform } from "./platform.ts";
 import { selfSignedCertificate } from "@countersign/test-support/servers/certificates.ts";
+
+type SendOptions = Parameters<typeof sendPayout>[1];
 
 const pair = generateKeyPair();
 const keys = { [pair.keyid]: pair.publicKeyPem };

@@ -4,7 +4,6 @@ import { escapeForLog, traced, workSlices } from "@countersign/core/door";
 import {
   noticeOfEnd,
   type KeyAttempt,
-  type KeyRefusal,
   type OpenTransaction,
   type Steps,
   type Transactor,
@@ -13,7 +12,7 @@ import { knownEventTypes } from "../envelope/envelope.ts";
 import type { WebhookEnvelope } from "../envelope/events.ts";
 import { webhookRefusal } from "../refusals.ts";
 import { planOf } from "./event-dispatch.ts";
-import { eventFingerprint, notAcquired } from "./event-identity.ts";
+import { eventFingerprint, notAcquired, type KeyRefusal } from "./event-identity.ts";
 import { reportFailure, type EventAttempt, type Reporting, type RoutedHandler } from "./failed-event.ts";
 import type { EventOutcome, WebhookOutcome } from "./webhook-handler-types.ts";
 

@@ -1,8 +1,10 @@
 import { hash } from "node:crypto";
-import type { KeyRefusal } from "@countersign/idempotency/door";
+import type { IdempotencyClaimResult } from "@countersign/idempotency";
 import { webhookRefusal } from "../refusals.ts";
 import { reportFailure, type EventAttempt, type Reporting } from "./failed-event.ts";
 import type { EventDelivery, EventOutcome } from "./webhook-handler-types.ts";
+
+export type KeyRefusal = Exclude<IdempotencyClaimResult, { readonly status: "acquired" }>;
 
 /** The outcome of an event whose key another attempt has, or had. */
 export function notAcquired(state: Reporting, attempt: EventAttempt, refusal: KeyRefusal): EventOutcome {

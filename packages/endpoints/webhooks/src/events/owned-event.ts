@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { eventTrace, type EventTrace, type GuardError } from "@countersign/core";
 import { escapeForLog, traced } from "@countersign/core/door";
-import type { KeyAttempt, KeyRefusal } from "@countersign/idempotency/door";
+import type { KeyAttempt } from "@countersign/idempotency/door";
 import type { OwnedKey } from "@countersign/idempotency";
 import { knownEventTypes } from "../envelope/envelope.ts";
 import { webhookRefusal } from "../refusals.ts";
-import { eventFingerprint, notAcquired } from "./event-identity.ts";
+import { eventFingerprint, notAcquired, type KeyRefusal } from "./event-identity.ts";
 import {
   countFailures,
   FailedEvent,

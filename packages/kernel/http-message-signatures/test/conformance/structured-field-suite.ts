@@ -1,5 +1,4 @@
 import type { BareItem, Parameters } from "../../dist/field-scanner.js";
-import type { Member as Structure } from "@countersign/http-message-signatures/door";
 import {
   parseDictionary,
   parseItem,
@@ -8,6 +7,7 @@ import {
   serializeList,
   serializeMember,
 } from "../../src/structured-field.ts";
+import type { Member as Structure } from "../../dist/structured-field.js";
 import { jsonFiles, readJson } from "./vectors.ts";
 
 /** The forms of the suite (its README): a bare item, parameters, and an item or inner list with parameters. */

@@ -1,7 +1,7 @@
 export { fenceMemoryMs, storedRecord } from "./key-row.ts";
 export { wrappedErrors } from "./sql-errors.ts";
 export { transactionBroken } from "../refusals.ts";
-export { cursorBehind, damagedCursor, keyBefore, pageOf, type PageReading, type Row } from "./list-query.ts";
+export { cursorBehind, damagedCursor, keyBefore, pageOf, type Row } from "./list-query.ts";
 export {
   clientWith,
   releaseClient,
@@ -10,7 +10,7 @@ export {
   type ClientPool,
   type PooledClient,
 } from "./pooled-client.ts";
-export { pruneAll, pruneAllRemote, prunedKeys, startPruning, type PrunedBatch } from "./pruning.ts";
+export { pruneAll, pruneAllRemote, prunedKeys, startPruning } from "./pruning.ts";
 export type { RemoteIdempotencyStore } from "./remote-store.ts";
 export { leaseExpired } from "../store.ts";
 export {
@@ -26,4 +26,4 @@ export {
   type ArgumentRule,
   type StoredRecord,
 } from "../store-rules.ts";
-export { assertTransaction, type TransactionShape } from "./transaction.ts";
+export { assertTransaction } from "./transaction.ts";

@@ -1,9 +1,4 @@
-import type {
-  IdempotencyOwnership,
-  IdempotencyRecord,
-  KeptDecision,
-  OperatorEntry,
-} from "@countersign/idempotency";
+import type { IdempotencyOwnership, IdempotencyRecord, KeptDecision } from "@countersign/idempotency";
 import { type PayStep, type Step, claimOf, fenceIn, memberOf } from "./step.ts";
 
 interface Cell {
@@ -23,6 +18,7 @@ interface Cell {
 }
 
 /** Without its fence: that of the cell when it was decided. Times are the reference's. */
+type OperatorEntry = Pick<KeptDecision, "at" | "by" | "note">;
 type Decided = Omit<KeptDecision, "fence"> & { readonly fence: number | undefined };
 
 const year2000Ms = 946_684_800_000;

@@ -1,6 +1,6 @@
 import { begunAtMs, isFailureCount } from "@countersign/idempotency/door";
 import { leaseExpired } from "@countersign/idempotency/store";
-import type { KeptDecision, OperatorEntry } from "@countersign/idempotency";
+import type { KeptDecision } from "@countersign/idempotency";
 import type { CommandIo } from "../command-io.ts";
 import { createPaint, jsonLine, printable, printableLine } from "../output.ts";
 import { tableText } from "../table.ts";
@@ -113,6 +113,8 @@ export function decisionMarks({ fence, decision }: KnownRecord): string[] {
   const when = decision.fence === fence ? "" : ", before this attempt";
   return [`${outcome} ${nameOf(decision)}${when}`];
 }
+
+type OperatorEntry = Pick<KeptDecision, "at" | "by" | "note">;
 
 function decisionFacts({ fence, decision }: KnownRecord, { clock }: CommandIo): readonly Fact[] {
   if (decision === undefined) return [];

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { Delivery, DeliveryOptions, PageOptions, Sandbox, SandboxOptions } from "@countersign/sandbox";
+import type { Delivery, Sandbox, SandboxOptions } from "@countersign/sandbox";
 import { startSandbox } from "@countersign/sandbox";
 import { SandboxDatabaseError } from "@countersign/sandbox/protocol";
 import type { CommandIo, ExitCode, Switches, Texts } from "../command-io.ts";
@@ -70,7 +70,12 @@ function sandboxOptions(flags: SandboxFlags, apiKey: string): SandboxOptions {
   };
 }
 
-function pageOptions({ payoutUrl, key, keyid, allowHttp }: SandboxFlags): PageOptions {
+function pageOptions({
+  payoutUrl,
+  key,
+  keyid,
+  allowHttp,
+}: SandboxFlags): NonNullable<SandboxOptions["page"]> {
   if ((key === undefined) !== (keyid === undefined)) throw new UsageError("--key and --keyid go together");
   if (payoutUrl !== undefined) assertHttpAllowed("--payout-url", payoutUrl, allowHttp);
   return key === undefined
@@ -78,7 +83,7 @@ function pageOptions({ payoutUrl, key, keyid, allowHttp }: SandboxFlags): PageOp
     : { payoutUrl, keyid, keyFile: key, privateKey: readPrivateKey(key) };
 }
 
-function deliveryOptions(flags: SandboxFlags): DeliveryOptions {
+function deliveryOptions(flags: SandboxFlags): NonNullable<SandboxOptions["delivery"]> {
   return {
     batchMs: parseInteger("--batch", flags.batch, { min: 0, max: 86_400_000 }),
     maxEventsPerWebhook: parseInteger("--max-events", flags.maxEvents, { min: 1, max: 10_000 }),

@@ -1,5 +1,5 @@
 import type { KeyObject } from "node:crypto";
-import type { SendOptions } from "@countersign/sandbox";
+import type { sendRequest } from "@countersign/sandbox";
 import { importPrivateKey, parseStatusPatterns } from "@countersign/sandbox/protocol";
 import { messageOf, UsageError, type Switches, type Texts } from "../command-io.ts";
 import { parseTimeout, readCertificates, readNamedFile } from "../input.ts";
@@ -10,7 +10,10 @@ export interface TransportFlags extends Texts<"ca" | "expect">, Switches<"allowH
   readonly timeout: string;
 }
 
-export function sendOptionsOf({ timeout, ca }: Pick<TransportFlags, "timeout" | "ca">): SendOptions {
+export function sendOptionsOf({
+  timeout,
+  ca,
+}: Pick<TransportFlags, "timeout" | "ca">): NonNullable<Parameters<typeof sendRequest>[1]> {
   return { timeoutMs: parseTimeout(timeout), ca: ca === undefined ? undefined : readCertificates(ca) };
 }
 

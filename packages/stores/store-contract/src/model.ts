@@ -1,2 +1,0 @@
-export { ReferenceStore } from "./model/reference-store.ts";
-export { fenceIn, performStep, type PayStep, type Step } from "./model/step.ts";
