@@ -14,7 +14,8 @@ import {
   taskTrace,
   waitTrace,
 } from "@countersign/core";
-import { builtChannelName, thrownChannelName } from "@countersign/core/door";
+import { builtChannelName } from "@countersign/core/door";
+import { thrownChannelName } from "../../packages/kernel/core/dist/observation/channels.js";
 import { expect, test } from "@jest/globals";
 import { liveThrough } from "../support/runs/observed-life.ts";
 

@@ -1,5 +1,5 @@
 import { guardChannel, type GuardEvent } from "@countersign/core";
-import { refusalExplainer, type RefusalExplainerOptions } from "@countersign/explain";
+import { refusalExplainer } from "@countersign/explain";
 import { describe, expect, test } from "@jest/globals";
 import express5 from "express";
 import express4 from "express4";
@@ -28,7 +28,7 @@ async function explained(
   door: Door,
   scene: Scene,
   wire: WireRequest,
-  policy: Partial<RefusalExplainerOptions> = {},
+  policy: Partial<Parameters<typeof refusalExplainer>[0]> = {},
 ): Promise<string[]> {
   const all: string[] = [];
   const explain = refusalExplainer({ keys: { "test-key": servicePublicPem }, ...policy });

@@ -1,7 +1,7 @@
 // I16: an app's error handler never sees what a route has refused or rolled back, so it cannot answer that it was paid.
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { GuardError } from "@countersign/core";
-import { thrownChannelName } from "@countersign/core/door";
+import { thrownChannelName } from "../../packages/kernel/core/dist/observation/channels.js";
 import { checkedRoute, idempotentRoute } from "@countersign/fetch";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { createSqliteStores } from "@countersign/store-sqlite";

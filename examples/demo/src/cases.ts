@@ -1,10 +1,5 @@
 import { createPayoutInstruction, generateKeyPair, type SigningKeyPair } from "@countersign/sandbox";
-import {
-  planPayout,
-  runPayoutPlan,
-  type PayoutReport,
-  type PayoutVariant,
-} from "@countersign/sandbox/protocol";
+import { planPayout, runPayoutPlan, type PayoutVariant } from "@countersign/sandbox/protocol";
 
 /** One line of the demo's table. */
 export interface CaseResult {
@@ -103,7 +98,7 @@ export async function runCase(target: Pick<DemoTarget, "url" | "key">, one: Demo
   return { name, expected, got, ok: new RegExp(`^${patternOf(expected)}$`).test(got) };
 }
 
-function answersOf({ variant, outcomes }: PayoutReport): string {
+function answersOf({ variant, outcomes }: Awaited<ReturnType<typeof runPayoutPlan>>): string {
   const answers = outcomes.map(({ answer, error }) =>
     answer === undefined ? (error?.code ?? "none") : String(answer.status),
   );

@@ -1,6 +1,6 @@
 import { mkdirSync, statSync } from "node:fs";
 import path from "node:path";
-import { runStepsNow } from "@countersign/idempotency/door";
+import { runStepsIn } from "@countersign/idempotency/door";
 import { reasonOf, SettingError, type SqliteLocation } from "@countersign/example-settings";
 import { createSqliteStores, withImmediateTransaction, type SqliteStores } from "@countersign/store-sqlite";
 import Database from "libsql";
@@ -111,8 +111,8 @@ function ledgerDatabase(database: Database.Database, now: () => number): LedgerD
     query: ([sql, ...values]) => (prepared.get(sql) ?? database.prepare(sql)).all(...values),
     transaction: (steps, tx) =>
       tx === undefined
-        ? withImmediateTransaction(database, (own) => runStepsNow(steps(own)))
-        : runStepsNow(steps(tx)),
+        ? withImmediateTransaction(database, (own) => runStepsIn("sync", steps(own)))
+        : runStepsIn("sync", steps(tx)),
   };
 }
 

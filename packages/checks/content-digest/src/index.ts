@@ -11,4 +11,3 @@ export {
   type ContentDigestCode,
 } from "./check.ts";
 export { contentDigest, digestResponse } from "./middleware.ts";
-export type { DigestPolicy } from "./options.ts";

@@ -1,5 +1,5 @@
 import { channel, type Channel } from "node:diagnostics_channel";
-import { verifyByPolicy, type DigestPolicy } from "@countersign/content-digest";
+import { verifyByPolicy } from "@countersign/content-digest";
 import {
   createRequestFact,
   type GuardError,
@@ -233,7 +233,7 @@ function assertRequestCovered(
 
 const overrideFields = ["x-http-method-override", "x-http-method", "x-method-override"];
 
-const digestPolicy: DigestPolicy = { algorithms: ["sha-256", "sha-512"], required: true, status: 401 };
+const digestPolicy = { algorithms: ["sha-256", "sha-512"], required: true, status: 401 } as const;
 
 function assertBodyCovered(
   request: ReceivedRequest,

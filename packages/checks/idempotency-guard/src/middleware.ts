@@ -160,7 +160,7 @@ export function goOn(admission: Admission, passage: Passage): void {
 }
 
 /** Begins the handler of a key's owner and holds its answer back until the key is settled, in one turn: no answer slips out. */
-export function beginHandler(run: OwnedRun, { req, res, next }: Passage): void {
+function beginHandler(run: OwnedRun, { req, res, next }: Passage): void {
   if (res.writableEnded) {
     run.answeredBefore();
     return;

@@ -2,9 +2,17 @@ import { readOptions, type OptionOwner } from "@countersign/core/door";
 import type { TransactionMode } from "@countersign/idempotency";
 import { assertInMode, assertNoLeaseOptions, readTransactionStores } from "@countersign/idempotency/door";
 import type { KeptAnswer } from "./answer-record.ts";
-import { bodyFingerprint, isGuarded, readKey, type WhileConnected } from "./check.ts";
+import {
+  bodyFingerprint,
+  isGuarded,
+  keyGuard,
+  readKey,
+  type KeyGuard,
+  type WhileConnected,
+} from "./check.ts";
 import {
   factoryName,
+  guardForm,
   leaseOptions,
   transactionTable,
   type IdempotencyTransactionOptions,
@@ -27,6 +35,17 @@ export interface TransactionGuard<Native> extends Pick<TransactionOwner<never>, 
   ): Promise<{ readonly answer: KeptAnswer } | { readonly passes: true }>;
   /** Whether only a done key may be answered 409. */
   readonly reserved: boolean;
+}
+
+/** The guard for a door, of either form; `isPaid` with a transaction. Throws an OptionError on a bad option, in the name of `owner`. */
+export function requestGuard<Native extends object>(
+  options: object,
+  owner: OptionOwner,
+): KeyGuard<Native> & { readonly isPaid: boolean } {
+  const form = guardForm<Native>(options);
+  return "paid" in form
+    ? { isPaid: true, ...transactionGuard(form.paid, owner) }
+    : { isPaid: false, ...keyGuard(form.handled, owner) };
 }
 
 /** Throws an OptionError on a bad option, in the name of `owner`. */

@@ -24,10 +24,8 @@ import type {
   TransactionStores,
 } from "@countersign/idempotency";
 import {
-  alarm,
   answerOf,
-  failure,
-  notice,
+  keyNotices,
   readDrainTimeout,
   readRecord,
   readStepOf,
@@ -103,9 +101,7 @@ export function transactionOwner<Tx>(
   const transactor = new Transactor(stores, resolved);
   const readStep = readStepOf({ ...resolved, store: stores.idempotency });
   const keys: Pick<IdempotencyKeys, "alarm" | "failure" | "notice" | "read"> = {
-    alarm: (event) => alarm(factoryName, event),
-    failure: (event) => failure(factoryName, event),
-    notice: (event) => void notice(factoryName, event),
+    ...keyNotices(factoryName),
     read: (key) => readRecord(stores.idempotency, readStep, key),
   };
   const { doneStatus, inFlightStatus } = duplicates;

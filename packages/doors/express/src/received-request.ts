@@ -1,16 +1,16 @@
 import { isIP, type Socket } from "node:net";
 import { GuardError, type ReceivedRequest } from "@countersign/core";
 import {
-  assertAllHeaderLines,
-  assertOneHost,
+  assertWholeHead,
   createWarnOnce,
   fieldLines,
   receivedRequests,
   shareFacts,
-  type WarnOnce,
 } from "@countersign/core/door";
 import { readNodeBody } from "./body.ts";
 import type { ExpressCode, GuardRequest, Middleware } from "./types.ts";
+
+type WarnOnce = ReturnType<typeof createWarnOnce>;
 
 const trustOf = createTrustInspector(createWarnOnce("receivedRequest"));
 
@@ -94,12 +94,11 @@ function countForwardedFor(req: GuardRequest): number {
     .filter((part) => /[^ ]/.test(part)).length;
 }
 
-/** {@link assertAllHeaderLines} by the server's own limit, and {@link assertOneHost}. */
+/** {@link assertWholeHead} by the server's own limit. */
 export function assertReceivedWhole(req: GuardRequest): void {
   const { rawHeaders, socket }: Received = req;
   if (rawHeaders === undefined) return;
-  assertAllHeaderLines({ rawHeaders }, limitOf(socket?.server?.maxHeadersCount));
-  assertOneHost({ rawHeaders });
+  assertWholeHead({ rawHeaders }, limitOf(socket?.server?.maxHeadersCount));
 }
 
 /** An imitation of a request may lack any of these. */

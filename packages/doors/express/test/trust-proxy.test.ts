@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, jest, test } from "@jest/globals";
-import { createWarnOnce, type WarnOnce } from "@countersign/core/door";
+import { createWarnOnce } from "@countersign/core/door";
 import { createTrustInspector, type TrustFunction } from "@countersign/express/door";
 import type { GuardRequest } from "@countersign/express";
 
 let warnings: string[];
-let warnOnce: WarnOnce;
+let warnOnce: ReturnType<typeof createWarnOnce>;
 
 beforeEach(() => {
   warnings = [];

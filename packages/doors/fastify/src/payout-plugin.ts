@@ -2,20 +2,11 @@ import { isGuardError, OptionError } from "@countersign/core";
 import { option, splitOptions, type OptionTable } from "@countersign/core/door";
 import { whileConnected } from "@countersign/express/door";
 import type { TransactionMode } from "@countersign/idempotency";
-import {
-  beginHandler,
-  runOf,
-  sendAnswer,
-  unpaidAnswers,
-  type KeyOwner,
-} from "@countersign/idempotency-guard/door";
+import { goOn, runOf, sendAnswer, unpaidAnswers, type KeyOwner } from "@countersign/idempotency-guard/door";
 import type { RequestIdempotency } from "@countersign/idempotency-guard";
 import {
-  assertPost,
-  payoutForm,
   payoutOf,
-  payoutPayment,
-  payoutReception,
+  payoutSteps,
   type Payout,
   type PayoutOptions,
   type PayoutTransactionOptions,
@@ -70,21 +61,24 @@ export const payoutTable = {
 } satisfies OptionTable<Pick<PayoutPluginOptions, RouteOption | "handler">, unknown>;
 
 const name = "payoutEndpoint";
-const door = { factory: "payoutPlugin", assertRoute: assertPost };
+const factory = "payoutPlugin";
+
+type Form = ReturnType<typeof payoutSteps<FastifyRequest>>;
+type Payment = Extract<Form, { readonly payment: unknown }>["payment"];
+type Reception = Extract<Form, { readonly reception: unknown }>["reception"];
 
 /** `payoutEndpoint` for `fastify.register()`, with `stores` and `pay`, or with a handler. Throws a TypeError on a bad option. */
 export function payoutPlugin<Tx = never, Mode extends TransactionMode = TransactionMode>(
   options: PayoutPluginOptions | PayoutTransactionPluginOptions<Tx, Mode>,
 ): DrainablePlugin {
-  const { factory } = door;
   assertNotRegistered(factory, options);
   const [{ url, onReject, verdictId, handler, ...connection }, steps] = splitOptions(
     factory,
     payoutTable,
     options,
   );
-  const form = payoutForm<FastifyRequest>(steps);
-  if ("paid" in form && handler !== undefined) {
+  const form = payoutSteps<FastifyRequest>(steps, { factory });
+  if ("payment" in form && handler !== undefined) {
     throw new OptionError(factory, {
       option: "handler",
       what: "cannot be given beside pay: give one of them",
@@ -92,13 +86,9 @@ export function payoutPlugin<Tx = never, Mode extends TransactionMode = Transact
   }
   const answers = { connection, onReject, verdictId };
   const { drain, ...route } =
-    "paid" in form
-      ? payingRoute(payoutPayment(form.paid, door), answers)
-      : handledRoute(
-          payoutReception(form.handled, door),
-          handlerRule.read(handler, factory, "handler"),
-          answers,
-        );
+    "payment" in form
+      ? payingRoute(form.payment, answers)
+      : handledRoute(form.reception, handlerRule.read(handler, factory, "handler"), answers);
   const plugin: FastifyPluginCallback = (fastify, _options, done) => {
     warnOfTrust(fastify, factory, connection);
     leaveBodiesAlone(fastify);
@@ -116,7 +106,7 @@ type Route = Pick<KeyOwner, "drain"> & Omit<RouteShorthandOptionsWithHandler, "s
 
 /** Pays in the first hook; no handler follows. */
 function payingRoute(
-  { receive, drain, unauthorizedHeaders }: ReturnType<typeof payoutPayment<FastifyRequest>>,
+  { receive, drain, unauthorizedHeaders }: Payment,
   { connection, ...answers }: Answers,
 ): Route {
   const pay = step(name, (request, reply) =>
@@ -148,7 +138,7 @@ function unpaidRefusal(options: Parameters<typeof refusal>[0]): Refuse {
 
 /** Claims the key in the first hook; the handler follows. */
 function handledRoute(
-  { receive, lookUp, drain, unauthorizedHeaders }: ReturnType<typeof payoutReception<FastifyRequest>>,
+  { receive, lookUp, drain, unauthorizedHeaders }: Reception,
   handler: Handler,
   { connection, ...answers }: Answers,
 ): Route {
@@ -168,7 +158,7 @@ function handledRoute(
     drain,
     onRequest: (request, reply, next) =>
       claim(request, reply, {
-        found: (run) => beginHandler(run, passageOf(request, reply, next)),
+        found: (run) => goOn({ run }, passageOf(request, reply, next)),
         refused: (error) => refuse(error, request, reply, next),
       }),
     ...(preHandler && { preHandler }),

@@ -8,15 +8,7 @@ import {
 } from "@countersign/core/door";
 import { whileConnected } from "@countersign/express/door";
 import type { TransactionMode } from "@countersign/idempotency";
-import {
-  goOn,
-  guardForm,
-  keyGuard,
-  transactionGuard,
-  unpaidAnswers,
-  type KeyOwner,
-  type WhileConnected,
-} from "@countersign/idempotency-guard/door";
+import { goOn, requestGuard, unpaidAnswers, type KeyOwner } from "@countersign/idempotency-guard/door";
 import type { IdempotencyGuardOptions, IdempotencyTransactionOptions } from "@countersign/idempotency-guard";
 import { webhookReception, type WebhookOptions } from "@countersign/webhooks";
 import type { FastifyPluginCallback, FastifyRequest, preHandlerHookHandler } from "fastify";
@@ -92,18 +84,7 @@ export function idempotencyHook<Tx = never, Mode extends TransactionMode = Trans
   const name = "idempotencyGuard";
   const factoryName = "idempotencyHook";
   const [answers, steps] = splitOptions(factoryName, refusalTable, options);
-  const form = guardForm<FastifyRequest>(steps);
-  const {
-    admit,
-    drain,
-    reserved,
-  }: Pick<KeyOwner, "drain"> & {
-    readonly admit: (request: FastifyRequest, connected: WhileConnected) => Promise<Admission>;
-    readonly reserved: boolean;
-  } =
-    "paid" in form
-      ? transactionGuard(form.paid, factoryName)
-      : keyGuard<FastifyRequest>(form.handled, factoryName);
+  const { admit, drain, reserved } = requestGuard<FastifyRequest>(steps, factoryName);
   const claim = step(name, async (request, reply) => {
     receivedRequest(request);
     const admission = await admit(request, (work) => whileConnected(reply.raw, work));
@@ -122,5 +103,3 @@ export function idempotencyHook<Tx = never, Mode extends TransactionMode = Trans
     });
   return Object.assign(idempotencyHookHandler, { drain });
 }
-
-type Admission = Parameters<typeof goOn>[0];

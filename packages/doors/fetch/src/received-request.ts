@@ -1,7 +1,6 @@
 import { GuardError, type ReceivedRequest } from "@countersign/core";
 import {
-  assertAllHeaderLines,
-  assertOneHost,
+  assertWholeHead,
   assertReadableBody,
   bodyRefusal,
   bodyTooLarge,
@@ -38,8 +37,8 @@ export function receivedRequest(request: Request, info: ConnectionInfo = {}): Re
   const known = receivedRequests.get(request);
   if (known !== undefined) return known;
   const rawHeaders = info.rawHeaders ?? [...request.headers].flat();
-  if (info.rawHeaders !== undefined) assertAllHeaderLines({ rawHeaders });
-  assertOneHost({ rawHeaders });
+  // `Headers` is no parser that drops lines.
+  assertWholeHead({ rawHeaders }, info.rawHeaders === undefined ? Infinity : undefined);
   let bytes: Promise<Buffer> | undefined;
   const made: ReceivedRequest = {
     method: request.method,

@@ -11,7 +11,7 @@ import {
   Steps,
 } from "@countersign/core/door";
 import type { TransactionMode } from "@countersign/idempotency";
-import { guardForm, keyGuard, transactionGuard, type OwnedRun } from "@countersign/idempotency-guard/door";
+import { requestGuard, type OwnedRun } from "@countersign/idempotency-guard/door";
 import type {
   DrainableMiddleware,
   IdempotencyGuardOptions,
@@ -19,11 +19,8 @@ import type {
   RequestIdempotency,
 } from "@countersign/idempotency-guard";
 import {
-  assertPost,
-  payoutForm,
   payoutOf,
-  payoutPayment,
-  payoutReception,
+  payoutSteps,
   type Payout,
   type PayoutOptions,
   type PayoutTransactionOptions,
@@ -47,7 +44,6 @@ export type PayoutHandler = (
 ) => Response | Promise<Response>;
 
 const payoutName = "payoutEndpoint";
-const payoutDoor = { factory: "payoutRoute", assertRoute: assertPost };
 
 /** `payoutEndpoint` for `fetch`, with `stores` and `pay`, or with a handler. Throws a TypeError on a bad option. */
 export function payoutRoute<Tx, Mode extends TransactionMode>(
@@ -55,17 +51,17 @@ export function payoutRoute<Tx, Mode extends TransactionMode>(
 ): DrainableRoute;
 export function payoutRoute(options: PayoutRouteOptions, handler: PayoutHandler): DrainableRoute;
 export function payoutRoute(options: RefusalOptions, handler?: PayoutHandler): DrainableRoute {
-  const { factory } = payoutDoor;
+  const factory = "payoutRoute";
   const [refusal, steps] = splitOptions(factory, refusalTable, options);
-  const form = payoutForm<Request>(steps);
-  if ("handled" in form) {
+  const form = payoutSteps<Request>(steps, { factory });
+  if ("reception" in form) {
     assertFunction(factory, "handler", handler);
-    return handledRoute(form.handled, refusal, handler);
+    return handledRoute(form.reception, refusal, handler);
   }
   if (handler !== undefined) {
     throw new OptionError(factory, { what: "takes stores and pay, or a handler, not both" });
   }
-  const { receive, drain, unauthorizedHeaders } = payoutPayment(form.paid, payoutDoor);
+  const { receive, drain, unauthorizedHeaders } = form.payment;
   const refusing = { name: payoutName, ...refusal, unauthorizedHeaders };
   const route: FetchRoute = async (request, info) => {
     try {
@@ -78,12 +74,18 @@ export function payoutRoute(options: RefusalOptions, handler?: PayoutHandler): D
   return Object.assign(route, { drain });
 }
 
+type Form = ReturnType<typeof payoutSteps<Request>>;
+
 function handledRoute(
-  steps: PayoutOptions<Request>,
+  {
+    receive,
+    lookUp,
+    drain,
+    unauthorizedHeaders,
+  }: Extract<Form, { readonly reception: unknown }>["reception"],
   refusal: RefusalOptions,
   handler: PayoutHandler,
 ): DrainableRoute {
-  const { receive, lookUp, drain, unauthorizedHeaders } = payoutReception(steps, payoutDoor);
   const refusing = { name: payoutName, ...refusal, unauthorizedHeaders };
   const route: FetchRoute = async (request, info) => {
     const refused = (error: unknown): Promise<Response> => refuse(request, error, refusing);
@@ -175,8 +177,6 @@ function assertAlwaysPaid(factoryName: string, options: object, handler: unknown
   }
 }
 
-type Admit = ReturnType<typeof keyGuard<Request>>["admit"];
-
 /** `idempotencyGuard` around a handler's Response; no `idempotency` for a request without a key. Throws a TypeError on a bad option. */
 export function idempotentRoute<Tx, Mode extends TransactionMode>(
   options: AlwaysPaid<Tx, Mode>,
@@ -196,11 +196,9 @@ export function idempotentRoute(
   const name = "idempotencyGuard";
   const factoryName = "idempotentRoute";
   const [{ limit: limitBytes, ...refusal }, keys] = splitOptions(factoryName, idempotentTable, options);
-  const form = guardForm<Request>(keys);
-  if ("handled" in form) assertFunction(factoryName, "handler", handler);
-  else assertAlwaysPaid(factoryName, form.paid, handler);
-  const { admit, drain }: Pick<DrainableRoute, "drain"> & { readonly admit: Admit } =
-    "paid" in form ? transactionGuard(form.paid, factoryName) : keyGuard<Request>(form.handled, factoryName);
+  const { isPaid, admit, drain } = requestGuard<Request>(keys, factoryName);
+  if (isPaid) assertAlwaysPaid(factoryName, keys, handler);
+  else assertFunction(factoryName, "handler", handler);
   const handle = async (request: Request, idempotency: RequestIdempotency | undefined): Promise<Response> => {
     assertFunction(factoryName, "handler", handler);
     return Reflect.apply(handler, undefined, [request, idempotency]);

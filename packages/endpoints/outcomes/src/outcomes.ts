@@ -1,7 +1,7 @@
 import { quoteForLog } from "@countersign/core";
 import { publishNotice } from "@countersign/core/door";
 import type { DrainOptions, DrainReport, TransactionMode } from "@countersign/idempotency";
-import { answerOf, readDrainTimeout, runSteps, runStepsNow, type Steps } from "@countersign/idempotency/door";
+import { answerOf, readDrainTimeout, runStepsIn, type Steps } from "@countersign/idempotency/door";
 import type { ClaimedTask } from "@countersign/work";
 import { reasonOf, Worker, type Answered } from "@countersign/work/door";
 import { Expectations } from "./expectations.ts";
@@ -63,7 +63,7 @@ export function createOutcomes<Tx, Mode extends TransactionMode>(
   }
 
   const run = (steps: Steps<void>): Answered<Mode, void> => {
-    const ran = stores.work.mode === "sync" ? runStepsNow(steps) : runSteps(steps);
+    const ran = runStepsIn(stores.work.mode, steps);
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a promise where the mode has them
     return ran as Answered<Mode, void>;
   };

@@ -10,8 +10,7 @@ export {
   type PayoutOptions,
   type PayoutTransactionOptions,
 } from "./middleware.ts";
-export { payoutForm, type BusinessQuery, type PayContext } from "./options.ts";
+export type { BusinessQuery, PayContext } from "./options.ts";
 export { payoutOf, type Payout } from "./payout.ts";
-export { assertPost, payoutReception } from "./reception.ts";
 export { payoutStoreKey } from "./schema.ts";
-export { payoutPayment } from "./transaction-reception.ts";
+export { payoutSteps } from "./transaction-reception.ts";

@@ -18,7 +18,7 @@ import {
 } from "@countersign/express";
 import type { TransactionMode } from "@countersign/idempotency";
 import {
-  beginHandler,
+  goOn,
   sendAnswer,
   unpaidAnswers,
   type KeptAnswer,
@@ -29,13 +29,12 @@ import { expressAdmission } from "@countersign/ip-allowlist";
 import type { PayoutCode } from "./faults.ts";
 import {
   factoryName,
-  payoutForm,
   unauthorizedHeaders,
   type PayoutOptions as OptionsOf,
   type PayoutTransactionOptions as TransactionOptionsOf,
 } from "./options.ts";
-import { assertPost, payoutReception, type PayoutDoor, type PayoutReception } from "./reception.ts";
-import { payoutPayment, type PayoutPayment } from "./transaction-reception.ts";
+import type { PayoutDoor, PayoutReception } from "./reception.ts";
+import { payoutSteps, type PayoutPayment } from "./transaction-reception.ts";
 
 // What a payout endpoint needs beside it, for projects in which only direct dependencies can be imported (pnpm).
 export { gracefulClose, type Middleware } from "@countersign/express";
@@ -84,21 +83,16 @@ export function payoutEndpoint<Tx = never, Mode extends TransactionMode = Transa
   const refused = errors === "respond" ? guardErrors({ ...answers, unauthorizedHeaders }) : undefined;
   const doorOfPath: PayoutDoor<GuardRequest> = {
     ...door,
-    assertRoute: (request, req) => {
-      assertMountPath(req, endpoint);
-      assertPost(request);
-    },
+    assertPath: (req) => assertMountPath(req, endpoint),
   };
-  const form = payoutForm<GuardRequest>(steps);
+  const read = payoutSteps(steps, doorOfPath);
   const unpaid: ErrorMiddleware = (error, req, res, next) => {
     if (!isGuardError(error) || refused === undefined) unpaidAnswers(res, error, true);
     if (refused === undefined) next(error);
     else refused(error, req, res, next);
   };
   const { receive, drain } =
-    "paid" in form
-      ? payments(payoutPayment(form.paid, doorOfPath), unpaid)
-      : claims(payoutReception(form.handled, doorOfPath), unpaid);
+    "payment" in read ? payments(read.payment, unpaid) : claims(read.reception, unpaid);
 
   const middleware: Middleware = (req, res, next) => {
     expectManyProperties(req, "statusMessage");
@@ -133,7 +127,7 @@ function claims(
             if (fault !== undefined || lookUp === undefined) next(fault);
             else lookUp(req, res, next);
           };
-          beginHandler(run, { req, res, next: pay });
+          goOn({ run }, { req, res, next: pay });
         },
       },
     ),

@@ -39,8 +39,8 @@ export interface PayoutDoor<Native> {
         owner: OptionOwner,
       ) => (request: ReceivedRequest, native: Native) => void)
     | undefined;
-  /** Throws the refusal of a method or path that is not the endpoint's. Runs after the signature, which covers both. */
-  readonly assertRoute: (request: ReceivedRequest, native: Native) => void;
+  /** Throws the refusal of a path that is not the endpoint's. Runs after the signature, which covers it. Default: its router chose. */
+  readonly assertPath?: ((native: Native) => void) | undefined;
   /** Shows each result to the app as soon as it is known. */
   readonly show?: ((native: Native, found: Readonly<FoundOfPayout>) => void) | undefined;
 }
@@ -132,7 +132,7 @@ export function instructionReader<Native extends object>(
   {
     factory: owner = factoryName,
     admission = usualAdmission,
-    assertRoute,
+    assertPath,
     show = () => {},
   }: PayoutDoor<Native>,
 ): InstructionReader<Native> {
@@ -146,7 +146,8 @@ export function instructionReader<Native extends object>(
     },
     read(request, native, steps) {
       steps.begin("payoutRequest");
-      assertRoute(request, native);
+      assertPath?.(native);
+      assertPost(request);
       steps.begin("jsonBody");
       const { value: body } = parseJsonBody(request);
       show(native, { body });
@@ -183,7 +184,7 @@ export async function lookUpBusiness<Native extends object>(
 }
 
 /** Admits POST alone: what the service signs for another method is no payout. */
-export function assertPost({ method }: ReceivedRequest): void {
+function assertPost({ method }: ReceivedRequest): void {
   if (method === "POST") return;
   throw new GuardError<PayoutCode>({
     status: 405,

@@ -10,13 +10,21 @@ import {
 } from "@countersign/idempotency-guard/door";
 import {
   factoryName,
+  payoutForm,
   resolveTransactionOptions,
   unauthorizedHeaders,
   type PayContext,
   type PayoutTransactionOptions,
 } from "./options.ts";
 import { payoutOf, verifiedBytesFingerprint, type Payout } from "./payout.ts";
-import { instructionReader, keyOf, lookUpBusiness, type PayoutDoor } from "./reception.ts";
+import {
+  instructionReader,
+  keyOf,
+  lookUpBusiness,
+  payoutReception,
+  type PayoutDoor,
+  type PayoutReception,
+} from "./reception.ts";
 
 export interface PayoutPayment<Native> {
   /** Checks all and pays; resolves to the answer once the transaction has committed, rejects with the refusal or the handler's error. */
@@ -30,8 +38,19 @@ export interface PayoutPayment<Native> {
   readonly drain: TransactionOwner<never>["drain"];
 }
 
+/** The steps of a payout for a door, of either form. Throws an OptionError on a bad option. */
+export function payoutSteps<Native extends object>(
+  options: object,
+  door: PayoutDoor<Native>,
+): { readonly payment: PayoutPayment<Native> } | { readonly reception: PayoutReception<Native> } {
+  const form = payoutForm<Native>(options);
+  return "paid" in form
+    ? { payment: payoutPayment(form.paid, door) }
+    : { reception: payoutReception(form.handled, door) };
+}
+
 /** The steps of a payout whose handler gets the transaction. Throws an OptionError on a bad option. */
-export function payoutPayment<Native extends object>(
+function payoutPayment<Native extends object>(
   options: PayoutTransactionOptions<Native, never, TransactionMode>,
   door: PayoutDoor<Native>,
 ): PayoutPayment<Native> {

@@ -1,7 +1,6 @@
 // For authors of doors, checks and stores, on top of index.ts.
 export {
-  assertAllHeaderLines,
-  assertOneHost,
+  assertWholeHead,
   asBuffer,
   assertReadableBody,
   bodyRefusal,
@@ -17,7 +16,7 @@ export {
   type HeaderLines,
 } from "./received-request.ts";
 export type { BodyCode, JsonCode } from "./codes.ts";
-export { askApp, askStore, Deadlines, inTime, isPromiseLike, systemClock } from "./deadlines.ts";
+export { askApp, askStore, Deadlines, inTime, isPromiseLike } from "./deadlines.ts";
 export { pageOf } from "./docs.ts";
 export { comeAgain, requestAborted, unanswered, type HeaderFields } from "./guard-error.ts";
 export { escapeForLog, identifierFault, parseJsonBytes } from "./wire-text.ts";
@@ -39,17 +38,14 @@ export {
 } from "./options.ts";
 export { problemAnswer, statusAnswer, type Replacement } from "./problem.ts";
 export {
-  boundedLabel,
   builtChannelName,
   createWarnOnce,
   listen,
   publishFailure,
   publishNotice,
   publishThrown,
-  thrownChannelName,
   type Built,
   type BuiltFact,
-  type WarnOnce,
 } from "./observation/channels.ts";
 export { reportReject, warnOfError, withoutCredentials } from "./observation/stderr-lines.ts";
 export {
@@ -60,5 +56,5 @@ export {
   Steps,
   writeUnreportedRefusal,
 } from "./observation/verdict.ts";
-export { aroundTrace, traced, type Trace, type TraceContext } from "./observation/traces.ts";
+export { aroundTrace, traced } from "./observation/traces.ts";
 export { workSlices } from "./work-slices.ts";

@@ -47,7 +47,7 @@ const usualLimit = 2_000;
  * Throws a GuardError (431, `header-lines-dropped`) at `limit` names and values or more. Where Node does not refuse them, it drops the
  * excess silently: a caller's many lines hide the X-Forwarded-For that a proxy appends, or the second Authorization.
  */
-export function assertAllHeaderLines({ rawHeaders }: HeaderLines, limit: number = usualLimit): void {
+function assertAllHeaderLines({ rawHeaders }: HeaderLines, limit: number = usualLimit): void {
   if (rawHeaders.length < limit) return;
   throw new GuardError<CoreCode>({
     status: 431,
@@ -60,7 +60,7 @@ export function assertAllHeaderLines({ rawHeaders }: HeaderLines, limit: number 
  * Throws a GuardError (400, `host-repeated`) for more than one Host line (RFC 9112 section 3.2). So it does for lines that `Headers`
  * joined by a comma. Node keeps the first: a proxy or a signer may go by another.
  */
-export function assertOneHost(request: HeaderLines): void {
+function assertOneHost(request: HeaderLines): void {
   const [host, ...others] = fieldLines(request, "host");
   if (others.length === 0 && host?.includes(",") !== true) return;
   throw new GuardError<CoreCode>({
@@ -68,6 +68,12 @@ export function assertOneHost(request: HeaderLines): void {
     code: "host-repeated",
     message: "the request has more than one Host line",
   });
+}
+
+/** For doors: {@link assertAllHeaderLines} by the server's `limit`, and {@link assertOneHost}. */
+export function assertWholeHead(request: HeaderLines, limit?: number): void {
+  assertAllHeaderLines(request, limit);
+  assertOneHost(request);
 }
 
 const jsonInUtf8 = /^application\/json(?:[ \t]*;[ \t]*charset=(?:utf-8|"utf-8"))?$/i;

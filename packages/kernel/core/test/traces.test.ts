@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { tracingChannel } from "node:diagnostics_channel";
 import { claimTrace, onTraceEnd, storeTrace, type ClaimTrace, type StoreTrace } from "@countersign/core";
-import { aroundTrace, askStore, traced, type TraceContext } from "@countersign/core/door";
+import { aroundTrace, askStore, traced } from "@countersign/core/door";
 import { afterEach, describe, expect, jest, test } from "@jest/globals";
 
 function fail(): never {
@@ -225,7 +225,7 @@ test("what is bound to start is there inside, also behind an await, and traces n
 });
 
 test("onTraceEnd hears once of each trace, until it is ended", async () => {
-  const heard: TraceContext[] = [];
+  const heard: Parameters<Parameters<typeof onTraceEnd>[1]>[0][] = [];
   const end = onTraceEnd(storeTrace, (context) => {
     if (context.step === step.step) heard.push(context);
   });

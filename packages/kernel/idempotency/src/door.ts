@@ -1,10 +1,10 @@
 export { readRecord, readStepOf, type KeyAttempt } from "./attempt-store.ts";
-export { begunAtMs, failureFingerprint, failureKey, isFailureCount } from "./record-facts.ts";
+export { begunAtMs, failureCount, isFailureCount } from "./record-facts.ts";
 export { assertTimeoutInLease, keyRules } from "./key-options.ts";
-export { alarm, failure, notice, noticeOfEnd } from "./notices.ts";
+export { keyNotices, noticeOfEnd } from "./notices.ts";
 export { Waiters } from "./waiters.ts";
 export { readDrainTimeout } from "./idempotency-keys.ts";
-export { answerOf, runSteps, runStepsNow, type Steps } from "./transactions/steps.ts";
+export { answerOf, runStepsIn, type Steps } from "./transactions/steps.ts";
 export type { Behind, NotRun, OpenTransaction } from "./transactions/transaction-attempt.ts";
 export { Transactor } from "./transactions/transactor.ts";
 export {

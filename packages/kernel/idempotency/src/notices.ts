@@ -28,6 +28,21 @@ export function alarm(guard: string, event: KeyNotice): void {
   });
 }
 
+export interface KeyNotices {
+  notice(event: KeyNotice): void;
+  failure(event: KeyNotice): void;
+  alarm(event: KeyNotice): void;
+}
+
+/** {@link notice}, {@link failure} and {@link alarm} of one guard. */
+export function keyNotices(guard: string): KeyNotices {
+  return {
+    notice: (event) => void notice(guard, event),
+    failure: (event) => failure(guard, event),
+    alarm: (event) => alarm(guard, event),
+  };
+}
+
 const ends: ReadonlyMap<string, string> = new Map([
   ["commit-unknown", "has a COMMIT without a reply: it is done, or comes again"],
   ["transaction-broken", "has a handler that broke its transaction, which is rolled back"],

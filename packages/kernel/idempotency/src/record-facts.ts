@@ -1,11 +1,14 @@
 import type { IdempotencyRecord } from "./store.ts";
 
-/** Marks a key that counts a failed attempt: no payload digest is so short. */
-export const failureFingerprint = "failure";
+// Of a key that counts a failed attempt: no payload digest is so short.
+const failureFingerprint = "failure";
 
-/** The key that counts failure 1, 2, … of this key's event. An event_id holds no control characters. */
-export function failureKey(key: string, failure: number): string {
-  return `${key}\tfailure-${failure}`;
+/** What claims the key that counts failure 1, 2, … of this key's event. An event_id holds no control characters. */
+export function failureCount(
+  key: string,
+  failure: number,
+): { readonly key: string; readonly fingerprint: string } {
+  return { key: `${key}\tfailure-${failure}`, fingerprint: failureFingerprint };
 }
 
 /** True for a key that counts a failed attempt, from its claim on: if the process died before it was done, nobody has to decide. */

@@ -8,14 +8,11 @@ export {
 } from "./task-queue.ts";
 export type {
   ClaimedTask,
-  DeadTasks,
-  NewestMark,
   NewTask,
   OwnedTask,
   QueueSummary,
   TaskAdded,
   TaskClaim,
-  TaskFailure,
   TaskPage,
   TaskQuery,
   TaskRecord,

@@ -5,7 +5,7 @@ import type {
   TransactionKey,
   TransactionStores,
 } from "@countersign/idempotency";
-import { type Steps, answerOf, runSteps, runStepsNow } from "@countersign/idempotency/door";
+import { type Steps, answerOf, runStepsIn } from "@countersign/idempotency/door";
 import { fingerprintOf, key as oneKey } from "./claims.ts";
 import type { CaseDefinition } from "./contract.ts";
 import type { TransactionStoreHarness } from "./harness.ts";
@@ -47,7 +47,7 @@ export async function inTransaction<T>(
   { transactions: store }: TransactionStores<unknown>,
   work: (tx: unknown) => Steps<T>,
 ): Promise<T> {
-  return store.run((tx) => (store.mode === "sync" ? runStepsNow(work(tx)) : runSteps(work(tx))));
+  return store.run((tx) => runStepsIn(store.mode, work(tx)));
 }
 
 /** As an endpoint pays: the handler works if any key was begun; then keep(). Rolls back after a seen nonce. By default it writes a row a key. */

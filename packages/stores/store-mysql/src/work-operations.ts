@@ -1,11 +1,11 @@
 import { damagedCursor, keyBefore, type Row } from "@countersign/idempotency/store";
 import type {
-  DeadTasks,
   QueueSummary,
   TaskPage,
   TaskQuery,
   TaskRecord,
   WorkDecision,
+  WorkStore,
 } from "@countersign/work";
 import { failuresAfter, WorkGate } from "@countersign/work/store";
 import type { Engine } from "./engine.ts";
@@ -15,6 +15,8 @@ import { taskColumns, taskRecord, textOf } from "./task-row.ts";
 import { bytesOf, digestOf, hexOf, integerOf, storedBytes, storedText } from "./values.ts";
 import { lanesStatement } from "./work-adding.ts";
 import { workStatements } from "./work-statements.ts";
+
+type DeadTasks = Parameters<WorkStore<never>["retry"]>[1];
 
 export const workName = "mysql work store";
 

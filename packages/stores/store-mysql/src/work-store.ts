@@ -1,16 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { SqlValue } from "@countersign/idempotency";
 import type { Row } from "@countersign/idempotency/store";
-import type {
-  ClaimedTask,
-  NewestMark,
-  NewTask,
-  OwnedTask,
-  TaskAdded,
-  TaskClaim,
-  TaskFailure,
-  WorkStore,
-} from "@countersign/work";
+import type { ClaimedTask, NewTask, OwnedTask, TaskAdded, TaskClaim, WorkStore } from "@countersign/work";
 import { sortableNanoseconds } from "@countersign/work/store";
 import { forStatement } from "./statement-parts.ts";
 import { textOf } from "./task-row.ts";
@@ -18,6 +9,9 @@ import { bytesOf, digestOf, hexOf, integerOf, isTrue, singleRow, storedBytes } f
 import { laneDigest, lanesStatement, tasksStatement } from "./work-adding.ts";
 import { WorkClaim } from "./work-claim.ts";
 import { failuresWith, WorkOperations, workName } from "./work-operations.ts";
+
+type TaskFailure = Parameters<WorkStore<never>["fail"]>[1];
+type NewestMark = Parameters<WorkStore<never>["advance"]>[1];
 
 export interface MysqlWorkStore<Tx> extends WorkStore<Tx, "async"> {
   add(tx: Tx, queue: string, tasks: readonly NewTask[]): Promise<readonly TaskAdded[]>;

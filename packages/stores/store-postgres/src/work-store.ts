@@ -2,14 +2,11 @@ import type { Database } from "@countersign/idempotency";
 import { type Row, decodeText, encodeText } from "@countersign/idempotency/store";
 import type {
   ClaimedTask,
-  DeadTasks,
-  NewestMark,
   NewTask,
   OwnedTask,
   QueueSummary,
   TaskAdded,
   TaskClaim,
-  TaskFailure,
   TaskPage,
   TaskQuery,
   TaskRecord,
@@ -34,6 +31,10 @@ import {
   summaryOf,
 } from "./work-listing.ts";
 import { type WorkStatements, workStatements } from "./work-statements.ts";
+
+type TaskFailure = Parameters<WorkStore<never>["fail"]>[1];
+type NewestMark = Parameters<WorkStore<never>["advance"]>[1];
+type DeadTasks = Parameters<WorkStore<never>["retry"]>[1];
 
 const name = "postgres work store";
 

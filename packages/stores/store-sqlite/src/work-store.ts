@@ -1,14 +1,11 @@
 import { encodeText, leaseExpired } from "@countersign/idempotency/store";
 import type {
   ClaimedTask,
-  DeadTasks,
-  NewestMark,
   NewTask,
   OwnedTask,
   QueueSummary,
   TaskAdded,
   TaskClaim,
-  TaskFailure,
   TaskPage,
   TaskQuery,
   TaskRecord,
@@ -39,6 +36,10 @@ import {
   taskRecord,
 } from "./work-records.ts";
 import { type WorkStatements, prepareRemoval, prepareWork } from "./work-statements.ts";
+
+type TaskFailure = Parameters<WorkStore<never>["fail"]>[1];
+type NewestMark = Parameters<WorkStore<never>["advance"]>[1];
+type DeadTasks = Parameters<WorkStore<never>["retry"]>[1];
 
 const name = "sqlite work store";
 

@@ -9,4 +9,4 @@ export { explainPayload } from "./explain-payload.ts";
 export { explainSignature, type SignatureExplanation } from "./explain-signature.ts";
 export type { ExplainSignatureOptions } from "./options.ts";
 export { remedyOf } from "./remedies.ts";
-export { refusalExplainer, type RefusalExplainerOptions } from "./refusal-explainer.ts";
+export { refusalExplainer } from "./refusal-explainer.ts";

@@ -4,7 +4,6 @@ import {
   option,
   optionError,
   splitOptions,
-  systemClock,
   type OptionOwner,
   type OptionTable,
   type ReadOptions,
@@ -73,7 +72,7 @@ export function readExplainOptions(
   const [own, rest] = splitOptions(owner, table, options);
   // An explanation claims no nonce: the request that it explains would be a replay.
   const check = (keys: KnownKeys | undefined): HttpSignatureVerifyOptions => ({
-    clock: systemClock,
+    clock: () => Date.now(),
     ...rest,
     keys: { engine, get: (keyid) => (keys ?? noAnswer()).get(keyid) },
     nonces: anyNonce,

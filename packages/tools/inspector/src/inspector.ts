@@ -1,11 +1,4 @@
-import {
-  createChangeStream,
-  createPageToken,
-  listen,
-  pageFiles,
-  requirePageToken,
-  sendProblems,
-} from "./loopback/index.ts";
+import { createChangeStream, createPageToken, listen, pageFiles, sendProblems } from "./loopback/index.ts";
 import express from "express";
 import { resolveOptions, type InspectorOptions } from "./options.ts";
 import { Recorder, type ChangeKind } from "./recorder.ts";
@@ -37,7 +30,7 @@ export async function inspector(options: InspectorOptions = {}): Promise<Inspect
   const shown = { options: resolved, recorder, mask };
   const token = createPageToken();
   const app = express().disable("x-powered-by").disable("etag");
-  app.use(pageFiles(pageFolder), requirePageToken(token, mask), (_req, res, next) => {
+  app.use(pageFiles(pageFolder), token.require(mask), (_req, res, next) => {
     res.set("Cache-Control", "no-store");
     next();
   });

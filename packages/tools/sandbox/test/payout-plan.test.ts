@@ -6,7 +6,6 @@ import {
   payoutVariants,
   planPayout,
   runPayoutPlan,
-  type PayoutReport,
   type PayoutVariant,
   explainStatus,
   matchesStatus,
@@ -14,6 +13,8 @@ import {
 import type { PayoutPlanOptions } from "../src/payout-plan.ts";
 import { startPlatform, type TestPlatform } from "./platform.ts";
 import { parseStatusPatterns } from "../src/status.ts";
+
+type PayoutReport = Awaited<ReturnType<typeof runPayoutPlan>>;
 
 const pair = generateKeyPair();
 let platform: TestPlatform;

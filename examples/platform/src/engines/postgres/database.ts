@@ -1,5 +1,5 @@
 import type { Database } from "@countersign/idempotency";
-import { runSteps } from "@countersign/idempotency/door";
+import { runStepsIn } from "@countersign/idempotency/door";
 import { decodeText, encodeText } from "@countersign/idempotency/store";
 import type { PostgresQueryable } from "@countersign/store-postgres";
 import { escapeIdentifier, type Pool, type PoolClient } from "pg";
@@ -23,10 +23,10 @@ export function ledgerDatabase(
     now: () => new Date(now()).toISOString(),
     query: (statement, tx?: PoolClient) => query(tx ?? pool, statement),
     transaction(steps, tx?: PoolClient) {
-      if (tx !== undefined) return runSteps(steps(tx));
+      if (tx !== undefined) return runStepsIn("async", steps(tx));
       return database.run(async (client) => {
         await client.query(settings);
-        return runSteps(steps(client));
+        return runStepsIn("async", steps(client));
       });
     },
   };

@@ -2,7 +2,6 @@ import {
   limitRule,
   option,
   optionError,
-  systemClock,
   type OptionOwner,
   type OptionTable,
   type ReadOptions,
@@ -42,7 +41,7 @@ export const table = {
   tag: option.optional(textRule("1 to 256 printable ASCII characters", isShortText)),
   limit: limitRule("1mb"),
   signTimeoutMs: option.integer({ min: 1, max: 60_000, fallback: 2000 }),
-  clock: option.clock(systemClock, "Date.now"),
+  clock: option.clock(() => Date.now(), "Date.now"),
 } satisfies OptionTable<SignResponseOptions, unknown>;
 
 export type ResolvedSignOptions = ReadOptions<typeof table>;

@@ -1,4 +1,10 @@
-import { alarm, answerOf, Transactor, type OpenTransaction, type Steps } from "@countersign/idempotency/door";
+import {
+  keyNotices,
+  answerOf,
+  Transactor,
+  type OpenTransaction,
+  type Steps,
+} from "@countersign/idempotency/door";
 import type { DrainReport } from "@countersign/idempotency";
 import type { WebhookEnvelope } from "../envelope/events.ts";
 import { EventBatches, type BatchEvent, type Ended, type Routes } from "./event-batches.ts";
@@ -29,7 +35,7 @@ export class EventTransactions {
       transactor,
       keyPrefix,
       routes,
-      reporting: { factory: factoryName, onError, keys: { alarm: (event) => alarm(factoryName, event) } },
+      reporting: { factory: factoryName, onError, keys: keyNotices(factoryName) },
       keysOf: (batch) => batch.map(({ attempt }) => attempt.claim),
       keepsOrder: false,
       steps: (batch, open) => this.#steps(batch, open),

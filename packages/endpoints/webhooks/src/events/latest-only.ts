@@ -7,7 +7,7 @@ import {
   type OptionOwner,
   type OptionTable,
 } from "@countersign/core/door";
-import { answerOf, assertInMode, runSteps, runStepsNow, type Steps } from "@countersign/idempotency/door";
+import { answerOf, assertInMode, runStepsIn, type Steps } from "@countersign/idempotency/door";
 import type { TransactionStores } from "@countersign/idempotency";
 import { readWorkStores } from "@countersign/work/door";
 import { knownEventTypes } from "../envelope/envelope.ts";
@@ -54,7 +54,6 @@ export function latestOnlyHandler({
     }
     const { work } = readWorkStores<never>(stores, factory, "stores");
     assertInMode(stores, onStale, place, "onStale");
-    const run = work.mode === "sync" ? runStepsNow : runSteps;
     function* steps(event: WebhookEvent, context: TransactionEventContext<never>): Steps<unknown> {
       const named: unknown =
         subject === undefined ? entityOf(event) : Reflect.apply(subject, undefined, [event]);
@@ -63,7 +62,7 @@ export function latestOnlyHandler({
       if (called === undefined) return undefined;
       return yield* answerOf(Reflect.apply(called, undefined, [event, context]));
     }
-    return (event, context) => run(steps(event, context));
+    return (event, context) => runStepsIn(work.mode, steps(event, context));
   };
 }
 

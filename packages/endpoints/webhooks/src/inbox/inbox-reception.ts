@@ -1,6 +1,6 @@
 import type { DrainOptions, DrainReport } from "@countersign/idempotency";
 import {
-  alarm,
+  keyNotices,
   answerOf,
   assertInMode,
   readDrainTimeout,
@@ -47,7 +47,7 @@ export class InboxReception implements Receiving {
     this.#reporting = {
       factory: factoryName,
       onError,
-      keys: { alarm: (event) => alarm(factoryName, event) },
+      keys: keyNotices(factoryName),
     };
     this.withOptions = latestOnlyHandler({ factory: factoryName, scope: name, stores });
     const { waitMs, storeTimeoutMs, idleTimeoutMs } = options;
@@ -188,7 +188,7 @@ export class InboxReception implements Receiving {
     if (!isDead || onDeadLetter === undefined) return;
     const message = "has an onDeadLetter() that failed";
     const failing = (fault: unknown): void =>
-      alarm(factoryName, { code: "dead-letter-failed", key, message, error: fault });
+      this.#reporting.keys.alarm({ code: "dead-letter-failed", key, message, error: fault });
     void callHook(onDeadLetter, failureOf(attempt, failed), failing);
   }
 }

@@ -4,7 +4,12 @@ import type { Awaitable } from "../store.ts";
 import { isTransactionBroken } from "../refusals.ts";
 import type { OpenTransaction, TransactionAttempt } from "./transaction-attempt.ts";
 import type { ResolvedTransactionOptions } from "./transaction-options.ts";
-import type { TransactionClaim, TransactionFault, TransactionStore } from "./transaction-store.ts";
+import type {
+  TransactionClaim,
+  TransactionFault,
+  TransactionMode,
+  TransactionStore,
+} from "./transaction-store.ts";
 
 /** Steps that run with promises or without: `yield*` each answer through {@link answerOf}. */
 export type Steps<T> = Generator<unknown, T, never>;
@@ -72,6 +77,14 @@ export function runStepsNow<T>(steps: Steps<T>): T {
     step = steps.next(answer as never);
   }
   return step.value;
+}
+
+/** Runs steps as a store of this mode does: with promises, or in one turn. */
+export function runStepsIn<T>(mode: "sync", steps: Steps<T>): T;
+export function runStepsIn<T>(mode: "async", steps: Steps<T>): Promise<T>;
+export function runStepsIn<T>(mode: TransactionMode, steps: Steps<T>): T | Promise<T>;
+export function runStepsIn<T>(mode: TransactionMode, steps: Steps<T>): T | Promise<T> {
+  return mode === "sync" ? runStepsNow(steps) : runSteps(steps);
 }
 
 type StoreStep = Parameters<typeof askStore>[0];

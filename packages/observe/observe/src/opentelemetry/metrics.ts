@@ -1,6 +1,7 @@
 import type { Meter } from "@opentelemetry/api";
 import { docsOf } from "@countersign/core";
-import { boundedLabel, listen } from "@countersign/core/door";
+import { listen } from "@countersign/core/door";
+import { boundedLabel } from "../bounded-label.ts";
 
 /** Returns what ends the recording. */
 export function recordMetrics(factoryName: string, meter: Meter, maxLabels: number): () => void {

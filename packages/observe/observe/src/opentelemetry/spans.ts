@@ -9,7 +9,7 @@ import {
   waitTrace,
   type GuardEvent,
 } from "@countersign/core";
-import { aroundTrace, listen, type Trace, type TraceContext } from "@countersign/core/door";
+import { aroundTrace, listen } from "@countersign/core/door";
 
 /** Makes a span of each trace and of each verdict. Returns what ends that. */
 export function recordSpans(factoryName: string, tracer: api.Tracer): () => void {
@@ -61,9 +61,11 @@ function attributesOf(guard: string, key: string): api.Attributes {
   return { "countersign.guard": guard, "countersign.idempotency_key": key };
 }
 
+type TraceContext = Parameters<Parameters<typeof onTraceEnd>[1]>[0];
+
 function follow<Traced extends TraceContext & { readonly attempt?: number | undefined }>(
   tracer: api.Tracer,
-  traces: Trace<Traced>,
+  traces: Parameters<typeof aroundTrace<Traced>>[0],
   describe: (context: Traced) => api.SpanOptions & { readonly name: string },
 ): () => void {
   const spans = new WeakMap<object, api.Span>();

@@ -1,4 +1,3 @@
-import type { TamperedPart } from "@countersign/sandbox/protocol";
 import { Command, Option } from "commander";
 import type { CommandIo, Finish } from "../command-io.ts";
 import { allowHttpOption, collect } from "../input.ts";
@@ -68,7 +67,7 @@ const fields: readonly (readonly [flags: string, description: string])[] = [
 ];
 
 // Importing the sandbox's own list would load it for every command line.
-const tampered = ["body", "digest", "signature", "path"] satisfies TamperedPart[];
+const tampered = ["body", "digest", "signature", "path"] satisfies PayoutFlags["tamper"][];
 
 function variantOptions(): readonly Option[] {
   return [

@@ -1,4 +1,3 @@
-import type { TamperedWebhookPart } from "@countersign/sandbox/protocol";
 import { Command, Option } from "commander";
 import type { CommandIo, Finish } from "../command-io.ts";
 import { allowHttpOption, collect, credentialOptions } from "../input.ts";
@@ -6,7 +5,7 @@ import { loadPlaying } from "../load-package.ts";
 import type { WebhookFlags } from "../playing/webhook.ts";
 
 // Importing the sandbox's own list would load it for every command line.
-const tampered = ["body", "signature", "password"] satisfies TamperedWebhookPart[];
+const tampered = ["body", "signature", "password"] satisfies WebhookFlags["tamper"][];
 
 const examples = `
 Give the password and the secret by environment variables: the list of

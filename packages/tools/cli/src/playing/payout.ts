@@ -1,23 +1,20 @@
 import { writeFileSync } from "node:fs";
 import { isIP } from "node:net";
-import { createPayoutInstruction } from "@countersign/sandbox";
+import { createPayoutInstruction, type buildPayoutRequest } from "@countersign/sandbox";
 import {
   isObjectText,
   jsonWithTexts,
   payoutVariants,
   planPayout,
   runPayoutPlan,
-  type OutgoingRequest,
-  type PayoutPlan,
   type PayoutVariant,
-  type TamperedPart,
 } from "@countersign/sandbox/protocol";
 import type { CommandIo, ExitCode, Switches, Texts } from "../command-io.ts";
 import { codeOf, exitCodes, messageOf, UsageError } from "../command-io.ts";
 import { assertHttpAllowed, parseInteger, readNamedFile } from "../input.ts";
 import { shellWord } from "../operator/key-text.ts";
 import { printable } from "../output.ts";
-import { payoutJson, payoutText } from "./report.ts";
+import { payoutJson, payoutText, type OutgoingRequest } from "./report.ts";
 import type { TransportFlags } from "./transport.ts";
 import { readExpected, readHeaders, readPrivateKey, sendOptionsOf } from "./transport.ts";
 
@@ -41,7 +38,7 @@ export interface PayoutFlags
     Switches<"expired" | "future" | "replay" | "duplicate"> {
   readonly key: string;
   readonly keyid: string;
-  readonly tamper?: TamperedPart | undefined;
+  readonly tamper?: Parameters<typeof buildPayoutRequest>[0]["tamper"];
 }
 
 /** Throws a UsageError before anything is sent. */
@@ -97,7 +94,7 @@ function nextSteps({ url, key, keyid, save, allowHttp }: PayoutFlags): string {
   return `${printable(steps.join("\n"))}\n`;
 }
 
-function planOf(flags: PayoutFlags, clock: () => number): PayoutPlan {
+function planOf(flags: PayoutFlags, clock: () => number): ReturnType<typeof planPayout> {
   const { url, target, keyid, allowHttp, concurrent } = flags;
   assertHttpAllowed("--url", url, allowHttp);
   const request = {

@@ -1,11 +1,17 @@
 import { STATUS_CODES } from "node:http";
 import type { PayoutAnswer, PayoutSendError } from "@countersign/sandbox";
-import type { OutgoingRequest, PayoutOutcome, PayoutReport } from "@countersign/sandbox/protocol";
-import { explainStatus, matchesStatus } from "@countersign/sandbox/protocol";
+import type { sendRequest } from "@countersign/sandbox";
+import { explainStatus, matchesStatus, type runPayoutPlan } from "@countersign/sandbox/protocol";
 import { memberOf } from "../command-io.ts";
 import { bodyLines, createPaint, jsonDocument, printable, type Paint } from "../output.ts";
 
 /** `name` is the variant. */
+type PayoutReport = Awaited<ReturnType<typeof runPayoutPlan>>;
+type PayoutOutcome = PayoutReport["outcomes"][number];
+
+/** A request that the sandbox can send. */
+export type OutgoingRequest = Parameters<typeof sendRequest>[0];
+
 export type WebhookReport = Omit<PayoutOutcome, "request"> & { readonly request: OutgoingRequest };
 
 export function payoutText(

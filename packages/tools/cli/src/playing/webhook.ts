@@ -5,13 +5,11 @@ import {
   jsonWithTexts,
   matchesStatus,
   sampleEventData,
-  type OutgoingRequest,
-  type TamperedWebhookPart,
 } from "@countersign/sandbox/protocol";
 import type { CommandIo, ExitCode, Texts } from "../command-io.ts";
 import { exitCodes, messageOf, UsageError } from "../command-io.ts";
 import { assertHttpAllowed, readNamedFile } from "../input.ts";
-import { webhookJson, webhookText, type WebhookReport } from "./report.ts";
+import { webhookJson, webhookText, type OutgoingRequest, type WebhookReport } from "./report.ts";
 import { readExpected, readHeaders, sendOptionsOf, type TransportFlags } from "./transport.ts";
 
 /** The envelope's flags are not checked: wrong values are worth sending too. */
@@ -21,7 +19,7 @@ export interface WebhookFlags
   readonly username: string;
   readonly password: string;
   readonly secret: string;
-  readonly tamper?: TamperedWebhookPart | undefined;
+  readonly tamper?: Parameters<typeof buildWebhookRequest>[0]["tamper"];
   readonly duplicate?: true | undefined;
 }
 

@@ -3,15 +3,18 @@ import type { Request, RequestHandler } from "express";
 import type { Masker } from "./masking.ts";
 import { serviceError } from "./problem.ts";
 
-/** Makes a start's token and the page's address with it: as the fragment, it reaches no server and no log. */
+/** Makes a start's token, the page's address with it (as the fragment, it reaches no server and no log), and what admits it. */
 export function createPageToken() {
   // 144 bits; the address fits into 60 columns.
   const text = randomBytes(18).toString("base64url");
-  return { text, urlOn: (url: string): string => `${url}/#token=${text}` };
+  return {
+    urlOn: (url: string): string => `${url}/#token=${text}`,
+    require: (mask: Masker): RequestHandler => requirePageToken(text, mask),
+  };
 }
 
 /** Admits only requests with this start's token in X-Page-Token, a loopback Host and the page's own origin; masks their answers. */
-export function requirePageToken({ text }: { readonly text: string }, mask: Masker): RequestHandler {
+function requirePageToken(text: string, mask: Masker): RequestHandler {
   const isPageToken = isSameAs(text);
   return function requirePageTokenMiddleware(req, res, next) {
     if (!isPageToken(req.get("X-Page-Token")))

@@ -1,4 +1,4 @@
-export { createPageToken, isSameAs, requirePageToken } from "./access.ts";
+export { createPageToken, isSameAs } from "./access.ts";
 export { createChangeStream } from "./change-stream.ts";
 export { listen } from "./listen.ts";
 export { marginBytes, masked, maskerOf } from "./masking.ts";

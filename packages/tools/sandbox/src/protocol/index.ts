@@ -1,19 +1,10 @@
 // What the command and the demo need beside the root.
-export {
-  planPayout,
-  runPayoutPlan,
-  type PayoutOutcome,
-  type PayoutPlan,
-  type PayoutReport,
-} from "../payout-plan.ts";
+export { planPayout, runPayoutPlan } from "../payout-plan.ts";
 export { payoutVariants, type PayoutVariant } from "../payout-variants.ts";
 export { explainStatus, matchesStatus, parseStatusPatterns } from "../status.ts";
 export { importPrivateKey } from "../key-pair.ts";
 export { assertFileSafeKeyid, KeyFileError } from "../key-files.ts";
 export { isObjectText, jsonWithTexts } from "../json-text.ts";
 export { formatTimestamp, sampleEventData } from "../delivery/envelope.ts";
-export type { OutgoingRequest } from "../send-request.ts";
-export type { TamperedPart } from "../tamper.ts";
-export type { TamperedWebhookPart } from "../delivery/webhook-request.ts";
 export { deliveryStates } from "../delivery/delivery.ts";
 export { SandboxDatabaseError } from "../service/database.ts";

@@ -1,11 +1,5 @@
 import express, { type Express, type RequestHandler } from "express";
-import {
-  isSameAs,
-  pageFiles,
-  requirePageToken,
-  sendProblems,
-  type createPageToken,
-} from "@countersign/inspector/loopback";
+import { isSameAs, pageFiles, sendProblems, type createPageToken } from "@countersign/inspector/loopback";
 import { bodyError } from "./paths.ts";
 import { serviceRoutes, type RouteTargets } from "./routes.ts";
 import { SandboxError } from "./sandbox-error.ts";
@@ -31,7 +25,7 @@ export function createServiceApp(access: AccessInit, targets: RouteTargets): Exp
 /** Admits `apiKey` in X-API-KEY (spec, "Calls to the service's API"), or the page's token from the page itself. */
 function requireAccess({ apiKey, pageToken }: AccessInit, { deliveries }: RouteTargets): RequestHandler {
   const isApiKey = isSameAs(apiKey);
-  const forPage = pageToken === undefined ? undefined : requirePageToken(pageToken, deliveries.control.mask);
+  const forPage = pageToken?.require(deliveries.control.mask);
   return function requireAccessMiddleware(req, res, next) {
     if (isApiKey(req.get("X-API-KEY"))) return next();
     // Without the header, the request is not of a page.
