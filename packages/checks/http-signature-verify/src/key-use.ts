@@ -1,6 +1,6 @@
 import { channel } from "node:diagnostics_channel";
 import { keyUseChannelName, type KeyUseEvent } from "@countersign/core";
-import { option, readOptions, type OptionTable } from "@countersign/core/door";
+import { option, readOptions, systemClock, type OptionTable } from "@countersign/core/door";
 import { LRUCache } from "lru-cache";
 
 export interface KeyUseOptions {
@@ -12,7 +12,7 @@ export interface KeyUseOptions {
 
 export const table: OptionTable<KeyUseOptions> = {
   max: option.integer({ min: 1, max: 100_000, fallback: 1000 }),
-  clock: option.clock(() => Date.now(), "Date.now"),
+  clock: option.clock(systemClock, "Date.now"),
 };
 
 export interface KeyUse {

@@ -5,6 +5,7 @@ import {
   option,
   optionError,
   readOptions,
+  systemClock,
   type BuiltFact,
   type OptionOwner,
   type OptionTable,
@@ -80,7 +81,7 @@ export const table = {
   engine: option.own(readEngine, '"native"'),
   threadPool: option.optional(option.boolean(true), "true for native"),
   storeTimeoutMs: option.integer({ min: 1, max: 60_000, fallback: 2000 }),
-  clock: option.call(() => Date.now(), "Date.now"),
+  clock: option.call(systemClock, "Date.now"),
 } satisfies OptionTable<HttpSignatureVerifyOptions, unknown>;
 
 export interface ResolvedVerifyOptions extends Omit<ReadOptions<typeof table>, "keys" | "threadPool"> {

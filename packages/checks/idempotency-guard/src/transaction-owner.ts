@@ -27,8 +27,7 @@ import {
   answerOf,
   keyNotices,
   readDrainTimeout,
-  readRecord,
-  readStepOf,
+  recordReader,
   Transactor,
   type Behind,
   type KeyAttempt,
@@ -99,10 +98,9 @@ export function transactionOwner<Tx>(
   const resolved = readOptions(owner, transactionGuardTable, options);
   assertKeysApart(owner, resolved.scope, stores.idempotency);
   const transactor = new Transactor(stores, resolved);
-  const readStep = readStepOf({ ...resolved, store: stores.idempotency });
   const keys: Pick<IdempotencyKeys, "alarm" | "failure" | "notice" | "read"> = {
     ...keyNotices(factoryName),
-    read: (key) => readRecord(stores.idempotency, readStep, key),
+    read: recordReader({ ...resolved, store: stores.idempotency }),
   };
   const { doneStatus, inFlightStatus } = duplicates;
   const unpaid = { keys, reserved: reserves409(duplicates) };

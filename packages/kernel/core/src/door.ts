@@ -16,7 +16,7 @@ export {
   type HeaderLines,
 } from "./received-request.ts";
 export type { BodyCode, JsonCode } from "./codes.ts";
-export { askApp, askStore, Deadlines, inTime, isPromiseLike } from "./deadlines.ts";
+export { askApp, askStore, Deadlines, inTime, isPromiseLike, systemClock } from "./deadlines.ts";
 export { pageOf } from "./docs.ts";
 export { comeAgain, requestAborted, unanswered, type HeaderFields } from "./guard-error.ts";
 export { escapeForLog, identifierFault, parseJsonBytes } from "./wire-text.ts";
@@ -38,6 +38,7 @@ export {
 } from "./options.ts";
 export { problemAnswer, statusAnswer, type Replacement } from "./problem.ts";
 export {
+  boundedLabel,
   builtChannelName,
   createWarnOnce,
   listen,

@@ -50,7 +50,7 @@ export function stepsOf({
   };
 }
 
-export function readStepOf({
+function readStepOf({
   store: { engine },
   storeTimeoutMs: timeoutMs,
 }: Pick<ResolvedKeyOptions, "store" | "storeTimeoutMs">): StoreStep {
@@ -64,6 +64,14 @@ export async function readRecord(
   key: string,
 ): Promise<IdempotencyRecord | undefined> {
   return (await askStore(step, () => store.read(key))) ?? undefined;
+}
+
+/** {@link readRecord} of one store. */
+export function recordReader(
+  options: Pick<ResolvedKeyOptions, "store" | "storeTimeoutMs">,
+): (key: string) => Promise<IdempotencyRecord | undefined> {
+  const step = readStepOf(options);
+  return (key) => readRecord(options.store, step, key);
 }
 
 // On the record: no person has decided.

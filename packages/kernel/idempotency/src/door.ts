@@ -1,4 +1,4 @@
-export { readRecord, readStepOf, type KeyAttempt } from "./attempt-store.ts";
+export { recordReader, type KeyAttempt } from "./attempt-store.ts";
 export { begunAtMs, failureCount, isFailureCount } from "./record-facts.ts";
 export { assertTimeoutInLease, keyRules } from "./key-options.ts";
 export { keyNotices, noticeOfEnd } from "./notices.ts";

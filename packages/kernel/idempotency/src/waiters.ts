@@ -1,6 +1,6 @@
 import { waitTrace, type WaitTrace } from "@countersign/core";
 import { escapeForLog, traced } from "@countersign/core/door";
-import { readRecord, readStepOf } from "./attempt-store.ts";
+import { recordReader } from "./attempt-store.ts";
 import type { IdempotencyRecord, IdempotencyStore } from "./store.ts";
 
 export interface WaitersOptions {
@@ -38,13 +38,13 @@ interface Room {
  */
 export class Waiters {
   readonly #options: WaitersOptions;
-  readonly #readStep: ReturnType<typeof readStepOf>;
+  readonly #recordOf: ReturnType<typeof recordReader>;
   readonly #rooms = new Map<string, Room>();
   #count = 0;
 
   constructor(options: WaitersOptions) {
     this.#options = options;
-    this.#readStep = readStepOf(options);
+    this.#recordOf = recordReader(options);
   }
 
   /** Waits for at most `timeoutMs`; `timeout` at once without room. `left` aborts when the client leaves. */
@@ -111,7 +111,7 @@ export class Waiters {
     }
     room.reading = true;
     try {
-      this.#wake(room, await readRecord(this.#options.store, this.#readStep, key));
+      this.#wake(room, await this.#recordOf(key));
     } catch {
       // The waiters' own time-outs end in 503 while the store is away.
     }

@@ -4,6 +4,7 @@ import {
   option,
   optionError,
   splitOptions,
+  systemClock,
   type OptionOwner,
   type OptionTable,
   type ReadOptions,
@@ -72,7 +73,7 @@ export function readExplainOptions(
   const [own, rest] = splitOptions(owner, table, options);
   // An explanation claims no nonce: the request that it explains would be a replay.
   const check = (keys: KnownKeys | undefined): HttpSignatureVerifyOptions => ({
-    clock: () => Date.now(),
+    clock: systemClock,
     ...rest,
     keys: { engine, get: (keyid) => (keys ?? noAnswer()).get(keyid) },
     nonces: anyNonce,

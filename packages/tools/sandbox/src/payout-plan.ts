@@ -35,9 +35,6 @@ export interface PayoutPlan {
 
 export type PayoutOutcome = Awaited<ReturnType<typeof runStep>>;
 
-/** `reached`: whether every request got an answer. */
-export type PayoutReport = Awaited<ReturnType<typeof runPayoutPlan>>;
-
 const acknowledged: readonly string[] = ["2xx"];
 
 /** When the last request is signed, from now: beyond the window of 60 s plus the skew of 30 s. */
@@ -68,7 +65,7 @@ export function planPayout(options: PayoutPlanOptions): PayoutPlan {
   return { ...plan, steps: [first, { name: variant, build: again, expected }] };
 }
 
-/** Sends a plan's requests and compares the answers. One without an answer ends a plan of several steps; it is reported, not thrown. */
+/** Sends a plan's requests and compares the answers; `reached`: whether every request got one. One without an answer ends a plan of several steps; it is reported, not thrown. */
 export async function runPayoutPlan(plan: PayoutPlan, options: SendOptions = {}) {
   const outcomes: PayoutOutcome[] = [];
   if (plan.atOnce) {

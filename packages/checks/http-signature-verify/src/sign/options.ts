@@ -2,6 +2,7 @@ import {
   limitRule,
   option,
   optionError,
+  systemClock,
   type OptionOwner,
   type OptionTable,
   type ReadOptions,
@@ -41,7 +42,7 @@ export const table = {
   tag: option.optional(textRule("1 to 256 printable ASCII characters", isShortText)),
   limit: limitRule("1mb"),
   signTimeoutMs: option.integer({ min: 1, max: 60_000, fallback: 2000 }),
-  clock: option.clock(() => Date.now(), "Date.now"),
+  clock: option.clock(systemClock, "Date.now"),
 } satisfies OptionTable<SignResponseOptions, unknown>;
 
 export type ResolvedSignOptions = ReadOptions<typeof table>;

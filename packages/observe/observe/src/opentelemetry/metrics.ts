@@ -1,7 +1,6 @@
 import type { Meter } from "@opentelemetry/api";
 import { docsOf } from "@countersign/core";
-import { listen } from "@countersign/core/door";
-import { boundedLabel } from "../bounded-label.ts";
+import { boundedLabel, listen } from "@countersign/core/door";
 
 /** Returns what ends the recording. */
 export function recordMetrics(factoryName: string, meter: Meter, maxLabels: number): () => void {

@@ -1,5 +1,6 @@
 import { docsOf } from "@countersign/core";
 import {
+  boundedLabel,
   listen,
   option,
   optionError,
@@ -8,7 +9,6 @@ import {
   type OptionTable,
 } from "@countersign/core/door";
 import { Counter, Gauge, Histogram, register, type Registry } from "prom-client";
-import { boundedLabel } from "../bounded-label.ts";
 import { countHeld, type HeldKeysStore } from "./held-keys.ts";
 import { storesWith } from "./polling.ts";
 import { countTasks, type TaskSummaries } from "./tasks.ts";
