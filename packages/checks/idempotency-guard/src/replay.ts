@@ -55,6 +55,8 @@ interface AnswerEncryptionKey {
   readonly secret: string;
 }
 
+type StoreBounds = Pick<ReadOptions<typeof keyRules>, "storeTimeoutMs" | "retryAfterSeconds">;
+
 // What is held back of an undecided body: a larger one is not whole by then.
 const mostBytes = 1_048_576;
 
@@ -108,10 +110,7 @@ export class Replay {
 
   constructor(
     options: ResolvedReplay,
-    {
-      storeTimeoutMs,
-      retryAfterSeconds,
-    }: Pick<ReadOptions<typeof keyRules>, "storeTimeoutMs" | "retryAfterSeconds">,
+    { storeTimeoutMs, retryAfterSeconds }: StoreBounds,
     keys: ReplayedKeys,
   ) {
     this.#options = { ...options, storeTimeoutMs, retryAfterSeconds };
