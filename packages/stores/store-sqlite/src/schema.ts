@@ -1,20 +1,13 @@
 import { OptionError } from "@countersign/core";
 import { option, type OptionOwner, type OptionRule } from "@countersign/core/door";
-import {
-  type SqliteDatabase,
-  type SqliteRow,
-  integerOf,
-  singleRow,
-  withImmediateTransaction,
-} from "./connection.ts";
+import { type SqliteDatabase, integerOf, singleRow, withImmediateTransaction } from "./connection.ts";
 
 /** The version of the tables that this release makes, reads and writes. */
-export const sqliteSchemaVersion = 3;
+export const sqliteSchemaVersion = 1;
 
 /** Milliseconds since 1970 by SQLite's own clock. */
 export const engineClock = "CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)";
 
-// Version 1 lacks these. Without a default a process of the release before, which does not know them, leaves them as they are.
 const decisionTypes = {
   decision: "TEXT",
   decision_fence: "INTEGER",
@@ -28,10 +21,6 @@ const decisionTypes = {
 } as const;
 
 export const decisionColumns: readonly string[] = Object.keys(decisionTypes);
-
-function columnsOf(types: Readonly<Record<string, string>>): string[] {
-  return Object.entries(types).map(([column, type]) => `  ${column} ${type}`);
-}
 
 export interface TableNames {
   readonly idempotency: string;
@@ -82,7 +71,9 @@ CREATE TABLE IF NOT EXISTS ${names.idempotency} (
   -- end of the lease (run, held) or of the retention (done, free), in milliseconds since 1970
   until_ms INTEGER NOT NULL,
   -- an operator's last decision: done or released, about which fence, when, by whom, why, and for what the key was held
-${columnsOf(decisionTypes).join(",\n")}
+${Object.entries(decisionTypes)
+  .map(([column, type]) => `  ${column} ${type}`)
+  .join(",\n")}
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS "main"."${table}_idempotency_until" ON "${table}_idempotency" (until_ms)
   WHERE state IN ('done', 'free');
@@ -150,23 +141,12 @@ CREATE TABLE IF NOT EXISTS ${names.newest} (
 }
 
 /**
- * Creates missing tables and updates those of an earlier version. Leaves those of a later one that takes this one beside it; throws on
- * others, and on a lost primary key.
+ * Creates missing tables. Leaves those of a later version that takes this one beside it; throws on other versions, and on a lost primary
+ * key.
  */
 export function ensureSchema(factoryName: string, database: SqliteDatabase, table: string): void {
   withImmediateTransaction(database, () => {
-    if (isLater(factoryName, database, table)) return;
-    database.exec(migration(table));
-    const { schema, idempotency } = tableNames(table);
-    const version = integerOf(readVersion(database, table)["version"]);
-    if (version === 1) {
-      for (const column of columnsOf(decisionTypes))
-        database.exec(`ALTER TABLE ${idempotency} ADD COLUMN ${column}`);
-    }
-    // Version 2 lacked the tables of work alone, which are there by now.
-    if (version < sqliteSchemaVersion) {
-      database.exec(`UPDATE ${schema} SET version = ${sqliteSchemaVersion} WHERE id = 1`);
-    }
+    if (!isLater(factoryName, database, table)) database.exec(migration(table));
   });
   assertKey(factoryName, database, `${table}_idempotency`, "key");
   assertKey(factoryName, database, `${table}_nonces`, "scope, nonce");
@@ -180,21 +160,19 @@ export function ensureSchema(factoryName: string, database: SqliteDatabase, tabl
 function isLater(factoryName: string, database: SqliteDatabase, table: string): boolean {
   const query = "SELECT 1 AS one FROM main.sqlite_schema WHERE type = 'table' AND lower(name) = lower(?)";
   if (database.prepare(query).all(`${table}_schema`).length === 0) return false;
-  const row = readVersion(database, table);
+  const row = singleRow(database.prepare(`SELECT * FROM ${tableNames(table).schema} WHERE id = 1`).get());
   const version = integerOf(row["version"]);
-  if (version >= 1 && version <= sqliteSchemaVersion) return false;
+  if (version === sqliteSchemaVersion) return false;
   if (version > sqliteSchemaVersion && takesThisRelease(row["oldest"])) return true;
   throw new Error(
     `${factoryName}: the tables ${table}_* have schema version ${version}, this release needs ${sqliteSchemaVersion}`,
   );
 }
 
-/** With `oldest`, which the migration to a later version adds: the oldest version whose processes may still use the tables. */
-function readVersion(database: SqliteDatabase, table: string): SqliteRow {
-  return singleRow(database.prepare(`SELECT * FROM ${tableNames(table).schema} WHERE id = 1`).get());
-}
-
-/** A later version that does not say so may have changed the tables in any way. */
+/**
+ * `oldest`: the oldest version whose processes may still use the tables, in a column that a later version adds. One that does not say so may
+ * have changed the tables in any way.
+ */
 function takesThisRelease(oldest: unknown): boolean {
   return (oldest ?? undefined) !== undefined && integerOf(oldest) <= sqliteSchemaVersion;
 }

@@ -138,7 +138,7 @@ describe.each(drivers)("idempotency store by the engine's clock, %s", (_name, op
     expect(plan).not.toContain("TEMP B-TREE");
   });
 
-  test("adds the index to tables that an earlier release made", () => {
+  test("makes its index again where that was dropped", () => {
     const file = temporaryFile();
     const database = connect(file, open);
     createStores(database).idempotency.claim("key", claim("a"));

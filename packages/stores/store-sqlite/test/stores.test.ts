@@ -97,62 +97,6 @@ describe.each(drivers)("createSqliteStores(), %s", (_name, open) => {
     expect(database.prepare("PRAGMA busy_timeout").get()).toMatchObject({ timeout: 5000 });
   });
 
-  describe("on tables of version 1", () => {
-    const v1 = `CREATE TABLE countersign_schema (
-  id INTEGER PRIMARY KEY CHECK (id = 1), version INTEGER NOT NULL, fence_floor INTEGER NOT NULL) STRICT;
-INSERT INTO countersign_schema VALUES (1, 1, 0);
-CREATE TABLE countersign_idempotency (
-  key TEXT PRIMARY KEY, state TEXT NOT NULL CHECK (state IN ('run', 'held', 'done', 'free')), token TEXT NOT NULL,
-  fence INTEGER NOT NULL, fingerprint TEXT NOT NULL, reason TEXT NOT NULL, until_ms INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-INSERT INTO countersign_idempotency VALUES ('held', 'held', 'a', 7, 'f', 'why', 0);`;
-
-    test("adds what an operator's decision needs, once, and keeps the keys", () => {
-      const file = temporaryFile();
-      const old = connect(file, open);
-      old.exec(v1);
-      for (let opened = 1; opened <= 2; opened++) createStores(connect(file, open));
-      const { idempotency } = createStores(connect(file, open));
-      expect(idempotency.read("held")).toMatchObject({ state: "held", fence: 7, reason: "why" });
-      expect(idempotency.resolve("held", "released", { fence: 7, by: "anna" })).toBe("ok");
-      expect(idempotency.readReleased("held")).toMatchObject({ decision: { by: "anna", reason: "why" } });
-      expect(old.prepare("SELECT version FROM countersign_schema").get()).toMatchObject({
-        version: sqliteSchemaVersion,
-      });
-    });
-
-    test("adds the tables of work to those of version 2", async () => {
-      const file = temporaryFile();
-      const old = connect(file, open);
-      createStores(old).idempotency.claim("k", claim);
-      for (const name of ["lanes", "tasks", "queues", "newest"]) old.exec(`DROP TABLE countersign_${name}`);
-      old.exec("UPDATE countersign_schema SET version = 2");
-      const { idempotency, work, transactions } = createStores(connect(file, open));
-      await transactions.run((tx) => void work.add(tx, "q", [{ id: "a", body: "b" }]));
-      expect(await work.read("q", "a")).toMatchObject({ state: "open", body: "b" });
-      expect(idempotency.read("k")).toMatchObject({ state: "run", token: "a" });
-      expect(old.prepare("SELECT version FROM countersign_schema").get()).toMatchObject({
-        version: sqliteSchemaVersion,
-      });
-    });
-
-    test("goes on serving a process of the release before that has them open", () => {
-      const file = temporaryFile();
-      const old = connect(file, open);
-      old.exec(v1);
-      const claims = old.prepare(
-        `INSERT INTO countersign_idempotency (key, state, token, fence, fingerprint, reason, until_ms)
-         VALUES (?, 'run', 'b', 8, 'f', '', 1) ON CONFLICT (key) DO UPDATE SET state = 'run', token = excluded.token,
-           fence = excluded.fence, fingerprint = excluded.fingerprint, reason = '', until_ms = excluded.until_ms`,
-      );
-      const { idempotency } = createStores(connect(file, open));
-      idempotency.resolve("held", "released", { fence: 7, by: "anna" });
-      claims.run("held");
-      claims.run("new");
-      expect(idempotency.complete("new", "b")).toBe("ok");
-      expect(idempotency.read("held")).toMatchObject({ state: "run", decision: { by: "anna", fence: 7 } });
-    });
-  });
-
   describe("on tables of another release", () => {
     const later = sqliteSchemaVersion + 1;
 
@@ -177,6 +121,30 @@ INSERT INTO countersign_idempotency VALUES ('held', 'held', 'a', 7, 'f', 'why', 
       const { left, reopened } = tablesOf(later, sqliteSchemaVersion);
       expect(reopened().idempotency.claim("k", claim)).toMatchObject({ status: "acquired" });
       expect(left()).toMatchObject([{ version: later }, []]);
+    });
+
+    test("goes on serving a process of this one that has them open, and one that opens them", async () => {
+      const file = temporaryFile();
+      const running = createStores(connect(file, open));
+      running.idempotency.claim("k", claim);
+      const migrating = connect(file, open);
+      // As a later release may do: a column without a default, and a table.
+      migrating.exec(`BEGIN IMMEDIATE;
+        ALTER TABLE countersign_idempotency ADD COLUMN later TEXT;
+        CREATE TABLE countersign_later (id INTEGER PRIMARY KEY) STRICT;
+        ALTER TABLE countersign_schema ADD COLUMN oldest INTEGER;
+        UPDATE countersign_schema SET version = ${later}, oldest = ${sqliteSchemaVersion};
+        UPDATE countersign_idempotency SET later = 'kept';
+        COMMIT`);
+      const restarted = createStores(connect(file, open));
+      expect(restarted.idempotency.read("k")).toMatchObject({ state: "run", token: claim.token });
+      expect(running.idempotency.complete("k", claim.token)).toBe("ok");
+      for (const { transactions, work } of [running, restarted]) {
+        await transactions.run((tx) => void work.add(tx, "q", [{ id: "a", body: "b" }]));
+        expect(await work.read("q", "a")).toMatchObject({ state: "open", body: "b" });
+      }
+      const kept = migrating.prepare("SELECT state, later FROM countersign_idempotency").all();
+      expect(kept).toMatchObject([{ state: "done", later: "kept" }]);
     });
 
     test.each([
@@ -224,7 +192,9 @@ INSERT INTO countersign_idempotency VALUES ('held', 'held', 'a', 7, 'f', 'why', 
     ["the driver answers nothing", /^PRAGMA synchronous/, undefined, /no row/],
     ["the driver answers text for a number", /^PRAGMA synchronous/, { synchronous: "2" }, /no number/],
   ])("refuses a database where %s", (_case, query, row, message) => {
-    const database = reading(connect(temporaryFile(), open), query, row);
+    const file = temporaryFile();
+    createStores(connect(file, open));
+    const database = reading(connect(file, open), query, row);
     expect(() => createStores(database)).toThrow(message);
   });
 
