@@ -6,13 +6,10 @@ import { type MysqlTables, type TableNames, resolveTables } from "./table-names.
 import { integerOf } from "./values.ts";
 import { workTables } from "./work-tables.ts";
 
-/** The version of the tables that this release makes. Version 1 has no tables of work; all else works on it. */
-export const mysqlSchemaVersion = 2;
+/** The version of the tables that this release makes, reads and writes. */
+export const mysqlSchemaVersion = 1;
 
-/** The oldest version whose processes may run beside this one's. */
-const oldestSchemaVersion = 1;
-
-/** Tables of before have no column `oldest`: none of an earlier version needs it. */
+/** With `oldest`, a column that a later version adds: the oldest version whose processes may still use the tables. */
 export function readVersion({ schema }: Pick<TableNames, "schema">): string {
   return `SELECT * FROM ${schema} WHERE id = 1`;
 }
@@ -20,7 +17,7 @@ export function readVersion({ schema }: Pick<TableNames, "schema">): string {
 /** Whether this release may use the tables. Those of a later one that does not say so may have changed in any way. */
 export function isUsable(row: Row | undefined): boolean {
   const version = integerOf(row?.["version"] ?? 0);
-  if (version <= mysqlSchemaVersion) return version >= oldestSchemaVersion;
+  if (version <= mysqlSchemaVersion) return version === mysqlSchemaVersion;
   const oldest = row?.["oldest"] ?? undefined;
   return oldest !== undefined && integerOf(oldest) <= mysqlSchemaVersion;
 }
@@ -33,8 +30,9 @@ export function mysqlMigration(tables: MysqlTables = {}): string {
 }
 
 /**
- * Creates what is missing of the tables in the connection's database. Brings those of an earlier release up to date. Repeatable, and safe from several processes at once. The user
- * needs CREATE. Leaves tables of a later release that takes this one beside it, and rejects on others; rejects with a TypeError on a bad name, or on what is no database on MariaDB.
+ * Creates what is missing of the tables in the connection's database. Repeatable, and safe from several processes at once. The user needs
+ * CREATE. Leaves tables of a later release that takes this one beside it, and rejects on others; rejects with a TypeError on a bad name, or
+ * on what is no database on MariaDB.
  */
 export async function migrateMysql<Tx>(database: Database<Tx>, tables: MysqlTables = {}): Promise<void> {
   const caller = "migrateMysql";
@@ -45,7 +43,7 @@ export async function migrateMysql<Tx>(database: Database<Tx>, tables: MysqlTabl
     const [makeVersion, setVersion, ...others] = statements(names);
     await run(makeVersion);
     await run(setVersion);
-    if (isNewer(await run(readVersion(names)), `${names.prefix}_*`)) return;
+    if (isLater(await run(readVersion(names)), `${names.prefix}_*`)) return;
     for (const statement of others) {
       // oxlint-disable-next-line no-await-in-loop -- each statement of DDL commits by itself
       await run(statement);
@@ -55,12 +53,13 @@ export async function migrateMysql<Tx>(database: Database<Tx>, tables: MysqlTabl
   }
 }
 
-function isNewer([row]: readonly Row[], place: string): boolean {
+function isLater([row]: readonly Row[], place: string): boolean {
   const version = integerOf(row?.["version"] ?? 0);
-  if (version <= mysqlSchemaVersion) return false;
-  if (isUsable(row)) return true;
+  if (isUsable(row)) return version > mysqlSchemaVersion;
+  const remedy =
+    version > mysqlSchemaVersion ? "upgrade @countersign/store-mysql" : "no release made such tables";
   throw new Error(
-    `migrateMysql: the tables ${place} have schema version ${version}, newer than ${mysqlSchemaVersion}; upgrade @countersign/store-mysql`,
+    `migrateMysql: the tables ${place} have schema version ${version}, this release makes ${mysqlSchemaVersion}; ${remedy}`,
   );
 }
 
@@ -72,8 +71,6 @@ function statements(names: TableNames): readonly [string, string, ...string[]] {
     nonceTable(names),
     answersTable(names),
     ...workTables(names, options),
-    // Last: what has this version has all of the above.
-    `UPDATE ${names.schema} SET version = ${mysqlSchemaVersion} WHERE id = 1 AND version < ${mysqlSchemaVersion}`,
   ];
 }
 

@@ -1,6 +1,6 @@
 import type { TableNames } from "./table-names.ts";
 
-/** The definitions of the work's tables, of version 2. `options` end each of them. */
+/** The definitions of the work's tables. `options` end each of them. */
 export function workTables(names: TableNames, options: string): readonly string[] {
   return [lanesTable(names), tasksTable(names), queuesTable(names), newestTable(names)].map(
     (table) => `${table} ${options}`,

@@ -23,8 +23,7 @@ export function connectPool(config: PoolOptions = {}): Pool {
   return pool;
 }
 
-export const workSuffixes = ["lanes", "tasks", "queues", "newest"];
-export const suffixes = ["idempotency", "nonces", "schema", "answers", ...workSuffixes];
+export const suffixes = ["idempotency", "nonces", "schema", "answers", "lanes", "tasks", "queues", "newest"];
 
 export async function dropTables(pool: Pool, table: string): Promise<void> {
   await pool.query(
