@@ -1,6 +1,6 @@
 import { leaseExpired } from "@countersign/idempotency/store";
 import { floorKey, microseconds, milliseconds } from "./statement-parts.ts";
-import { type TableNames, quoteLiteral } from "./table-names.ts";
+import type { TableNames } from "./table-names.ts";
 
 /** What the function takes, as JSON: texts as stored, times in milliseconds. */
 export interface BeginCall {
@@ -24,7 +24,8 @@ export interface BeginCall {
  */
 export function beginFunction({ begin, nonces, idempotency }: TableNames): string {
   const isLeft = "holds AND stored.state = 'run'";
-  return `CREATE OR REPLACE FUNCTION ${begin}(claim text) RETURNS text
+  return `-- Begins a payment's transaction: claims its nonce and keys.
+CREATE OR REPLACE FUNCTION ${begin}(claim text) RETURNS text
 LANGUAGE plpgsql VOLATILE AS $begin$
 DECLARE
   asked CONSTANT jsonb := claim::jsonb;
@@ -116,12 +117,6 @@ BEGIN
 END
 $begin$;
 `;
-}
-
-/** SQL: whether the function is there, and uses this table. One that came with SET SCHEMA names tables where they were. */
-export function isFunctionThere(name: string, table: string): string {
-  const isIt = `oid = pg_catalog.to_regprocedure(${quoteLiteral(`${name}(text)`)})::oid`;
-  return `EXISTS (SELECT FROM pg_catalog.pg_proc WHERE ${isIt} AND pg_catalog.strpos(prosrc, ${quoteLiteral(table)}) > 0)`;
 }
 
 /** Whether a claim may write the key. */

@@ -67,7 +67,7 @@ export class Engine {
   async #check(): Promise<void> {
     const { names, place } = this.#options;
     try {
-      const read = await this.#runOnce(readServer(this.#options), checkedTables(names));
+      const read = await this.#runOnce(readServer, checkedTables(names));
       assertServer(singleRow(read), this.#options);
       const [version] = await this.#runOnce(readVersion(this.#options), []);
       assertVersion(version, this.#options);

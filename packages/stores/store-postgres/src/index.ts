@@ -1,5 +1,4 @@
 export { postgresMissingKeys } from "./table-keys.ts";
-export { postgresMovesFromPublic } from "./tables-in-public.ts";
 export { createPostgresAnswers } from "./answer-store.ts";
 export type { PostgresStoreCode } from "./errors.ts";
 export {

@@ -1,10 +1,9 @@
 import type { Given } from "@countersign/core/door";
-import { beginFunction, isFunctionThere } from "./begin-function.ts";
+import { beginFunction } from "./begin-function.ts";
 import { explained } from "./errors.ts";
 import { type PostgresQueryable, assertQueryable } from "./queryable.ts";
 import {
   type PostgresTables,
-  type TableNames,
   quoteIdentifier,
   quoteLiteral,
   resolveTables,
@@ -13,27 +12,22 @@ import {
 import { workFunctions } from "./work-functions.ts";
 import { workTables } from "./work-tables.ts";
 import { assertKeys, postgresMissingKeys } from "./table-keys.ts";
-import { refuseTablesInPublic } from "./tables-in-public.ts";
 
-/** The version of the tables that this release makes. Leases also work on version 3, transactions on version 4. */
-export const postgresSchemaVersion = 5;
-
-/** The oldest version whose processes may still run beside this one's. */
-export const oldestSchemaVersion = 3;
+/** The version of the tables that this release makes, reads and writes. */
+export const postgresSchemaVersion = 1;
 
 /**
- * Returns the SQL that creates the tables or updates those of an earlier release; `migratePostgres` runs the same. One statement, which
- * happens as a whole or not at all. Repeated, it locks nothing. Fails on tables of a later release. Throws an OptionError on a bad name.
+ * Returns the SQL that creates what is missing; `migratePostgres` runs the same. One statement, which happens as a whole or not at all.
+ * Repeated, it locks nothing. Leaves tables of a later release that takes this one beside it, and fails on others. Throws an OptionError on
+ * a bad name.
  */
 export function postgresMigration(tables: PostgresTables = {}): string {
-  return migration(resolveTables("postgresMigration", tables), tables.schema);
+  return migration(resolveTables("postgresMigration", tables));
 }
 
-function migration(tables: Tables, given: PostgresTables["schema"]): string {
+function migration(tables: Tables): string {
   const names = tableNames(tables);
-  const newer = quoteLiteral(
-    `the tables have schema version %, newer than ${postgresSchemaVersion}: upgrade @countersign/store-postgres`,
-  );
+  const ours = postgresSchemaVersion;
   // Tests before it makes: CREATE … IF NOT EXISTS needs rights, and an index that is there would still lock out every claim.
   return `DO $countersign$
 DECLARE
@@ -43,49 +37,43 @@ BEGIN
   -- One migration at a time: held until the transaction ends.
   PERFORM pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(${quoteLiteral(`countersign ${names.version}`)}, 0));
 
-${refuseTablesInPublic(tables, given)}${unlessSchema(tables)}
-${unlessThere(names.version, "rp", versionTable(names.version))}
-  SELECT version, (pg_catalog.to_jsonb(kept) ->> 'oldest')::integer INTO STRICT found, oldest_beside FROM ${names.version} AS kept WHERE id = 1;
-  IF found > ${postgresSchemaVersion} AND oldest_beside <= ${postgresSchemaVersion} THEN
-    -- Of a later release, beside whose processes this one's may run.
+${unlessSchema(tables)}
+${unlessThere(names.version, versionTable(names.version))}
+  SELECT version, oldest INTO STRICT found, oldest_beside FROM ${names.version} WHERE id = 1;
+  IF found > ${ours} AND oldest_beside <= ${ours} THEN
+    -- A later release made them, and this one's processes may run beside its own.
     RETURN;
   END IF;
-  IF found > ${postgresSchemaVersion} THEN
-    RAISE EXCEPTION ${newer}, found;
+  IF found <> ${ours} THEN
+    RAISE EXCEPTION 'the tables have schema version %, this release makes ${ours}: %', found,
+      CASE WHEN found > ${ours} THEN 'upgrade @countersign/store-postgres' ELSE 'no release made such tables' END;
   END IF;
 
-${unlessThere(names.idempotency, "rp", idempotencyTable(tables))}
-${unlessColumn(names.idempotency, "decision", addDecision(names))}
-${unlessThere(names.nonces, "rp", nonceTable(tables))}
-${ifThere(names.sequence, "S", dropSequence(names))}
+${unlessThere(names.idempotency, idempotencyTable(tables))}
+${unlessThere(names.nonces, nonceTable(tables))}
 ${workTables(tables)
-  .map(([name, sql]) => unlessThere(name, "rp", sql))
+  .map(([name, sql]) => unlessThere(name, sql))
   .join("\n")}
 ${unlessMade(names.begin, names.idempotency, beginFunction(names))}
 ${workFunctions(names)
   .map(([name, sql]) => unlessMade(name, names.lanes, sql))
-  .join("\n")}
-${unlessColumn(names.version, "oldest", addOldest(names))}
-  IF found < ${postgresSchemaVersion} THEN
-    UPDATE ${names.version} SET version = ${postgresSchemaVersion}, oldest = ${oldestSchemaVersion} WHERE id = 1;
-  END IF;
-END
+  .join("\n")}END
 $countersign$;
 `;
 }
 
 /** Returns the SQL that `migratePostgresAnswers` runs. Repeated, it locks nothing. Throws an OptionError on a bad name. */
 export function postgresAnswersMigration(tables: PostgresTables = {}): string {
-  return answersMigration(resolveTables("postgresAnswersMigration", tables), tables.schema);
+  return answersMigration(resolveTables("postgresAnswersMigration", tables));
 }
 
-function answersMigration(tables: Tables, given: PostgresTables["schema"]): string {
+function answersMigration(tables: Tables): string {
   const { answers } = tableNames(tables);
   return `DO $countersign$
 BEGIN
   PERFORM pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(${quoteLiteral(`countersign ${answers}`)}, 0));
-${refuseTablesInPublic(tables, given)}${unlessSchema(tables)}
-${unlessThere(answers, "rp", answersTable(tables))}
+${unlessSchema(tables)}
+${unlessThere(answers, answersTable(tables))}
 END
 $countersign$;
 `;
@@ -93,7 +81,8 @@ $countersign$;
 
 function answersTable(tables: Tables): string {
   const { answers } = tableNames(tables);
-  return `CREATE TABLE ${answers} (
+  return `-- A row for each answer of a done key.
+CREATE TABLE ${answers} (
   -- of the attempt, not of the key: what never ended its key is never found
   token text COLLATE "C" PRIMARY KEY,
   answer bytea NOT NULL,
@@ -118,31 +107,19 @@ function unlessSchema(tables: Tables): string {
 END IF;
 -- Migrations of other tables may make it too.
 PERFORM pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(${quoteLiteral(`countersign ${schema}`)}, 0));
-${condition(isMissing, `CREATE SCHEMA ${schema};\n`)}`,
+${condition(isMissing, `CREATE SCHEMA ${schema};\n`).replaceAll(/^ {2}/gm, "")}`,
   );
 }
 
-function unlessThere(name: string, kinds: string, statements: string): string {
-  return condition(`NOT ${exists(name, kinds)}`, statements);
+function unlessThere(name: string, statements: string): string {
+  const isIt = `oid = pg_catalog.to_regclass(${quoteLiteral(name)})::oid AND relkind IN ('r', 'p')`;
+  return condition(`NOT EXISTS (SELECT FROM pg_catalog.pg_class WHERE ${isIt})`, statements);
 }
 
-function ifThere(name: string, kinds: string, statements: string): string {
-  return condition(exists(name, kinds), statements);
-}
-
-function unlessColumn(name: string, column: string, statements: string): string {
-  const there = `attrelid = pg_catalog.to_regclass(${quoteLiteral(name)})::oid AND attname = ${quoteLiteral(column)}`;
-  const isThere = `EXISTS (SELECT FROM pg_catalog.pg_attribute WHERE ${there} AND NOT attisdropped)`;
-  return condition(`NOT ${isThere}`, statements);
-}
-
+/** A function that was moved with its table, by SET SCHEMA, still names the table where it was: it is made anew. */
 function unlessMade(name: string, table: string, statements: string): string {
-  return condition(`found < ${postgresSchemaVersion} OR NOT ${isFunctionThere(name, table)}`, statements);
-}
-
-function exists(name: string, kinds: string): string {
-  const isOfKind = kinds.split("").map(quoteLiteral).join(", ");
-  return `EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass(${quoteLiteral(name)})::oid AND relkind IN (${isOfKind}))`;
+  const isIt = `oid = pg_catalog.to_regprocedure(${quoteLiteral(`${name}(text)`)})::oid AND pg_catalog.strpos(prosrc, ${quoteLiteral(table)}) > 0`;
+  return condition(`NOT EXISTS (SELECT FROM pg_catalog.pg_proc WHERE ${isIt})`, statements);
 }
 
 function condition(test: string, statements: string): string {
@@ -159,47 +136,14 @@ function versionTable(version: string): string {
   -- the oldest version whose processes may run beside those of this one
   oldest integer
 );
-INSERT INTO ${version} (id, version, oldest) VALUES (1, ${postgresSchemaVersion}, ${oldestSchemaVersion});
-`;
-}
-
-function addOldest({ version }: TableNames): string {
-  return `-- Of version 4, and last: it locks the table on which processes wait that begin.
-ALTER TABLE ${version} ADD COLUMN oldest integer;
-`;
-}
-
-// Waits for the statements that draw from it, so that none of version 1 gives out a fence once version 2 has begun.
-function dropSequence({ sequence }: TableNames): string {
-  return `-- Of version 1. Fences are times now, above all that it gave; a process of the release before fails without it.
-DROP SEQUENCE ${sequence};
-`;
-}
-
-// Without defaults: no row is written, and a process of the release before leaves them as they are.
-const decisionColumns = [
-  'decision text COLLATE "C"',
-  "decision_fence bigint",
-  "decision_at timestamptz",
-  'decision_by text COLLATE "C"',
-  'decision_note text COLLATE "C"',
-  'decision_reason text COLLATE "C"',
-  "reopened_at timestamptz",
-  'reopened_by text COLLATE "C"',
-  'reopened_note text COLLATE "C"',
-];
-
-function addDecision({ idempotency }: TableNames): string {
-  const added = decisionColumns.map((column) => `ADD COLUMN ${column}`).join(",\n  ");
-  return `-- Of version 3: an operator's last decision. Waits for open transactions, and claims wait behind it.
-ALTER TABLE ${idempotency}
-  ${added};
+INSERT INTO ${version} (id, version, oldest) VALUES (1, ${postgresSchemaVersion}, ${postgresSchemaVersion});
 `;
 }
 
 function idempotencyTable(tables: Tables): string {
   const { idempotency } = tableNames(tables);
-  return `CREATE TABLE ${idempotency} (
+  return `-- A row for each idempotency key.
+CREATE TABLE ${idempotency} (
   key text COLLATE "C" PRIMARY KEY,
   -- free: released, kept for a day for its fence, or for as long as a done one for what an operator has decided
   state text COLLATE "C" NOT NULL CHECK (state IN ('run', 'held', 'done', 'free')),
@@ -210,7 +154,15 @@ function idempotencyTable(tables: Tables): string {
   -- end of the lease (run, held) or of what is remembered (done, free)
   until_at timestamptz NOT NULL,
   -- an operator's last decision: done or released, about which fence, when, by whom, why, and for what the key was held
-  ${decisionColumns.join(",\n  ")}
+  decision text COLLATE "C",
+  decision_fence bigint,
+  decision_at timestamptz,
+  decision_by text COLLATE "C",
+  decision_note text COLLATE "C",
+  decision_reason text COLLATE "C",
+  reopened_at timestamptz,
+  reopened_by text COLLATE "C",
+  reopened_note text COLLATE "C"
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 CREATE INDEX ${indexName(tables, "idempotency_until")} ON ${idempotency} (until_at) WHERE state IN ('done', 'free');
 CREATE INDEX ${indexName(tables, "idempotency_open")} ON ${idempotency} (state, key) WHERE state IN ('run', 'held');
@@ -219,7 +171,8 @@ CREATE INDEX ${indexName(tables, "idempotency_open")} ON ${idempotency} (state, 
 
 function nonceTable(tables: Tables): string {
   const { nonces } = tableNames(tables);
-  return `CREATE TABLE ${nonces} (
+  return `-- A row for each nonce that was seen.
+CREATE TABLE ${nonces} (
   -- SHA-256 of scope and nonce
   digest bytea PRIMARY KEY,
   token text COLLATE "C" NOT NULL,
@@ -236,9 +189,9 @@ function indexName({ table }: Tables, suffix: string): string {
 }
 
 /**
- * Creates missing tables and updates those of an earlier release, in one transaction under an advisory lock: repeatable, and safe from
- * several processes at once, also through PgBouncer. Where something is missing, the role needs CREATE on the schema, or on the
- * database for a schema, and becomes the owner. Throws on tables of a later release, and an OptionError on a bad name.
+ * Creates what is missing, in one transaction under an advisory lock: repeatable, and safe from several processes at once, also through
+ * PgBouncer. Where something is missing, the role needs CREATE on the schema, or on the database for a schema, and becomes the owner. Leaves
+ * tables of a later release that takes this one beside it, and throws on others. Throws an OptionError on a bad name.
  */
 export async function migratePostgres(
   queryable: PostgresQueryable,
@@ -263,7 +216,7 @@ async function migrate(
   assertQueryable(queryable, `${caller}: the first argument must be a Pool or Client of pg, or an object`);
   const resolved = resolveTables(caller, tables);
   // One message without parameters is one transaction. READ COMMITTED: it must see what others created while it waited for the lock.
-  const text = `SET TRANSACTION ISOLATION LEVEL READ COMMITTED;\n${sqlOf(resolved, tables.schema)}`;
+  const text = `SET TRANSACTION ISOLATION LEVEL READ COMMITTED;\n${sqlOf(resolved)}`;
   try {
     await queryable.query(text);
     // A table that is there is not made anew: what it has lost must be said here, not by the first claim.

@@ -10,7 +10,6 @@ import type { Database } from "@countersign/idempotency";
 import { isDatabase, queryableOf } from "./database-queryable.ts";
 import { type PostgresQueryable, isQueryable } from "./queryable.ts";
 import { type PostgresTables, type TableNames, tableNames, tablesTable } from "./table-names.ts";
-import { movesFromPublic } from "./tables-in-public.ts";
 
 interface CommonOptions extends PostgresTables {
   /** How long a paid key stays `done`, in milliseconds. Default 90 days, at least one day: a retry after it would pay again. */
@@ -68,8 +67,6 @@ export interface ResolvedPostgresOptions extends Omit<
   /** `schema.table`, as messages name the tables. */
   readonly place: string;
   readonly names: TableNames;
-  /** SQL: what moves tables from `public`, or NULL. */
-  readonly moves: string;
 }
 
 /** Checks the options and fills in the defaults. Throws an OptionError. */
@@ -90,7 +87,6 @@ export function resolveOptions<Tx>(
     pool: given,
     place: `${schema}.${prefix}_*`,
     names: tableNames({ schema, table: prefix }),
-    moves: movesFromPublic({ schema, table: prefix }, options.schema),
   };
 }
 

@@ -1,24 +1,20 @@
 import { publishNotice } from "@countersign/core/door";
 import type { Row } from "@countersign/idempotency/store";
-import { oldestSchemaVersion, postgresSchemaVersion } from "./migration.ts";
+import { postgresSchemaVersion } from "./migration.ts";
 import { type ResolvedPostgresOptions, factoryName } from "./options.ts";
 import { integerOf } from "./queryable.ts";
 import { assertKeys, durableTables, missingKeys } from "./table-keys.ts";
-import { assertNoneInPublic } from "./tables-in-public.ts";
 
 /** Reads what {@link assertServer} checks. The parameters are `checkedTables`. */
-export function readServer({ moves }: ResolvedPostgresOptions): string {
-  return `SELECT current_setting('server_version_num')::text AS version, current_setting('server_encoding') AS encoding,
+export const readServer = `SELECT current_setting('server_version_num')::text AS version, current_setting('server_encoding') AS encoding,
   current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes, pg_is_in_recovery() AS standby,
   (SELECT count(*)::text FROM pg_class WHERE oid IN (${durableTables.map((_table, place) => `to_regclass($${place + 1})`).join(", ")}) AND relpersistence <> 'p') AS unlogged,
-  ${moves} AS moves, ${missingKeys}`;
-}
+  ${missingKeys}`;
 
 const oldestVersion = 130_000;
 
-/** Version 3 has no column `oldest`. */
 export function readVersion({ names }: ResolvedPostgresOptions): string {
-  return `SELECT version::text AS version, to_jsonb(kept) ->> 'oldest' AS oldest FROM ${names.version} AS kept WHERE id = 1`;
+  return `SELECT version::text AS version, oldest FROM ${names.version} WHERE id = 1`;
 }
 
 /**
@@ -41,7 +37,6 @@ export function assertServer(row: Row, { place }: ResolvedPostgresOptions): void
   if (row["standby"] !== false) {
     throw new Error(`${factoryName}: the server is a standby; connect the pool to the primary server`);
   }
-  assertNoneInPublic(factoryName, row["moves"]);
   if (integerOf(row["unlogged"]) > 0) {
     throw new Error(
       `${factoryName}: tables ${place} are unlogged, a crash would empty them; run ALTER TABLE … SET LOGGED`,
@@ -53,7 +48,7 @@ export function assertServer(row: Row, { place }: ResolvedPostgresOptions): void
 
 export function assertVersion(row: Row | undefined, { place }: ResolvedPostgresOptions): void {
   const version = row === undefined ? 0 : integerOf(row["version"]);
-  if (version >= oldestSchemaVersion && version <= postgresSchemaVersion) return;
+  if (version === postgresSchemaVersion) return;
   const oldest = row?.["oldest"] ?? undefined;
   if (version > postgresSchemaVersion && oldest !== undefined && integerOf(oldest) <= postgresSchemaVersion) {
     return;

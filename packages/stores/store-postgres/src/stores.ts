@@ -27,7 +27,7 @@ export interface PostgresTransactionStores<Tx> extends PostgresStores, WorkStore
   readonly nonces: PostgresNonceStore;
   /** Key, nonce and payment in one transaction of your own library. */
   readonly transactions: TransactionStore<Tx, "async">;
-  /** Tasks that commit with what caused them; on tables of version 5. */
+  /** Tasks that commit with what caused them. */
   readonly work: WorkStore<Tx, "async">;
 }
 

@@ -3,7 +3,7 @@ import { option, readOptions, type Given, type OptionRule, type OptionTable } fr
 
 /** Where the tables are, as `createPostgresStores`, `migratePostgres` and `postgresMigration` take it. */
 export interface PostgresTables {
-  /** Schema of the tables. Default `countersign`; where tables of the prefix stand in `public`, name one of both. */
+  /** Schema of the tables. Default `countersign`. */
   readonly schema?: string | undefined;
   /** Prefix of the tables' names. Default `countersign`. */
   readonly table?: string | undefined;
@@ -13,7 +13,6 @@ export interface TableNames {
   readonly schema: string;
   readonly idempotency: string;
   readonly nonces: string;
-  /** Of version 5, as the functions that end in `Work`. */
   readonly lanes: string;
   readonly tasks: string;
   readonly queues: string;
@@ -26,10 +25,7 @@ export interface TableNames {
   /** Of `createPostgresAnswers`, with a migration of its own. */
   readonly answers: string;
   readonly version: string;
-  /** The function of version 4. */
   readonly begin: string;
-  /** Of version 1: see the migration. */
-  readonly sequence: string;
 }
 
 /** Every name is qualified, so that no search_path and no temporary table can put another one in its place. */
@@ -58,7 +54,6 @@ export function tableNames({
     answers: qualified("_answers"),
     version: qualified("_schema"),
     begin: qualified("_begin"),
-    sequence: qualified("_fences"),
   };
 }
 

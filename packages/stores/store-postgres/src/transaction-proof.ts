@@ -1,26 +1,8 @@
 import type { Database } from "@countersign/idempotency";
-import { isFunctionThere } from "./begin-function.ts";
 import { commit, transactionId } from "./commit.ts";
-import type { Engine } from "./engine.ts";
 import { sqlStateOf } from "./errors.ts";
-import { type ResolvedPostgresOptions, factoryName } from "./options.ts";
+import { factoryName } from "./options.ts";
 import { singleRow } from "./queryable.ts";
-
-/** Throws an Error when the tables are of version 3, on which only leases work. */
-export async function assertFunctionThere(
-  engine: Engine,
-  { names, place }: ResolvedPostgresOptions,
-): Promise<void> {
-  const rows = await engine.run(
-    factoryName,
-    `SELECT ${isFunctionThere(names.begin, names.idempotency)} AS is_there`,
-    [],
-  );
-  if (singleRow(rows)["is_there"] === true) return;
-  throw new Error(
-    `${factoryName}: the tables ${place} have no function for transactions; bring them up to date with: countersign migrate`,
-  );
-}
 
 const state = `SELECT current_setting('transaction_read_only') AS read_only, pg_is_in_recovery() AS standby,
   pg_backend_pid()::text || ' ' || transaction_timestamp()::text AS identity, ${transactionId} AS id`;

@@ -15,7 +15,7 @@ import { explained, sqlStateOf } from "./errors.ts";
 import { faultOf } from "./faults.ts";
 import type { ResolvedPostgresOptions } from "./options.ts";
 import { singleRow } from "./queryable.ts";
-import { assertFunctionThere, assertTransactions } from "./transaction-proof.ts";
+import { assertTransactions } from "./transaction-proof.ts";
 import { type TransactionStatements, inlined, transactionStatements } from "./transaction-statements.ts";
 
 const name = "postgres transactions";
@@ -238,7 +238,6 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
 
   async #prove(): Promise<void> {
     await this.#engine.ready();
-    await assertFunctionThere(this.#engine, this.#options);
     await assertTransactions(this.database);
   }
 

@@ -70,11 +70,11 @@ function locked(table: string, column: "id" | "lane", queue: string, value: stri
         WHERE ${only("found", column, queue, value)} ORDER BY found.${column} LIMIT 1) AND kept.${column} = ${value}`;
 }
 
-/** Gives the bodies of the tasks that were known, by id. */
 function addFunction({ addWork, lanes, tasks }: TableNames): string {
   const lane = `(items.item ->> 'lane') COLLATE "C"`;
   const delay = milliseconds("(items.item ->> 'delayMs')");
-  return `CREATE OR REPLACE FUNCTION ${addWork}(call text) RETURNS text
+  return `-- Adds tasks. Gives the bodies of those that were known, by id.
+CREATE OR REPLACE FUNCTION ${addWork}(call text) RETURNS text
 ${language} AS $work$
 DECLARE
   ${asked}
@@ -134,9 +134,9 @@ function headOf(tasks: string, lane: string, queue: string): string {
       ORDER BY waiting.lane, waiting.number LIMIT 1;`;
 }
 
-/** Gives a row for each task. */
 function claimFunction({ claimWork, lanes, tasks, queues }: TableNames): string {
-  return `CREATE OR REPLACE FUNCTION ${claimWork}(call text) RETURNS SETOF text
+  return `-- Claims due tasks, one of a lane. Gives a row for each.
+CREATE OR REPLACE FUNCTION ${claimWork}(call text) RETURNS SETOF text
 ${language} AS $work$
 DECLARE
   ${asked}
@@ -187,9 +187,9 @@ $work$;
 `;
 }
 
-/** Gives the ids that are owned. */
 function extendFunction({ extendWork, lanes, tasks }: TableNames): string {
-  return `CREATE OR REPLACE FUNCTION ${extendWork}(call text) RETURNS SETOF text
+  return `-- Extends leases. Gives the ids of the tasks that are owned.
+CREATE OR REPLACE FUNCTION ${extendWork}(call text) RETURNS SETOF text
 ${language} AS $work$
 DECLARE
   ${asked}
@@ -214,9 +214,9 @@ $work$;
 `;
 }
 
-/** Gives how many were owned. */
 function settleFunction({ settleWork, lanes, tasks }: TableNames): string {
-  return `CREATE OR REPLACE FUNCTION ${settleWork}(call text) RETURNS integer
+  return `-- Ends the attempts of owned tasks. Gives how many were owned.
+CREATE OR REPLACE FUNCTION ${settleWork}(call text) RETURNS integer
 ${language} AS $work$
 DECLARE
   ${asked}
@@ -253,11 +253,11 @@ $work$;
 `;
 }
 
-/** Gives how many were dead. */
 function retryFunction({ retryWork, lanes, tasks }: TableNames): string {
   const isAsked = `kept.queue = wanted_queue AND kept.state = 'dead' AND (ids IS NULL OR kept.id = ANY (ids))
     AND (since IS NULL OR ${wholeMilliseconds("kept.ended_at")} >= since)`;
-  return `CREATE OR REPLACE FUNCTION ${retryWork}(call text) RETURNS integer
+  return `-- Opens dead tasks again. Gives how many were dead.
+CREATE OR REPLACE FUNCTION ${retryWork}(call text) RETURNS integer
 ${language} AS $work$
 DECLARE
   ${asked}

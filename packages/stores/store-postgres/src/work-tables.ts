@@ -1,16 +1,17 @@
 import type { Given } from "@countersign/core/door";
 import { type PostgresTables, quoteIdentifier, tableNames } from "./table-names.ts";
 
-/** SQL that makes the tables of version 5, by their names. */
+/** SQL that makes the tables of work, by their names. */
 export function workTables(tables: Given<PostgresTables>): readonly (readonly [name: string, sql: string])[] {
   const { lanes, tasks, queues, newest } = tableNames(tables);
   const index = (suffix: string): string => quoteIdentifier(`${tables.table}_${suffix}`);
   return [
     [
       lanes,
-      `CREATE TABLE ${lanes} (
+      `-- A row for each entity, or task without one, that has open tasks: claims of its tasks lock it.
+CREATE TABLE ${lanes} (
   queue text COLLATE "C" NOT NULL,
-  -- e and an entity, or t and the id of a task without one; a row for each that has open tasks
+  -- e and an entity, or t and the id of a task without one
   lane text COLLATE "C" NOT NULL,
   -- when its oldest open task is due, or the end of its owner's lease
   due_at timestamptz NOT NULL,
@@ -28,7 +29,8 @@ CREATE INDEX ${index("lanes_due")} ON ${lanes} (queue, due_at);
     ],
     [
       tasks,
-      `CREATE TABLE ${tasks} (
+      `-- A row for each task.
+CREATE TABLE ${tasks} (
   queue text COLLATE "C" NOT NULL,
   id text COLLATE "C" NOT NULL,
   lane text COLLATE "C" NOT NULL,
@@ -51,8 +53,8 @@ CREATE INDEX ${index("tasks_ended")} ON ${tasks} (ended_at) WHERE state = 'done'
     ],
     [
       queues,
-      `CREATE TABLE ${queues} (
-  -- a row while it is paused
+      `-- A row for each queue that is paused.
+CREATE TABLE ${queues} (
   queue text COLLATE "C" PRIMARY KEY,
   paused_at timestamptz NOT NULL,
   paused_by text COLLATE "C" NOT NULL,
@@ -62,7 +64,8 @@ CREATE INDEX ${index("tasks_ended")} ON ${tasks} (ended_at) WHERE state = 'done'
     ],
     [
       newest,
-      `CREATE TABLE ${newest} (
+      `-- A row for each subject: the time of the newest event that was applied.
+CREATE TABLE ${newest} (
   scope text COLLATE "C" NOT NULL,
   subject text COLLATE "C" NOT NULL,
   -- nanoseconds since 1970 plus 10^20

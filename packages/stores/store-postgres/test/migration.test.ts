@@ -18,19 +18,16 @@ import {
   createStores,
   dropAfterTest,
   newStores,
-  untilBlocked,
 } from "./connections.ts";
 
 const claim = { token: "a", fingerprint: "f", leaseMs: 60_000, recovery: "hold" } as const;
 const use = { scope: "s", nonce: "n", token: "a", retainMs: 60_000 };
-
-/** What an earlier release ran, for another schema. */
-function sqlOfRelease(version: number, schema: string): string {
-  const file = new URL(`../migrations/00${version}-countersign.sql`, import.meta.url);
-  const sql = readFileSync(file, "utf8").replaceAll(/(["'])countersign\1/g, `$1${schema}$1`);
-  // Tables of others on this server: with another schema none are looked for.
-  return sql.replace("n.nspname = 'public'", "false");
-}
+const payment = {
+  keys: [{ key: "paid", token: "a", fingerprint: "f" }],
+  recovery: "hold" as const,
+  waitMs: 1_000,
+  idleTimeoutMs: 1_000,
+};
 
 describeOnPostgres("migratePostgres()", () => {
   test("creates schema and tables, and can be repeated without touching what is there", async () => {
@@ -93,228 +90,30 @@ describeOnPostgres("migratePostgres()", () => {
     expect(await idempotency.read("k")).toMatchObject({ state: "run" });
   });
 
-  describe("on tables of version 1", () => {
-    const drawn = "SELECT nextval('%.countersign_fences'::regclass)";
-
-    async function oldTables() {
-      const pool = connectPool();
-      const schema = isolatedName("pg");
-      dropAfterTest(pool, schema);
-      await pool.query(sqlOfRelease(1, schema));
-      await pool.query(
-        `INSERT INTO ${schema}.countersign_idempotency
-         SELECT 'k' || n, CASE WHEN n = 1 THEN 'held' ELSE 'free' END, 'a', nextval('${schema}.countersign_fences'), 'f', '', now() + interval '1 hour'
-         FROM generate_series(1, 3) AS n`,
-      );
-      return { pool, schema };
+  test("makes functions again that were dropped; what needs them says so before", async () => {
+    const pool = connectPool();
+    const schema = await createSchema(pool);
+    const stores = createPostgresStores({ database: fromPg(pool), schema, pruneIntervalMs: 0 });
+    afterTest(() => stores.close());
+    const { transactions, work } = stores;
+    await stores.ready();
+    const steps = [
+      () => transactions.run((tx) => transactions.begin(tx, payment)),
+      () => transactions.run((tx) => work.add(tx, "q", [{ id: "1", body: "" }])),
+      () => work.claim({ queue: "q", limit: 1, token: "a", leaseMs: 60_000 }),
+    ];
+    for (const name of ["begin", "work_add", "work_claim"]) {
+      await pool.query(`DROP FUNCTION ${schema}.countersign_${name}`);
     }
-
-    test("keeps the keys, drops the sequence, and fences grow on", async () => {
-      const { pool, schema } = await oldTables();
-      const { idempotency } = createStores(pool, { schema });
-      await expect(idempotency.claim("k2", claim)).rejects.toThrow(
-        /schema version 1, .* countersign migrate/,
-      );
-      await migratePostgres(pool, { schema });
-      await migratePostgres(pool, { schema });
-      const { rows } = await pool.query(`SELECT version FROM ${schema}.countersign_schema`);
-      expect(rows).toEqual([{ version: postgresSchemaVersion }]);
-      expect(await idempotency.read("k1")).toMatchObject({ state: "held", fence: 1 });
-      const claimed = await idempotency.claim("k2", claim);
-      expect(claimed).toEqual({ status: "acquired", fence: expect.any(Number) });
-      expect(claimed.status === "acquired" && claimed.fence).toBeGreaterThan(1e15);
-    });
-
-    test("leaves a process of the release before without fences: its claims fail", async () => {
-      const { pool, schema } = await oldTables();
-      await migratePostgres(pool, { schema });
-      await expect(pool.query(drawn.replace("%", schema))).rejects.toMatchObject({ code: "42P01" });
-      await expect(pool.query(sqlOfRelease(1, schema))).rejects.toThrow(/schema version 5, newer than 1/);
-    });
-
-    test("waits until nobody draws a fence of version 1 any more", async () => {
-      const { pool, schema } = await oldTables();
-      const client = await connectClient(pool);
-      await client.query("BEGIN");
-      await client.query(drawn.replace("%", schema));
-      const migrated = migratePostgres(pool, { schema });
-      await untilBlocked(pool, schema);
-      expect((await pool.query(`SELECT version FROM ${schema}.countersign_schema`)).rows).toEqual([
-        { version: 1 },
-      ]);
-      await client.query("COMMIT");
-      await migrated;
-      await createStores(pool, { schema }).ready();
-    });
-  });
-
-  describe("on tables of version 2", () => {
-    const decision = { by: "anna", note: "TICKET-1" };
-
-    async function oldTables() {
-      const pool = connectPool();
-      const schema = isolatedName("pg");
-      dropAfterTest(pool, schema);
-      await pool.query(sqlOfRelease(2, schema));
-      const name = `${schema}.countersign_idempotency`;
-      await pool.query(
-        `INSERT INTO ${name} SELECT state || '-key', state, 'a', 7, 'f', 'why', now() + interval '1 hour'
-         FROM unnest(ARRAY['held', 'done', 'free']) AS state`,
-      );
-      return { pool, schema, name };
+    for (const step of steps) {
+      await expect(step()).rejects.toThrow(/function of the tables .* is missing; .* countersign migrate/);
     }
-
-    test("keeps the keys, which then are decided about", async () => {
-      const { pool, schema } = await oldTables();
-      const { idempotency } = createStores(pool, { schema });
-      const early = idempotency.resolve("held-key", "released", { fence: 7 });
-      await expect(early).rejects.toThrow(/schema version 2, .* countersign migrate/);
-      await Promise.all([migratePostgres(pool, { schema }), migratePostgres(pool, { schema })]);
-      expect(await idempotency.read("held-key")).toEqual({
-        state: "held",
-        token: "a",
-        fence: 7,
-        fingerprint: "f",
-        reason: "why",
-      });
-      expect(await idempotency.reopen("done-key", { fence: 7 })).toBe("not-decided");
-      expect(await idempotency.reopen("free-key", { fence: 7 })).toBe("not-decided");
-      expect(await idempotency.resolve("held-key", "released", { fence: 7, ...decision })).toBe("ok");
-      expect(await idempotency.readReleased("held-key")).toMatchObject({
-        decision: { ...decision, outcome: "released", fence: 7, reason: "why" },
-      });
-    });
-
-    test("writes no row of the table anew", async () => {
-      const { pool, schema, name } = await oldTables();
-      const pages = async () =>
-        (await pool.query(`SELECT pg_relation_filenode('${name}') AS node`)).rows as unknown;
-      const before = await pages();
-      await migratePostgres(pool, { schema });
-      expect(await pages()).toEqual(before);
-    });
-
-    test("goes on serving a process of the release before, whose steps leave a decision as it is", async () => {
-      const { pool, schema, name } = await oldTables();
-      await migratePostgres(pool, { schema });
-      const { idempotency } = createStores(pool, { schema });
-      await idempotency.resolve("held-key", "released", { fence: 7, ...decision });
-      const kept = (await idempotency.readReleased("held-key"))?.decision;
-      // As its claims write.
-      await pool.query(
-        `INSERT INTO ${name} (key, state, token, fence, fingerprint, reason, until_at)
-         VALUES ('new-key', 'run', 'b', 8, 'f', '', now() + interval '1 hour')`,
-      );
-      await pool.query(
-        `UPDATE ${name} SET state = 'run', token = 'b', fence = 8, fingerprint = 'f', reason = '',
-           until_at = now() + interval '1 hour' WHERE key = 'held-key'`,
-      );
-      expect(await idempotency.complete("new-key", "b")).toBe("ok");
-      expect(await idempotency.read("held-key")).toMatchObject({ state: "run", decision: kept });
-      expect(await idempotency.reopen("held-key", { fence: 7 })).toBe("not-decided");
-      // As it decides: nothing of that is kept, so that it cannot be taken back.
-      await pool.query(`UPDATE ${name} SET state = 'done', token = 'x', reason = '' WHERE key = 'held-key'`);
-      expect(await idempotency.reopen("held-key", { fence: 8 })).toBe("not-decided");
-    });
-
-    test("that claim to be of this version says at the first step what they lack, and is mended", async () => {
-      const { pool, schema } = await oldTables();
-      await pool.query(`UPDATE ${schema}.countersign_schema SET version = ${postgresSchemaVersion}`);
-      const { idempotency } = createStores(pool, { schema });
-      await expect(idempotency.read("held-key")).rejects.toThrow(
-        /of another release; .* countersign migrate/,
-      );
-      await migratePostgres(pool, { schema });
-      expect(await idempotency.read("held-key")).toMatchObject({ state: "held" });
-    });
-  });
-
-  describe("on tables of version 3", () => {
-    async function oldTables() {
-      const pool = connectPool();
-      const schema = isolatedName("pg");
-      dropAfterTest(pool, schema);
-      await pool.query(sqlOfRelease(3, schema));
-      return { pool, schema };
-    }
-
-    test("leases work before and after it; transactions need it, and say so", async () => {
-      const { pool, schema } = await oldTables();
-      const stores = createPostgresStores({ database: fromPg(pool), schema, pruneIntervalMs: 0 });
-      afterTest(() => stores.close());
-      const { idempotency, nonces, transactions } = stores;
-      expect((await idempotency.claim("k", claim)).status).toBe("acquired");
-      expect(await nonces.claim(use)).toBe("fresh");
-      const run = () => transactions.run(() => "done");
-      await expect(run()).rejects.toThrow(/no function for transactions; .* countersign migrate/);
-      await migratePostgres(pool, { schema });
-      expect(await run()).toBe("done");
-      expect(await idempotency.complete("k", "a")).toBe("ok");
-      expect((await pool.query(`SELECT version, oldest FROM ${schema}.countersign_schema`)).rows).toEqual([
-        { version: postgresSchemaVersion, oldest: 3 },
-      ]);
-    });
-
-    test("makes the function anew that was dropped", async () => {
-      const { pool, schema } = await oldTables();
-      await migratePostgres(pool, { schema });
-      await pool.query(`DROP FUNCTION ${schema}.countersign_begin`);
-      await migratePostgres(pool, { schema });
-      expect(
-        (await pool.query("SELECT to_regprocedure($1) AS made", [`${schema}.countersign_begin(text)`])).rows,
-      ).toEqual([{ made: `${schema}.countersign_begin(text)` }]);
-    });
-  });
-
-  describe("on tables of version 4", () => {
-    const claimOf = (key: string) => ({
-      keys: [{ key, token: "a", fingerprint: "f" }],
-      recovery: "hold" as const,
-      waitMs: 1_000,
-      idleTimeoutMs: 1_000,
-    });
-
-    async function oldTables() {
-      const pool = connectPool();
-      const schema = isolatedName("pg");
-      dropAfterTest(pool, schema);
-      const migrateOld = () => pool.query(sqlOfRelease(4, schema));
-      await migrateOld();
-      const stores = createPostgresStores({ database: fromPg(pool), schema, pruneIntervalMs: 0 });
-      afterTest(() => stores.close());
-      return { pool, schema, migrateOld, ...stores };
-    }
-
-    test("leases and transactions work before and after it; tasks need it, and say so", async () => {
-      const { pool, schema, ready, idempotency, transactions, work } = await oldTables();
-      await ready();
-      const pay = (key: string) => transactions.run((tx) => transactions.begin(tx, claimOf(key)));
-      expect((await idempotency.claim("k", claim)).status).toBe("acquired");
-      expect((await pay("before")).keys).toEqual([{ status: "begun" }]);
-      const add = () => transactions.run((tx) => work.add(tx, "q", [{ id: "1", body: "" }]));
-      const steps = [add, () => work.summaries(), () => work.prune()];
-      for (const step of steps) {
-        await expect(step()).rejects.toThrow(
-          /(function of the tables|tables) .* missing; .* countersign migrate/,
-        );
-      }
-      await migratePostgres(pool, { schema });
-      expect(await idempotency.complete("k", "a")).toBe("ok");
-      expect((await pay("after")).keys).toEqual([{ status: "begun" }]);
-      expect(await add()).toEqual([{ status: "added" }]);
-      for (const step of steps) await step();
-    });
-
-    test("goes on serving a process of the release before, which leaves them as they are", async () => {
-      const { pool, schema, migrateOld } = await oldTables();
-      await migratePostgres(pool, { schema });
-      await migrateOld();
-      const versions = await pool.query(`SELECT version, oldest FROM ${schema}.countersign_schema`);
-      expect(versions.rows).toEqual([{ version: 5, oldest: 3 }]);
-      const call = { ...claimOf("k"), retentionMs: 86_400_000, holds: true, idleMs: 1_000 };
-      const begun = `SELECT ${schema}.countersign_begin($1) AS answer`;
-      const { rows } = await pool.query<{ answer: string }>(begun, [JSON.stringify(call)]);
-      expect(JSON.parse(rows[0]?.answer ?? "")).toEqual({ nonce: "fresh", keys: [{ status: "begun" }] });
+    await migratePostgres(pool, { schema });
+    const [begun, added, claimed] = [await steps[0]?.(), await steps[1]?.(), await steps[2]?.()];
+    expect({ begun, added, claimed }).toMatchObject({
+      begun: { keys: [{ status: "begun" }] },
+      added: [{ status: "added" }],
+      claimed: [{ id: "1" }],
     });
   });
 
@@ -343,40 +142,72 @@ describeOnPostgres("migratePostgres()", () => {
     expect((await pool.query("SELECT FROM pg_namespace WHERE nspname = $1", [schema])).rowCount).toBe(0);
   });
 
-  test("refuses tables of a later release, and so do the stores", async () => {
-    const pool = connectPool();
-    const schema = await createSchema(pool);
-    const later = postgresSchemaVersion + 1;
-    const set = (version: number, oldest: number | null) =>
-      pool.query(`UPDATE ${schema}.countersign_schema SET version = $1, oldest = $2`, [version, oldest]);
-    for (const oldest of [null, later]) {
-      await set(later, oldest);
-      await expect(migratePostgres(pool, { schema })).rejects.toThrow(
-        /schema version 6, newer than 5: upgrade/,
-      );
-      const stores = createStores(pool, { schema });
-      await expect(stores.idempotency.claim("k", claim)).rejects.toThrow(/schema version 6, .* upgrade/);
-    }
-    await set(0, null);
-    const stores = createStores(pool, { schema });
-    await expect(stores.ready()).rejects.toThrow(/schema version 0, .* countersign migrate/);
-    await set(postgresSchemaVersion, null);
-    expect((await stores.idempotency.claim("k", claim)).status).toBe("acquired");
-  });
+  const setVersion = (pool: Pool, schema: string, version: number, oldest: number | null) =>
+    pool.query(`UPDATE ${schema}.countersign_schema SET version = $1, oldest = $2`, [version, oldest]);
+  const later = postgresSchemaVersion + 1;
 
-  test("leaves tables of a later release that takes this one's processes beside it, and so do the stores", async () => {
+  test.each<[number, number | null, RegExp, RegExp]>([
+    [later, null, /schema version 2, this release makes 1: upgrade/, /schema version 2, .* upgrade/],
+    [later, later, /schema version 2, this release makes 1: upgrade/, /schema version 2, .* upgrade/],
+    [0, null, /schema version 0, .* no release made such tables/, /schema version 0, .* countersign migrate/],
+  ])(
+    "refuses tables of version %s that take processes from %s, and so do the stores",
+    async (version, oldest, migrated, begun) => {
+      const pool = connectPool();
+      const schema = await createSchema(pool);
+      await setVersion(pool, schema, version, oldest);
+      await pool.query(`DROP TABLE ${schema}.countersign_nonces`);
+      await expect(migratePostgres(pool, { schema })).rejects.toThrow(migrated);
+      const { rows } = await pool.query(
+        `SELECT version, oldest, to_regclass('${schema}.countersign_nonces') AS made FROM ${schema}.countersign_schema`,
+      );
+      expect(rows).toEqual([{ version, oldest, made: null }]);
+      const stores = createStores(pool, { schema });
+      await expect(stores.ready()).rejects.toThrow(begun);
+      await expect(stores.idempotency.claim("k", claim)).rejects.toThrow(begun);
+      await setVersion(pool, schema, postgresSchemaVersion, null);
+      expect((await stores.idempotency.claim("k", claim)).status).toBe("acquired");
+    },
+  );
+
+  /** As a later release may do, beside processes of this one: a column without a default, a table, another function. */
+  const laterMigration = (schema: string): string => `BEGIN;
+    ALTER TABLE ${schema}.countersign_idempotency ADD COLUMN later text COLLATE "C";
+    CREATE TABLE ${schema}.countersign_later (id integer PRIMARY KEY);
+    CREATE FUNCTION ${schema}.countersign_begin_later(text) RETURNS text LANGUAGE sql AS 'SELECT $1';
+    UPDATE ${schema}.countersign_schema SET version = ${later}, oldest = ${postgresSchemaVersion};
+    COMMIT`;
+
+  test("leaves tables of a later release that takes this one's processes beside it, which go on and may restart", async () => {
     const pool = connectPool();
     const schema = await createSchema(pool);
-    const later = { version: postgresSchemaVersion + 1, oldest: postgresSchemaVersion };
-    await pool.query(`UPDATE ${schema}.countersign_schema SET version = $1, oldest = $2`, [
-      later.version,
-      later.oldest,
-    ]);
+    const processes = Array.from({ length: 2 }, () => {
+      const stores = createPostgresStores({ database: fromPg(pool), schema, pruneIntervalMs: 0 });
+      afterTest(() => stores.close());
+      return stores;
+    });
+    const [running, restarted] = processes;
+    await running?.idempotency.claim("k", claim);
+    await pool.query(laterMigration(schema));
+    await pool.query(`UPDATE ${schema}.countersign_idempotency SET later = 'kept'`);
+    await pool.query(`DROP TABLE ${schema}.countersign_newest`);
     await migratePostgres(pool, { schema });
-    expect((await pool.query(`SELECT version, oldest FROM ${schema}.countersign_schema`)).rows).toEqual([
-      later,
-    ]);
-    expect((await createStores(pool, { schema }).idempotency.claim("k", claim)).status).toBe("acquired");
+    const { rows } = await pool.query(
+      `SELECT version, oldest, to_regclass('${schema}.countersign_newest') AS made FROM ${schema}.countersign_schema`,
+    );
+    expect(rows).toEqual([{ version: later, oldest: postgresSchemaVersion, made: null }]);
+    await restarted?.ready();
+    expect(await restarted?.idempotency.complete("k", "a")).toBe("ok");
+    for (const [place, { transactions, work }] of processes.entries()) {
+      const pay = () => transactions.run((tx) => transactions.begin(tx, payment));
+      expect((await pay()).keys).toMatchObject([{ status: place === 0 ? "begun" : "done" }]);
+      const add = () => transactions.run((tx) => work.add(tx, "q", [{ id: "1", body: "" }]));
+      expect(await add()).toMatchObject([{ status: place === 0 ? "added" : "known" }]);
+    }
+    const kept = await pool.query(
+      `SELECT state, later FROM ${schema}.countersign_idempotency WHERE key = 'k'`,
+    );
+    expect(kept.rows).toEqual([{ state: "done", later: "kept" }]);
   });
 
   test.each([
@@ -413,7 +244,7 @@ describeOnPostgres("migratePostgres()", () => {
 
 describe("postgresMigration()", () => {
   test("is shipped as a file for the default names", () => {
-    const file = new URL("../migrations/005-countersign.sql", import.meta.url);
+    const file = new URL("../migrations/001-countersign.sql", import.meta.url);
     expect(readFileSync(file, "utf8")).toBe(postgresMigration());
   });
 

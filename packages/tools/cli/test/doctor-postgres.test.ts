@@ -44,44 +44,6 @@ describeOnPostgres("countersign doctor on PostgreSQL", () => {
       await pool.end();
     }
   });
-
-  test("and the other commands refuse tables in public, unless a schema is given", async () => {
-    const name = isolatedName("doctor");
-    const admin = new Pool({ connectionString: postgresUrl ?? "", max: 1 });
-    await admin.query(`CREATE DATABASE ${name}`);
-    const storeUrl = Object.assign(new URL(postgresUrl ?? ""), { pathname: `/${name}` }).href;
-    const pool = new Pool({ connectionString: storeUrl, max: 1 });
-    // DROP DATABASE can come before the server has seen the end of a connection.
-    pool.on("error", () => {});
-    const at = (command: string, ...flags: string[]) =>
-      run([...command.split(" "), "--store-url", storeUrl, ...flags]);
-    const found = async () =>
-      (JSON.parse((await at("doctor", "--json")).out) as Report).findings.find(({ id }) =>
-        id.startsWith("tables"),
-      );
-    try {
-      expect(await at("migrate", "--schema", "public")).toMatchObject({ code: 0 });
-      for (const command of ["migrate", "keys held", "prune", "inbox"]) {
-        const { code, out, err } = await at(command);
-        expect({ code, out }).toEqual({ code: 1, out: "" });
-        expect(err).toMatch(/^error: [^\n]* in the schema public, [^\n]*--schema public[^\n]*\n$/);
-        expect(await at(command, "--schema", "public")).toMatchObject({ code: 0 });
-      }
-      const { id, severity, message } = (await found()) ?? { message: "" };
-      expect({ id, severity }).toEqual({ id: "tables-in-public", severity: "error" });
-      await pool.query(message.slice(message.indexOf("CREATE SCHEMA")));
-      expect(await at("migrate")).toMatchObject({
-        code: 0,
-        out: expect.stringContaining("tables countersign.countersign_*"),
-      });
-      expect(await found()).toBeUndefined();
-      expect(await at("keys held")).toMatchObject({ code: 0 });
-    } finally {
-      await pool.end();
-      await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
-      await admin.end();
-    }
-  });
 });
 
 describe("serverRows", () => {

@@ -14,13 +14,10 @@ type MigrateFlags = Pick<StoreFlags, "storeUrl" | "schema" | "table"> & Switches
 
 const notes = `
 Safe to repeat, and to start on several machines at once. On PostgreSQL one at a
-time works, in one transaction, and a schema that is missing is created. Without
---schema it refuses where tables of this prefix stand in the schema public. On
-MariaDB each statement commits by itself. The output says which version the
-tables had, or that they were created: check the names then. Processes of the
-release before may fail on tables that are up to date: start the new ones next.
-SQLite needs none, the store creates its tables when a platform opens the file;
-Redis has no tables.
+time works, in one transaction, and a schema that is missing is created. On
+MariaDB each statement commits by itself. The output says whether the tables
+were created: check the names then. SQLite needs none, the store creates its
+tables when a platform opens the file; Redis has no tables.
 
 Examples:
   STORE_URL=postgres://… countersign migrate
@@ -28,13 +25,13 @@ Examples:
   psql --single-transaction --file stores.sql
 
 Exit codes:
-  0  up to date, nothing to do   1  refused by the server   2  usage
+  0  the tables are there   1  refused by the server   2  usage
   3  server not reached
 `;
 
 export function migrateCommand(io: CommandIo): Command {
   const command = new Command("migrate")
-    .description("create the tables of the stores on PostgreSQL or MariaDB, or bring them up to date")
+    .description("create the tables of the stores on PostgreSQL or MariaDB")
     .addOption(storeUrlOption());
   return addNameOptions(command)
     .option("--print", "print the SQL and do nothing; PostgreSQL's without --store-url")
@@ -74,11 +71,6 @@ async function migrateStore({ storeUrl, schema, table, json }: MigrateFlags): Pr
   if (json === true) return jsonLine({ engine, ...migration });
   const { before, version } = migration;
   // A typo in a name shows up as tables that are created.
-  const what =
-    before === null
-      ? "created the tables"
-      : before === version
-        ? "nothing to do, the tables were there"
-        : `brought the tables up to date from schema version ${before}`;
+  const what = before === null ? "created the tables" : "nothing to do, the tables were there";
   return `${target.shown}: ${what}; schema version ${version}\n`;
 }

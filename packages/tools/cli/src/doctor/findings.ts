@@ -63,7 +63,6 @@ export const findingKinds = {
   "clock-off": ["error", "Set both clocks by NTP, and check that it works."],
   "store-unreachable": ["error", "Compare the store's address and credentials; check that it runs."],
   "tables-missing": ["error", "Run countersign migrate with this store's URL, --schema and --table."],
-  "tables-in-public": ["error", "Give --schema public, or stop their processes, move them, and migrate."],
   "migration-pending": [
     "error",
     "Except on SQLite: run countersign migrate. Then start this release's processes.",

@@ -157,7 +157,7 @@ async function readVersion(
   table: string = "countersign",
 ): Promise<SchemaVersion | undefined> {
   try {
-    // Version 1 has no column `oldest`.
+    // A later version adds a column `oldest`.
     const [row] = await database.alone(`SELECT * FROM \`${table}_schema\` WHERE id = 1`, []);
     return schemaVersionOf(row);
   } catch (error) {

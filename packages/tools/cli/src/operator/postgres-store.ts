@@ -3,7 +3,6 @@ import {
   createPostgresWork,
   migratePostgres,
   postgresMissingKeys,
-  postgresMovesFromPublic,
   postgresMigration,
   postgresSchemaVersion,
 } from "@countersign/store-postgres";
@@ -80,18 +79,10 @@ async function inspect(target: StoreTarget): Promise<StoreCondition> {
     const [row] = rows;
     if (row === undefined) throw new Error("the server said nothing about itself");
     const version = await readVersion(client, { schema, table });
-    const moves = await postgresMovesFromPublic(client, { schema: target.schema, table });
     const missingKeys = await postgresMissingKeys(client, { schema, table });
     const doubts = [
       ...doubtsOf(serverRows, row),
-      ...(moves === undefined
-        ? versionDoubts(version, postgresSchemaVersion, `${schema}.${table}_*`)
-        : [
-            [
-              "tables-in-public",
-              `tables ${table}_* stand in the schema public; these move them: ${moves}`,
-            ] as const,
-          ]),
+      ...versionDoubts(version, postgresSchemaVersion, `${schema}.${table}_*`),
     ];
     if (missingKeys !== undefined)
       doubts.push(["tables-without-key", `tables have lost their primary key: ${missingKeys}`]);
@@ -170,9 +161,7 @@ async function readVersion(
     place,
   ]);
   if (tables.rows[0]?.there !== true) return undefined;
-  // Version 3 has no column `oldest`.
-  const query = `SELECT version, (to_jsonb(kept) ->> 'oldest')::integer AS oldest FROM ${place} AS kept WHERE id = 1`;
-  const { rows } = await client.query(query);
+  const { rows } = await client.query(`SELECT version, oldest FROM ${place} WHERE id = 1`);
   return schemaVersionOf(rows[0]);
 }
 
