@@ -11,7 +11,7 @@ import { places } from "./work-statements.ts";
 
 interface Candidate {
   readonly lane: Buffer;
-  /** Whether it has a task to run; the others are to be removed, or due later. */
+  /** Whether it has a task to run; the others are to be removed, or looked at later. */
   readonly isReady: boolean;
   readonly dueUs: number;
 }
@@ -57,7 +57,8 @@ export class WorkClaim<Tx> {
     const { lanes, tasks, queues } = this.#options.names;
     const { queue } = this.#claim;
     const text = `SELECT lane.digest AS lane, lane.due_us, (SELECT head.due_us FROM ${tasks} AS head FORCE INDEX (heads)
-  WHERE head.lane = lane.digest AND head.state = 'open' ORDER BY head.number LIMIT 1) <= ${this.#now} AS is_ready
+  WHERE head.lane = lane.digest AND head.state = 'open' ORDER BY head.number LIMIT 1) <= ${this.#now}
+  AND COALESCE((SELECT leased_us FROM ${tasks} WHERE digest = lane.task), 0) <= ${this.#now} AS is_ready
 FROM ${lanes} AS lane FORCE INDEX (due) WHERE lane.queue = ? AND lane.due_us BETWEEN ? AND ${this.#now}
   AND (lane.due_us > ? OR lane.digest > ?) AND NOT EXISTS (SELECT 1 FROM ${queues} WHERE queue = ?)
 ORDER BY lane.due_us, lane.digest LIMIT ${most}`;
@@ -87,16 +88,19 @@ ORDER BY lane.due_us, lane.digest LIMIT ${most}`;
 
   async #takeHeads(tx: Tx, lanes: readonly Buffer[]): Promise<readonly ClaimedTask[]> {
     const byLane = new Map((await this.#heads(tx, lanes)).map((row) => [hexOf(row["lane"]), row]));
-    const rows = lanes.map((lane) => byLane.get(hexOf(lane))).filter((row) => row !== undefined);
+    const found = lanes.map((lane) => byLane.get(hexOf(lane))).filter((row) => row !== undefined);
+    const rows = await this.#withoutLeased(tx, found);
     const due = rows.filter((row) => isTrue(row["is_due"])).slice(0, this.#claim.limit);
     const empty = rows.filter((row) => row["head"] === null);
     const later = rows.filter((row) => row["head"] !== null && !isTrue(row["is_due"]));
     await this.#keepLapses(tx, due);
     await this.#remove(tx, empty);
     await this.#move(tx, later, "lane.token = NULL, lane.task = NULL, lane.due_us = head.due_us", []);
-    const owned = `lane.token = ?, lane.task = head.digest, lane.due_us = ${this.#now} + ${microseconds("?")}, head.attempts = head.attempts + 1`;
-    await this.#move(tx, due, owned, [bytesOf(this.#claim.token), this.#claim.leaseMs]);
-    const { queue, token } = this.#claim;
+    const { queue, token, leaseMs } = this.#claim;
+    const until = `${this.#now} + ${microseconds("?")}`;
+    const owned = `lane.token = ?, lane.task = head.digest, lane.due_us = ${until},
+  head.attempts = head.attempts + 1, head.token = ?, head.leased_us = ${until}`;
+    await this.#move(tx, due, owned, [bytesOf(token), leaseMs, bytesOf(token), leaseMs]);
     return due.map((row) => ({
       queue,
       token,
@@ -125,12 +129,36 @@ WHERE digest IN (${places(lanes.length)}) AND due_us <= ${this.#now} LIMIT ${mos
   async #heads(tx: Tx, lanes: readonly Buffer[]): Promise<readonly Row[]> {
     const { names } = this.#options;
     const text = `SELECT lane.digest AS lane, lane.token, lane.task, head.digest AS head, head.name, head.entity, head.body,
-  head.attempts, head.added_us DIV 1000 AS added_ms, head.due_us <= ${this.#now} AS is_due
-FROM ${names.lanes} AS lane FORCE INDEX (PRIMARY) LEFT JOIN ${names.tasks} AS head ON head.digest = (
+  head.attempts, head.added_us DIV 1000 AS added_ms, head.due_us <= ${this.#now} AS is_due,
+  owned.leased_us, owned.leased_us > ${this.#now} AS is_leased
+FROM ${names.lanes} AS lane FORCE INDEX (PRIMARY) LEFT JOIN ${names.tasks} AS owned ON owned.digest = lane.task
+LEFT JOIN ${names.tasks} AS head ON head.digest = (
   SELECT first.digest FROM ${names.tasks} AS first FORCE INDEX (heads)
   WHERE first.lane = lane.digest AND first.state = 'open' ORDER BY first.number LIMIT 1)
 WHERE lane.digest IN (${places(lanes.length)})`;
     return this.#query(tx, text, lanes);
+  }
+
+  /** Leaves out lanes whose owner has renewed its lease, in the row of its task: they are looked at when that ends. */
+  async #withoutLeased(tx: Tx, rows: readonly Row[]): Promise<readonly Row[]> {
+    const { lanes, tasks } = this.#options.names;
+    const move = `${this.#bound}UPDATE ${lanes} FORCE INDEX (PRIMARY) SET due_us = ? WHERE digest = ?`;
+    for (const { lane, leased_us: until } of rows.filter((row) => isTrue(row["is_leased"]))) {
+      // oxlint-disable-next-line no-await-in-loop -- one statement after the other
+      await this.#query(tx, move, [integerOf(until), storedBytes(lane)]);
+    }
+    const silent = rows.filter((row) => row["leased_us"] !== null && !isTrue(row["is_leased"]));
+    if (silent.length === 0) return rows.filter((row) => !isTrue(row["is_leased"]));
+    // An owner may be renewing one of them meanwhile.
+    const lock = `${this.#bound}SELECT digest FROM ${tasks} FORCE INDEX (PRIMARY)
+WHERE digest IN (${places(silent.length)}) AND leased_us <= ${this.#now} FOR UPDATE SKIP LOCKED`;
+    const ended = await this.#query(
+      tx,
+      lock,
+      silent.map(({ task }) => storedBytes(task)),
+    );
+    const isEnded = new Set(ended.map(({ digest }) => hexOf(digest)));
+    return rows.filter((row) => row["leased_us"] === null || isEnded.has(hexOf(row["task"])));
   }
 
   /** A lane that still has a token is one whose owner fell silent. */
@@ -140,7 +168,7 @@ WHERE lane.digest IN (${places(lanes.length)})`;
     const { tasks } = this.#options.names;
     const find = `SELECT digest, attempts, failures, ${this.#now} DIV 1000 AS now_ms FROM ${tasks} WHERE digest IN (${places(silent.length)})`;
     for (const row of await this.#query(tx, find, silent)) {
-      const keep = `${this.#bound}UPDATE ${tasks} SET failures = ? WHERE digest = ?`;
+      const keep = `${this.#bound}UPDATE ${tasks} SET failures = ?, token = NULL, leased_us = NULL WHERE digest = ?`;
       // oxlint-disable-next-line no-await-in-loop -- one statement after the other
       await this.#query(tx, keep, [failuresWith(row, leaseExpired), storedBytes(row["digest"])]);
     }

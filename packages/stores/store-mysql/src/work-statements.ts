@@ -2,8 +2,6 @@ import { forStatement, isInTransaction, microseconds } from "./statement-parts.t
 import type { ResolvedMysqlOptions } from "./options.ts";
 import { taskColumns } from "./task-row.ts";
 
-const laneColumns = "digest, queue, due_us, token, task, last_number";
-
 type Names = Pick<ResolvedMysqlOptions<unknown>, "names" | "lockTimeoutMs" | "taskRetentionMs">;
 
 export function places(count: number, place = "?"): string {
@@ -18,7 +16,7 @@ export function workStatements({ names, lockTimeoutMs, taskRetentionMs }: Names,
   const { lanes, tasks, queues, newest } = names;
   const bound = forStatement(lockTimeoutMs);
   // Lets the lane go on. It is due, so that a claim looks for its oldest task: it waits for that one, and goes when there is none.
-  const letGo = `lane.token = NULL, lane.task = NULL, lane.due_us = ${now}`;
+  const letGo = `lane.token = NULL, lane.task = NULL, lane.due_us = ${now}, task.token = NULL, task.leased_us = NULL`;
   // A dead task that runs again may be older.
   const wait = `task.due_us = ${now} + ${microseconds("?")}, ${letGo}`;
   const ended = (state: "done" | "dead"): string => `task.state = '${state}', task.ended_us = ${now}`;
@@ -45,11 +43,12 @@ FROM ${lanes} AS lane WHERE lane.digest = (SELECT lane FROM ${tasks} WHERE diges
     // so many tasks
     owned: (count: number): string => `SELECT lane.digest AS lane, lane.task, lane.token FROM ${tasks} AS task
 JOIN ${lanes} AS lane ON lane.digest = task.lane AND lane.task = task.digest WHERE task.digest IN (${places(count)})`,
-    // lease; lanes, then tokens with their tasks. Locked lanes are somebody's who adds: nobody can claim them meanwhile.
-    extend: (count: number): string => `${bound}INSERT INTO ${lanes} (${laneColumns})
-SELECT digest, queue, ${now} + ${microseconds("?")}, token, task, last_number FROM ${lanes} AS seen FORCE INDEX (PRIMARY)
-WHERE digest IN (${places(count)}) AND (token, task) IN (${places(count, "(?, ?)")}) FOR UPDATE SKIP LOCKED
-ON DUPLICATE KEY UPDATE due_us = VALUES(due_us) RETURNING task`,
+    // tasks, then tokens with them. One that is locked is being ended: its lane is locked too, and a heartbeat must not wait.
+    lockLeases: (count: number): string => `${bound}SELECT digest FROM ${tasks} FORCE INDEX (PRIMARY)
+WHERE digest IN (${places(count)}) AND (token, digest) IN (${places(count, "(?, ?)")}) FOR UPDATE SKIP LOCKED`,
+    // lease; tasks, locked
+    extend: (count: number): string => `${bound}UPDATE ${tasks} FORCE INDEX (PRIMARY)
+SET leased_us = ${now} + ${microseconds("?")} WHERE digest IN (${places(count)})`,
     // delay; lanes, then tokens with their tasks
     giveBack: (count: number): string => `${bound}UPDATE ${lanes} AS lane FORCE INDEX (PRIMARY)
 STRAIGHT_JOIN ${tasks} AS task ON task.digest = lane.task SET task.attempts = GREATEST(task.attempts - 1, 0), ${wait}
@@ -59,7 +58,8 @@ WHERE lane.digest IN (${places(count)}) AND (lane.token, lane.task) IN (${places
 SELECT ?, ?, ?, ? FROM DUAL WHERE ${isInTransaction}
 ON DUPLICATE KEY UPDATE newest = GREATEST(newest, VALUES(newest)) RETURNING newest = ? AS is_newest`,
     counts: `SELECT queue, state AS fact, COUNT(*) AS value FROM ${tasks} GROUP BY queue, state
-UNION ALL SELECT queue, 'running', COUNT(*) FROM ${lanes} WHERE token IS NOT NULL AND due_us > ${now} GROUP BY queue
+UNION ALL SELECT lane.queue, 'running', COUNT(*) FROM ${lanes} AS lane JOIN ${tasks} AS task ON task.digest = lane.task
+  WHERE task.leased_us > ${now} GROUP BY lane.queue
 UNION ALL SELECT queue, 'oldest', (${now} - added_us) DIV 1000 FROM (SELECT queue, (SELECT added_us FROM ${tasks} FORCE INDEX (states)
   WHERE queue = known.queue AND state = 'open' ORDER BY number LIMIT 1) AS added_us
   FROM (SELECT DISTINCT queue FROM ${lanes}) AS known) AS heads WHERE added_us IS NOT NULL`,

@@ -58,8 +58,17 @@ export class WorkTable<Tx> extends WorkOperations<Tx> implements MysqlWorkStore<
     this.tasks.assertExtend(tasks, leaseMs);
     const owned = await this.#owned(tasks);
     if (owned.length === 0) return [];
-    // A lane that another transaction has locked keeps its time: nobody can claim it meanwhile, and a heartbeat must not wait.
-    await this.alone(this.statements().extend(owned.length), [leaseMs, ...identities(owned)]);
+    await this.server.run(workName, async (tx) => {
+      const { lockLeases, extend } = this.statements();
+      const wanted = [
+        ...owned.map(({ digest }) => digest),
+        ...owned.flatMap(({ token, digest }) => [token, digest]),
+      ];
+      const locked = await this.query(tx, lockLeases(owned.length), wanted);
+      if (locked.length === 0) return;
+      const digests = locked.map((row) => storedBytes(row["digest"]));
+      await this.query(tx, extend(digests.length), [leaseMs, ...digests]);
+    });
     return owned.map(({ id }) => id);
   }
 

@@ -12,7 +12,7 @@ function lanesTable({ lanes }: TableNames): string {
   -- SHA-256 of the queue and of what keeps tasks in order: an entity, or a task of its own
   digest BINARY(32) PRIMARY KEY,
   queue VARBINARY(64) NOT NULL,
-  -- when it may be claimed: of a claimed lane, the end of the lease
+  -- when a claim looks at it: it may be claimed, or the lease of the claimed task may have ended
   due_us BIGINT NOT NULL,
   -- of the claim that owns it, with the task that was claimed
   token VARBINARY(3072),
@@ -42,6 +42,9 @@ function tasksTable({ tasks }: TableNames): string {
   added_us BIGINT NOT NULL,
   -- not before
   due_us BIGINT NOT NULL,
+  -- of the claim that owns it, with the end of its lease: here, since whoever adds to its lane has that one locked
+  token VARBINARY(3072),
+  leased_us BIGINT,
   -- of a dead or done task
   ended_us BIGINT,
   -- end of what is remembered: of a done task

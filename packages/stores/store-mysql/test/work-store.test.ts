@@ -113,6 +113,30 @@ describeOnMysql("the table of work", () => {
     expect(await drain(stores)).toEqual(["c"]);
   });
 
+  test("renews a lease while an open transaction adds to its entity, and lets nobody take it over", async () => {
+    const clock = testClock();
+    const stores = await newStores({ now: clock.now, lockTimeoutMs: 60_000 });
+    const { database, pool, work } = stores;
+    await add(stores, "a", { id: "lone", body: "" });
+    const tasks = await work.claim(wants({ leaseMs: 1_000 }));
+    const adder = await pool.getConnection();
+    await adder.query("START TRANSACTION");
+    await work.add(adder, queue, [taskOf("b")]);
+    expect(await work.extend(tasks, 60_000)).toEqual(tasks.map(({ id }) => id));
+    clock.advance(1_001);
+    await adder.query("COMMIT");
+    adder.release();
+    expect(await claimIds(stores)).toEqual([]);
+    expect(await work.summaries()).toMatchObject([{ open: 3, running: 2 }]);
+    // Beside leases that are looked at in vain, a claim has its number of tasks.
+    clock.advance(60_000);
+    expect(await work.extend(tasks, 60_000)).toHaveLength(2);
+    await add(stores, { id: "new", body: "" });
+    expect(await claimIds(stores, { limit: 1 })).toEqual(["new"]);
+    for (const task of tasks) expect(await database.run((tx) => work.finish(tx, task))).toBe(true);
+    expect(await claimIds(stores)).toEqual(["b"]);
+  });
+
   test("claims nothing that did not commit, and does not wait for it", async () => {
     const stores = await newStores();
     const { pool, work } = stores;

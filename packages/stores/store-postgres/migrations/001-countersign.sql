@@ -83,7 +83,7 @@ BEGIN
       queue text COLLATE "C" NOT NULL,
       -- e and an entity, or t and the id of a task without one
       lane text COLLATE "C" NOT NULL,
-      -- when its oldest open task is due, or the end of its owner's lease
+      -- when a claim looks at it: its oldest open task is due, or the lease of the owned one may have ended
       due_at timestamptz NOT NULL,
       -- the highest that a task of it was given
       last_number bigint NOT NULL,
@@ -112,6 +112,9 @@ BEGIN
       added_at timestamptz NOT NULL,
       -- not before
       due_at timestamptz NOT NULL,
+      -- the claim that owns it, and the end of its lease: here, since whoever adds to its lane has that one locked
+      token text COLLATE "C",
+      leased_until timestamptz,
       ended_at timestamptz,
       PRIMARY KEY (queue, id)
     ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
@@ -240,7 +243,7 @@ BEGIN
     $begin$;
   END IF;
 
-  IF NOT EXISTS (SELECT FROM pg_catalog.pg_proc WHERE oid = pg_catalog.to_regprocedure('"countersign"."countersign_work_add"(text)')::oid AND pg_catalog.strpos(prosrc, '"countersign"."countersign_lanes"') > 0) THEN
+  IF NOT EXISTS (SELECT FROM pg_catalog.pg_proc WHERE oid = pg_catalog.to_regprocedure('"countersign"."countersign_work_add"(text)')::oid AND pg_catalog.strpos(prosrc, '"countersign"."countersign_tasks"') > 0) THEN
     -- Adds tasks. Gives the bodies of those that were known, by id.
     CREATE OR REPLACE FUNCTION "countersign"."countersign_work_add"(call text) RETURNS text
     LANGUAGE plpgsql VOLATILE SET enable_seqscan TO off AS $work$
@@ -300,7 +303,7 @@ BEGIN
     $work$;
   END IF;
 
-  IF NOT EXISTS (SELECT FROM pg_catalog.pg_proc WHERE oid = pg_catalog.to_regprocedure('"countersign"."countersign_work_claim"(text)')::oid AND pg_catalog.strpos(prosrc, '"countersign"."countersign_lanes"') > 0) THEN
+  IF NOT EXISTS (SELECT FROM pg_catalog.pg_proc WHERE oid = pg_catalog.to_regprocedure('"countersign"."countersign_work_claim"(text)')::oid AND pg_catalog.strpos(prosrc, '"countersign"."countersign_tasks"') > 0) THEN
     -- Claims due tasks, one of a lane. Gives a row for each.
     CREATE OR REPLACE FUNCTION "countersign"."countersign_work_claim"(call text) RETURNS SETOF text
     LANGUAGE plpgsql VOLATILE SET enable_seqscan TO off AS $work$
@@ -312,6 +315,7 @@ BEGIN
       looked integer;
       due record;
       head record;
+      leased timestamptz;
     BEGIN
       IF asked -> 'waitMs' IS NOT NULL THEN
         IF (txid_current_if_assigned() IS NOT NULL OR current_setting('countersign.transaction', true) = 'open') THEN
@@ -333,7 +337,18 @@ BEGIN
         LOOP
           looked := looked + 1;
           IF due.token IS NOT NULL THEN
-            UPDATE "countersign"."countersign_tasks" AS kept SET failures = CASE WHEN jsonb_array_length(kept.failures) < 20 THEN kept.failures ELSE kept.failures - 0 END
+            SELECT kept.leased_until INTO leased FROM "countersign"."countersign_tasks" AS kept
+            WHERE kept.queue = wanted_queue AND kept.id BETWEEN due.running AND due.running ORDER BY kept.id LIMIT 1;
+            IF leased <= now_at THEN
+              -- Its owner may be renewing it.
+              SELECT kept.leased_until INTO leased FROM "countersign"."countersign_tasks" AS kept WHERE kept.queue = wanted_queue AND kept.id BETWEEN due.running AND due.running ORDER BY kept.id LIMIT 1 FOR UPDATE;
+            END IF;
+            IF leased > now_at THEN
+              UPDATE "countersign"."countersign_lanes" AS kept SET due_at = leased WHERE kept.ctid = (SELECT found.ctid FROM "countersign"."countersign_lanes" AS found
+            WHERE found.queue = wanted_queue AND found.lane BETWEEN due.lane AND due.lane ORDER BY found.lane LIMIT 1) AND kept.lane = due.lane;
+              CONTINUE;
+            END IF;
+            UPDATE "countersign"."countersign_tasks" AS kept SET token = NULL, leased_until = NULL, failures = CASE WHEN jsonb_array_length(kept.failures) < 20 THEN kept.failures ELSE kept.failures - 0 END
             || jsonb_build_object('atMs', round(extract(epoch FROM now_at)::float8 * 1000)::bigint, 'attempt', kept.attempts, 'reason', 'lease-expired')
             WHERE kept.ctid = (SELECT found.ctid FROM "countersign"."countersign_tasks" AS found
             WHERE found.queue = wanted_queue AND found.id BETWEEN due.running AND due.running ORDER BY found.id LIMIT 1) AND kept.id = due.running;
@@ -353,7 +368,8 @@ BEGIN
               token = asked ->> 'token', running = head.id
             WHERE kept.ctid = (SELECT found.ctid FROM "countersign"."countersign_lanes" AS found
             WHERE found.queue = wanted_queue AND found.lane BETWEEN due.lane AND due.lane ORDER BY found.lane LIMIT 1) AND kept.lane = due.lane;
-            RETURN QUERY UPDATE "countersign"."countersign_tasks" AS kept SET attempts = kept.attempts + 1
+            RETURN QUERY UPDATE "countersign"."countersign_tasks" AS kept SET attempts = kept.attempts + 1, token = asked ->> 'token',
+              leased_until = now_at + (asked ->> 'leaseMs')::float8 * interval '1 millisecond'
             WHERE kept.ctid = (SELECT found.ctid FROM "countersign"."countersign_tasks" AS found
             WHERE found.queue = wanted_queue AND found.id BETWEEN head.id AND head.id ORDER BY found.id LIMIT 1) AND kept.id = head.id
             RETURNING json_build_object('id', kept.id, 'lane', kept.lane, 'body', kept.body, 'attempt', kept.attempts,
@@ -369,8 +385,8 @@ BEGIN
     $work$;
   END IF;
 
-  IF NOT EXISTS (SELECT FROM pg_catalog.pg_proc WHERE oid = pg_catalog.to_regprocedure('"countersign"."countersign_work_extend"(text)')::oid AND pg_catalog.strpos(prosrc, '"countersign"."countersign_lanes"') > 0) THEN
-    -- Extends leases. Gives the ids of the tasks that are owned.
+  IF NOT EXISTS (SELECT FROM pg_catalog.pg_proc WHERE oid = pg_catalog.to_regprocedure('"countersign"."countersign_work_extend"(text)')::oid AND pg_catalog.strpos(prosrc, '"countersign"."countersign_tasks"') > 0) THEN
+    -- Extends leases, in the tasks' own rows. Gives the ids of the tasks that are owned.
     CREATE OR REPLACE FUNCTION "countersign"."countersign_work_extend"(call text) RETURNS SETOF text
     LANGUAGE plpgsql VOLATILE SET enable_seqscan TO off AS $work$
     DECLARE
@@ -392,24 +408,22 @@ BEGIN
         FROM jsonb_array_elements(asked -> 'tasks') WITH ORDINALITY AS items (item, place) CROSS JOIN LATERAL (SELECT stored.queue, stored.id, stored.lane, stored.body FROM "countersign"."countersign_tasks" AS stored
           WHERE stored.queue = items.item ->> 'queue' AND stored.id BETWEEN (items.item ->> 'id') AND (items.item ->> 'id') ORDER BY stored.id LIMIT 1) AS kept ORDER BY kept.queue, kept.lane
       LOOP
-        PERFORM FROM "countersign"."countersign_lanes" AS kept WHERE kept.queue = owned.queue AND kept.lane BETWEEN owned.lane AND owned.lane
-          AND kept.token = owned.token AND kept.running = owned.id ORDER BY kept.lane LIMIT 1 FOR UPDATE SKIP LOCKED;
+        PERFORM FROM "countersign"."countersign_tasks" AS kept WHERE kept.queue = owned.queue AND kept.id BETWEEN owned.id AND owned.id AND kept.token = owned.token ORDER BY kept.id LIMIT 1 FOR UPDATE SKIP LOCKED;
         IF FOUND THEN
-          UPDATE "countersign"."countersign_lanes" AS kept SET due_at = now_at + (asked ->> 'leaseMs')::float8 * interval '1 millisecond'
-          WHERE kept.ctid = (SELECT found.ctid FROM "countersign"."countersign_lanes" AS found
-            WHERE found.queue = owned.queue AND found.lane BETWEEN owned.lane AND owned.lane ORDER BY found.lane LIMIT 1) AND kept.lane = owned.lane;
+          UPDATE "countersign"."countersign_tasks" AS kept SET leased_until = now_at + (asked ->> 'leaseMs')::float8 * interval '1 millisecond'
+          WHERE kept.ctid = (SELECT found.ctid FROM "countersign"."countersign_tasks" AS found
+            WHERE found.queue = owned.queue AND found.id BETWEEN owned.id AND owned.id ORDER BY found.id LIMIT 1) AND kept.id = owned.id;
           RETURN NEXT owned.id;
         ELSE
-          -- Locked, it is being finished or added to, and nobody can claim it: that is not waited for.
-          RETURN QUERY SELECT owned.id FROM "countersign"."countersign_lanes" AS kept WHERE kept.queue = owned.queue AND kept.lane BETWEEN owned.lane AND owned.lane
-          AND kept.token = owned.token AND kept.running = owned.id ORDER BY kept.lane LIMIT 1;
+          -- Locked, it is being ended, and its lane is locked too: that is not waited for.
+          RETURN QUERY SELECT owned.id FROM "countersign"."countersign_tasks" AS kept WHERE kept.queue = owned.queue AND kept.id BETWEEN owned.id AND owned.id AND kept.token = owned.token ORDER BY kept.id LIMIT 1;
         END IF;
       END LOOP;
     END
     $work$;
   END IF;
 
-  IF NOT EXISTS (SELECT FROM pg_catalog.pg_proc WHERE oid = pg_catalog.to_regprocedure('"countersign"."countersign_work_settle"(text)')::oid AND pg_catalog.strpos(prosrc, '"countersign"."countersign_lanes"') > 0) THEN
+  IF NOT EXISTS (SELECT FROM pg_catalog.pg_proc WHERE oid = pg_catalog.to_regprocedure('"countersign"."countersign_work_settle"(text)')::oid AND pg_catalog.strpos(prosrc, '"countersign"."countersign_tasks"') > 0) THEN
     -- Ends the attempts of owned tasks. Gives how many were owned.
     CREATE OR REPLACE FUNCTION "countersign"."countersign_work_settle"(call text) RETURNS integer
     LANGUAGE plpgsql VOLATILE SET enable_seqscan TO off AS $work$
@@ -441,7 +455,8 @@ BEGIN
           AND kept.token = owned.token AND kept.running = owned.id ORDER BY kept.lane LIMIT 1 FOR UPDATE;
         CONTINUE WHEN NOT FOUND;
         settled := settled + 1;
-        UPDATE "countersign"."countersign_tasks" AS kept SET state = goal, attempts = kept.attempts - undone,
+        PERFORM FROM "countersign"."countersign_tasks" AS kept WHERE kept.queue = owned.queue AND kept.id BETWEEN owned.id AND owned.id ORDER BY kept.id LIMIT 1 FOR UPDATE;
+        UPDATE "countersign"."countersign_tasks" AS kept SET state = goal, token = NULL, leased_until = NULL, attempts = kept.attempts - undone,
           due_at = CASE goal WHEN 'open' THEN now_at + (asked ->> 'delayMs')::float8 * interval '1 millisecond' ELSE kept.due_at END,
           ended_at = CASE goal WHEN 'open' THEN NULL ELSE now_at END,
           failures = CASE WHEN reason IS NULL THEN kept.failures ELSE CASE WHEN jsonb_array_length(kept.failures) < 20 THEN kept.failures ELSE kept.failures - 0 END
@@ -465,7 +480,7 @@ BEGIN
     $work$;
   END IF;
 
-  IF NOT EXISTS (SELECT FROM pg_catalog.pg_proc WHERE oid = pg_catalog.to_regprocedure('"countersign"."countersign_work_retry"(text)')::oid AND pg_catalog.strpos(prosrc, '"countersign"."countersign_lanes"') > 0) THEN
+  IF NOT EXISTS (SELECT FROM pg_catalog.pg_proc WHERE oid = pg_catalog.to_regprocedure('"countersign"."countersign_work_retry"(text)')::oid AND pg_catalog.strpos(prosrc, '"countersign"."countersign_tasks"') > 0) THEN
     -- Opens dead tasks again. Gives how many were dead.
     CREATE OR REPLACE FUNCTION "countersign"."countersign_work_retry"(call text) RETURNS integer
     LANGUAGE plpgsql VOLATILE SET enable_seqscan TO off AS $work$

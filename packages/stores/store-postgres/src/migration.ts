@@ -56,7 +56,7 @@ ${workTables(tables)
   .join("\n")}
 ${unlessMade(names.begin, names.idempotency, beginFunction(names))}
 ${workFunctions(names)
-  .map(([name, sql]) => unlessMade(name, names.lanes, sql))
+  .map(([name, sql]) => unlessMade(name, names.tasks, sql))
   .join("\n")}END
 $countersign$;
 `;

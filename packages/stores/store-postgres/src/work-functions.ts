@@ -2,6 +2,7 @@ import { leaseExpired } from "@countersign/idempotency/store";
 import { inTransaction } from "./errors.ts";
 import { isInTransaction, microseconds, milliseconds, wholeMilliseconds } from "./statement-parts.ts";
 import { type TableNames, quoteLiteral } from "./table-names.ts";
+import { headOf, lockTask, locked, only } from "./work-rows.ts";
 
 /**
  * SQL that makes the functions of the work store. Each of their statements sees what was committed before it, and so, once a lane is
@@ -55,20 +56,6 @@ function ownedTasks(tasks: string): string {
 
 const isOwned = `${only("kept", "lane", "owned.queue", "owned.lane")}
       AND kept.token = owned.token AND kept.running = owned.id ORDER BY kept.lane LIMIT 1`;
-
-/**
- * Finds one row by its primary key when its order is asked for, too: no other index has the range in that order. Among indexes of one page
- * each a plan takes any, and is kept when they have grown.
- */
-function only(row: string, column: "id" | "lane", queue: string, value: string): string {
-  return `${row}.queue = ${queue} AND ${row}.${column} BETWEEN ${value} AND ${value}`;
-}
-
-/** The same for a row, alias `kept`, that the transaction has locked or that its lane protects: its address stays. */
-function locked(table: string, column: "id" | "lane", queue: string, value: string): string {
-  return `kept.ctid = (SELECT found.ctid FROM ${table} AS found
-        WHERE ${only("found", column, queue, value)} ORDER BY found.${column} LIMIT 1) AND kept.${column} = ${value}`;
-}
 
 function addFunction({ addWork, lanes, tasks }: TableNames): string {
   const lane = `(items.item ->> 'lane') COLLATE "C"`;
@@ -128,12 +115,6 @@ $work$;
 `;
 }
 
-function headOf(tasks: string, lane: string, queue: string): string {
-  return `SELECT waiting.id, waiting.due_at INTO head FROM ${tasks} AS waiting
-      WHERE ${only("waiting", "lane", queue, lane)} AND waiting.state = 'open'
-      ORDER BY waiting.lane, waiting.number LIMIT 1;`;
-}
-
 function claimFunction({ claimWork, lanes, tasks, queues }: TableNames): string {
   return `-- Claims due tasks, one of a lane. Gives a row for each.
 CREATE OR REPLACE FUNCTION ${claimWork}(call text) RETURNS SETOF text
@@ -145,6 +126,7 @@ DECLARE
   looked integer;
   due record;
   head record;
+  leased timestamptz;
 BEGIN
   ${alone}
   IF EXISTS (SELECT FROM ${queues} AS paused WHERE paused.queue = wanted_queue) THEN
@@ -158,7 +140,17 @@ BEGIN
     LOOP
       looked := looked + 1;
       IF due.token IS NOT NULL THEN
-        UPDATE ${tasks} AS kept SET failures = ${failuresWith(`'${leaseExpired}'`, "now_at")}
+        SELECT kept.leased_until INTO leased FROM ${tasks} AS kept
+        WHERE ${only("kept", "id", "wanted_queue", "due.running")} ORDER BY kept.id LIMIT 1;
+        IF leased <= now_at THEN
+          -- Its owner may be renewing it.
+          SELECT kept.leased_until INTO leased ${lockTask(tasks, "wanted_queue", "due.running")}
+        END IF;
+        IF leased > now_at THEN
+          UPDATE ${lanes} AS kept SET due_at = leased WHERE ${locked(lanes, "lane", "wanted_queue", "due.lane")};
+          CONTINUE;
+        END IF;
+        UPDATE ${tasks} AS kept SET token = NULL, leased_until = NULL, failures = ${failuresWith(`'${leaseExpired}'`, "now_at")}
         WHERE ${locked(tasks, "id", "wanted_queue", "due.running")};
       END IF;
       ${headOf(tasks, "due.lane", "wanted_queue")}
@@ -171,7 +163,8 @@ BEGIN
         UPDATE ${lanes} AS kept SET due_at = now_at + ${milliseconds("(asked ->> 'leaseMs')")},
           token = asked ->> 'token', running = head.id
         WHERE ${locked(lanes, "lane", "wanted_queue", "due.lane")};
-        RETURN QUERY UPDATE ${tasks} AS kept SET attempts = kept.attempts + 1
+        RETURN QUERY UPDATE ${tasks} AS kept SET attempts = kept.attempts + 1, token = asked ->> 'token',
+          leased_until = now_at + ${milliseconds("(asked ->> 'leaseMs')")}
         WHERE ${locked(tasks, "id", "wanted_queue", "head.id")}
         RETURNING json_build_object('id', kept.id, 'lane', kept.lane, 'body', kept.body, 'attempt', kept.attempts,
           'addedAtMs', ${wholeMilliseconds("kept.added_at")})::text;
@@ -187,8 +180,9 @@ $work$;
 `;
 }
 
-function extendFunction({ extendWork, lanes, tasks }: TableNames): string {
-  return `-- Extends leases. Gives the ids of the tasks that are owned.
+function extendFunction({ extendWork, tasks }: TableNames): string {
+  const isTheirs = `${only("kept", "id", "owned.queue", "owned.id")} AND kept.token = owned.token ORDER BY kept.id LIMIT 1`;
+  return `-- Extends leases, in the tasks' own rows. Gives the ids of the tasks that are owned.
 CREATE OR REPLACE FUNCTION ${extendWork}(call text) RETURNS SETOF text
 ${language} AS $work$
 DECLARE
@@ -199,14 +193,14 @@ BEGIN
   FOR owned IN
     ${ownedTasks(tasks)}
   LOOP
-    PERFORM FROM ${lanes} AS kept WHERE ${isOwned} FOR UPDATE SKIP LOCKED;
+    PERFORM FROM ${tasks} AS kept WHERE ${isTheirs} FOR UPDATE SKIP LOCKED;
     IF FOUND THEN
-      UPDATE ${lanes} AS kept SET due_at = now_at + ${milliseconds("(asked ->> 'leaseMs')")}
-      WHERE ${locked(lanes, "lane", "owned.queue", "owned.lane")};
+      UPDATE ${tasks} AS kept SET leased_until = now_at + ${milliseconds("(asked ->> 'leaseMs')")}
+      WHERE ${locked(tasks, "id", "owned.queue", "owned.id")};
       RETURN NEXT owned.id;
     ELSE
-      -- Locked, it is being finished or added to, and nobody can claim it: that is not waited for.
-      RETURN QUERY SELECT owned.id FROM ${lanes} AS kept WHERE ${isOwned};
+      -- Locked, it is being ended, and its lane is locked too: that is not waited for.
+      RETURN QUERY SELECT owned.id FROM ${tasks} AS kept WHERE ${isTheirs};
     END IF;
   END LOOP;
 END
@@ -234,7 +228,8 @@ BEGIN
     PERFORM FROM ${lanes} AS kept WHERE ${isOwned} FOR UPDATE;
     CONTINUE WHEN NOT FOUND;
     settled := settled + 1;
-    UPDATE ${tasks} AS kept SET state = goal, attempts = kept.attempts - undone,
+    PERFORM ${lockTask(tasks, "owned.queue", "owned.id")}
+    UPDATE ${tasks} AS kept SET state = goal, token = NULL, leased_until = NULL, attempts = kept.attempts - undone,
       due_at = CASE goal WHEN 'open' THEN now_at + ${milliseconds("(asked ->> 'delayMs')")} ELSE kept.due_at END,
       ended_at = CASE goal WHEN 'open' THEN NULL ELSE now_at END,
       failures = CASE WHEN reason IS NULL THEN kept.failures ELSE ${failuresWith("reason", "now_at")} END

@@ -37,7 +37,9 @@ ON CONFLICT (queue) DO UPDATE SET paused_by = excluded.paused_by, note = exclude
   SELECT queue, count(*) AS tasks, min(added_at) AS oldest_at FROM ${tasks} WHERE state = 'open' GROUP BY queue),
 ended AS MATERIALIZED (SELECT queue, count(*) FILTER (WHERE state = 'dead') AS dead, count(*) FILTER (WHERE state = 'done') AS done
   FROM ${tasks} WHERE state IN ('dead', 'done') GROUP BY queue),
-owned AS MATERIALIZED (SELECT queue, count(*) AS tasks FROM ${lanes} WHERE token IS NOT NULL AND due_at > ${now(0)} GROUP BY queue)
+owned AS MATERIALIZED (SELECT lane.queue, count(*) AS tasks FROM ${lanes} AS lane
+  JOIN ${tasks} AS task ON task.queue = lane.queue AND task.id = lane.running
+  WHERE task.leased_until > ${now(0)} GROUP BY lane.queue)
 SELECT queue, open.tasks::text AS open, owned.tasks::text AS running, ended.dead::text AS dead, ended.done::text AS done,
   extract(epoch FROM ${now(0)} - open.oldest_at)::text AS oldest_seconds,
   paused.paused_by, paused.note, ${wholeMilliseconds("paused.paused_at")} AS paused_ms

@@ -13,7 +13,7 @@ CREATE TABLE ${lanes} (
   queue text COLLATE "C" NOT NULL,
   -- e and an entity, or t and the id of a task without one
   lane text COLLATE "C" NOT NULL,
-  -- when its oldest open task is due, or the end of its owner's lease
+  -- when a claim looks at it: its oldest open task is due, or the lease of the owned one may have ended
   due_at timestamptz NOT NULL,
   -- the highest that a task of it was given
   last_number bigint NOT NULL,
@@ -43,6 +43,9 @@ CREATE TABLE ${tasks} (
   added_at timestamptz NOT NULL,
   -- not before
   due_at timestamptz NOT NULL,
+  -- the claim that owns it, and the end of its lease: here, since whoever adds to its lane has that one locked
+  token text COLLATE "C",
+  leased_until timestamptz,
   ended_at timestamptz,
   PRIMARY KEY (queue, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);

@@ -45,8 +45,9 @@ onPostgres("the plans of the table of work, behind 5,000 blocked and 20,000 done
     await migratePostgres(quiet, { schema });
     const addTasks = (state: string, name: string, lane: string, count: number) =>
       quiet.query(
-        `INSERT INTO ${schema}.countersign_tasks (queue, id, lane, number, state, body, added_at, due_at, ended_at)
-         SELECT $1, $3 || n, ${lane}, n, $2, repeat('x', 200), now(), now(), CASE $2 WHEN 'open' THEN NULL ELSE now() - n * interval '1 minute' END
+        `INSERT INTO ${schema}.countersign_tasks (queue, id, lane, number, state, body, added_at, due_at, ended_at, token)
+         SELECT $1, $3 || n, ${lane}, n, $2, repeat('x', 200), now(), now(), CASE $2 WHEN 'open' THEN NULL ELSE now() - n * interval '1 minute' END,
+           CASE $3 WHEN 'running-' THEN 'a' END
          FROM generate_series(1, ${count}) AS n`,
         [queue, state, name],
       );
@@ -73,7 +74,7 @@ onPostgres("the plans of the table of work, behind 5,000 blocked and 20,000 done
       () => transactions.run((tx) => work.add(tx, queue, [taskOf("new@blocked"), taskOf("done-7")])),
     ],
     ["a claim", ["lanes_due", "tasks_waiting", "tasks_pkey"], () => work.claim(taskClaim({ limit: 1 }))],
-    ["an extension", ["lanes_pkey", "tasks_pkey"], () => work.extend([running(1)], 60_000)],
+    ["an extension", ["tasks_pkey"], () => work.extend([running(1)], 60_000)],
     [
       "a failure",
       ["lanes_pkey", "tasks_waiting"],

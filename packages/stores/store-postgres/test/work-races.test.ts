@@ -113,6 +113,20 @@ describeOnPostgres("tasks beside an open transaction", () => {
     expect(await claimAll()).toEqual(["1"]);
   });
 
+  test("that adds to their entity are renewed without a wait, and not taken over once their first lease ends", async () => {
+    const { work, open, addAll, claimAll, finishAlone } = await newWork({ lockTimeoutMs: 60_000 });
+    await addAll("1@a", "2");
+    const tasks = await work.claim(taskClaim({ leaseMs: 50 }));
+    const adding = await open((tx) => work.add(tx, queue, [taskOf("3@a")]));
+    expect(await work.extend(tasks, 60_000)).toEqual(["1", "2"]);
+    await pause(60);
+    await adding.commit();
+    expect(await claimAll()).toEqual([]);
+    expect(await work.summaries()).toMatchObject([{ open: 3, running: 2 }]);
+    for (const task of tasks) expect(await finishAlone(task)).toBe(true);
+    expect(await claimAll()).toEqual(["3"]);
+  });
+
   test("that finishes one are extended without a wait", async () => {
     const { work, open, addAll } = await newWork({ lockTimeoutMs: 60_000 });
     await addAll("1", "2");

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { type Steps, answerOf } from "@countersign/idempotency/door";
 import type { ClaimedTask, WorkStores } from "@countersign/work";
+import { longLeaseMs, shortLeaseMs } from "../claims.ts";
 import { claimOf, sorted, writtenBy } from "../payments.ts";
 import { soon } from "../transactions.ts";
 import {
@@ -17,7 +18,7 @@ import {
   taskOf,
   transact,
 } from "../tasks.ts";
-import { gate, handlesOf, inTurn, outcomeOf, pause } from "../waiting.ts";
+import { gate, handlesOf, inTurn, outcomeOf, pass, pause } from "../waiting.ts";
 
 const entities = ["e1", "e2", "e3", "e4", "e5"] as const;
 const tasksOfEach = 6;
@@ -114,6 +115,24 @@ export const workRaceCases: readonly WorkCase[] = [
       assert.deepEqual(await drain(harness), ["c"], "the entity must go on");
     },
   })),
+  {
+    name: "a lease is renewed while an open transaction adds to its entity",
+    needs: ["waiting"],
+    async check(harness) {
+      const { store } = harness;
+      await add(harness, inOrder("a"));
+      const task = await claimOne(store, "a", { leaseMs: shortLeaseMs });
+      const open = await openTransaction(harness, (tx) => store.work.add(tx, queue, inOrder("b")));
+      const renewed = await outcomeOf(() => store.work.extend([task], longLeaseMs));
+      // The transaction is open for longer than the first lease.
+      await pass(harness, shortLeaseMs);
+      await open.end("commit");
+      assert.deepEqual(renewed.value, ["a"], "it must be renewed without a wait");
+      assert.deepEqual(await claim(store), [], "the task must be its owner's still");
+      assert.equal(await finish(harness, task), true);
+      assert.deepEqual(await drain(harness), ["b"]);
+    },
+  },
   {
     name: "a claim waits for no open transaction, and takes nothing of it",
     needs: ["waiting"],

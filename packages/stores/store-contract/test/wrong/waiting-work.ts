@@ -10,6 +10,7 @@ interface Meetings {
   /** `goes on`: as if there were none. `loses the lane`: writes, and removes the lane. */
   readonly add?: "goes on" | "loses the lane";
   readonly finish?: "refuses";
+  readonly extend?: "keeps the old time";
   readonly claim?: "waits";
 }
 
@@ -19,7 +20,7 @@ interface Tx extends Connection {
 
 /** Right stores, unless a step does something else that meets an open transaction. */
 export function waitingStores(meets: Meetings = {}): WrongStores {
-  return ({ database, work, transactions }) => {
+  return ({ database, work, transactions, now }) => {
     let held: Promise<void> | undefined;
     /** Whether it had to wait. */
     const lock = async (tx: Tx): Promise<boolean> => {
@@ -71,6 +72,13 @@ export function waitingStores(meets: Meetings = {}): WrongStores {
           const waited = await lock(tx);
           return !(waited && meets.finish === "refuses") && work.finish(database, task);
         },
+        async extend(...[tasks, leaseMs]: Parameters<typeof work.extend>) {
+          if (held === undefined) return work.extend(tasks, leaseMs);
+          // In the open transaction: the connection is one for both.
+          const renewal = database.prepare("UPDATE countersign_lanes SET due_at = ? WHERE token = ?");
+          if (meets.extend === undefined) for (const { token } of tasks) renewal.run(now() + leaseMs, token);
+          return tasks.map(({ id }) => id);
+        },
         async claim(claim: Parameters<typeof work.claim>[0]) {
           if (meets.claim === "waits") await held;
           return held === undefined ? work.claim(claim) : [];
@@ -108,5 +116,8 @@ export const waitingWork: readonly WrongWork[] = [
       ["commit", "roll"],
     ),
   ),
+  ...failing("renews no lease beside an open transaction", { extend: "keeps the old time" }, [
+    "a lease is renewed while an open transaction adds",
+  ]),
   ...failing("waits with a claim", { claim: "waits" }, ["a claim waits for no open transaction"]),
 ];
