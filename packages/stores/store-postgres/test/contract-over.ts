@@ -3,6 +3,7 @@ import {
   defineCases,
   idempotencyStoreContract,
   nonceStoreContract,
+  transactionStoreContract,
   workStoreContract,
 } from "@countersign/store-contract";
 import { describe, test } from "@jest/globals";
@@ -11,8 +12,8 @@ import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts
 import { fromPg } from "@countersign/databases";
 import { createPostgresAnswers } from "@countersign/store-postgres";
 import type { Pool } from "pg";
-import { answerHarness, idempotencyHarness, nonceHarness, workHarness } from "./harness.ts";
-import { inOrder } from "./payouts.ts";
+import { answerHarness, idempotencyHarness, nonceHarness, paymentHarness } from "./harness.ts";
+import { inOrder, libraries } from "./payouts.ts";
 
 // A server that others use is not stopped: engine.test.ts has one of its own.
 const always = ["engine", "durability"] as const;
@@ -44,7 +45,15 @@ export function defineContracts(clock: "moved" | "the server's"): void {
       applicable(inTransactions).filter(({ name }) => name.includes("transaction")),
       { describe: describeOnPostgres, test, title: "store of answers beside transactions" },
     );
-    defineCases(applicable(workStoreContract(() => workHarness({ hasClock }), { without })), {
+    for (const [library, as] of libraries) {
+      const makeStores = () => paymentHarness({ hasClock }, (database) => inOrder(as(database)));
+      defineCases(applicable(transactionStoreContract(makeStores, { without })), {
+        describe: describeOnPostgres,
+        test,
+        title: `transactions over ${library}`,
+      });
+    }
+    defineCases(applicable(workStoreContract(() => paymentHarness({ hasClock }, inOrder), { without })), {
       describe: describeOnPostgres,
       test,
       title: "work store",

@@ -124,9 +124,13 @@ export async function answerHarness(
   };
 }
 
-export async function workHarness(engine: Engine): Promise<StoreHarnesses<PoolClient>["work"]> {
+/** Stores over the library that `as` makes of pg. */
+export async function paymentHarness(
+  engine: Engine,
+  as: (database: Database<PoolClient>) => Database<PoolClient> = (database) => database,
+): Promise<StoreHarnesses<PoolClient>["transactions"] & StoreHarnesses<PoolClient>["work"]> {
   const { stores, another, payments, schema, harness } = await makeStores(engine, ({ pool, ...options }) =>
-    createPostgresStores({ ...options, pool: undefined, database: fromPg(pool) }),
+    createPostgresStores({ ...options, pool: undefined, database: as(fromPg(pool)) }),
   );
   await payments.query(`CREATE TABLE ${schema}.payouts (id text PRIMARY KEY)`);
   return {
@@ -138,5 +142,7 @@ export async function workHarness(engine: Engine): Promise<StoreHarnesses<PoolCl
       const { rows } = await payments.query<{ id: string }>(`SELECT id FROM ${schema}.payouts`);
       return rows.map(({ id }) => id);
     },
+    end: (tx, statement) => tx.query(statement),
+    swallow: (tx) => tx.query("SELECT 1 / 0").catch(() => {}),
   };
 }
