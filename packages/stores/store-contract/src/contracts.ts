@@ -1,6 +1,7 @@
 import type { Awaitable } from "@countersign/idempotency";
 import { answerCases } from "./cases/answer-cases.ts";
 import { beginCases } from "./cases/begin-cases.ts";
+import { beginTextCases } from "./cases/begin-text-cases.ts";
 import { clockCases } from "./cases/clock-cases.ts";
 import { fenceCases } from "./cases/fence-cases.ts";
 import { idempotencyEngineCases } from "./cases/idempotency-engine-cases.ts";
@@ -87,7 +88,7 @@ export function transactionStoreContract<Tx>(
   makeStore: () => Awaitable<TransactionStoreHarness<Tx>>,
   options: ContractOptions = {},
 ): readonly ContractCase[] {
-  const definitions = [...beginCases, ...undoCases, ...brokenCases, ...waitingCases];
+  const definitions = [...beginCases, ...beginTextCases, ...undoCases, ...brokenCases, ...waitingCases];
   return bindContract(
     { factory: "transactionStoreContract", options: ["without"], definitions },
     makeStore,

@@ -53,10 +53,21 @@ export function defineContracts(clock: "moved" | "the server's"): void {
         title: `transactions over ${library}`,
       });
     }
-    defineCases(applicable(workStoreContract(() => paymentHarness({ hasClock }, inOrder), { without })), {
+    const [whole, single] = libraries.map(([, as]) =>
+      applicable(
+        workStoreContract(() => paymentHarness({ hasClock }, (database) => inOrder(as(database))), {
+          without,
+        }),
+      ),
+    );
+    defineCases(whole ?? [], { describe: describeOnPostgres, test, title: "work store" });
+    // The steps in a transaction go by a library's own statements: their texts, and their waits.
+    const isSent = ({ name }: { readonly name: string }) =>
+      /hostile|transaction|not lost|side by side/.test(name);
+    defineCases((single ?? []).filter(isSent), {
       describe: describeOnPostgres,
       test,
-      title: "work store",
+      title: "work store over a library that sends single statements",
     });
   });
 }

@@ -31,44 +31,6 @@ describeOnPostgres("tasks beside an open transaction", () => {
       expect(rows).toEqual([{ lane: "ea" }, { lane: "eb" }]);
     });
 
-    test.each([
-      ["commits", "known"],
-      ["rolls back", "added"],
-    ])("that adds the same one are, when that %s, %s", async (end, status) => {
-      const { work, transactions, pool, schema, open } = await setUp();
-      const first = await open((tx) => work.add(tx, queue, [{ id: "1", body: "first" }]));
-      const second = transactions.run((tx) => work.add(tx, queue, [{ id: "1", body: "second" }]));
-      await untilBlocked(pool, schema);
-      await (end === "commits" ? first.commit() : first.rollBack());
-      expect(await second).toEqual([status === "known" ? { status, body: "first" } : { status }]);
-      expect(await work.read(queue, "1")).toMatchObject({ body: status === "known" ? "first" : "second" });
-    });
-
-    test("that finishes the last one of their entity wait, and keep their lane", async () => {
-      const { work, pool, schema, open, addAll, claimAll } = await setUp();
-      await addAll("1@a");
-      const [task] = await work.claim(taskClaim());
-      const finishing = await open((tx) => work.finish(tx, task!));
-      expect(finishing.result).toBe(true);
-      const adding = addAll("2@a");
-      await untilBlocked(pool, schema);
-      await finishing.commit();
-      expect(await adding).toEqual(["added"]);
-      expect(await claimAll()).toEqual(["2"]);
-    });
-
-    test("that adds one of the entity are finished after it, and leave it its lane", async () => {
-      const { work, pool, schema, open, addAll, claimAll, finishAlone } = await setUp();
-      await addAll("1@a");
-      const [task] = await work.claim(taskClaim());
-      const adding = await open((tx) => work.add(tx, queue, [taskOf("2@a")]));
-      const finishing = finishAlone(task!);
-      await untilBlocked(pool, schema);
-      await adding.commit();
-      expect(await finishing).toBe(true);
-      expect(await claimAll()).toEqual(["2"]);
-    });
-
     test("that finishes one past its lease go to nobody, unless it rolls back", async () => {
       const { work, open, addAll, claimAll } = await setUp();
       await addAll("1");
@@ -80,37 +42,6 @@ describeOnPostgres("tasks beside an open transaction", () => {
       await finishing.rollBack();
       expect(await claimAll()).toEqual(["1"]);
     });
-
-    test("of a worker that fell silent are another's: its finish is false and writes nothing", async () => {
-      const { work, write, paid, open, addAll, finishAlone } = await setUp();
-      await addAll("1@a");
-      const [task] = await work.claim(taskClaim({ leaseMs: 1 }));
-      const silent = await open((tx) => write(tx, "silent"));
-      await pause(5);
-      const [again] = await work.claim(taskClaim());
-      expect(again).toMatchObject({ id: "1", attempt: 2 });
-      expect(await work.finish(silent.tx, task!)).toBe(false);
-      await silent.rollBack();
-      expect(await work.extend([task!], 1_000)).toEqual([]);
-      expect(await work.fail(task!, { reason: "late", retryInMs: undefined })).toBe(false);
-      await work.giveBack([task!], 0);
-      expect(await work.read(queue, "1")).toMatchObject({
-        state: "open",
-        attempts: 2,
-        failures: [{ attempt: 1, reason: "lease-expired" }],
-      });
-      expect(await finishAlone(again!)).toBe(true);
-      expect(await paid()).toEqual([]);
-    });
-  });
-
-  test("are claimed past those that it has locked, without a wait", async () => {
-    const { work, open, addAll, claimAll } = await newWork({ lockTimeoutMs: 60_000 });
-    await addAll("1@a", "2@b", "3@c");
-    const adding = await open((tx) => work.add(tx, queue, [taskOf("4@a")]));
-    expect(await claimAll()).toEqual(["2", "3"]);
-    await adding.commit();
-    expect(await claimAll()).toEqual(["1"]);
   });
 
   test("that adds to their entity are renewed without a wait, and not taken over once their first lease ends", async () => {

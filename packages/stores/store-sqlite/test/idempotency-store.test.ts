@@ -33,16 +33,6 @@ describe.each(databases)("idempotency store, %s", (_name, open) => {
     for (const step of steps) expect(step).toThrow(TypeError);
   });
 
-  test("decides with the fence of the held attempt alone", () => {
-    store.claim(key, claim("a"));
-    store.hold(key, "a", "why");
-    const { fence } = store.read(key)!;
-    for (const other of [fence - 1, fence + 1]) {
-      expect(store.resolve(key, "done", { fence: other })).toBe("not-held");
-    }
-    expect(store.resolve(key, "done", { fence })).toBe("ok");
-  });
-
   test.each(["", "aGVsZA==", "_w"])("refuses the cursor %j of a list", (cursor) => {
     expect(() => store.list({ state: "held", limit: 1, cursor })).toThrow(TypeError);
   });

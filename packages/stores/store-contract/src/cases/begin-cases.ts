@@ -1,16 +1,17 @@
 import assert from "node:assert/strict";
+import type { TransactionBegun, TransactionClaim, TransactionKey } from "@countersign/idempotency";
 import { type Steps, answerOf } from "@countersign/idempotency/door";
 import {
   assertOk,
   claimBy,
   fingerprintOf,
+  keptOf,
   key,
   longLeaseMs,
   recordOf,
   shortLeaseMs,
   take,
 } from "../claims.ts";
-import { hostileTexts, mistakable } from "../hostile-texts.ts";
 import {
   type PaymentCase,
   type Payments,
@@ -21,6 +22,7 @@ import {
   keyOf,
   nonceOf,
   pay,
+  refuse,
   sorted,
   statusesOf,
   writtenBy,
@@ -48,6 +50,8 @@ export const beginCases: readonly PaymentCase[] = [
       assert.deepEqual(await idempotency.claim(key, claimBy(later)), answer, "done for lease mode");
       const begun = await pay(harness, claimOf([keyOf(later)]));
       assert.deepEqual(begun, { nonce: "fresh", keys: [answer] }, "done for another transaction");
+      const again = await pay(harness, claimOf([keyOf("a")], { nonce: undefined }));
+      assert.deepEqual(again.keys, [answer], "done for the token that has paid it, too");
       assert.ok(await isUsed(harness, claim), "the nonce must have committed with the key");
       assert.ok(transactions.retentionMs > 0);
     },
@@ -171,6 +175,26 @@ export const beginCases: readonly PaymentCase[] = [
     },
   },
   {
+    name: "an operator's decision stays with the key, begun or undone, until the retention ends",
+    needs: ["clock"],
+    async check(harness) {
+      const { transactions, idempotency } = harness.store;
+      const fence = await take(idempotency, "owner");
+      assertOk(await idempotency.hold(key, "owner", "in doubt"), "an owner must be able to hold");
+      assertOk(await idempotency.resolve(key, "released", { fence, by: "anna" }), "a held key is decided");
+      const decision = await keptOf(idempotency, key);
+      await refuse(harness, claimOf([keyOf("a")]));
+      assert.deepEqual(await keptOf(idempotency, key), decision, "undo must keep the decision");
+      assert.deepEqual(statusesOf(await pay(harness, claimOf([keyOf("b")]))), ["begun"]);
+      assert.deepEqual(await keptOf(idempotency, key), decision, "begin must keep the decision");
+      await harness.advance?.(transactions.retentionMs);
+      await pay(harness, claimOf([keyOf("c")]), doNothing);
+      const record = await recordOf(idempotency);
+      assert.equal(record?.token, "c");
+      assert.equal(record.decision, undefined, "the decision ends with what it was about");
+    },
+  },
+  {
     name: "of several keys each is answered for itself, in the order of the claim",
     async check(harness) {
       await pay(harness, claimOf([keyOf("a", "m")]));
@@ -180,42 +204,22 @@ export const beginCases: readonly PaymentCase[] = [
     },
   },
   {
-    name: "a thousand keys are begun in one claim",
-    async check(harness) {
-      await assertAll(
-        harness,
-        Array.from({ length: 1_000 }, (_none, index) => `event-${index}`),
-      );
-    },
-  },
-  {
-    name: "hostile keys are begun, kept apart and found again",
-    async check(harness) {
-      const texts = [...new Set([...hostileTexts, ...mistakable.flat()])];
-      await assertAll(harness, texts);
-      await inTurn(texts, async (text) => {
-        const record = await harness.store.idempotency.read(text);
-        assert.equal(record?.token, "first", "lease mode must find the key by the same text");
-      });
-    },
-  },
-  {
     name: "of payments of one key at once a single one is made",
     async check(harness) {
-      const { transactions } = harness.store;
-      const tokens = Array.from({ length: 8 }, (_none, index) => `token-${index}`);
-      const payments = await Promise.all(
-        tokens.map(async (token) => {
-          for (;;) {
-            // oxlint-disable-next-line no-await-in-loop -- a conflict is begun again, as the contract of faultOf() has it
-            const { value, error } = await outcomeOf(() => pay(harness, claimOf([keyOf(token)])));
-            if (value !== undefined) return String(statusesOf(value));
-            if (transactions.faultOf(error?.thrown) !== "conflict") throw error?.thrown;
-          }
-        }),
-      );
-      assert.deepEqual(sorted(payments), ["begun", ...Array.from({ length: 7 }, () => "done")]);
+      const payments = await payAtOnce(harness, (token) => claimOf([keyOf(token)]));
+      const statuses = payments.map((begun) => String(statusesOf(begun)));
+      assert.deepEqual(sorted(statuses), ["begun", ...Array.from({ length: 7 }, () => "done")]);
       assert.deepEqual(await writtenBy(harness), [key]);
+    },
+  },
+  {
+    name: "of payments with one nonce at once a single one is made",
+    async check(harness) {
+      const payments = await payAtOnce(harness, (token) =>
+        claimOf([keyOf(token, token)], { nonce: nonceOf("replayed") }),
+      );
+      assert.equal(payments.filter(({ nonce }) => nonce === "fresh").length, 1);
+      assert.equal((await writtenBy(harness)).length, 1);
     },
   },
   {
@@ -238,17 +242,24 @@ export const beginCases: readonly PaymentCase[] = [
   },
 ];
 
-function pick({ token, fingerprint }: ReturnType<typeof keyOf>) {
+function pick({ token, fingerprint }: TransactionKey) {
   return { token, fingerprint };
 }
 
-/** Begins all these keys in one claim; then all are done for another one. */
-async function assertAll(harness: Payments, texts: readonly string[]): Promise<void> {
-  const statusesBy = async (token: string) => {
-    const keys = texts.map((text) => keyOf(token, text));
-    return statusesOf(await pay(harness, claimOf(keys), doNothing));
-  };
-  const begun = texts.map(() => "begun");
-  assert.deepEqual(await statusesBy("first"), begun, "all of them must be begun");
-  assert.deepEqual(new Set(await statusesBy("second")), new Set(["done"]), "all of them must be done");
+/** Eight payments side by side. A conflict is begun again, as the contract of faultOf() has it. */
+async function payAtOnce(
+  harness: Payments,
+  claim: (token: string) => TransactionClaim,
+): Promise<readonly TransactionBegun[]> {
+  const tokens = Array.from({ length: 8 }, (_none, index) => `token-${index}`);
+  return Promise.all(
+    tokens.map(async (token) => {
+      for (;;) {
+        // oxlint-disable-next-line no-await-in-loop -- one attempt after the other
+        const { value, error } = await outcomeOf(() => pay(harness, claim(token)));
+        if (value !== undefined) return value;
+        if (harness.store.transactions.faultOf(error?.thrown) !== "conflict") throw error?.thrown;
+      }
+    }),
+  );
 }

@@ -6,6 +6,7 @@ import {
   type PaymentCase,
   type Payments,
   claimOf,
+  inTransaction,
   keyOf,
   pay,
   refuse,
@@ -33,6 +34,20 @@ export const brokenCases: readonly PaymentCase[] = [
           breakIt: (tx) => harness.end(tx, statement),
         });
       });
+    },
+  },
+  {
+    name: "a handler's own COMMIT is told without keys, too",
+    async check(harness) {
+      const { store } = harness;
+      const { error } = await outcomeOf(() =>
+        inTransaction(store, function* work(tx): Steps<void> {
+          yield* answerOf(store.transactions.begin(tx, claimOf([], { nonce: undefined })));
+          yield* answerOf(harness.end(tx, "COMMIT"));
+          yield* answerOf(store.transactions.keep(tx, [], false));
+        }),
+      );
+      assertTold(error?.thrown);
     },
   },
   {

@@ -5,24 +5,35 @@ import {
   type PaymentCase,
   type Payments,
   claimOf,
+  isUsed,
   keyOf,
   nonceOf,
   pay,
+  refuse,
   statusesOf,
   writtenBy,
 } from "../payments.ts";
+import { key, shortLeaseMs, take } from "../claims.ts";
 import { soon } from "../transactions.ts";
-import { type Outcome, gate, outcomeOf } from "../waiting.ts";
+import { type Outcome, gate, outcomeOf, pass } from "../waiting.ts";
 
 const seenOrNot = [
   ["seen once that one commits", "commit", "seen"],
+  ["seen once that one is undone", "undo", "seen"],
   ["fresh once that one rolls back", "roll back", "fresh"],
 ] as const;
 
 const doneOrNot = [
   ["done once that one commits", "commit", "done"],
+  ["begun once that one is undone", "undo", "begun"],
   ["begun once that one rolls back", "roll back", "begun"],
 ] as const;
+
+/** What a transaction takes over: each is another row than none. */
+const takenOver: readonly [string, (harness: Payments) => Promise<unknown>][] = [
+  ["a key that was released", async ({ store }) => store.idempotency.release(key, "owner")],
+  ["a run whose lease has ended", (harness) => pass(harness, shortLeaseMs)],
+];
 
 /** Claims beside an open transaction, of engines that have several. */
 export const waitingCases: readonly PaymentCase[] = [
@@ -43,30 +54,41 @@ export const waitingCases: readonly PaymentCase[] = [
       assert.equal(waited.nonce, nonce);
     },
   })),
+  ...takenOver.map(([what, make]): PaymentCase => ({
+    name: `${what} is waited for while an open transaction takes it over`,
+    needs: ["waiting"],
+    async check(harness) {
+      await take(harness.store.idempotency, "owner", { leaseMs: shortLeaseMs });
+      await make(harness);
+      const waited = await waitedFor(harness, "commit", claimOf([keyOf("b")]));
+      assert.deepEqual(statusesOf(waited), ["done"]);
+    },
+  })),
   {
     name: "a wait for an open transaction ends after waitMs, with the fault locked and nothing kept",
     needs: ["waiting"],
     async check(harness) {
       const { transactions, idempotency } = harness.store;
-      const open = await openPayment(harness);
+      const open = await openPayment(harness, "commit");
       const late = claimOf([keyOf("b"), keyOf("b", "another key")], { waitMs: 200 });
       const { error } = await outcomeOf(() => pay(harness, late));
-      await open.end("commit");
+      await open.end();
       assert.equal(transactions.faultOf(error?.thrown), "locked", "the wait was too long");
       assert.equal(await idempotency.read("another key"), undefined, "nothing of it must be kept");
-      assert.deepEqual(statusesOf(await pay(harness, claimOf([keyOf("b")]))), ["done"]);
+      assert.equal(await isUsed(harness, late), false, "its nonce must be as it was");
+      assert.deepEqual(statusesOf(await pay(harness, claimOf([keyOf("c")]))), ["done"]);
     },
   },
 ];
 
-type Ending = "commit" | "roll back";
+type Ending = "commit" | "undo" | "roll back";
 
 /** What the claim is answered that waits for an open payment, once that one has ended. */
 async function waitedFor(harness: Payments, how: Ending, claim: TransactionClaim): Promise<TransactionBegun> {
-  const open = await openPayment(harness);
+  const open = await openPayment(harness, how);
   const waiting: Promise<Outcome<TransactionBegun>> = outcomeOf(() => pay(harness, claim));
   const early = await soon(waiting);
-  await open.end(how);
+  await open.end();
   assert.equal(early, undefined, "the open transaction must be waited for");
   const { value, error } = await waiting;
   if (value === undefined) throw error?.thrown;
@@ -76,22 +98,24 @@ async function waitedFor(harness: Payments, how: Ending, claim: TransactionClaim
 }
 
 /** A payment of `a` whose handler has written, and waits. */
-async function openPayment(harness: Payments): Promise<{ end(how: Ending): Promise<unknown> }> {
-  const [ending, finish] = gate<Ending>();
+async function openPayment(harness: Payments, how: Ending): Promise<{ end(): Promise<unknown> }> {
+  const [ending, finish] = gate<"end">();
   const [open, opened] = gate<"open">();
+  const by = how === "undo" ? refuse : pay;
   const payment = outcomeOf(() =>
-    pay(harness, claimOf([keyOf("a")]), function* work(tx, keys): Steps<void> {
+    by(harness, claimOf([keyOf("a")]), function* work(tx, keys): Steps<void> {
       yield* answerOf(harness.write(tx, keys[0]?.key ?? ""));
       opened("open");
-      if ((yield* answerOf(ending)) === "roll back") throw new Error("rolled back");
+      yield* answerOf(ending);
+      if (how === "roll back") throw new Error("rolled back");
     }),
   );
   await Promise.race([open, payment]);
   return {
-    async end(how) {
-      finish(how);
+    async end() {
+      finish("end");
       const { error } = await payment;
-      assert.equal(error === undefined, how === "commit", "the open payment must end as its handler does");
+      assert.equal(error === undefined, how !== "roll back", "the open payment must end as its handler does");
     },
   };
 }

@@ -82,10 +82,14 @@ export function waitingTransactions(meets: Meeting = "waits"): WrongTransactions
 
 const committed = [
   "a key of an open transaction is waited for, and done",
-  "a nonce of an open transaction is waited for, and seen",
+  "a nonce of an open transaction is waited for, and seen once that one commits",
+  "a nonce of an open transaction is waited for, and seen once that one is undone",
+  "a key that was released is waited for",
+  "a run whose lease has ended is waited for",
 ];
 const rolledBack = [
-  "a key of an open transaction is waited for, and begun",
+  "a key of an open transaction is waited for, and begun once that one is undone",
+  "a key of an open transaction is waited for, and begun once that one rolls back",
   "a nonce of an open transaction is waited for, and fresh",
 ];
 

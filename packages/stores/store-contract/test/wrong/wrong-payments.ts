@@ -60,6 +60,14 @@ export const wrongPayments: readonly WrongPayments[] = [
     wrong: beside("after", "DELETE FROM countersign_nonces"),
   },
   {
+    does: "begins a key anew for the token that has paid it",
+    fails: "a key that was begun is done for everybody",
+    wrong: beginning((begin) => (tx, claim) => {
+      tx.exec(`UPDATE ${keys} SET state = 'free' WHERE token = '${claim.keys[0]?.token}'`);
+      return begin(tx, claim);
+    }),
+  },
+  {
     does: "commits what a failed handler has written",
     fails: "a transaction that fails leaves no key",
     wrong: ({ stores: { transactions } }) => ({
@@ -160,6 +168,11 @@ export const wrongPayments: readonly WrongPayments[] = [
     wrong: beside("after", `UPDATE ${keys} SET until_ms = 1800000060000`),
   },
   {
+    does: "forgets what an operator has decided",
+    fails: "an operator's decision stays",
+    wrong: beside("after", `UPDATE ${keys} SET decision = NULL`),
+  },
+  {
     does: "answers in an order of its own",
     fails: "of several keys each is answered",
     wrong: beginning((begin) => (tx, claim) => {
@@ -186,6 +199,27 @@ export const wrongPayments: readonly WrongPayments[] = [
       const { nonce, keys: begun } = begin(tx, { ...claim, keys: [...seen.values()] });
       return { nonce, keys: claim.keys.map((_key, index) => begun[index] ?? { status: "begun" }) };
     }),
+  },
+  {
+    does: "keeps tokens in small letters",
+    fails: "hostile tokens, fingerprints and nonces",
+    wrong: beside("after", `UPDATE ${keys} SET token = lower(token)`),
+  },
+  {
+    does: "takes an unfit claim for one without keys",
+    fails: "an unfit claim",
+    wrong: beginning((begin) => (tx, claim) => {
+      try {
+        return begin(tx, claim);
+      } catch {
+        return { nonce: "fresh", keys: [] };
+      }
+    }),
+  },
+  {
+    does: "forgets each nonce",
+    fails: "of payments with one nonce at once",
+    wrong: beside("before", "DELETE FROM countersign_nonces"),
   },
   {
     does: "begins each key anew",
@@ -304,6 +338,14 @@ export const wrongPayments: readonly WrongPayments[] = [
       return { keep: end, undo: end };
     },
   })),
+  {
+    does: "looks for the transaction of its keys alone",
+    fails: "a handler's own COMMIT is told without keys",
+    wrong: ending(
+      (keep) => (tx, given, more) => (given.length > 0 ? keep(tx, given, more) : undefined),
+      "keep",
+    ),
+  },
   {
     does: "leaves a key done that no handler has seen",
     fails: "a handler's own COMMIT leaves no key done",
