@@ -75,24 +75,6 @@ export const wrongClaims: readonly WrongStore[] = [
     }),
   },
   {
-    does: "shows the fingerprint of a duplicate of a done key",
-    wrong: ({ store }) => {
-      const shown = new Map<string, string>();
-      return {
-        async claim(key, claim) {
-          const result = await store.claim(key, claim);
-          if (result.status === "done") shown.set(key, claim.fingerprint);
-          return result;
-        },
-        async read(key) {
-          const record = await store.read(key);
-          const fingerprint = shown.get(key);
-          return record === undefined || fingerprint === undefined ? record : { ...record, fingerprint };
-        },
-      };
-    },
-  },
-  {
     does: "shows a millisecond of an expired lease",
     wrong: ({ store }) => ({
       async read(key) {

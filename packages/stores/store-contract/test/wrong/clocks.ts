@@ -30,26 +30,6 @@ export const wrongClocks: readonly WrongStore[] = [
     }),
   },
   {
-    does: "never lengthens a lease that it has cut",
-    wrong: (platform) => {
-      const ends = new Map<string, number>();
-      const { store, clock } = platform;
-      return {
-        async claim(key, claim) {
-          const before = runOf(platform, key)?.remainingMs ?? 0;
-          const result = await store.claim(key, claim);
-          const isCut = result.status === "in-flight" && result.remainingMs < before;
-          if (isCut) ends.set(key, clock.nowMs + result.remainingMs);
-          return result;
-        },
-        heartbeat(key, token, leaseMs) {
-          const leftMs = (ends.get(key) ?? Infinity) - clock.nowMs;
-          return store.heartbeat(key, token, Math.max(0, Math.min(leaseMs, leftMs)));
-        },
-      };
-    },
-  },
-  {
     does: "gives a live run the lease of whoever claims it",
     wrong: (platform) => ({
       claim(key, claim) {

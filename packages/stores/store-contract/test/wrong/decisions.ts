@@ -1,35 +1,24 @@
 import { leaseExpired } from "@countersign/idempotency/store";
 import { type WrongStore, decide, ownerOf, runOf, stateOf } from "./wrong-store.ts";
 
+type Fit = readonly [string, (given: number, own: number) => boolean];
+
 /** Wrong about whose key is resolved: about the fence of a decision, and about the token that it leaves behind. */
 export const wrongDecisions: readonly WrongStore[] = [
-  {
-    does: "resolves by the fence of any attempt that the key has had",
-    wrong: (platform) => {
-      const fences = new Map<string, Set<number>>();
-      return {
-        async claim(key, claim) {
-          const result = await platform.store.claim(key, claim);
-          const known = fences.get(key) ?? new Set();
-          if (result.status === "acquired") fences.set(key, known.add(result.fence));
-          return result;
-        },
-        resolve: (key, outcome, decision) =>
-          fences.get(key)?.has(decision.fence) === true
-            ? decide(platform, key, outcome, decision)
-            : platform.store.resolve(key, outcome, decision),
-      };
-    },
-  },
-  {
-    does: "resolves by any fence that is not below the attempt's",
+  ...(
+    [
+      ["below", (given, own) => given >= own],
+      ["above", (given, own) => given > 0 && given <= own],
+    ] as const satisfies readonly Fit[]
+  ).map(([than, fits]): WrongStore => ({
+    does: `resolves by any fence that is not ${than} the attempt's`,
     wrong: (platform) => ({
       resolve: (key, outcome, decision) =>
-        decision.fence >= (platform.memory.read(key)?.fence ?? Infinity)
+        fits(decision.fence, platform.memory.read(key)?.fence ?? Number.NaN)
           ? decide(platform, key, outcome, decision)
           : platform.store.resolve(key, outcome, decision),
     }),
-  },
+  })),
   {
     does: "ends a live run by a decision about an earlier attempt, which it calls not held",
     wrong: (platform) => ({

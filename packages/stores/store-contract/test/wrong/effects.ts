@@ -12,25 +12,6 @@ export const wrongEffects: readonly WrongStore[] = [
     }),
   },
   {
-    does: "ends the run of another at a release that it calls lost",
-    wrong: (platform) => {
-      const former = new Map<string, string>();
-      return {
-        claim(key, claim) {
-          const owner = ownerOf(platform, key, claim.token);
-          if (owner !== claim.token) former.set(key, owner);
-          return platform.store.claim(key, claim);
-        },
-        release(key, token) {
-          const run = runOf(platform, key);
-          if (run === undefined || former.get(key) !== token) return platform.store.release(key, token);
-          platform.memory.release(key, run.token);
-          return "lost";
-        },
-      };
-    },
-  },
-  {
     does: "does not resolve an expired run as done",
     wrong: (platform) => ({
       resolve: (key, outcome, decision) =>

@@ -64,24 +64,6 @@ export const wrongReopening: readonly WrongStore[] = [
       };
     },
   },
-  {
-    does: "gives the next attempt the fence of the reopening",
-    wrong: ({ store, memory }) => {
-      const reopened = new Map<string, number>();
-      return {
-        async reopen(key, decision) {
-          const answer = await store.reopen(key, decision);
-          if (answer === "ok") reopened.set(key, memory.read(key)?.fence ?? 0);
-          return answer;
-        },
-        async claim(key, claim) {
-          const result = await store.claim(key, claim);
-          const fence = reopened.get(key);
-          return result.status === "acquired" && fence !== undefined ? { ...result, fence } : result;
-        },
-      };
-    },
-  },
   ...(["complete", "completeIn"] as const).map((method): WrongStore => ({
     does: `lets the old owner of a reopened key end it by ${method}()`,
     wrong: (platform) => {

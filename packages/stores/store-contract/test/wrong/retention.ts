@@ -14,22 +14,6 @@ export const wrongRetention: readonly WrongStore[] = [
     platform: { retentionMs: 300 * dayMs },
   },
   {
-    does: "counts the retention of a key that an operator resolved from its hold",
-    wrong: ({ store, memory, clock }) => {
-      const heldAt = new Map<string, number>();
-      const isForgotten = (key: string) =>
-        memory.read(key)?.state === "done" && clock.nowMs - (heldAt.get(key) ?? Infinity) >= dayMs;
-      return {
-        claim: (key, claim) =>
-          isForgotten(key) ? { status: "acquired", fence: 1_000 } : store.claim(key, claim),
-        hold(key, token, reason) {
-          heldAt.set(key, clock.nowMs);
-          return store.hold(key, token, reason);
-        },
-      };
-    },
-  },
-  {
     does: "removes expired runs when it prunes",
     wrong: (platform) => ({
       prune() {
@@ -64,27 +48,6 @@ export const wrongRetention: readonly WrongStore[] = [
           const removed = Math.min(waiting, 1);
           waiting -= removed;
           return removed;
-        },
-      };
-    },
-  },
-  {
-    does: "counts released keys among those that it prunes",
-    wrong: ({ store, clock }) => {
-      const released = new Map<string, number>();
-      return {
-        async release(key, token) {
-          released.set(key, clock.nowMs);
-          return store.release(key, token);
-        },
-        async prune() {
-          let count = await store.prune();
-          for (const [key, atMs] of released) {
-            if (clock.nowMs - atMs < dayMs) continue;
-            released.delete(key);
-            count += 1;
-          }
-          return count;
         },
       };
     },

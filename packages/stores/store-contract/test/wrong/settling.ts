@@ -1,20 +1,13 @@
 import { type WrongStore, decide, ownerOf, runOf, stateOf } from "./wrong-store.ts";
 
 export const wrongSettling: readonly WrongStore[] = [
-  {
-    does: "calls a repeated completion lost",
+  ...(["done", "held"] as const).map((state): WrongStore => ({
+    does: `refuses to complete a key that is ${state}`,
     wrong: (platform) => ({
       complete: (key, token) =>
-        stateOf(platform, key) === "done" ? "lost" : platform.store.complete(key, token),
+        stateOf(platform, key) === state ? "lost" : platform.store.complete(key, token),
     }),
-  },
-  {
-    does: "refuses to complete a held key",
-    wrong: (platform) => ({
-      complete: (key, token) =>
-        stateOf(platform, key) === "held" ? "lost" : platform.store.complete(key, token),
-    }),
-  },
+  })),
   {
     does: "lets anybody complete a held key",
     wrong: (platform) => ({
@@ -94,24 +87,6 @@ export const wrongSettling: readonly WrongStore[] = [
     },
   },
   {
-    does: "replaces the reason of a held key at a repeated hold",
-    wrong: (platform) => {
-      const reasons = new Map<string, string>();
-      return {
-        async hold(key, token, reason) {
-          const isOwn = stateOf(platform, key) === "held" && ownerOf(platform, key, "") === token;
-          if (!isOwn) return platform.store.hold(key, token, reason);
-          reasons.set(key, reason);
-          return "lost";
-        },
-        async read(key) {
-          const record = await platform.store.read(key);
-          return record?.state === "held" ? { ...record, reason: reasons.get(key) ?? record.reason } : record;
-        },
-      };
-    },
-  },
-  {
     does: "completes for whoever has ever owned the key",
     fails: "of two steps at once on a held",
     wrong: (platform) => {
@@ -126,24 +101,6 @@ export const wrongSettling: readonly WrongStore[] = [
         complete(key, token) {
           const isKnown = owners.get(key)?.has(token) === true;
           return platform.store.complete(key, isKnown ? ownerOf(platform, key, token) : token);
-        },
-      };
-    },
-  },
-  {
-    does: "shows a done key to a heartbeat of its owner as a run again",
-    wrong: (platform) => {
-      const revived = new Set<string>();
-      return {
-        heartbeat(key, token, leaseMs) {
-          if (stateOf(platform, key) === "done" && ownerOf(platform, key, "") === token) revived.add(key);
-          return platform.store.heartbeat(key, token, leaseMs);
-        },
-        async read(key) {
-          const record = await platform.store.read(key);
-          return record?.state === "done" && revived.has(key)
-            ? { ...record, state: "run", remainingMs: 1 }
-            : record;
         },
       };
     },
