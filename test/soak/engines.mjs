@@ -1,9 +1,7 @@
 // The engines of the soak: what a payer process does on one, and what the program that judges it sees.
-import { randomBytes } from "node:crypto";
-import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { createSqliteStores, withImmediateTransaction } from "@countersign/store-sqlite";
-import Database from "libsql";
+import { withImmediateTransaction } from "@countersign/store-sqlite";
+import { databases, isolatedName } from "./databases.mjs";
 
 export const payoutPath = "/api/v1/transaction";
 /** A slow handler, before and after its payment: this is where most kills and stops find it. */
@@ -16,56 +14,73 @@ const longestStandingMs = 4;
  * payer; `inspect(location)` for the judge. `pay(req, payout)` records a payout and, where the engine can, completes its
  * key in the same transaction. Where it can, `transactions` has the same for a handler that gets the transaction. Only where it cannot does the table of payouts refuse a second row: elsewhere it would be seen.
  */
-export const engines = { sqlite: sqlite(), redis: redis(), postgres: postgres(), mariadb: mariadb() };
+export const engines = {
+  sqlite: onDatabase("sqlite", async ({ database, stores }) => ({
+    stores,
+    run: async (work) => withImmediateTransaction(database, work),
+    wait: () =>
+      void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, Math.random() * longestStandingMs),
+  })),
+  redis: redis(),
+  postgres: onDatabase("postgres", async ({ pool }, { schema }) => {
+    const { createPostgresStores, withPostgresTransaction } = await import("@countersign/store-postgres");
+    return {
+      stores: createPostgresStores({ pool, schema }),
+      run: (work) => withPostgresTransaction(pool, work),
+      wait: () => delay(Math.random() * longestHandlingMs),
+    };
+  }),
+  mariadb: onDatabase("mariadb", async ({ database, stores }) => ({
+    stores,
+    run: (work) => database.run(work),
+    wait: () => delay(Math.random() * longestHandlingMs),
+  })),
+};
 
-function sqlite() {
+/** What `leaseMode` gives: the stores of lease mode, how a payer opens a transaction of its own, and how long a handler takes. */
+function onDatabase(name, leaseMode) {
+  const { needs, prepare, open } = databases[name];
   return {
-    needs: undefined,
-    async prepare({ folder }) {
-      const file = path.join(folder, "platform.db");
-      createPayouts(file, "idempotency_key TEXT NOT NULL");
-      return { file };
-    },
-    async open({ file }) {
-      const database = new Database(file);
-      const stores = createSqliteStores({ database });
-      const { idempotency, nonces } = stores;
-      const insert = database.prepare("INSERT INTO payouts (idempotency_key) VALUES (?)");
-      const pay = (req, { idempotencyKey }) =>
-        withImmediateTransaction(database, (transaction) => {
-          insert.run(idempotencyKey);
-          return req.idempotency.completeIn(transaction);
-        });
-      const transactions = {
-        stores,
-        pay({ idempotencyKey }) {
-          stand(Math.random() * longestStandingMs);
-          insert.run(idempotencyKey);
-          stand(Math.random() * longestStandingMs);
+    needs,
+    prepare: (where) => prepare(where, payoutsBy("NOT NULL")),
+    async open(location) {
+      const opened = await open(location, 8);
+      const { stores, run, wait } = await leaseMode(opened, location);
+      const insert = (tx, { idempotencyKey }) =>
+        opened.write(tx, "payouts", { idempotency_key: idempotencyKey });
+      // On SQLite nothing may wait.
+      const then = (step, last) => (step instanceof Promise ? step.then(last) : last());
+      return {
+        idempotency: stores.idempotency,
+        nonces: stores.nonces,
+        pay: (req, payout) => run((tx) => then(insert(tx, payout), () => req.idempotency.completeIn(tx))),
+        transactions: {
+          stores: opened.stores,
+          pay: (payout, given) => then(wait(), () => then(insert(given?.tx, payout), wait)),
         },
       };
-      return { idempotency, nonces, pay, transactions };
     },
-    inspect: inspectFile,
+    inspect: (location) => inspect(name, location),
   };
 }
 
 // Redis knows no transaction with the payouts: they are in a database of their own, whose UNIQUE column makes the rerun of an
 // attempt that died between its payout and its record harmless.
 function redis() {
+  const { prepare, open } = databases.sqlite;
   return {
     needs: "REDIS_URL",
-    async prepare({ folder, url }) {
-      const file = path.join(folder, "payouts.db");
-      createPayouts(file, "idempotency_key TEXT NOT NULL UNIQUE");
-      return { file, url, prefix: isolatedName() };
-    },
+    prepare: async ({ folder, url }) => ({
+      ...(await prepare({ folder }, payoutsBy("NOT NULL UNIQUE"))),
+      url,
+      prefix: isolatedName(),
+    }),
     async open({ file, url, prefix }) {
       const { createRedisStores } = await import("@countersign/store-redis");
       const client = await connectRedis(url);
       const sendCommand = (args) => client.sendCommand([...args]);
       const { idempotency, nonces } = createRedisStores({ sendCommand, prefix });
-      const database = openPayouts(file);
+      const { database } = await open({ file });
       const insert = database.prepare(
         "INSERT INTO payouts (idempotency_key) VALUES (?) ON CONFLICT DO NOTHING",
       );
@@ -74,7 +89,7 @@ function redis() {
       return { idempotency, nonces, pay };
     },
     inspect({ file, url, prefix }) {
-      const payouts = inspectFile({ file });
+      const payouts = inspect("sqlite", { file });
       return {
         ...payouts,
         async close() {
@@ -86,136 +101,21 @@ function redis() {
   };
 }
 
-function postgres() {
+function payoutsBy(rule) {
+  return { payouts: { columns: `idempotency_key VARCHAR(128) ${rule}`, index: "idempotency_key" } };
+}
+
+function inspect(name, location) {
+  const opening = databases[name].open(location, 4);
+  const read = async (...given) => (await opening).read("payouts", ...given);
   return {
-    needs: "DATABASE_URL",
-    async prepare({ url }) {
-      const schema = isolatedName();
-      const { migratePostgres } = await import("@countersign/store-postgres");
-      const pool = await newPool(url, 1);
-      await pool.query(`CREATE SCHEMA "${schema}"`);
-      await migratePostgres(pool, { schema });
-      await pool.query(`CREATE TABLE "${schema}".payouts (idempotency_key text NOT NULL)`);
-      await pool.query(`CREATE INDEX ON "${schema}".payouts (idempotency_key)`);
-      await pool.end();
-      return { url, schema };
+    isPaid: async (key) => (await read("WHERE idempotency_key = ?", [key])).length > 0,
+    paidKeys: async () => (await read()).map((row) => row.idempotency_key),
+    async close() {
+      const opened = await opening;
+      await databases[name].remove(location, opened);
+      await opened.close();
     },
-    async open({ url, schema }) {
-      const { createPostgresStores, withPostgresTransaction } = await import("@countersign/store-postgres");
-      const { fromPg } = await import("@countersign/databases");
-      const pool = await newPool(url, 8);
-      const { idempotency, nonces } = createPostgresStores({ pool, schema });
-      const pay = (req, { idempotencyKey }) =>
-        withPostgresTransaction(pool, async (client) => {
-          await client.query(`INSERT INTO "${schema}".payouts VALUES ($1)`, [idempotencyKey]);
-          await req.idempotency.completeIn(client);
-        });
-      const transactions = {
-        stores: createPostgresStores({ database: fromPg(pool), schema }),
-        async pay({ idempotencyKey }, { tx }) {
-          await delay(Math.random() * longestHandlingMs);
-          await tx.query(`INSERT INTO "${schema}".payouts VALUES ($1)`, [idempotencyKey]);
-          await delay(Math.random() * longestHandlingMs);
-        },
-      };
-      return { idempotency, nonces, pay, transactions };
-    },
-    inspect({ url, schema }) {
-      const pool = newPool(url, 4);
-      const read = async (text, values) => (await (await pool).query(text, values)).rows;
-      return {
-        isPaid: async (key) =>
-          (await read(`SELECT 1 FROM "${schema}".payouts WHERE idempotency_key = $1`, [key])).length > 0,
-        paidKeys: async () =>
-          (await read(`SELECT idempotency_key AS key FROM "${schema}".payouts`)).map(({ key }) => key),
-        async close() {
-          await read(`DROP SCHEMA "${schema}" CASCADE`);
-          await (await pool).end();
-        },
-      };
-    },
-  };
-}
-
-function mariadb() {
-  return {
-    needs: "MYSQL_URL",
-    async prepare({ url }) {
-      const table = isolatedName();
-      const { migrateMysql } = await import("@countersign/store-mysql");
-      const { fromMysql2 } = await import("@countersign/databases");
-      const pool = await newMysqlPool(url, 1);
-      await migrateMysql(fromMysql2(pool), { table });
-      await pool.query(
-        `CREATE TABLE ${table}_payouts (idempotency_key VARCHAR(128) NOT NULL, KEY (idempotency_key))`,
-      );
-      await pool.end();
-      return { url, table };
-    },
-    async open({ url, table }) {
-      const { createMysqlStores } = await import("@countersign/store-mysql");
-      const { fromMysql2 } = await import("@countersign/databases");
-      const database = fromMysql2(await newMysqlPool(url, 8));
-      const stores = createMysqlStores({ database, table });
-      const insert = (tx, key) => tx.query(`INSERT INTO ${table}_payouts VALUES (?)`, [key]);
-      const pay = (req, { idempotencyKey }) =>
-        database.run(async (tx) => {
-          await insert(tx, idempotencyKey);
-          await req.idempotency.completeIn(tx);
-        });
-      const transactions = {
-        stores,
-        async pay({ idempotencyKey }, { tx }) {
-          await delay(Math.random() * longestHandlingMs);
-          await insert(tx, idempotencyKey);
-          await delay(Math.random() * longestHandlingMs);
-        },
-      };
-      return { idempotency: stores.idempotency, nonces: stores.nonces, pay, transactions };
-    },
-    inspect({ url, table }) {
-      const pool = newMysqlPool(url, 4);
-      const read = async (text, values) => (await (await pool).query(text, values))[0];
-      return {
-        isPaid: async (key) =>
-          (await read(`SELECT 1 FROM ${table}_payouts WHERE idempotency_key = ?`, [key])).length > 0,
-        paidKeys: async () =>
-          (await read(`SELECT idempotency_key AS k FROM ${table}_payouts`)).map(({ k }) => k),
-        async close() {
-          const names = await read(`SHOW TABLES LIKE '${table}\\_%'`);
-          for (const row of names) await read(`DROP TABLE ${Object.values(row)[0]}`);
-          await (await pool).end();
-        },
-      };
-    },
-  };
-}
-
-function stand(ms) {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
-}
-
-function createPayouts(file, column) {
-  const database = openPayouts(file);
-  database.exec(`PRAGMA journal_mode = WAL; CREATE TABLE payouts (${column})`);
-  database.exec("CREATE INDEX payouts_key ON payouts (idempotency_key)");
-  database.close();
-}
-
-function openPayouts(file) {
-  const database = new Database(file);
-  database.exec("PRAGMA synchronous = FULL; PRAGMA busy_timeout = 5000");
-  return database;
-}
-
-function inspectFile({ file }) {
-  const database = openPayouts(file);
-  const find = database.prepare("SELECT 1 FROM payouts WHERE idempotency_key = ?");
-  const all = database.prepare("SELECT idempotency_key AS key FROM payouts");
-  return {
-    isPaid: async (key) => find.get(key) !== undefined,
-    paidKeys: async () => all.all().map(({ key }) => key),
-    close: async () => void database.close(),
   };
 }
 
@@ -232,18 +132,4 @@ async function removeKeys(url, prefix) {
     if (keys.length > 0) await client.unlink(keys);
   }
   await client.close();
-}
-
-async function newPool(url, max) {
-  const { default: pg } = await import("pg");
-  return new pg.Pool({ connectionString: url, max }).on("error", () => {});
-}
-
-async function newMysqlPool(url, connectionLimit) {
-  const { createPool } = await import("mysql2/promise");
-  return createPool({ uri: url, connectionLimit });
-}
-
-function isolatedName() {
-  return `cs_soak_${randomBytes(6).toString("hex")}`;
 }

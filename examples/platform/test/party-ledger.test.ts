@@ -2,6 +2,7 @@ import {
   parseTimestamp,
   type BuyerStatusChanged,
   type PaymentRequestReminder,
+  type PaymentRequestRepaid,
   type SellerStatusChanged,
 } from "@countersign/webhooks";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
@@ -29,6 +30,11 @@ function seller(status: string, time: string, seller_id = "s-1"): SellerStatusCh
 function reminder(time: string): PaymentRequestReminder {
   const data = { payment_request_id: "r-1", due_date: "2024-01-31", days_from_due_date: -3 };
   return { ...fields(time), type: "payment_request.repayment.reminder", data };
+}
+
+function ordersOf<T>(items: readonly T[]): readonly (readonly T[])[] {
+  if (items.length === 0) return [[]];
+  return items.flatMap((item, index) => ordersOf(items.filter((_other, at) => at !== index)).map((rest) => [item, ...rest]));
 }
 
 /** A ledger whose events are each applied in a transaction that a store opens, as the handler of webhooks does. */
@@ -103,6 +109,33 @@ for (const engine of testEngines) {
           { event_id: event.event_id, type: event.type, applied: 2 },
         ]);
       });
+    });
+
+    test("events end in the same state in every order, though each comes twice", async () => {
+      const parties = committing(opened);
+      const events = [
+        () => parties.changeBuyer(older),
+        () => parties.changeBuyer(newer),
+        () => parties.countReminder(reminded),
+        () => parties.closePaymentRequest(repaid),
+      ];
+      const older = buyer("ACTIVE", "05.123456788", "__proto__");
+      const newer = buyer("SUSPENDED", "05.123456789", "__proto__");
+      const reminded = reminder("05");
+      const repaid: PaymentRequestRepaid = {
+        ...fields("06"),
+        type: "payment_request.repayment.repaid",
+        data: { payment_request_id: "r-1" },
+      };
+      for (const order of ordersOf(events)) {
+        await opened.empty();
+        for (const apply of [...order, ...order]) await apply();
+        expect(await parties.inspectState()).toEqual({
+          buyers: Object.fromEntries([["__proto__", "SUSPENDED"]]),
+          sellers: {},
+          payment_requests: { "r-1": { status: "CLOSED", reminders: 1 } },
+        });
+      }
     });
 
     describe("an event without a common transaction", () => {
