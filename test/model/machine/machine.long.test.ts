@@ -1,6 +1,6 @@
-import { readFileSync } from "node:fs";
 import { describe, expect, test } from "@jest/globals";
 import { type Configuration, type ConfigurationName, configurations, type Rules } from "./configuration.ts";
+import { describeSound, reported, testArchitecture, timeoutMs, wayTo } from "./describe-machine.ts";
 import { type Exploration, explore } from "./explorer.ts";
 import { type InvariantName, invariantsOf, noWedge } from "./invariants.ts";
 import { keyMachine } from "./machine.ts";
@@ -8,8 +8,6 @@ import { foundAnswer, isAlive, isWorking, type KeyStep, type State } from "./sta
 import { type Switch, switches } from "./switches.ts";
 
 type Explored = Exploration<State, KeyStep>;
-
-const timeoutMs = 120_000;
 
 /** All invariants, or those that are named. */
 function check(
@@ -23,40 +21,19 @@ function check(
   return explore(keyMachine(rules), { invariants, goal });
 }
 
-function report(name: string, { states, transitions, ms }: Explored): void {
-  process.stdout.write(`model: ${name}: ${states} states, ${transitions} transitions, ${ms} ms\n`);
-}
-
-/** The way to a violation, a step a line; undefined when there is none. */
-function show({ violation }: Explored): string | undefined {
-  if (violation === undefined) return undefined;
-  const lines = violation.trace.map(({ step, after: { record, payments } }) => {
-    const who = step.by === undefined ? "" : `${step.by}: `;
+const show = (explored: Explored): string | undefined =>
+  wayTo(explored, ({ by, name }, { record, payments }) => {
+    const who = by === undefined ? "" : `${by}: `;
     const lease = record.isExpired ? ", expired" : "";
-    return `  ${who}${step.name}  [${record.state}${lease}, fence ${record.fence}, ${payments} paid]`;
+    return `${who}${name}  [${record.state}${lease}, fence ${record.fence}, ${payments} paid]`;
   });
-  return [`${violation.name} is broken:`, ...lines].join("\n");
-}
 
-describe("the sound machine", () => {
-  const names = Object.keys(configurations) as ConfigurationName[];
-  const explorations = new Map<ConfigurationName, Explored>();
-
-  function sound(name: ConfigurationName): Explored {
-    const explored = explorations.get(name) ?? check(configurations[name], {});
-    if (!explorations.has(name)) report(name, explored);
-    explorations.set(name, explored);
-    return explored;
-  }
-
-  test.each(names)(
-    "%s: breaks no invariant, and leaves the payment within reach",
-    (name) => expect(show(sound(name))).toBeUndefined(),
-    timeoutMs,
-  );
-
-  // An invariant holds easily where nothing happens.
-  test.each([
+describeSound({
+  names: Object.keys(configurations) as ConfigurationName[],
+  goal: "leaves the payment within reach",
+  check: (name) => check(configurations[name], {}),
+  show,
+  steps: [
     "2xx leaves: its record is done",
     "records its payment: 2xx",
     "the store refuses its claim: 409",
@@ -86,11 +63,7 @@ describe("the sound machine", () => {
     "a request finds the key done: the first answer",
     "a request finds the key done: 409",
     "the store refuses its claim: again",
-  ])(
-    "takes the step: %s",
-    (step) => expect(names.filter((name) => sound(name).steps.has(step))).not.toEqual([]),
-    timeoutMs,
-  );
+  ],
 });
 
 describe("what has to be possible", () => {
@@ -157,8 +130,7 @@ describe("a bug that is put back", () => {
     "$bug breaks $invariant first: $is",
     ({ bug, where, invariant }) => {
       const explored = check(configurations[where], { [bug]: true });
-      report(`${bug} breaks ${invariant}`, explored);
-      expect(explored.violation?.name).toBe(invariant);
+      expect(reported(`${bug} breaks ${invariant}`, explored).violation?.name).toBe(invariant);
     },
     timeoutMs,
   );
@@ -189,14 +161,7 @@ describe("a bug that is put back", () => {
     expect(broken).toEqual(new Set(all));
   });
 
-  test.each(bugs)(
-    "%s stands in docs/architecture.md, at the invariant that it breaks first",
-    (bug, { breaks }) => {
-      const page = readFileSync(new URL("../../../docs/architecture.md", import.meta.url), "utf8");
-      const [, entry] = new RegExp(`^- \\*\\*${breaks[0]} ([^]*?)(?=^- |^$)`, "m").exec(page) ?? [];
-      expect(entry).toMatch(new RegExp(`\\b${bug}\\b`));
-    },
-  );
+  testArchitecture(bugs.map(([bug, { breaks }]) => [bug, breaks[0]]));
 
   test("an owner that wakes up commits behind an operator's done", () => {
     const wakesUp = {

@@ -1,6 +1,6 @@
 // A key whose handler gets the transaction, alone and beside leases; invariants are named as in docs/architecture.md.
-import { readFileSync } from "node:fs";
 import { describe, expect, test } from "@jest/globals";
+import { describeSound, reported, testArchitecture, timeoutMs, wayTo } from "../machine/describe-machine.ts";
 import { type Exploration, explore, type Invariant } from "../machine/explorer.ts";
 import { transactionMachine } from "./machine.ts";
 import { isLocked, type TransactionRules, type TransactionState, type TransactionStep } from "./state.ts";
@@ -9,7 +9,6 @@ import { type TransactionSwitch, transactionSwitches } from "./switches.ts";
 type Explored = Exploration<TransactionState, TransactionStep>;
 type Configuration = Omit<TransactionRules, "bugs">;
 
-const timeoutMs = 120_000;
 const alone = { places: ["transaction", "transaction"], recovery: "hold", hasOperator: false } as const;
 const beside = {
   places: ["transaction", "transaction", "lease"],
@@ -81,40 +80,21 @@ const noWedge = { name: "I3", reached: ({ payments }: TransactionState) => payme
 function check(name: ConfigurationName, bugs: TransactionRules["bugs"] = {}): Explored {
   const configuration: Configuration = configurations[name];
   const machine = transactionMachine({ ...configuration, bugs });
-  const explored = explore(machine, { invariants: invariantsOf(configuration), goal: noWedge });
-  const { states, transitions, ms } = explored;
-  const title = [name, ...Object.keys(bugs)].join(", ");
-  process.stdout.write(`model: ${title}: ${states} states, ${transitions} transitions, ${ms} ms\n`);
-  return explored;
+  return explore(machine, { invariants: invariantsOf(configuration), goal: noWedge });
 }
 
-/** The way to a violation, a step a line; undefined when there is none. */
-function show({ violation }: Explored): string | undefined {
-  if (violation === undefined) return undefined;
-  const lines = violation.trace.map(({ step, after: { record, payments } }) => {
+const show = (explored: Explored): string | undefined =>
+  wayTo(explored, ({ by, name }, { record, payments }) => {
     const lease = record.isExpired ? ", expired" : "";
-    return `  ${step.by ?? "-"}: ${step.name}  [${record.state}${lease}, fence ${record.fence}, ${payments} paid]`;
+    return `${by ?? "-"}: ${name}  [${record.state}${lease}, fence ${record.fence}, ${payments} paid]`;
   });
-  return [`${violation.name} is broken:`, ...lines].join("\n");
-}
 
-describe("the sound machine", () => {
-  const names = Object.keys(configurations) as ConfigurationName[];
-  const explored = new Map<ConfigurationName, Explored>();
-  const sound = (name: ConfigurationName): Explored => {
-    const known = explored.get(name) ?? check(name);
-    explored.set(name, known);
-    return known;
-  };
-
-  test.each(names)(
-    "%s: breaks no invariant, and leaves the payment within reach",
-    (name) => expect(show(sound(name))).toBeUndefined(),
-    timeoutMs,
-  );
-
-  // An invariant holds easily where nothing happens.
-  test.each([
+describeSound({
+  names: Object.keys(configurations) as ConfigurationName[],
+  goal: "leaves the payment within reach",
+  check: (name) => check(name),
+  show,
+  steps: [
     "finds the key done: 409",
     "its nonce was used before: 401",
     "COMMIT, and its answer is lost",
@@ -127,11 +107,7 @@ describe("the sound machine", () => {
     "resolve(released): ok",
     "reopen(): ok",
     "a free key is pruned",
-  ])(
-    "takes the step: %s",
-    (step) => expect(names.filter((name) => sound(name).steps.has(step))).not.toEqual([]),
-    timeoutMs,
-  );
+  ],
 });
 
 describe("a bug that is put back", () => {
@@ -143,14 +119,10 @@ describe("a bug that is put back", () => {
   test.each(bugs)(
     "%s breaks its invariant first",
     (bug, { in: where, breaks }) => {
-      expect(check(where, { [bug]: true }).violation?.name).toBe(breaks);
+      expect(reported(`${where}, ${bug}`, check(where, { [bug]: true })).violation?.name).toBe(breaks);
     },
     timeoutMs,
   );
 
-  test.each(bugs)("%s stands in docs/architecture.md, at that invariant", (bug, { breaks }) => {
-    const page = readFileSync(new URL("../../../docs/architecture.md", import.meta.url), "utf8");
-    const [, entry] = new RegExp(`^- \\*\\*${breaks} ([^]*?)(?=^- |^$)`, "m").exec(page) ?? [];
-    expect(entry).toMatch(new RegExp(`\\b${bug}\\b`));
-  });
+  testArchitecture(bugs.map(([bug, { breaks }]) => [bug, breaks]));
 });

@@ -1,6 +1,6 @@
 // The tasks of one entity; invariants are named as in docs/architecture.md.
-import { readFileSync } from "node:fs";
 import { describe, expect, test } from "@jest/globals";
+import { describeSound, reported, testArchitecture, timeoutMs, wayTo } from "../machine/describe-machine.ts";
 import { type Exploration, explore, type Invariant } from "../machine/explorer.ts";
 import { workMachine } from "./machine.ts";
 import type { WorkRules, WorkState, WorkStep } from "./state.ts";
@@ -9,7 +9,6 @@ import { type WorkSwitch, workSwitches } from "./switches.ts";
 type Explored = Exploration<WorkState, WorkStep>;
 type Configuration = Omit<WorkRules, "bugs">;
 
-const timeoutMs = 120_000;
 const two = { tasks: 2, workers: 2, handler: "inside", maxAttempts: 2, hasOperator: false } as const;
 
 const configurations = {
@@ -66,42 +65,23 @@ const allEnd = {
 function check(name: ConfigurationName, bugs: WorkRules["bugs"] = {}): Explored {
   const configuration: Configuration = configurations[name];
   const machine = workMachine({ ...configuration, bugs });
-  const explored = explore(machine, { invariants: invariantsOf(configuration), goal: allEnd });
-  const { states, transitions, ms } = explored;
-  const title = [name, ...Object.keys(bugs)].join(", ");
-  process.stdout.write(`model: ${title}: ${states} states, ${transitions} transitions, ${ms} ms\n`);
-  return explored;
+  return explore(machine, { invariants: invariantsOf(configuration), goal: allEnd });
 }
 
-/** The way to a violation, a step a line; undefined when there is none. */
-function show({ violation }: Explored): string | undefined {
-  if (violation === undefined) return undefined;
-  const lines = violation.trace.map(({ step, after: { tasks, lane } }) => {
+const show = (explored: Explored): string | undefined =>
+  wayTo(explored, (step, { tasks, lane }) => {
     const told = tasks.map(
       ({ state, number, attempts, applied }) => `${state}/${number}/${attempts}/${applied}`,
     );
-    return `  ${step.by ?? "-"}: ${step.name} (${step.task ?? "-"})  [${told.join(", ")}; ${JSON.stringify(lane)}]`;
+    return `${step.by ?? "-"}: ${step.name} (${step.task ?? "-"})  [${told.join(", ")}; ${JSON.stringify(lane)}]`;
   });
-  return [`${violation.name} is broken:`, ...lines].join("\n");
-}
 
-describe("the sound machine", () => {
-  const names = Object.keys(configurations) as ConfigurationName[];
-  const explored = new Map<ConfigurationName, Explored>();
-  const sound = (name: ConfigurationName): Explored => {
-    const known = explored.get(name) ?? check(name);
-    explored.set(name, known);
-    return known;
-  };
-
-  test.each(names)(
-    "%s: breaks no invariant, and each task ends",
-    (name) => expect(show(sound(name))).toBeUndefined(),
-    timeoutMs,
-  );
-
-  // An invariant holds easily where nothing happens.
-  test.each([
+describeSound({
+  names: Object.keys(configurations) as ConfigurationName[],
+  goal: "each task ends",
+  check: (name) => check(name),
+  show,
+  steps: [
     "its cause rolls back",
     "it is added again: known",
     "finish(): not its own; rolls back",
@@ -111,11 +91,7 @@ describe("the sound machine", () => {
     "COMMIT does not arrive: rolled back",
     "the lease ends",
     "an operator lets a dead task run again",
-  ])(
-    "takes the step: %s",
-    (step) => expect(names.filter((name) => sound(name).steps.has(step))).not.toEqual([]),
-    timeoutMs,
-  );
+  ],
 });
 
 describe("a bug that is put back", () => {
@@ -124,14 +100,10 @@ describe("a bug that is put back", () => {
   test.each(bugs)(
     "%s breaks its invariant first",
     (bug, { in: where, breaks }) => {
-      expect(check(where, { [bug]: true }).violation?.name).toBe(breaks);
+      expect(reported(`${where}, ${bug}`, check(where, { [bug]: true })).violation?.name).toBe(breaks);
     },
     timeoutMs,
   );
 
-  test.each(bugs)("%s stands in docs/architecture.md, at that invariant", (bug, { breaks }) => {
-    const page = readFileSync(new URL("../../../docs/architecture.md", import.meta.url), "utf8");
-    const [, entry] = new RegExp(`^- \\*\\*${breaks} ([^]*?)(?=^- |^$)`, "m").exec(page) ?? [];
-    expect(entry).toMatch(new RegExp(`\\b${bug}\\b`));
-  });
+  testArchitecture(bugs.map(([bug, { breaks }]) => [bug, breaks]));
 });
