@@ -5,6 +5,7 @@ import { applicable } from "@countersign/test-support/runs/contract.ts";
 import { fillAnswers } from "./fill.ts";
 import { testClock, type Clock } from "./memory-harness.ts";
 import { onFile, sqliteAnswerHarness } from "./sqlite-harness.ts";
+import { testWrongStores } from "./wrong/noticed.ts";
 import { failuresOf } from "./wrong/wrong-store.ts";
 
 function memoryHarness({ now, advance }: Clock): StoreHarnesses["answers"] {
@@ -288,15 +289,4 @@ test("a right store of answers passes every case", async () => {
   expect(await failuresOf(casesOf())).toEqual({});
 });
 
-describe("the cases notice a store of answers that", () => {
-  test.each(wrongStores)("$does", async ({ wrong, fails }) => {
-    const meant = casesOf(wrong).filter(({ name }) => name.startsWith(fails));
-    expect(meant).toHaveLength(1);
-    expect(Object.keys(await failuresOf(meant))).toEqual(meant.map(({ name }) => name));
-  });
-});
-
-test("every case is failed by one of these stores of answers", () => {
-  const never = casesOf().filter(({ name }) => !wrongStores.some(({ fails }) => name.startsWith(fails)));
-  expect(never.map(({ name }) => name)).toEqual([]);
-});
+testWrongStores(wrongStores, (store) => casesOf(store?.wrong));

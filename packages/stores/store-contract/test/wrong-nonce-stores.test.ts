@@ -1,6 +1,7 @@
 import { nonceStoreContract } from "@countersign/store-contract";
-import { describe, expect, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import { createNoncePlatform, nonceHarnessOf } from "./nonce-platform.ts";
+import { testWrongStores } from "./wrong/noticed.ts";
 import { failuresOf } from "./wrong/wrong-store.ts";
 import { wrongNonceClaims } from "./wrong/nonce-claims.ts";
 import { wrongNonceEngines } from "./wrong/nonce-engine.ts";
@@ -21,15 +22,4 @@ test("a correct nonce store passes every case", async () => {
   expect(await failuresOf(casesOf({}))).toEqual({});
 });
 
-describe("the cases notice a nonce store that", () => {
-  test.each(wrongStores)("$does", async (store) => {
-    const meant = casesOf(store).filter(({ name }) => name.startsWith(store.fails));
-    expect(meant).toHaveLength(1);
-    expect(Object.keys(await failuresOf(meant))).toEqual(meant.map(({ name }) => name));
-  });
-});
-
-test("every case is failed by one of these nonce stores", () => {
-  const never = casesOf({}).filter(({ name }) => !wrongStores.some(({ fails }) => name.startsWith(fails)));
-  expect(never.map(({ name }) => name)).toEqual([]);
-});
+testWrongStores(wrongStores, (store) => casesOf(store ?? {}));

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
 import { refuse } from "@countersign/idempotency-guard";
 import type { Row } from "@countersign/idempotency/store";
@@ -33,20 +32,6 @@ export function describePayments<Tx>(row: TableRow<Tx>): void {
       expect(await pay("a")).toBe("already-processed");
       expect(await opened.countRows()).toBe(1);
     });
-
-    test("is one of many duplicates, also in two processes", async () => {
-      // Each has lanes of its own, as a process has.
-      const [one, other] = [payer(slowly), payer(slowly)];
-      const answers = await Promise.all(Array.from({ length: 6 }, () => [one("a"), other("a")]).flat());
-      expect(answers.filter((answer) => answer === 200)).toHaveLength(1);
-      expect(answers.filter((answer) => answer === "already-processed")).toHaveLength(11);
-      expect(await opened.countRows()).toBe(1);
-    });
-
-    const slowly = async (tx: Tx, key: string): Promise<void> => {
-      await opened.insertByHandler(tx, `${key}${randomUUID().slice(0, 8)}`);
-      await new Promise((resolve) => setTimeout(resolve, 30));
-    };
 
     test("that is refused keeps its nonce, and its key is free", async () => {
       const refused = payer(async (tx, key) => {
