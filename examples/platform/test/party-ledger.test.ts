@@ -34,7 +34,9 @@ function reminder(time: string): PaymentRequestReminder {
 
 function ordersOf<T>(items: readonly T[]): readonly (readonly T[])[] {
   if (items.length === 0) return [[]];
-  return items.flatMap((item, index) => ordersOf(items.filter((_other, at) => at !== index)).map((rest) => [item, ...rest]));
+  return items.flatMap((item, index) =>
+    ordersOf(items.filter((_other, at) => at !== index)).map((rest) => [item, ...rest]),
+  );
 }
 
 /** A ledger whose events are each applied in a transaction that a store opens, as the handler of webhooks does. */

@@ -13,16 +13,7 @@ import {
 } from "@countersign/test-support/servers/private-postgres.ts";
 import { openPostgresStorage, type PostgresStorage } from "../src/engines/postgres/storage.ts";
 import type { Payouts } from "../src/transfers.ts";
-import {
-  accept,
-  dropSchema,
-  errorOf,
-  inTransaction,
-  isolatedPostgres,
-  payout,
-  payoutsOn,
-  tasks,
-} from "./test-storage.ts";
+import { accept, dropSchema, errorOf, isolatedPostgres, payout, payoutsOn, tasks } from "./test-storage.ts";
 
 // Some tests start a server.
 jest.setTimeout(30_000);
@@ -97,25 +88,6 @@ describeOnPostgres("openPostgresStorage", () => {
     expect((await ledger.inspect()).map(({ idempotency_key }) => idempotency_key)).toEqual(keys);
     const orders = (await tasks(storage, "transfers")).map(({ body }) => JSON.parse(body) as unknown);
     expect(orders).toMatchObject(keys.map((idempotencyKey) => ({ idempotencyKey })));
-  });
-
-  test("survives the loss of an idle connection and of one in use", async () => {
-    const storage = await open();
-    const { ledger, pool } = storage;
-    const pid = async (connection: Pick<Client, "query">): Promise<number> =>
-      (await connection.query<{ pid: number }>("SELECT pg_backend_pid() AS pid")).rows[0]!.pid;
-    await client.query("SELECT pg_terminate_backend($1)", [await pid(pool as never)]);
-    while (pool.totalCount > 0) await new Promise((resolve) => setTimeout(resolve, 10));
-    expect(await accept(storage, payout("a.b.1"))).toBe("accepted");
-
-    const cut = inTransaction(storage.stores, async (tx) => {
-      await client.query("SELECT pg_terminate_backend($1)", [await pid(tx as Client)]);
-      await new Promise((resolve) => setTimeout(resolve, 50));
-      return ledger.accept(payout("a.b.2"), tx);
-    });
-    await expect(cut).rejects.toThrow();
-    expect(await accept(storage, payout("a.b.2"))).toBe("accepted");
-    expect(await ledger.inspect()).toHaveLength(2);
   });
 
   test("limits its transactions and commits them durably, whatever the default is", async () => {

@@ -14,7 +14,7 @@ import type { LedgerDatabase, SqlDialect, Statement } from "./database.ts";
 type InspectedEvent = Readonly<z.infer<typeof eventRow>>;
 
 /** What the platform knows of the service's parties, as shown by GET /inspect/state: each object is keyed by id. */
-export interface InspectedState {
+interface InspectedState {
   readonly buyers: Readonly<Record<string, string>>;
   readonly sellers: Readonly<Record<string, string>>;
   readonly payment_requests: Readonly<

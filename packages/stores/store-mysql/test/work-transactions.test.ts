@@ -15,20 +15,6 @@ describeOnMysql("a transaction without keys", () => {
     return { ...stores, task };
   }
 
-  test.each([true, false])("commits what its handler did, or takes it back: %s", async (isKept) => {
-    const { transactions, work, task, pool, table } = await newTask();
-    await transactions.run(async (tx) => {
-      expect(await transactions.begin(tx, claimOf([]))).toEqual({ nonce: "fresh", keys: [] });
-      await tx.query(`INSERT INTO ${table}_payouts VALUES ('a')`);
-      await (isKept ? transactions.keep(tx, [], true) : transactions.undo(tx, [], true));
-      expect(await work.finish(tx, task)).toBe(true);
-      await transactions.keep(tx, [], false);
-    });
-    const [rows] = await pool.query(`SELECT id FROM ${table}_payouts`);
-    expect(rows).toHaveLength(isKept ? 1 : 0);
-    expect(await work.read(queue, "a")).toMatchObject({ state: "done" });
-  });
-
   test("that lost a deadlock is broken, and its task is not done", async () => {
     const { transactions, work, task, pool, table } = await newTask();
     const rival = `${table}_payouts`;
