@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { afterEach, beforeEach, expect, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import { barrier } from "./describe-database.ts";
-import { type OpenStores, openStores, payerOn } from "./payer.ts";
+import { type OpenStores, openEach, payerOn } from "./payer.ts";
 import { describeOn, type Opened, poolSize, type TableRow } from "./row.ts";
 
 const levels = ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"] as const;
@@ -21,14 +21,7 @@ export function describeIsolation<Tx>(row: TableRow<Tx>): void {
   let stores: OpenStores<Tx>;
 
   describeOn(row.engine)(`at another isolation level by ${row.name}`, () => {
-    beforeEach(async () => {
-      opened = await row.open();
-      stores = await openStores(opened.database);
-    });
-    afterEach(async () => {
-      await stores.close();
-      await opened.end();
-    });
+    openEach(row, (made) => ({ opened, stores } = made));
 
     test.each(levels)("%s: many duplicates are paid once, beside another payment", async (level) => {
       await onEveryConnection(`${set} ${level}`);

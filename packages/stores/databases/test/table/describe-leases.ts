@@ -1,7 +1,7 @@
-import { afterEach, beforeEach, expect, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
-import { type OpenStores, openStores } from "./payer.ts";
-import { describeOn, type Opened, type TableRow } from "./row.ts";
+import { type OpenStores, openEach } from "./payer.ts";
+import { describeOn, type TableRow } from "./row.ts";
 
 const claim = { token: "t", fingerprint: "f", leaseMs: 60_000, recovery: "hold" } as const;
 const duplicate = { ...claim, token: "other", fingerprint: "other" };
@@ -9,18 +9,10 @@ const fence = expect.any(Number);
 
 /** What the stores of lease mode read by the library: it may give a type of column another form than its driver. */
 export function describeLeases<Tx>(row: TableRow<Tx>): void {
-  let opened: Opened<Tx>;
   let stores: OpenStores<Tx>;
 
   describeOn(row.engine)(`lease mode by ${row.name}`, () => {
-    beforeEach(async () => {
-      opened = await row.open();
-      stores = await openStores(opened.database);
-    });
-    afterEach(async () => {
-      await stores.close();
-      await opened.end();
-    });
+    openEach(row, (made) => ({ stores } = made));
 
     test("tells a duplicate for how long the key is another's", async () => {
       const { idempotency } = stores;

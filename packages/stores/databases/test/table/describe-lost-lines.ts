@@ -1,7 +1,7 @@
-import { afterEach, beforeEach, expect, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import { eventually, sleep } from "@countersign/test-support/runs/eventually.ts";
 import { createTaskQueue } from "@countersign/work";
-import { type OpenStores, openStores, payerOn } from "./payer.ts";
+import { type OpenStores, openEach, payerOn } from "./payer.ts";
 import { describeOn, endSession, type Opened, poolSize, type TableRow } from "./row.ts";
 
 const ownId = { postgresql: "SELECT pg_backend_pid() AS id", mysql: "SELECT CONNECTION_ID() AS id" };
@@ -13,14 +13,7 @@ export function describeLostLines<Tx>(row: TableRow<Tx>): void {
   let stores: OpenStores<Tx>;
 
   describeOn(row.engine)(`a payment by ${row.name}, and its line`, () => {
-    beforeEach(async () => {
-      opened = await row.open();
-      stores = await openStores(opened.database);
-    });
-    afterEach(async () => {
-      await stores.close();
-      await opened.end();
-    });
+    openEach(row, (made) => ({ opened, stores } = made));
 
     test("lost in a statement: 503, and none of those is undone that take its place", async () => {
       const { database } = opened;

@@ -1,8 +1,8 @@
-import { afterEach, beforeEach, expect, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import { refuse } from "@countersign/idempotency-guard";
 import type { Row } from "@countersign/idempotency/store";
 import { notAsked } from "./describe-database.ts";
-import { type OpenStores, openStores, payerOn } from "./payer.ts";
+import { type OpenStores, openEach, payerOn } from "./payer.ts";
 import { describeOn, type Opened, type TableRow } from "./row.ts";
 
 /** The server's own count of the messages on this connection. */
@@ -16,14 +16,7 @@ export function describePayments<Tx>(row: TableRow<Tx>): void {
   const payer = (handler: (tx: Tx, key: string) => unknown) => payerOn(stores, handler);
 
   describeOn(row.engine)(`a payment by ${row.name}`, () => {
-    beforeEach(async () => {
-      opened = await row.open();
-      stores = await openStores(opened.database);
-    });
-    afterEach(async () => {
-      await stores.close();
-      await opened.end();
-    });
+    openEach(row, (made) => ({ opened, stores } = made));
 
     test("commits with its key and nonce, and once", async () => {
       const pay = payer((tx, key) => opened.insertByHandler(tx, key));

@@ -1,6 +1,6 @@
-import { afterEach, beforeEach, expect, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import { eventually, sleep } from "@countersign/test-support/runs/eventually.ts";
-import { type OpenStores, openStores, payerOn } from "./payer.ts";
+import { type OpenStores, openEach, payerOn } from "./payer.ts";
 import { describeOn, type Opened, poolSize, type TableRow } from "./row.ts";
 
 /** MariaDB has whole seconds. */
@@ -15,14 +15,7 @@ export function describeTimeOuts<Tx>(row: TableRow<Tx>): void {
   let stores: OpenStores<Tx>;
 
   describeOn(row.engine)(`a time-out of a payment by ${row.name}`, () => {
-    beforeEach(async () => {
-      opened = await row.open();
-      stores = await openStores(opened.database);
-    });
-    afterEach(async () => {
-      await stores.close();
-      await opened.end();
-    });
+    openEach(row, (made) => ({ opened, stores } = made));
 
     test("ends a wait for a row that another has locked: nothing is paid, the retry pays", async () => {
       const { database, table } = opened;

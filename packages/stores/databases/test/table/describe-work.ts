@@ -1,6 +1,6 @@
-import { afterEach, beforeEach, expect, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import type { WorkStore } from "@countersign/work";
-import { type OpenStores, openStores } from "./payer.ts";
+import { type OpenStores, openEach } from "./payer.ts";
 import { describeOn, type Opened, type TableRow } from "./row.ts";
 
 const queue = "q";
@@ -13,15 +13,10 @@ export function describeWork<Tx>(row: TableRow<Tx>): void {
   let work: WorkStore<Tx>;
 
   describeOn(row.engine)(`the table of work by ${row.name}`, () => {
-    beforeEach(async () => {
-      opened = await row.open();
-      stores = await openStores(opened.database);
+    openEach(row, (made) => {
+      ({ opened, stores } = made);
       if (stores.work === undefined) throw new Error(`${row.engine} has no table of work`);
       work = stores.work;
-    });
-    afterEach(async () => {
-      await stores.close();
-      await opened.end();
     });
 
     test("takes each of its steps", async () => {

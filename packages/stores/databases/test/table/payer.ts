@@ -10,8 +10,9 @@ import {
 } from "@countersign/store-postgres";
 import type { WorkStore } from "@countersign/work";
 import { isolatedName } from "@countersign/test-support/servers/engines.ts";
+import { afterEach, beforeEach } from "@jest/globals";
 import { Pool } from "pg";
-import { servers } from "./row.ts";
+import { type Opened, type TableRow, servers } from "./row.ts";
 
 /** Pays once with a nonce of its own; resolves to the status, or the refusal's code. */
 export function payerOn<Tx>(
@@ -75,6 +76,25 @@ export async function openStores<Tx>(database: Database<Tx>): Promise<OpenStores
       await database.alone(`DROP SCHEMA ${name} CASCADE`, []);
     },
   };
+}
+
+/** Opens the library and stores on it for each test, and closes them behind it. */
+export function openEach<Tx>(
+  row: TableRow<Tx>,
+  use: (made: { readonly opened: Opened<Tx>; readonly stores: OpenStores<Tx> }) => void,
+): void {
+  const closing: (() => Promise<unknown>)[] = [];
+  beforeEach(async () => {
+    const opened = await row.open();
+    closing.unshift(() => opened.end());
+    const stores = await openStores(opened.database);
+    closing.unshift(() => stores.close());
+    use({ opened, stores });
+  });
+  afterEach(async () => {
+    // oxlint-disable-next-line no-await-in-loop -- the stores before their library
+    for (const close of closing.splice(0)) await close();
+  });
 }
 
 function codeError(code: string): Error {
