@@ -21,7 +21,20 @@ const meanings: ReadonlyMap<number, string> = new Map([
   [503, "in doubt: retry later with the same idempotency_key and a fresh nonce"],
 ]);
 
-export function explainStatus(status: number): string {
+// The codes of countersign that say more than their status.
+const meaningsOfCodes: ReadonlyMap<string, string> = new Map([
+  ["409 idempotency-key-reused", "not paid: this idempotency_key is done, and not with this payload"],
+  ["409 in-flight", "in doubt: the first attempt at this idempotency_key still runs; retry later"],
+  [
+    "503 held",
+    "held: an operator of the platform decides whether it was paid; retries pay nothing until then",
+  ],
+]);
+
+/** What a status, and the code in the answer's body, tell the sender. */
+export function explainStatus(status: number, body: string = ""): string {
+  const byCode = meaningsOfCodes.get(`${status} ${codeIn(body)}`);
+  if (byCode !== undefined) return byCode;
   if (matchesStatus(status, ["2xx"])) return "acknowledged: the platform will process the payment";
   const meaning = meanings.get(status);
   if (meaning !== undefined) return meaning;
@@ -29,4 +42,12 @@ export function explainStatus(status: number): string {
   return matchesStatus(status, ["5xx"])
     ? "a fault of the platform: whether it paid is unknown; retry with the same idempotency_key"
     : "no status that the payout interface knows";
+}
+
+function codeIn(body: string): string {
+  try {
+    return String(Object(JSON.parse(body)).code);
+  } catch {
+    return "none";
+  }
 }

@@ -183,4 +183,18 @@ describe("explainStatus", () => {
   ])("%d", (status, meaning) => {
     expect(explainStatus(status)).toContain(meaning);
   });
+
+  test.each([
+    [409, '{"code":"idempotency-key-reused"}', "not with this payload"],
+    [409, '{"code":"in-flight"}', "still runs"],
+    [409, '{"code":"already-processed"}', "already processed"],
+    [503, '{"code":"held"}', "an operator of the platform decides"],
+    [200, '{"code":"held"}', "acknowledged"],
+    [409, '{"code":["in-flight","x"]}', "already processed"],
+    [409, "null", "already processed"],
+    [409, "", "already processed"],
+    [409, "<html>", "already processed"],
+  ])("%d with %s", (status, body, meaning) => {
+    expect(explainStatus(status, body)).toContain(meaning);
+  });
 });

@@ -37,7 +37,7 @@ function answerLines({ answer }: PayoutOutcome): string[] {
   if (answer === undefined) return [];
   const retryAfter = answer.headers["retry-after"];
   return [
-    `  ${explainStatus(answer.status)}`,
+    `  ${explainStatus(answer.status, answer.body)}`,
     ...(retryAfter === undefined ? [] : [`  Retry-After: ${printable(retryAfter)}`]),
     ...bodyLines(answer.body, answer.bodyTruncated),
   ];
@@ -55,7 +55,7 @@ export function payoutJson(report: PayoutReport): string {
       body: request.bodyBytes.toString("utf8"),
     },
     signature: request.signature,
-    answer: answer === undefined ? null : { ...answer, meaning: explainStatus(answer.status) },
+    answer: answer === undefined ? null : { ...answer, meaning: explainStatus(answer.status, answer.body) },
     error: errorJson(error),
     expected,
     asExpected,

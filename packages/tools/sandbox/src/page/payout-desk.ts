@@ -133,7 +133,7 @@ function stepOf({ request, answer, error, ...step }: PayoutOutcome, mask: Payout
     },
     answer: answer && {
       status: answer.status,
-      meaning: explainStatus(answer.status),
+      meaning: explainStatus(answer.status, answer.body),
       headers: Object.entries(answer.headers).map(([field, value]) => [field, String(value)]),
       // Half a secret at its end would not be found.
       body: mask(answer.body).slice(0, shownBytes),
