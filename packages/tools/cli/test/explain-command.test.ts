@@ -30,6 +30,8 @@ function file(name: string, content: string | Buffer): string {
 
 const key = ["--key", `test-key=${join(folder, "service.pem")}`];
 const signed = (plan = {}): SignedRequest => signRequest({ created: 1_700_000_000, ...plan });
+// A wrong clock of the signer is refused, and fits no other mistake.
+const clockNote = /^note: the clock was taken to be at created, \d+ s behind this machine's clock; --now /;
 const stranger = (): SignedRequest => signed({ key: strangerKey });
 
 function linesOf({ headers }: SignedRequest): string[] {
@@ -86,7 +88,7 @@ describe("countersign explain", () => {
   ])("finds nothing wrong with %s", async (_name, args) => {
     const given = args();
     const { code, out, err } = await run(["explain", ...given, ...(given.includes("--keys") ? [] : key)]);
-    expect({ code, err }).toEqual({ code: 0, err: "" });
+    expect({ code, err }).toEqual({ code: 0, err: expect.stringMatching(clockNote) });
     expect(out).toMatch(/^signature: The signature verifies/);
   });
 
@@ -193,6 +195,20 @@ describe("countersign explain", () => {
     expect((await run(args)).err).toMatch(/^note: The body has 4 bytes, and Content-Length says 2\./);
     const chunked = file("chunked", rawOf(request, { more: ["Transfer-Encoding: chunked"] }));
     expect((await run(["explain", chunked, ...key])).err).toMatch(/^note: The body is encoded .* by --data/);
+  });
+
+  test("says which clock was taken, and that a signature was left out", async () => {
+    const created = Math.floor(Date.now() / 1000) + 3600;
+    const { code, err } = await run(["explain", file("ahead", rawOf(signed({ created }))), ...key]);
+    expect(code).toBe(0);
+    expect(err).toMatch(/at created, (?:3600|359\d) s ahead of this machine's clock; --now sets the time/);
+    const given = await run(["explain", file("now", rawOf(signed())), ...key, "--now", "1700000001"]);
+    expect(given).toMatchObject({ code: 0, err: "" });
+    const digest = await run(["explain", file("digest", rawOf(signed()))]);
+    expect(digest).toMatchObject({ code: 0, out: expect.stringContaining("digest: ") });
+    expect(digest.err).toBe(
+      "note: the signature was not looked at; give the public key by --key or --keys.\n",
+    );
   });
 
   test("no text of a request steers the terminal", async () => {

@@ -36,9 +36,28 @@ export async function runExplain(
   const data = flags.data === undefined ? undefined : readNamedFile("--data", flags.data);
   const request = readCapture(content, data);
   const explained = await explain(request, flags, io);
-  for (const note of request.notes) io.writeError(`note: ${printable(note)}\n`);
+  const notes = [...request.notes, ...notLookedAt(request, explained, flags, io)];
+  for (const note of notes) io.writeError(`note: ${printable(note)}\n`);
   io.writeOut(flags.json === true ? jsonDocument({ explained }) : formatExplanations(explained));
   return explained.every(({ what }) => what === "verifies") ? exitCodes.asExpected : exitCodes.otherwise;
+}
+
+/** What a platform also looks at: who reads that all is well has a 401 all the same. */
+function notLookedAt(
+  { rawHeaders }: CapturedRequest,
+  explained: readonly Explained[],
+  { now }: ExplainFlags,
+  io: CommandIo,
+): string[] {
+  const has = (check: string): boolean => explained.some((each) => each.check === check);
+  if (has("digest") && fieldLines({ rawHeaders }, "signature-input").length > 0)
+    return ["the signature was not looked at; give the public key by --key or --keys."];
+  const verifies = explained.some(({ check, what }) => check === "signature" && what === "verifies");
+  const created = createdOf(rawHeaders);
+  if (!verifies || now !== undefined || created === undefined) return [];
+  const ahead = created - io.clock();
+  const apart = `${Math.abs(ahead)} s ${ahead > 0 ? "ahead of" : "behind"} this machine's clock`;
+  return [`the clock was taken to be at created, ${apart}; --now sets the time of the platform.`];
 }
 
 /** Without keys and secrets it explains only the digest. Throws a UsageError. */
