@@ -166,6 +166,15 @@ describe("countersign webhook", () => {
     expect(await run([...args, "--ca", cli.file("ca.pem", tls.cert)])).toMatchObject({ code: 0 });
   });
 
+  test("a 404 that was not expected says where its reason is", async () => {
+    const { out } = await run(webhook("--password", "wrong"));
+    expect(out).toMatch(
+      /not as expected\n\nA 404 does not say why: .*log has the code.*\n  countersign code/s,
+    );
+    for (const flags of [["--expect", "404"], ["--json"]])
+      expect((await run(webhook("--password", "wrong", ...flags))).out).not.toContain("does not say");
+  });
+
   test.each<[string, readonly string[], number]>([
     ["a wrong password", ["--password", "wrong"], 1],
     ["a refusal that is expected", ["--password", "wrong", "--expect", "401,404"], 0],

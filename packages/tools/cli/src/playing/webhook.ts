@@ -23,6 +23,12 @@ export interface WebhookFlags
   readonly duplicate?: true | undefined;
 }
 
+const hiddenReason = `
+A 404 does not say why: no endpoint at this path, or a refusal of one. The
+platform's log has the code of a refusal. What it means:
+  countersign code <code>
+`;
+
 /** Sends once, or the same bytes twice. Throws a UsageError before anything is sent. */
 export async function runWebhook(flags: WebhookFlags, io: CommandIo): Promise<ExitCode> {
   const { tamper, duplicate, json } = flags;
@@ -33,7 +39,10 @@ export async function runWebhook(flags: WebhookFlags, io: CommandIo): Promise<Ex
     const report = await send(request, name, flags);
     io.writeOut(json === true ? webhookJson(report) : webhookText(report, io.colours));
     if (report.answer === undefined) return exitCodes.unreachable;
-    if (!report.asExpected) return exitCodes.otherwise;
+    if (!report.asExpected) {
+      if (json !== true && report.answer.status === 404) io.writeOut(hiddenReason);
+      return exitCodes.otherwise;
+    }
   }
   return exitCodes.asExpected;
 }
