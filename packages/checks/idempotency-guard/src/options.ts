@@ -205,7 +205,7 @@ export function assertKeysApart(owner: OptionOwner, scope: string | undefined, s
     throw new OptionError(owner, {
       what:
         "this store was given to another guard already, and their keys would be the same; " +
-        'give each of them an option scope, for example scope: "payout" and scope: "refund"',
+        'give each of them an option scope, the first one too, for example scope: "payout" and scope: "refund"',
     });
   }
 }

@@ -107,7 +107,7 @@ function readDatabase(database: unknown, owner: OptionOwner, name: string): Data
     const isPool = isQueryable(database);
     const what = isPool
       ? "got a pool: write database: fromPg(pool), with fromPg of @countersign/databases"
-      : "must be made by fromPg() or its like of @countersign/databases";
+      : "must be made by fromPg(), fromKysely() or its like of @countersign/databases";
     throw new OptionError(owner, { option: name, what });
   }
   if (database.dialect === "postgresql") return database;

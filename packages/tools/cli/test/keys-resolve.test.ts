@@ -126,7 +126,7 @@ for (const engine of engines) {
     test("refuses without a terminal and without --yes", async () => {
       await hold(bench, "key");
       const ended = await runOn(bench, ["keys", "resolve", "key", "--as", "done"]);
-      expectOneLine(ended, 2, /nobody can be asked without a terminal: add --yes/);
+      expectOneLine(ended, 2, /without a terminal: add --yes to resolve the key, with --note and --fence/);
       expect(await bench.idempotency.read("key")).toMatchObject({ state: "held" });
     });
 
@@ -158,7 +158,7 @@ for (const engine of engines) {
       [
         "an unknown key",
         () => undefined,
-        /key: unknown in \S+ \((?:tables|prefix) \S+\): never seen there.*with its scope/,
+        /key: unknown in \S+ \((?:tables|prefix) \S+\): never seen there.*with its scope, such as payout:/,
       ],
     ])("%s ends with 1 and says why", async (_name, prepare, why) => {
       await prepare(bench);

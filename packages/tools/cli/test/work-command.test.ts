@@ -294,6 +294,11 @@ describe("countersign outcomes and work", () => {
     await tasks.add("inbox", { id: "event-1", body: "{}" });
     const { out } = await runOn(bench, ["outcomes", "--json"]);
     expect(out.match(/(?<="queue":")[\w-]+/g)).toEqual(["outcomes", "outcomes-expected"]);
+    const text = (await runOn(bench, ["outcomes"])).out;
+    expect(text).toContain(
+      "\n1 open in outcomes-expected:\n  countersign outcomes list --queue outcomes-expected",
+    );
+    expect(text).not.toContain("open in outcomes:");
     expect(await runJson(bench, "outcomes", "list")).toMatchObject([{ queue: "outcomes", id: "key-1" }]);
     const other = await runJson(bench, "outcomes", "list", "--queue", "outcomes-expected");
     expect(other).toMatchObject([{ queue: "outcomes-expected", id: "key-1" }]);

@@ -118,7 +118,7 @@ async function resolve(
   const fence = readFence(flags);
   const entry = readEntry(flags, io);
   const days = readRetentionDays(flags);
-  assertAskable(yes, "resolve the key", io);
+  assertAskable(yes, "resolve the key, with --note and --fence", io);
   if (io.ask === undefined) assertDecided(entry, fence);
   const store = target.shown;
   const show = json === true ? io.writeError : io.writeOut;

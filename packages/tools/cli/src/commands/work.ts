@@ -119,12 +119,14 @@ ${exitNotes}`,
         return;
       }
       io.writeOut(queuesTable(summaries, io));
-      for (const { queue: alarming, dead, paused } of summaries) {
+      for (const { queue: alarming, open, dead, paused } of summaries) {
         const next = (what: string): string => {
           const place = alarming === group.queue ? [] : [`--queue ${alarming}`];
           const shared = givenStoreFlags(command, target);
           return `  ${["countersign", name, what, ...place, ...shared].join(" ")}\n`;
         };
+        if (open > 0 && group.queue !== undefined && alarming !== group.queue)
+          io.writeOut(`\n${open} open in ${alarming}:\n${next("list")}`);
         if (dead > 0)
           io.writeOut(`\n${countOf(dead, "dead ")} of ${alarming}:\n${next("list --state dead")}`);
         if (paused !== undefined) io.writeOut(`\n${alarming} is paused; to go on:\n${next("resume")}`);

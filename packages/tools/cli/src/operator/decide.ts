@@ -106,7 +106,8 @@ function releasedKey({ key, storeFlags }: Subject, record: ReleasedKey): Command
 
 export function unknownKey({ key, store }: Pick<Subject, "key" | "store">): CommandError {
   const why = `unknown in ${store}: never seen there, released, or forgotten after its retention`;
-  const hint = "give the key as keys held prints it, with its scope, in double quotes by --key-json";
+  const hint =
+    "give the key as keys held prints it, with its scope, such as payout:, in double quotes by --key-json";
   return new CommandError(`${shownKey(key)}: ${why}; ${hint}`, exitCodes.otherwise);
 }
 
