@@ -164,7 +164,7 @@ export const noticesOfWork = {
   "outcome-overdue": notice(
     ["createOutcomes"],
     "`expect()` has noted that an outcome is due, and `expectWithinMs` later it was not reported. It comes again after each `expectWithinMs` until it is.",
-    "Find out what became of the payout, and report it. Look for what should have settled it: a worker, a message of the bank.",
+    "Find out what became of the payout, and report it. Look for what should have settled it: a worker, a message of the bank. `countersign outcomes list --queue outcomes-expected` shows what is due.",
     "A payout that nobody settles:",
     whileWorking("outcome-overdue", async ({ stores, pass }) => {
       const outcomes = createOutcomes({
