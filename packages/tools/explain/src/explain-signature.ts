@@ -184,10 +184,19 @@ async function explainMismatch(
   if (found !== undefined)
     return { ...explanation(remedyOfMisses(found.misses), code), attempts, signerBase };
   const difference = own.signerBase === undefined ? undefined : differenceOf(base, own.signerBase);
-  const details =
-    body === undefined ? ["The body was not read: what may have been made of it was not tried."] : [];
+  const details = [
+    ...(body === undefined ? ["The body was not read: what may have been made of it was not tried."] : []),
+    ...assumedServer(base),
+  ];
   const unfound = explanation(explainByBases(own.signerBase, right, difference), code, details);
   return { ...unfound, attempts, signerBase, difference };
+}
+
+/** Only the signer knows which server it meant: a capture behind a proxy may name another one. */
+function assumedServer(base: string): string[] {
+  const [, name, value] = /^"(@authority|@target-uri)": (.*)$/m.exec(base) ?? [];
+  if (name === undefined || value === undefined) return [];
+  return [`${quoted(name)} was taken to be ${quoted(value)}; for another server give its origin (--origin).`];
 }
 
 async function nearMisses(context: MismatchContext): Promise<readonly NearMiss<Draft>[]> {

@@ -2,6 +2,7 @@ import { createHmac, sign } from "node:crypto";
 import { describe, expect, test } from "@jest/globals";
 import { importVerificationKey } from "@countersign/http-message-signatures";
 import type { Keys } from "@countersign/http-signature-verify";
+import { sha256Field } from "@countersign/test-support/signers/independent-signer.ts";
 import type { ExplainedRequest } from "../dist/captured-request.js";
 import { explainSignature, knownBody } from "../dist/index.js";
 import {
@@ -44,6 +45,31 @@ describe("explainSignature", () => {
         expected: String.raw`"@path": ${samplePath}\n`,
         signer: String.raw`"@path": /somewhere/else/at/all\n`,
       },
+    });
+  });
+
+  test.each<["@authority" | "@target-uri", string, string]>([
+    ["@authority", "platform.example", "other.example"],
+    ["@target-uri", `https://platform.example${samplePath}`, `https://other.example${samplePath}`],
+  ])("says which server %s was taken to be", async (name, taken, meant) => {
+    const request = mistaken({
+      plan: {
+        covered: [
+          [`"${name}"`, taken],
+          ['"@method"', "POST"],
+          ['"content-digest"', sha256Field(Buffer.from(body))],
+        ],
+      },
+      base: line(`"${name}"`, () => meant),
+    });
+    const options = { ...verifier, requiredComponents: ["@method"] };
+    await expect(explainSignature(request, options)).resolves.toMatchObject({
+      what: "signature-unexplained",
+      details: [expect.stringContaining(`"${name}" was taken to be "${taken}"; for another server`)],
+    });
+    const origin = "https://other.example";
+    await expect(explainSignature(request, { ...options, origin })).resolves.toMatchObject({
+      what: "verifies",
     });
   });
 
