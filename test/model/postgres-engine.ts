@@ -6,6 +6,7 @@ import { type Clock, type Engine, type Platform, type ProcessIndex, retentionMs 
 
 // SQLSTATE of a lock_timeout.
 const lockNotAvailable = "55P03";
+const deadlockDetected = "40P01";
 
 /** PostgreSQL: each process has a pool of its own, all runs share a schema that is emptied before each. */
 export async function postgresEngine(url: string): Promise<Engine> {
@@ -24,10 +25,23 @@ export async function postgresEngine(url: string): Promise<Engine> {
     },
     async close() {
       await Promise.all(pools.map((pool) => pool.end()));
-      await admin.query(`DROP SCHEMA "${schema}" CASCADE`);
+      await drop(admin, schema);
       await admin.end();
     },
   };
+}
+
+/** Again after a deadlock: the session of a client that has gone may still hold rows. */
+async function drop(admin: Pool, schema: string): Promise<void> {
+  for (;;) {
+    try {
+      // oxlint-disable-next-line no-await-in-loop -- one attempt after the other
+      await admin.query(`DROP SCHEMA "${schema}" CASCADE`);
+      return;
+    } catch (error) {
+      if (Reflect.get(Object(error), "code") !== deadlockDetected) throw error;
+    }
+  }
 }
 
 interface Parts {
