@@ -109,7 +109,7 @@ export const databases = {
         write: (tx, table, row) => send(tx, insertOf(nameOf(table), row), Object.values(row)),
         read: (table, rest = "", values = []) => send(pool, `SELECT * FROM ${nameOf(table)} ${rest}`, values),
         async close() {
-          await stores.close();
+          stores.close();
           await pool.end();
         },
       };

@@ -60,7 +60,7 @@ app.post(`${settlePath}/:key`, async (req, res) => {
       if (rollsBack) throw new Error("rolled back as it was told");
     };
     if (stores.transactions.mode === "sync") {
-      settle(tx, key);
+      void settle(tx, key);
       void report();
       return end();
     }
