@@ -99,8 +99,8 @@ function refusedUnpaid(reserved: boolean): ErrorMiddleware {
 }
 
 /**
- * I16: this attempt has committed nothing, or claimed no key. Makes an app's error handler that answers with a success answer 500: it would lose the payment;
- * likewise one that answers 409 where that is `reserved` for "paid already", unless the error itself says so, which is that of a done key.
+ * I16: this attempt has committed nothing, or claimed no key. Makes an app's error handler that answers with a success answer 500: it would
+ * lose the payment. Likewise one that answers 409 where that is `reserved` for "paid already", unless the error is that of a done key.
  */
 export function unpaidAnswers(res: GuardResponse, error: unknown, reserved: boolean): void {
   const isLost409 = reserved && !(isGuardError(error) && error.status === 409);

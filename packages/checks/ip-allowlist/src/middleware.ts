@@ -1,5 +1,5 @@
 import { GuardError } from "@countersign/core";
-import { assertNoKeyClaimed, createWarnOnce, type OptionOwner } from "@countersign/core/door";
+import { assertNoKeyClaimed, createWarnOnce, type OptionOwner, type WarnOnce } from "@countersign/core/door";
 import { clientOf, createTrustInspector, type TrustFunction } from "@countersign/express/door";
 import { guard, type GuardRequest, type Middleware } from "@countersign/express";
 import { assertAllowed, type AddressMatcher, type IpAllowlistCode } from "./address.ts";
@@ -42,10 +42,7 @@ export function expressAdmission(
 function warnOfDoubtfulTrust(
   req: GuardRequest,
   trust: TrustFunction | undefined,
-  {
-    isAllowed,
-    warnOnce,
-  }: { readonly isAllowed: AddressMatcher; readonly warnOnce: ReturnType<typeof createWarnOnce> },
+  { isAllowed, warnOnce }: { readonly isAllowed: AddressMatcher; readonly warnOnce: WarnOnce },
 ): void {
   if (trust === undefined) {
     if (req.headers["x-forwarded-for"] === undefined) return;

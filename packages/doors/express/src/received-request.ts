@@ -6,11 +6,10 @@ import {
   fieldLines,
   receivedRequests,
   shareFacts,
+  type WarnOnce,
 } from "@countersign/core/door";
 import { readNodeBody } from "./body.ts";
 import type { ExpressCode, GuardRequest, Middleware } from "./types.ts";
-
-type WarnOnce = ReturnType<typeof createWarnOnce>;
 
 const trustOf = createTrustInspector(createWarnOnce("receivedRequest"));
 

@@ -1,4 +1,4 @@
-import type { createWarnOnce } from "@countersign/core/door";
+import type { WarnOnce } from "@countersign/core/door";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 
 /** Handles a hidden route's errors: Fastify's own name no other route than an unknown path's, `undefined`. */
@@ -19,11 +19,7 @@ export function asUnknownRoute(url: string) {
 const hookNames = ["onRequest", "preParsing", "preValidation", "onSend"] as const;
 
 /** Warns once of what tells the hidden route from an unknown one. When all is registered: a 404 may come last. */
-export function tellUnhidden(
-  fastify: FastifyInstance,
-  url: string,
-  warnOnce: ReturnType<typeof createWarnOnce>,
-): undefined {
+export function tellUnhidden(fastify: FastifyInstance, url: string, warnOnce: WarnOnce): undefined {
   const differences = [...timeoutOf(fastify), ...notFoundOf(fastify, url)];
   if (differences.length === 0) return;
   const message = `a hidden webhook can be told from an unknown route: ${differences.join("; ")}`;

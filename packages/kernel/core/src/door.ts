@@ -47,6 +47,7 @@ export {
   publishThrown,
   type Built,
   type BuiltFact,
+  type WarnOnce,
 } from "./observation/channels.ts";
 export { reportReject, warnOfError, withoutCredentials } from "./observation/stderr-lines.ts";
 export {
