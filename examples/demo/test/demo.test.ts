@@ -105,17 +105,20 @@ async function stop(running: Captured): Promise<void> {
   expect(await running.ended).toBe(0);
 }
 
+// It plays all its cases before it listens: slowly on a busy machine.
+const playedWithinMs = 55_000;
+
 describe("the demo", () => {
   test("goes on serving, prints a line that works by hand, ends cleanly, and remembers paid keys at the next start", async () => {
     const first = startDemo({ PORT: port });
-    expect(await listeningUrl(first)).toBe(`http://127.0.0.1:${port}`);
+    expect(await listeningUrl(first, playedWithinMs)).toBe(`http://127.0.0.1:${port}`);
     await expectPages(first);
     expect(await sendByHand(first, "--idempotency-key", "by-hand.from.to")).toBe(0);
     await stop(first);
     await expect(fetch(`http://127.0.0.1:${port}/healthz`)).rejects.toThrow();
 
     const second = startDemo({ PORT: port });
-    await listeningUrl(second);
+    await listeningUrl(second, playedWithinMs);
     expect(second.stdout()).not.toMatch(/^NO /m);
     expect(await sendByHand(second, "--idempotency-key", "by-hand.from.to", "--expect", "409")).toBe(0);
     expect(await inspected("state")).toContain("by-hand");
@@ -124,7 +127,7 @@ describe("the demo", () => {
 
   test("leaves no platform behind when it is killed", async () => {
     const running = startDemo({ PORT: port });
-    const url = await listeningUrl(running);
+    const url = await listeningUrl(running, playedWithinMs);
     running.child.kill("SIGKILL");
     await running.ended;
     try {
