@@ -63,18 +63,7 @@ export const databases = {
       const stores = createPostgresStores({ database, schema });
       const nameOf = (table) => `"${schema}".${table}`;
       const send = async (on, text, values) => (await on.query(numbered(text), values)).rows;
-      return {
-        pool,
-        database,
-        stores,
-        nameOf,
-        write: (tx, table, row) => send(tx, insertOf(nameOf(table), row), Object.values(row)),
-        read: (table, rest = "", values = []) => send(pool, `SELECT * FROM ${nameOf(table)} ${rest}`, values),
-        async close() {
-          stores.close();
-          await pool.end();
-        },
-      };
+      return onPool({ pool, database, stores, nameOf }, send);
     },
     async remove({ schema }, { pool }) {
       await pool.query(`DROP SCHEMA "${schema}" CASCADE`);
@@ -101,18 +90,7 @@ export const databases = {
       const stores = createMysqlStores({ database, table: prefix });
       const nameOf = (table) => `${prefix}_${table}`;
       const send = async (on, text, values) => (await on.query(text, values))[0];
-      return {
-        pool,
-        database,
-        stores,
-        nameOf,
-        write: (tx, table, row) => send(tx, insertOf(nameOf(table), row), Object.values(row)),
-        read: (table, rest = "", values = []) => send(pool, `SELECT * FROM ${nameOf(table)} ${rest}`, values),
-        async close() {
-          stores.close();
-          await pool.end();
-        },
-      };
+      return onPool({ pool, database, stores, nameOf }, send);
     },
     async remove({ table }, { pool }) {
       const [names] = await pool.query(`SHOW TABLES LIKE '${table}\\_%'`);
@@ -120,6 +98,22 @@ export const databases = {
     },
   },
 };
+
+/** `send(on, text, values)` gives rows; `?` stands for each value. */
+function onPool({ pool, database, stores, nameOf }, send) {
+  return {
+    pool,
+    database,
+    stores,
+    nameOf,
+    write: (tx, table, row) => send(tx, insertOf(nameOf(table), row), Object.values(row)),
+    read: (table, rest = "", values = []) => send(pool, `SELECT * FROM ${nameOf(table)} ${rest}`, values),
+    async close() {
+      stores.close();
+      await pool.end();
+    },
+  };
+}
 
 function statementsOf(tables, nameOf, place) {
   return Object.entries(tables).flatMap(([table, { columns, index }]) => [
