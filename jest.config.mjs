@@ -83,7 +83,7 @@ const config = {
 /** What takes long and adds little to a usual change, for `npm run test:long`. @type {import("jest").Config} */
 export const long = {
   ...config,
-  testMatch: folders.map((folder) => `<rootDir>/${folder}/**/*.{long,fuzz}.test.ts`),
+  testMatch: folders.map((folder) => `<rootDir>/${folder}/**/*.{long,table,fuzz}.test.ts`),
 };
 
 export default config;

@@ -1,6 +1,6 @@
 import process from "node:process";
 
-// Every property with all its cases: test/support/runs/fuzz-runs.ts
-process.env["COUNTERSIGN_FUZZ"] ??= "all";
+// Every property with all its cases: test/support/runs/share.ts
+process.env["COUNTERSIGN_TESTS"] ??= "all";
 
 export { long as default } from "./jest.config.mjs";

@@ -44,8 +44,20 @@ export function expand(page, { pictureOf, rewrite }) {
   return expanded;
 }
 
+// Each starts a process, and pages are expanded several times in one run.
+const printed = new Map();
+
+function once(what, make) {
+  if (!printed.has(what)) printed.set(what, make());
+  return printed.get(what);
+}
+
 /** What a command of this repository prints, without colours. */
 function outputOf(command) {
+  return once(command, () => run(command));
+}
+
+function run(command) {
   const [name, ...args] = command.split(" ");
   const file = { countersign: "packages/tools/cli/dist/cli.js" }[name];
   if (file === undefined) throw new Error(`no page may run ${name}`);
@@ -72,7 +84,8 @@ function packagesIn(folder) {
 /** The rows of test/doors, in TypeScript: a process of its own can load it. */
 function rowsOfTests() {
   const options = { cwd: root, encoding: "utf8", env: { ...process.env, COUNTERSIGN_STDERR: "off" } };
-  return execFileSync(process.execPath, ["site/scripts/hostile-rows.mjs"], options).trim();
+  const file = "site/scripts/hostile-rows.mjs";
+  return once(file, () => execFileSync(process.execPath, [file], options).trim());
 }
 
 /** A document, or its lines after the first one with `from` and before the next one with `to`. */

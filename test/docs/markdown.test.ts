@@ -18,6 +18,7 @@ const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 // What codes say is compared where they are made to happen: codes-page.test.ts.
 const withoutExamples = (text: string): string => text.replaceAll(/^```(?:json|text)\n[\s\S]*?^```$/gm, "");
 const codes = "docs/pages/reference/codes.md";
+const agents = agentsFiles();
 const made = await markdownFiles({ happen: (code) => Promise.resolve({ code, text: "…" }) });
 
 test("docs/pages has the pages of the site, and no other file", () => {
@@ -45,20 +46,17 @@ test("countersign doctor has the causes of its page", () => {
   expect(readFileSync(join(root, file), "utf8")).toBe(text);
 });
 
-test.each(agentsFiles())(
-  "%s is the page for assistants, whose links lead out of the package",
-  (file, text) => {
-    expect(readFileSync(join(root, file), "utf8")).toBe(text);
-    const links = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = ""]) => target);
-    expect(links.length).toBeGreaterThan(5);
-    expect(links.filter((target) => !target.startsWith("https://"))).toEqual([]);
-  },
-);
+test.each(agents)("%s is the page for assistants, whose links lead out of the package", (file, text) => {
+  expect(readFileSync(join(root, file), "utf8")).toBe(text);
+  const links = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = ""]) => target);
+  expect(links.length).toBeGreaterThan(5);
+  expect(links.filter((target) => !target.startsWith("https://"))).toEqual([]);
+});
 
 test.each(["countersign", "payout", "webhooks", "fastify", "fetch", "create-countersign"])(
   "the package %s has the page for assistants in its tarball",
   (name) => {
-    const places = agentsFiles().map(([file]) => file);
+    const places = agents.map(([file]) => file);
     const folder = packageFolder(name);
     const { files } = JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8")) as {
       files: readonly string[];

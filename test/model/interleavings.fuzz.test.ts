@@ -3,7 +3,7 @@ import type { IdempotencyStore } from "@countersign/idempotency";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { ReferenceStore } from "../../packages/stores/store-contract/dist/model/reference-store.js";
 import * as fc from "fast-check";
-import { fuzzRuns } from "../support/runs/fuzz-runs.ts";
+import { fuzzRuns } from "../support/runs/share.ts";
 import { describeOnPostgres, describeOnRedis, postgresUrl, redisUrl } from "../support/servers/engines.ts";
 import { type Clock, type Engine, memoryEngine, type Platform, retentionMs } from "./engine.ts";
 import { type Contest, contested, contests, record } from "./history.ts";

@@ -3,7 +3,7 @@ import { ReferenceStore } from "../../packages/stores/store-contract/dist/model/
 import { fenceIn, type Step } from "../../packages/stores/store-contract/dist/model/step.js";
 import { expect, test } from "@jest/globals";
 import * as fc from "fast-check";
-import { fuzzRuns } from "../support/runs/fuzz-runs.ts";
+import { fuzzRuns } from "../support/runs/share.ts";
 import { leaseMs, retentionMs } from "./engine.ts";
 import { type PlannedStep, plannedSteps } from "./history.ts";
 import { PaymentRecord } from "./payment-record.ts";

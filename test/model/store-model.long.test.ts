@@ -8,7 +8,7 @@ import { connectRedis } from "../../packages/stores/store-redis/test/clients.ts"
 import { idempotencyHarness as redisHarness } from "../../packages/stores/store-redis/test/harness.ts";
 import { drivers } from "../../packages/stores/store-sqlite/test/connections.ts";
 import { describeOnPostgres, describeOnRedis, redisUrl } from "../support/servers/engines.ts";
-import { fuzzRuns } from "../support/runs/fuzz-runs.ts";
+import { fuzzRuns } from "../support/runs/share.ts";
 
 const engine = ["engine", "durability"] as const;
 

@@ -2,7 +2,7 @@ import { createSecretKey } from "node:crypto";
 import { types } from "node:util";
 import { describe, expect, test } from "@jest/globals";
 import * as fc from "fast-check";
-import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/share.ts";
 import { readRecord, writeRecord, type AnswerKey, type KeptAnswer } from "../src/answer-record.ts";
 
 // TEST KEYS.

@@ -2,7 +2,7 @@ import { expect, test } from "@jest/globals";
 import * as fc from "fast-check";
 import { isGuardError } from "@countersign/core";
 import { checkFingerprint, checkIdempotencyKey } from "../src/check.ts";
-import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/share.ts";
 
 test("any key is taken as it is, or refused with 400", () => {
   fc.assert(

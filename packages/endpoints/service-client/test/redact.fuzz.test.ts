@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import * as fc from "fast-check";
 import { redact } from "../src/redact.ts";
-import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/share.ts";
 
 const secret = fc.string({ unit: "grapheme", minLength: 12, maxLength: 40 });
 const between = fc.string({ maxLength: 20 });

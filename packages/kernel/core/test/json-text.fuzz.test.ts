@@ -3,7 +3,7 @@ import { isGuardError } from "@countersign/core";
 import * as fc from "fast-check";
 import { parse } from "lossless-json";
 import { parseJsonBytes } from "../src/wire-text.ts";
-import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/share.ts";
 
 const withoutPrototypes = fc.json({ maxDepth: 6 }).filter((text) => !/__proto__|constructor|\\u/.test(text));
 

@@ -1,7 +1,7 @@
 import { quoteForLog } from "@countersign/core";
 import { expect, test } from "@jest/globals";
 import * as fc from "fast-check";
-import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/share.ts";
 
 const text = fc.string({ unit: "binary", maxLength: 100 });
 

@@ -10,7 +10,7 @@ import {
   type ResponseMessage,
 } from "@countersign/http-message-signatures";
 import * as fc from "fast-check";
-import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/share.ts";
 import { now, privateKey, profile } from "./hand-signer.ts";
 
 const signer = createSigner(privateKey, "test-key");

@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { algorithms } from "../src/algorithms/registry.ts";
 import { importVerificationKey, type SignatureAlgorithm } from "@countersign/http-message-signatures";
 import { algorithmKeys } from "./algorithm-keys.ts";
-import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/share.ts";
 
 function flipped(bytes: Uint8Array, bit: number): Buffer {
   const copy = Buffer.from(bytes);

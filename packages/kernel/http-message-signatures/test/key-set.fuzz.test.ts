@@ -3,7 +3,7 @@ import { importKeys, type ImportedKeys } from "@countersign/http-message-signatu
 import { isVerificationKey } from "@countersign/http-message-signatures/door";
 import * as fc from "fast-check";
 import { publicKey } from "./hand-signer.ts";
-import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/share.ts";
 
 const jwk = publicKey.export({ format: "jwk" });
 const pem = publicKey.export({ format: "pem", type: "spki" }).toString();

@@ -9,7 +9,7 @@ import {
 import type { Message } from "../dist/message.js";
 import { parseComponentIdentifier } from "@countersign/http-message-signatures/door";
 import * as fc from "fast-check";
-import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/share.ts";
 import type { FieldTypes } from "../dist/message.js";
 
 const fieldTypes: FieldTypes = { "x-dict": "dictionary", "x-list": "list", "x-item": "item" };

@@ -8,7 +8,7 @@ import type { Message } from "../dist/message.js";
 import type { BareItem, Parameters } from "../dist/field-scanner.js";
 import * as fc from "fast-check";
 import { MessageValues } from "../src/components.ts";
-import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/share.ts";
 import { verdictOf } from "./hand-signer.ts";
 
 // Few characters, and those that mean something in a base, so that two that differ have a chance to meet.

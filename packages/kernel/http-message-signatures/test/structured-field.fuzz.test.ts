@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import type { BareItem, Parameters } from "../dist/field-scanner.js";
 import type { InnerList, Item, Member } from "../dist/structured-field.js";
 import * as fc from "fast-check";
-import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/share.ts";
 import { FieldScanner } from "../src/field-scanner.ts";
 import { parseQueryParams } from "../src/components.ts";
 import {

@@ -6,7 +6,7 @@ import * as fc from "fast-check";
 import { verifyEd25519 } from "../src/algorithms/ed25519.ts";
 import { L, signWith, smallOrderEncodings, torsion, withS } from "./forgery.ts";
 import { key, now, privateKey, strict, verdictOf } from "./hand-signer.ts";
-import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/share.ts";
 
 const characters = (text: string): fc.Arbitrary<string> => fc.constantFrom(...text.split(""));
 const printable = fc.integer({ min: 0x20, max: 0x7e }).map((code) => String.fromCharCode(code));

@@ -10,7 +10,7 @@ const behindPgBouncer = bouncer === undefined ? describe.skip : describe;
 
 afterAll(() => bouncer?.close());
 
-// A server that others use is not stopped: engine.test.ts has one of its own.
+// A server that others use is not stopped: engine.long.test.ts has one of its own.
 const without = ["engine", "durability"] as const;
 const engine = { url: bouncer?.url, hasClock: true };
 defineCases(applicable(idempotencyStoreContract(() => idempotencyHarness(engine), { without })), {

@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import * as fc from "fast-check";
-import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/share.ts";
 import { decodeKey, encodeKey } from "../dist/stored-key.js";
 
 const units = (min: number, max: number, minLength: number) =>

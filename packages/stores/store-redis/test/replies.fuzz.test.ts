@@ -1,7 +1,7 @@
 import { createRedisStores } from "@countersign/store-redis";
 import { describe, expect, test } from "@jest/globals";
 import * as fc from "fast-check";
-import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/share.ts";
 
 const key = "k";
 const claim = { token: "a", fingerprint: "f", leaseMs: 60_000, recovery: "rerun" } as const;

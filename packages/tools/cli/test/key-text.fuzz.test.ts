@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import * as fc from "fast-check";
 import { readKey, shownKey } from "../src/operator/key-text.ts";
 import { jsonLine } from "../src/output.ts";
-import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/share.ts";
 
 const anyKey = fc.oneof(
   fc.string({ unit: "binary", minLength: 1, maxLength: 40 }),

@@ -23,6 +23,7 @@ import {
   postgresUrl,
   redisUrl,
 } from "@countersign/test-support/servers/engines.ts";
+import { isWhole } from "@countersign/test-support/runs/share.ts";
 import { run, type Run } from "./cli-bench.ts";
 
 type NonceClaim = Parameters<SqliteNonceStore["claim"]>[0];
@@ -173,6 +174,9 @@ export const engines: readonly Engine[] = [
   { name: "MariaDB", describe: describeOnMysql, keepsTasks: true, open: openMysql },
   { name: "Redis", describe: describeOnRedis, keepsTasks: false, open: openRedis },
 ];
+
+/** What a command prints hangs on no engine: `npm test` asks SQLite alone. */
+export const engineRows: readonly Engine[] = isWhole ? engines : engines.slice(0, 1);
 
 /** Takes a key, for a minute or until its lease has expired. */
 export async function begin(bench: OperatorBench, key: string, { expired = false } = {}): Promise<void> {

@@ -12,7 +12,7 @@ import {
   array,
   tuple,
 } from "fast-check";
-import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/share.ts";
 import {
   explainAddress,
   explainBasicAuth,

@@ -1,7 +1,7 @@
 import { masked, maskerOf } from "@countersign/inspector/loopback";
 import { describe, expect, test } from "@jest/globals";
 import * as fc from "fast-check";
-import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/share.ts";
 import { encodings, readings } from "./encodings.ts";
 
 const secretText = fc.oneof(

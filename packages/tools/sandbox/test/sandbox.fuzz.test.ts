@@ -5,7 +5,7 @@ import { importPrivateKey } from "../src/protocol/index.ts";
 import { tamperedParts } from "../src/tamper.ts";
 import { parsePayoutUrl } from "../src/payout-url.ts";
 import { tamperBody } from "../src/tamper.ts";
-import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/share.ts";
 
 const pair = generateKeyPair();
 const privateKey = importPrivateKey(pair.privateKeyPem);

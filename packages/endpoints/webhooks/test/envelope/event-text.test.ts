@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import * as fc from "fast-check";
 import { eventTexts } from "../../dist/envelope/event-text.js";
-import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/share.ts";
 
 describe("eventTexts()", () => {
   test.each<[string, string, readonly string[]]>([

@@ -2,7 +2,7 @@ import { isGuardError } from "@countersign/core";
 import { describe, expect, test } from "@jest/globals";
 import * as fc from "fast-check";
 import { compareTimestamps, parseTimestamp } from "@countersign/webhooks";
-import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/share.ts";
 
 function codeOf(raw: unknown): string {
   try {

@@ -18,7 +18,7 @@ import {
   type Fault,
   type WireEvent,
 } from "./event-kit.ts";
-import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/share.ts";
 
 const parties = 3;
 

@@ -1,7 +1,7 @@
 import { expect, test } from "@jest/globals";
 import * as fc from "fast-check";
 import { decodeText, encodeText } from "@countersign/idempotency/store";
-import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/share.ts";
 
 const text = fc.oneof(
   fc.string({ unit: "binary" }),

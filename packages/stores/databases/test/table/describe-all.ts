@@ -1,3 +1,4 @@
+import { isWhole } from "@countersign/test-support/runs/share.ts";
 import { describeDatabase } from "./describe-database.ts";
 import { describeErrors } from "./describe-errors.ts";
 import { describeIsolation } from "./describe-isolation.ts";
@@ -9,13 +10,15 @@ import { describeTimeOuts } from "./describe-time-outs.ts";
 import { describeWork } from "./describe-work.ts";
 import type { TableRow } from "./row.ts";
 
+/** What a library can do, and a payment through it; in the whole table also what happens when something goes wrong meanwhile. */
 export function describeAll<Tx>(row: TableRow<Tx>): void {
   describeDatabase(row);
   if (row.engine === "postgresql") describeErrors(row);
+  describePayments(row);
+  if (!isWhole) return;
   describeIsolation(row);
   describeLateStatements(row);
   describeLeases(row);
-  describePayments(row);
   describeLostLines(row);
   describeTimeOuts(row);
   describeWork(row);

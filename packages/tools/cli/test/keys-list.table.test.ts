@@ -3,7 +3,7 @@ import { expectOneLine } from "./cli-bench.ts";
 import {
   begin,
   complete,
-  engines,
+  engineRows,
   fingerprint,
   hold,
   runJson,
@@ -21,7 +21,7 @@ const hostileKeys: readonly (readonly [string, string])[] = [
   ["that turns the direction of text", "\u202E"],
 ];
 
-for (const engine of engines) {
+for (const engine of engineRows) {
   engine.describe(`countersign keys list and held on ${engine.name}`, () => {
     let bench: OperatorBench;
     beforeEach(async () => {
@@ -182,7 +182,7 @@ for (const engine of engines) {
 
 const dayMs = 86_400_000;
 
-for (const engine of engines) {
+for (const engine of engineRows) {
   engine.describe(`countersign prune on ${engine.name}`, () => {
     let bench: OperatorBench;
     beforeEach(async () => {

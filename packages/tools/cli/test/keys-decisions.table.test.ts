@@ -3,7 +3,7 @@ import { run, shellWords } from "./cli-bench.ts";
 import {
   begin,
   complete,
-  engines,
+  engineRows,
   fingerprint,
   hold,
   runJson,
@@ -12,7 +12,7 @@ import {
   type OperatorBench,
 } from "./operator-bench.ts";
 
-for (const engine of engines) {
+for (const engine of engineRows) {
   engine.describe(`what an operator decided, on ${engine.name}`, () => {
     let bench: OperatorBench;
     beforeEach(async () => {

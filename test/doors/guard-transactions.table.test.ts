@@ -2,6 +2,7 @@
 import type { TransactionAnswerStore } from "@countersign/idempotency";
 import { describe, expect, test } from "@jest/globals";
 import { collectNotices } from "../support/runs/faulty-store.ts";
+import { isWhole } from "../support/runs/share.ts";
 import { guardDoors, type GuardDoor } from "./guard-doors.ts";
 import { fail, guardRows, type GuardRow } from "./guard-rows.ts";
 import { after, engines, type Tables, type Tx } from "./payments/engines.ts";
@@ -57,7 +58,7 @@ async function play(door: GuardDoor, tables: Tables, row: GuardRow) {
 }
 
 for (const door of guardDoors) {
-  const its = engines.filter(({ name }) => name === "sqlite" || door.isOnServers);
+  const its = engines.filter(({ name }) => name === "sqlite" || (isWhole && door.isOnServers));
   describe.each(its)(`idempotencyGuard() at ${door.name}, on $name`, ({ name, open }) => {
     const rows = guardRows.filter(
       ({ on = [door.name], engines: where = [name] }) => on.includes(door.name) && where.includes(name),

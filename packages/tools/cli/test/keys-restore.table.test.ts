@@ -13,7 +13,7 @@ import { expectOneLine, moduleIn, run } from "./cli-bench.ts";
 import {
   begin,
   complete,
-  engines,
+  engineRows,
   hold,
   methodsOf,
   runJson,
@@ -26,7 +26,7 @@ const dayMs = 86_400_000;
 const why = ["--yes", "--by", "anna", "--note", "TICKET-1"];
 const restore = ["keys", "restore", ...why];
 
-for (const engine of engines) {
+for (const engine of engineRows) {
   engine.describe(`countersign keys restore on ${engine.name}`, () => {
     let bench: OperatorBench;
     beforeEach(async () => {
@@ -251,7 +251,7 @@ describe("a store of one's own", () => {
 
 test("the commands of the guide tell what is missing, enter it, and are quiet afterwards", async () => {
   const folder = mkdtempSync(join(tmpdir(), "countersign-restore-guide-"));
-  const bench = await engines[0]?.open();
+  const bench = await engineRows[0]?.open();
   if (bench === undefined) throw new Error("there is no engine");
   try {
     const cli = fileURLToPath(new URL("../dist/cli.js", import.meta.url));

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from "@jest/g
 import { memoryIdempotencyStore, type IdempotencyStore } from "@countersign/idempotency";
 import { failureCount } from "@countersign/idempotency/door";
 import { moduleIn, run, shellWords, spawnCli } from "./cli-bench.ts";
-import { engines, hold, runJson, runOn, type OperatorBench, methodsOf } from "./operator-bench.ts";
+import { engineRows, hold, runJson, runOn, type OperatorBench, methodsOf } from "./operator-bench.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "countersign-held-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -16,7 +16,7 @@ export async function describe(key, record) {
   return { business: "business-9", beneficiary: "Example\\u001b[2J GmbH", amount: "1,250.00 EUR", fence: record.fence };
 }`;
 
-for (const engine of engines) {
+for (const engine of engineRows) {
   engine.describe(`countersign keys held on ${engine.name}`, () => {
     let bench: OperatorBench;
     beforeEach(async () => {

@@ -3,7 +3,7 @@ import { expectOneLine, run, spawnCli } from "./cli-bench.ts";
 import {
   begin,
   complete,
-  engines,
+  engineRows,
   hold,
   runJson,
   runOn,
@@ -13,7 +13,7 @@ import {
 
 const dayMs = 86_400_000;
 
-for (const engine of engines) {
+for (const engine of engineRows) {
   engine.describe(`countersign keys resolve on ${engine.name}`, () => {
     let bench: OperatorBench;
     beforeEach(async () => {

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { expectOneLine, run } from "./cli-bench.ts";
-import { engines, runJson, runOn, type OperatorBench, type Tasks } from "./operator-bench.ts";
+import { engineRows, runJson, runOn, type OperatorBench, type Tasks } from "./operator-bench.ts";
 
 const hourMs = 3_600_000;
 
-for (const engine of engines.filter(({ keepsTasks }) => keepsTasks)) {
+for (const engine of engineRows.filter(({ keepsTasks }) => keepsTasks)) {
   engine.describe(`countersign inbox on ${engine.name}`, () => {
     let bench: OperatorBench;
     let tasks: Tasks;
@@ -266,7 +266,7 @@ for (const engine of engines.filter(({ keepsTasks }) => keepsTasks)) {
   });
 }
 
-for (const engine of engines.filter(({ keepsTasks }) => !keepsTasks)) {
+for (const engine of engineRows.filter(({ keepsTasks }) => !keepsTasks)) {
   engine.describe(`countersign inbox on ${engine.name}`, () => {
     test("says that there is no table of work", async () => {
       const bench = await engine.open();
@@ -284,7 +284,7 @@ for (const engine of engines.filter(({ keepsTasks }) => !keepsTasks)) {
 }
 
 describe("countersign outcomes and work", () => {
-  const open = () => engines.find(({ name }) => name === "SQLite")?.open() as OperatorBench;
+  const open = () => engineRows.find(({ name }) => name === "SQLite")?.open() as OperatorBench;
 
   test("outcomes counts what is expected too, and has a queue of its own", async () => {
     const bench = open();
