@@ -30,7 +30,10 @@ export async function completeAlone(
   return answer;
 }
 
-/** How the call ended, or undefined when it is still waiting a moment later. */
-export async function soon<T>(outcome: Promise<Outcome<T>>): Promise<Outcome<T> | undefined> {
-  return Promise.race([outcome, pause(overtakeMs).then(() => undefined)]);
+/** How the call ended, or undefined when it still waits after that time. */
+export async function soon<T>(
+  outcome: Promise<Outcome<T>>,
+  withinMs: number = overtakeMs,
+): Promise<Outcome<T> | undefined> {
+  return Promise.race([outcome, pause(withinMs).then(() => undefined)]);
 }
