@@ -93,6 +93,41 @@ export const descriptions = {
     "Pay in the transaction of Prisma, Drizzle, Kysely, Knex, TypeORM and other libraries.",
     "prisma drizzle kysely knex typeorm sequelize orm transaction",
   ),
+  "guide/databases/pg": of(
+    "Pay in a transaction of pg, the driver of PostgreSQL.",
+    "pg postgres postgresql driver pool",
+  ),
+  "guide/databases/prisma": of(
+    "Pay in an interactive transaction of Prisma, and keep prisma migrate off our tables.",
+    "prisma orm postgres",
+  ),
+  "guide/databases/drizzle": of(
+    "Pay in a transaction of Drizzle on PostgreSQL, MariaDB or SQLite.",
+    "drizzle orm drizzle-kit",
+  ),
+  "guide/databases/kysely": of(
+    "Pay in a transaction of Kysely on PostgreSQL or MariaDB.",
+    "kysely query builder",
+  ),
+  "guide/databases/knex": of("Pay in a transaction of Knex on PostgreSQL or MariaDB.", "knex query builder"),
+  "guide/databases/typeorm": of(
+    "Pay in a transaction of TypeORM on PostgreSQL or MariaDB.",
+    "typeorm orm entity manager",
+  ),
+  "guide/databases/sequelize": of(
+    "Pay in a transaction of Sequelize on PostgreSQL or MariaDB.",
+    "sequelize orm",
+  ),
+  "guide/databases/mikro-orm": of(
+    "Pay in a transaction of MikroORM on PostgreSQL or MariaDB.",
+    "mikroorm mikro-orm orm",
+  ),
+  "guide/databases/postgres-js": of("Pay in a transaction of postgres.js.", "postgres.js postgres driver"),
+  "guide/databases/mysql2": of("Pay in a transaction of mysql2 on MariaDB.", "mysql2 mysql mariadb driver"),
+  "guide/databases/sqlite": of(
+    "Pay in a transaction of libsql, better-sqlite3 or node:sqlite.",
+    "sqlite libsql better-sqlite3 node:sqlite",
+  ),
   "guide/several-machines": of(
     "Run several processes on one store, and restart them without a refusal.",
     "cluster redis scale failover region rolling deploy",

@@ -43,7 +43,6 @@ export const navigation = [
     text: "In production",
     items: [
       guide("Choose a store", "stores"),
-      guide("Your database library", "databases"),
       guide("Several processes and machines", "several-machines"),
       guide("Keys and rotation", "keys"),
       guide("Go live", "go-live"),
@@ -51,6 +50,23 @@ export const navigation = [
       guide("Monitor", "monitor"),
       guide("Findings of the doctor", "doctor"),
       guide("Writing a store", "writing-a-store"),
+    ],
+  },
+  {
+    text: "Database libraries",
+    items: [
+      guide("Your database library", "databases"),
+      guide("pg", "databases/pg"),
+      guide("Prisma", "databases/prisma"),
+      guide("Drizzle", "databases/drizzle"),
+      guide("Kysely", "databases/kysely"),
+      guide("Knex", "databases/knex"),
+      guide("TypeORM", "databases/typeorm"),
+      guide("Sequelize", "databases/sequelize"),
+      guide("MikroORM", "databases/mikro-orm"),
+      guide("postgres.js", "databases/postgres-js"),
+      guide("mysql2, on MariaDB", "databases/mysql2"),
+      guide("SQLite", "databases/sqlite"),
     ],
   },
   {

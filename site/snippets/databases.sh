@@ -3,6 +3,15 @@ npm install @countersign/payout @countersign/databases \
   @countersign/store-postgres
 npm install -D @countersign/cli @countersign/sandbox
 # #endregion install
+# #region install-mariadb
+npm install @countersign/payout @countersign/databases \
+  @countersign/store-mysql
+npm install -D @countersign/cli @countersign/sandbox
+# #endregion install-mariadb
+# #region install-sqlite
+npm install @countersign/payout @countersign/store-sqlite libsql
+npm install -D @countersign/cli @countersign/sandbox
+# #endregion install-sqlite
 # #region migrate
 npx countersign migrate --store-url postgres://…   # of @countersign/cli
 # #endregion migrate

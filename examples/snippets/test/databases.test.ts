@@ -208,7 +208,7 @@ describeOnPostgres("on PostgreSQL", () => {
         "MikroORM's schema:update",
         async () => {
           const page = readFileSync(
-            new URL("../../../site/pages/guide/databases.md", import.meta.url),
+            new URL("../../../site/pages/guide/databases/mikro-orm.md", import.meta.url),
             "utf8",
           );
           expect(page).toContain('`schemaGenerator: { ignoreSchema: ["countersign"] }`');

@@ -12,7 +12,6 @@ const payments = sqliteTable("payments", {
   iban: text().notNull(),
 });
 
-// #region payouts
 type Db = BetterSQLite3Database & { $client: SqliteDatabase };
 
 export function payouts(db: Db) {
@@ -25,4 +24,3 @@ export function payouts(db: Db) {
     },
   });
 }
-// #endregion payouts

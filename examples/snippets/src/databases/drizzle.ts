@@ -10,7 +10,6 @@ const payments = pgTable("payments", {
   iban: text().notNull(),
 });
 
-// #region payouts
 export function payouts(db: NodePgDatabase) {
   const stores = createPostgresStores({ database: fromDrizzle(db) });
   return payoutEndpoint({
@@ -21,4 +20,3 @@ export function payouts(db: NodePgDatabase) {
     },
   });
 }
-// #endregion payouts

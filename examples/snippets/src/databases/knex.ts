@@ -4,7 +4,6 @@ import { createPostgresStores } from "@countersign/store-postgres";
 import type { Knex } from "knex";
 import { service } from "./service.ts";
 
-// #region payouts
 export function payouts(knex: Knex) {
   const stores = createPostgresStores({ database: fromKnex(knex) });
   return payoutEndpoint({
@@ -15,4 +14,3 @@ export function payouts(knex: Knex) {
     },
   });
 }
-// #endregion payouts

@@ -8,7 +8,6 @@ interface Tables {
   payments: { key: string; iban: string };
 }
 
-// #region payouts
 export function payouts(db: Kysely<Tables>) {
   const stores = createPostgresStores({ database: fromKysely(db) });
   return payoutEndpoint({
@@ -19,4 +18,3 @@ export function payouts(db: Kysely<Tables>) {
     },
   });
 }
-// #endregion payouts

@@ -14,7 +14,6 @@ export const Payment = new EntitySchema<{ key: string; iban: string }>({
   },
 });
 
-// #region payouts
 export function payouts(orm: MikroORM) {
   const stores = createPostgresStores({ database: fromMikroOrm(orm) });
   return payoutEndpoint({
@@ -25,4 +24,3 @@ export function payouts(orm: MikroORM) {
     },
   });
 }
-// #endregion payouts

@@ -4,7 +4,6 @@ import { createMysqlStores } from "@countersign/store-mysql";
 import type { Pool } from "mysql2/promise";
 import { service } from "./service.ts";
 
-// #region payouts
 export function payouts(pool: Pool) {
   const stores = createMysqlStores({ database: fromMysql2(pool) });
   const insert = "INSERT INTO payments (id, iban) VALUES (?, ?)";
@@ -16,4 +15,3 @@ export function payouts(pool: Pool) {
     },
   });
 }
-// #endregion payouts

@@ -4,7 +4,6 @@ import { createPostgresStores } from "@countersign/store-postgres";
 import type { Pool } from "pg";
 import { service } from "./service.ts";
 
-// #region payouts
 export function payouts(pool: Pool) {
   const stores = createPostgresStores({ database: fromPg(pool) });
   const insert = "INSERT INTO payments (key, iban) VALUES ($1, $2)";
@@ -16,4 +15,3 @@ export function payouts(pool: Pool) {
     },
   });
 }
-// #endregion payouts

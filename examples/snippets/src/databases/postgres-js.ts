@@ -4,7 +4,6 @@ import { createPostgresStores } from "@countersign/store-postgres";
 import type { Sql } from "postgres";
 import { service } from "./service.ts";
 
-// #region payouts
 export function payouts(sql: Sql) {
   const stores = createPostgresStores({ database: fromPostgresJs(sql) });
   return payoutEndpoint({
@@ -15,4 +14,3 @@ export function payouts(sql: Sql) {
     },
   });
 }
-// #endregion payouts

@@ -4,7 +4,6 @@ import { createPostgresStores } from "@countersign/store-postgres";
 import type { Model, ModelStatic, Sequelize } from "sequelize";
 import { service } from "./service.ts";
 
-// #region payouts
 export function payouts(sequelize: Sequelize, Payment: ModelStatic<Model>) {
   const stores = createPostgresStores({ database: fromSequelize(sequelize) });
   return payoutEndpoint({
@@ -15,4 +14,3 @@ export function payouts(sequelize: Sequelize, Payment: ModelStatic<Model>) {
     },
   });
 }
-// #endregion payouts

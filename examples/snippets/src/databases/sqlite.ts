@@ -3,7 +3,6 @@ import { createSqliteStores } from "@countersign/store-sqlite";
 import type Database from "libsql";
 import { service } from "./service.ts";
 
-// #region payouts
 export function payouts(database: Database.Database) {
   const stores = createSqliteStores({ database });
   const insert = "INSERT INTO payments (key, iban) VALUES (?, ?)";
@@ -15,4 +14,3 @@ export function payouts(database: Database.Database) {
     },
   });
 }
-// #endregion payouts

@@ -9,7 +9,6 @@ export const Payment = new EntitySchema<{ key: string; iban: string }>({
   columns: { key: { type: "text", primary: true }, iban: { type: "text" } },
 });
 
-// #region payouts
 export function payouts(dataSource: DataSource) {
   const stores = createPostgresStores({ database: fromTypeOrm(dataSource) });
   return payoutEndpoint({
@@ -20,4 +19,3 @@ export function payouts(dataSource: DataSource) {
     },
   });
 }
-// #endregion payouts

@@ -1,0 +1,19 @@
+import type { PrismaTransactionOptions } from "@countersign/databases";
+
+/** As much of a generated client as prisma.ts uses. */
+interface Transaction {
+  readonly payment: {
+    create(row: {
+      data: { key: string; iban: string };
+    }): PromiseLike<unknown>;
+  };
+  $queryRawUnsafe(text: string, ...values: unknown[]): PromiseLike<unknown>;
+}
+
+export interface PrismaClient extends Transaction {
+  $connect(): Promise<void>;
+  $transaction(
+    work: (tx: Transaction) => Promise<void>,
+    options: PrismaTransactionOptions,
+  ): Promise<void>;
+}
