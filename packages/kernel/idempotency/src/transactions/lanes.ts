@@ -1,3 +1,6 @@
+import { askStore } from "@countersign/core/door";
+import type { StoreStep } from "./steps.ts";
+
 interface Waiter {
   readonly go: () => void;
 }
@@ -11,11 +14,14 @@ export type Entrance = (() => void) | "timeout" | "client-left";
  */
 export class Lanes {
   readonly #maxWaiters: number;
+  readonly #waitStep: StoreStep;
   readonly #lanes = new Map<string, Waiter[]>();
   #waiting = 0;
 
-  constructor(maxWaiters: number) {
+  /** `waitStep`: how a wait is traced. Its time-out is longer than any `waitMs`. */
+  constructor(maxWaiters: number, waitStep: StoreStep) {
     this.#maxWaiters = maxWaiters;
+    this.#waitStep = waitStep;
   }
 
   /** Waits for at most `waitMs` until nobody is at the key; `timeout` at once without room. `left` aborts when the client leaves. */
@@ -28,7 +34,13 @@ export class Lanes {
     if (left?.aborted === true) return "client-left";
     if (waitMs <= 0 || this.#waiting >= this.#maxWaiters) return "timeout";
     this.#waiting += 1;
-    const entrance = await new Promise<Entrance>((resolve) => {
+    const entrance = await askStore(this.#waitStep, () => this.#wait(key, waiters, waitMs, left));
+    this.#waiting -= 1;
+    return entrance;
+  }
+
+  #wait(key: string, waiters: Waiter[], waitMs: number, left: AbortSignal | undefined): Promise<Entrance> {
+    return new Promise((resolve) => {
       const end = (how: Entrance): void => {
         clearTimeout(timer);
         left?.removeEventListener("abort", onLeft);
@@ -42,8 +54,6 @@ export class Lanes {
       left?.addEventListener("abort", onLeft);
       waiters.push(waiter);
     });
-    this.#waiting -= 1;
-    return entrance;
   }
 
   #leave(key: string): void {

@@ -87,7 +87,18 @@ export function runStepsIn<T>(mode: TransactionMode, steps: Steps<T>): T | Promi
   return mode === "sync" ? runStepsNow(steps) : runSteps(steps);
 }
 
-type StoreStep = Parameters<typeof askStore>[0];
+export type StoreStep = Parameters<typeof askStore>[0];
+
+/** The outcome on `countersign:store` of what others or the handler have caused: one of these, no fault of the store. */
+export function outcomeOf(
+  store: Pick<TransactionStore<never>, "faultOf">,
+  ...outcomes: readonly TransactionFault[]
+): (error: unknown) => string | undefined {
+  return (error) => {
+    const isOf = isTransactionBroken(error) ? "refused" : store.faultOf(error);
+    return outcomes.find((fault) => fault === isOf);
+  };
+}
 
 /** How far a request has come in its present transaction. */
 export interface Progress {
@@ -112,26 +123,19 @@ export class SingleRun<Tx> {
     this.#store = store;
     this.#options = options;
     const { engine } = store;
-    /** The outcomes of what others or the handler have caused. */
-    const faultOf =
-      (...outcomes: readonly TransactionFault[]) =>
-      (error: unknown): string | undefined => {
-        const isOf = isTransactionBroken(error) ? "refused" : store.faultOf(error);
-        return outcomes.find((fault) => fault === isOf);
-      };
     this.#beginStep = {
       engine,
       step: "begin",
       timeoutMs: options.storeTimeoutMs + options.waitMs,
       name: "the transaction's first step",
-      faultOf: faultOf("conflict", "locked"),
+      faultOf: outcomeOf(store, "conflict", "locked"),
     };
     this.#commitStep = {
       engine,
       step: "commit",
       timeoutMs: options.transactionTimeoutMs,
       name: "COMMIT",
-      faultOf: faultOf("conflict", "refused"),
+      faultOf: outcomeOf(store, "conflict", "refused"),
     };
   }
 

@@ -12,7 +12,16 @@ import {
 } from "../refusals.ts";
 import type { Awaitable } from "../store.ts";
 import { Lanes, type Entrance } from "./lanes.ts";
-import { answerOf, nonceSeen, SingleRun, untilPromise, type Progress, type Steps } from "./steps.ts";
+import {
+  answerOf,
+  nonceSeen,
+  outcomeOf,
+  SingleRun,
+  untilPromise,
+  type Progress,
+  type Steps,
+  type StoreStep,
+} from "./steps.ts";
 import type { Behind, NotRun, OpenTransaction, TransactionAttempt } from "./transaction-attempt.ts";
 import type { ResolvedTransactionOptions } from "./transaction-options.ts";
 import type { TransactionKey, TransactionStore, TransactionStores } from "./transaction-store.ts";
@@ -28,7 +37,9 @@ export class Transactor<Tx> {
   readonly #options: ResolvedTransactionOptions;
   readonly #lanes: Lanes;
   readonly #single: SingleRun<Tx>;
-  readonly #repeatStep: Parameters<typeof askStore>[0];
+  readonly #keepStep: StoreStep;
+  readonly #undoStep: StoreStep;
+  readonly #repeatStep: StoreStep;
   #running = 0;
   #draining = false;
 
@@ -39,15 +50,21 @@ export class Transactor<Tx> {
     this.#store = store;
     this.#nonces = nonces;
     this.#options = options;
-    this.#lanes = new Lanes(options.maxWaiters);
     this.#single = new SingleRun(store, options);
-    const { transactionTimeoutMs: timeoutMs } = options;
-    this.#repeatStep = {
-      engine: store.engine,
-      step: "repeat",
-      timeoutMs,
-      name: "the pause after a conflict",
-    };
+    const { engine } = store;
+    const { transactionTimeoutMs: timeoutMs, waitMs } = options;
+    // What was caused by the handler, or by others, is no fault of the store.
+    const faultOf = outcomeOf(store, "conflict", "refused");
+    const name = "another attempt at the key";
+    this.#lanes = new Lanes(options.maxWaiters, {
+      engine,
+      step: "wait",
+      timeoutMs: 2 * timeoutMs + waitMs,
+      name,
+    });
+    this.#keepStep = { engine, step: "keep", timeoutMs, name: "the transaction's last step", faultOf };
+    this.#undoStep = { engine, step: "undo", timeoutMs, name: "ROLLBACK TO the savepoint", faultOf };
+    this.#repeatStep = { engine, step: "repeat", timeoutMs, name: "the pause after a conflict" };
   }
 
   /**
@@ -86,7 +103,7 @@ export class Transactor<Tx> {
   ): Steps<Behind<T>> {
     try {
       const value = yield* untilPromise(work, () => this.#store.outlived?.(tx, keys));
-      yield* answerOf(this.#store.keep(tx, keys, more));
+      yield* answerOf(askStore(this.#keepStep, () => this.#store.keep(tx, keys, more)));
       return { value };
     } catch (error) {
       const fault = this.#store.faultOf(error);
@@ -96,7 +113,7 @@ export class Transactor<Tx> {
       try {
         // Until the library knows of its lost line, some send statements to the line that takes its place.
         if (mayBeLost) yield* answerOf(setImmediate());
-        yield* answerOf(this.#store.undo(tx, keys, more));
+        yield* answerOf(askStore(this.#undoStep, () => this.#store.undo(tx, keys, more)));
       } catch (undoing) {
         if (mayBeLost && this.#store.faultOf(undoing) !== "refused") throw error;
         // The whole transaction is over, and nothing of it stays.
@@ -119,7 +136,7 @@ export class Transactor<Tx> {
 
   /** Frees keys that were begun and whose handlers did not run. */
   *giveBack(tx: Tx, keys: readonly TransactionKey[]): Steps<void> {
-    yield* answerOf(this.#store.undo(tx, keys, false));
+    yield* answerOf(askStore(this.#undoStep, () => this.#store.undo(tx, keys, false)));
   }
 
   /** Whether the handlers have to end in the turn in which they begin. */

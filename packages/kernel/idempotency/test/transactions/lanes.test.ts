@@ -28,8 +28,10 @@ async function isFree(lanes: Lanes, key = "k"): Promise<boolean> {
   return typeof entrance === "function";
 }
 
+const waitStep = { timeoutMs: 60_000, name: "another attempt" };
+
 test("lets one attempt at a key in at a time, in the order of arrival", async () => {
-  const lanes = new Lanes(10);
+  const lanes = new Lanes(10, waitStep);
   const all = [enter(lanes), enter(lanes), enter(lanes)];
   const other = enter(lanes, "other");
   await other.noted;
@@ -65,7 +67,7 @@ test.each<[string, (lanes: Lanes, client: AbortController) => Promise<Entrance>,
     "client-left",
   ],
 ])("turns an attempt away %s, and the next one gets its place", async (_case, wait, how) => {
-  const lanes = new Lanes(1);
+  const lanes = new Lanes(1, waitStep);
   const first = enter(lanes);
   await first.noted;
   const client = new AbortController();
@@ -77,7 +79,7 @@ test.each<[string, (lanes: Lanes, client: AbortController) => Promise<Entrance>,
 });
 
 test("turns away who finds no room, of all keys together", async () => {
-  const lanes = new Lanes(2);
+  const lanes = new Lanes(2, waitStep);
   const inside = [enter(lanes, "a"), enter(lanes, "b")];
   const waiting = [enter(lanes, "a"), enter(lanes, "b")];
   expect(await lanes.enter("a", longMs, undefined)).toBe("timeout");

@@ -19,10 +19,22 @@ interface Script {
   readonly mode?: "async" | "sync";
   readonly begin?: (call: number) => TransactionFault | undefined;
   readonly commit?: (call: number) => TransactionFault | "lost" | "broken" | undefined;
+  readonly keep?: "broken";
+  /** What the handler does. */
+  readonly pay?: () => unknown;
+  /** How many attempts at the key come at once. Default 1. */
+  readonly attempts?: number;
 }
 
 /** The steps of one transaction, with their outcomes, as a subscriber of `countersign:store` hears of them. */
-async function tracedSteps({ mode = "async", begin, commit }: Script): Promise<readonly string[]> {
+async function tracedSteps({
+  mode = "async",
+  begin,
+  commit,
+  keep,
+  pay,
+  attempts = 1,
+}: Script): Promise<readonly string[]> {
   const steps: string[] = [];
   ends.push(
     onTraceEnd(storeTrace, ({ engine: its, step, outcome, durationMs }) => {
@@ -51,45 +63,65 @@ async function tracedSteps({ mode = "async", begin, commit }: Script): Promise<r
       const answer = { nonce: "fresh", keys: [{ status: "begun" }] } as const;
       return mode === "sync" ? answer : Promise.resolve(answer);
     },
-    keep: () => undefined,
+    keep: () => check(keep),
     undo: () => undefined,
     faultOf: ({ message }: Error) => faults.find((fault) => fault === message),
   };
-  const times = { waitMs: 0, storeTimeoutMs: 20_000, idleTimeoutMs: 1_000, transactionTimeoutMs: 60_000 };
+  const times = { waitMs: 1_000, storeTimeoutMs: 20_000, idleTimeoutMs: 1_000, transactionTimeoutMs: 60_000 };
   const others = { maxWaiters: 10, retryAfterSeconds: 7, recovery: "hold" } as const;
   const transactor = new Transactor(
     { transactions, nonces: { claim: () => "fresh" } },
     { ...times, ...others },
   );
-  const run = transactor.run({ keys, req: {} }, ({ tx }) =>
-    transactor.behindSavepoint(tx, keys, false, function* work(): Steps<string> {
-      yield* answerOf(undefined);
-      return "paid";
-    }),
-  );
-  await run.catch(() => {});
+  const run = (): Promise<unknown> =>
+    transactor.run({ keys, req: {} }, ({ tx }) =>
+      transactor.behindSavepoint(tx, keys, false, function* work(): Steps<string> {
+        yield* answerOf(pay?.());
+        return "paid";
+      }),
+    );
+  await Promise.allSettled(Array.from({ length: attempts }, run));
   return steps.map((step) => step.replace(/ number$/, ""));
 }
 
 const first = (fault: TransactionFault) => (call: number) => (call === 1 ? fault : undefined);
 
 test.each<[string, Script, readonly string[]]>([
-  ["what works", {}, ["begin ok", "commit ok"]],
-  ["what works in one turn", { mode: "sync" }, ["begin ok", "commit ok"]],
+  ["what works", {}, ["begin ok", "keep ok", "commit ok"]],
+  ["what works in one turn", { mode: "sync" }, ["begin ok", "keep ok", "commit ok"]],
   [
     "a conflict at COMMIT",
     { commit: first("conflict") },
-    ["begin ok", "commit conflict", "repeat ok", "begin ok", "commit ok"],
+    ["begin ok", "keep ok", "commit conflict", "repeat ok", "begin ok", "keep ok", "commit ok"],
   ],
   [
     "a conflict at begin",
     { begin: first("conflict") },
-    ["begin conflict", "repeat ok", "begin ok", "commit ok"],
+    ["begin conflict", "repeat ok", "begin ok", "keep ok", "commit ok"],
   ],
   ["a lock of somebody else", { begin: first("locked") }, ["begin locked"]],
-  ["a deferred constraint", { commit: first("refused") }, ["begin ok", "commit refused"]],
-  ["a handler that broke its transaction", { commit: () => "broken" }, ["begin ok", "commit refused"]],
-  ["a lost reply to COMMIT", { commit: () => "lost" }, ["begin ok", "commit error"]],
+  ["a deferred constraint", { commit: first("refused") }, ["begin ok", "keep ok", "commit refused"]],
+  [
+    "a handler that broke its transaction",
+    { commit: () => "broken" },
+    ["begin ok", "keep ok", "commit refused"],
+  ],
+  ["a lost reply to COMMIT", { commit: () => "lost" }, ["begin ok", "keep ok", "commit error"]],
+  [
+    "a handler that throws",
+    { pay: () => Promise.reject(new Error("no")) },
+    ["begin ok", "undo ok", "commit ok"],
+  ],
+  [
+    "a handler that swallowed an error",
+    { keep: "broken" },
+    ["begin ok", "keep refused", "undo ok", "commit ok"],
+  ],
+  [
+    "a duplicate that waits for its twin",
+    { attempts: 2, pay: () => new Promise((resolve) => setTimeout(resolve, 20)) },
+    ["begin ok", "keep ok", "commit ok", "wait ok", "begin ok", "keep ok", "commit ok"],
+  ],
   ["an engine that is gone", { begin: first("unavailable") }, ["begin error"]],
   ["an engine that refuses at begin", { begin: first("refused") }, ["begin error"]],
 ])("%s is told to subscribers, and no fault of others is one of the store", async (_what, script, steps) => {
