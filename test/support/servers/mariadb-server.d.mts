@@ -1,5 +1,6 @@
 export interface MariadbServer {
   readonly url: string;
+  readonly port: number;
   /** Ends it as a crash does. */
   kill(): Promise<void>;
   /** From here on it is silent, and its connections stay. */
@@ -16,5 +17,5 @@ export interface MariadbAddress {
   readonly timeoutMs?: number;
 }
 
-export function startMariadbServer(): Promise<MariadbServer | undefined>;
+export function startMariadbServer(options?: readonly string[]): Promise<MariadbServer | undefined>;
 export function mariadbGreets(address: MariadbAddress): Promise<boolean>;

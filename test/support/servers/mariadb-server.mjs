@@ -8,8 +8,8 @@ import { mariadbPrograms, unprivilegedOwner } from "./server-binaries.mjs";
 
 const database = "test";
 
-/** Undefined when the programs are missing, or when only root could run them. */
-export async function startMariadbServer() {
+/** Undefined when the programs are missing, or when only root could run them. `options`: further ones of the server, as `--read-only=1`. */
+export async function startMariadbServer(options = []) {
   const { install, server } = mariadbPrograms();
   const owner = unprivilegedOwner();
   if (install === undefined || server === undefined || owner === undefined) return undefined;
@@ -19,7 +19,7 @@ export async function startMariadbServer() {
   const url = `mysql://root@127.0.0.1:${port}/${database}`;
   const command = {
     command: server,
-    args: ["--no-defaults", `--datadir=${data}`, `--port=${port}`, ...settings(folder.path)],
+    args: ["--no-defaults", `--datadir=${data}`, `--port=${port}`, ...settings(folder.path), ...options],
     folder: folder.path,
     owner,
     isReady: () => mariadbGreets({ host: "127.0.0.1", port }),
@@ -34,6 +34,7 @@ export async function startMariadbServer() {
   }
   return {
     url,
+    port,
     kill: () => endProcess(child, "SIGKILL"),
     pause: () => child.kill("SIGSTOP"),
     resume: () => child.kill("SIGCONT"),
