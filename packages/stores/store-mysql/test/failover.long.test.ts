@@ -160,7 +160,7 @@ async function makeSemiSynchronous(primary: Pool, replica: Pool): Promise<void> 
 
 function sorted<T>(values: readonly T[]): T[] {
   const copy = [...values];
-  copy.sort();
+  copy.sort((one, other) => (String(one) < String(other) ? -1 : 1));
   return copy;
 }
 
