@@ -83,8 +83,6 @@ const config = {
 /** What takes long and adds little to a usual change, for `npm run test:long`. @type {import("jest").Config} */
 export const long = {
   ...config,
-  // They wait for leases, time-outs and other processes most of the time.
-  maxWorkers: 2 * availableParallelism() + 1,
   testMatch: folders.map((folder) => `<rootDir>/${folder}/**/*.{long,table,fuzz}.test.ts`),
 };
 

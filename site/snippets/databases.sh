@@ -3,6 +3,11 @@ npm install @countersign/payout @countersign/databases \
   @countersign/store-postgres
 npm install -D @countersign/cli @countersign/sandbox
 # #endregion install
+# #region install-postgres-js
+npm install @countersign/payout @countersign/databases \
+  @countersign/store-postgres
+npm install -D @countersign/cli @countersign/sandbox pg   # for migrate
+# #endregion install-postgres-js
 # #region install-mariadb
 npm install @countersign/payout @countersign/databases \
   @countersign/store-mysql

@@ -1,6 +1,6 @@
 // The code of the page of databases, run on real libraries: a payout and its row commit together, once.
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { buildPayoutRequest, createPayoutInstruction, sendPayout } from "@countersign/sandbox";
 import { fromMysql2 } from "@countersign/databases";
@@ -273,4 +273,18 @@ describeOnMysql("on MariaDB", () => {
       await admin.end();
     }
   });
+});
+
+test("the pages of the libraries show the files that are tested here", () => {
+  const own = readFileSync(new URL(import.meta.url), "utf8");
+  const pages = new URL("../../../site/pages/guide/databases/", import.meta.url);
+  for (const page of readdirSync(pages)) {
+    const text = readFileSync(new URL(page, pages), "utf8");
+    const shown = [...text.matchAll(/file=examples\/snippets\/src\/databases\/([\w-]+)\.ts/g)].map(
+      ([, file]) => file,
+    );
+    const tested = shown.filter((file) => own.includes(`"../dist/databases/${file}.js"`));
+    expect({ page, tested }).toEqual({ page, tested: shown.filter((file) => file !== "service") });
+    expect(tested).not.toEqual([]);
+  }
 });

@@ -24,3 +24,5 @@ export function payouts(db: Db) {
     },
   });
 }
+
+// Mount it: app.post("/api/v1/transaction", payouts(db));

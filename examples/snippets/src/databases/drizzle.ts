@@ -11,6 +11,7 @@ const payments = pgTable("payments", {
 });
 
 export function payouts(db: NodePgDatabase) {
+  // On MariaDB: createMysqlStores, of @countersign/store-mysql.
   const stores = createPostgresStores({ database: fromDrizzle(db) });
   return payoutEndpoint({
     ...service,
@@ -20,3 +21,5 @@ export function payouts(db: NodePgDatabase) {
     },
   });
 }
+
+// Mount it: app.post("/api/v1/transaction", payouts(db));

@@ -4,7 +4,9 @@ import { createPostgresStores } from "@countersign/store-postgres";
 import type { Knex } from "knex";
 import { service } from "./service.ts";
 
+// Your table: payments (key text PRIMARY KEY, iban text NOT NULL).
 export function payouts(knex: Knex) {
+  // On MariaDB: createMysqlStores, of @countersign/store-mysql.
   const stores = createPostgresStores({ database: fromKnex(knex) });
   return payoutEndpoint({
     ...service,
@@ -14,3 +16,5 @@ export function payouts(knex: Knex) {
     },
   });
 }
+
+// Mount it: app.post("/api/v1/transaction", payouts(knex));

@@ -9,6 +9,7 @@ interface Tables {
 }
 
 export function payouts(db: Kysely<Tables>) {
+  // On MariaDB: createMysqlStores, of @countersign/store-mysql.
   const stores = createPostgresStores({ database: fromKysely(db) });
   return payoutEndpoint({
     ...service,
@@ -18,3 +19,5 @@ export function payouts(db: Kysely<Tables>) {
     },
   });
 }
+
+// Mount it: app.post("/api/v1/transaction", payouts(db));

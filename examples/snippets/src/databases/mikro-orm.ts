@@ -15,6 +15,7 @@ export const Payment = new EntitySchema<{ key: string; iban: string }>({
 });
 
 export function payouts(orm: MikroORM) {
+  // On MariaDB: createMysqlStores, of @countersign/store-mysql.
   const stores = createPostgresStores({ database: fromMikroOrm(orm) });
   return payoutEndpoint({
     ...service,
@@ -24,3 +25,5 @@ export function payouts(orm: MikroORM) {
     },
   });
 }
+
+// Mount it: app.post("/api/v1/transaction", payouts(orm));

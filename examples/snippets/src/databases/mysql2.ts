@@ -4,6 +4,7 @@ import { createMysqlStores } from "@countersign/store-mysql";
 import type { Pool } from "mysql2/promise";
 import { service } from "./service.ts";
 
+// Your table: payments (id VARCHAR(256) PRIMARY KEY, iban TEXT NOT NULL).
 export function payouts(pool: Pool) {
   const stores = createMysqlStores({ database: fromMysql2(pool) });
   const insert = "INSERT INTO payments (id, iban) VALUES (?, ?)";
@@ -15,3 +16,5 @@ export function payouts(pool: Pool) {
     },
   });
 }
+
+// Mount it: app.post("/api/v1/transaction", payouts(pool));

@@ -4,6 +4,7 @@ import { createPostgresStores } from "@countersign/store-postgres";
 import type { Pool } from "pg";
 import { service } from "./service.ts";
 
+// Your table: payments (key text PRIMARY KEY, iban text NOT NULL).
 export function payouts(pool: Pool) {
   const stores = createPostgresStores({ database: fromPg(pool) });
   const insert = "INSERT INTO payments (key, iban) VALUES ($1, $2)";
@@ -15,3 +16,5 @@ export function payouts(pool: Pool) {
     },
   });
 }
+
+// Mount it: app.post("/api/v1/transaction", payouts(pool));

@@ -4,6 +4,7 @@ import { createPostgresStores } from "@countersign/store-postgres";
 import type { Sql } from "postgres";
 import { service } from "./service.ts";
 
+// Your table: payments (key text PRIMARY KEY, iban text NOT NULL).
 export function payouts(sql: Sql) {
   const stores = createPostgresStores({ database: fromPostgresJs(sql) });
   return payoutEndpoint({
@@ -14,3 +15,5 @@ export function payouts(sql: Sql) {
     },
   });
 }
+
+// Mount it: app.post("/api/v1/transaction", payouts(sql));

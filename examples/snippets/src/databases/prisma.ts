@@ -4,6 +4,7 @@ import { createPostgresStores } from "@countersign/store-postgres";
 import type { PrismaClient } from "./generated/client.ts";
 import { service } from "./service.ts";
 
+// model Payment { key String @id  iban String }
 export function payouts(prisma: PrismaClient) {
   const stores = createPostgresStores({ database: fromPrisma(prisma) });
   return payoutEndpoint({
@@ -14,3 +15,5 @@ export function payouts(prisma: PrismaClient) {
     },
   });
 }
+
+// Mount it: app.post("/api/v1/transaction", payouts(prisma));

@@ -4,7 +4,9 @@ import { createPostgresStores } from "@countersign/store-postgres";
 import type { Model, ModelStatic, Sequelize } from "sequelize";
 import { service } from "./service.ts";
 
+// Payment: your model, with the columns key and iban.
 export function payouts(sequelize: Sequelize, Payment: ModelStatic<Model>) {
+  // On MariaDB: createMysqlStores, of @countersign/store-mysql.
   const stores = createPostgresStores({ database: fromSequelize(sequelize) });
   return payoutEndpoint({
     ...service,
@@ -14,3 +16,5 @@ export function payouts(sequelize: Sequelize, Payment: ModelStatic<Model>) {
     },
   });
 }
+
+// Mount it: app.post("/api/v1/transaction", payouts(sequelize, Payment));

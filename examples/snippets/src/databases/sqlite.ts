@@ -3,6 +3,7 @@ import { createSqliteStores } from "@countersign/store-sqlite";
 import type Database from "libsql";
 import { service } from "./service.ts";
 
+// Your table: payments (key TEXT PRIMARY KEY, iban TEXT NOT NULL).
 export function payouts(database: Database.Database) {
   const stores = createSqliteStores({ database });
   const insert = "INSERT INTO payments (key, iban) VALUES (?, ?)";
@@ -14,3 +15,5 @@ export function payouts(database: Database.Database) {
     },
   });
 }
+
+// Mount it: app.post("/api/v1/transaction", payouts(database));

@@ -10,6 +10,7 @@ export const Payment = new EntitySchema<{ key: string; iban: string }>({
 });
 
 export function payouts(dataSource: DataSource) {
+  // On MariaDB: createMysqlStores, of @countersign/store-mysql.
   const stores = createPostgresStores({ database: fromTypeOrm(dataSource) });
   return payoutEndpoint({
     ...service,
@@ -19,3 +20,5 @@ export function payouts(dataSource: DataSource) {
     },
   });
 }
+
+// Mount it: app.post("/api/v1/transaction", payouts(dataSource));
