@@ -139,7 +139,7 @@ const searches = {
   serverless: ["guide/serverless"],
   outcome: ["guide/outcomes"],
   inbox: ["guide/inbox"],
-  mariadb: ["reference/packages/store-mysql"],
+  mariadb: ["guide/databases/mysql2", "reference/packages/store-mysql"],
 };
 
 async function searchProblems(browser, home) {
