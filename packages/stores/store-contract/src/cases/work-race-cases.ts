@@ -145,7 +145,10 @@ export const workRaceCases: readonly WorkCase[] = [
         await store.work.add(tx, queue, [taskOf("new")]);
       });
       // The transaction stays open until it has answered: on a busy machine that takes a while.
-      const outcome = await soon(outcomeOf(() => claim(store)), 5_000);
+      const outcome = await soon(
+        outcomeOf(() => claim(store)),
+        5_000,
+      );
       await open.end("commit");
       assert.deepEqual(outcome?.value, [], "nothing must be claimed that did not commit");
       assert.deepEqual(new Set(await drain(harness)), new Set(["b", "new"]));
