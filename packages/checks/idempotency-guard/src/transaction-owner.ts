@@ -97,7 +97,7 @@ export function transactionOwner<Tx>(
 ): TransactionOwner<Tx> {
   const resolved = readOptions(owner, transactionGuardTable, options);
   assertKeysApart(owner, resolved.scope, stores.idempotency);
-  const transactor = new Transactor(stores, resolved);
+  const transactor = new Transactor(stores, resolved, factoryName);
   const keys: Pick<IdempotencyKeys, "alarm" | "failure" | "notice" | "read"> = {
     ...keyNotices(factoryName),
     read: recordReader({ ...resolved, store: stores.idempotency }),

@@ -21,6 +21,20 @@ export type WaitOutcome =
   | "timeout"
   | "client-left";
 
+interface TracedWait<T> {
+  readonly guard: string;
+  readonly key: string;
+  readonly work: () => Promise<T>;
+  readonly outcomeOf: (ended: T) => string;
+}
+
+/** A duplicate's wait as one trace of the key. Costs nothing without subscribers. */
+export async function tracedWait<T>({ guard, key, work, outcomeOf }: TracedWait<T>): Promise<T> {
+  if (!waitTrace.hasSubscribers) return await work();
+  const context: WaitTrace = { guard, key: escapeForLog(key, 256) };
+  return await traced(waitTrace, context, { work, outcomeOf });
+}
+
 interface Waiter {
   readonly end: (outcome: WaitOutcome) => void;
 }
@@ -53,10 +67,8 @@ export class Waiters {
     if (timeoutMs <= 0 || this.#count >= this.#options.maxWaiters) return "timeout";
     const work = (): Promise<WaitOutcome> =>
       new Promise((resolve) => this.#enter(key, left, timeoutMs, resolve));
-    if (!waitTrace.hasSubscribers) return await work();
-    const context: WaitTrace = { guard: this.#options.factory ?? "waiters", key: escapeForLog(key, 256) };
     const outcomeOf = (ended: WaitOutcome): string => (typeof ended === "string" ? ended : ended.state);
-    return await traced(waitTrace, context, { work, outcomeOf });
+    return await tracedWait({ guard: this.#options.factory ?? "waiters", key, work, outcomeOf });
   }
 
   /** Tells waiters of a change to the key in this process. */

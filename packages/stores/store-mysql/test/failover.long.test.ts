@@ -7,7 +7,7 @@ import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import { mysqlUrl } from "@countersign/test-support/servers/engines.ts";
 import { type MariadbServer, startMariadbServer } from "@countersign/test-support/servers/mariadb-server.mjs";
 import { reportMissing } from "@countersign/test-support/servers/server-binaries.mjs";
-import { payerOn } from "../../databases/test/table/payer.ts";
+import { payerOn, payUntilLost, sorted } from "../../databases/test/table/payer.ts";
 import { connectPool } from "./connections.ts";
 
 const timeoutMs = 120_000;
@@ -20,22 +20,10 @@ const timeoutMs = 120_000;
       if (cluster === undefined) return;
       const { primary, first, second } = cluster;
       await makeSemiSynchronous(first.admin, second.admin);
-      const keys: string[] = [];
-      const answered: string[] = [];
-      const payers = Array.from({ length: 8 }, async (_, payer) => {
-        for (let number = 0; ; number++) {
-          const key = `${payer} ${number}`;
-          keys.push(key);
-          // oxlint-disable-next-line no-await-in-loop -- one after the other
-          const answer = await first.pay(key);
-          if (answer !== 200) return answer;
-          answered.push(key);
-        }
-      });
+      const { keys, answered, lost } = payUntilLost(first.pay, 200);
       await eventually(() => answered.length >= 100);
       await primary.kill();
-      for (const lost of await Promise.all(payers))
-        expect(lost).toMatch(/^(commit-unknown|transaction-unavailable)$/);
+      for (const answer of await lost) expect(answer).toMatch(/^(commit-unknown|transaction-unavailable)$/);
       await promote(second.admin);
       const kept = await second.paid();
       expect(answered.filter((key) => !kept.includes(key))).toEqual([]);
@@ -91,7 +79,7 @@ interface Side {
   /** By root, whom read_only does not stop. */
   readonly admin: Pool;
   /** What an endpoint answers to a payment. */
-  pay(key: string): Promise<unknown>;
+  readonly pay: (key: string) => Promise<unknown>;
   /** Sorted. */
   paid(): Promise<string[]>;
 }
@@ -156,12 +144,6 @@ async function makeSemiSynchronous(primary: Pool, replica: Pool): Promise<void> 
     const [[row]] = await primary.query<RowDataPacket[]>("SHOW STATUS LIKE 'Rpl_semi_sync_master_clients'");
     return row?.["Value"] === "1";
   });
-}
-
-function sorted<T>(values: readonly T[]): T[] {
-  const copy = [...values];
-  copy.sort((one, other) => (String(one) < String(other) ? -1 : 1));
-  return copy;
 }
 
 /** What it has received is applied first. */

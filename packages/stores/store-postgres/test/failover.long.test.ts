@@ -10,7 +10,7 @@ import {
   startPrivatePostgres,
 } from "@countersign/test-support/servers/private-postgres.ts";
 import { connectPool } from "./connections.ts";
-import { payerOn } from "../../databases/test/table/payer.ts";
+import { payerOn, payUntilLost, sorted } from "../../databases/test/table/payer.ts";
 import { claimOf, keyOf, payIn } from "./payouts.ts";
 
 const timeoutMs = 120_000;
@@ -26,20 +26,10 @@ const timeoutMs = 120_000;
       await first.pool.query("ALTER SYSTEM SET synchronous_standby_names = '*'");
       await first.pool.query("SELECT pg_reload_conf()");
       await eventually(async () => (await replication(first.pool)) === "sync");
-      const keys: string[] = [];
-      const answered: string[] = [];
-      const payers = Array.from({ length: 8 }, async (_, payer) => {
-        for (let number = 0; ; number++) {
-          const key = `${payer} ${number}`;
-          keys.push(key);
-          // oxlint-disable-next-line no-await-in-loop -- one after the other
-          if ((await first.pay(key).catch(() => "lost")) === "lost") return;
-          answered.push(key);
-        }
-      });
+      const { keys, answered, lost } = payUntilLost((key) => first.pay(key).catch(() => "lost"), "begun");
       await eventually(() => answered.length >= 100);
       await primary.stop("immediate");
-      await Promise.all(payers);
+      expect(new Set(await lost)).toEqual(new Set(["lost"]));
       await promote(second.pool);
       const kept = await second.paid();
       expect(answered.filter((key) => !kept.includes(key))).toEqual([]);
@@ -161,10 +151,4 @@ async function promote(pool: Pool): Promise<void> {
       return false;
     }
   });
-}
-
-function sorted(texts: readonly string[]): string[] {
-  const copy = [...texts];
-  copy.sort();
-  return copy;
 }

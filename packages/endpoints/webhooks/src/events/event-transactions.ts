@@ -28,7 +28,7 @@ export class EventTransactions {
     }: Omit<ReturnType<typeof resolveTransactionHandlerOptions>, "fallback">,
     routes: Routes,
   ) {
-    const transactor = new Transactor(stores, options);
+    const transactor = new Transactor(stores, options, factoryName);
     this.#transactor = transactor;
     this.#begunWithinMs = options.transactionTimeoutMs / 10;
     this.#batches = new EventBatches({

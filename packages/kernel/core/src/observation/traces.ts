@@ -31,8 +31,7 @@ export interface StoreTrace extends TraceContext {
   readonly engine: string;
   /**
    * The method, such as `claim`; `claim-nonce`, `get-key`, `keep-answer`, `find-answer` of the other stores, `prune` in the background.
-   * `begin`, `keep`, `undo` and `commit` of a transaction, `repeat` for the pause before it runs again, `wait` for the wait for another
-   * attempt of this process.
+   * `begin`, `keep`, `undo` and `commit` of a transaction, `repeat` for the pause before it runs again.
    */
   readonly step: string;
 }

@@ -1,5 +1,4 @@
-import { askStore } from "@countersign/core/door";
-import type { StoreStep } from "./steps.ts";
+import { tracedWait } from "../waiters.ts";
 
 interface Waiter {
   readonly go: () => void;
@@ -14,14 +13,14 @@ export type Entrance = (() => void) | "timeout" | "client-left";
  */
 export class Lanes {
   readonly #maxWaiters: number;
-  readonly #waitStep: StoreStep;
+  readonly #factory: string;
   readonly #lanes = new Map<string, Waiter[]>();
   #waiting = 0;
 
-  /** `waitStep`: how a wait is traced. Its time-out is longer than any `waitMs`. */
-  constructor(maxWaiters: number, waitStep: StoreStep) {
+  /** `factory`: the receiver's name in traces. */
+  constructor(maxWaiters: number, factory: string) {
     this.#maxWaiters = maxWaiters;
-    this.#waitStep = waitStep;
+    this.#factory = factory;
   }
 
   /** Waits for at most `waitMs` until nobody is at the key; `timeout` at once without room. `left` aborts when the client leaves. */
@@ -34,7 +33,12 @@ export class Lanes {
     if (left?.aborted === true) return "client-left";
     if (waitMs <= 0 || this.#waiting >= this.#maxWaiters) return "timeout";
     this.#waiting += 1;
-    const entrance = await askStore(this.#waitStep, () => this.#wait(key, waiters, waitMs, left));
+    const entrance = await tracedWait<Entrance>({
+      guard: this.#factory,
+      key,
+      work: () => this.#wait(key, waiters, waitMs, left),
+      outcomeOf: (how) => (typeof how === "string" ? how : "claim"),
+    });
     this.#waiting -= 1;
     return entrance;
   }

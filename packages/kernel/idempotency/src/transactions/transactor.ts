@@ -46,22 +46,18 @@ export class Transactor<Tx> {
   constructor(
     { transactions: store, nonces }: Pick<TransactionStores<Tx>, "transactions" | "nonces">,
     options: ResolvedTransactionOptions,
+    /** The receiver's name in traces. */
+    factory: string = "transaction",
   ) {
     this.#store = store;
     this.#nonces = nonces;
     this.#options = options;
+    this.#lanes = new Lanes(options.maxWaiters, factory);
     this.#single = new SingleRun(store, options);
     const { engine } = store;
-    const { transactionTimeoutMs: timeoutMs, waitMs } = options;
+    const { transactionTimeoutMs: timeoutMs } = options;
     // What was caused by the handler, or by others, is no fault of the store.
     const faultOf = outcomeOf(store, "conflict", "refused");
-    const name = "another attempt at the key";
-    this.#lanes = new Lanes(options.maxWaiters, {
-      engine,
-      step: "wait",
-      timeoutMs: 2 * timeoutMs + waitMs,
-      name,
-    });
     this.#keepStep = { engine, step: "keep", timeoutMs, name: "the transaction's last step", faultOf };
     this.#undoStep = { engine, step: "undo", timeoutMs, name: "ROLLBACK TO the savepoint", faultOf };
     this.#repeatStep = { engine, step: "repeat", timeoutMs, name: "the pause after a conflict" };

@@ -1,4 +1,5 @@
 import { expect, test } from "@jest/globals";
+import { onTraceEnd, waitTrace } from "@countersign/core";
 import { Lanes, type Entrance } from "../../src/transactions/lanes.ts";
 
 const longMs = 30_000;
@@ -28,10 +29,8 @@ async function isFree(lanes: Lanes, key = "k"): Promise<boolean> {
   return typeof entrance === "function";
 }
 
-const waitStep = { timeoutMs: 60_000, name: "another attempt" };
-
 test("lets one attempt at a key in at a time, in the order of arrival", async () => {
-  const lanes = new Lanes(10, waitStep);
+  const lanes = new Lanes(10, "tested");
   const all = [enter(lanes), enter(lanes), enter(lanes)];
   const other = enter(lanes, "other");
   await other.noted;
@@ -67,7 +66,7 @@ test.each<[string, (lanes: Lanes, client: AbortController) => Promise<Entrance>,
     "client-left",
   ],
 ])("turns an attempt away %s, and the next one gets its place", async (_case, wait, how) => {
-  const lanes = new Lanes(1, waitStep);
+  const lanes = new Lanes(1, "tested");
   const first = enter(lanes);
   await first.noted;
   const client = new AbortController();
@@ -79,7 +78,7 @@ test.each<[string, (lanes: Lanes, client: AbortController) => Promise<Entrance>,
 });
 
 test("turns away who finds no room, of all keys together", async () => {
-  const lanes = new Lanes(2, waitStep);
+  const lanes = new Lanes(2, "tested");
   const inside = [enter(lanes, "a"), enter(lanes, "b")];
   const waiting = [enter(lanes, "a"), enter(lanes, "b")];
   expect(await lanes.enter("a", longMs, undefined)).toBe("timeout");
@@ -93,4 +92,27 @@ test("turns away who finds no room, of all keys together", async () => {
     await leave(attempt);
   }
   expect(await Promise.all([isFree(lanes, "a"), isFree(lanes, "b")])).toEqual([true, true]);
+});
+
+test("tells a duplicate's wait, and how it ended, to subscribers of countersign:wait", async () => {
+  const ends: string[] = [];
+  const stop = onTraceEnd(waitTrace, ({ guard, key, outcome }) => {
+    if (guard === "tested") ends.push(`${key} ${outcome}`);
+  });
+  const lanes = new Lanes(10, "tested");
+  const first = enter(lanes);
+  await first.noted;
+  const client = new AbortController();
+  const [late, leaving, next] = [
+    enter(lanes, "k", 1),
+    enter(lanes, "k", longMs, client.signal),
+    enter(lanes),
+  ];
+  await late.noted;
+  client.abort();
+  await leaving.noted;
+  await leave(first);
+  await leave(next);
+  stop();
+  expect(ends).toEqual(["k timeout", "k client-left", "k claim"]);
 });

@@ -22,19 +22,10 @@ interface Script {
   readonly keep?: "broken";
   /** What the handler does. */
   readonly pay?: () => unknown;
-  /** How many attempts at the key come at once. Default 1. */
-  readonly attempts?: number;
 }
 
 /** The steps of one transaction, with their outcomes, as a subscriber of `countersign:store` hears of them. */
-async function tracedSteps({
-  mode = "async",
-  begin,
-  commit,
-  keep,
-  pay,
-  attempts = 1,
-}: Script): Promise<readonly string[]> {
+async function tracedSteps({ mode = "async", begin, commit, keep, pay }: Script): Promise<readonly string[]> {
   const steps: string[] = [];
   ends.push(
     onTraceEnd(storeTrace, ({ engine: its, step, outcome, durationMs }) => {
@@ -67,20 +58,19 @@ async function tracedSteps({
     undo: () => undefined,
     faultOf: ({ message }: Error) => faults.find((fault) => fault === message),
   };
-  const times = { waitMs: 1_000, storeTimeoutMs: 20_000, idleTimeoutMs: 1_000, transactionTimeoutMs: 60_000 };
+  const times = { waitMs: 0, storeTimeoutMs: 20_000, idleTimeoutMs: 1_000, transactionTimeoutMs: 60_000 };
   const others = { maxWaiters: 10, retryAfterSeconds: 7, recovery: "hold" } as const;
   const transactor = new Transactor(
     { transactions, nonces: { claim: () => "fresh" } },
     { ...times, ...others },
   );
-  const run = (): Promise<unknown> =>
-    transactor.run({ keys, req: {} }, ({ tx }) =>
-      transactor.behindSavepoint(tx, keys, false, function* work(): Steps<string> {
-        yield* answerOf(pay?.());
-        return "paid";
-      }),
-    );
-  await Promise.allSettled(Array.from({ length: attempts }, run));
+  const run = transactor.run({ keys, req: {} }, ({ tx }) =>
+    transactor.behindSavepoint(tx, keys, false, function* work(): Steps<string> {
+      yield* answerOf(pay?.());
+      return "paid";
+    }),
+  );
+  await run.catch(() => {});
   return steps.map((step) => step.replace(/ number$/, ""));
 }
 
@@ -116,11 +106,6 @@ test.each<[string, Script, readonly string[]]>([
     "a handler that swallowed an error",
     { keep: "broken" },
     ["begin ok", "keep refused", "undo ok", "commit ok"],
-  ],
-  [
-    "a duplicate that waits for its twin",
-    { attempts: 2, pay: () => new Promise((resolve) => setTimeout(resolve, 20)) },
-    ["begin ok", "keep ok", "commit ok", "wait ok", "begin ok", "keep ok", "commit ok"],
   ],
   ["an engine that is gone", { begin: first("unavailable") }, ["begin error"]],
   ["an engine that refuses at begin", { begin: first("refused") }, ["begin error"]],

@@ -34,6 +34,29 @@ export function payerOn<Tx>(
   };
 }
 
+/** Pays key after key, eight at a time, each until one is not paid. `lost` has what those were answered. */
+export function payUntilLost(pay: (key: string) => Promise<unknown>, paid: unknown) {
+  const keys: string[] = [];
+  const answered: string[] = [];
+  const payers = Array.from({ length: 8 }, async (_, payer) => {
+    for (let number = 0; ; number++) {
+      const key = `${payer} ${number}`;
+      keys.push(key);
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      const answer = await pay(key);
+      if (answer !== paid) return answer;
+      answered.push(key);
+    }
+  });
+  return { keys, answered, lost: Promise.all(payers) };
+}
+
+export function sorted<T>(values: readonly T[]): T[] {
+  const copy = [...values];
+  copy.sort((one, other) => (String(one) < String(other) ? -1 : 1));
+  return copy;
+}
+
 export type OpenStores<Tx> = TransactionStores<Tx> & {
   readonly work?: WorkStore<Tx>;
   readonly answers: AnswerStore;
