@@ -1,5 +1,5 @@
 // Not the global one, which an app's tests may replace.
-import { setImmediate } from "node:timers";
+import { clearImmediate, setImmediate } from "node:timers";
 
 /** How long our own work may hold the event loop. With the last step it stays under 20 ms. */
 const sliceMs = 8;
@@ -10,6 +10,7 @@ const sliceMs = 8;
  */
 class WorkSlices {
   #endsAtMs: number | undefined;
+  #ending: NodeJS.Immediate | undefined;
   readonly #waiting: (() => void)[] = [];
 
   /** Look right before the work: what awaits anything in between looks with others, and then works with them. */
@@ -25,6 +26,8 @@ class WorkSlices {
   /** Resolves in a turn of its own, in the order of the calls. */
   next(): Promise<void> {
     if (this.#endsAtMs === undefined) this.#begin(performance.now());
+    // One that began before would end in this very turn, right behind what has used it up.
+    else if (this.#waiting.length === 0) this.#endInAnotherTurn();
     return new Promise((resolve) => {
       this.#waiting.push(resolve);
     });
@@ -32,8 +35,13 @@ class WorkSlices {
 
   #begin(nowMs: number): void {
     this.#endsAtMs = nowMs + sliceMs;
+    this.#endInAnotherTurn();
+  }
+
+  #endInAnotherTurn(): void {
     // Neither a timer nor a microtask: everything else that is due runs between two immediates.
-    setImmediate(() => this.#end());
+    clearImmediate(this.#ending);
+    this.#ending = setImmediate(() => this.#end());
   }
 
   #end(): void {
