@@ -83,6 +83,8 @@ const config = {
 /** What takes long and adds little to a usual change, for `npm run test:long`. @type {import("jest").Config} */
 export const long = {
   ...config,
+  // These kill platforms and servers and wait for them: half of the processors' time was nobody's.
+  maxWorkers: 2 * availableParallelism() + 1,
   testMatch: folders.map((folder) => `<rootDir>/${folder}/**/*.{long,table,fuzz}.test.ts`),
 };
 
