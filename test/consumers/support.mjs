@@ -11,24 +11,17 @@ const here = dirname(fileURLToPath(import.meta.url));
 export const root = resolve(here, "../..");
 export const project = join(here, "project");
 
-/** Packs the packages, by default all, and returns the tarballs by package name. */
-export async function pack(work, names = [...workspacePackages.keys()]) {
+/** Packs the packages, by default all that are published, and returns the tarballs by package name. */
+export async function pack(work, names = publishedNames()) {
   const target = join(work, "tarballs");
   mkdirSync(target);
-  const tarballs = {};
-  await inParallel(names, async (name) => {
-    const { folder, manifest: packed } = workspacePackages.get(name);
-    const source = join(root, folder);
-    const file = await npm(["pack", "--silent", "--pack-destination", target], source);
-    tarballs[packed.name] = join(target, file.trim());
-  });
-  return tarballs;
+  const packed = await packAll(target, names);
+  return Object.fromEntries(packed.map(({ name, tarball }) => [name, tarball]));
 }
 
-/** Packs every published package into a folder at once: name, files, unpackedSize and tarball of each. */
-export async function packAll(target) {
-  const published = [...workspacePackages.values()].filter(({ manifest: of }) => of.private !== true);
-  const chosen = published.flatMap(({ folder }) => ["--workspace", folder]);
+/** Packs packages into a folder by one process: name, files, unpackedSize and tarball of each. */
+export async function packAll(target, names = publishedNames()) {
+  const chosen = names.flatMap((name) => ["--workspace", workspacePackages.get(name).folder]);
   const told = await npm(
     ["pack", "--json", "--loglevel=error", "--pack-destination", target, ...chosen],
     root,
@@ -37,6 +30,12 @@ export async function packAll(target) {
     ...entry,
     tarball: join(target, entry.filename),
   }));
+}
+
+function publishedNames() {
+  return [...workspacePackages.keys()].filter(
+    (name) => workspacePackages.get(name).manifest.private !== true,
+  );
 }
 
 /** Makes the folder `name` in `work`, and installs `packages` (`name@version`, or paths of tarballs) there. */

@@ -1,10 +1,12 @@
-// npm run check:tarballs: what is in the tarballs, how large they are, and what a project installs with them. Sizes are bytes of files,
+// npm run check:tarballs: what is in the tarballs, whether compilers and bundlers find it, how large they are, and what a project
+// installs with them. Sizes are bytes of files,
 // as npm counts them: kB are 1,000, MB 1,000,000.
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { install, manifest, packAll } from "../consumers/support.mjs";
 import { ownDependencies } from "../consumers/own-dependencies.mjs";
+import { packagingFaults } from "./packaging.mjs";
 
 const { packages: budgets, installs } = JSON.parse(
   readFileSync(new URL("size-budgets.json", import.meta.url), "utf8"),
@@ -28,7 +30,12 @@ try {
   const target = join(work, "tarballs");
   mkdirSync(target);
   const packed = await packAll(target);
-  for (const entry of packed) checkTarball(entry);
+  for (const entry of packed) {
+    checkTarball(entry);
+    // oxlint-disable-next-line no-await-in-loop -- it computes, and waits for nothing
+    const found = await packagingFaults(entry.tarball);
+    faults.push(...found.map((fault) => `${entry.name}: ${fault}`));
+  }
   const known = new Set(packed.map(({ name }) => name));
   for (const name of Object.keys(budgets))
     if (!known.has(name)) faults.push(`${name} has a budget and no tarball`);
