@@ -18,12 +18,12 @@ export async function hydrated(page) {
   await page.waitForFunction(() => document.querySelector("#app")?.__vue_app__ !== undefined);
 }
 
-/** What axe calls serious or critical within a place of a page, by all its rules or by these. */
-export function seriousViolations(page, place, rules) {
+/** What axe calls serious or critical within a place of a page, by all its rules or as these options of its say. */
+export function seriousViolations(page, place, options = {}) {
   return page.evaluate(
-    async ([within, values]) => {
+    async ([within, asked]) => {
       const { violations } = await globalThis.axe.run(within, {
-        ...(values === undefined ? {} : { runOnly: { type: "rule", values } }),
+        ...asked,
         resultTypes: ["violations"],
         preload: false,
       });
@@ -37,7 +37,7 @@ export function seriousViolations(page, place, rules) {
               .join(" | ")}`,
         );
     },
-    [place, rules],
+    [place, options],
   );
 }
 
@@ -45,7 +45,8 @@ export function seriousViolations(page, place, rules) {
 function chromiumPath() {
   if (process.env["CHROMIUM"]) return process.env["CHROMIUM"];
   const finder = process.platform === "win32" ? "where" : "which";
-  for (const name of ["chromium", "chromium-browser", "google-chrome", "chrome"]) {
+  // The first has no windows to keep, and needs half of the processor's time.
+  for (const name of ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome"]) {
     const { status, stdout } = spawnSync(finder, [name], { encoding: "utf8" });
     if (status === 0) return stdout.trim().split("\n")[0];
   }

@@ -7,6 +7,7 @@ import { availableParallelism } from "node:os";
 import path from "node:path";
 import { behaviourProblems } from "./behaviour.mjs";
 import { axe, hydrated, launchBrowser, seriousViolations, telephone } from "./browser.mjs";
+import { contrastProblems } from "./contrast.mjs";
 import { homepage, outputFolder } from "./source.mjs";
 
 const types = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml" };
@@ -19,19 +20,19 @@ export async function checkPages({ base }) {
   );
   const pages = names.filter((name) => name.endsWith(".html")).toSorted();
   const problems = [];
-  const found = { ids: new Map(), links: new Map() };
+  const seen = { ids: new Map(), links: new Map(), styles: new Set() };
   try {
     const waiting = [...pages];
     const look = async () => {
       // One cache for all that a tab looks at.
       const context = await browser.newContext({ colorScheme: "light", reducedMotion: "reduce" });
       for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
-        for (const problem of await lookAt(context, { origin, base, name, found }))
+        for (const problem of await lookAt(context, { origin, base, name, seen }))
           problems.push(`${name}: ${problem}`);
       }
     };
     await Promise.all(Array.from({ length: Math.min(4, availableParallelism() + 1) }, look));
-    problems.push(...brokenLinks(found, names));
+    problems.push(...brokenLinks(seen, names));
     problems.push(...(await searchProblems(browser, `${origin}${base}`)));
     problems.push(...(await behaviourProblems(browser, `${origin}${base}`)));
   } finally {
@@ -42,13 +43,13 @@ export async function checkPages({ base }) {
   problems.push(...markdownProblems(pages, names), ...previewProblems(pages, names));
   for (const problem of problems) console.error(problem);
   if (problems.length > 0) throw new Error(`${problems.length} problems on ${pages.length} pages`);
-  const links = [...found.links.values()].reduce((sum, { size }) => sum + size, 0);
+  const links = [...seen.links.values()].reduce((sum, { size }) => sum + size, 0);
   console.log(
     `${pages.length} pages: ${links} links, console, axe in light and dark, ${telephone.width} px, search, tabs, filter, menu`,
   );
 }
 
-async function lookAt(context, { origin, base, name, found }) {
+async function lookAt(context, { origin, base, name, seen }) {
   const problems = [];
   const page = await context.newPage();
   page.on("console", (message) => {
@@ -68,17 +69,20 @@ async function lookAt(context, { origin, base, name, found }) {
       ids: [...document.querySelectorAll("[id]")].map(({ id }) => id),
       links: [...document.querySelectorAll("a[href]")].map(({ href }) => href),
     }));
-    found.ids.set(name, new Set(ids));
+    seen.ids.set(name, new Set(ids));
     const inner = links.filter((href) => href.startsWith(origin)).map((href) => href.slice(origin.length));
     for (const href of inner) if (!href.startsWith(base)) problems.push(`leads out of its base: ${href}`);
-    found.links.set(
+    seen.links.set(
       name,
       new Set(inner.filter((href) => href.startsWith(base)).map((href) => href.slice(base.length))),
     );
     await page.evaluate(axe);
-    for (const scheme of ["light", "dark"]) {
-      problems.push(...(await violations(page, scheme, framed.has(name) ? "body" : ".VPContent")));
-    }
+    const place = framed.has(name) ? "body" : ".VPContent";
+    const found = await seriousViolations(page, place, { rules: { "color-contrast": { enabled: false } } });
+    problems.push(
+      ...found.map((text) => `axe: ${text}`),
+      ...(await contrastProblems(page, place, seen.styles)),
+    );
     await page.setViewportSize(telephone);
     const width = await page.evaluate(() => document.documentElement.scrollWidth);
     if (width > telephone.width) problems.push(`is ${width} px wide on a telephone of ${telephone.width}`);
@@ -90,12 +94,6 @@ async function lookAt(context, { origin, base, name, found }) {
 
 // On these the frame is looked at too: bar, list of pages and search are the same on all others.
 const framed = new Set(["404.html", "index.html", "guide/quick-start.html", "reference/codes.html"]);
-
-async function violations(page, scheme, place) {
-  await page.evaluate((dark) => document.documentElement.classList.toggle("dark", dark), scheme === "dark");
-  const found = await seriousViolations(page, place);
-  return found.map((text) => `axe, ${scheme}: ${text}`);
-}
 
 /** Every internal link against the files, and every fragment against the ids of its page. */
 function brokenLinks({ ids, links }, names) {
