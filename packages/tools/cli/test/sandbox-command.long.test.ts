@@ -95,7 +95,7 @@ describe("countersign sandbox", () => {
     running.push(child);
     const [line] = (await once(child.stdout, "data")) as [Buffer];
     const { url, page, apiKey } = JSON.parse(line.toString()) as Record<string, string>;
-    expect(page).toMatch(/#token=[\w-]{32}$/);
+    expect(page).toMatch(/#token=[\w-]{24}$/);
     expect((await fetch(String(page))).headers.get("Content-Type")).toMatch(/^text\/html/);
     const overview = await call(`${url}/sandbox/overview`, String(apiKey));
     expect(overview).toMatchObject({
@@ -252,7 +252,7 @@ describe("countersign sandbox", () => {
     clearInterval(telling);
     expect({ told, code, err }).toEqual({ told: true, code: 0, err: "" });
     expect(out).toMatch(
-      /^listening {2}(http:\/\/127\.0\.0\.1:\d+)\npage {7}\1\/#token=[\w-]{32}\ndatabase {3}in memory; --db keeps it\n$/,
+      /^listening {2}(http:\/\/127\.0\.0\.1:\d+)\npage {7}\1\/#token=[\w-]{24}\ndatabase {3}in memory; --db keeps it\n$/,
     );
   });
 });
