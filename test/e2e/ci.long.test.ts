@@ -96,12 +96,12 @@ describe("npm test and npm run test:long", () => {
     return stdout.split("\n").filter((line) => line !== "");
   };
 
-  test("run every test file between them, and none both but the properties, which have more cases in one", () => {
+  test("run every test file between them, and none both but properties and tables, which have more cases in one", () => {
     const usual = listed();
     const long = listed("--config", "jest.long.config.mjs");
     const both = usual.filter((file) => long.includes(file));
-    expect(long.every((file) => /\.(?:long|fuzz)\.test\.ts$/.test(file))).toBe(true);
-    expect(both.every((file) => file.endsWith(".fuzz.test.ts"))).toBe(true);
+    expect(long.every((file) => /\.(?:long|fuzz|table)\.test\.ts$/.test(file))).toBe(true);
+    expect(both.every((file) => /\.(?:fuzz|table)\.test\.ts$/.test(file))).toBe(true);
     const all = ["packages", "examples", "test"].flatMap((place) => testFiles(path.join(root, place)));
     expect([...usual, ...long]).toHaveLength(all.length + both.length);
     expect(both.length).toBeGreaterThan(0);
