@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { guardChannelName, GuardError, noticeChannelName } from "@countersign/core";
-import { publishFailure, requestAborted } from "@countersign/core/door";
+import { noteVerdict, publishFailure, requestAborted } from "@countersign/core/door";
 import {
   guard,
   guardErrors,
@@ -108,6 +108,30 @@ describe.each(expressVersionsWith(express4))("without a subscriber, on %s", (_ve
     await ask(appOf(framework, new TypeError("findBusiness returned an array")));
     expect(lines()).toEqual([
       `countersign: exampleGuard refused a GET with 500 unexpected-error: TypeError "findBusiness returned an array"; see ${page}#unexpected-error`,
+    ]);
+  });
+
+  test("a message of several lines is one", async () => {
+    const cause = new Error("\n\nInvalid `prisma.$queryRaw()` invocation:\r\n\n  Raw query failed\n");
+    await ask(appOf(framework, refusal({ message: "no answer", cause })));
+    expect(lines()[0]).toContain(
+      '"no answer", caused by Error "Invalid `prisma.$queryRaw()` invocation: Raw query failed"; see',
+    );
+  });
+
+  test("the key of a handler that threw is on its line", async () => {
+    const app = framework();
+    app.set("env", "test");
+    const pay = guard("idempotencyGuard", (req) => {
+      noteVerdict(req, { keyid: "service-1", idempotencyKey: "op-1" });
+      throw new TypeError("the ledger is down");
+    });
+    app.use("/secret-path", pay);
+    app.use(ownAnswer);
+    await ask(app);
+    expect(lines()).toEqual([
+      'countersign: idempotencyGuard refused a GET with 500 unexpected-error: TypeError "the ledger is down"; ' +
+        `keyid "service-1", key "op-1"; see ${page}#unexpected-error`,
     ]);
   });
 

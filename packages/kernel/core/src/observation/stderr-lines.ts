@@ -125,11 +125,20 @@ export function withoutCredentials(text: string): string {
 }
 
 function describeOne(error: Error & { readonly code?: unknown }): string {
-  const text = quoteForLog(withoutCredentials(error.message), maxTextLength);
+  const text = quoteForLog(inOneLine(withoutCredentials(error.message)), maxTextLength);
   if (isGuardError(error)) return text;
   // A connection that failed on every address has a code and no message.
   const code = typeof error.code === "string" ? ` ${nameOr(error.code, "")}` : "";
   return `${nameOr(error.name, "Error")}${code} ${text}`;
+}
+
+/** Some libraries lay their messages out in lines. */
+function inOneLine(text: string): string {
+  return text
+    .split(/[\r\n]+/)
+    .map((line) => line.trim())
+    .filter((line) => line !== "")
+    .join(" ");
 }
 
 /** `text` if it is a plain name, else `otherwise`: a caller could forge or flood a line with it. */

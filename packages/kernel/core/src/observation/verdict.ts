@@ -12,7 +12,13 @@ export interface Check {
 }
 
 // The error published last: an outer check must not publish an inner check's error again.
-const published: RequestFact<{ readonly name: string; readonly error: Error }> = createRequestFact();
+const published: RequestFact<Published> = createRequestFact();
+
+interface Published {
+  readonly name: string;
+  readonly error: Error;
+  readonly verdict: Verdict;
+}
 
 /**
  * Publishes a verdict on `countersign:guard` for each check that a door composes: begin(name) before each, end() after the
@@ -61,12 +67,11 @@ const passed = { status: undefined, code: undefined };
 
 /** Publishes a check's verdict: a pass without `error`. False for an error that an inner check has published already. */
 export function publishVerdict({ name, req }: Check, startedAt: number, error: Error | undefined): boolean {
-  if (error !== undefined) {
-    if (published.get(req)?.error === error) return false;
-    published.set(req, { name, error });
-  } else if (startedAt === 0) return true;
+  if (error === undefined && startedAt === 0) return true;
+  if (error !== undefined && published.get(req)?.error === error) return false;
   const durationMs = startedAt === 0 ? undefined : performance.now() - startedAt;
   const verdict = recordOf({ name, req }, durationMs, error);
+  if (error !== undefined) published.set(req, { name, error, verdict });
   // No assignment: it must not be enumerable, and the error may be frozen.
   if (isGuardError(error)) Reflect.defineProperty(error, "verdict", { value: verdict, configurable: true });
   if (durationMs !== undefined) guardChannel.publish({ ...verdict, durationMs, req, error });
@@ -144,9 +149,11 @@ export function writeUnreportedRefusal({ name, req }: Check, method: unknown, er
   if (guardChannel.hasSubscribers || wasReported(req)) return;
   const { status, code } = verdictOf(error);
   const what = `refused a ${nameOr(method, "request")} with ${status}`;
-  const publisher = published.get(req);
-  const known = isGuardError(error) && error.verdict !== undefined ? knownOf(error.verdict) : undefined;
-  writeStderrLine({ guard: publisher?.error === error ? publisher.name : name, code, what, error, known });
+  const last = published.get(req);
+  const publisher = last?.error === error ? last : undefined;
+  const verdict = publisher?.verdict ?? (isGuardError(error) ? error.verdict : undefined);
+  const known = verdict === undefined ? undefined : knownOf(verdict);
+  writeStderrLine({ guard: publisher?.name ?? name, code, what, error, known });
 }
 
 /** What a line adds to its error; undefined for nothing. The texts are escaped already. */
