@@ -1,6 +1,5 @@
 // npm run check:tarballs: what is in the tarballs, whether compilers and bundlers find it, how large they are, and what a project
-// installs with them. Sizes are bytes of files,
-// as npm counts them: kB are 1,000, MB 1,000,000.
+// installs with them. Sizes are bytes of files, as npm counts them: kB are 1,000, MB 1,000,000.
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
