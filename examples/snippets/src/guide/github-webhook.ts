@@ -1,14 +1,15 @@
 import { guardErrors } from "@countersign/express";
-import { idempotencyGuard } from "@countersign/idempotency-guard";
+import { answer, idempotencyGuard } from "@countersign/idempotency-guard";
 import { jsonBody } from "@countersign/raw-body";
 import { createSqliteStores } from "@countersign/store-sqlite";
 import { webhookHmac } from "@countersign/webhook-hmac";
 import express from "express";
 import Database from "libsql";
 
-const { idempotency: store } = createSqliteStores({
-  database: new Database("webhooks.db"),
-});
+const database = new Database("webhooks.db");
+database.exec("CREATE TABLE IF NOT EXISTS deliveries (id TEXT, body TEXT)");
+const insert = database.prepare("INSERT INTO deliveries VALUES (?, ?)");
+
 const verify = webhookHmac({
   scheme: "github",
   // One, or while it changes "the new one,the old one".
@@ -16,17 +17,19 @@ const verify = webhookHmac({
   limit: "25mb", // GitHub's own
 });
 const once = idempotencyGuard({
-  store,
+  stores: createSqliteStores({ database }),
   key: (req) => req.headers["x-github-delivery"],
   doneStatus: 200,
+  // Runs once for each delivery: its row and the key commit together.
+  handle(req) {
+    const id = req.headers["x-github-delivery"];
+    insert.run(id, JSON.stringify(req.body));
+    return answer(200, { received: true });
+  },
 });
 
 const app = express();
-app.post("/webhooks/github", verify, once, jsonBody(), (req, res) => {
-  const { action } = Object(req.body);
-  console.log(req.headers["x-github-event"], action);
-  res.json({ received: true });
-});
+app.post("/webhooks/github", verify, jsonBody(), once);
 app.use(guardErrors());
 
 const port = Number(process.env["PORT"] ?? 3000);
