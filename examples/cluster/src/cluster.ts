@@ -9,7 +9,7 @@ import {
   temporaryFolder,
 } from "@countersign/example-demo";
 import { assertFreePort, parsePort, SettingError } from "@countersign/example-settings";
-import { onceSignalled } from "@countersign/example-platform/process/signals";
+import { onceSignalled } from "@countersign/example-settings/signals";
 import { runClusterCases } from "./cases.ts";
 import { openEngines, type ClusterEngines, type ClusterStore, type ServerStarters } from "./engines.ts";
 import { startCluster, type Cluster } from "./topology.ts";

@@ -10,8 +10,8 @@ import {
 import { Client, escapeIdentifier } from "pg";
 import { pino } from "pino";
 import { createClient } from "redis";
-import { connectPool } from "@countersign/example-platform/engines/postgres/pool";
-import { connectRedis } from "@countersign/example-platform/engines/redis";
+import { connectPool } from "@countersign/example-settings/postgres-pool";
+import { connectRedis } from "@countersign/example-settings/redis-connection";
 
 /** A server that was started for this cluster. */
 interface StartedServer {

@@ -13,7 +13,7 @@ import { runRotation } from "./rotation.ts";
 import { printedTable, type ResultTable } from "./table.ts";
 import { runWebhookCases, type WebhookTarget } from "./webhook-cases.ts";
 import { missEvent, runAfterRestart } from "./webhook-restart.ts";
-import { onceSignalled } from "@countersign/example-platform/process/signals";
+import { onceSignalled } from "@countersign/example-settings/signals";
 
 const inspectedSchema = z.array(z.object({ idempotency_key: z.string() }));
 const payoutPath = "/api/v1/transaction";

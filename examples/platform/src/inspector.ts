@@ -30,11 +30,7 @@ export async function startInspector({ settings, keys, storage }: Inspected): Pr
       work: { transfers: storage.work.work },
     });
   } catch (error) {
-    if (!isInUse(error)) throw error;
+    if (!(error instanceof Error && "code" in error && error.code === "EADDRINUSE")) throw error;
     throw new SettingError("INSPECTOR_PORT", `a free port, ${port} is in use on 127.0.0.1`);
   }
-}
-
-function isInUse(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "EADDRINUSE";
 }

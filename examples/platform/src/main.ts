@@ -1,8 +1,8 @@
 import { pinoLog } from "@countersign/observe/log";
 import { readSettings, SettingError, settingWarnings, type Settings } from "@countersign/example-settings";
+import { onceSignalled } from "@countersign/example-settings/signals";
 import { pino } from "pino";
 import { startPlatform, type Platform } from "./platform.ts";
-import { onceSignalled } from "./process/signals.ts";
 
 async function main(): Promise<void> {
   let settings: Settings;

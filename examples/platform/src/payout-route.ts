@@ -10,7 +10,7 @@ import {
 } from "@countersign/payout";
 import type { RequestHandler } from "express";
 import type { Logger } from "pino";
-import type { Acceptance, PayoutLedger } from "./ledgers/payouts.ts";
+import type { PayoutLedger } from "./ledgers/payouts.ts";
 import type { GuardStores } from "./engines/storage.ts";
 
 /** What the payout route works with. */
@@ -77,17 +77,14 @@ export function logAccepted({ logger }: PayoutRouteParts): RequestHandler {
 export function acceptPayout({ ledger, logger }: PayoutRouteParts): RequestHandler {
   return async (req, res) => {
     const payout = payoutOf(req);
-    logKnown(logger, await ledger.accept(payout), payout);
+    const acceptance = await ledger.accept(payout);
+    if (acceptance === "known") logger.warn(named(payout), "payout accepted by an earlier attempt");
+    // As a paid key that comes with another payload: it is not paid again, and somebody has to look at it.
+    if (acceptance === "known-otherwise") {
+      logger.error(named(payout), "payout accepted by an earlier attempt with another instruction");
+    }
     res.end();
   };
-}
-
-function logKnown(logger: Logger, acceptance: Acceptance, payout: Payout): void {
-  if (acceptance === "known") logger.warn(named(payout), "payout accepted by an earlier attempt");
-  // As a paid key that comes with another payload: it is not paid again, and somebody has to look at it.
-  if (acceptance === "known-otherwise") {
-    logger.error(named(payout), "payout accepted by an earlier attempt with another instruction");
-  }
 }
 
 function named({ idempotencyKey, businessId }: Payout): object {

@@ -52,12 +52,10 @@ export async function startPlatform(settings: Settings, ports: PlatformPorts): P
   try {
     const uses = keyUse();
     opened.push(() => uses.close());
-    const keySource = await openKeys(settings.keys);
-    opened.push(() => keySource.close());
-    const { keys } = keySource;
+    const { keys, keyids, close: closeKeys } = await openKeys(settings.keys);
+    opened.push(closeKeys);
     const storage = await openStorage(settings, logger);
     opened.push(() => storage.close());
-    const { stores, parties } = storage;
     const inspector = await startInspector({ settings, keys, storage });
     opened.push(() => inspector?.close());
     const { ledger, outcomes, workers } = await openPayouts({ storage, rail, settings, logger });
@@ -66,11 +64,11 @@ export async function startPlatform(settings: Settings, ports: PlatformPorts): P
     const app = createApp({
       settings,
       keys,
-      inspectKeys: () => ({ accepted: keySource.keyids(), used: uses.entries() }),
-      stores,
+      inspectKeys: () => ({ accepted: keyids(), used: uses.entries() }),
+      stores: storage.stores,
       ledger,
       outcomes,
-      parties,
+      parties: storage.parties,
       endpoints,
       isClosing: () => isClosing,
       logger,

@@ -38,42 +38,37 @@ export function webhookRoute(
 
 /** Applies each event once: its change and that it is done are one transaction, but where Redis has the keys. */
 export function createPartyHandler({ stores, parties, logger }: WebhookRouteParts): WebhookHandler<unknown> {
-  const shared: Pick<CreateWebhookHandlerOptions, "keyPrefix" | "onError"> = {
+  const record = (event: WebhookEvent, { tx }: HandlerContext): unknown => {
+    logger.info({ eventId: event.event_id, type: event.type }, "an event of an unknown type");
+    return parties.record(event, tx);
+  };
+  const shared = {
     // Said aloud, as the scope of payouts: another handler on this store has to have another one.
     keyPrefix: "webhook-event:",
     onError: ({ event_id: eventId, type, outcome, error }) => {
       logger.warn({ eventId, type, outcome, err: error }, "an event failed, the service will send it again");
     },
-  };
-  const record = (event: WebhookEvent, tx?: object): unknown => {
-    logger.info({ eventId: event.event_id, type: event.type }, "an event of an unknown type");
-    return parties.record(event, tx);
-  };
-  if (stores.transactions !== undefined) {
-    const fallback = (event: WebhookEvent, { tx }: { readonly tx: object }) => record(event, tx);
-    return applying(createWebhookHandler({ ...shared, stores, fallback }), parties, ({ tx }) => tx);
-  }
+    fallback: record,
+  } satisfies Partial<CreateWebhookHandlerOptions>;
+  if (stores.transactions !== undefined)
+    return applying(createWebhookHandler({ ...shared, stores }), parties);
   // Short: an event that a crash interrupts is handled when its lease has ended. The handlers take milliseconds.
-  const lease = {
-    store: stores.idempotency,
-    leaseMs: 5_000,
-    fallback: (event: WebhookEvent) => record(event),
-  };
-  return applying(createWebhookHandler({ ...shared, ...lease }), parties, () => undefined);
+  return applying(createWebhookHandler({ ...shared, store: stores.idempotency, leaseMs: 5_000 }), parties);
 }
 
-function applying<Context>(
+/** What a handler is given: the transaction where the keys are in the ledgers' database. */
+interface HandlerContext {
+  readonly webhookId: string;
+  readonly tx?: object;
+}
+
+function applying<Context extends HandlerContext>(
   handler: WebhookHandler<Context>,
   parties: PartyLedger,
-  txOf: (context: Context) => object | undefined,
 ): WebhookHandler<Context> {
   return handler
-    .on("buyer.status_changed", (event, context) => parties.changeBuyer(event, txOf(context)))
-    .on("seller.status_changed", (event, context) => parties.changeSeller(event, txOf(context)))
-    .on("payment_request.repayment.repaid", (event, context) =>
-      parties.closePaymentRequest(event, txOf(context)),
-    )
-    .on("payment_request.repayment.reminder", (event, context) =>
-      parties.countReminder(event, txOf(context)),
-    );
+    .on("buyer.status_changed", (event, { tx }) => parties.changeBuyer(event, tx))
+    .on("seller.status_changed", (event, { tx }) => parties.changeSeller(event, tx))
+    .on("payment_request.repayment.repaid", (event, { tx }) => parties.closePaymentRequest(event, tx))
+    .on("payment_request.repayment.reminder", (event, { tx }) => parties.countReminder(event, tx));
 }

@@ -4,7 +4,7 @@ import { pino } from "pino";
 import { createClient } from "redis";
 import { describeOnRedis, postgresUrl, redisUrl } from "@countersign/test-support/servers/engines.ts";
 import { startPrivateRedis, type PrivateRedis } from "@countersign/test-support/servers/private-redis.ts";
-import { connectRedis } from "../src/engines/redis.ts";
+import { connectRedis } from "@countersign/example-settings/redis-connection";
 import { openRedisStorage } from "../src/engines/redis.ts";
 import { dropKeys, platformStores, type TestPlace } from "./platform-stores.ts";
 import { payoutBody, runPlatform, type RunningPlatform } from "./running-platform.ts";

@@ -1,5 +1,6 @@
 import { fromPg } from "@countersign/databases";
 import { reasonOf, SettingError, type PostgresLocation } from "@countersign/example-settings";
+import { connectPool } from "@countersign/example-settings/postgres-pool";
 import {
   createPostgresStores,
   migratePostgres,
@@ -13,7 +14,6 @@ import { partyLedgerOn } from "../../ledgers/parties.ts";
 import { allStatements, tableNames, tables } from "../../ledgers/tables.ts";
 import type { PlatformStorage } from "../storage.ts";
 import { ledgerDatabase, numbered, postgresDialect, query } from "./database.ts";
-import { connectPool } from "./pool.ts";
 
 /** Everything in one database: a payout, its key, its nonce and its tasks are one transaction. */
 export interface PostgresStorage extends PlatformStorage {

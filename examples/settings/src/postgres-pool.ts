@@ -1,6 +1,8 @@
-import { failureOf, type PostgresLocation, SettingError } from "@countersign/example-settings";
 import type { Logger } from "pino";
 import { Pool } from "pg";
+import { failureOf } from "./engine-failure.ts";
+import { SettingError } from "./setting-error.ts";
+import type { PostgresLocation } from "./store.ts";
 
 /** A pool that has reached its server. Throws a SettingError otherwise, which shows nothing of the URL. */
 export async function connectPool(
