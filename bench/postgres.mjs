@@ -40,6 +40,14 @@ export async function postgresRatios() {
         met: (ratio) => ratio >= 0.8,
       });
     }
+    const lease = leaseSteps(engine.stores());
+    const prepared = leaseSteps(engine.stores({ prepare: true }));
+    results.push({
+      name: "Postgres, lease mode, prepared / not",
+      ratio: await compare(prepared, lease, 1),
+      target: "reported",
+      met: () => true,
+    });
     return results;
   } finally {
     await engine.close();
@@ -75,6 +83,16 @@ async function payByStore(pool, store, key) {
   await withPostgresTransaction(pool, async (client) => {
     if ((await store.completeIn(client, key, token)) !== "ok") throw new Error("the key was lost");
   });
+}
+
+/** Claims a nonce and a key, and completes it: three statements. */
+function leaseSteps({ nonces, idempotency }) {
+  return async (key) => {
+    const token = randomUUID();
+    await nonces.claim({ scope: "bench", nonce: token, token, retainMs: 600_000 });
+    const { status } = await idempotency.claim(key, { token, fingerprint, leaseMs, recovery: "rerun" });
+    if (status !== "acquired" || (await idempotency.complete(key, token)) !== "ok") throw new Error(status);
+  };
 }
 
 async function payByHand(pool, key) {

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Row } from "@countersign/idempotency/store";
 import { explained, isSerializationFailure } from "./errors.ts";
 import { runAlone } from "./lone-statement.ts";
@@ -15,6 +16,8 @@ export class Engine {
   readonly #options: ResolvedPostgresOptions;
   #isReady = false;
   #checking: Promise<void> | undefined;
+  /** With the option `prepare`: a name for each text, of which the stores have a fixed number. */
+  readonly #names = new Map<string, string>();
 
   constructor(options: ResolvedPostgresOptions) {
     this.#options = options;
@@ -61,7 +64,18 @@ export class Engine {
   }
 
   async #runOnce(text: string, values: unknown[]): Promise<readonly Row[]> {
-    return rowsOf(await runAlone(this.#options.pool, text, values));
+    const { pool, prepare } = this.#options;
+    return rowsOf(await runAlone(pool, { text, values, name: prepare ? this.#nameOf(text) : undefined }));
+  }
+
+  // Of the text, so that two processes behind one pooler mean the same by it.
+  #nameOf(text: string): string {
+    let name = this.#names.get(text);
+    if (name === undefined) {
+      name = `countersign_${createHash("sha256").update(text).digest("hex").slice(0, 32)}`;
+      this.#names.set(text, name);
+    }
+    return name;
   }
 
   async #check(): Promise<void> {

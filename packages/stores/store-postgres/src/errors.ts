@@ -7,6 +7,10 @@ export const idleSession = "25P03";
 
 const lockTimeout = "55P03";
 
+const notPrepared = (): string =>
+  "the server lost or has already the connection's prepared statements: a pooler shares it, or DISCARD ran; leave out the option " +
+  "prepare, or let PgBouncer (1.21 or later) keep them: max_prepared_statements";
+
 const grants =
   "GRANT USAGE on the schema, SELECT, INSERT, UPDATE, DELETE on the tables and EXECUTE on the function to the role of the pool";
 
@@ -18,6 +22,8 @@ const remedies: Readonly<Record<string, (place: string) => string>> = {
   "42883": (place) =>
     `the function of the tables ${place} is missing; bring them up to date with: countersign migrate`,
   "42501": (place) => `the role may not use the tables ${place}; ${grants}`,
+  "26000": notPrepared,
+  "42P05": notPrepared,
   "25006": (place) => `the tables ${place} cannot be written here; connect the pool to the primary server`,
   [idleSession]: () =>
     "the server has ended the session and rolled the transaction back, because no statement came for as long as " +

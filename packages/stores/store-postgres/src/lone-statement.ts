@@ -1,24 +1,32 @@
-import { type ClientPool, releaseClient, takeClient } from "@countersign/idempotency/store";
+import { releaseClient, takeClient } from "@countersign/idempotency/store";
 import { inTransaction, isLockTimeout } from "./errors.ts";
 import { factoryName } from "./options.ts";
-import type { PostgresQueryable, PostgresResult, PostgresTransaction } from "./queryable.ts";
-import type { PostgresPoolClient } from "./queryable.ts";
+import {
+  type PostgresPoolClient,
+  type PostgresQueryable,
+  type PostgresResult,
+  type PostgresTransaction,
+  isPool,
+} from "./queryable.ts";
+
+/** With a `name`, which only clients of `pg` take, the server keeps the plan for the connection. */
+export interface LoneStatement {
+  readonly text: string;
+  readonly values: unknown[];
+  readonly name: string | undefined;
+}
 
 /** Runs a statement in its own transaction. Rejects inside another one: its ROLLBACK would undo a claim, and let in a second attempt. */
-export async function runAlone(
-  pool: PostgresQueryable,
-  text: string,
-  values: unknown[],
-): Promise<PostgresResult> {
+export async function runAlone(pool: PostgresQueryable, statement: LoneStatement): Promise<PostgresResult> {
   if (!isPool(pool)) {
-    const result = await pool.query(text, values);
+    const result = await pool.query(statement.text, statement.values);
     assertEnded(pool);
     return result;
   }
   const client = await takeClient(pool);
   let result: PostgresResult;
   try {
-    result = await client.query(text, values);
+    result = await send(client, statement);
     assertEnded(client);
   } catch (error) {
     // Ending the connection rolls back the transaction that was left open on it, and what the statement wrote.
@@ -27,6 +35,12 @@ export async function runAlone(
   }
   releaseClient(client);
   return result;
+}
+
+function send(client: PostgresPoolClient, { text, values, name }: LoneStatement): Promise<PostgresResult> {
+  if (name === undefined) return client.query(text, values);
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what `pg` takes beside a text
+  return client.query({ name, text, values } as unknown as string);
 }
 
 // A heartbeat after completeIn() must not cost a connection each time. In an aborted transaction the server refuses this statement.
@@ -43,11 +57,4 @@ async function takesStatements(client: PostgresPoolClient): Promise<boolean> {
 function assertEnded(connection: PostgresTransaction): void {
   const status = connection.getTransactionStatus?.();
   if (status === "T" || status === "E") throw new Error(`${factoryName}: ${inTransaction}`);
-}
-
-// A client of `pg` has a function connect(), too.
-function isPool(
-  pool: PostgresQueryable & { readonly connect?: unknown; readonly totalCount?: unknown },
-): pool is PostgresQueryable & ClientPool<PostgresPoolClient> {
-  return typeof pool.connect === "function" && typeof pool.totalCount === "number";
 }

@@ -8,7 +8,7 @@ import {
 } from "@countersign/core/door";
 import type { Database } from "@countersign/idempotency";
 import { isDatabase, queryableOf } from "./database-queryable.ts";
-import { type PostgresQueryable, isQueryable } from "./queryable.ts";
+import { type PostgresQueryable, isPool, isQueryable } from "./queryable.ts";
 import { type PostgresTables, type TableNames, tableNames, tablesTable } from "./table-names.ts";
 
 interface CommonOptions extends PostgresTables {
@@ -30,6 +30,11 @@ export interface PostgresStoresOptions extends CommonOptions {
    * stores' steps do not run on the connection of your transaction. The stores never close it.
    */
   readonly pool: PostgresQueryable;
+  /**
+   * Names each statement, so that the server keeps its plan on each connection: a third less time a payout. For a Pool of `pg`; PgBouncer
+   * in transaction mode needs version 1.21 and `max_prepared_statements`. Default false.
+   */
+  readonly prepare?: boolean | undefined;
   readonly database?: undefined;
 }
 
@@ -37,6 +42,7 @@ export interface PostgresDatabaseOptions<Tx> extends CommonOptions {
   /** Your own database library, by `fromPg` or its like of `@countersign/databases`, in place of `pool`. The stores never close it. */
   readonly database: Database<Tx>;
   readonly pool?: undefined;
+  readonly prepare?: undefined;
 }
 
 /** Either gives the stores their connections. */
@@ -51,6 +57,7 @@ const clock = option.clock(Date.now, "Date.now");
 export const table = {
   pool: option.optional(option.own(readPool), "required"),
   database: option.optional(option.own(readDatabase)),
+  prepare: option.boolean(false),
   ...tablesTable,
   retentionMs: option.integer({ min: dayMs, max: 36_500 * dayMs, fallback: 90 * dayMs }, "90 days"),
   taskRetentionMs: option.integer({ min: 3 * dayMs, max: 36_500 * dayMs, fallback: 7 * dayMs }, "7 days"),
@@ -81,6 +88,9 @@ export function resolveOptions<Tx>(
   const given = database === undefined ? pool : queryableOf(database);
   if (given === undefined) {
     throw new OptionError(owner, { option: "pool", what: "or database must be given" });
+  }
+  if (read.prepare && !isPool(given)) {
+    throw new OptionError(owner, { option: "prepare", what: "needs the option pool, with a Pool of pg" });
   }
   return {
     ...read,

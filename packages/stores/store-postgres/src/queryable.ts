@@ -1,4 +1,4 @@
-import type { PooledClient, Row } from "@countersign/idempotency/store";
+import type { ClientPool, PooledClient, Row } from "@countersign/idempotency/store";
 
 /** What a query resolves to, as far as the stores read it: rows as objects by column name. */
 export interface PostgresResult {
@@ -73,3 +73,10 @@ function isRows(rows: unknown): rows is readonly Row[] {
 
 /** A connection taken out of a pool. */
 export interface PostgresPoolClient extends PostgresTransaction, Omit<PooledClient, "query"> {}
+
+/** Whether connections can be taken out of it. A client of `pg` has a function connect(), too. */
+export function isPool(
+  pool: PostgresQueryable & { readonly connect?: unknown; readonly totalCount?: unknown },
+): pool is PostgresQueryable & ClientPool<PostgresPoolClient> {
+  return typeof pool.connect === "function" && typeof pool.totalCount === "number";
+}

@@ -8,10 +8,16 @@ import type { Pool } from "pg";
 import { idempotencyHarness, nonceHarness } from "./harness.ts";
 import { inOrder } from "./payouts.ts";
 
-describe("the contract of the stores beside transactions", () => {
+type Create = NonNullable<Parameters<typeof idempotencyHarness>[1]>;
+
+describe.each<[string, Create]>([
+  [
+    "beside transactions",
+    ({ pool, ...options }) => createPostgresStores({ ...options, database: inOrder(fromPg(pool as Pool)) }),
+  ],
+  ["with prepared statements", (options) => createPostgresStores({ ...options, prepare: true })],
+])("the contract of the stores %s", (_way, create) => {
   const without = ["engine", "durability"] as const;
-  const create: NonNullable<Parameters<typeof idempotencyHarness>[1]> = ({ pool, ...options }) =>
-    createPostgresStores({ ...options, database: inOrder(fromPg(pool as Pool)) });
   defineCases(
     applicable(idempotencyStoreContract(() => idempotencyHarness({ hasClock: true }, create), { without })),
     { describe: describeOnPostgres, test, title: "idempotency store" },

@@ -16,6 +16,8 @@ import { isolatedName, postgresUrl } from "@countersign/test-support/servers/eng
 import type { PrivatePostgres } from "@countersign/test-support/servers/private-postgres.ts";
 import { testClock } from "@countersign/test-support/runs/after-test.ts";
 
+type PoolOptions = Omit<PostgresStoresOptions, "prepare">;
+
 interface Engine {
   /** Default the shared server. */
   readonly url?: string | undefined;
@@ -27,7 +29,7 @@ interface Engine {
 /** Stores on a schema of their own, which goes with them. */
 async function makeStores<Made extends { close(): void } = PostgresStores>(
   { url = postgresUrl, hasClock = false, server }: Engine,
-  create: (options: PostgresStoresOptions & { readonly pool: Pool }) => Made,
+  create: (options: PoolOptions & { readonly pool: Pool }) => Made,
 ) {
   const connectionString = server?.url ?? url;
   const pools: Pool[] = [];
@@ -81,7 +83,7 @@ async function refuseInserts(pool: Pool, schema: string): Promise<void> {
   );
 }
 
-type Create = (options: PostgresStoresOptions) => PostgresStores;
+type Create = (options: PoolOptions) => PostgresStores;
 
 export async function idempotencyHarness(
   engine: Engine,
@@ -106,7 +108,7 @@ export async function nonceHarness(
 
 export async function answerHarness(
   engine: Engine,
-  create: (options: PostgresStoresOptions) => AnswerStore<PoolClient> = createPostgresAnswers,
+  create: (options: PoolOptions) => AnswerStore<PoolClient> = createPostgresAnswers,
 ): Promise<StoreHarnesses<PoolClient>["answers"]> {
   const { stores, another, harness } = await makeStores(engine, create);
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- absent without the option, as keepIn is

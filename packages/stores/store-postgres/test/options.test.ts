@@ -48,6 +48,8 @@ describe("createPostgresStores() options", () => {
     ["a lock timeout of 0, which would wait for ever", { pool, lockTimeoutMs: 0 }, /option lockTimeoutMs/],
     ["a lock timeout above a minute", { pool, lockTimeoutMs: 60_001 }, /option lockTimeoutMs/],
     ["half a millisecond of lock timeout", { pool, lockTimeoutMs: 0.5 }, /option lockTimeoutMs/],
+    ["prepared statements of a library", { database, prepare: true }, /option prepare needs the option pool/],
+    ["prepared statements without a Pool of pg", { pool, prepare: true }, /option prepare .* a Pool of pg/],
     ["a clock that is a number", { pool, now: 5 }, /option now/],
   ])("refuses %s", (_name, options, message) => {
     const create = () => createPostgresStores(options as PostgresStoresOptions);

@@ -51,6 +51,15 @@ behindPgBouncer("the stores behind PgBouncer in transaction mode", () => {
     }
   });
 
+  test("with the option prepare work, or say why they do not: it depends on the version of PgBouncer", async () => {
+    const { idempotency } = await newStores({ prepare: true }, { ...config, max: 20 });
+    const claims = Array.from({ length: 100 }, (_, index) => idempotency.claim(`k${index}`, claim));
+    for (const claimed of await Promise.allSettled(claims)) {
+      if (claimed.status === "fulfilled") expect(claimed.value.status).toBe("acquired");
+      else expect(String(claimed.reason)).toContain("leave out the option prepare");
+    }
+  });
+
   test("migrate at once", async () => {
     const pool = connectPool({ ...config, max: 10 });
     const schema = isolatedName("pg");

@@ -43,6 +43,25 @@ describeOnPostgres("the connections of the pool", () => {
     ).toBe(0);
   });
 
+  test("keep a plan for each statement with the option prepare, however often it runs", async () => {
+    const { idempotency, nonces, pool } = await newStores({ prepare: true }, { max: 1 });
+    const statements = async (): Promise<readonly unknown[]> =>
+      (await pool.query("SELECT name FROM pg_prepared_statements ORDER BY name")).rows;
+    const pay = async (key: string): Promise<void> => {
+      await nonces.claim({ ...use, nonce: key });
+      expect(await idempotency.claim(key, claim)).toMatchObject({ status: "acquired" });
+      expect(await idempotency.claim(key, { ...claim, token: "b" })).toMatchObject({ status: "in-flight" });
+      expect(await idempotency.complete(key, "a")).toBe("ok");
+    };
+    await pay("k0");
+    const first = await statements();
+    expect(first.length).toBeGreaterThan(3);
+    for (let index = 1; index < 10; index++) await pay(`k${index}`);
+    expect(await statements()).toEqual(first);
+    await pool.query("DISCARD ALL");
+    await expect(idempotency.claim("k", claim)).rejects.toThrow(/leave out the option prepare/);
+  });
+
   test.each([
     ["an uncommitted claim of the same key", "idempotency"],
     ["an uncommitted use of the same nonce", "nonces"],
