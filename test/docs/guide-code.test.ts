@@ -18,7 +18,7 @@ import { app as digestingApp } from "../../examples/snippets/dist/reference/dige
 import { createApp as createAppBehindProxy } from "../../examples/snippets/dist/guide/behind-a-proxy.js";
 import { payByBank } from "../../examples/snippets/dist/guide/bank.js";
 import { signerOf, webhookOf } from "../../examples/snippets/dist/guide/by-hand.js";
-import { onGraphileWorker, onPgBoss } from "../../examples/snippets/dist/guide/job-queue.js";
+import { onGraphileWorker, onPgBoss, outcomeWork } from "../../examples/snippets/dist/guide/job-queue.js";
 import { measure } from "../../examples/snippets/dist/guide/monitor.js";
 import { createApp as createAppOfOthers } from "../../examples/snippets/dist/guide/other-webhooks.js";
 import { createPlatform } from "../../examples/snippets/dist/guide/outcomes.js";
@@ -113,8 +113,8 @@ describe("outcomes", () => {
     stores.close();
   });
 
-  test("another queue adds in the transaction that it is given", async () => {
-    const outcome = { key, status: "SETTLED" } as const;
+  test("another queue adds in the transaction that it is given, and its worker sends", async () => {
+    const outcome = { idempotencyKey: key, status: "SETTLED" } as const;
     const sent: unknown[] = [];
     const query = (text: string, values: unknown[]): Promise<{ rows: unknown[] }> => {
       sent.push([text, values]);
@@ -136,6 +136,22 @@ describe("outcomes", () => {
       ],
       ["report-outcome", [outcome]],
     ]);
+    const answers = [200, 503, 422];
+    const received: unknown[] = [];
+    const service = express().post("/outcomes", express.json(), (req, res) => {
+      received.push(req.body);
+      res.sendStatus(answers.shift() ?? 500);
+    });
+    const refused: unknown[] = [];
+    const work = outcomeWork({ url: `${await urlOf(service)}/outcomes`, apiKey: "key-1" }, (...told) => {
+      refused.push(told);
+    });
+    await work(outcome);
+    await expect(work(outcome)).rejects.toThrow("the service answered 503");
+    expect(refused).toEqual([]);
+    await work(outcome);
+    expect(refused).toEqual([[outcome, expect.stringContaining("the service answered 422")]]);
+    expect(received).toEqual(Array.from({ length: 3 }, () => ({ idempotency_key: key, status: "SETTLED" })));
   });
 });
 

@@ -53,18 +53,16 @@ const leases = "examples/snippets/src/reference/lease-mode.ts";
 const writing = "packages/stores/store-contract/WRITING-A-STORE.md";
 test.each<[page: string, language: string, file: string, region: string | undefined]>([
   ["docs/using.md", "js", "site/snippets/jest.config.js", undefined],
-  ...[
-    "doors/fastify",
-    "doors/fetch",
-    "endpoints/webhooks",
-    "stores/store-sqlite",
-    "stores/store-postgres",
-  ].map((place): [string, string, string, string] => [
-    `packages/${place}/README.md`,
-    "ts",
-    leases,
-    place.split("/")[1] ?? "",
-  ]),
+  ["docs/pages/guide/fastify.md", "ts", leases, "fastify"],
+  ["docs/pages/guide/webhooks.md", "ts", leases, "webhooks"],
+  ...["doors/fetch", "stores/store-sqlite", "stores/store-postgres"].map(
+    (place): [string, string, string, string] => [
+      `packages/${place}/README.md`,
+      "ts",
+      leases,
+      place.split("/")[1] ?? "",
+    ],
+  ),
   [writing, "ts", "examples/snippets/src/reference/my-store.ts", undefined],
   [writing, "ts", "examples/snippets/src/reference/my-transactions.ts", undefined],
 ])("the code of %s in %s is that of %s", (page, language, file, region) => {

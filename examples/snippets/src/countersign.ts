@@ -16,7 +16,6 @@ export function createApp(
 ): Express {
   const stores = createSqliteStores({ database: new Database(file) });
   const receivePayout = payoutEndpoint({
-    // From where the service calls.
     addresses: { allow: ["192.0.2.10", "198.51.100.0/28"] },
     signature: { keys },
     stores,

@@ -4,9 +4,7 @@ import Database from "libsql";
 
 type Db = InstanceType<typeof Database>;
 const database = new Database(process.env["DATABASE_FILE"] ?? ":memory:");
-database.exec(
-  "CREATE TABLE IF NOT EXISTS settled (key TEXT, at TEXT) STRICT",
-);
+database.exec("CREATE TABLE IF NOT EXISTS settled (key TEXT, at TEXT)");
 const insert = database.prepare("INSERT INTO settled VALUES (?, ?)");
 const stores = createSqliteStores({ database });
 
@@ -18,10 +16,9 @@ export const outcomes: Outcomes<Db, "sync"> = createOutcomes({
 });
 
 /** Writes both or neither. The outcome is sent once this has committed. */
-export async function settle(key: string, settledAt: Date): Promise<void> {
+export async function settle(idempotencyKey: string, settledAt: Date) {
   await stores.transactions.run((tx) => {
-    insert.run(key, settledAt.toISOString());
-    const outcome = { idempotencyKey: key, settledAt };
-    outcomes.report(tx, { ...outcome, status: "SETTLED" });
+    insert.run(idempotencyKey, settledAt.toISOString());
+    outcomes.report(tx, { idempotencyKey, status: "SETTLED", settledAt });
   });
 }

@@ -1,5 +1,5 @@
 import { guardErrors } from "@countersign/express";
-import { idempotencyGuard } from "@countersign/idempotency-guard";
+import { answer, idempotencyGuard } from "@countersign/idempotency-guard";
 import { jsonBody } from "@countersign/raw-body";
 import {
   createSqliteStores,
@@ -8,10 +8,7 @@ import {
 import { verifyPayload, webhookHmac } from "@countersign/webhook-hmac";
 import express, { type Express } from "express";
 
-/**
- * Anywhere: the bytes as they came, the header fields, the secrets. Throws an
- * error whose `code` says what is wrong.
- */
+/** Anywhere. Throws an error whose `code` says what is wrong. */
 export function readEvent(
   bytes: Uint8Array,
   headers: Headers,
@@ -22,28 +19,23 @@ export function readEvent(
   return JSON.parse(verified.bytes.toString());
 }
 
-/**
- * On Express: `secrets` holds the new one, then the old one. Each delivery is
- * handled once.
- */
+/** On Express. A delivery's id commits with what `apply` writes, once. */
 export function createApp(
   secrets: readonly string[],
   database: SqliteDatabase,
+  apply: (event: unknown) => void,
 ): Express {
-  const app = express();
   const verify = webhookHmac({ scheme: "github", secrets });
-  const { idempotency: store } = createSqliteStores({ database });
   const once = idempotencyGuard({
-    store,
+    stores: createSqliteStores({ database }),
     key: (req) => req.headers["x-github-delivery"],
     doneStatus: 200,
+    handle({ body }) {
+      apply(body);
+      return answer(200);
+    },
   });
-  app.post(
-    "/webhooks/github",
-    verify,
-    once,
-    jsonBody(),
-    (_req, res) => void res.end(),
-  );
+  const app = express();
+  app.post("/webhooks/github", verify, jsonBody(), once);
   return app.use(guardErrors());
 }

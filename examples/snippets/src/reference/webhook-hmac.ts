@@ -1,5 +1,5 @@
 import { guardErrors } from "@countersign/express";
-import { idempotencyGuard } from "@countersign/idempotency-guard";
+import { answer, idempotencyGuard } from "@countersign/idempotency-guard";
 import { jsonBody } from "@countersign/raw-body";
 import {
   createSqliteStores,
@@ -34,24 +34,26 @@ export function readEvent(
 export function createApp(
   secrets: readonly string[],
   database: SqliteDatabase,
+  apply: (event: unknown) => void,
 ): Express {
-  const app = express();
   const verify = webhookHmac({ scheme: "github", secrets });
-  const { idempotency: store } = createSqliteStores({ database });
   // The signature has no timestamp: a delivery that comes again is
   // acknowledged and not handled.
   const once = idempotencyGuard({
-    store,
+    stores: createSqliteStores({ database }),
     key: (req) => req.headers["x-github-delivery"],
     doneStatus: 200,
+    handle(req) {
+      console.log(req.webhook?.secretIndex);
+      // Parsed from the bytes that were verified. What this writes commits
+      // with the delivery's id.
+      apply(req.body);
+      return answer(200);
+    },
   });
-  app.post("/webhooks/github", verify, once, jsonBody(), (req, res) => {
-    // req.body was parsed from the bytes that were verified.
-    console.log(req.webhook?.secretIndex, req.body);
-    res.end();
-  });
-  app.use(guardErrors());
-  return app;
+  const app = express();
+  app.post("/webhooks/github", verify, jsonBody(), once);
+  return app.use(guardErrors());
 }
 
 // The sender's side of the default scheme: the signature of the very bytes

@@ -14,7 +14,7 @@ import type { WorkStores } from "@countersign/work";
 import { exampleBody, type JsonValue, type Outcome } from "./outcome.ts";
 
 /** What an answer means. `known`: the service has the outcome already. `refused`: for good, for an operator. */
-export type AnswerMeaning = "sent" | "known" | "retry" | "refused";
+type AnswerMeaning = "sent" | "known" | "retry" | "refused";
 
 /** A payout whose outcome is due and was not reported. */
 interface OverdueOutcome {
@@ -33,9 +33,8 @@ interface DeadOutcome {
 type Awaitable<T> = T | Promise<T>;
 type Headers = Readonly<Record<string, string>>;
 
-export interface OutcomesOptions<Tx, Mode extends TransactionMode = TransactionMode> extends WorkerOptions {
-  /** The app's own database, with a table of work. */
-  readonly stores: WorkStores<Tx, Mode>;
+/** What the service takes, and what its answers mean. */
+export interface OutcomeSenderOptions {
   /** Where the service takes outcomes: https, or http to a loopback host. Never shown: its query may hold a token. */
   readonly url: string | URL | ((outcome: Outcome) => Awaitable<string | URL>);
   /** Default POST. */
@@ -46,6 +45,16 @@ export interface OutcomesOptions<Tx, Mode extends TransactionMode = TransactionM
   readonly body?: ((outcome: Outcome) => JsonValue) | undefined;
   /** What a status means. Default: 2xx `sent`, 409 `known`, 400, 404, 410, 413, 415 and 422 `refused`, all others `retry`. */
   readonly answers?: ((status: number) => AnswerMeaning) | undefined;
+  /** Within which the service has to answer, in milliseconds. Default 30,000. */
+  readonly timeoutMs?: number | undefined;
+}
+
+export interface OutcomesOptions<Tx, Mode extends TransactionMode = TransactionMode>
+  extends WorkerOptions, OutcomeSenderOptions {
+  /** The app's own database, with a table of work. */
+  readonly stores: WorkStores<Tx, Mode>;
+  /** Within which the service has to answer, in milliseconds. Default 30,000. */
+  readonly timeoutMs?: number | undefined;
   /** How long after expect() an outcome is due, in milliseconds, 1 to 259,200,000 (72 hours). Default: expect() throws. */
   readonly expectWithinMs?: number | undefined;
   /** Called when an outcome is overdue, and again after each `expectWithinMs` until it is reported. Not awaited. */
@@ -63,15 +72,20 @@ export const factoryName = "createOutcomes";
 // With `-expected` behind it, a queue's name.
 const queueName = /^[a-z0-9-]{1,55}$/;
 
-export const table = {
-  ...workerTable,
-  maxAttempts: option.integer({ min: 1, max: 10_000, fallback: 36 }),
-  stores: option.own(readWorkStores<never>),
+const senderTable = {
   url: option.own(readUrl),
   method: option.oneOf(["POST", "PUT", "PATCH"], "POST"),
   headers: option.own(readHeaders, "none"),
   body: option.call<(outcome: Outcome) => JsonValue>(exampleBody, "an example"),
   answers: option.call<(status: number) => AnswerMeaning>(usualMeaning, "see below"),
+  timeoutMs: workerTable.timeoutMs,
+} satisfies OptionTable<OutcomeSenderOptions, unknown>;
+
+export const table = {
+  ...workerTable,
+  maxAttempts: option.integer({ min: 1, max: 10_000, fallback: 36 }),
+  stores: option.own(readWorkStores<never>),
+  ...senderTable,
   expectWithinMs: option.optional(option.integer({ min: 1, max: 259_200_000 })),
   onOverdue: option.optional(option.call()),
   onDeadLetter: option.optional(option.call()),
@@ -82,6 +96,20 @@ export const table = {
 } satisfies OptionTable<OutcomesOptions<never>, unknown>;
 
 export type ResolvedOutcomesOptions = ReadOptions<typeof table>;
+
+/** What one request takes; `backoffMs` and `maxBackoffMs` bound when the next may follow. */
+export type ResolvedSenderOptions = ReadOptions<typeof senderTable> &
+  Pick<ResolvedOutcomesOptions, "backoffMs" | "maxBackoffMs">;
+
+const senderName = "createOutcomeSender";
+
+/** Throws an OptionError, as {@link resolveOptions}. */
+export function resolveSenderOptions(options: OutcomeSenderOptions): ResolvedSenderOptions {
+  const read = readOptions(senderName, senderTable, options);
+  assertCertificatesAreVerified(senderName);
+  // The queue has its own pauses.
+  return { ...read, backoffMs: 0, maxBackoffMs: 3_600_000 };
+}
 
 /** Throws an OptionError, which shows neither the URL nor a header's value. */
 export function resolveOptions(options: OutcomesOptions<never>): ResolvedOutcomesOptions {
@@ -105,24 +133,24 @@ function usualMeaning(status: number): AnswerMeaning {
   return refused.has(status) ? "refused" : "retry";
 }
 
-function readUrl(url: unknown, owner: OptionOwner, name: string): OutcomesOptions<never>["url"] {
+function readUrl(url: unknown, owner: OptionOwner, name: string): OutcomeSenderOptions["url"] {
   const fault = typeof url === "function" ? undefined : urlFault(url);
   if (fault !== undefined) throw new OptionError(owner, { option: name, what: fault });
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what a function returns is checked when it is called
-  return url as OutcomesOptions<never>["url"];
+  return url as OutcomeSenderOptions["url"];
 }
 
 function readHeaders(
   headers: unknown = {},
   owner: OptionOwner,
   name: string,
-): NonNullable<OutcomesOptions<never>["headers"]> {
+): NonNullable<OutcomeSenderOptions["headers"]> {
   if (typeof headers !== "function" && !areHeaders(headers)) {
     const what = "must be an object of header fields that can be sent, or a function that returns one";
     throw new OptionError(owner, { option: name, what });
   }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as above
-  return headers as NonNullable<OutcomesOptions<never>["headers"]>;
+  return headers as NonNullable<OutcomeSenderOptions["headers"]>;
 }
 
 /** Whether these are header fields that fetch takes: its own error would show their values. */

@@ -3,8 +3,14 @@ import { exchange, parseRetryAfter, redact } from "@countersign/service-client/d
 import { ServiceClientError } from "@countersign/service-client";
 import { TaskError, type ClaimedTask } from "@countersign/work";
 import { backoffOf } from "@countersign/work/door";
-import { areHeaders, urlFault, type ResolvedOutcomesOptions } from "./options.ts";
-import { outcomeOf, type Outcome } from "./outcome.ts";
+import {
+  areHeaders,
+  resolveSenderOptions,
+  urlFault,
+  type OutcomeSenderOptions,
+  type ResolvedSenderOptions,
+} from "./options.ts";
+import { outcomeOf, textOf, type Outcome, type OutcomeReport } from "./outcome.ts";
 
 interface Request {
   readonly url: string;
@@ -18,10 +24,25 @@ interface ShownAnswer extends Answer {
   readonly secrets: readonly string[];
 }
 
+/**
+ * For a queue of your own: returns a function that sends an outcome once, as reported or as JSON has kept it. It resolves when the service
+ * has it, and throws a TaskError otherwise: `isFinal` when it was refused for good, with what Retry-After asked for in `retryInMs` (0:
+ * nothing). Throws an OptionError.
+ */
+export function createOutcomeSender(
+  options: OutcomeSenderOptions,
+): (outcome: Outcome | OutcomeReport, signal?: AbortSignal) => Promise<void> {
+  const read = resolveSenderOptions(options);
+  return async ({ settledAt, ...outcome }, signal = new AbortController().signal) => {
+    const time = settledAt === undefined ? undefined : new Date(settledAt);
+    await sendOutcome({ body: textOf({ ...outcome, settledAt: time }), attempt: 1 }, read, signal);
+  };
+}
+
 /** Sends an outcome once. Resolves when the service has it; throws a TaskError that says what is to follow. */
 export async function sendOutcome(
   { body, attempt }: Pick<ClaimedTask, "body" | "attempt">,
-  options: ResolvedOutcomesOptions,
+  options: ResolvedSenderOptions,
   signal: AbortSignal,
 ): Promise<void> {
   const { answers, timeoutMs } = options;
@@ -40,7 +61,7 @@ export async function sendOutcome(
 
 async function requestOf(
   outcome: Outcome,
-  { url, method, headers, body }: ResolvedOutcomesOptions,
+  { url, method, headers, body }: ResolvedSenderOptions,
 ): Promise<Request> {
   const [target, fields] = await Promise.all([
     typeof url === "function" ? url(outcome) : url,

@@ -1,6 +1,6 @@
 import { eventually, sleep } from "@countersign/test-support/runs/eventually.ts";
 import { describe, expect, test } from "@jest/globals";
-import type { OutcomesOptions } from "@countersign/outcomes";
+import { createOutcomeSender, type OutcomesOptions } from "@countersign/outcomes";
 import { changed, heard, openStores, outcomesOn, report, settled, startService, status } from "./service.ts";
 
 type DeadOutcome = Parameters<NonNullable<OutcomesOptions<never>["onDeadLetter"]>>[0];
@@ -277,4 +277,61 @@ test("drain() awaits the request that is under way, and sends no other", async (
   expect(service.received).toHaveLength(1);
   const [summary] = await stores.work.summaries();
   expect(summary).toMatchObject({ done: 1, open: 1, running: 0 });
+});
+
+describe("createOutcomeSender(), for a queue of your own", () => {
+  const outcome = { ...settled, settledAt: "2026-03-01T10:00:00.000Z" };
+
+  test.each([
+    ["a Date", { ...settled, settledAt: new Date(outcome.settledAt) }],
+    ["the text that JSON makes of it", outcome],
+  ])("sends an outcome once, its time as %s", async (_form, given) => {
+    const service = await startService(status(200));
+    await createOutcomeSender({ url: service.url, headers: { "x-api-key": "k" } })(given);
+    expect(service.received).toHaveLength(1);
+    const [request] = service.received;
+    expect(request?.headers["x-api-key"]).toBe("k");
+    expect(JSON.parse(request?.body ?? "")).toMatchObject({
+      idempotency_key: id,
+      settled_at: outcome.settledAt,
+    });
+  });
+
+  test.each<[number, Record<string, string>, object]>([
+    [422, {}, { isFinal: true }],
+    [401, {}, { isFinal: false, retryInMs: 0 }],
+    [503, { "retry-after": "7" }, { isFinal: false, retryInMs: 7_000 }],
+  ])("throws after %i what the queue is to do, and no secret", async (code, fields, expected) => {
+    const service = await startService(status(code, "bad k-s3cret", fields));
+    const sent = createOutcomeSender({ url: service.url, headers: { "x-api-key": "k-s3cret" } })(outcome);
+    await expect(sent).rejects.toMatchObject({ name: "TaskError", ...expected });
+    await expect(sent).rejects.not.toThrow(/s3cret/);
+  });
+
+  test("resolves when the service has it already", async () => {
+    const service = await startService(status(409));
+    await expect(createOutcomeSender({ url: service.url })(outcome)).resolves.toBeUndefined();
+  });
+
+  test("gives up when it is told to, and after its time", async () => {
+    const service = await startService(() => {});
+    const send = createOutcomeSender({ url: service.url, timeoutMs: 50 });
+    await expect(send(outcome)).rejects.toThrow(/50 ms/);
+    await expect(send(outcome, AbortSignal.abort(new Error("the process ends")))).rejects.toThrow();
+    expect(service.received).toHaveLength(1);
+  });
+
+  test("refuses what the sender cannot use, at once", async () => {
+    expect(() => createOutcomeSender({ url: "http://service.example/" })).toThrow(
+      /createOutcomeSender.*https/,
+    );
+    expect(() => createOutcomeSender({ url: "https://a.example/", stores: 1 } as never)).toThrow(
+      /unknown option stores/,
+    );
+    const send = createOutcomeSender({ url: "http://127.0.0.1:1/" });
+    await expect(send({ ...outcome, settledAt: "yesterday" })).rejects.toThrow(
+      /settledAt must be a valid Date/,
+    );
+    await expect(send({ ...outcome, status: "" })).rejects.toThrow(/status must be a non-empty string/);
+  });
 });
