@@ -114,8 +114,8 @@ function readPool(pool: unknown, owner: OptionOwner, name: string): PostgresQuer
 
 function readDatabase(database: unknown, owner: OptionOwner, name: string): Database<unknown> {
   if (!isDatabase(database)) {
-    const isPool = isQueryable(database);
-    const what = isPool
+    const isQuery = isQueryable(database);
+    const what = isQuery
       ? "got a pool: write database: fromPg(pool), with fromPg of @countersign/databases"
       : "must be made by fromPg(), fromKysely() or its like of @countersign/databases";
     throw new OptionError(owner, { option: name, what });
