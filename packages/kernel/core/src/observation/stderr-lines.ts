@@ -41,7 +41,7 @@ export function writeStderrLine(line: StderrLine): void {
     .filter((part) => part !== undefined)
     .join(" ");
   const message = line.message === undefined ? undefined : quoteForLog(line.message, maxTextLength);
-  const error = line.error === undefined ? undefined : describe(line.error);
+  const error = line.error === undefined ? undefined : describe(line.error, line.guard);
   const docs = docsOf(code);
   const see = docs === undefined ? "" : `; see ${docs}`;
   const known = line.known === undefined ? "" : `; ${line.known}`;
@@ -96,15 +96,15 @@ function close(tally: Tally): void {
     print(`${leftOut} more lines with ${code} were left out within a minute`);
 }
 
-function describe(error: unknown): string {
+function describe(error: unknown, guard: string): string {
   try {
-    return describeCauses(error);
+    return describeCauses(error, guard);
   } catch {
     return "an error that cannot be read";
   }
 }
 
-function describeCauses(error: unknown): string {
+function describeCauses(error: unknown, guard: string): string {
   const parts: string[] = [];
   let current = error;
   let earlier = "";
@@ -112,7 +112,7 @@ function describeCauses(error: unknown): string {
     if (!types.isNativeError(current)) return [...parts, "a value that is no Error"].join(", caused by ");
     const { message } = current;
     // A refusal often repeats what its cause says.
-    if (message === "" || !earlier.includes(message)) parts.push(describeOne(current));
+    if (message === "" || !earlier.includes(message)) parts.push(describeOne(current, guard));
     earlier = message;
     current = current.cause;
   }
@@ -124,8 +124,11 @@ export function withoutCredentials(text: string): string {
   return text.replaceAll(/\/\/[^\s/]*@/g, "//...@");
 }
 
-function describeOne(error: Error & { readonly code?: unknown }): string {
-  const text = quoteForLog(inOneLine(withoutCredentials(error.message)), maxTextLength);
+function describeOne(error: Error & { readonly code?: unknown }, guard: string): string {
+  const message = inOneLine(withoutCredentials(error.message));
+  // The line begins with the guard.
+  const said = message.startsWith(`${guard}: `) ? message.slice(guard.length + 2) : message;
+  const text = quoteForLog(said, maxTextLength);
   if (isGuardError(error)) return text;
   // A connection that failed on every address has a code and no message.
   const code = typeof error.code === "string" ? ` ${nameOr(error.code, "")}` : "";

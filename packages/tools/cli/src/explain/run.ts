@@ -182,7 +182,7 @@ function formatExplanations(explained: readonly Explained[]): string {
 
 function formatOne(explained: Explained): string {
   const { check, sentence, what, code, details, expectedBase, signerBase, difference } = explained;
-  const remedy = code === undefined ? undefined : codeText(code)?.remedy;
+  const remedy = code === undefined || isSpecific(what, code) ? undefined : codeText(code)?.remedy;
   const lines = [`${check}: ${sentence}`];
   if (code !== undefined) lines.push(`  what    ${what}`, `  code    ${code}`);
   if (remedy !== undefined) lines.push(`  to do   ${remedy}`);
@@ -205,6 +205,11 @@ function formatOne(explained: Explained): string {
     );
   }
   return `${lines.join("\n")}\n`;
+}
+
+/** Whether the sentence names what to change, so that the general remedy of the code would lead away from it. */
+function isSpecific(what: string, code: string): boolean {
+  return what !== code && what !== "hmac-wrong-secret" && !what.endsWith("-unexplained");
 }
 
 function block(title: string, base: string): readonly string[] {
