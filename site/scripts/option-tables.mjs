@@ -147,12 +147,12 @@ export const optionTables = {
   prometheus: { rules: prometheus, types: ["observe/PrometheusOptions"] },
   opentelemetry: { rules: opentelemetry, types: ["observe/OpenTelemetryOptions"] },
   payoutEndpoint: {
-    rules: { ...payoutSteps, ...payoutAnswers },
-    types: ["payout/PayoutOptions", "payout/CheckedPayoutOptions", "payout/Answers"],
+    rules: { ...payoutInTransaction, ...payoutAnswers },
+    types: ["payout/PayoutTransactionOptions", "payout/CheckedPayoutOptions", "payout/Answers"],
   },
-  "payoutEndpoint in a transaction": {
-    rules: further(payoutInTransaction, payoutSteps),
-    types: ["payout/PayoutTransactionOptions"],
+  "payoutEndpoint in lease mode": {
+    rules: only(payoutSteps, ["signature", "idempotency"]),
+    types: ["payout/PayoutOptions"],
   },
   "keys of payouts in a transaction": { rules: payoutKeys, types: [inTransaction, guard] },
   rawBody: { rules: rawBody, types: ["raw-body/RawBodyOptions"] },
