@@ -33,13 +33,10 @@ function meaningOf(option, types, byDefault) {
   const text = types.map((type) => commentsOf(type).get(option) ?? "").find((found) => found !== "") ?? "";
   const plain = text.replaceAll(/\{@link (\w+)\}/g, "`$1`");
   // The column has it.
-  return plain.replaceAll(
-    /( ?)\bDefault:? ([^.;]+)(?:\.(?= |$)|; (\w))/g,
-    (sentence, space, told, next) => {
-      if (bare(told) !== bare(byDefault)) return sentence;
-      return next === undefined ? "" : `${space}${next.toUpperCase()}`;
-    },
-  );
+  return plain.replaceAll(/( ?)\bDefault:? ([^.;]+)(?:\.(?= |$)|; (\w))/g, (sentence, space, told, next) => {
+    if (bare(told) !== bare(byDefault)) return sentence;
+    return next === undefined ? "" : `${space}${next.toUpperCase()}`;
+  });
 }
 
 /** The range of an integer, as the rule itself says it when it refuses another value. */

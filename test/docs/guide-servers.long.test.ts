@@ -69,7 +69,7 @@ class Reader {
 const asExpected = (told: string): number => told.match(/^\S+: as expected$/gm)?.length ?? 0;
 
 describe.each([
-  ["index", "ts", "module", "examples/snippets/src/integration.ts"],
+  ["README", "ts", "module", "examples/snippets/src/integration.ts"],
   ["guide/quick-start", "js", "module", "examples/snippets/src/guide/quick-start.ts"],
   ["guide/hono-nextjs", "js", "module", "examples/hono/src/payouts.ts"],
   ["guide/fastify", "js", "module", "examples/fastify/src/payouts.ts"],
@@ -83,7 +83,8 @@ describe.each([
   afterAll(async () => reader.end());
 
   test("is shown there", () => {
-    expect(read(`site/pages/${page}.md`)).toContain(`\`\`\`${language} file=${file}\n`);
+    if (page === "README") expect(read("README.md")).toContain(`\`\`\`ts\n${fileText(file, {}).trim()}\n`);
+    else expect(read(`site/pages/${page}.md`)).toContain(`\`\`\`${language} file=${file}\n`);
   });
 
   test("pays", async () => {

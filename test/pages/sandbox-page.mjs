@@ -124,6 +124,7 @@ async function byKeyboard(page, { sandbox, secrets }) {
   await page.getByText("done, and an event was sent").waitFor();
   await tabTo(page, (name) => name === "its deliveries");
   assert.equal(sandbox.buyerStatus("buyer-1"), "SUSPENDED");
+  await page.locator("#dock summary").press("Enter");
   await page.getByText(`curl ${sandbox.url}/sandbox/buyers/buyer-1/status -H`).waitFor();
   await noSecretShown(page, secrets);
 }

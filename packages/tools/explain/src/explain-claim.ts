@@ -19,7 +19,7 @@ const otherPayload =
 export function explainClaim({ key, record, fingerprint, nowMs = Date.now() }: ExplainedClaim): Explanation {
   const name = quoted(key);
   if (record === undefined) {
-    const sentence = `Send the request: nobody holds ${name}, or its retention has ended.`;
+    const sentence = `Nobody holds ${name}, or its retention has ended: the next request with it is handled.`;
     return explanation(["claim-free", sentence], undefined);
   }
   const isOther = fingerprint !== undefined && fingerprint !== record.fingerprint;

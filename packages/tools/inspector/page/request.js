@@ -45,7 +45,7 @@ export function requestParts(request, overview) {
       html`<h3>What else happened</h3>
         ${lifeList(life, at)}`
     }
-    ${isOwnClaim && claimParts(claim, request)}
+    ${isOwnClaim && claimParts(claim)}
     <h3>Request</h3>
     ${requestFacts(request)}
     ${block("Line and header fields", `${method} ${target}\n${headerLines(headers)}`)}
@@ -65,7 +65,10 @@ const optionOf = {
 /** What the sender has to change, in sentences, before anything else. */
 function toldParts({ outcome, status, explanations, claim }, { explains }) {
   if (isRefusedByApp(outcome, status))
-    return toldPart("doubt", `Every check has let it pass; the app itself has answered ${status}.`);
+    return toldPart(
+      status >= 500 ? "bad" : "doubt",
+      `Every check has let it pass; the app itself has answered ${status}.`,
+    );
   if (outcome === "pass") return toldPart("good", "Every check has let it pass: nothing is to be changed.");
   return explanations.map((each) => {
     const option = optionOf[each.guard];
@@ -103,9 +106,9 @@ function detailList(details) {
   </ul>`;
 }
 
-function claimParts({ what, sentence, details }, { idempotencyKey }) {
+function claimParts({ what, sentence, details }) {
   const isOpen = what === "claim-held" || what === "claim-lease-ended";
-  const more = html`${details.length > 0 && detailList(details)}<small>${visible(idempotencyKey)}</small>`;
+  const more = html`${details.length > 0 && detailList(details)}`;
   return html`<h3>The idempotency key now</h3>
     ${toldPart(isOpen ? "doubt" : "calm", visible(sentence), more)}`;
 }

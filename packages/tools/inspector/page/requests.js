@@ -1,7 +1,7 @@
 // The requests: a page of the list, which follows what happens, and one of them in full beside it.
 
 import { curlLine, paths } from "./calls.js";
-import { block, duration, html, plural, time, visible } from "./kit.js";
+import { badge, block, duration, html, plural, time, visible } from "./kit.js";
 import { linkedRow, pagedList, splitView } from "./list.js";
 import { requestParts } from "./request.js";
 import { get } from "./service.js";
@@ -22,7 +22,7 @@ export function requestsView(overview, redraw) {
   const view = splitView({
     name: "requests",
     one: "Request",
-    choose: "Choose a request to see why it was refused, and each check that it went through.",
+    choose: "Choose a request to see what each check has found, and why it was refused.",
     read: (id) => get(paths.request(id)),
     parts: (request) => requestParts(request, overview),
     redraw,
@@ -91,7 +91,9 @@ function row(request, shown) {
       ${
         (code !== undefined || threw) &&
         html`<span class="cause"
-          >${visible(code ?? "exception")}<small>${` ${visible(guard ?? "")}`}</small></span
+          >${code === undefined ? badge("exception", "bad") : visible(code)}<small
+            >${` ${visible(guard ?? "")}`}</small
+          ></span
         >`
       }
       <span class="meta">

@@ -9,11 +9,15 @@ export const outcomes = {
   error: ["error", "doubt"],
 };
 
-/** What was decided, and the status where there is one: an app may refuse what every check has let pass. */
+/** What was decided, and the status where there is one: an app may refuse what every check has let pass, or fail. */
 export function outcomeBadge(outcome, status) {
-  const [word, tone] = outcomes[outcome];
+  const [word, tone] = isFailed(outcome, status) ? ["failed", "bad"] : outcomes[outcome];
   const text = status === undefined ? word : `${word} ${status}`;
-  return badge(text, isRefusedByApp(outcome, status) ? "doubt" : tone);
+  return badge(text, tone === "good" && isRefusedByApp(outcome, status) ? "doubt" : tone);
+}
+
+function isFailed(outcome, status) {
+  return outcome === "pass" && status >= 500;
 }
 
 export function isRefusedByApp(outcome, status) {

@@ -41,12 +41,12 @@ export function payoutsView({ payouts: about }, redraw) {
         <section aria-label="Payouts">
           <div class="bar">
             <h2>Sent from here</h2>
-            ${payouts.searchField("Key, variant, status")} ${payouts.list().pager()}
+            ${payouts.searchField("key, kind or status")} ${payouts.list().pager()}
           </div>
           <ul class="rows">
             ${payouts.list().rows.map((payout) => row(payout, about, payout.number === number))}
           </ul>
-          <p class="empty">${payouts.list().total === 0 && "No payout that was sent from here is found."}</p>
+          <p class="empty">${payouts.list().total === 0 && emptyText(payouts.text())}</p>
         </section>
       </div>`,
   });
@@ -59,6 +59,9 @@ export function payoutsView({ payouts: about }, redraw) {
     },
   };
 }
+
+const emptyText = (search) =>
+  search === "" ? "Nothing was sent from here yet." : `No payout has "${visible(search)}" in it.`;
 
 const infoOf = (about, variant) => about.variants.find((info) => info.variant === variant);
 
@@ -84,9 +87,8 @@ function payoutParts(sent, about, edit) {
     event.preventDefault();
     void sendPayout(orderAgain(sent, about, event.target.elements.variant.value));
   };
-  const choices = about.variants.map(
-    (each) => html`<option value=${each.variant} selected=${each === info}>${each.sends}</option>`,
-  );
+  const others = about.variants.filter((each) => each !== info);
+  const choices = others.map((each) => html`<option value=${each.variant}>${each.sends}</option>`);
   return html`<h2>Payout #${number}</h2>
     <div class="actions">
       ${button("Send the same again", () => sendPayout(orderAgain(sent, about)), { class: "primary" })}
@@ -127,8 +129,10 @@ function stepParts({ request, answer, error, expected, asExpected }, { index, al
 }
 
 function answerParts({ status, meaning, headers, body, durationMs }, expected, tone) {
-  const told = ` ${meaning}; expected ${expected.join(" or ")}, ${durationMs.toFixed(0)} ms`;
-  return html`<p>${badge(`${status}`, tone)}${told}</p>
+  return html`<p>
+      ${badge(`${status}`, tone)}${` ${meaning}. `}
+      <small>Expected: ${expected.join(" or ")}. After ${durationMs.toFixed(0)} ms.</small>
+    </p>
     ${body !== "" && bodyBlock("Body of the answer", body)}
     ${block("Header fields of the answer", headerLines(headers), { open: false })}`;
 }

@@ -31,8 +31,8 @@ export async function perform(call, told = () => "done", tone = () => "good", re
 }
 
 const dock = document.querySelector("#dock");
-// On a telephone it would cover what it is about.
-let isOpen = matchMedia("(min-width: 801px)").matches;
+// Opened, it would cover what it is about.
+let isOpen = false;
 
 function showCall(call, outcome, tone, event) {
   dock.hidden = false;

@@ -22,6 +22,7 @@ export function searchedList(init) {
   search("");
   return {
     list: () => list,
+    text: () => text,
     search,
     searchField(placeholder) {
       return field(

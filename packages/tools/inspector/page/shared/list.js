@@ -69,7 +69,7 @@ export function pagedList({ read, redraw, pageSize }) {
       const older = () => turn([...befores, rows.at(-1)?.id]);
       const isLast = first() + rows.length >= total;
       return html`<div class="pager">
-        <span class="place">${isWhole ? total : range}</span>
+        <span class="place">${isWhole ? `${total.toLocaleString("en")} in all` : range}</span>
         ${!isWhole && button("Newer", () => turn(befores.slice(0, -1)), { isDisabled: first() === 0 })}
         ${!isWhole && button("Older", older, { isDisabled: isLast })}
       </div>`;
