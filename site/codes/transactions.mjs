@@ -9,7 +9,7 @@ import { answered, keyid, publicKey, row } from "./provoke.mjs";
 const by = ["idempotencyGuard", "payoutEndpoint", "createWebhookHandler"];
 
 /** What a payout gets of an engine on which `change` fails. */
-function paidOn(change, { pay = () => {}, ...idempotency } = {}) {
+export function paidOn(change, { pay = (_payout, { tx }) => tx, ...idempotency } = {}, told = {}) {
   const engine = {
     engine: "sketch",
     mode: "async",
@@ -20,15 +20,19 @@ function paidOn(change, { pay = () => {}, ...idempotency } = {}) {
     undo: () => undefined,
     faultOf: () => undefined,
   };
-  return answered((app) => {
-    const stores = {
-      idempotency: memoryIdempotencyStore(),
-      nonces: memoryNonceStore(),
-      transactions: { ...engine, ...change },
-    };
-    const options = { signature: { keys: { [keyid]: publicKey } }, idempotency, stores, pay };
-    app.post("/api/v1/transaction", payoutEndpoint(payouts(options)));
-  }, payoutRequest);
+  return answered(
+    (app) => {
+      const stores = {
+        idempotency: memoryIdempotencyStore(),
+        nonces: memoryNonceStore(),
+        transactions: { ...engine, ...change },
+      };
+      const options = { signature: { keys: { [keyid]: publicKey } }, idempotency, stores, pay };
+      app.post("/api/v1/transaction", payoutEndpoint(payouts(options)));
+    },
+    payoutRequest,
+    told,
+  );
 }
 
 const lost = () => Promise.reject(new Error("Connection terminated unexpectedly"));

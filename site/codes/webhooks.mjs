@@ -1,3 +1,4 @@
+import { paidOn } from "./transactions.mjs";
 import { guard } from "@countersign/express";
 import { webhookPlugin } from "@countersign/fastify";
 import { createSqliteStores } from "@countersign/store-sqlite";
@@ -656,6 +657,13 @@ export const notices = {
         process.env["NODE_ENV"] = before;
       }
     }),
+  ),
+  "transaction-unused": notice(
+    ["idempotencyGuard", "payoutEndpoint"],
+    "On PostgreSQL or MariaDB `pay` or `handle` ended without looking at `tx`. What it wrote committed alone: after a crash in between, the retry writes it again. Reported once for each endpoint.",
+    "Write by `tx`, not by the pool or the outer client. If it writes nothing: `node --disable-warning=transaction-unused`.",
+    "A `pay` that writes by something else:",
+    noticed("transaction-unused", () => paidOn({}, { pay: () => "written elsewhere" }, { refused: false })()),
   ),
   "signature-covers-little": notice(
     ["httpSignatureVerify"],

@@ -79,9 +79,9 @@ export function transactionGuard<Native extends object>(
       const key = readKey(() => keyOf(native), reserved);
       if (key === undefined && !required) return { passes: true };
       const attempt = { key, fingerprint: () => fingerprintOf(native) };
-      const answer = await pay(native, attempt, whileConnected, (tx) => {
+      const answer = await pay(native, attempt, whileConnected, (_tx, context) => {
         beforeHandle?.();
-        return handle(native, { tx });
+        return handle(native, context);
       });
       return { answer };
     },

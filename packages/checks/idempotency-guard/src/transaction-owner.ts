@@ -9,6 +9,7 @@ import {
   type SettledEvent,
 } from "@countersign/core";
 import {
+  createWarnOnce,
   escapeForLog,
   markKeyClaimed,
   noteVerdict,
@@ -66,6 +67,9 @@ interface TransactionAttempt {
   readonly nonce?: DeferredNonce | undefined;
 }
 
+/** `context` is what the app's own function is given: its `tx` is the transaction, and a look at it is noticed. */
+type TransactionHandler<Tx> = (tx: Tx, context: { readonly tx: Tx }) => unknown;
+
 /** Runs handlers in transactions that own their keys. Made by {@link transactionOwner}. */
 export interface TransactionOwner<Tx> {
   /**
@@ -78,7 +82,7 @@ export interface TransactionOwner<Tx> {
     native: object,
     attempt: TransactionAttempt,
     whileConnected: WhileConnected,
-    handler: (tx: Tx) => unknown,
+    handler: TransactionHandler<Tx>,
   ): Promise<KeptAnswer>;
   /** Refuses new transactions (503, `draining`), and waits for those under way. */
   drain(this: void, options?: DrainOptions): Promise<DrainReport>;
@@ -87,6 +91,10 @@ export interface TransactionOwner<Tx> {
 type DuplicateAnswers = DoneAnswers<ResolvedReplay> & Pick<ResolvedOwnerOptions, "inFlightStatus">;
 
 const claimed: RequestFact<true> = createRequestFact();
+
+const unused =
+  "a handler has ended without taking tx: whatever it wrote has committed without the key, and can be written again after a crash; " +
+  "write it by tx";
 
 /** Throws an OptionError on a bad option, in the name of `owner`. */
 export function transactionOwner<Tx>(
@@ -104,6 +112,9 @@ export function transactionOwner<Tx>(
   };
   const { doneStatus, inFlightStatus } = duplicates;
   const unpaid = { keys, reserved: reserves409(duplicates) };
+  const warnOnce = createWarnOnce(factoryName);
+  // SQLite has one connection: what is written there is in the transaction.
+  const mayMiss = stores.transactions.mode === "async";
   const replay = duplicates.replay && new Replay(duplicates.replay, resolved, keys);
   const refusing = { keys, options: { ...resolved, inFlightStatus }, doneStatus, replay };
   return {
@@ -120,9 +131,17 @@ export function transactionOwner<Tx>(
       const run = (): Promise<Paid> =>
         whileConnected((left) =>
           transactor.run({ ...once, left }, (open) =>
-            payOnce(transactor, open, own, { nonce, handler, replay }),
+            payOnce(transactor, open, own, { nonce, handler: watched, replay }),
           ),
         );
+      let isTaken = false;
+      const watched = (tx: Tx): unknown =>
+        handler(tx, {
+          get tx() {
+            isTaken = true;
+            return tx;
+          },
+        });
       let result: Paid;
       try {
         result = await observed(own, run);
@@ -135,6 +154,7 @@ export function transactionOwner<Tx>(
       if ("error" in result) throw asUnpaid(result.error, own, unpaid);
       if ("value" in result) {
         const { answer, notKept } = result.value;
+        if (mayMiss && !isTaken) warnOnce({ code: "transaction-unused", message: unused, req: native });
         if (notKept !== undefined) replay?.notKept(own, notKept);
         return answer;
       }

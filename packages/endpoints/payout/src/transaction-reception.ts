@@ -92,9 +92,9 @@ function payoutPayment<Native extends object>(
         const found = await lookUp(native);
         steps.begin("idempotencyGuard");
         const attempt = { key: keyOf(payout, guard.scope), fingerprint: () => fingerprintOf(native), nonce };
-        const answer = await owned.pay(native, attempt, whileConnected, (tx) => {
+        const answer = await owned.pay(native, attempt, whileConnected, (tx, context) => {
           const known = found();
-          const payNow = (): unknown => pay(known, { tx, request: native, hold });
+          const payNow = (): unknown => pay(known, Object.assign(context, { request: native, hold }));
           const expected = outcomes?.expect(tx, known);
           return isPromiseLike(expected) ? expected.then(payNow) : payNow();
         });

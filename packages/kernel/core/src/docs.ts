@@ -54,7 +54,7 @@ const documented: ReadonlySet<string> = new Set(
     "signature-request-refused signing-failed success-before-commit tag-invalid tag-mismatch target-invalid " +
     "task-dead task-failed task-gone task-given-back " +
     "timestamp-invalid transaction-broken transaction-conflict transaction-not-begun transaction-timed-out " +
-    "transaction-unavailable transfer-coding-unsupported trust-proxy-misread " +
+    "transaction-unavailable transaction-unused transfer-coding-unsupported trust-proxy-misread " +
     "trust-proxy-unsafe unexpected-error webhook-not-hidden window-too-long work-store-failed"
   ).split(" "),
 );
