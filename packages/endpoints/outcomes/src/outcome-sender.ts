@@ -34,7 +34,7 @@ export function createOutcomeSender(
 ): (outcome: Outcome | OutcomeReport, signal?: AbortSignal) => Promise<void> {
   const read = resolveSenderOptions(options);
   return async ({ settledAt, ...outcome }, signal = new AbortController().signal) => {
-    const time = settledAt === undefined ? undefined : new Date(settledAt);
+    const time = typeof settledAt === "string" ? new Date(settledAt) : settledAt;
     await sendOutcome({ body: textOf({ ...outcome, settledAt: time }), attempt: 1 }, read, signal);
   };
 }

@@ -329,9 +329,12 @@ describe("createOutcomeSender(), for a queue of your own", () => {
       /unknown option stores/,
     );
     const send = createOutcomeSender({ url: "http://127.0.0.1:1/" });
-    await expect(send({ ...outcome, settledAt: "yesterday" })).rejects.toThrow(
-      /settledAt must be a valid Date/,
-    );
+    for (const settledAt of ["yesterday", null, 0]) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      await expect(send({ ...outcome, settledAt } as never)).rejects.toThrow(
+        /settledAt must be a valid Date/,
+      );
+    }
     await expect(send({ ...outcome, status: "" })).rejects.toThrow(/status must be a non-empty string/);
   });
 });
