@@ -184,9 +184,9 @@ function instructions({ platform: { url }, pages, keyFile, place }: Shown): stri
     "2. Send one that is spoilt, and read in the inspector what",
     "   its sender has to change.",
     "3. Send one by hand, from another terminal in this folder:",
-    "  npm run countersign -- payout \\",
-    `    --url ${url}${payoutPath} \\`,
-    `    --key ${quoted(keyFile)} --keyid ${demoKeyid}`,
+    "   npm run countersign -- payout \\",
+    `     --url ${url}${payoutPath} \\`,
+    `     --key ${quoted(keyFile)} --keyid ${demoKeyid}`,
     "",
     `Log and database are in ${place}`,
   ].join("\n");
