@@ -34,7 +34,7 @@ export function createApp(parts: AppParts): Express {
   app.post(settings.payoutPath, logAccepted(parts), receivePayout);
   if (stores.transactions === undefined) app.post(settings.payoutPath, acceptPayout(parts));
   if (settings.webhook !== undefined) {
-    const handler = createPartyHandler({ stores, parties, logger });
+    const handler = createPartyHandler(stores, parties, logger);
     endpoints.push(handler);
     app.use(settings.webhook.path, webhookRoute(settings.webhook, handler, logger));
   }
@@ -56,11 +56,9 @@ export function createApp(parts: AppParts): Express {
 }
 
 async function isStorageReady({ stores, ledger, logger }: AppParts): Promise<boolean> {
-  const look = async (): Promise<void> => {
-    await Promise.all([stores.idempotency.read("readyz"), ledger.check()]);
-  };
   try {
-    await withDeadline(look(), readinessTimeoutMs, () => new Error(`no answer in ${readinessTimeoutMs} ms`));
+    const looks = Promise.all([stores.idempotency.read("readyz"), ledger.check()]);
+    await withDeadline(looks, readinessTimeoutMs, () => new Error(`no answer in ${readinessTimeoutMs} ms`));
     return true;
   } catch (error) {
     logger.error({ err: error }, "the store does not answer");
@@ -77,6 +75,6 @@ function lastResort(logger: Logger): ErrorRequestHandler {
       return;
     }
     res.status(500).type("application/problem+json");
-    res.send(JSON.stringify({ type: "about:blank", title: "Internal Server Error", status: 500 }));
+    res.json({ type: "about:blank", title: "Internal Server Error", status: 500 });
   };
 }

@@ -23,9 +23,8 @@ export async function startInspector({ settings, keys, storage }: Inspected): Pr
       port,
       addresses: { allow: allowedIps, trustProxy: trustProxy.length === 0 ? undefined : trustProxy },
       signature: { keys, pathPrefix },
-      basicAuth:
-        webhook === undefined ? undefined : { username: webhook.username, password: webhook.password },
-      hmac: webhook === undefined ? undefined : { secrets: webhook.secrets },
+      basicAuth: webhook && { username: webhook.username, password: webhook.password },
+      hmac: webhook && { secrets: webhook.secrets },
       stores: { payouts: storage.stores.idempotency },
       work: { transfers: storage.work.work },
     });

@@ -5,15 +5,13 @@ import { pino } from "pino";
 import { startPlatform, type Platform } from "./platform.ts";
 
 async function main(): Promise<void> {
-  let settings: Settings;
-  let platform: Platform;
   try {
-    settings = readSettings(process.env);
+    const settings = readSettings(process.env);
     // The log goes to stderr: stdout says where the platform listens, and nothing else.
     const logger = pino({ level: settings.logLevel }, pino.destination({ fd: 2, sync: true }));
     pinoLog(logger);
     for (const text of settingWarnings(settings)) logger.warn(text);
-    platform = await startPlatform(settings, { logger });
+    const platform = await startPlatform(settings, { logger });
     onceSignalled((reason) => {
       logger.info({ reason }, "shutting down");
       // oxlint-disable-next-line promise/prefer-await-to-then -- the exit code is the result
@@ -25,13 +23,12 @@ async function main(): Promise<void> {
         },
       );
     });
+    process.stdout.write(announcement(platform, settings));
   } catch (error) {
     if (!(error instanceof SettingError)) throw error;
     process.stderr.write(`${error.message}\n`);
     process.exitCode = 1;
-    return;
   }
-  process.stdout.write(announcement(platform, settings));
 }
 
 // A path that was set is known to whoever set it, and a secret to everybody else.

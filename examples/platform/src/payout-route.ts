@@ -28,13 +28,8 @@ export interface PayoutRouteParts {
  * Every check of a payout, and its payment: one transaction with the payout's key and nonce. Where these are in Redis, which shares no
  * transaction with the ledger, {@link acceptPayout} has to follow.
  */
-export function receivePayouts({
-  settings,
-  keys,
-  stores,
-  ledger,
-  outcomes,
-}: PayoutRouteParts): DrainableMiddleware {
+export function receivePayouts(parts: PayoutRouteParts): DrainableMiddleware {
+  const { settings, keys, stores, ledger, outcomes } = parts;
   const { pathPrefix, referenceField, businesses } = settings;
   const checks = {
     addresses: { allow: settings.allowedIps },

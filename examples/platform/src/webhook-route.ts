@@ -11,13 +11,6 @@ import type { Logger } from "pino";
 import type { GuardStores } from "./engines/storage.ts";
 import type { PartyLedger } from "./ledgers/parties.ts";
 
-/** What the webhook route works with. */
-export interface WebhookRouteParts {
-  readonly stores: GuardStores;
-  readonly parties: PartyLedger;
-  readonly logger: Logger;
-}
-
 /** Everything between the wire and the ledger, for `app.use(settings.path, ...)`: whatever it refuses looks like an unknown route. */
 export function webhookRoute(
   { username, password, secrets, allowHttp }: WebhookSettings,
@@ -37,7 +30,11 @@ export function webhookRoute(
 }
 
 /** Applies each event once: its change and that it is done are one transaction, but where Redis has the keys. */
-export function createPartyHandler({ stores, parties, logger }: WebhookRouteParts): WebhookHandler<unknown> {
+export function createPartyHandler(
+  stores: GuardStores,
+  parties: PartyLedger,
+  logger: Logger,
+): WebhookHandler<unknown> {
   const record = (event: WebhookEvent, { tx }: HandlerContext): unknown => {
     logger.info({ eventId: event.event_id, type: event.type }, "an event of an unknown type");
     return parties.record(event, tx);
@@ -50,25 +47,20 @@ export function createPartyHandler({ stores, parties, logger }: WebhookRoutePart
     },
     fallback: record,
   } satisfies Partial<CreateWebhookHandlerOptions>;
-  if (stores.transactions !== undefined)
-    return applying(createWebhookHandler({ ...shared, stores }), parties);
-  // Short: an event that a crash interrupts is handled when its lease has ended. The handlers take milliseconds.
-  return applying(createWebhookHandler({ ...shared, store: stores.idempotency, leaseMs: 5_000 }), parties);
+  // A short lease: an event that a crash interrupts is handled when it has ended. The handlers take milliseconds.
+  const handler: WebhookHandler<HandlerContext> =
+    stores.transactions === undefined
+      ? createWebhookHandler({ ...shared, store: stores.idempotency, leaseMs: 5_000 })
+      : createWebhookHandler({ ...shared, stores });
+  return handler
+    .on("buyer.status_changed", (event, { tx }) => parties.changeBuyer(event, tx))
+    .on("seller.status_changed", (event, { tx }) => parties.changeSeller(event, tx))
+    .on("payment_request.repayment.repaid", (event, { tx }) => parties.closePaymentRequest(event, tx))
+    .on("payment_request.repayment.reminder", (event, { tx }) => parties.countReminder(event, tx));
 }
 
 /** What a handler is given: the transaction where the keys are in the ledgers' database. */
 interface HandlerContext {
   readonly webhookId: string;
   readonly tx?: object;
-}
-
-function applying<Context extends HandlerContext>(
-  handler: WebhookHandler<Context>,
-  parties: PartyLedger,
-): WebhookHandler<Context> {
-  return handler
-    .on("buyer.status_changed", (event, { tx }) => parties.changeBuyer(event, tx))
-    .on("seller.status_changed", (event, { tx }) => parties.changeSeller(event, tx))
-    .on("payment_request.repayment.repaid", (event, { tx }) => parties.closePaymentRequest(event, tx))
-    .on("payment_request.repayment.reminder", (event, { tx }) => parties.countReminder(event, tx));
 }
