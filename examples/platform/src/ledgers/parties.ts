@@ -10,9 +10,6 @@ import type {
 import { z } from "zod";
 import type { LedgerDatabase, SqlDialect, Statement } from "./database.ts";
 
-/** A row as shown by GET /inspect/events. */
-type InspectedEvent = Readonly<z.infer<typeof eventRow>>;
-
 /** What the platform knows of the service's parties, as shown by GET /inspect/state: each object is keyed by id. */
 interface InspectedState {
   readonly buyers: Readonly<Record<string, string>>;
@@ -35,8 +32,8 @@ export interface PartyLedger {
   countReminder(event: PaymentRequestReminder, tx?: object): Awaitable<void>;
   /** For events that change nothing here: that it was applied is all that is written. */
   record(event: WebhookEvent, tx?: object): Awaitable<void>;
-  /** In the order in which they were first applied. */
-  inspectEvents(): Promise<readonly InspectedEvent[]>;
+  /** As shown by GET /inspect/events, in the order in which they were first applied. */
+  inspectEvents(): Promise<readonly z.infer<typeof eventRow>[]>;
   inspectState(): Promise<InspectedState>;
 }
 
@@ -60,8 +57,7 @@ export function partyLedgerOn(database: LedgerDatabase): PartyLedger {
     countReminder: (event, tx) => apply(event, tx, [statements.remind, event.data.payment_request_id]),
     record: (event, tx) => apply(event, tx),
     async inspectEvents() {
-      const rows = await database.query([statements.selectEvents]);
-      return rows.map((row) => eventRow.parse(row));
+      return eventRow.array().parse(await database.query([statements.selectEvents]));
     },
     async inspectState() {
       const [buyers, sellers, requests] = await Promise.all([
@@ -70,14 +66,9 @@ export function partyLedgerOn(database: LedgerDatabase): PartyLedger {
         database.query([statements.selectRequests]),
       ]);
       return {
-        buyers: statusById(buyers),
-        sellers: statusById(sellers),
-        payment_requests: Object.fromEntries(
-          requests.map((row) => {
-            const { id, ...request } = requestRow.parse(row);
-            return [id, request];
-          }),
-        ),
+        buyers: Object.fromEntries(partyRow.array().parse(buyers)),
+        sellers: Object.fromEntries(partyRow.array().parse(sellers)),
+        payment_requests: Object.fromEntries(requestRow.array().parse(requests)),
       };
     },
   };
@@ -89,19 +80,15 @@ function newStatus({ data, timestamp }: BuyerStatusChanged | SellerStatusChanged
   return [data.new_status, `${wholeSeconds}.${fraction.padEnd(9, "0")}Z`];
 }
 
-function statusById(rows: readonly unknown[]): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    rows.map((row) => {
-      const { id, status } = partyRow.parse(row);
-      return [id, status];
-    }),
-  );
-}
-
 const appliedRow = z.object({ applied: z.number() });
 const eventRow = z.object({ event_id: z.string(), type: z.string(), applied: z.number() });
-const partyRow = z.object({ id: z.string(), status: z.string() });
-const requestRow = z.object({ id: z.string(), status: z.string(), reminders: z.number() });
+// Shown by id.
+const partyRow = z
+  .object({ id: z.string(), status: z.string() })
+  .transform(({ id, status }) => [id, status] as const);
+const requestRow = z
+  .object({ id: z.string(), status: z.string(), reminders: z.number() })
+  .transform(({ id, ...request }) => [id, request] as const);
 
 /** The statements, each with the names of its values in their order. */
 export function partyStatements({ schema }: SqlDialect) {
