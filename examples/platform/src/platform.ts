@@ -52,8 +52,9 @@ export async function startPlatform(settings: Settings, ports: PlatformPorts): P
   try {
     const uses = keyUse();
     opened.push(() => uses.close());
-    const { keys, keyids, close: closeKeys } = await openKeys(settings.keys);
-    opened.push(closeKeys);
+    const keySource = await openKeys(settings.keys);
+    const { keys } = keySource;
+    opened.push(() => keySource.close());
     const storage = await openStorage(settings, logger);
     opened.push(() => storage.close());
     const inspector = await startInspector({ settings, keys, storage });
@@ -64,7 +65,7 @@ export async function startPlatform(settings: Settings, ports: PlatformPorts): P
     const app = createApp({
       settings,
       keys,
-      inspectKeys: () => ({ accepted: keyids(), used: uses.entries() }),
+      inspectKeys: () => ({ accepted: keySource.keyids(), used: uses.entries() }),
       stores: storage.stores,
       ledger,
       outcomes,
