@@ -52,18 +52,14 @@ export async function openPostgresStorage(
   return { pool, stores, work: stores, database, parties: partyLedgerOn(database), close };
 }
 
-// A role that may not create tables can use those that an operator has made with `countersign migrate`.
+// Needs no right to create any where an operator has run `countersign migrate`.
 async function prepare(
   pool: Pool,
   schema: string | undefined,
   stores: { ready(): Promise<void> },
 ): Promise<void> {
-  try {
-    await stores.ready();
-  } catch {
-    await migratePostgres(pool, { schema });
-    await stores.ready();
-  }
+  await migratePostgres(pool, { schema });
+  await stores.ready();
 }
 
 /**
