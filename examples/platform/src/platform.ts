@@ -13,6 +13,7 @@ import { openPostgresStorage } from "./engines/postgres/storage.ts";
 import { openRedisStorage } from "./engines/redis.ts";
 import { openSqliteStorage } from "./engines/sqlite.ts";
 import type { PlatformStorage } from "./engines/storage.ts";
+import { partyLedgerOn } from "./ledgers/parties.ts";
 import { openPayouts } from "./transfers.ts";
 
 /** What replaces the practice parts in a real platform. */
@@ -69,7 +70,7 @@ export async function startPlatform(settings: Settings, ports: PlatformPorts): P
       stores: storage.stores,
       ledger,
       outcomes,
-      parties: storage.parties,
+      parties: partyLedgerOn(storage.database),
       endpoints,
       isClosing: () => isClosing,
       logger,

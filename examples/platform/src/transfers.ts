@@ -20,12 +20,14 @@ interface PayoutParts {
   readonly rail: BankRail;
   readonly settings: Pick<Settings, "confirmationUrl" | "confirmationApiKey">;
   readonly logger: Logger;
+  readonly now?: (() => number) | undefined;
 }
 
 const queue = "transfers";
 
 /** A payout is written with the task to execute it, and its outcome with the end of that task. */
-export async function openPayouts({ storage, rail, settings, logger }: PayoutParts): Promise<Payouts> {
+export async function openPayouts(parts: PayoutParts): Promise<Payouts> {
+  const { storage, rail, settings, logger, now = Date.now } = parts;
   const { work: stores, database } = storage;
   const outcomes = confirmations(stores, settings);
   const transfers = createTaskQueue({
@@ -50,7 +52,7 @@ export async function openPayouts({ storage, rail, settings, logger }: PayoutPar
       if (isDead) await stores.work.retry(queue, { ids: [id] });
     },
   });
-  const ledger = payoutLedgerOn(database, { transfers, outcomes });
+  const ledger = payoutLedgerOn(database, { now, transfers, outcomes });
   // Of a process that died before it could do so itself.
   await stores.work.retry(queue, { deadSinceMs: 0 });
   return { ledger, outcomes, workers: outcomes === undefined ? [transfers] : [transfers, outcomes] };

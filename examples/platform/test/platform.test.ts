@@ -9,7 +9,6 @@ import { pino } from "pino";
 import request from "supertest";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import { createApp, type AppParts } from "../src/app.ts";
-import type { SqliteStorage } from "../src/engines/sqlite.ts";
 import type { PlatformPorts } from "../src/platform.ts";
 import { payoutBody, payoutPath, runPlatform, sendHalf, type RunningPlatform } from "./running-platform.ts";
 import { makeTestKey, signPayout } from "./signer.ts";
@@ -174,7 +173,7 @@ describe("the app", () => {
     PAYOUT_KEYS: JSON.stringify({ [key.keyid]: key.publicKeyPem }),
   });
 
-  let opened: TestStorage & SqliteStorage;
+  let opened: TestStorage;
   let lines: string[];
 
   beforeEach(async () => {

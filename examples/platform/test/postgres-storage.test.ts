@@ -11,7 +11,9 @@ import {
   startPrivatePostgres,
   type PrivatePostgres,
 } from "@countersign/test-support/servers/private-postgres.ts";
-import { openPostgresStorage, type PostgresStorage } from "../src/engines/postgres/storage.ts";
+import { openPostgresStorage } from "../src/engines/postgres/storage.ts";
+import type { PlatformStorage } from "../src/engines/storage.ts";
+import { partyLedgerOn } from "../src/ledgers/parties.ts";
 import type { Payouts } from "../src/transfers.ts";
 import { accept, dropSchema, errorOf, isolatedPostgres, payout, payoutsOn, tasks } from "./test-storage.ts";
 
@@ -20,7 +22,7 @@ jest.setTimeout(30_000);
 
 const logger = pino({ level: "silent" });
 
-type OpenStorage = PostgresStorage & Pick<Payouts, "ledger">;
+type OpenStorage = PlatformStorage & Pick<Payouts, "ledger">;
 
 describeOnPostgres("openPostgresStorage", () => {
   let location: PostgresLocation;
@@ -93,16 +95,16 @@ describeOnPostgres("openPostgresStorage", () => {
   test("limits its transactions and commits them durably, whatever the default is", async () => {
     const url = new URL(location.url);
     url.searchParams.set("options", "-c synchronous_commit=off");
-    const storage = await open(url.href);
+    const { database } = await open(url.href);
     const names = ["statement_timeout", "idle_in_transaction_session_timeout", "synchronous_commit"];
     const shown = `SELECT ${names.map((name) => `current_setting('${name}') AS ${name}`).join(", ")}`;
-    const usual = (await storage.pool.query(shown)).rows;
-    const inside = await storage.database.transaction(function* (tx) {
-      return yield* answerOf(storage.database.query([shown], tx));
+    const usual = await database.query([shown]);
+    const inside = await database.transaction(function* (tx) {
+      return yield* answerOf(database.query([shown], tx));
     });
     const expected = { statement_timeout: "5s", idle_in_transaction_session_timeout: "10s" };
     expect(inside).toEqual([{ ...expected, synchronous_commit: "on" }]);
-    expect((await storage.pool.query(shown)).rows).toEqual(usual);
+    expect(await database.query([shown])).toEqual(usual);
   });
 });
 
@@ -139,7 +141,7 @@ describeOnPostgres("openPostgresStorage, with a server that does not let it in",
       { kind: "postgres", url: url.href, schema: "public", storesSchema: "public", variable: "STORE_URL" },
       logger,
     );
-    expect(await storage.parties.inspectEvents()).toEqual([]);
+    expect(await partyLedgerOn(storage.database).inspectEvents()).toEqual([]);
     await storage.close();
   });
 

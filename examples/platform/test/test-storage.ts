@@ -6,15 +6,17 @@ import { describeOnPostgres, isolatedName, postgresUrl } from "@countersign/test
 import type { TaskRecord } from "@countersign/work";
 import { practiceBankRail, type BankRail } from "../src/bank-rail.ts";
 import type { Acceptance, AcceptedPayout, PayoutLedger } from "../src/ledgers/payouts.ts";
+import { partyLedgerOn, type PartyLedger } from "../src/ledgers/parties.ts";
 import { openPayouts, type Payouts } from "../src/transfers.ts";
 import { openPostgresStorage } from "../src/engines/postgres/storage.ts";
-import { openSqliteStorage, type SqliteStorage } from "../src/engines/sqlite.ts";
+import { openSqliteStorage } from "../src/engines/sqlite.ts";
 import type { GuardStores, PlatformStorage } from "../src/engines/storage.ts";
 
 /** A storage on a clock that stands still until a test moves it, with nothing in it. */
 export interface TestStorage extends PlatformStorage {
   now: number;
   readonly ledger: PayoutLedger;
+  readonly parties: PartyLedger;
   /** Removes all rows of the ledgers and the keys. */
   empty(): Promise<void>;
 }
@@ -39,35 +41,32 @@ const tables = [
   "countersign_idempotency",
 ];
 
-export async function memoryStorage(): Promise<TestStorage & SqliteStorage> {
-  const storage = openSqliteStorage({ kind: "memory" }, () => opened.now);
-  const { connection } = storage;
-  const opened = {
-    ...storage,
-    ...(await payoutsOn(storage)),
-    now: 1_000,
-    async empty() {
-      for (const table of tables) connection.exec(`DELETE FROM ${table}`);
-    },
-  };
-  return opened;
+export function memoryStorage(): Promise<TestStorage> {
+  return testStorage(openSqliteStorage({ kind: "memory" }));
 }
 
 async function postgresStorage(): Promise<TestStorage> {
   const location = isolatedPostgres();
-  const logger = pino({ level: "silent" });
-  const storage = await openPostgresStorage(location, logger, () => opened.now);
-  const { pool } = storage;
-  const opened = {
+  const storage = await openPostgresStorage(location, pino({ level: "silent" }));
+  return testStorage({
     ...storage,
-    ...(await payoutsOn(storage)),
-    now: 1_000,
-    async empty() {
-      await pool.query(`TRUNCATE ${tables.map((table) => `"${location.schema}".${table}`).join(", ")}`);
-    },
     async close() {
       await storage.close();
       await dropSchema(location.schema);
+    },
+  });
+}
+
+async function testStorage(storage: PlatformStorage): Promise<TestStorage> {
+  const { database } = storage;
+  const { ledger } = await payoutsOn(storage, { now: () => opened.now });
+  const opened: TestStorage = {
+    ...storage,
+    ledger,
+    parties: partyLedgerOn(database),
+    now: 1_000,
+    async empty() {
+      for (const table of tables) await database.query([`DELETE FROM ${database.dialect.schema}${table}`]);
     },
   };
   return opened;
@@ -76,11 +75,16 @@ async function postgresStorage(): Promise<TestStorage> {
 /** A ledger on it, whose tasks and outcomes are written; who wants them done starts the workers. */
 export function payoutsOn(
   storage: PlatformStorage,
-  rail: BankRail = practiceBankRail(),
-  confirmationUrl = new URL("http://127.0.0.1:9/"),
+  { confirmationUrl = new URL("http://127.0.0.1:9/"), rail = practiceBankRail(), now }: PayoutChanges = {},
 ): Promise<Payouts> {
   const settings = { confirmationUrl, confirmationApiKey: undefined };
-  return openPayouts({ storage, rail, settings, logger: pino({ level: "silent" }) });
+  return openPayouts({ storage, rail, settings, logger: pino({ level: "silent" }), now });
+}
+
+interface PayoutChanges {
+  readonly confirmationUrl?: URL;
+  readonly rail?: BankRail | undefined;
+  readonly now?: () => number;
 }
 
 /** The tasks of a queue, oldest first. */

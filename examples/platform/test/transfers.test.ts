@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { pino } from "pino";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import type { Environment } from "@countersign/example-settings";
+import type { BankRail } from "../src/bank-rail.ts";
 import type { PlatformPorts } from "../src/platform.ts";
 import type { Payouts } from "../src/transfers.ts";
 import { payoutBody, runPlatform, type RunningPlatform } from "./running-platform.ts";
@@ -119,8 +120,8 @@ for (const engine of testEngines)
       await opened.close();
     });
 
-    async function work(rail?: Parameters<typeof payoutsOn>[1]): Promise<void> {
-      payouts = await payoutsOn(opened, rail, new URL(url));
+    async function work(rail?: BankRail): Promise<void> {
+      payouts = await payoutsOn(opened, { rail, confirmationUrl: new URL(url) });
       for (const worker of payouts.workers) worker.start();
     }
 

@@ -2,7 +2,6 @@ import type { NonceStore } from "@countersign/http-signature-verify";
 import type { IdempotencyStore, TransactionStores } from "@countersign/idempotency";
 import type { WorkStores } from "@countersign/work";
 import type { LedgerDatabase } from "../ledgers/database.ts";
-import type { PartyLedger } from "../ledgers/parties.ts";
 
 /** What the guards remember in: the ledgers' database, or a store that shares no transaction with it. */
 export type GuardStores = TransactionStores<object> | LeaseStores;
@@ -19,7 +18,6 @@ export interface PlatformStorage {
   /** Tasks, in the ledgers' database. */
   readonly work: WorkStores<object>;
   readonly database: LedgerDatabase;
-  readonly parties: PartyLedger;
   /** Ends the stores and their connections. To be called when nothing uses them any more. */
   close(): Promise<void>;
 }

@@ -19,8 +19,6 @@ export type Statement = readonly [sql: string, ...values: readonly (string | nul
 /** A database that has ledgers: SQLite answers at once, PostgreSQL later. */
 export interface LedgerDatabase {
   readonly dialect: SqlDialect;
-  /** The time in ISO 8601. */
-  now(): string;
   /** The rows of a statement; without `tx` it commits by itself. */
   query(statement: Statement, tx?: object): Awaitable<readonly unknown[]>;
   /** In the transaction of an endpoint, which commits it with the key; without `tx` in one of its own. */

@@ -13,17 +13,16 @@ export type AcceptedPayout = Pick<
   "idempotencyKey" | "businessId" | "beneficiary" | "reference" | "bodyText"
 >;
 
-/** A row as shown by GET /inspect/payouts. */
-type InspectedPayout = Readonly<z.infer<typeof inspectedRow>>;
-
 /**
  * `known`: an earlier attempt has written the payout, and its answer was lost. `known-otherwise`: the same, but the earlier
  * instruction was another text.
  */
 export type Acceptance = "accepted" | "known" | "known-otherwise";
 
-/** What follows a payout; it commits with the payout's row. */
-export interface FollowUps {
+/** The clock, and what follows a payout: it commits with the payout's row. */
+export interface PayoutLedgerParts {
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
   readonly transfers: Pick<TaskQueue<object>, "add">;
   /** Undefined: nobody is told. */
   readonly outcomes: Pick<Outcomes<object>, "expect" | "report"> | undefined;
@@ -38,12 +37,14 @@ export interface PayoutLedger {
   accept(payout: AcceptedPayout, tx?: object): Awaitable<Acceptance>;
   /** Writes how a transfer ended, and what the service is told of it. */
   settle(order: TransferOrder, outcome: TransferOutcome, tx: object): Awaitable<void>;
-  inspect(): Promise<readonly InspectedPayout[]>;
+  /** As shown by GET /inspect/payouts. */
+  inspect(): Promise<readonly z.infer<typeof inspectedRow>[]>;
   /** Rejects when the database does not answer. */
   check(): Promise<void>;
 }
 
-export function payoutLedgerOn(database: LedgerDatabase, { transfers, outcomes }: FollowUps): PayoutLedger {
+export function payoutLedgerOn(database: LedgerDatabase, parts: PayoutLedgerParts): PayoutLedger {
+  const { now, transfers, outcomes } = parts;
   const statements = payoutStatements(database.dialect);
   return {
     accept(payout, endpointTx) {
@@ -51,7 +52,8 @@ export function payoutLedgerOn(database: LedgerDatabase, { transfers, outcomes }
       const instruction = payout.bodyText();
       const { iban, bic, name } = beneficiary;
       const insert = endpointTx === undefined ? statements.insertUnlessKnown : statements.insert;
-      const row = [id, businessId, iban, bic, name, reference ?? null, instruction, database.now()];
+      const createdAt = new Date(now()).toISOString();
+      const row = [id, businessId, iban, bic, name, reference ?? null, instruction, createdAt];
       return database.transaction(function* (tx) {
         const inserted = yield* answerOf(database.query([insert, ...row], tx));
         if (inserted.length === 0) {
@@ -66,16 +68,16 @@ export function payoutLedgerOn(database: LedgerDatabase, { transfers, outcomes }
       }, endpointTx);
     },
     settle({ idempotencyKey, businessId }, { status, reason }, settlingTx) {
-      const at = database.now();
+      const settledAt = new Date(now());
+      const row = [status, reason ?? null, settledAt.toISOString(), idempotencyKey];
       return database.transaction(function* (tx) {
-        yield* answerOf(database.query([statements.settle, status, reason ?? null, at, idempotencyKey], tx));
-        const outcome = { idempotencyKey, business_id: businessId, status, reason, settledAt: new Date(at) };
+        yield* answerOf(database.query([statements.settle, ...row], tx));
+        const outcome = { idempotencyKey, business_id: businessId, status, reason, settledAt };
         yield* answerOf(outcomes?.report(tx, outcome));
       }, settlingTx);
     },
     async inspect() {
-      const rows = await database.query([statements.selectAll]);
-      return rows.map((row) => inspectedRow.parse(row));
+      return inspectedRow.array().parse(await database.query([statements.selectAll]));
     },
     async check() {
       await database.query(["SELECT 1"]);

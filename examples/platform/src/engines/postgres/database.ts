@@ -1,7 +1,6 @@
 import type { Database } from "@countersign/idempotency";
 import { runStepsIn } from "@countersign/idempotency/door";
 import { decodeText, encodeText } from "@countersign/idempotency/store";
-import type { PostgresQueryable } from "@countersign/store-postgres";
 import { escapeIdentifier, type Pool, type PoolClient } from "pg";
 import type { LedgerDatabase, SqlDialect, Statement } from "../../ledgers/database.ts";
 
@@ -13,14 +12,9 @@ const settings = `
   -- What was acknowledged must survive a crash of the server. Stricter settings stay.
   SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off';`;
 
-export function ledgerDatabase(
-  pool: Pool,
-  database: Database<PoolClient>,
-  { schema, now }: { readonly schema: string; readonly now: () => number },
-): LedgerDatabase {
+export function ledgerDatabase(pool: Pool, database: Database<PoolClient>, schema: string): LedgerDatabase {
   return {
     dialect: postgresDialect(schema),
-    now: () => new Date(now()).toISOString(),
     query: (statement, tx?: PoolClient) => query(tx ?? pool, statement),
     transaction(steps, tx?: PoolClient) {
       if (tx !== undefined) return runStepsIn("async", steps(tx));
@@ -44,13 +38,15 @@ export function postgresDialect(schema: string): SqlDialect {
 
 /** Runs a statement and gives its rows. */
 export async function query(
-  connection: PostgresQueryable,
+  connection: Pool | PoolClient,
   [sql, ...values]: Statement,
 ): Promise<readonly unknown[]> {
   // PostgreSQL takes no NUL, and the driver sends one and the same letter for all lone surrogates: two keys would become one.
   const stored = values.map((value) => (typeof value === "string" ? encodeText(value) : value));
-  const { rows } = await connection.query(numbered(sql), stored);
-  return rows.map(read);
+  const { rows } = await connection.query<Record<string, unknown>>(numbered(sql), stored);
+  return rows.map((row) =>
+    Object.fromEntries(Object.entries(row).map(([name, value]) => [name, decoded(value)])),
+  );
 }
 
 /** The statement with `$1`, `$2`, … for its `?`. No literal of a statement holds one. */
@@ -62,12 +58,6 @@ export function numbered(statement: string): string {
   });
 }
 
-function read(row: unknown): unknown {
-  if (typeof row !== "object" || row === null) throw new Error("the PostgreSQL driver gave no row");
-  return Object.fromEntries(
-    Object.entries(row).map(([name, value]: [string, unknown]) => [
-      name,
-      typeof value === "string" ? decodeText(value) : value,
-    ]),
-  );
+function decoded(value: unknown): unknown {
+  return typeof value === "string" ? decodeText(value) : value;
 }

@@ -1,32 +1,21 @@
 import { fromPg } from "@countersign/databases";
 import { reasonOf, SettingError, type PostgresLocation } from "@countersign/example-settings";
 import { connectPool } from "@countersign/example-settings/postgres-pool";
-import {
-  createPostgresStores,
-  migratePostgres,
-  type PostgresQueryable,
-  type PostgresTransactionStores,
-  withPostgresTransaction,
-} from "@countersign/store-postgres";
-import type { Pool, PoolClient } from "pg";
+import { createPostgresStores, migratePostgres, withPostgresTransaction } from "@countersign/store-postgres";
+import type { PoolClient } from "pg";
 import type { Logger } from "pino";
-import { partyLedgerOn } from "../../ledgers/parties.ts";
 import { allStatements, tableNames, tables } from "../../ledgers/tables.ts";
 import type { PlatformStorage } from "../storage.ts";
 import { ledgerDatabase, numbered, postgresDialect, query } from "./database.ts";
 
-/** Everything in one database: a payout, its key, its nonce and its tasks are one transaction. */
-export interface PostgresStorage extends PlatformStorage {
-  readonly pool: Pool;
-  readonly stores: PostgresTransactionStores<PoolClient>;
-}
-
-/** Connects and creates the tables that are missing. Throws a SettingError. `now` gives milliseconds since 1970. */
+/**
+ * Connects and creates the tables that are missing. Everything is in one database: a payout, its key, its nonce and its tasks are one
+ * transaction. Throws a SettingError.
+ */
 export async function openPostgresStorage(
   location: PostgresLocation,
   logger: Logger,
-  now: () => number = Date.now,
-): Promise<PostgresStorage> {
+): Promise<PlatformStorage> {
   const { schema, storesSchema, variable } = location;
   const pool = await connectPool(location, logger);
   const library = fromPg<PoolClient>(pool);
@@ -35,38 +24,25 @@ export async function openPostgresStorage(
     stores.close();
     return pool.end();
   };
-  const prepared = async (whose: string, preparation: Promise<void>): Promise<void> => {
-    try {
-      await preparation;
-    } catch (error) {
-      await close();
-      throw new SettingError(variable, `a database with the tables of the ${whose} (${reasonOf(error)})`);
-    }
-  };
-  await prepared(
-    "platform",
-    withPostgresTransaction(pool, (client) => ensureTables(client, schema)),
-  );
-  await prepared("stores", prepare(pool, storesSchema, stores));
-  const database = ledgerDatabase(pool, library, { schema, now });
-  return { pool, stores, work: stores, database, parties: partyLedgerOn(database), close };
-}
-
-// Needs no right to create any where an operator has run `countersign migrate`.
-async function prepare(
-  pool: Pool,
-  schema: string | undefined,
-  stores: { ready(): Promise<void> },
-): Promise<void> {
-  await migratePostgres(pool, { schema });
-  await stores.ready();
+  let whose = "platform";
+  try {
+    await withPostgresTransaction(pool, (client) => ensureTables(client, schema));
+    whose = "stores";
+    // Needs no right to create tables where an operator has run `countersign migrate`.
+    await migratePostgres(pool, { schema: storesSchema });
+    await stores.ready();
+  } catch (error) {
+    await close();
+    throw new SettingError(variable, `a database with the tables of the ${whose} (${reasonOf(error)})`);
+  }
+  return { stores, work: stores, database: ledgerDatabase(pool, library, schema), close };
 }
 
 /**
  * Creates the tables that are missing; inside a transaction. A role that may not create any can use tables that are there.
  * Throws when tables of these names are those of another program.
  */
-async function ensureTables(connection: PostgresQueryable, schema: string): Promise<void> {
+async function ensureTables(connection: PoolClient, schema: string): Promise<void> {
   const dialect = postgresDialect(schema);
   // Two processes that start at once would both find them missing.
   await query(connection, ["SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", `countersign ${schema}`]);
