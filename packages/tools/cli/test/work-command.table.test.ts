@@ -305,6 +305,29 @@ describe("countersign outcomes and work", () => {
     await bench.close();
   });
 
+  test("outcomes ends with 1 while an expected outcome is overdue, and not once it was reported", async () => {
+    const bench = open();
+    const tasks = tasksOf(bench);
+    const queue = "outcomes-expected";
+    await tasks.add(queue, { id: "key-1", body: "" }, { id: "key-2", body: "", delayMs: hourMs });
+    expect((await runOn(bench, ["outcomes", "--quiet"])).code).toBe(0);
+    const [looked] = await tasks.claim({ queue, limit: 1, token: "token", leaseMs: 60_000 });
+    expect(await tasks.fail(looked!, { reason: "no outcome was reported in time", retryInMs: hourMs })).toBe(
+      true,
+    );
+    const { code, out } = await runOn(bench, ["outcomes"]);
+    expect({ code, out }).toEqual({
+      code: 1,
+      out: expect.stringContaining(
+        `\n1 overdue in ${queue}:\n  countersign outcomes list --state open --queue ${queue}`,
+      ),
+    });
+    // The platform looks again in an hour.
+    await tasks.add("outcomes", { id: "key-1", body: "{}" });
+    expect(await runOn(bench, ["outcomes", "--quiet"])).toMatchObject({ code: 0, out: "" });
+    await bench.close();
+  });
+
   test("work wants the name of a queue, except for status", async () => {
     const bench = open();
     const flags = [

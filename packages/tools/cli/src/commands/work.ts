@@ -1,3 +1,4 @@
+import type { QueueSummary } from "@countersign/work";
 import { Command, Option } from "commander";
 import {
   exitCodes,
@@ -30,6 +31,7 @@ import {
   tasksTable,
   taskText,
 } from "../operator/work-report.ts";
+import type { OperatorWork } from "../operator/store.ts";
 import { jsonLine, printable } from "../output.ts";
 import { drainCommand, pauseCommand, resumeCommand } from "./work-pause.ts";
 import { discardCommand, retryCommand } from "./work-retry.ts";
@@ -44,7 +46,7 @@ interface ListFlags extends WorkFlags, Texts<"cursor"> {
 const exitNotes = `
 Exit codes:
   0  as expected
-  1  something is dead, paused, unknown or left, or the store refuses
+  1  something is dead, paused, overdue, unknown or left, or the store refuses
   2  usage   3  store not reached
 `;
 
@@ -86,13 +88,13 @@ function statusCommand(group: WorkGroup, { io, finish }: WorkCommandInit): Comma
     "show how many tasks are open, running, dead and done, and who has paused what",
   );
   return addWorkOptions(command, group)
-    .option("--quiet", "print nothing when no task is dead and no queue is paused")
+    .option("--quiet", "print nothing when nothing is dead, paused or overdue")
     .option("--json", "print a JSON document for each queue")
     .addHelpText(
       "after",
       `
-oldest is the age of the oldest open task. Ends with 1 when a task is dead or a
-queue is paused.
+oldest is the age of the oldest open task. Ends with 1 when a task is dead, a
+queue is paused, or an expected outcome is overdue.
 
 Example:
   STORE_URL=postgres://… countersign ${name}
@@ -106,9 +108,12 @@ ${exitNotes}`,
         queue === undefined
           ? group.queue === undefined || found === group.queue || found.startsWith(`${group.queue}-`)
           : found === queue;
-      const known = await withWork(target, (work) => work.summaries());
-      const summaries = known.filter((summary) => isOfGroup(summary.queue));
-      if (summaries.some(isAlarming)) finish(exitCodes.otherwise);
+      const { summaries, overdue } = await withWork(target, async (work) => {
+        const known = await work.summaries();
+        const ofGroup = known.filter((summary) => isOfGroup(summary.queue));
+        return { summaries: ofGroup, overdue: await overdueOf(work, ofGroup) };
+      });
+      if (summaries.some(isAlarming) || overdue.size > 0) finish(exitCodes.otherwise);
       else if (flags.quiet === true) return;
       if (flags.json === true) {
         io.writeOut(summaries.map(summaryJson).join(""));
@@ -125,13 +130,44 @@ ${exitNotes}`,
           const shared = givenStoreFlags(command, target);
           return `  ${["countersign", name, what, ...place, ...shared].join(" ")}\n`;
         };
-        if (open > 0 && group.queue !== undefined && alarming !== group.queue)
+        const late = overdue.get(alarming);
+        if (late !== undefined)
+          io.writeOut(`\n${late} overdue in ${alarming}:\n${next("list --state open")}`);
+        else if (open > 0 && group.queue !== undefined && alarming !== group.queue)
           io.writeOut(`\n${open} open in ${alarming}:\n${next("list")}`);
         if (dead > 0)
           io.writeOut(`\n${countOf(dead, "dead ")} of ${alarming}:\n${next("list --state dead")}`);
         if (paused !== undefined) io.writeOut(`\n${alarming} is paused; to go on:\n${next("resume")}`);
       }
     });
+}
+
+const expectedSuffix = "-expected";
+const mostOverdue = 100;
+
+/** How many payouts' outcomes were due and are not reported, by the queue that expects them. The oldest come first. */
+async function overdueOf(
+  work: OperatorWork,
+  summaries: readonly QueueSummary[],
+): Promise<ReadonlyMap<string, string>> {
+  const found = new Map<string, string>();
+  for (const { queue, open } of summaries) {
+    if (open === 0 || !queue.endsWith(expectedSuffix)) continue;
+    // oxlint-disable-next-line no-await-in-loop -- one queue of the platform, seldom two
+    const late = await countOverdue(work, queue);
+    if (late > 0) found.set(queue, late === mostOverdue ? `${late} or more` : String(late));
+  }
+  return found;
+}
+
+async function countOverdue(work: OperatorWork, queue: string): Promise<number> {
+  const { tasks } = await work.list({ queue, state: "open", limit: mostOverdue });
+  const due = tasks.filter(({ attempts }) => attempts > 0);
+  // One that was reported since is seen at the next look of the platform.
+  const reported = await Promise.all(
+    due.map(({ id }) => work.read(queue.slice(0, -expectedSuffix.length), id)),
+  );
+  return reported.filter((outcome) => outcome === undefined).length;
 }
 
 function listCommand(group: WorkGroup, { io }: WorkCommandInit): Command {
