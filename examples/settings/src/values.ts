@@ -12,6 +12,7 @@ const ownPaths: readonly string[] = [
   "/inspect/payouts",
   "/inspect/events",
   "/inspect/state",
+  "/inspect/keys",
 ];
 
 // The fields of the body that have a name in the interface.

@@ -64,6 +64,7 @@ describe("readWebhook", () => {
     ["a relative path", "WEBHOOK_PATH", "hooks", /expected a path such as/],
     ["a pattern", "WEBHOOK_PATH", "/:any", /expected a path such as/],
     ["a path of the platform itself", "WEBHOOK_PATH", "/inspect/state", /expected a path other than/],
+    ["the path that shows keys", "WEBHOOK_PATH", "/inspect/keys", /expected a path other than/],
     ["nothing", "WEBHOOK_USERNAME", "", /not blank/],
     ["white space", "WEBHOOK_USERNAME", " ", /not blank/],
     ["a colon", "WEBHOOK_USERNAME", "ser:vice", /without colons/],
