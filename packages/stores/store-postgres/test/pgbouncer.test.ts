@@ -2,7 +2,7 @@ import { createPostgresStores, migratePostgres, withPostgresTransaction } from "
 import { afterAll, describe, expect, test } from "@jest/globals";
 import { isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
 import { startPgBouncer } from "@countersign/test-support/servers/pgbouncer.ts";
-import { testClock } from "@countersign/test-support/runs/after-test.ts";
+import { afterTest, testClock } from "@countersign/test-support/runs/after-test.ts";
 import { connectPool, createStores, dropAfterTest, newStores } from "./connections.ts";
 
 const bouncer = postgresUrl === undefined ? undefined : await startPgBouncer(postgresUrl, { poolSize: 5 });
@@ -52,7 +52,10 @@ behindPgBouncer("the stores behind PgBouncer in transaction mode", () => {
   });
 
   test("with the option prepare work, or say why they do not: it depends on the version of PgBouncer", async () => {
-    const { idempotency } = await newStores({ prepare: true }, { ...config, max: 20 });
+    // Of its own: named statements stay on its server connections.
+    const own = await startPgBouncer(postgresUrl ?? "", { poolSize: 5 });
+    afterTest(() => own?.close());
+    const { idempotency } = await newStores({ prepare: true }, { connectionString: own?.url, max: 20 });
     const claims = Array.from({ length: 100 }, (_, index) => idempotency.claim(`k${index}`, claim));
     for (const claimed of await Promise.allSettled(claims)) {
       if (claimed.status === "fulfilled") expect(claimed.value.status).toBe("acquired");
