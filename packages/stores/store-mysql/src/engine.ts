@@ -54,7 +54,7 @@ export class Engine<Tx> {
     try {
       return await this.database.query(tx, text, values);
     } catch (error) {
-      throw explained(store, this.#options.place, error);
+      throw explained(store, this.#options.names, error);
     }
   }
 
@@ -72,7 +72,7 @@ export class Engine<Tx> {
     try {
       return await database.script(tx, statements.map(inlined).join(";\n"));
     } catch (error) {
-      throw explained(store, this.#options.place, error);
+      throw explained(store, this.#options.names, error);
     }
   }
 
@@ -91,7 +91,7 @@ export class Engine<Tx> {
       } catch (error) {
         // Nothing of it happened.
         if (faultOf(error) === "conflict" && attempt < maxAttempts) continue;
-        throw explained(store, this.#options.place, error);
+        throw explained(store, this.#options.names, error);
       }
     }
   }
@@ -100,7 +100,7 @@ export class Engine<Tx> {
     try {
       await checkServer(this.#options);
     } catch (error) {
-      throw explained(factoryName, this.#options.place, error);
+      throw explained(factoryName, this.#options.names, error);
     }
   }
 }

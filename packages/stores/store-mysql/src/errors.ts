@@ -1,6 +1,7 @@
 import { GuardError } from "@countersign/core";
 import type { TransactionFault } from "@countersign/idempotency";
 import { wrappedErrors } from "@countersign/idempotency/store";
+import type { TableNames } from "./table-names.ts";
 
 /** Errno of RELEASE or ROLLBACK TO: the transaction in which the savepoint was set has ended. */
 export const noSavepoint = 1305;
@@ -63,28 +64,29 @@ function ownErrno(error: object): number | undefined {
 
 const grants = "GRANT SELECT, INSERT, UPDATE, DELETE on them to the user of the pool";
 
-const readOnly = (place: string): string =>
+type Place = Pick<TableNames, "place" | "migrate">;
+
+const readOnly = ({ place }: Place): string =>
   `the tables ${place} cannot be written here; connect to the primary server, with transactions that may write`;
 
-const remedies: Readonly<Record<number, (place: string) => string>> = {
-  1146: (place) =>
-    `the tables ${place} are missing; create them with: countersign migrate, or migrateMysql()`,
-  1054: (place) =>
-    `the tables ${place} are of another release; bring them up to date with: countersign migrate, or migrateMysql()`,
-  1142: (place) => `the user may not use the tables ${place}; ${grants}`,
-  1143: (place) => `the user may not use the tables ${place}; ${grants}`,
+const remedies: Readonly<Record<number, (names: Place) => string>> = {
+  1146: ({ place, migrate }) => `the tables ${place} are missing; create them with: ${migrate}`,
+  1054: ({ place, migrate }) =>
+    `the tables ${place} are of another release; bring them up to date with: ${migrate}`,
+  1142: ({ place }) => `the user may not use the tables ${place}; ${grants}`,
+  1143: ({ place }) => `the user may not use the tables ${place}; ${grants}`,
   1290: readOnly,
   1792: readOnly,
   1836: readOnly,
-  [lockTimeout]: (place) =>
+  [lockTimeout]: ({ place }) =>
     `a row of the tables ${place} stayed locked by another transaction; look for transactions that are left open`,
 };
 
 /** Adds the remedy to an error, with the original as cause. Returns other errors as they are. */
-export function explained(caller: string, place: string, error: unknown): unknown {
+export function explained(caller: string, names: Place, error: unknown): unknown {
   const errno = errnoOf(error);
   const remedy = errno === undefined ? undefined : remedies[errno];
-  return remedy === undefined ? error : new Error(`${caller}: ${remedy(place)}`, { cause: error });
+  return remedy === undefined ? error : new Error(`${caller}: ${remedy(names)}`, { cause: error });
 }
 
 /** True when the server refuses to write: 1290 `read_only`, 1792 a read-only transaction, 1836 a read-only engine. */

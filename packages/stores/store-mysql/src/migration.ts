@@ -43,13 +43,13 @@ export async function migrateMysql<Tx>(database: Database<Tx>, tables: MysqlTabl
     const [makeVersion, setVersion, ...others] = statements(names);
     await run(makeVersion);
     await run(setVersion);
-    if (isLater(await run(readVersion(names)), `${names.prefix}_*`)) return;
+    if (isLater(await run(readVersion(names)), names.place)) return;
     for (const statement of others) {
       // oxlint-disable-next-line no-await-in-loop -- each statement of DDL commits by itself
       await run(statement);
     }
   } catch (error) {
-    throw explained(caller, `${names.prefix}_*`, error);
+    throw explained(caller, names, error);
   }
 }
 

@@ -52,8 +52,6 @@ export const table = {
 export interface ResolvedMysqlOptions<Tx> extends Omit<ReadOptions<typeof table>, "database" | "table"> {
   readonly database: Database<Tx>;
   readonly names: TableNames;
-  /** As messages name the tables. */
-  readonly place: string;
 }
 
 /** Checks the options and fills in the defaults. Throws an OptionError. */
@@ -62,7 +60,7 @@ export function resolveOptions<Tx>(
   owner: OptionOwner = factoryName,
 ): ResolvedMysqlOptions<Tx> {
   const { table: prefix, database: _, ...read } = readOptions(owner, table, options);
-  return { ...read, database: options.database, names: tableNames(prefix), place: `${prefix}_*` };
+  return { ...read, database: options.database, names: tableNames(prefix) };
 }
 
 function readDatabase(database: unknown, owner: OptionOwner, name: string): Database<unknown> {

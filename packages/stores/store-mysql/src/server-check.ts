@@ -2,6 +2,7 @@ import { publishNotice } from "@countersign/core/door";
 import type { Row } from "@countersign/idempotency/store";
 import { isUsable, mysqlSchemaVersion, readVersion } from "./migration.ts";
 import { type ResolvedMysqlOptions, factoryName } from "./options.ts";
+import type { TableNames } from "./table-names.ts";
 import { integerOf, isTrue, singleRow } from "./values.ts";
 
 /** Column by table. */
@@ -20,16 +21,13 @@ const oldest = { major: 10, minor: 6 };
 
 /** Throws, with the remedy, unless server and tables are as the stores need them. Publishes `mysql-not-durable`. */
 export async function checkServer<Tx>(options: ResolvedMysqlOptions<Tx>): Promise<void> {
-  const { database, names, place } = options;
+  const { database, names } = options;
   // First and by itself: MySQL does not know what the next one asks for.
   assertVersion(singleRow(await database.alone("SELECT VERSION() AS version", []))["version"]);
   assertSettings(singleRow(await database.alone(readSettings, [])));
-  assertTables(await database.alone(readTables(names.prefix, Object.keys(primaryKeys)), []), {
-    prefix: names.prefix,
-    place,
-  });
+  assertTables(await database.alone(readTables(names.prefix, Object.keys(primaryKeys)), []), names);
   const [row] = await database.alone(readVersion(names), []);
-  assertSchemaVersion(row, place);
+  assertSchemaVersion(row, names);
 }
 
 function assertVersion(version: unknown): void {
@@ -77,13 +75,8 @@ function readTables(prefix: string, suffixes: readonly string[]): string {
 FROM information_schema.TABLES AS t WHERE t.TABLE_SCHEMA = DATABASE() AND t.TABLE_NAME IN (${names})`;
 }
 
-interface Expected {
-  readonly prefix: string;
-  readonly place: string;
-}
-
 /** Which tables there are, the next statement tells. */
-function assertTables(rows: readonly Row[], { prefix, place }: Expected): void {
+function assertTables(rows: readonly Row[], { prefix, place }: TableNames): void {
   for (const row of rows) {
     if (String(row["engine"]).toLowerCase() !== "innodb") {
       throw new Error(
@@ -100,13 +93,10 @@ function assertTables(rows: readonly Row[], { prefix, place }: Expected): void {
   }
 }
 
-function assertSchemaVersion(row: Row | undefined, place: string): void {
+function assertSchemaVersion(row: Row | undefined, { place, migrate }: TableNames): void {
   if (isUsable(row)) return;
   const version = row === undefined ? 0 : integerOf(row["version"]);
-  const remedy =
-    version < mysqlSchemaVersion
-      ? "run countersign migrate, or migrateMysql()"
-      : "upgrade @countersign/store-mysql";
+  const remedy = version < mysqlSchemaVersion ? `run ${migrate}` : "upgrade @countersign/store-mysql";
   throw new Error(
     `${factoryName}: the tables ${place} have schema version ${version}, this release needs ${mysqlSchemaVersion}; ${remedy}`,
   );

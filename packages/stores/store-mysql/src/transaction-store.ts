@@ -248,7 +248,9 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
   /** Else they would commit as done, and nothing is paid. A trigger can take the change back. */
   #assertFreed(rows: readonly Row[]): void {
     if (rows.every((row) => row["still_done"] === undefined)) return;
-    throw new Error(`${name}: the server did not free the keys ${this.#options.place}; look for triggers`);
+    throw new Error(
+      `${name}: the server did not free the keys ${this.#options.names.place}; look for triggers`,
+    );
   }
 
   /** Once, on no real key: the library's transaction is one, and may write. */

@@ -44,7 +44,7 @@ export class Engine {
       } catch (error) {
         // Only where the pool's default isolation is stricter than READ COMMITTED. Nothing of the statement happened.
         if (isSerializationFailure(error) && attempt < maxAttempts) continue;
-        throw explained(store, this.#options.place, error);
+        throw explained(store, this.#options.names, error);
       }
     }
   }
@@ -59,7 +59,7 @@ export class Engine {
     try {
       return rowsOf(await tx.query(text, values));
     } catch (error) {
-      throw explained(store, this.#options.place, error);
+      throw explained(store, this.#options.names, error);
     }
   }
 
@@ -79,14 +79,14 @@ export class Engine {
   }
 
   async #check(): Promise<void> {
-    const { names, place } = this.#options;
+    const { names } = this.#options;
     try {
       const read = await this.#runOnce(readServer, checkedTables(names));
       assertServer(singleRow(read), this.#options);
       const [version] = await this.#runOnce(readVersion(this.#options), []);
       assertVersion(version, this.#options);
     } catch (error) {
-      throw explained(factoryName, place, error);
+      throw explained(factoryName, names, error);
     }
   }
 }

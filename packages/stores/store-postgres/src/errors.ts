@@ -1,4 +1,5 @@
 import { wrappedErrors } from "@countersign/idempotency/store";
+import type { TableNames } from "./table-names.ts";
 
 export type PostgresStoreCode = "transaction-not-begun";
 
@@ -14,21 +15,24 @@ const notPrepared = (): string =>
 const grants =
   "GRANT USAGE on the schema, SELECT, INSERT, UPDATE, DELETE on the tables and EXECUTE on the function to the role of the pool";
 
+type Place = Pick<TableNames, "place" | "migrate">;
+
 // The remedy by SQLSTATE. Other errors say enough themselves.
-const remedies: Readonly<Record<string, (place: string) => string>> = {
-  "42P01": (place) => `the tables ${place} are missing; create them with: countersign migrate`,
-  "42703": (place) =>
-    `the tables ${place} are of another release; bring them up to date with: countersign migrate`,
-  "42883": (place) =>
-    `the function of the tables ${place} is missing; bring them up to date with: countersign migrate`,
-  "42501": (place) => `the role may not use the tables ${place}; ${grants}`,
+const remedies: Readonly<Record<string, (names: Place) => string>> = {
+  "42P01": ({ place, migrate }) => `the tables ${place} are missing; create them with: ${migrate}`,
+  "42703": ({ place, migrate }) =>
+    `the tables ${place} are of another release; bring them up to date with: ${migrate}`,
+  "42883": ({ place, migrate }) =>
+    `the function of the tables ${place} is missing; bring them up to date with: ${migrate}`,
+  "42501": ({ place }) => `the role may not use the tables ${place}; ${grants}`,
   "26000": notPrepared,
   "42P05": notPrepared,
-  "25006": (place) => `the tables ${place} cannot be written here; connect the pool to the primary server`,
+  "25006": ({ place }) =>
+    `the tables ${place} cannot be written here; connect the pool to the primary server`,
   [idleSession]: () =>
     "the server has ended the session and rolled the transaction back, because no statement came for as long as " +
     "idle_in_transaction_session_timeout allows (option idleTimeoutMs)",
-  [lockTimeout]: (place) =>
+  [lockTimeout]: ({ place }) =>
     `a row of the tables ${place} stayed locked by another transaction; look for transactions that are left open`,
 };
 
@@ -39,10 +43,10 @@ export const inTransaction =
 export const syntaxError = "42601";
 
 /** Adds the remedy to an error, with the original as cause. Returns other errors as they are. */
-export function explained(caller: string, place: string, error: unknown): unknown {
+export function explained(caller: string, names: Place, error: unknown): unknown {
   const code = sqlStateOf(error);
   const remedy = code === undefined ? undefined : remedies[code];
-  return remedy === undefined ? error : new Error(`${caller}: ${remedy(place)}`, { cause: error });
+  return remedy === undefined ? error : new Error(`${caller}: ${remedy(names)}`, { cause: error });
 }
 
 /** True when nothing of the statement happened, so that it can be sent again. */

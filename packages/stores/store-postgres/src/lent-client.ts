@@ -23,7 +23,7 @@ export function lendClient<Client extends PostgresPoolClient>(client: Client): L
   client.on?.("error", listener);
   const reasonOf = (error: unknown): unknown => {
     const reason = endedBy ?? error;
-    return sqlStateOf(reason) === idleSession ? explained(caller, "", reason) : error;
+    return sqlStateOf(reason) === idleSession ? explained(caller, { place: "", migrate: "" }, reason) : error;
   };
   const send: (...values: never[]) => unknown = client.query.bind(client);
   const query = (...values: never[]): unknown => {

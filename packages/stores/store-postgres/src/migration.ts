@@ -222,7 +222,7 @@ async function migrate(
     // A table that is there is not made anew: what it has lost must be said here, not by the first claim.
     assertKeys(caller, await postgresMissingKeys(queryable, resolved));
   } catch (error) {
-    throw explained(caller, `${resolved.schema}.${resolved.table}_*`, error);
+    throw explained(caller, tableNames(resolved), error);
   }
 }
 

@@ -71,8 +71,6 @@ export interface ResolvedPostgresOptions extends Omit<
   keyof PostgresTables | "pool" | "database"
 > {
   readonly pool: PostgresQueryable;
-  /** `schema.table`, as messages name the tables. */
-  readonly place: string;
   readonly names: TableNames;
 }
 
@@ -95,7 +93,6 @@ export function resolveOptions<Tx>(
   return {
     ...read,
     pool: given,
-    place: `${schema}.${prefix}_*`,
     names: tableNames({ schema, table: prefix }),
   };
 }

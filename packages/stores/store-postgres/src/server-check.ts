@@ -21,7 +21,7 @@ export function readVersion({ names }: ResolvedPostgresOptions): string {
  * Throws unless the server is PostgreSQL 13 or newer, in UTF-8, and no standby. Its tables must survive a crash. Without fsync it throws in
  * production; elsewhere, and without full_page_writes, which some file systems do not need, it publishes `postgres-not-durable`.
  */
-export function assertServer(row: Row, { place }: ResolvedPostgresOptions): void {
+export function assertServer(row: Row, { names }: ResolvedPostgresOptions): void {
   const version = integerOf(row["version"]);
   if (version < oldestVersion) {
     throw new Error(
@@ -39,14 +39,14 @@ export function assertServer(row: Row, { place }: ResolvedPostgresOptions): void
   }
   if (integerOf(row["unlogged"]) > 0) {
     throw new Error(
-      `${factoryName}: tables ${place} are unlogged, a crash would empty them; run ALTER TABLE … SET LOGGED`,
+      `${factoryName}: tables ${names.place} are unlogged, a crash would empty them; run ALTER TABLE … SET LOGGED`,
     );
   }
   assertKeys(factoryName, row["missing_keys"]);
   assertDurable(row);
 }
 
-export function assertVersion(row: Row | undefined, { place }: ResolvedPostgresOptions): void {
+export function assertVersion(row: Row | undefined, { names }: ResolvedPostgresOptions): void {
   const version = row === undefined ? 0 : integerOf(row["version"]);
   if (version === postgresSchemaVersion) return;
   const oldest = row?.["oldest"] ?? undefined;
@@ -54,9 +54,9 @@ export function assertVersion(row: Row | undefined, { place }: ResolvedPostgresO
     return;
   }
   const remedy =
-    version < postgresSchemaVersion ? "run: countersign migrate" : "upgrade @countersign/store-postgres";
+    version < postgresSchemaVersion ? `run: ${names.migrate}` : "upgrade @countersign/store-postgres";
   throw new Error(
-    `${factoryName}: the tables ${place} have schema version ${version}, this release needs ${postgresSchemaVersion}; ${remedy}`,
+    `${factoryName}: the tables ${names.place} have schema version ${version}, this release needs ${postgresSchemaVersion}; ${remedy}`,
   );
 }
 

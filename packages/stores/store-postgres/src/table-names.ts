@@ -1,6 +1,8 @@
 import { OptionError } from "@countersign/core";
 import { option, readOptions, type Given, type OptionRule, type OptionTable } from "@countersign/core/door";
 
+const defaultName = "countersign";
+
 /** Where the tables are, as `createPostgresStores`, `migratePostgres` and `postgresMigration` take it. */
 export interface PostgresTables {
   /** Schema of the tables. Default `countersign`. */
@@ -10,6 +12,10 @@ export interface PostgresTables {
 }
 
 export interface TableNames {
+  /** `schema.table_*`, as messages name the tables. */
+  readonly place: string;
+  /** The command that makes these tables. */
+  readonly migrate: string;
   readonly schema: string;
   readonly idempotency: string;
   readonly nonces: string;
@@ -39,6 +45,8 @@ export function tableNames({
   const qualified = (suffix: string): string =>
     `${quoteIdentifier(schema)}.${quoteIdentifier(table + suffix)}`;
   return {
+    place: `${schema}.${table}_*`,
+    migrate: `countersign migrate${flag("schema", schema)}${flag("table", table)}`,
     schema: quoteIdentifier(schema),
     idempotency: qualified("_idempotency"),
     nonces: qualified("_nonces"),
@@ -55,6 +63,12 @@ export function tableNames({
     version: qualified("_schema"),
     begin: qualified("_begin"),
   };
+}
+
+// Without the flag, the command would make other tables, which are empty, and which an operator could take for the platform's.
+function flag(name: keyof PostgresTables, value: string): string {
+  if (value === defaultName) return "";
+  return ` --${name} ${/^\w+$/.test(value) ? value : `'${value.replaceAll("'", String.raw`'\''`)}'`}`;
 }
 
 /** In double quotes; for names that {@link resolveTables} has passed. */
@@ -75,8 +89,8 @@ const longestPrefix = 40;
 const unsafeInName = /[\\$\p{Cc}\p{Surrogate}]/u;
 
 export const tablesTable: OptionTable<PostgresTables> = {
-  schema: nameRule("countersign", longestName),
-  table: nameRule("countersign", longestPrefix),
+  schema: nameRule(longestName),
+  table: nameRule(longestPrefix),
 };
 
 /** The tables' schema and prefix, checked. Throws an OptionError. */
@@ -84,8 +98,8 @@ export function resolveTables(factoryName: string, tables: PostgresTables): Give
   return readOptions(factoryName, tablesTable, tables);
 }
 
-function nameRule(fallback: string, longest: number): OptionRule<string> {
-  return option.own((value = fallback, owner, name) => {
+function nameRule(longest: number): OptionRule<string> {
+  return option.own((value = defaultName, owner, name) => {
     if (
       typeof value === "string" &&
       value !== "" &&
@@ -96,5 +110,5 @@ function nameRule(fallback: string, longest: number): OptionRule<string> {
     }
     const what = `must be 1 to ${longest} bytes of UTF-8 without backslashes, dollar signs and control characters`;
     throw new OptionError(owner, { option: name, what });
-  }, JSON.stringify(fallback));
+  }, JSON.stringify(defaultName));
 }

@@ -105,7 +105,7 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
       if (ordered.length === 0 || open.begun.length > 0) open.id = id;
       return begun;
     } catch (error) {
-      throw explained(name, this.#options.place, error);
+      throw explained(name, this.#options.names, error);
     }
   }
 
@@ -214,7 +214,9 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
   }
 
   #notFreed(): Error {
-    return new Error(`${name}: the server did not free the keys ${this.#options.place}; look for triggers`);
+    return new Error(
+      `${name}: the server did not free the keys ${this.#options.names.place}; look for triggers`,
+    );
   }
 
   async #send(tx: Tx, statements: readonly string[]): Promise<readonly Row[]> {

@@ -197,7 +197,7 @@ export class PostgresWorkStore<Tx> extends WorkTable implements WorkStore<Tx, "a
     try {
       return await this.#database.query(tx, statement, values);
     } catch (error) {
-      throw explained(name, this.options.place, error);
+      throw explained(name, this.options.names, error);
     }
   }
 }

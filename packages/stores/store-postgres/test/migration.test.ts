@@ -258,10 +258,10 @@ describe("postgresMigration()", () => {
 
 describeOnPostgres("the tables", () => {
   test.each([
-    ["are missing", async () => isolatedName("pg")],
-    ["are missing in a schema that is there", () => "pg_catalog"],
-  ])("lead to `countersign migrate` when they %s", async (_case, schemaOf) => {
-    const schema = await schemaOf();
+    ["are missing", isolatedName("pg"), "--schema cs_pg_"],
+    ["are missing in a schema that is there", "pg_catalog", "--schema pg_catalog"],
+    ["have a name that a shell would split", "o'brien pays", String.raw`--schema 'o'\''brien pays'`],
+  ])("lead to `countersign migrate` when they %s", async (_case, schema, flag) => {
     const { idempotency, nonces, ready } = createStores(connectPool(), { schema });
     const steps = [
       () => ready(),
@@ -272,7 +272,9 @@ describeOnPostgres("the tables", () => {
     ];
     for (const step of steps) {
       await expect(step()).rejects.toMatchObject({
-        message: expect.stringMatching(/countersign_\* are missing; create them with: countersign migrate/),
+        message: expect.stringContaining(
+          `.countersign_* are missing; create them with: countersign migrate ${flag}`,
+        ),
         cause: expect.objectContaining({ code: "42P01" }),
       });
     }

@@ -96,13 +96,17 @@ function configure(command: Command, io: CommandIo, path: string = command.name(
       outputError(text, write) {
         const missing = command.options.find(({ flags }) => text.includes(`'${flags}' not specified`));
         const variable = missing?.envVar === undefined ? "" : `, nor ${missing.envVar}`;
-        write(`${errorLine(text.trim() + variable, path)}\n`);
+        write(`${errorLine(text.trim() + variable, command, path)}\n`);
       },
     });
   for (const subcommand of command.commands) configure(subcommand, io, `${path} ${subcommand.name()}`);
 }
 
-function errorLine(text: string, path: string): string {
+function errorLine(text: string, { commands }: Command, path: string): string {
+  const unknown = /unknown command '([^']*)'/.exec(text)?.[1];
+  const within = commands.find((group) => group.commands.some((each) => each.name() === unknown));
+  if (within !== undefined)
+    return `error: unknown command '${unknown}' (did you mean ${within.name()} ${unknown}?)`;
   const [message = "", ...suggestion] = text.split("\n(Did you mean ");
   const hint = suggestion.length === 0 ? `; see ${path} --help` : ` (did you mean ${suggestion.join("")}`;
   return inOneLine(message.replace(/\.$/, "") + hint);

@@ -37,6 +37,30 @@ for (const engine of engineRows) {
       expect(Date.now() - Date.parse(begunAt)).toBeLessThan(48 * 60_000);
     });
 
+    test("warns of the process that may go on, also once a retry has made its run a held key", async () => {
+      const key = "payout:op.from.to";
+      const claim = { token: "t", fingerprint: "f", leaseMs: 1000, recovery: "hold" } as const;
+      await bench.behind(60_000).idempotency.claim(key, claim);
+      const warnings = async () => {
+        const { out } = await runOn(bench, ["keys", "held"]);
+        const decision = ["keys", "resolve", key, "--as", "released", "--note", "TICKET-1"];
+        const asked = await runOn(bench, decision, { ask: () => Promise.resolve("no") });
+        return [
+          /^ {2}why .*make sure that it is gone$/m.test(out),
+          asked.out.includes("make sure that it is gone"),
+        ];
+      };
+      expect(await warnings()).toEqual([true, true]);
+      expect(await bench.idempotency.claim(key, { ...claim, token: "retry" })).toMatchObject({
+        status: "held",
+      });
+      expect(await warnings()).toEqual([true, true]);
+      await hold(bench, "payout:op-2.from.to");
+      const decision = ["keys", "resolve", "payout:op-2.from.to", "--as", "released", "--note", "TICKET-1"];
+      const asked = await runOn(bench, decision, { ask: () => Promise.resolve("no") });
+      expect(asked.out).not.toContain("make sure that it is gone");
+    });
+
     test("ends with 1 when a key waits, and with 0 when none does", async () => {
       expect(await runOn(bench, ["keys", "held"])).toMatchObject({
         code: 0,

@@ -130,13 +130,19 @@ for (const engine of engineRows) {
       expect(await statusOf(bench, "key")).toBe("held");
     });
 
-    test("resolve says who has released a key, and the command that takes it back", async () => {
-      for (const key of ["key", "it's"]) {
-        await decided(key, "released");
+    test("resolve says who has decided, when and why, and the command that takes it back", async () => {
+      for (const [key, outcome, then] of [
+        ["key", "released", ", and free for the next retry"],
+        ["it's", "released", ", and free for the next retry"],
+        ["paid", "done", ""],
+      ] as const) {
+        await decided(key, outcome, "--note", "TICKET-1");
         const again = await runOn(bench, ["keys", "resolve", key, "--as", "done", "--yes"]);
         expect({ code: again.code, out: again.out }).toEqual({ code: 1, out: "" });
         expect(again.err).toMatch(
-          /^error: [^\n]*: released by anna at 20\S+Z, and free for the next retry; to take it back: /,
+          new RegExp(
+            `^error: [^\n]*: already ${outcome} by anna at 20\\S+Z, note "[^\n"]+"${then}; to take it back: `,
+          ),
         );
         const words = shellWords(again.err.trim().replace(/^.*countersign keys/, "keys"));
         expect(words.slice(3 - words.length)).toEqual(expect.arrayContaining(bench.flags.slice(2)));

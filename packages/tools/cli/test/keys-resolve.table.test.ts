@@ -169,6 +169,14 @@ for (const engine of engineRows) {
       expect((await bench.idempotency.read("key"))?.state).toBe(before?.state);
     });
 
+    test("leads to the key with its scope when that is left out", async () => {
+      await hold(bench, "payout:op-1.from.to");
+      for (const command of [["resolve", "--as", "done", "--yes"], ["reopen"], ["show"]]) {
+        const ended = await runOn(bench, ["keys", ...command, "op-1.from.to"]);
+        expectOneLine(ended, 1, /retention; did you mean payout:op-1\.from\.to\?\n$/);
+      }
+    });
+
     test.each<[string, (on: OperatorBench) => Promise<unknown>, RegExp]>([
       [
         "was released and taken anew",

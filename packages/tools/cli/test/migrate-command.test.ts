@@ -112,6 +112,15 @@ describeOnPostgres("countersign migrate on PostgreSQL", () => {
       expect((await run(["keys", "held", ...at])).err).toMatch(
         /; in this database are other\.b_\*, pay\.a_\*\n$/,
       );
+      const empty = ["--schema", "pay", "--table", "a", "--quiet"];
+      const { code, out, err } = await run(["keys", "held", ...at, ...empty]);
+      expect({ code, out }).toEqual({ code: 0, out: "" });
+      expect(err).toMatch(
+        /^note: .*pay\.a_\*\): no key at all; such tables are also at other\.b_\*; if those/,
+      );
+      const key = ["restore", "payout:op.from.to", "--note", "TICKET-1", "--yes", "--by", "me"];
+      expect((await run(["keys", ...key, ...at, ...empty.slice(0, 4)])).code).toBe(0);
+      expect(await run(["keys", "held", ...at, ...empty])).toMatchObject({ code: 0, out: "", err: "" });
     } finally {
       await pool.query(`DROP DATABASE ${own}`);
     }

@@ -82,6 +82,7 @@ describe("help", () => {
 describe("what was mistyped", () => {
   test.each([
     [["payuot"], "error: unknown command 'payuot' (did you mean payout?)\n"],
+    [["held"], "error: unknown command 'held' (did you mean keys held?)\n"],
     [["keys", "hled"], "error: unknown command 'hled' (did you mean held?)\n"],
     [["keys", "held", "--jsn"], "error: unknown option '--jsn' (did you mean --json?)\n"],
     [["keys", "held", "--zzzzzz"], "error: unknown option '--zzzzzz'; see countersign keys held --help\n"],

@@ -18,11 +18,17 @@ export async function digestExplanation(
 ): Promise<Explanation> {
   const code = verdictOn(rawHeaders, body ?? new Uint8Array());
   if (body === undefined && (code === undefined || code === "content-digest-mismatch")) {
-    return explanation(remedy("body-not-known"), "content-digest-mismatch");
+    return explanation(remedy("body-not-known"), undefined);
   }
   if (code === undefined) return verifies("Content-Digest fits the body.");
   const field = fieldLines({ rawHeaders }, "content-digest").join(", ");
-  return explanation(await remedyOfField(field, code, { rawHeaders, body }), code);
+  const details = code === "content-digest-mismatch" && body !== undefined ? [digestOf(body)] : [];
+  return explanation(await remedyOfField(field, code, { rawHeaders, body }), code, details);
+}
+
+function digestOf(body: Uint8Array): string {
+  const bytes = body.length === 1 ? "The one byte" : `The ${body.length} bytes`;
+  return `${bytes} at hand: sha-256=:${hash("sha256", body, "base64")}:`;
 }
 
 function verdictOn(rawHeaders: readonly string[], body: Uint8Array): string | undefined {

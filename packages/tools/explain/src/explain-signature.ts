@@ -32,13 +32,13 @@ import { differenceOf, visibleBase, type BaseDifference } from "./visible-base.t
 
 export interface SignatureExplanation extends Explanation {
   readonly attempts: number;
-  /** The base that the verifier expects, its control characters visible; undefined where none can be computed. */
+  /** The base that the verifier expects, its control characters visible; undefined for a refusal that is not about it. */
   readonly expectedBase: string | undefined;
   readonly signerBase: string | undefined;
   readonly difference: BaseDifference | undefined;
 }
 
-type Found = Explanation & Partial<Pick<SignatureExplanation, "attempts" | "difference" | "signerBase">>;
+type Found = Explanation & Partial<SignatureExplanation>;
 
 /**
  * Says why a signature is refused, and what its signer has to change. Runs httpSignatureVerify's own check; for a mismatch it tries near
@@ -67,11 +67,14 @@ async function explainJudged(context: SignatureContext): Promise<SignatureExplan
   await pace.rest();
   const found: Found =
     code === undefined
-      ? verifies("The signature verifies; nonces are not looked at.")
+      ? { ...verifies("The signature verifies; nonces are not looked at."), expectedBase: baseShown(context) }
       : await (isTimeCode(code) ? explainTime : explainCode)({ ...context, code });
+  return { attempts: 0, expectedBase: undefined, signerBase: undefined, difference: undefined, ...found };
+}
+
+function baseShown(context: SignatureContext): string | undefined {
   const base = context.input && baseOfMessage(context, context.input);
-  const expectedBase = base && visibleBase(base);
-  return { attempts: 0, signerBase: undefined, difference: undefined, ...found, expectedBase };
+  return base && visibleBase(base);
 }
 
 function assertRequest({ method, target, rawHeaders, body }: ExplainedRequest): void {
@@ -180,16 +183,19 @@ async function explainMismatch(
     maxAttempts: own.maxAttempts,
     pace,
   });
-  const signerBase = own.signerBase === undefined ? undefined : visibleBase(own.signerBase);
-  if (found !== undefined)
-    return { ...explanation(remedyOfMisses(found.misses), code), attempts, signerBase };
+  const shown = {
+    attempts,
+    expectedBase: visibleBase(base),
+    signerBase: own.signerBase === undefined ? undefined : visibleBase(own.signerBase),
+  };
+  if (found !== undefined) return { ...explanation(remedyOfMisses(found.misses), code), ...shown };
   const difference = own.signerBase === undefined ? undefined : differenceOf(base, own.signerBase);
   const details = [
     ...(body === undefined ? ["The body was not read: what may have been made of it was not tried."] : []),
     ...assumedServer(base),
   ];
   const unfound = explanation(explainByBases(own.signerBase, right, difference), code, details);
-  return { ...unfound, attempts, signerBase, difference };
+  return { ...unfound, ...shown, difference };
 }
 
 /** Only the signer knows which server it meant: a capture behind a proxy may name another one. */

@@ -46,15 +46,15 @@ function explainSeconds(context: SignatureContext, name: string): Remedy {
 const fromMilliseconds = 100_000_000_000;
 
 function inMilliseconds({ input }: SignatureContext): Remedy | undefined {
-  for (const name of ["created", "expires"]) {
+  const found = ["created", "expires"].flatMap((name) => {
     const value = numberOf(input, name) ?? 0;
-    if (value > fromMilliseconds) {
-      const due = `write ${Math.floor(value / 1000)}`;
-      const sentence = `Send ${name} in Signature-Input in seconds: ${value} are milliseconds, ${due}.`;
-      return [`${name}-milliseconds`, sentence];
-    }
-  }
-  return undefined;
+    return value > fromMilliseconds ? [{ name, value, due: Math.floor(value / 1000) }] : [];
+  });
+  const [first] = found;
+  if (first === undefined) return undefined;
+  const list = (part: keyof typeof first): string => found.map((each) => each[part]).join(" and ");
+  const sentence = `Send ${list("name")} in Signature-Input in seconds: ${list("value")} are milliseconds, write ${list("due")}.`;
+  return [`${first.name}-milliseconds`, sentence];
 }
 
 // An offset of whole quarters of an hour is a time zone, any other a wrong clock.

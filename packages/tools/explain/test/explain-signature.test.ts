@@ -183,7 +183,8 @@ describe("explainSignature of a body that nobody has read", () => {
   test("says so where all else fits, and takes it for no empty one", async () => {
     await expect(explainSignature(unread(), verifier)).resolves.toMatchObject({
       what: "body-not-known",
-      code: "content-digest-mismatch",
+      code: undefined,
+      expectedBase: undefined,
       sentence: expect.stringMatching(/^Compare Content-Digest with the bytes that are sent: .* not read/),
       details: ["The signature fits the fields of the request."],
     });

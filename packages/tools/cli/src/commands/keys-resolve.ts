@@ -19,6 +19,7 @@ import {
   explainState,
   factLines,
   keyFacts,
+  mayStillRun,
   recordJson,
 } from "../operator/key-report.ts";
 import { addKeyOptions, readKey, type KeyFlags } from "../operator/key-text.ts";
@@ -58,6 +59,7 @@ done       The payment was made: every retry is answered 409, already processed,
            and never pays again. Of an event: it counts as processed.
 released   No payment was made: the key is free, and the next retry pays. Ask
            the bank first, not the log. Of an event: the next delivery runs it.
+           Of an expired lease: end the process that began it before.
 
 Only a held key, or a run whose lease has expired, can be resolved, and only the
 attempt that is shown, or that --fence names. Without a terminal, --yes, --note
@@ -168,19 +170,14 @@ export function readRetentionDays(flags: RetentionFlags): number | undefined {
   return undefined;
 }
 
-function meaning(
-  key: string,
-  outcome: Outcome,
-  days: number | undefined,
-  { state }: IdempotencyRecord,
-): string {
+function meaning(key: string, outcome: Outcome, days: number | undefined, record: IdempotencyRecord): string {
   const time = days === undefined ? "As long as the store remembers the key," : `For ${days} days`;
   const effect = `${outcome}: ${wordingOf(key).effect[outcome].replace("{time}", time)}`;
   if (outcome === "done") {
     return `${effect}\nkeys reopen takes this back; what the services are told meanwhile, nobody can take back.\n`;
   }
   const owner = "The process that began it may only be slow: make sure that it is gone, or both may act.\n";
-  return `${effect} keys reopen takes this back until then.\n${state === "run" ? owner : ""}`;
+  return `${effect} keys reopen takes this back until then.\n${mayStillRun(record) ? owner : ""}`;
 }
 
 export function reopenCommand(io: CommandIo): Command {

@@ -8,7 +8,7 @@ import { withOperatorStore } from "../operator/operator-store.ts";
 import { listAnyKeys, readAny, undecidedKeys } from "../operator/records.ts";
 import type { KeyEntry } from "../operator/store.ts";
 import { addStoreOptions, givenStoreFlags, readTarget, type StoreFlags } from "../operator/store-target.ts";
-import { jsonLine, printable } from "../output.ts";
+import { jsonLine, printable, printableLine } from "../output.ts";
 import { keysCheckCommand } from "./keys-check.ts";
 import { restoreCommand } from "./keys-restore.ts";
 import { exitNotes, reopenCommand, resolveCommand } from "./keys-resolve.ts";
@@ -108,18 +108,29 @@ function heldCommand(io: CommandIo, finish: Finish): Command {
       const target = readTarget(flags);
       const storeFlags = givenStoreFlags(command, target);
       let count = 0;
-      await withOperatorStore(target, async ({ idempotency, describe }) => {
+      let others: readonly string[] = [];
+      await withOperatorStore(target, async ({ idempotency, describe, elsewhere }) => {
         for await (const entry of undecidedKeys(idempotency)) {
           const described = await describe?.(entry);
           if (json === true) io.writeOut(keyJson(entry, io, described));
           else io.writeOut((count === 0 ? "" : "\n") + heldBlock(entry, described, { io, storeFlags }));
           count += 1;
         }
+        if (count > 0 || elsewhere === undefined) return;
+        const { entries } = await listAnyKeys(idempotency, { limit: 1 });
+        if (entries.length === 0) others = await elsewhere();
       });
       if (count > 0) finish(exitCodes.otherwise);
+      if (others.length > 0) io.writeError(emptyNote(target.shown, others));
       if (json === true || (quiet === true && count === 0)) return;
       io.writeOut(count === 0 ? `no key waits for a decision in ${target.shown}\n` : heldSummary(count));
     });
+}
+
+// Also with --quiet: an empty store beside the platform's would say each night that nothing waits.
+function emptyNote(shown: string, others: readonly string[]): string {
+  const seen = printableLine(others.join(", "));
+  return `note: ${shown}: no key at all; such tables are also at ${seen}; if those are the platform's, name them by --schema and --table\n`;
 }
 
 function showCommand(io: CommandIo): Command {
@@ -135,7 +146,7 @@ function showCommand(io: CommandIo): Command {
       const store = target.shown;
       const known = await withOperatorStore(target, async (opened) => {
         const record = await readAny(opened.idempotency, key);
-        if (record === undefined) throw unknownKey({ key, store });
+        if (record === undefined) throw await unknownKey(opened.idempotency, { key, store });
         // The platform is asked only about keys that somebody has.
         const described = record.state === "free" ? undefined : await opened.describe?.({ key, record });
         return { key, record, described, store };

@@ -55,9 +55,10 @@ function notLookedAt(
   const verifies = explained.some(({ check, what }) => check === "signature" && what === "verifies");
   const created = createdOf(rawHeaders);
   if (!verifies || now !== undefined || created === undefined) return [];
-  const ahead = created - io.clock();
-  const apart = `${Math.abs(ahead)} s ${ahead > 0 ? "ahead of" : "behind"} this machine's clock`;
-  return [`the clock was taken to be at created, ${apart}; --now sets the time of the platform.`];
+  const late = Math.max(0, io.clock() - created);
+  const old = `the clock was taken to be at created, ${late} s behind this machine's clock`;
+  const answer = late > shortestWindow ? ", at which a platform can answer signature-expired" : "";
+  return [`${old}${answer}; --now sets the time of the platform.`];
 }
 
 /** Without keys and secrets it explains only the digest. Throws a UsageError. */
@@ -153,11 +154,15 @@ function secondsOf(text: string): number {
   return parseInteger("--now", text, { min: 0, max: 99_999_999_999 });
 }
 
-/** A capture is always late: the default is the time at which the signature was created. */
+/** A capture is always late: the default is the time at which the signature was created, unless that is still to come. */
 function clockOf({ rawHeaders }: CapturedRequest, { now }: ExplainFlags, io: CommandIo): () => number {
-  const seconds = now === undefined ? (createdOf(rawHeaders) ?? io.clock()) : secondsOf(now);
+  const captured = Math.min(createdOf(rawHeaders) ?? Infinity, io.clock());
+  const seconds = now === undefined ? captured : secondsOf(now);
   return () => seconds * 1000;
 }
+
+// The spec's, in seconds; what a signature says of itself may be longer.
+const shortestWindow = 60;
 
 // Later values are milliseconds, a mistake of their own.
 const latest = 99_999_999_999;
@@ -184,11 +189,11 @@ function formatOne(explained: Explained): string {
   const { check, sentence, what, code, details, expectedBase, signerBase, difference } = explained;
   const remedy = code === undefined || isSpecific(what, code) ? undefined : codeText(code)?.remedy;
   const lines = [`${check}: ${sentence}`];
-  if (code !== undefined) lines.push(`  what    ${what}`, `  code    ${code}`);
+  if (what !== "verifies") lines.push(`  what    ${what}`);
+  if (code !== undefined) lines.push(`  code    ${code}`);
   if (remedy !== undefined) lines.push(`  to do   ${remedy}`);
   for (const detail of details) lines.push(`  also    ${detail}`);
-  if (code !== undefined && expectedBase !== undefined)
-    lines.push("", ...block("expected base", expectedBase));
+  if (expectedBase !== undefined) lines.push("", ...block("expected base", expectedBase));
   if (signerBase !== undefined) lines.push("", ...block("signer's base", signerBase));
   if (difference !== undefined) {
     const {

@@ -1,9 +1,10 @@
-import type { IdempotencyRecord, KeptDecision, ReleasedKey } from "@countersign/idempotency";
+import type { IdempotencyRecord, KeptDecision } from "@countersign/idempotency";
 import { leaseExpired, operatorEntry } from "@countersign/idempotency/store";
 import type { Command } from "commander";
 import { CommandError, exitCodes, UsageError, type CommandIo, type Texts } from "../command-io.ts";
 import { decisionMarks } from "./key-report.ts";
-import { keyWords, shownKey } from "./key-text.ts";
+import { printable } from "../output.ts";
+import { keyWords, maxKeyLength, shownKey } from "./key-text.ts";
 import { isDecided, isUndecided, readAny, type DecidedRecord } from "./records.ts";
 import type { KnownRecord, OperatorStore } from "./store.ts";
 
@@ -61,13 +62,16 @@ export async function resolveKey(
 ): Promise<{ readonly was: IdempotencyRecord; readonly decision: KeptDecision }> {
   const { key } = subject;
   const was = await store.read(key);
-  if (was === undefined || !isUndecided(was)) throw nothingToDecide(subject, await readAny(store, key));
+  if (was === undefined || !isUndecided(was))
+    throw await nothingToDecide(store, subject, await readAny(store, key));
   const { fence } = was;
   if (subject.fence !== undefined && subject.fence !== fence) throw changed(key, fence);
   const entry = await confirm(was);
   if ((await store.resolve(key, outcome, { fence, ...entry })) !== "ok") {
     const now = await readAny(store, key);
-    throw now === undefined || now.fence === fence ? nothingToDecide(subject, now) : changed(key, now.fence);
+    throw now === undefined || now.fence === fence
+      ? await nothingToDecide(store, subject, now)
+      : changed(key, now.fence);
   }
   const kept = (await readAny(store, key))?.decision;
   if (kept?.fence === fence) return { was, decision: kept };
@@ -81,33 +85,48 @@ function changed(key: string, fence: number): CommandError {
   return new CommandError(`${now}; nothing was resolved, look at it again`, exitCodes.otherwise);
 }
 
-function nothingToDecide(subject: Subject, record: KnownRecord | undefined): CommandError {
-  if (record === undefined || (record.state === "free" && !isDecided(record))) return unknownKey(subject);
-  if (record.state === "free") return releasedKey(subject, record);
+async function nothingToDecide(
+  store: Store,
+  subject: Subject,
+  record: KnownRecord | undefined,
+): Promise<CommandError> {
+  if (record === undefined || (record.state === "free" && !isDecided(record)))
+    return await unknownKey(store, subject);
+  if (isDecided(record)) return decidedKey(subject, record);
   return new CommandError(`${shownKey(subject.key)}: ${whyUndecidable(record)}`, exitCodes.otherwise);
 }
 
 function whyUndecidable(record: IdempotencyRecord): string {
-  if (record.state === "done") {
-    const by = decisionMarks(record).map((mark) => ` (${mark})`);
-    return `already done${by.join("")}; there is nothing to decide`;
-  }
+  if (record.state === "done") return "already done; there is nothing to decide";
   if (record.state === "held") return "held meanwhile; nothing was resolved, look at it again";
   return `still running: its lease ends in ${record.remainingMs} ms unless its owner renews it; nothing was resolved`;
 }
 
-function releasedKey({ key, storeFlags }: Subject, record: ReleasedKey): CommandError {
-  const { decision } = record;
+function decidedKey({ key, storeFlags }: Subject, record: DecidedRecord): CommandError {
+  const { at, note } = record.decision;
   const [who] = decisionMarks(record);
-  const what = `${shownKey(key)}: ${who} at ${new Date(decision.at).toISOString()}, and free for the next retry`;
+  const why = note === undefined ? "" : `, note ${printable(JSON.stringify(note))}`;
+  const now = record.state === "free" ? ", and free for the next retry" : "";
+  const what = `${shownKey(key)}: already ${who} at ${new Date(at).toISOString()}${why}${now}`;
   const reopen = ["countersign keys reopen", keyWords(key), ...storeFlags].join(" ");
   return new CommandError(`${what}; to take it back: ${reopen}`, exitCodes.otherwise);
 }
 
-export function unknownKey({ key, store }: Pick<Subject, "key" | "store">): CommandError {
-  const why = `unknown in ${store}: never seen there, released, or forgotten after its retention`;
+// Those of payoutEndpoint and createWebhookHandler.
+const usualScopes = ["payout:", "webhook-event:"];
+
+export async function unknownKey(
+  store: Pick<Store, "read" | "readReleased">,
+  { key, store: shownStore }: Pick<Subject, "key" | "store">,
+): Promise<CommandError> {
+  const why = `unknown in ${shownStore}: never seen there, released, or forgotten after its retention`;
+  const scoped = usualScopes.map((scope) => scope + key).filter((each) => each.length <= maxKeyLength);
+  const known = await Promise.all(scoped.map((each) => readAny(store, each)));
+  const near = scoped.filter((_each, index) => known[index] !== undefined);
   const hint =
-    "give the key as keys held prints it, with its scope, such as payout:, in double quotes by --key-json";
+    near.length === 0
+      ? "give the key as keys held prints it, with its scope, such as payout:, in double quotes by --key-json"
+      : `did you mean ${near.map(keyWords).join(" or ")}?`;
   return new CommandError(`${shownKey(key)}: ${why}; ${hint}`, exitCodes.otherwise);
 }
 
@@ -120,7 +139,7 @@ export async function reopenKey(
   const fail = (why: string): CommandError =>
     new CommandError(`${shownKey(key)}: ${why}; nothing was changed`, exitCodes.otherwise);
   const was = await readAny(store, key);
-  if (was === undefined) throw unknownKey({ key, store: shownStore });
+  if (was === undefined) throw await unknownKey(store, { key, store: shownStore });
   if (!isDecided(was)) throw fail(whyNotReopened(was));
   if (fence !== undefined && fence !== was.fence)
     throw fail(`it is at fence ${was.fence} now, look at it again`);

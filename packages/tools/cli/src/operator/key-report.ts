@@ -97,13 +97,16 @@ export function explainState(record: KnownRecord, key: string): string {
     : `lease expired ${duration(-remainingMs)} ago`;
 }
 
+/** Nobody has seen the attempt end: its process may go on, even after a retry has made the run a held key. */
+export function mayStillRun(record: KnownRecord): boolean {
+  return record.state === "run" || (record.state === "held" && record.reason === leaseExpired);
+}
+
 function whyHeld(record: KnownRecord, key: string): string {
   const state = explainState(record, key);
-  if (record.state !== "held") {
-    return `${state}: the process that ran it died or hangs; make sure that it is gone`;
-  }
-  if (record.reason !== leaseExpired) return state;
-  return `held when its lease had expired (${leaseExpired}): the process that ran it died or hung`;
+  if (!mayStillRun(record)) return state;
+  const since = record.state === "held" ? `held when its lease had expired (${leaseExpired})` : state;
+  return `${since}: the process that ran it died or hangs; make sure that it is gone`;
 }
 
 export function decisionMarks({ fence, decision }: KnownRecord): string[] {

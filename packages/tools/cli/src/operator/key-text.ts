@@ -6,7 +6,7 @@ import { asciiJson } from "../output.ts";
 // Safe on a terminal and between a shell's single quotes, and no flag. Everything else is escaped: text that looks alike, is invisible or
 // is normalised by a clipboard must not lead to another payment's key.
 const plain = /^(?![-" ])[!-&(-[\]-~]+(?: [!-&(-[\]-~]+)*$/;
-const maxLength = 512;
+export const maxKeyLength = 512;
 
 /** A key as it is, or as an ASCII JSON string for `--key-json`. Different keys look different; JSON starts with `"` and holds no `'`. */
 export function shownKey(key: string): string {
@@ -111,6 +111,6 @@ export function readIds(given: readonly string[], { idJson = [] }: IdFlags): rea
 }
 
 function assertLength(name: string, text: string): void {
-  if (text === "" || text.length > maxLength)
-    throw new UsageError(`${name}: expected 1 to ${maxLength} characters`);
+  if (text === "" || text.length > maxKeyLength)
+    throw new UsageError(`${name}: expected 1 to ${maxKeyLength} characters`);
 }

@@ -36,19 +36,22 @@ async function open(target: StoreTarget, retentionMs: number | undefined): Promi
   const { location, table } = target;
   mysqlTables(table);
   const { database, close } = await connect(location, queryTimeoutMs);
+  const elsewhere = async (): Promise<string[]> => {
+    const rows = await database.alone(placesQuery, [`${table ?? "countersign"}_*`]);
+    return rows.map(({ place }) => String(place));
+  };
   try {
     const stores = createMysqlStores({ database, table, retentionMs, pruneIntervalMs: 0 });
     await openedInTime(location.shown, stores.ready());
     return {
       ...stores,
+      elsewhere,
       async close() {
         stores.close();
         await close();
       },
     };
   } catch (error) {
-    const elsewhere = async (): Promise<string[]> =>
-      (await database.alone(placesQuery, [])).map(({ place }) => String(place));
     const missing = { missing: noSuchTable, flags: "--table", elsewhere };
     const failure = await wrongPlace(target, error, missing);
     await close();
@@ -58,7 +61,7 @@ async function open(target: StoreTarget, retentionMs: number | undefined): Promi
 
 const placesQuery = `SELECT CONCAT(LEFT(table_name, CHAR_LENGTH(table_name) - CHAR_LENGTH('idempotency')), '*') AS place
   FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name LIKE '%\\_idempotency'
-  ORDER BY place LIMIT 5`;
+  HAVING place <> ? ORDER BY place LIMIT 5`;
 
 function inspect({ location, table = "countersign" }: StoreTarget): Promise<StoreCondition> {
   return connected(location, { table }, queryTimeoutMs, async (database) => {

@@ -38,6 +38,11 @@ async function open(target: StoreTarget, retentionMs: number | undefined): Promi
   postgresTables({ schema, table });
   // Set on the client: a pooler before the server refuses session settings.
   const client = await connect(location, { query_timeout: queryTimeoutMs });
+  const elsewhere = async (): Promise<string[]> => {
+    const own = `${schema ?? "countersign"}.${table ?? "countersign"}_*`;
+    const { rows } = await client.query<{ place: string }>(placesQuery, [own]);
+    return rows.map(({ place }) => place);
+  };
   try {
     const options = { pool: client, schema, table, retentionMs, pruneIntervalMs: 0 };
     const stores = createPostgresStores(options);
@@ -46,6 +51,7 @@ async function open(target: StoreTarget, retentionMs: number | undefined): Promi
     return {
       ...stores,
       work,
+      elsewhere,
       async close() {
         work.close();
         stores.close();
@@ -53,10 +59,6 @@ async function open(target: StoreTarget, retentionMs: number | undefined): Promi
       },
     };
   } catch (error) {
-    const elsewhere = async (): Promise<string[]> => {
-      const { rows } = await client.query<{ place: string }>(placesQuery);
-      return rows.map(({ place }) => place);
-    };
     const missing = { missing: "42P01", flags: "--schema and --table", elsewhere };
     const failure = await wrongPlace(target, error, missing);
     await disconnect(client);
@@ -64,10 +66,11 @@ async function open(target: StoreTarget, retentionMs: number | undefined): Promi
   }
 }
 
-const placesQuery = `SELECT nspname || '.' || left(relname, -length('idempotency')) || '*' AS place
-  FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = relnamespace
-  WHERE relkind IN ('r', 'p') AND relname LIKE '%\\_idempotency' AND EXISTS (SELECT FROM pg_catalog.pg_class AS other
-    WHERE other.relnamespace = n.oid AND other.relname = left(c.relname, -length('idempotency')) || 'schema')
+const placesQuery = `SELECT place FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = relnamespace,
+    concat(nspname, '.', left(relname, -length('idempotency')), '*') AS place
+  WHERE relkind IN ('r', 'p') AND relname LIKE '%\\_idempotency' AND place <> $1
+    AND EXISTS (SELECT FROM pg_catalog.pg_class AS other
+      WHERE other.relnamespace = n.oid AND other.relname = left(c.relname, -length('idempotency')) || 'schema')
   ORDER BY place LIMIT 5`;
 
 async function inspect(target: StoreTarget): Promise<StoreCondition> {

@@ -34,6 +34,8 @@ export interface OperatorStore {
   /** False if a custom store cannot list. */
   readonly canList?: boolean;
   readonly describe?: DescribeKey | undefined;
+  /** Other schemas or prefixes of the same database that have such tables. */
+  elsewhere?(): Promise<readonly string[]>;
   close(): Awaitable<void>;
 }
 
