@@ -66,9 +66,10 @@ export function isInstallCurrent(folder) {
 }
 
 function install() {
-  console.error("installing dependencies (npm ci)");
-  // Under NODE_ENV=production npm would leave out the compiler.
-  const { file, args, shell } = npmCommand(process.env, process.platform, ["ci", "--include=dev"]);
+  console.error("installing dependencies (npm ci): one to two minutes");
+  // Under NODE_ENV=production npm would leave out the compiler. Its warnings are about packages of packages, which nobody here can change.
+  const ci = ["ci", "--include=dev", "--loglevel=error"];
+  const { file, args, shell } = npmCommand(process.env, process.platform, ci);
   if (!run(file, args, shell)) throw new SetupError("npm ci failed: see its output above");
   writeStamp(root, "lock", digestOf(readFileSync(path.join(root, "package-lock.json"))));
 }

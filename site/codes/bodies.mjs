@@ -178,7 +178,7 @@ export const bodies = {
   ),
   "content-encoding-unsupported": row(
     415,
-    readers,
+    [...readers, "idempotencyGuard"],
     "The body is compressed: Content-Encoding is not `identity`.",
     "Send the body uncompressed.",
     "A body that says gzip:",
@@ -186,7 +186,7 @@ export const bodies = {
   ),
   "transfer-coding-unsupported": row(
     501,
-    readers,
+    [...readers, "idempotencyGuard"],
     "Transfer-Encoding is not `chunked` alone; Node decodes no other.",
     "Send the body uncompressed.",
     "`Transfer-Encoding: gzip, chunked`:",

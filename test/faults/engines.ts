@@ -128,12 +128,11 @@ async function openRedis(url: string): Promise<Ground> {
 
 async function openPostgres(url: string): Promise<Ground> {
   const { Pool } = (await import("pg")).default;
-  const { migratePostgres, migratePostgresAnswers } = await import("@countersign/store-postgres");
+  const { migratePostgres } = await import("@countersign/store-postgres");
   const pool = new Pool({ connectionString: url, max: 2 }).on("error", () => {});
   const schema = isolatedName("faults");
   await pool.query(`CREATE SCHEMA ${schema}`);
   await migratePostgres(pool, { schema });
-  await migratePostgresAnswers(pool, { schema });
   await pool.query(payoutsTable(`${schema}.payouts`));
   return {
     kind: "postgres",

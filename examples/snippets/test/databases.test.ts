@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { buildPayoutRequest, createPayoutInstruction, sendPayout } from "@countersign/sandbox";
 import { fromMysql2 } from "@countersign/databases";
 import { migrateMysql } from "@countersign/store-mysql";
-import { migratePostgres, migratePostgresAnswers } from "@countersign/store-postgres";
+import { migratePostgres } from "@countersign/store-postgres";
 import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals";
 import { MikroORM } from "@mikro-orm/postgresql";
 import { drizzle } from "drizzle-orm/node-postgres";
@@ -177,7 +177,6 @@ describeOnPostgres("on PostgreSQL", () => {
     beforeAll(async () => {
       await administer(`CREATE DATABASE ${own}`);
       await migratePostgres(pool);
-      await migratePostgresAnswers(pool);
     });
     afterAll(async () => {
       await pool.end();

@@ -2,7 +2,7 @@ import { EventEmitter, once } from "node:events";
 import { fromMysql2, fromPg } from "@countersign/databases";
 import type { Database, TransactionAnswerStore, TransactionStores } from "@countersign/idempotency";
 import { createMysqlAnswers, createMysqlStores } from "@countersign/store-mysql";
-import { createPostgresAnswers, migratePostgresAnswers } from "@countersign/store-postgres";
+import { createPostgresAnswers } from "@countersign/store-postgres";
 import { createSqliteAnswers, createSqliteStores } from "@countersign/store-sqlite";
 import type { PoolConnection, RowDataPacket } from "mysql2/promise";
 import * as mysql from "../../../packages/stores/store-mysql/test/connections.ts";
@@ -117,7 +117,6 @@ const postgresql: Engine = {
         return another({ now, database }) as unknown as TransactionStores<Tx>;
       },
       async answersOf({ transactions: { database } }) {
-        await migratePostgresAnswers(pool, { schema });
         return closed(
           createPostgresAnswers({ database: database as Database<Tx>, schema, pruneIntervalMs: 0 }),
         );

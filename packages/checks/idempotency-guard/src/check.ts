@@ -18,6 +18,7 @@ import {
 } from "@countersign/idempotency";
 import { Waiters } from "@countersign/idempotency/door";
 import type { KeptAnswer } from "./answer-record.ts";
+import { refuseUncaptured } from "./captured-body.ts";
 import { OwnedRun, type Attempt, type DoneAnswers, type GuardState } from "./run.ts";
 import {
   factoryName,
@@ -271,7 +272,7 @@ export async function readFingerprint(
 export function bodyFingerprint(subject: object): string {
   const bytes = capturedRawBody(subject);
   if (bytes !== undefined && bytes.length > 0) return hash("sha256", bytes, "base64url");
-  throw refusal("fingerprint-missing");
+  return refuseUncaptured(subject);
 }
 
 const printable = /^[\x20-\x7e]{1,128}$/;

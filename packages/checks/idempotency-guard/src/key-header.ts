@@ -8,13 +8,12 @@ import {
   option,
   optionError,
   readOptions,
-  type HeaderLines,
   type OptionOwner,
   type OptionTable,
 } from "@countersign/core/door";
 import { fieldName } from "./answer-record.ts";
 import type { IdempotencyGuardCode } from "./codes.ts";
-import { refusal } from "./refusals.ts";
+import { refuseUncaptured, rawHeadersOf, type MaybeRaw } from "./captured-body.ts";
 
 /** Options of {@link idempotencyKeyHeader}; `Native` is the framework's request. */
 export interface IdempotencyKeyHeaderOptions<Native> {
@@ -95,18 +94,11 @@ function readKey(
   });
 }
 
-interface AnyRequest {
+interface AnyRequest extends MaybeRaw {
   readonly method?: unknown;
-  readonly rawHeaders?: unknown;
   readonly headers?: unknown;
-  readonly raw?: unknown;
   readonly originalUrl?: unknown;
   readonly url?: unknown;
-}
-
-function rawHeadersOf(req: AnyRequest): HeaderLines | undefined {
-  const { rawHeaders } = req.rawHeaders === undefined ? Object(req.raw) : req;
-  return Array.isArray(rawHeaders) ? { rawHeaders } : undefined;
 }
 
 function linesOf(req: AnyRequest, name: string): readonly string[] {
@@ -136,7 +128,7 @@ function bodyOfNone(req: AnyRequest): Buffer {
     fieldLines(raw, "transfer-encoding").length === 0 &&
     fieldLines(raw, "content-length").every((length) => /^0+$/.test(length));
   if (isNone) return Buffer.alloc(0);
-  throw refusal("fingerprint-missing");
+  return refuseUncaptured(req);
 }
 
 function readHeader(value: unknown = "Idempotency-Key", owner: OptionOwner, name: string): string {

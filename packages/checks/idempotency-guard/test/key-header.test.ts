@@ -2,6 +2,7 @@ import { type GuardError } from "@countersign/core";
 import { recordRawBody } from "@countersign/core/door";
 import { idempotencyKeyHeader } from "@countersign/idempotency-guard";
 import { describe, expect, test } from "@jest/globals";
+import { bodyFingerprint } from "../src/check.ts";
 
 interface Lines {
   readonly lines?: readonly string[];
@@ -154,6 +155,17 @@ describe("the fingerprint", () => {
     expect(() => fingerprint(requestOf({ rawHeaders }))).toThrow(
       expect.objectContaining({ status: 500, code: "fingerprint-missing" }),
     );
+  });
+
+  test("refuses a coded body, of which parsers hand over other bytes, as the other checks do", () => {
+    const rawHeaders = ["Content-Length", "5", "Content-Encoding", "gzip"];
+    const refused = expect.objectContaining({
+      status: 415,
+      code: "content-encoding-unsupported",
+      headers: { "Accept-Encoding": "identity" },
+    });
+    expect(() => fingerprint(requestOf({ rawHeaders }))).toThrow(refused);
+    expect(() => bodyFingerprint(requestOf({ rawHeaders }))).toThrow(refused);
   });
 
   test("refuses over HTTP/2, where no length means nothing, and for an unread Request", () => {

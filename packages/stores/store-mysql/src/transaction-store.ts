@@ -248,9 +248,8 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
   /** Else they would commit as done, and nothing is paid. A trigger can take the change back. */
   #assertFreed(rows: readonly Row[]): void {
     if (rows.every((row) => row["still_done"] === undefined)) return;
-    throw new Error(
-      `${name}: the server did not free the keys ${this.#options.names.place}; look for triggers`,
-    );
+    const { place } = this.#options.names;
+    throw new Error(`${name}: the server did not free the keys ${place}; look for triggers`);
   }
 
   /** Once, on no real key: the library's transaction is one, and may write. */

@@ -77,6 +77,17 @@ BEGIN
     CREATE INDEX "countersign_nonces_until" ON "countersign"."countersign_nonces" (until_at);
   END IF;
 
+  IF NOT EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass('"countersign"."countersign_answers"')::oid AND relkind IN ('r', 'p')) THEN
+    -- A row for each answer of a done key.
+    CREATE TABLE "countersign"."countersign_answers" (
+      -- of the attempt, not of the key: what never ended its key is never found
+      token text COLLATE "C" PRIMARY KEY,
+      answer bytea NOT NULL,
+      until_at timestamptz NOT NULL
+    ) WITH (autovacuum_vacuum_scale_factor = 0.02);
+    CREATE INDEX "countersign_answers_until" ON "countersign"."countersign_answers" (until_at);
+  END IF;
+
   IF NOT EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass('"countersign"."countersign_lanes"')::oid AND relkind IN ('r', 'p')) THEN
     -- A row for each entity, or task without one, that has open tasks: claims of its tasks lock it.
     CREATE TABLE "countersign"."countersign_lanes" (

@@ -16,7 +16,7 @@ import { inTransaction } from "./errors.ts";
 const name = "postgres answer store";
 
 /**
- * Keeps answers of done keys for `retentionMs`, in the table of `migratePostgresAnswers`; also in the transactions of the option `database`.
+ * Keeps answers of done keys for `retentionMs`, in a table of `migratePostgres`; also in the transactions of the option `database`.
  * Throws an OptionError on a wrong option.
  */
 export function createPostgresAnswers<Tx>(options: PostgresDatabaseOptions<Tx>): TransactionAnswerStore<Tx>;

@@ -51,6 +51,7 @@ ${unlessThere(names.version, versionTable(names.version))}
 
 ${unlessThere(names.idempotency, idempotencyTable(tables))}
 ${unlessThere(names.nonces, nonceTable(tables))}
+${unlessThere(names.answers, answersTable(tables))}
 ${workTables(tables)
   .map(([name, sql]) => unlessThere(name, sql))
   .join("\n")}
@@ -58,23 +59,6 @@ ${unlessMade(names.begin, names.idempotency, beginFunction(names))}
 ${workFunctions(names)
   .map(([name, sql]) => unlessMade(name, names.tasks, sql))
   .join("\n")}END
-$countersign$;
-`;
-}
-
-/** Returns the SQL that `migratePostgresAnswers` runs. Repeated, it locks nothing. Throws an OptionError on a bad name. */
-export function postgresAnswersMigration(tables: PostgresTables = {}): string {
-  return answersMigration(resolveTables("postgresAnswersMigration", tables));
-}
-
-function answersMigration(tables: Tables): string {
-  const { answers } = tableNames(tables);
-  return `DO $countersign$
-BEGIN
-  PERFORM pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(${quoteLiteral(`countersign ${answers}`)}, 0));
-${unlessSchema(tables)}
-${unlessThere(answers, answersTable(tables))}
-END
 $countersign$;
 `;
 }
@@ -197,26 +181,11 @@ export async function migratePostgres(
   queryable: PostgresQueryable,
   tables: PostgresTables = {},
 ): Promise<void> {
-  await migrate("migratePostgres", queryable, { tables, sqlOf: migration });
-}
-
-/** Creates the table of `createPostgresAnswers`, as {@link migratePostgres} does. Throws an OptionError. */
-export async function migratePostgresAnswers(
-  queryable: PostgresQueryable,
-  tables: PostgresTables = {},
-): Promise<void> {
-  await migrate("migratePostgresAnswers", queryable, { tables, sqlOf: answersMigration });
-}
-
-async function migrate(
-  caller: string,
-  queryable: PostgresQueryable,
-  { tables, sqlOf }: { readonly tables: PostgresTables; readonly sqlOf: typeof migration },
-): Promise<void> {
+  const caller = "migratePostgres";
   assertQueryable(queryable, `${caller}: the first argument must be a Pool or Client of pg, or an object`);
   const resolved = resolveTables(caller, tables);
   // One message without parameters is one transaction. READ COMMITTED: it must see what others created while it waited for the lock.
-  const text = `SET TRANSACTION ISOLATION LEVEL READ COMMITTED;\n${sqlOf(resolved)}`;
+  const text = `SET TRANSACTION ISOLATION LEVEL READ COMMITTED;\n${migration(resolved)}`;
   try {
     await queryable.query(text);
     // A table that is there is not made anew: what it has lost must be said here, not by the first claim.

@@ -1,5 +1,5 @@
 import { fromPg } from "@countersign/databases";
-import { createPostgresStores, migratePostgres, migratePostgresAnswers } from "@countersign/store-postgres";
+import { createPostgresStores, migratePostgres } from "@countersign/store-postgres";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { describeOnPostgres, isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
 import { expect, test } from "@jest/globals";
@@ -51,7 +51,6 @@ describeOnPostgres("without a schema", () => {
   test("the tables are in countersign, and nothing is in public", async () => {
     const { pool } = await newDatabase();
     // In either order.
-    await migratePostgresAnswers(pool);
     await migratePostgres(pool);
     await migratePostgres(pool);
     expect(await schemasOf(pool)).toEqual(["countersign"]);
@@ -88,13 +87,11 @@ describeOnPostgres("without a schema", () => {
 
   test("a role that may not create the schema is told both remedies, and the first one works", async () => {
     const { pool, poolOfRole, role } = await newDatabase();
-    for (const migrate of [migratePostgres, migratePostgresAnswers]) {
-      const error: unknown = await migrate(poolOfRole).catch((thrown: unknown) => thrown);
-      const remedy = `CREATE SCHEMA "countersign" AUTHORIZATION "${role}"`;
-      expect(error).toMatchObject({
-        message: expect.stringContaining(`run ${remedy}, or give schema: "public"`),
-      });
-    }
+    const error: unknown = await migratePostgres(poolOfRole).catch((thrown: unknown) => thrown);
+    const remedy = `CREATE SCHEMA "countersign" AUTHORIZATION "${role}"`;
+    expect(error).toMatchObject({
+      message: expect.stringContaining(`run ${remedy}, or give schema: "public"`),
+    });
     await pool.query(`CREATE SCHEMA "countersign" AUTHORIZATION "${role}"`);
     await migratePostgres(poolOfRole);
     expect((await createStores(poolOfRole, {}).idempotency.claim("k", claim)).status).toBe("acquired");

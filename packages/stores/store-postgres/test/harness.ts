@@ -7,7 +7,6 @@ import {
   createPostgresAnswers,
   createPostgresStores,
   migratePostgres,
-  migratePostgresAnswers,
   withPostgresTransaction,
 } from "@countersign/store-postgres";
 import type { PostgresTransaction } from "../dist/queryable.js";
@@ -49,9 +48,8 @@ async function makeStores<Made extends { close(): void } = PostgresStores>(
   };
   const payments = connect();
   await migratePostgres(payments, { schema });
-  await migratePostgresAnswers(payments, { schema });
   // It can be repeated.
-  await migratePostgresAnswers(payments, { schema });
+  await migratePostgres(payments, { schema });
   return {
     stores: another(),
     another,

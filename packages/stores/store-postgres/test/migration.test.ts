@@ -2,7 +2,6 @@ import { readFileSync } from "node:fs";
 import {
   createPostgresStores,
   migratePostgres,
-  migratePostgresAnswers,
   postgresMigration,
   postgresSchemaVersion,
 } from "@countersign/store-postgres";
@@ -39,6 +38,7 @@ describeOnPostgres("migratePostgres()", () => {
     expect(rows).toEqual([{ version: postgresSchemaVersion }]);
     const tables = `SELECT relname, relpersistence FROM pg_class WHERE relnamespace = '${schema}'::regnamespace AND relkind IN ('r', 'S') ORDER BY 1`;
     expect((await pool.query(tables)).rows).toEqual([
+      { relname: "countersign_answers", relpersistence: "p" },
       { relname: "countersign_idempotency", relpersistence: "p" },
       { relname: "countersign_lanes", relpersistence: "p" },
       { relname: "countersign_newest", relpersistence: "p" },
@@ -57,10 +57,9 @@ describeOnPostgres("migratePostgres()", () => {
       });
       const schema = isolatedName("pg");
       dropAfterTest(pool, schema);
-      // Each of the three makes the schema, under a lock of its own.
+      // Each of the two makes the schema, under a lock of its own.
       const migrations = Array.from({ length: 4 }, () => [
         migratePostgres(pool, { schema }),
-        migratePostgresAnswers(pool, { schema }),
         migratePostgres(pool, { schema, table: "other" }),
       ]);
       await Promise.all(migrations.flat());
@@ -229,7 +228,7 @@ describeOnPostgres("migratePostgres()", () => {
     const made =
       "SELECT relname FROM pg_class WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1)";
     const { rows } = await pool.query<{ relname: string }>(made, [schema]);
-    expect(rows).toHaveLength(21);
+    expect(rows).toHaveLength(24);
     for (const { relname } of rows) expect(relname.startsWith(table)).toBe(true);
   });
 

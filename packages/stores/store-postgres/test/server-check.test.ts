@@ -3,7 +3,6 @@ import {
   type PostgresQueryable,
   createPostgresStores,
   migratePostgres,
-  migratePostgresAnswers,
   postgresMissingKeys,
   postgresSchemaVersion,
 } from "@countersign/store-postgres";
@@ -153,7 +152,6 @@ describeOnPostgres("ready() on a server", () => {
   ])("finds the table of %s without its primary key, and tells what mends it", async (name, column) => {
     const pool = connectPool();
     const schema = await createSchema(pool);
-    await migratePostgresAnswers(pool, { schema });
     const table = `"${schema}"."countersign_${name}"`;
     await pool.query(`ALTER TABLE ${table} DROP CONSTRAINT countersign_${name}_pkey`);
     const remedy = `ALTER TABLE ${table} ADD PRIMARY KEY (${column})`;

@@ -45,7 +45,7 @@ describeOnPostgres("countersign migrate on PostgreSQL", () => {
     return (await pool.query<{ name: string }>(query, [schema])).rows.map(({ name }) => name);
   };
   const tablesOf = (prefix: string) =>
-    ["idempotency", "lanes", "newest", "nonces", "queues", "schema", "tasks"].map(
+    ["answers", "idempotency", "lanes", "newest", "nonces", "queues", "schema", "tasks"].map(
       (table) => `${prefix}_${table}`,
     );
   const allTables = tablesOf("countersign");

@@ -2,12 +2,7 @@ import { randomUUID } from "node:crypto";
 import { transactionOwner } from "@countersign/idempotency-guard/door";
 import type { AnswerStore, Database, TransactionStores } from "@countersign/idempotency";
 import { createMysqlAnswers, createMysqlStores, migrateMysql } from "@countersign/store-mysql";
-import {
-  createPostgresAnswers,
-  createPostgresStores,
-  migratePostgres,
-  migratePostgresAnswers,
-} from "@countersign/store-postgres";
+import { createPostgresAnswers, createPostgresStores, migratePostgres } from "@countersign/store-postgres";
 import type { WorkStore } from "@countersign/work";
 import { isolatedName } from "@countersign/test-support/servers/engines.ts";
 import { afterEach, beforeEach } from "@jest/globals";
@@ -85,7 +80,6 @@ export async function openStores<Tx>(database: Database<Tx>): Promise<OpenStores
   }
   const pool = new Pool({ connectionString: servers.postgresql });
   await migratePostgres(pool, { schema: name });
-  await migratePostgresAnswers(pool, { schema: name });
   await pool.end();
   const options = { database, schema: name, pruneIntervalMs: 0 };
   const stores = createPostgresStores(options);

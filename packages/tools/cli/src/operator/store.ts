@@ -35,7 +35,7 @@ export interface OperatorStore {
   readonly canList?: boolean;
   readonly describe?: DescribeKey | undefined;
   /** Other schemas or prefixes of the same database that have such tables. */
-  elsewhere?(): Promise<readonly string[]>;
+  readonly elsewhere?: (() => Promise<readonly string[]>) | undefined;
   close(): Awaitable<void>;
 }
 
