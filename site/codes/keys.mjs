@@ -333,8 +333,8 @@ export const noticesOfKeys = {
   ),
   "completion-lost": notice(
     keys,
-    "The handler succeeded, but its key belongs to another attempt by now, which may pay or has paid too.",
-    "Look at both payments. With `completeIn` the loser has rolled back.",
+    "The handler succeeded, but its key was taken or decided meanwhile: another attempt may pay or has paid too.",
+    "Look at both payments. With `completeIn` the loser has rolled back. A key that an operator had released, and that no retry has, is held again under `hold`: decide anew.",
     "An operator had resolved the key meanwhile:",
     noticed("completion-lost", async () => {
       const { key } = await owned({ change: (store) => instead(store, { complete: () => "lost" }) });
@@ -382,8 +382,8 @@ export const noticesOfKeys = {
   ),
   "hold-lost": notice(
     keys,
-    "A key that should have been held belongs to another attempt by now: one payment may have happened, and another may follow.",
-    "Look at both payments at once.",
+    "A key that should have been held was taken or decided meanwhile: one payment may have happened, and another may follow.",
+    "Look at both payments at once. A key that an operator had released, and that no retry has, is held again: decide anew.",
     "Somebody had decided about the key before:",
     noticed("hold-lost", async () => {
       const { key } = await owned({ change: (store) => instead(store, { hold: () => "lost" }) });

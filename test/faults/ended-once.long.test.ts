@@ -1,4 +1,4 @@
-// Rows 19 to 22: a key is ended once, whoever repeats, undoes, decides or answers in between.
+// Rows 19 to 22, and 37: a key is ended once, whoever repeats, undoes, decides or answers in between.
 import { expect } from "@jest/globals";
 import { steadyTest as test } from "../support/runs/steadily.ts";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -92,5 +92,32 @@ describeEngines(["memory", "sqlite", "redis", "postgres"], (ground, kind) => {
     // Without a transaction that asks for the key nothing stops the first one; and there is no second.
     const hasTransactions = kind === "sqlite" || kind === "postgres";
     expect(await ground().payments(key)).toBe(hasTransactions ? 0 : 1);
+  });
+});
+
+describeEngines(["redis"], (ground) => {
+  test("row 37, SIGSTOP, an operator releases, SIGCONT: the sleeper has paid, and holds its key again; 1 pay", async () => {
+    const key = newKey();
+    const config: PayerConfig = { engine: ground().engine, recovery: "hold" };
+    const [sleeper, operator] = [await spawnPayer(config, { armed: ["handler"] }), await startPayer(config)];
+    const { answer } = await payTo("handler", sleeper, key);
+    sleeper.signal("SIGSTOP");
+    await sleep(leaseMs * 1.2);
+    // From here on nothing on record says that its process may live.
+    expect(await pay(operator, key)).toMatchObject({ status: 503, code: "held" });
+    const shown = await operator.store.read(key);
+    if (shown === undefined) throw new Error("the key must be there");
+    expect(await operator.store.resolve(key, "released", { fence: shown.fence })).toBe("ok");
+    sleeper.go("handler");
+    sleeper.signal("SIGCONT");
+    expect((await answer).status).toBe(503);
+    for (const payer of [operator, sleeper, operator])
+      expect(await pay(payer, key)).toMatchObject({ status: 503, code: "held" });
+    expect(await ground().payments(key)).toBe(1);
+    expect(await operator.store.read(key)).toMatchObject({
+      state: "held",
+      reason: "lease-expired",
+      decision: { outcome: "released", reopened: { by: "countersign" } },
+    });
   });
 });

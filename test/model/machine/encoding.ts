@@ -10,6 +10,7 @@ const guards = [
   "completing",
   "releasing",
   "holding",
+  "takingBack",
   "over",
   "dead",
 ];

@@ -9,7 +9,7 @@ import {
   type State,
   type Take,
 } from "./state.ts";
-import { complete, giveBack, heartbeat, hold, isLocked, release, type Reply } from "./store.ts";
+import { complete, giveBack, heartbeat, hold, isLocked, release, type Reply, takeBack } from "./store.ts";
 
 export function guardSteps(state: State, rules: Rules, take: Take): void {
   state.attempts.forEach((attempt, by) => {
@@ -37,9 +37,11 @@ export function guardSteps(state: State, rules: Rules, take: Take): void {
     }
     if (isLocked(state, rules)) return;
     if (guard === "abandoning") releaseAbandoned(state, by, rules, take);
-    if (guard === "completing") settle(state, by, complete(state.record, by, rules), take);
-    if (guard === "releasing") settle(state, by, release(state.record, by, rules), take);
-    if (guard === "holding") settle(state, by, hold(state.record, by, rules), take);
+    const settles = (reply: Reply): void => settle(state, by, reply, rules, take);
+    if (guard === "completing") settles(complete(state.record, by, rules));
+    if (guard === "releasing") settles(release(state.record, by, rules));
+    if (guard === "holding") settles(hold(state.record, by, rules));
+    if (guard === "takingBack") settleLost(state, by, takeBack(state.record, by, rules), take);
   });
 }
 
@@ -111,17 +113,29 @@ const settlements = {
 } as const;
 
 /** Repeated until an answer arrives. A 2xx waits for that of complete(). */
-function settle(state: State, by: number, { told, record }: Reply, take: Take): void {
+function settle(state: State, by: number, { told, record }: Reply, rules: Rules, take: Take): void {
   const { guard } = state.attempts[by]!;
+  const mayHavePaid = told === "lost" && guard !== "releasing" && rules.recovery === "hold";
+  const next = mayHavePaid && rules.bugs.lostSuccessForgotten !== true ? "takingBack" : "over";
   const name = settlements[guard as keyof typeof settlements];
   const settled: State = { ...state, record };
   const answer: KeyStep["told"] =
     guard === "completing" && told === "ok" ? "2xx" : told === "ok" ? "ok" : "lost";
   take(
     { name: `${name}: ${answer}`, by, fair: true, told: answer },
-    changeOrEnd(settled, by, { guard: "over" }),
+    changeOrEnd(settled, by, { guard: next }),
   );
   if (record !== state.record) {
     take({ name: `${name}, and the answer is lost`, by, fair: false, told: "ok" }, settled);
+  }
+}
+
+/** Repeated until an answer arrives. No answer of the guard depends on it: its request is 503 in either case. */
+function settleLost(state: State, by: number, { told, record }: Reply, take: Take): void {
+  const settled: State = { ...state, record };
+  const name = `takes the decision about its key back: ${told}`;
+  take({ name, by, fair: true }, changeOrEnd(settled, by, { guard: "over" }));
+  if (record !== state.record) {
+    take({ name: `${name}, and the answer is lost`, by, fair: false }, settled);
   }
 }

@@ -17,7 +17,8 @@ export type InvariantName =
   | "I12"
   | "I13"
   | "I14"
-  | "I15";
+  | "I15"
+  | "I25";
 
 interface KeyInvariant extends Invariant<State, KeyStep> {
   readonly name: InvariantName;
@@ -48,6 +49,7 @@ export function invariantsOf(rules: Rules): readonly KeyInvariant[] {
     { name: "I13", holds: holdsNothingThatNeverRan },
     { name: "I14", holds: decidesWhatWasSeen },
     { name: "I15", holds: (after, step, before) => givesItsAnswerAgain(after, step, before, rules) },
+    { name: "I25", holds: (after, step, before) => leavesNoKeyFree(after, step, before, rules) },
   ];
 }
 
@@ -149,4 +151,18 @@ function givesItsAnswerAgain(after: State, step: KeyStep, before: State, { gives
 
 function isAnswerTried(step: KeyStep, { attempts }: State): boolean {
   return !isStepOfAttempt(step) || attempts[step.by]!.answer !== "none";
+}
+
+/**
+ * I25: an attempt that lives and may have paid ends with a key that no operator has freed from it. Under rerun a second run does no harm, and a
+ * decision that comes behind its end finds the books as they are.
+ */
+function leavesNoKeyFree(after: State, step: KeyStep, before: State, { recovery }: Rules): boolean {
+  // A kill is no fair step.
+  if (!isStepOfAttempt(step) || !step.fair || recovery !== "hold") return true;
+  const guards = [before, after].map(({ attempts }) => attempts[step.by]!.guard);
+  const [was = "none", is = "none"] = guards;
+  const hasEnded = ["completing", "holding", "takingBack"].includes(was) && ["over", "none"].includes(is);
+  if (!hasEnded) return true;
+  return after.record.state !== "free" || before.record.formerOwner !== step.by;
 }

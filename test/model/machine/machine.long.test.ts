@@ -47,6 +47,7 @@ describeSound({
     "a time-out behind the guard answers for its handler",
     "its handler ends with a 2xx, calls completeIn() too late and rolls back",
     "hears that the key is lost, and aborts its signal",
+    "takes the decision about its key back: lost",
     "releases a claim that it gave up",
     "the store executes its claim, which is sent twice: acquired",
     "resolve(released): ok, and it is delivered once more",
@@ -122,14 +123,20 @@ describe("what has to be possible", () => {
 
 describe("a bug that is put back", () => {
   const bugs = Object.entries(switches) as [Switch, (typeof switches)[Switch]][];
-  const rows = bugs.flatMap(([bug, { is, in: where, breaks }]) =>
-    breaks.map((invariant, index) => ({ bug, is, where, invariant, isFirst: index === 0 })),
+  const rows = bugs.flatMap(([bug, planted]) =>
+    planted.breaks.map((invariant, index) => {
+      const others: Rules["bugs"] = "beside" in planted ? { [planted.beside]: true } : {};
+      const { is, in: where } = planted;
+      return { bug, others, is, where, invariant, isFirst: index === 0 };
+    }),
   );
 
   test.each(rows.filter(({ isFirst }) => isFirst))(
     "$bug breaks $invariant first: $is",
-    ({ bug, where, invariant }) => {
-      const explored = check(configurations[where], { [bug]: true });
+    ({ bug, others, where, invariant }) => {
+      // What goes wrong beside it breaks something of its own.
+      const names = Object.keys(others).length === 0 ? undefined : [invariant];
+      const explored = check(configurations[where], { [bug]: true, ...others }, names);
       expect(reported(`${bug} breaks ${invariant}`, explored).violation?.name).toBe(invariant);
     },
     timeoutMs,
@@ -137,8 +144,8 @@ describe("a bug that is put back", () => {
 
   test.each(rows.filter(({ isFirst }) => !isFirst))(
     "$bug also breaks $invariant",
-    ({ bug, where, invariant }) => {
-      const explored = check(configurations[where], { [bug]: true }, [invariant]);
+    ({ bug, others, where, invariant }) => {
+      const explored = check(configurations[where], { [bug]: true, ...others }, [invariant]);
       expect(explored.violation?.name).toBe(invariant);
     },
     timeoutMs,
@@ -153,6 +160,13 @@ describe("a bug that is put back", () => {
       expect(check({ ...configuration, without }, {}, ["I1"]).violation?.name).toBe("I1");
     },
   );
+
+  test("an operator who looks away does not break I25: the attempt takes the decision back", () => {
+    const { in: where, beside } = switches.lostSuccessForgotten;
+    const explored = check(configurations[where], { [beside]: true }, ["I25"]);
+    expect(show(explored)).toBeUndefined();
+    expect([...explored.steps]).toContain("takes the decision about its key back: ok");
+  });
 
   test("every invariant is the first to break for some bug", () => {
     const broken = new Set(bugs.map(([, { breaks }]) => breaks[0]));

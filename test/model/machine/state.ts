@@ -12,7 +12,7 @@ export interface KeyRecord {
   readonly isExpired: boolean;
   /** Whether an operator has left it so, and nobody has had it since; of a done or free key alone. */
   readonly isDecided: boolean;
-  /** From whom the operator took it: known to a store that gives it back, which none may. */
+  /** From whom an operator took it: the attempt of the decision's fence. A store must not give it back to that one's token. */
   readonly formerOwner: number;
   /** Known to the invariants alone: how many owners the key has had, and the attempt that ended it. */
   readonly generation: number;
@@ -28,7 +28,8 @@ export type FoundAnswer = "none" | "own" | "other";
 export interface Attempt {
   /**
    * What the guard does. `none`: the place is free for a request. `abandoning`: gives up a claim without a usable answer.
-   * `outlived`: its answer has left, and it waits for the end of its handler. `completing`, `releasing`, `holding`: sends that step until it hears an answer. A message that is late is in no way different
+   * `outlived`: its answer has left, and it waits for the end of its handler. `completing`, `releasing`, `holding`: sends that step until it hears an answer.
+   * `takingBack`: may have paid without the key, and takes back an operator's decision that no money has moved. A message that is late is in no way different
    * from a process that stands still before it sends: nothing bounds how long any of these takes.
    */
   readonly guard:
@@ -40,6 +41,7 @@ export interface Attempt {
     | "completing"
     | "releasing"
     | "holding"
+    | "takingBack"
     | "over"
     | "dead";
   /**

@@ -104,7 +104,7 @@ export function resolve(record: KeyRecord, { outcome, fence }: Decision, { bugs 
     record.state === "held" ||
     (record.state === "run" && (record.isExpired || bugs.resolveOfLiveRun === true));
   if (!isOpen || (fence !== record.fence && bugs.resolveWithoutFence !== true)) return lost(record);
-  const formerOwner = bugs.reopenRevivesToken === true ? record.owner : nobody;
+  const formerOwner = record.owner;
   if (outcome === "released")
     return { told: "ok", record: { ...free(record), isDecided: true, formerOwner } };
   const done: KeyRecord = {
@@ -136,6 +136,13 @@ export function reopen(record: KeyRecord, { fence }: Decision, { bugs }: Rules):
     generation: generation + 1,
   };
   return { told: "ok", record: held };
+}
+
+/** The attempt itself does, by its fence, when an operator has released the key and nobody has had it since. */
+export function takeBack(record: KeyRecord, by: number, rules: Rules): Reply {
+  if (record.state !== "free" || record.formerOwner !== by) return lost(record);
+  const { fence, generation } = record;
+  return reopen(record, { outcome: "reopened", fence, generation }, rules);
 }
 
 /** Whether there is something to take back: never what an attempt has done. */

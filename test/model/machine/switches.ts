@@ -1,5 +1,7 @@
 /** A bug that is put back into the machine. Both names are checked where the machine's test uses them. */
 interface PlantedBug {
+  /** What has to go wrong beside it. */
+  readonly beside?: "operatorLooksAway";
   /** What goes wrong, in the words of whoever finds it. */
   readonly is: string;
   readonly in: string;
@@ -229,6 +231,12 @@ export const switches = {
     is: "reopen() gives the key back to its old owner, who pays behind an operator that has paid by hand",
     in: "a transaction, under hold",
     breaks: ["I1"],
+  },
+  lostSuccessForgotten: {
+    is: "an operator has freed a key whose handler still called the bank, and the attempt that hears it leaves the key free",
+    in: "a call of the bank, under hold",
+    beside: "operatorLooksAway",
+    breaks: ["I25"],
   },
   // What code cannot prevent: the rules for handlers and operators.
   handlerAnswersFirst: {

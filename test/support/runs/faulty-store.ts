@@ -15,7 +15,11 @@ afterAll(() => {
   for (const stop of collectors) stop();
 });
 
-export function collectNotices(key?: string): { readonly codes: () => string[]; readonly stop: () => void } {
+export function collectNotices(key?: string): {
+  readonly codes: () => string[];
+  readonly messages: () => string[];
+  readonly stop: () => void;
+} {
   const notices: GuardNotice[] = [];
   // The channel is the process's: a store of an earlier test file may still publish.
   const guards = new Set(["idempotencyGuard", "receiveFiles"]);
@@ -26,11 +30,11 @@ export function collectNotices(key?: string): { readonly codes: () => string[]; 
   subscribe(noticeChannelName, onNotice);
   const stop = (): void => void unsubscribe(noticeChannelName, onNotice);
   collectors.add(stop);
+  const about = (): readonly GuardNotice[] =>
+    notices.filter((notice) => key === undefined || notice.message.includes(`"${key}"`));
   return {
-    codes: () =>
-      notices
-        .filter((notice) => key === undefined || notice.message.includes(`"${key}"`))
-        .map((notice) => notice.code),
+    codes: () => about().map(({ code }) => code),
+    messages: () => about().map(({ message }) => message),
     stop,
   };
 }

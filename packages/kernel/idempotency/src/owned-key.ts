@@ -1,10 +1,11 @@
 // Over 200 lines: all steps share the private state of one ownership.
 import { settledChannel, type SettledEvent } from "@countersign/core";
 import { escapeForLog, isPromiseLike } from "@countersign/core/door";
-import type { AskedStore, AttemptStore, Retries } from "./attempt-store.ts";
+import type { AskedStore, AttemptStore } from "./attempt-store.ts";
 import { Lease, type Heartbeats } from "./lease.ts";
 import { alarm } from "./notices.ts";
 import { idempotencyLost, noTransactions } from "./refusals.ts";
+import type { Retries } from "./retries.ts";
 import type { Awaitable, IdempotencyOwnership } from "./store.ts";
 
 /** The answer when the store has not confirmed a success: the sender has to come again. */
@@ -197,11 +198,30 @@ export class OwnedKey {
     }
   }
 
-  #completed(ownership: IdempotencyOwnership): KeyInDoubt | undefined {
+  #completed(ownership: IdempotencyOwnership): Awaitable<KeyInDoubt | undefined> {
     this.#finished(ownership === "ok" ? "done" : "not-owned");
-    if (ownership === "ok") return undefined;
-    this.#alarm("completion-lost", "ended with success, but belongs to another attempt");
+    return ownership === "ok" ? undefined : this.#lostEffect("completion-lost", "ended with success");
+  }
+
+  /** Holds the key before the answer, after which a retry may come (I25), if an operator has released it. */
+  async #lostEffect(code: string, what: string): Promise<KeyInDoubt> {
+    const now = (await this.#takeBack())
+      ? "it is held again, an operator had released it"
+      : "it belongs to another attempt";
+    this.#alarm(code, `${what}: ${now}`);
     return this.#state.inDoubt;
+  }
+
+  async #takeBack(): Promise<boolean> {
+    // Else a second run does no harm.
+    if (this.#state.options.recovery !== "hold") return false;
+    const takeBack = (): Promise<boolean> => this.#store.takeBack(this.fence);
+    try {
+      return await takeBack();
+    } catch {
+      this.#state.retries.repeatLater(0, () => takeBack().then(() => true));
+      return false;
+    }
   }
 
   /** A silent store may have done it. Otherwise asks again while the heartbeat keeps others out (I1). */
@@ -212,7 +232,7 @@ export class OwnedKey {
       async () => {
         // A completeIn() in between has rolled back.
         if (this.#inTransaction) await this.#confirmOrHold();
-        else this.#completed(await this.#store.complete());
+        else await this.#completed(await this.#store.complete());
         return true;
       },
       () => this.#abandoned(),
@@ -237,12 +257,12 @@ export class OwnedKey {
     }
   }
 
-  #left(ownership: IdempotencyOwnership, holdReason: string | undefined): true {
+  async #left(ownership: IdempotencyOwnership, holdReason: string | undefined): Promise<true> {
     const left = holdReason === undefined ? "released" : "held";
     this.#finished(ownership === "ok" ? left : "not-owned");
     // After completeIn() the key may be lost to this attempt's own commit.
     if (ownership !== "ok" && holdReason !== undefined && !this.#inTransaction) {
-      this.#alarm("hold-lost", `could not be held (${holdReason}): it belongs to another attempt`);
+      await this.#lostEffect("hold-lost", `could not be held (${holdReason})`);
     }
     return true;
   }

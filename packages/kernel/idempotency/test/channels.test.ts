@@ -129,6 +129,7 @@ describe("the life of a key", () => {
       "lost lease-lost",
       "complete ok",
       "settled not-owned",
+      "readReleased ok",
     ]);
   });
 
