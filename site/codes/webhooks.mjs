@@ -660,8 +660,8 @@ export const notices = {
   ),
   "transaction-unused": notice(
     ["idempotencyGuard", "payoutEndpoint"],
-    "On PostgreSQL or MariaDB `pay` or `handle` ended without looking at `tx`. What it wrote committed alone: after a crash in between, the retry writes it again. Reported once for each endpoint.",
-    "Write by `tx`, not by the pool or the outer client. If it writes nothing: `node --disable-warning=transaction-unused`.",
+    "`pay` or `handle` ended without writing a row by `tx`, and the caller got its success: a missing `await` or `execute()` writes nothing, and what the pool or the outer client wrote committed alone, so that after a crash in between the retry writes it again. Rows are counted until a handler writes one, a look at `tx` is always noticed. Reported once for each endpoint.",
+    "Write by `tx`, and `await` it. If it writes nothing: `node --disable-warning=transaction-unused`.",
     "A `pay` that writes by something else:",
     noticed("transaction-unused", () => paidOn({}, { pay: () => "written elsewhere" }, { refused: false })()),
   ),

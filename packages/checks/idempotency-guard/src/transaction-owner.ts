@@ -9,7 +9,6 @@ import {
   type SettledEvent,
 } from "@countersign/core";
 import {
-  createWarnOnce,
   escapeForLog,
   markKeyClaimed,
   noteVerdict,
@@ -46,6 +45,7 @@ import {
   type ResolvedOwnerOptions,
   type TransactionGuardOptions,
 } from "./options.ts";
+import { HandlerWatch, type WatchedHandler } from "./handler-watch.ts";
 import { asUnpaid, held, inFlight, refusal, reserves409 } from "./refusals.ts";
 import { Replay, type ResolvedReplay } from "./replay.ts";
 import type { Attempt, DoneAnswers } from "./run.ts";
@@ -92,10 +92,6 @@ type DuplicateAnswers = DoneAnswers<ResolvedReplay> & Pick<ResolvedOwnerOptions,
 
 const claimed: RequestFact<true> = createRequestFact();
 
-const unused =
-  "a handler has ended without taking tx: whatever it wrote has committed without the key, and can be written again after a crash; " +
-  "write it by tx";
-
 /** Throws an OptionError on a bad option, in the name of `owner`. */
 export function transactionOwner<Tx>(
   stores: TransactionStores<Tx>,
@@ -112,9 +108,7 @@ export function transactionOwner<Tx>(
   };
   const { doneStatus, inFlightStatus } = duplicates;
   const unpaid = { keys, reserved: reserves409(duplicates) };
-  const warnOnce = createWarnOnce(factoryName);
-  // SQLite has one connection: what is written there is in the transaction.
-  const mayMiss = stores.transactions.mode === "async";
+  const watch = new HandlerWatch(factoryName, stores);
   const replay = duplicates.replay && new Replay(duplicates.replay, resolved, keys);
   const refusing = { keys, options: { ...resolved, inFlightStatus }, doneStatus, replay };
   return {
@@ -128,20 +122,13 @@ export function transactionOwner<Tx>(
       markKeyClaimed(native);
       const { nonce } = attempt;
       const once = { keys: [own], nonce: nonce?.claim, req: native };
+      const watched = watch.begin();
       const run = (): Promise<Paid> =>
         whileConnected((left) =>
           transactor.run({ ...once, left }, (open) =>
-            payOnce(transactor, open, own, { nonce, handler: watched, replay }),
+            payOnce(transactor, open, own, { nonce, handler, replay, watched }),
           ),
         );
-      let isTaken = false;
-      const watched = (tx: Tx): unknown =>
-        handler(tx, {
-          get tx() {
-            isTaken = true;
-            return tx;
-          },
-        });
       let result: Paid;
       try {
         result = await observed(own, run);
@@ -154,7 +141,7 @@ export function transactionOwner<Tx>(
       if ("error" in result) throw asUnpaid(result.error, own, unpaid);
       if ("value" in result) {
         const { answer, notKept } = result.value;
-        if (mayMiss && !isTaken) warnOnce({ code: "transaction-unused", message: unused, req: native });
+        watched.committed(native);
         if (notKept !== undefined) replay?.notKept(own, notKept);
         return answer;
       }
@@ -198,23 +185,27 @@ type NotBegun = Exclude<OpenTransaction<unknown>["begun"]["keys"][number], { rea
 
 interface Paying<Tx> {
   readonly nonce: DeferredNonce | undefined;
-  readonly handler: (tx: Tx) => unknown;
+  readonly handler: TransactionHandler<Tx>;
   readonly replay: Replay | undefined;
+  readonly watched: WatchedHandler<Tx>;
 }
 
 function* payOnce<Tx>(
   transactor: Transactor<Tx>,
   { tx, begun }: OpenTransaction<Tx>,
   own: KeyAttempt,
-  { nonce, handler, replay }: Paying<Tx>,
+  { nonce, handler, replay, watched }: Paying<Tx>,
 ): Steps<Behind<Answered> | NotBegun> {
   const [state] = begun.keys;
   if (state === undefined) throw new TypeError("the store gave no answer to a key");
   // Committed without a handler: the nonce stays.
   if (state.status !== "begun") return state;
-  const paid = yield* transactor.behindSavepoint(tx, [own], false, function* pay() {
+  const paid = yield* transactor.behindSavepoint(tx, [own], false, function* pay(): Steps<KeptAnswer> {
     nonce?.assertTimely();
-    return givenAnswer(yield* answerOf(handler(tx)));
+    const work = function* work(): Steps<unknown> {
+      return yield* answerOf(handler(tx, watched.contextOf(tx)));
+    };
+    return givenAnswer(yield* transactor.counted(tx, work, watched.tell));
   });
   if ("error" in paid) return paid;
   const answer = paid.value;

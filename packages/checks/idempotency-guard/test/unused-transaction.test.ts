@@ -14,7 +14,10 @@ type Tx = typeof transaction;
 type Handle = (req: object, context: { readonly tx: Tx }) => unknown;
 
 /** What the guard says of `times` requests that `handle` handles, on an engine that begins every key. */
-async function noticesOf(handle: Handle, { mode = "async", times = 2 } = {}): Promise<readonly string[]> {
+async function noticesOf(
+  handle: Handle,
+  { mode = "async", times = 2, written = undefined as (() => number | undefined) | undefined } = {},
+): Promise<readonly string[]> {
   const heard: string[] = [];
   const hear = (notice: unknown): void => void heard.push((notice as GuardNotice).code);
   subscribe("countersign:notice", hear);
@@ -28,6 +31,7 @@ async function noticesOf(handle: Handle, { mode = "async", times = 2 } = {}): Pr
     begin: () => (mode === "async" ? Promise.resolve(begun) : begun),
     keep: () => undefined,
     undo: () => undefined,
+    written,
     faultOf: () => undefined,
   };
   const stores = {
@@ -61,5 +65,41 @@ describe("transaction-unused", () => {
     ["has one connection, as on SQLite", () => undefined, { mode: "sync" }],
   ])("is not said of a handler that %s", async (_case, handle, engine) => {
     expect(await noticesOf(handle, engine)).toEqual([]);
+  });
+
+  /** An engine that counts, and of which each handler but those whose turn is in `idle` writes a row. */
+  function counting(idle: readonly number[]) {
+    let [rows, turn, looks] = [0, 0, 0];
+    return {
+      looks: () => looks,
+      written: () => ((looks += 1), rows),
+      handle: (_req: object, { tx }: { readonly tx: Tx }) => {
+        if (!idle.includes(turn++)) rows += 1;
+        return tx.name;
+      },
+    };
+  }
+
+  test.each(["async", "sync"])(
+    "is said once of a handler that writes no row, on an engine that is %s",
+    async (mode) => {
+      const { handle, written } = counting([0, 1]);
+      expect(await noticesOf(handle, { mode, written })).toEqual(["transaction-unused"]);
+    },
+  );
+
+  test("counts rows until a handler writes one, and at most of ten handlers", async () => {
+    const writing = counting([]);
+    expect(await noticesOf(writing.handle, { written: writing.written, times: 5 })).toEqual([]);
+    expect(writing.looks()).toBe(2);
+    const idle = counting([...Array(30).keys()]);
+    expect(await noticesOf(idle.handle, { written: idle.written, times: 30 })).toEqual([
+      "transaction-unused",
+    ]);
+    expect(idle.looks()).toBe(20);
+  });
+
+  test("says nothing of rows where the server does not count", async () => {
+    expect(await noticesOf((_req, { tx }) => tx.name, { written: () => undefined })).toEqual([]);
   });
 });

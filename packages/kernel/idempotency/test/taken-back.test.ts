@@ -38,7 +38,7 @@ async function stoodStill(
   const owned = await keys.acquire({ key, fingerprint: "f", token: randomUUID() });
   if (owned.status !== "acquired") throw new Error(owned.status);
   await sleep(leaseMs + 50);
-  expect(await store.resolve(key, outcome, { fence: owned.fence, by: "anna" })).toBe("ok");
+  expect(store.resolve(key, outcome, { fence: owned.fence, by: "anna" })).toBe("ok");
   return { store, key, owned };
 }
 
@@ -79,8 +79,8 @@ describe("an attempt that may have paid, whose key an operator has released (I25
     const { store, key, owned } = await stoodStill("released");
     const notices = collectNotices(key);
     await end(owned);
-    expect(await store.claim(...claim(key))).toMatchObject({ status: "held", reason: "lease-expired" });
-    expect((await store.read(key))?.decision).toMatchObject({
+    expect(store.claim(...claim(key))).toMatchObject({ status: "held", reason: "lease-expired" });
+    expect(store.read(key)?.decision).toMatchObject({
       by: "anna",
       reopened: { by: "countersign", note: "taken back: the attempt went on, and may have paid" },
     });
@@ -91,21 +91,21 @@ describe("an attempt that may have paid, whose key an operator has released (I25
 
   test("leaves it to the retry that has it already", async () => {
     const { store, key, owned } = await stoodStill("released");
-    expect(await store.claim(...claim(key))).toMatchObject({ status: "acquired" });
+    expect(store.claim(...claim(key))).toMatchObject({ status: "acquired" });
     expect(await owned.complete()).toMatchObject({ status: 503 });
-    expect(await store.read(key)).toMatchObject({ state: "run", token: "retry" });
+    expect(store.read(key)).toMatchObject({ state: "run", token: "retry" });
   });
 
   test("leaves done as it is, a key that it gives back itself, and all under rerun", async () => {
     const done = await stoodStill("done");
     expect(await done.owned.complete()).toMatchObject({ status: 503 });
-    expect((await done.store.read(done.key))?.state).toBe("done");
+    expect(done.store.read(done.key)?.state).toBe("done");
     const given = await stoodStill("released");
     await given.owned.release();
-    expect(await given.store.read(given.key)).toBeUndefined();
+    expect(given.store.read(given.key)).toBeUndefined();
     const repeatable = await stoodStill("released", { recovery: "rerun" });
     expect(await repeatable.owned.complete()).toMatchObject({ status: 503 });
-    expect(await repeatable.store.read(repeatable.key)).toBeUndefined();
+    expect(repeatable.store.read(repeatable.key)).toBeUndefined();
   });
 
   test("holds it again as soon as a store that was down answers", async () => {
@@ -120,8 +120,8 @@ describe("an attempt that may have paid, whose key an operator has released (I25
       }),
     });
     expect(await owned.complete()).toMatchObject({ status: 503 });
-    expect(await store.read(key)).toBeUndefined();
+    expect(store.read(key)).toBeUndefined();
     isDown = false;
-    await eventually(async () => (await store.read(key))?.state === "held");
+    await eventually(() => store.read(key)?.state === "held");
   });
 });

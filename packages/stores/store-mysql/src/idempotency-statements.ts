@@ -1,7 +1,9 @@
+import type { TransactionKey } from "@countersign/idempotency";
 import { fenceMemoryMs, leaseExpired } from "@countersign/idempotency/store";
 import { keyColumns } from "./key-row.ts";
 import type { ResolvedMysqlOptions } from "./options.ts";
 import { forStatement, isAlone, isInTransaction, microseconds } from "./statement-parts.ts";
+import { bytesOf, digestOf } from "./values.ts";
 
 // MariaDB's shortest. A heartbeat must not wait for the transaction of completeIn(): its lock keeps the key anyway.
 const heartbeatLockTimeoutMs = 1_000;
@@ -65,12 +67,17 @@ WHERE seen.digest = ? LOCK IN SHARE MODE`,
   };
 }
 
-/** Frees keys that a transaction has begun. Values: so many digests, then as many tokens. */
+/** Frees keys that a transaction has begun. Values: {@link identitiesOf}. */
 export function freeStatement({ names, retentionMs }: Names, now: string, count: number): string {
   const memory = `IF(decision IS NULL, ${microseconds(fenceMemoryMs)}, ${microseconds(retentionMs)})`;
   // By the primary key: a walk through the table would wait for other transactions' rows.
   return `${forStatement()}UPDATE ${names.idempotency} FORCE INDEX (PRIMARY) SET state = 'free', until_us = ${now} + ${memory}
 WHERE ${isDoneBy(count)}`;
+}
+
+/** Digests, then tokens. */
+export function identitiesOf(keys: readonly TransactionKey[]): Buffer[] {
+  return [...keys.map(({ key }) => digestOf(key)), ...keys.map(({ token }) => bytesOf(token))];
 }
 
 /** Gives a row for each of these keys that is done all the same. Values as above. */

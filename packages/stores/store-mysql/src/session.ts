@@ -35,3 +35,10 @@ export const giveSessionBack: Statement = [
 
 /** The last resort: a session that is not as it was must not go back to the pool. */
 export const endSession: Statement = ["KILL CONNECTION_ID()", []];
+
+/** How many rows the session has written, of temporary tables too. */
+export const writtenRows: Statement = [
+  `SELECT SUM(VARIABLE_VALUE) AS written FROM information_schema.SESSION_STATUS
+WHERE VARIABLE_NAME IN ('HANDLER_WRITE', 'HANDLER_UPDATE', 'HANDLER_DELETE')`,
+  [],
+];

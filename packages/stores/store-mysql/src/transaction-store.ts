@@ -12,13 +12,13 @@ import { type Row, StoreGate, transactionBroken } from "@countersign/idempotency
 import { type KeyClaim, claimStatement } from "./claim-statement.ts";
 import type { Engine } from "./engine.ts";
 import { errnoOf, faultOf, isReadOnly, noSavepoint } from "./errors.ts";
-import { freeStatement, stillDoneStatement } from "./idempotency-statements.ts";
+import { freeStatement, identitiesOf, stillDoneStatement } from "./idempotency-statements.ts";
 import { standingOf } from "./key-row.ts";
 import { isOwnNonce, nonceStatement } from "./nonce-store.ts";
 import { type ResolvedMysqlOptions, factoryName } from "./options.ts";
-import { endSession, giveSessionBack, takeSession } from "./session.ts";
+import { endSession, giveSessionBack, takeSession, writtenRows } from "./session.ts";
 import { type Statement, clockOf, inlined } from "./statement-parts.ts";
-import { bytesOf, digestOf, hexOf, isTrue } from "./values.ts";
+import { digestOf, hexOf, isTrue } from "./values.ts";
 
 const name = "mysql transaction store";
 
@@ -116,6 +116,10 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
     await this.#end(tx, keys, [rollBackToSavepoint, ...this.#free(keys), ...(more ? [setSavepoint] : [])]);
   }
 
+  async written(tx: Tx): Promise<number> {
+    return Number((await this.#send(tx, [writtenRows]))[0]?.["written"]);
+  }
+
   faultOf(error: unknown): TransactionFault | undefined {
     return faultOf(error);
   }
@@ -211,10 +215,8 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
   }
 
   /**
-   * What ended the transaction may have committed it, as DDL does: with a part of the payment, and with keys that no handler has seen. Or
-   * it has rolled back, and the handler may have paid and committed after that: the server keeps no trace of it that costs less than the
-   * payment. So an operator has to look. On the same connection: to wait for another one while this one is taken would block a full pool.
-   * Returns the error to show.
+   * What ended the transaction may have committed a part of the payment, as DDL does, with keys that no handler has seen; or the handler may
+   * have paid after a rollback: an operator has to look. Another connection may never come, in a full pool. Returns the error to show.
    */
   async #hold(
     tx: Tx,
@@ -240,8 +242,8 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
     if (keys.length === 0) return [];
     const { length } = keys;
     return [
-      [freeStatement(this.#options, this.#now(), length), identities(keys)],
-      [stillDoneStatement(this.#options, length), identities(keys)],
+      [freeStatement(this.#options, this.#now(), length), identitiesOf(keys)],
+      [stillDoneStatement(this.#options, length), identitiesOf(keys)],
     ];
   }
 
@@ -292,9 +294,4 @@ function begunBy(row: Row | undefined): KeyBegun {
   if (!isTrue(row["is_taken"])) return standingOf(row);
   if (row["state"] === "done") return { status: "begun" };
   throw new Error(`${name}: a key was taken and is not done`);
-}
-
-/** Digests, then tokens. */
-function identities(keys: readonly TransactionKey[]): Buffer[] {
-  return [...keys.map(({ key }) => digestOf(key)), ...keys.map(({ token }) => bytesOf(token))];
 }

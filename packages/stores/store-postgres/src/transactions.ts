@@ -23,6 +23,11 @@ const name = "postgres transactions";
 /** Why a key is held whose handler ended its transaction: nobody knows what it has paid. */
 const brokenReason = "transaction-broken";
 
+// Of the transaction alone, and without those that were rolled back to a savepoint.
+const writtenRows = `SELECT CASE current_setting('track_counts') WHEN 'on' THEN coalesce(sum(pg_stat_get_xact_tuples_inserted(oid)
+  + pg_stat_get_xact_tuples_updated(oid) + pg_stat_get_xact_tuples_deleted(oid)), 0)::text END AS rows
+  FROM pg_catalog.pg_class WHERE relkind = 'r'`;
+
 // By SQLSTATE of the statements that end the savepoint. `endedBy`: the transaction that has written the key is over.
 const swallowed = "25P02";
 const endedBy: Readonly<Record<string, string>> = {
@@ -117,6 +122,12 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
     const freed = await this.#end(tx, keys, this.#sql.undo(this.#jsonOf(keys), more));
     // Else they would commit as done, and nothing is paid. A trigger can take the change back, a policy of row level security hide the row.
     if (freed.length < keys.length) throw this.#notFreed();
+  }
+
+  async written(tx: Tx): Promise<number | undefined> {
+    const [row] = await this.database.query(tx, writtenRows, []);
+    const rows = row?.["rows"];
+    return rows === null || rows === undefined ? undefined : Number(rows);
   }
 
   faultOf(error: unknown): TransactionFault | undefined {

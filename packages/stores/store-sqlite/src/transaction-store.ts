@@ -145,6 +145,10 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
     }
   }
 
+  written(tx: Db): number {
+    return Number(Reflect.get(Object(tx.prepare("SELECT total_changes() AS rows").get()), "rows"));
+  }
+
   #beginKey(given: TransactionKey, recovery: "hold" | "rerun"): KeyBegun {
     const { key, token, fingerprint } = given;
     const storedKey = encodeText(key);

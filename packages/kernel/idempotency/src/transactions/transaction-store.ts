@@ -94,6 +94,8 @@ export interface TransactionStore<Tx, Mode extends TransactionMode = Transaction
    * holds these keys, and without this call all that were begun and neither kept nor undone. Must not throw.
    */
   outlived?(tx: Tx, keys: readonly TransactionKey[]): void;
+  /** Grows with each row that the transaction writes. Undefined where the server does not count. */
+  written?(tx: Tx): Awaitable<number | undefined>;
   faultOf(error: unknown): TransactionFault | undefined;
 }
 

@@ -1,6 +1,7 @@
 import { expect, test } from "@jest/globals";
 import { refuse } from "@countersign/idempotency-guard";
 import type { Row } from "@countersign/idempotency/store";
+import { collectNotices } from "@countersign/test-support/runs/faulty-store.ts";
 import { notAsked } from "./describe-database.ts";
 import { type OpenStores, openEach, payerOn } from "./payer.ts";
 import { describeOn, type Opened, type TableRow } from "./row.ts";
@@ -52,9 +53,12 @@ export function describePayments<Tx>(row: TableRow<Tx>): void {
     const { messages = 6 } = row;
     onMariadb(`with one statement takes ${messages} messages`, async () => {
       const looks: Row[] = [];
-      const pay = payer(async (tx) => {
-        looks.push(...(await opened.database.query(tx, questions, [])));
+      const pay = payer(async (tx, key) => {
+        if (key === "the first") await opened.insertByHandler(tx, key);
+        else looks.push(...(await opened.database.query(tx, questions, [])));
       });
+      // Its rows are counted, by messages of their own.
+      expect(await pay("the first")).toBe(200);
       // From one look to the next: all of one payment.
       for (const key of ["a", "b", "c"]) expect(await pay(key)).toBe(200);
       expect(new Set(looks.map(({ connection }) => String(connection))).size).toBe(1);
@@ -63,6 +67,21 @@ export function describePayments<Tx>(row: TableRow<Tx>): void {
         messages,
         messages,
       ]);
+    });
+
+    test("of a handler that writes no row by tx is noticed, once", async () => {
+      const notices = collectNotices();
+      const writing = payer((tx, key) => opened.insertByHandler(tx, key));
+      const forgetting = payer((tx) => void tx);
+      for (const [pay, key] of [
+        [writing, "a"],
+        [forgetting, "b"],
+        [forgetting, "c"],
+      ] as const)
+        expect(await pay(key)).toBe(200);
+      expect(notices.messages()).toEqual([expect.stringMatching(/without writing a row by tx/)]);
+      expect(notices.codes()).toEqual(["transaction-unused"]);
+      notices.stop();
     });
 
     test("is repeated after a serialization failure", async () => {

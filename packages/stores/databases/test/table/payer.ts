@@ -22,7 +22,7 @@ export function payerOn<Tx>(
     try {
       const attempt = { key, fingerprint: () => "f", nonce: deferred };
       const connected = <T>(work: (left: AbortSignal) => Promise<T>) => work(new AbortController().signal);
-      return (await pay({}, attempt, connected, (tx) => handler(tx, key))).status;
+      return (await pay({}, attempt, connected, (_tx, { tx }) => handler(tx, key))).status;
     } catch (error) {
       return (error as { code?: unknown }).code ?? (error as Error).message;
     }
