@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { verifyContentDigest, verifyReprDigest } from "@countersign/content-digest";
-import { assertNoKeyClaimed, markKeyClaimed, parseJsonBytes } from "@countersign/core/door";
+import { keyClaims, parseJsonBytes } from "@countersign/core/door";
 import { sign } from "@countersign/http-message-signatures";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
@@ -338,8 +338,8 @@ export const bodies = {
     () =>
       refusalOf("httpSignatureVerify", () => {
         const req = {};
-        markKeyClaimed(req);
-        assertNoKeyClaimed("httpSignatureVerify", req);
+        keyClaims.mark(req);
+        keyClaims.assertNone("httpSignatureVerify", req);
       }),
   ),
   "payout-invalid": row(

@@ -3,16 +3,12 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import {
-  claimTrace,
-  eventTrace,
   guardChannelName,
   keyUseChannelName,
   leaseLostChannel,
   noticeChannelName,
   settledChannel,
-  storeTrace,
-  taskTrace,
-  waitTrace,
+  traces,
 } from "@countersign/core";
 import { builtChannelName } from "@countersign/core/door";
 import { thrownChannelName } from "../../packages/kernel/core/dist/observation/channels.js";
@@ -52,12 +48,12 @@ test("the page has the channels of the code, each as what it is", () => {
     builtChannelName,
     thrownChannelName,
   ];
-  const traces = [claimTrace, waitTrace, storeTrace, eventTrace, taskTrace].map(({ start }) =>
+  const traceNames = Object.values(traces).map(({ start }) =>
     String(start.name).replace(/^tracing:(.*):start$/, "$1"),
   );
   const kinds = Object.fromEntries([
     ...events.map((name) => [name, "event"]),
-    ...traces.map((name) => [name, "trace"]),
+    ...traceNames.map((name) => [name, "trace"]),
   ]);
   expect(Object.fromEntries([...rows].map(([name, { kind }]) => [name, kind]))).toEqual(kinds);
 });

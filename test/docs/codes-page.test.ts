@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { docsOf, GuardError } from "@countersign/core";
-import { pageOf, problemAnswer } from "@countersign/core/door";
+import { pageOf, problems } from "@countersign/core/door";
 import { expect, test } from "@jest/globals";
 import { payoutFaultCodes } from "../../packages/endpoints/payout/dist/faults.js";
 import { packageFolder, workspacePackages } from "../../scripts/workspace.mjs";
@@ -81,7 +81,7 @@ test("each error of these codes has the address of its place on the page, and of
 test.each([400, 401, 409, 503])("no answer with %i has the address", (status) => {
   for (const code of codes.keys()) {
     const error = new GuardError({ status, code, message: "m", problem: { code } });
-    expect(JSON.stringify([problemAnswer(error), error])).not.toMatch(/docs|github/);
+    expect(JSON.stringify([problems.ofError(error), error])).not.toMatch(/docs|github/);
   }
 });
 

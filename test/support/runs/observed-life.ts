@@ -1,13 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { channel } from "node:diagnostics_channel";
-import {
-  GuardError,
-  keyUseChannelName,
-  taskTrace,
-  type KeyUseEvent,
-  type TaskTrace,
-} from "@countersign/core";
-import { noteVerdict, publishNotice, Steps, traced } from "@countersign/core/door";
+import { GuardError, keyUseChannelName, traces, type PublishedEvents } from "@countersign/core";
+import { publishNotice, Steps, traced, verdicts } from "@countersign/core/door";
 import {
   idempotencyKeys,
   memoryIdempotencyStore,
@@ -32,12 +26,17 @@ export async function liveThrough(): Promise<{ readonly store: MemoryIdempotency
   });
   judge();
   publishNotice({ guard: "exampleGuard", code: "held", message: 'key "k1" waits', error: new Error("why") });
-  const use: KeyUseEvent = { keyid: "key-1", subject: "tenant", created: 1, notAfter: 2_000_000_000 };
+  const use: PublishedEvents["keyUse"] = {
+    keyid: "key-1",
+    subject: "tenant",
+    created: 1,
+    notAfter: 2_000_000_000,
+  };
   channel(keyUseChannelName).publish(use);
   await own(store);
   await receive(store);
-  const task: TaskTrace = { queue: "outcomes", taskId: "k1", attempt: 1 };
-  await traced(taskTrace, task, { work: () => Promise.resolve("done"), outcomeOf: String });
+  const task: PublishedEvents["task"] = { queue: "outcomes", taskId: "k1", attempt: 1 };
+  await traced(traces.task, task, { work: () => Promise.resolve("done"), outcomeOf: String });
   await new Promise((resolve) => setImmediate(resolve));
   return { store };
 }
@@ -45,7 +44,13 @@ export async function liveThrough(): Promise<{ readonly store: MemoryIdempotency
 /** A pass with a signature, a refusal and a failure. */
 export function judge(keyid = "key-1"): void {
   const req = {};
-  noteVerdict(req, { keyid, label: "sig1", ageSeconds: 2.5, components: ["@method"], idempotencyKey: "k1" });
+  verdicts.note(req, {
+    keyid,
+    label: "sig1",
+    ageSeconds: 2.5,
+    components: ["@method"],
+    idempotencyKey: "k1",
+  });
   const steps = new Steps(req);
   steps.begin("httpSignatureVerify");
   steps.begin("ipAllowlist");

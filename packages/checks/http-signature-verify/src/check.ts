@@ -2,14 +2,14 @@ import { channel, type Channel } from "node:diagnostics_channel";
 import { verifyByPolicy } from "@countersign/content-digest";
 import {
   createRequestFact,
-  type GuardError,
   guardChannel,
   keyUseChannelName,
-  type KeyUseEvent,
+  type GuardError,
+  type PublishedEvents,
   type ReceivedRequest,
   type RequestFact,
 } from "@countersign/core";
-import { askStore, fieldLines, noteVerdict, type OptionOwner } from "@countersign/core/door";
+import { askStore, fieldLines, verdicts, type OptionOwner } from "@countersign/core/door";
 import {
   readSignature,
   verifySignature,
@@ -171,9 +171,9 @@ async function verifyRequest(
     const signature = describeSignature(received, key);
     verified.set(request, signature);
     verifiedMessages.set(request, message);
-    noteVerdict(request, signature);
+    verdicts.note(request, signature);
     // Later verdicts report the age of this moment.
-    if (guardChannel.hasSubscribers) noteVerdict(request, { ageSeconds: ageOf(received, options) });
+    if (guardChannel.hasSubscribers) verdicts.note(request, { ageSeconds: ageOf(received, options) });
     return signature;
   } catch (error) {
     if (received !== undefined) noteRefused(request, received, key, options);
@@ -189,7 +189,7 @@ function noteRefused(
 ): void {
   const { label, keyid, created, coveredComponents: components } = received;
   const ageSeconds = ageOf(received, options);
-  noteVerdict(request, { label, keyid, subject: key?.subject, created, ageSeconds, components });
+  verdicts.note(request, { label, keyid, subject: key?.subject, created, ageSeconds, components });
 }
 
 function ageOf({ created }: ReceivedSignature, { clock }: ResolvedVerifyOptions): number | undefined {
@@ -201,7 +201,7 @@ const keyUseChannel: Channel = channel(keyUseChannelName);
 /** Publishes a use whatever becomes of the request. Costs nothing without subscribers. */
 function publishKeyUse({ keyid, created }: ReceivedSignature, key: VerificationKey | undefined): void {
   if (!keyUseChannel.hasSubscribers) return;
-  const event: KeyUseEvent = { keyid, subject: key?.subject, created, notAfter: key?.notAfter };
+  const event: PublishedEvents["keyUse"] = { keyid, subject: key?.subject, created, notAfter: key?.notAfter };
   keyUseChannel.publish(event);
 }
 

@@ -1,5 +1,5 @@
 import { channel } from "node:diagnostics_channel";
-import { keyUseChannelName, type KeyUseEvent } from "@countersign/core";
+import { keyUseChannelName, type PublishedEvents } from "@countersign/core";
 import { option, readOptions, systemClock, type OptionTable } from "@countersign/core/door";
 import { LRUCache } from "lru-cache";
 
@@ -53,6 +53,6 @@ export function keyUse(options: KeyUseOptions = {}): KeyUseTable {
 }
 
 // Any module of the process can publish on a channel.
-function isKeyUseEvent(event: unknown): event is KeyUseEvent {
+function isKeyUseEvent(event: unknown): event is PublishedEvents["keyUse"] {
   return typeof event === "object" && event !== null && "keyid" in event && typeof event.keyid === "string";
 }

@@ -1,4 +1,4 @@
-import { assertNoKeyClaimed } from "@countersign/core/door";
+import { keyClaims } from "@countersign/core/door";
 import { guard, receivedRequest, type GuardRequest, type Middleware } from "@countersign/express";
 import { httpSignatureVerifier, methodOverride, type VerifiedSignature } from "./check.ts";
 import type { HttpSignatureVerifyOptions } from "./options.ts";
@@ -19,7 +19,7 @@ declare global {
 export function httpSignatureVerify(options: HttpSignatureVerifyOptions): Middleware {
   const verify = httpSignatureVerifier(options);
   return guard("httpSignatureVerify", async (req: GuardRequest & { readonly originalMethod?: unknown }) => {
-    assertNoKeyClaimed("httpSignatureVerify", req);
+    keyClaims.assertNone("httpSignatureVerify", req);
     // Set by middlewares that replaced the method on the wire.
     if ("originalMethod" in req && req.originalMethod !== req.method) throw methodOverride();
     req.signature = await verify(receivedRequest(req));

@@ -1,10 +1,10 @@
 import {
   guardChannel,
   onTraceEnd,
-  storeTrace,
+  traces,
   type GuardEvent,
+  type PublishedEvents,
   type ReceivedRequest,
-  type StoreTrace,
 } from "@countersign/core";
 import {
   cachedKeys,
@@ -44,10 +44,10 @@ async function verify(keys: Keys, storeTimeoutMs = 2_000): Promise<unknown> {
 
 function listen(): string[] {
   const told: string[] = [];
-  const tell = ({ engine, step, outcome }: StoreTrace): void => {
+  const tell = ({ engine, step, outcome }: PublishedEvents["store"]): void => {
     if (step === "get-key") told.push(`${engine} ${outcome}`);
   };
-  ends.push(onTraceEnd(storeTrace, tell));
+  ends.push(onTraceEnd(traces.store, tell));
   return told;
 }
 

@@ -5,8 +5,8 @@ import {
   capturedRawBody,
   identifierFault,
   inTime,
-  markKeyClaimed,
-  noteVerdict,
+  keyClaims,
+  verdicts,
   type OptionOwner,
 } from "@countersign/core/door";
 import {
@@ -152,19 +152,19 @@ async function claimKey(
 ): Promise<OwnedRun | DoneKey> {
   const attempt: Attempt = { key, fingerprint, token: randomUUID(), req };
   // For subscribers of a pass; a refusal always shows its key.
-  if (guardChannel.hasSubscribers) noteVerdict(req, { idempotencyKey: key });
+  if (guardChannel.hasSubscribers) verdicts.note(req, { idempotencyKey: key });
   let claimed: OwnedKey | DoneKey;
   try {
     claimed = await claimInTurn(state, attempt, whileConnected);
   } catch (error) {
-    noteVerdict(req, { idempotencyKey: key });
+    verdicts.note(req, { idempotencyKey: key });
     throw error;
   }
   if ("attempt" in claimed) {
-    noteVerdict(req, { idempotencyKey: key });
+    verdicts.note(req, { idempotencyKey: key });
     return claimed;
   }
-  markKeyClaimed(req);
+  keyClaims.mark(req);
   const run = new OwnedRun(state, attempt, claimed);
   runs.set(req, run);
   return run;

@@ -1,19 +1,18 @@
 import { randomUUID } from "node:crypto";
 import {
-  claimTrace,
   createRequestFact,
   settledChannel,
-  type ClaimTrace,
+  traces,
   type NonceClaim,
+  type PublishedEvents,
   type RequestFact,
-  type SettledEvent,
 } from "@countersign/core";
 import {
   escapeForLog,
-  markKeyClaimed,
-  noteVerdict,
+  keyClaims,
   readOptions,
   traced,
+  verdicts,
   type OptionOwner,
 } from "@countersign/core/door";
 import type {
@@ -117,9 +116,9 @@ export function transactionOwner<Tx>(
       if (claimed.get(native) === true) throw refusal("idempotency-guard-twice");
       const key = checkIdempotencyKey(attempt.key, resolved.scope);
       const own: Attempt = { key, fingerprint, token: randomUUID(), req: native };
-      noteVerdict(native, { idempotencyKey: key });
+      verdicts.note(native, { idempotencyKey: key });
       claimed.set(native, true);
-      markKeyClaimed(native);
+      keyClaims.mark(native);
       const { nonce } = attempt;
       const once = { keys: [own], nonce: nonce?.claim, req: native };
       const watched = watch.begin();
@@ -157,14 +156,14 @@ export function transactionOwner<Tx>(
 
 /** The run as one trace of the key, and its end on `countersign:settled`. Costs nothing without subscribers. */
 async function observed({ key, req = {} }: KeyAttempt, run: () => Promise<Paid>): Promise<Paid> {
-  if (!claimTrace.hasSubscribers && !settledChannel.hasSubscribers) return run();
-  const trace: ClaimTrace = { guard: factoryName, key: escapeForLog(key, 256), req };
+  if (!traces.claim.hasSubscribers && !settledChannel.hasSubscribers) return run();
+  const trace: PublishedEvents["claim"] = { guard: factoryName, key: escapeForLog(key, 256), req };
   const startedAtMs = performance.now();
-  const result = await traced(claimTrace, trace, { work: run, outcomeOf: claimOutcome });
+  const result = await traced(traces.claim, trace, { work: run, outcomeOf: claimOutcome });
   if (typeof result === "string" || "status" in result) return result;
   const outcome = "value" in result ? "done" : "released";
   const ownedMs = performance.now() - startedAtMs;
-  settledChannel.publish({ ...trace, outcome, ownedMs } satisfies SettledEvent);
+  settledChannel.publish({ ...trace, outcome, ownedMs } satisfies PublishedEvents["settled"]);
   return result;
 }
 

@@ -5,7 +5,7 @@ import {
   type IdempotencyGuardOptions,
 } from "@countersign/idempotency-guard";
 import type { ReplayOptions } from "../dist/replay.js";
-import { onTraceEnd, storeTrace } from "@countersign/core";
+import { onTraceEnd, traces } from "@countersign/core";
 import { rawBody } from "@countersign/raw-body";
 import { guardErrors } from "@countersign/express";
 import { afterEach, describe, expect, jest, test } from "@jest/globals";
@@ -156,7 +156,7 @@ describe.each(frameworks)("idempotencyGuard with replay on %s", (_version, frame
 
   test("tells of each call of the store of answers while somebody listens", async () => {
     const told: string[] = [];
-    const end = onTraceEnd(storeTrace, ({ engine, step, outcome }) => {
+    const end = onTraceEnd(traces.store, ({ engine, step, outcome }) => {
       if (step.endsWith("-answer")) told.push(`${engine} ${step} ${outcome}`);
     });
     try {

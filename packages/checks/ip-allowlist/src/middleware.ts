@@ -1,5 +1,5 @@
 import { GuardError } from "@countersign/core";
-import { assertNoKeyClaimed, createWarnOnce, type OptionOwner, type WarnOnce } from "@countersign/core/door";
+import { createWarnOnce, keyClaims, type OptionOwner, type WarnOnce } from "@countersign/core/door";
 import { clientOf, createTrustInspector, type TrustFunction } from "@countersign/express/door";
 import { guard, type GuardRequest, type Middleware } from "@countersign/express";
 import { assertAllowed, type AddressMatcher, type IpAllowlistCode } from "./address.ts";
@@ -23,7 +23,7 @@ export function expressAdmission(
   const inspectTrust = createTrustInspector(warnOnce);
 
   return (req) => {
-    assertNoKeyClaimed(factoryName, req);
+    keyClaims.assertNone(factoryName, req);
     const trust = inspectTrust(req);
     warnOfDoubtfulTrust(req, trust, { isAllowed, warnOnce });
     const { address, isProxy } = clientOf(req, trust);

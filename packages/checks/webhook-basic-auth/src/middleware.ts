@@ -1,4 +1,4 @@
-import { assertNoKeyClaimed } from "@countersign/core/door";
+import { keyClaims } from "@countersign/core/door";
 import { guard, receivedRequest, type GuardRequest, type Middleware } from "@countersign/express";
 import { basicAuthVerifier } from "./check.ts";
 import type { WebhookBasicAuthOptions as OptionsOf } from "./options.ts";
@@ -23,7 +23,7 @@ export type WebhookBasicAuthOptions<Native = GuardRequest> = OptionsOf<Native>;
 export function webhookBasicAuth(options: WebhookBasicAuthOptions): Middleware {
   const verify = basicAuthVerifier(options, "webhookBasicAuth");
   return guard("webhookBasicAuth", async (req) => {
-    assertNoKeyClaimed("webhookBasicAuth", req);
+    keyClaims.assertNone("webhookBasicAuth", req);
     const { index } = await verify(receivedRequest(req), req);
     req.webhook = { ...req.webhook, credentialIndex: index };
   });

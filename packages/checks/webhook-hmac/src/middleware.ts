@@ -1,4 +1,4 @@
-import { assertNoKeyClaimed } from "@countersign/core/door";
+import { keyClaims } from "@countersign/core/door";
 import { guard, receivedRequest, type GuardRequest, type Middleware } from "@countersign/express";
 import { payloadVerifier } from "./check.ts";
 import type { WebhookHmacOptions as OptionsOf } from "./options.ts";
@@ -23,7 +23,7 @@ export type WebhookHmacOptions<Native = GuardRequest> = OptionsOf<Native>;
 export function webhookHmac(options: WebhookHmacOptions): Middleware {
   const verify = payloadVerifier(options, "webhookHmac");
   return guard("webhookHmac", async (req) => {
-    assertNoKeyClaimed("webhookHmac", req);
+    keyClaims.assertNone("webhookHmac", req);
     const { secretIndex } = await verify(receivedRequest(req), req);
     req.webhook = { ...req.webhook, secretIndex };
   });

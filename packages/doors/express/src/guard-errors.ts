@@ -3,12 +3,11 @@ import { isGuardError } from "@countersign/core";
 import {
   option,
   optionError,
-  problemAnswer,
+  problems,
   publishThrown,
   readOptions,
   reportReject,
-  publishVerdict,
-  startVerdict,
+  verdicts,
   warnOfError,
   writeUnreportedRefusal,
   type HeaderFields,
@@ -69,7 +68,7 @@ export function guardErrors(options: GuardErrorsOptions = {}): ErrorMiddleware {
       next();
     } else if (isGuardError(error)) {
       if (onReject !== undefined) reportReject(factoryName, onReject, error, req);
-      render(req, res, problemAnswer(error, answer));
+      render(req, res, problems.ofError(error, answer));
       publish(error, req);
     } else {
       next(error);
@@ -80,7 +79,7 @@ export function guardErrors(options: GuardErrorsOptions = {}): ErrorMiddleware {
 /** For a refusal that no check published, such as a completeIn()'s in a handler. */
 function publish(error: unknown, req: GuardRequest): void {
   const check = { name: factoryName, req };
-  if (isGuardError(error) && publishVerdict(check, startVerdict(), error))
+  if (isGuardError(error) && verdicts.publish(check, verdicts.start(), error))
     writeUnreportedRefusal(check, req.method, error);
 }
 
@@ -104,7 +103,7 @@ function readHeaders(headers: unknown = {}, owner: OptionOwner, name: string): H
 function render(
   req: GuardRequest,
   res: GuardResponse,
-  { status, headers, body }: ReturnType<typeof problemAnswer>,
+  { status, headers, body }: ReturnType<typeof problems.ofError>,
 ): void {
   res.statusCode = status;
   for (const [name, value] of Object.entries(headers)) {

@@ -2,10 +2,8 @@ import { STATUS_CODES } from "node:http";
 import { isGuardError } from "@countersign/core";
 import {
   publishThrown,
-  publishVerdict,
-  refusedWith,
   requestAborted,
-  startVerdict,
+  verdicts,
   warnOfError,
   writeUnreportedRefusal,
 } from "@countersign/core/door";
@@ -61,7 +59,7 @@ interface Guard {
 
 function createGuard({ name, decide, ways, publishesPass }: Guard): Middleware {
   const middleware: Middleware = (req, res, next) => {
-    const passage = { name, req, res, next, ways, publishesPass, startedAt: startVerdict() };
+    const passage = { name, req, res, next, ways, publishesPass, startedAt: verdicts.start() };
     let verdict: void | Promise<unknown>;
     try {
       assertReceivedWhole(req);
@@ -106,7 +104,7 @@ async function settle(passage: Passage, verdict: Promise<unknown>): Promise<void
 }
 
 function pass(passage: Passage, found: unknown): void {
-  if (passage.publishesPass) publishVerdict(passage, passage.startedAt, undefined);
+  if (passage.publishesPass) verdicts.publish(passage, passage.startedAt, undefined);
   const { ways, req, res, next } = passage;
   if (ways.found === undefined) next();
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the signatures of guard() pair each check with its ways
@@ -114,8 +112,8 @@ function pass(passage: Passage, found: unknown): void {
 }
 
 function refuse(passage: Passage, thrown: unknown): void {
-  const reason = refusedWith(passage.name, thrown);
-  publishVerdict(passage, passage.startedAt, reason);
+  const reason = verdicts.refusedWith(passage.name, thrown);
+  verdicts.publish(passage, passage.startedAt, reason);
   const { ways, req, res, next } = passage;
   // An app's own error of that code has a client that waits for its answer.
   if (isGuardError(reason) && reason.code === requestAborted && (isCut(req) || res.destroyed)) return;

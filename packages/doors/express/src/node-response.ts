@@ -1,6 +1,6 @@
 import { STATUS_CODES, type OutgoingHttpHeader } from "node:http";
 import { createRequestFact, type RequestFact } from "@countersign/core";
-import { createWarnOnce, statusAnswer, type Replacement } from "@countersign/core/door";
+import { createWarnOnce, problems, type Replacement } from "@countersign/core/door";
 import { expectManyProperties } from "./guard.ts";
 import type { GuardRequest, GuardResponse } from "./types.ts";
 
@@ -139,7 +139,7 @@ export function replaceHead(
     if (describesBody.test(name) || !namesBefore.includes(name)) res.removeHeader(name);
   }
   const retryAfter = retryAfterSeconds === undefined ? {} : { "Retry-After": String(retryAfterSeconds) };
-  const { headers, body } = statusAnswer(status, retryAfter);
+  const { headers, body } = problems.ofStatus(status, retryAfter);
   res.statusCode = status;
   res.statusMessage = STATUS_CODES[status] ?? "";
   for (const [name, value] of Object.entries(headers)) if (value !== undefined) res.setHeader(name, value);

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { guardChannelName, GuardError, noticeChannelName } from "@countersign/core";
-import { noteVerdict, publishFailure, requestAborted } from "@countersign/core/door";
+import { publishFailure, requestAborted, verdicts } from "@countersign/core/door";
 import {
   guard,
   guardErrors,
@@ -123,7 +123,7 @@ describe.each(expressVersionsWith(express4))("without a subscriber, on %s", (_ve
     const app = framework();
     app.set("env", "test");
     const pay = guard("idempotencyGuard", (req) => {
-      noteVerdict(req, { keyid: "service-1", idempotencyKey: "op-1" });
+      verdicts.note(req, { keyid: "service-1", idempotencyKey: "op-1" });
       throw new TypeError("the ledger is down");
     });
     app.use("/secret-path", pay);

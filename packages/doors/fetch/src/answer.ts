@@ -1,19 +1,16 @@
 import { isGuardError } from "@countersign/core";
 import {
-  type Replacement,
   option,
-  problemAnswer,
-  refusedWith,
+  problems,
+  publishThrown,
   reportReject,
   requestAborted,
-  statusAnswer,
-  publishThrown,
-  publishVerdict,
-  startVerdict,
+  verdicts,
   warnOfError,
   writeUnreportedRefusal,
   type HeaderFields,
   type OptionTable,
+  type Replacement,
 } from "@countersign/core/door";
 import type { KeptAnswer, OwnedRun } from "@countersign/idempotency-guard/door";
 import { giveUp, readCapped } from "./body.ts";
@@ -38,11 +35,11 @@ export interface Refusing extends RefusalOptions {
 }
 
 /** Answers a check's throw with problem details (RFC 9457), one body for every 401. Rethrows what is no refusal. */
-export function refusalResponse(error: unknown, options?: Parameters<typeof problemAnswer>[1]): Response {
+export function refusalResponse(error: unknown, options?: Parameters<typeof problems.ofError>[1]): Response {
   if (!isGuardError(error)) throw error;
   // The client has left.
   if (error.code === requestAborted) return new Response(null, { status: 400 });
-  return toResponse(problemAnswer(error, options));
+  return toResponse(problems.ofError(error, options));
 }
 
 /**
@@ -51,19 +48,19 @@ export function refusalResponse(error: unknown, options?: Parameters<typeof prob
  */
 export async function refuse(request: Request, thrown: unknown, refusing: Refusing): Promise<Response> {
   const { name, onReject, hide } = refusing;
-  const error = refusedWith(name, thrown);
+  const error = verdicts.refusedWith(name, thrown);
   const isRefusal = isGuardError(error);
   if (isRefusal && error.code === requestAborted) return refusalResponse(error);
   if (!isRefusal) publishThrown(error, request);
   if (onReject !== undefined) reportReject(name, onReject, error, request);
   // No check has published a handler's throw.
-  publishVerdict({ name, req: request }, startVerdict(), error);
+  verdicts.publish({ name, req: request }, verdicts.start(), error);
   try {
     if (hide !== undefined) return await hide();
-    return isRefusal ? refusalResponse(error, refusing) : toResponse(statusAnswer(500));
+    return isRefusal ? refusalResponse(error, refusing) : toResponse(problems.ofStatus(500));
   } catch (failure) {
     warnOfError(name, "could not answer a refusal", failure);
-    return toResponse(statusAnswer(500));
+    return toResponse(problems.ofStatus(500));
   } finally {
     writeUnreportedRefusal({ name, req: request }, request.method, error);
   }
@@ -150,10 +147,10 @@ export function responseOf({ status, headers, body }: KeptAnswer): Response {
 
 export function replacementResponse({ status, retryAfterSeconds }: Replacement): Response {
   const headers = retryAfterSeconds === undefined ? {} : { "Retry-After": String(retryAfterSeconds) };
-  return toResponse(statusAnswer(status, headers));
+  return toResponse(problems.ofStatus(status, headers));
 }
 
-function toResponse({ status, headers, body }: ReturnType<typeof problemAnswer>): Response {
+function toResponse({ status, headers, body }: ReturnType<typeof problems.ofError>): Response {
   const lines = new Headers();
   for (const [name, value] of Object.entries(headers)) {
     for (const line of [value ?? []].flat()) lines.append(name, String(line));

@@ -1,8 +1,8 @@
 import { GuardError, type ReceivedRequest } from "@countersign/core";
 import {
   askApp,
-  assertNoKeyClaimed,
   holderOf,
+  keyClaims,
   Steps,
   type HeaderFields,
   type OptionOwner,
@@ -141,7 +141,7 @@ export function instructionReader<Native extends object>(
   return {
     admit(request, native, steps) {
       steps.begin("ipAllowlist");
-      assertNoKeyClaimed("ipAllowlist", native);
+      keyClaims.assertNone("ipAllowlist", native);
       admitAddress(request, native);
     },
     read(request, native, steps) {

@@ -1,6 +1,6 @@
 import { AsyncResource } from "node:async_hooks";
 import { guardChannel } from "./observation/channels.ts";
-import { storeTrace, traced, type StoreTrace } from "./observation/traces.ts";
+import { traced, traces, type StoreTrace } from "./observation/traces.ts";
 import { noteStoreTime } from "./observation/verdict.ts";
 
 export interface Expiring {
@@ -192,7 +192,7 @@ export function askStore<T>(asked: StoreStep, call: () => T | PromiseLike<T>, re
   const startedAtMs = req !== undefined && guardChannel.hasSubscribers ? performance.now() : 0;
   try {
     const answer =
-      asked.step !== undefined && storeTrace.hasSubscribers
+      asked.step !== undefined && traces.store.hasSubscribers
         ? tracedAnswer(asked, asked.step, call)
         : inTime(call(), asked.timeoutMs, () => lateError(asked));
     if (isPromiseLike(answer)) {
@@ -243,7 +243,7 @@ function tracedAnswer<T>(asked: StoreStep, step: string, call: () => T | Promise
     isLate = true;
     return lateError(asked);
   };
-  return traced(storeTrace, context, {
+  return traced(traces.store, context, {
     work: () => inTime(call(), timeoutMs, late),
     outcomeOf: () => "ok",
     faultOf: () => (isLate ? "timeout" : (asked.faultOf?.(context.error) ?? "error")),

@@ -20,7 +20,7 @@ export { askApp, askStore, Deadlines, inTime, isPromiseLike, systemClock } from 
 export { pageOf } from "./docs.ts";
 export { comeAgain, requestAborted, unanswered, type HeaderFields } from "./guard-error.ts";
 export { escapeForLog, identifierFault, parseJsonBytes } from "./wire-text.ts";
-export { assertNoKeyClaimed, markKeyClaimed, shareFacts } from "./request-fact.ts";
+export { keyClaims, shareFacts } from "./request-fact.ts";
 export { limitRule } from "./limit-bytes.ts";
 export { RefreshingValue } from "./refreshing-value.ts";
 export { assertFunction, hasMethods, option, refuseInProduction } from "./option-rules.ts";
@@ -36,7 +36,7 @@ export {
   type OptionTable,
   type ReadOptions,
 } from "./options.ts";
-export { problemAnswer, statusAnswer, type Replacement } from "./problem.ts";
+export { problems, type Replacement } from "./problem.ts";
 export {
   boundedLabel,
   builtChannelName,
@@ -50,13 +50,6 @@ export {
   type WarnOnce,
 } from "./observation/channels.ts";
 export { reportReject, warnOfError, withoutCredentials } from "./observation/stderr-lines.ts";
-export {
-  noteVerdict,
-  publishVerdict,
-  refusedWith,
-  startVerdict,
-  Steps,
-  writeUnreportedRefusal,
-} from "./observation/verdict.ts";
+export { Steps, verdicts, writeUnreportedRefusal } from "./observation/verdict.ts";
 export { aroundTrace, traced } from "./observation/traces.ts";
 export { workSlices } from "./work-slices.ts";

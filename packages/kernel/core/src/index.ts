@@ -9,6 +9,7 @@ export {
   noticeChannelName,
   type GuardEvent,
   type GuardNotice,
+  type PublishedEvents,
 } from "./observation/channels.ts";
 export { GuardError, isGuardError, type Verdict } from "./guard-error.ts";
 export { quoteForLog } from "./wire-text.ts";
@@ -16,21 +17,9 @@ export { createRequestFact, type RequestFact } from "./request-fact.ts";
 export type { NonceClaim, NonceStore } from "./nonce-store.ts";
 export { OptionError } from "./options.ts";
 export {
-  claimTrace,
-  eventTrace,
   keyUseChannelName,
   leaseLostChannel,
   onTraceEnd,
   settledChannel,
-  storeTrace,
-  taskTrace,
-  waitTrace,
-  type ClaimTrace,
-  type EventTrace,
-  type KeyUseEvent,
-  type LeaseLostEvent,
-  type SettledEvent,
-  type StoreTrace,
-  type TaskTrace,
-  type WaitTrace,
+  traces,
 } from "./observation/traces.ts";

@@ -1,25 +1,28 @@
 import type { GuardError, HeaderFields } from "./guard-error.ts";
 import { quoteVerdictId } from "./observation/verdict.ts";
 
-export interface ProblemAnswer {
+interface ProblemAnswer {
   readonly status: number;
   readonly headers: HeaderFields;
   /** Problem details (RFC 9457), ASCII or UTF-8. */
   readonly body: string;
 }
 
-export interface ProblemOptions {
+interface ProblemOptions {
   /** Header fields of every 401. Default none. */
   readonly unauthorizedHeaders?: HeaderFields | undefined;
   /** Adds the verdict's id, as `instance` (RFC 9457 section 3.1.5). Default false. */
   readonly verdictId?: boolean | undefined;
 }
 
+/** Answers with problem details (RFC 9457). */
+export const problems = { ofError: problemAnswer, ofStatus: statusAnswer };
+
 /**
  * Answers a refusal with problem details: one body for every 401, but for its id with `verdictId`. A 401 has no own header field but
  * WWW-Authenticate, beside `unauthorizedHeaders`: others would tell the caller which check failed.
  */
-export function problemAnswer(
+function problemAnswer(
   error: GuardError,
   { unauthorizedHeaders = {}, verdictId = false }: ProblemOptions = {},
 ): ProblemAnswer {
@@ -43,7 +46,7 @@ export interface Replacement {
 }
 
 /** Problem details of a bare status, without a code. */
-export function statusAnswer(status: number, headers: HeaderFields = {}): ProblemAnswer {
+function statusAnswer(status: number, headers: HeaderFields = {}): ProblemAnswer {
   return { status, headers: { ...headers, ...problemHeaders }, body: problemBody(status, undefined, {}) };
 }
 

@@ -76,7 +76,10 @@ const ofFrozen = new WeakMap<object, unknown[]>();
 
 const keyClaimed: RequestFact<true> = createRequestFact();
 
-export function markKeyClaimed(req: object): void {
+/** Of one request: whether a guard has claimed its idempotency key. */
+export const keyClaims = { mark: markKeyClaimed, assertNone: assertNoKeyClaimed };
+
+function markKeyClaimed(req: object): void {
   keyClaimed.set(req, true);
 }
 
@@ -84,7 +87,7 @@ export function markKeyClaimed(req: object): void {
  * Throws a GuardError (500, `checked-after-claim`) when a key was claimed before this check: a caller who fails the check could hold a
  * payer's idempotency keys without the payer's signature.
  */
-export function assertNoKeyClaimed(factoryName: string, req: object): void {
+function assertNoKeyClaimed(factoryName: string, req: object): void {
   if (keyClaimed.get(req) === undefined) return;
   throw new GuardError<CoreCode>({
     status: 500,

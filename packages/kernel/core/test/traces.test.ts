@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { tracingChannel } from "node:diagnostics_channel";
-import { claimTrace, onTraceEnd, storeTrace, type ClaimTrace, type StoreTrace } from "@countersign/core";
+import { onTraceEnd, traces, type PublishedEvents } from "@countersign/core";
 import { aroundTrace, askStore, traced } from "@countersign/core/door";
 import { afterEach, describe, expect, jest, test } from "@jest/globals";
 
@@ -15,7 +15,7 @@ const step = { engine: "sqlite", step: "probe", timeoutMs: 1_000, name: "the sto
 const ends: (() => unknown)[] = [];
 
 // A file before this one may have left a subscriber in the process.
-const subscribed = (): boolean[] => [storeTrace].map(({ hasSubscribers }) => hasSubscribers);
+const subscribed = (): boolean[] => [traces.store].map(({ hasSubscribers }) => hasSubscribers);
 const subscribedBefore = subscribed();
 
 afterEach(() => {
@@ -48,7 +48,7 @@ describe("a store that is asked", () => {
     const [context] = contexts;
     expect(contexts.size).toBe(1);
     expect(context).toMatchObject({ engine: "sqlite", step: "probe", result: "acquired", outcome: "ok" });
-    expect((context as StoreTrace).durationMs).toBeGreaterThanOrEqual(0);
+    expect((context as PublishedEvents["store"]).durationMs).toBeGreaterThanOrEqual(0);
   });
 
   test("that answers later is over at asyncEnd", async () => {
@@ -78,7 +78,7 @@ describe("a store that is asked", () => {
     const { log } = record();
     for (const name of ["inner", "outer"]) {
       ends.push(
-        aroundTrace(storeTrace, ({ step: named }, work) => {
+        aroundTrace(traces.store, ({ step: named }, work) => {
           if (named === step.step) log.push(name);
           return work();
         }),
@@ -99,12 +99,12 @@ describe("a store that is asked", () => {
     const bug = (): never => {
       throw new Error("no tracer");
     };
-    ends.push(aroundTrace(storeTrace, bug));
+    ends.push(aroundTrace(traces.store, bug));
     expect(askStore(step, () => "acquired")).toBe("acquired");
     expect(emitWarning.mock.calls.map(([text]) => String(text))).toEqual([
       expect.stringMatching(/^aroundTrace .*no tracer/),
     ]);
-    ends.push(aroundTrace(storeTrace, (_context, work) => work()));
+    ends.push(aroundTrace(traces.store, (_context, work) => work()));
     let calls = 0;
     const broken = (): never => {
       calls += 1;
@@ -133,7 +133,7 @@ describe("a store that is asked", () => {
     record();
     const emitWarning = jest.spyOn(process, "emitWarning").mockImplementation(() => undefined);
     ends.push(() => emitWarning.mockRestore());
-    ends.push(aroundTrace(storeTrace, (_context, work) => around(work)));
+    ends.push(aroundTrace(traces.store, (_context, work) => around(work)));
     let calls = 0;
     expect(askStore(step, () => `acquired ${(calls += 1)}`)).toBe("acquired 1");
     const broken = (): never => {
@@ -201,16 +201,16 @@ describe("a store that is asked", () => {
 
 test("what is bound to start is there inside, also behind an await, and traces nest", async () => {
   const spans = new AsyncLocalStorage<string[]>();
-  const bind = (channel: typeof storeTrace | typeof claimTrace, name: string): void => {
+  const bind = (channel: typeof traces.store | typeof traces.claim, name: string): void => {
     channel.start.bindStore(spans, () => [...(spans.getStore() ?? []), name]);
     ends.push(() => channel.start.unbindStore(spans));
   };
-  bind(storeTrace, "store");
-  bind(claimTrace, "claim");
+  bind(traces.store, "store");
+  bind(traces.claim, "claim");
   const seen: unknown[] = [];
-  const context: ClaimTrace = { guard: "exampleGuard", key: "k", req: undefined };
+  const context: PublishedEvents["claim"] = { guard: "exampleGuard", key: "k", req: undefined };
   const outcomeOf = (): string => "done";
-  await traced(claimTrace, context, {
+  await traced(traces.claim, context, {
     work: async () => {
       await askStore(step, async () => {
         await new Promise(setImmediate);
@@ -226,7 +226,7 @@ test("what is bound to start is there inside, also behind an await, and traces n
 
 test("onTraceEnd hears once of each trace, until it is ended", async () => {
   const heard: Parameters<Parameters<typeof onTraceEnd>[1]>[0][] = [];
-  const end = onTraceEnd(storeTrace, (context) => {
+  const end = onTraceEnd(traces.store, (context) => {
     if (context.step === step.step) heard.push(context);
   });
   void askStore(step, () => 1);

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { claimTrace, type ClaimTrace } from "@countersign/core";
+import { traces, type PublishedEvents } from "@countersign/core";
 import { escapeForLog, option, readOptions, traced, type OptionTable } from "@countersign/core/door";
 import { AttemptStore, readRecord, stepsOf, type KeyAttempt } from "./attempt-store.ts";
 import { resolveKeyOptions, type IdempotencyKeysOptions, type ResolvedKeyOptions } from "./key-options.ts";
@@ -43,7 +43,7 @@ export class IdempotencyKeys {
    * is renewed until then. Throws a GuardError (503, `idempotency-store-unavailable`) when the store is silent, and gives the claim back.
    */
   acquire(attempt: KeyAttempt): Promise<OwnedKey | KeyRefusal> {
-    return claimTrace.hasSubscribers ? acquireTraced(this.#state, attempt) : acquire(this.#state, attempt);
+    return traces.claim.hasSubscribers ? acquireTraced(this.#state, attempt) : acquire(this.#state, attempt);
   }
 
   /**
@@ -112,9 +112,13 @@ export type KeyRefusal = Exclude<IdempotencyClaimResult, { readonly status: "acq
 
 async function acquireTraced(state: KeyState, attempt: KeyAttempt): Promise<OwnedKey | KeyRefusal> {
   const { key, req } = attempt;
-  const context: ClaimTrace = { guard: state.options.factory, key: escapeForLog(key, 256), req };
+  const context: PublishedEvents["claim"] = {
+    guard: state.options.factory,
+    key: escapeForLog(key, 256),
+    req,
+  };
   const work = (): Promise<OwnedKey | KeyRefusal> => acquire(state, attempt);
-  return traced(claimTrace, context, { work, outcomeOf: ({ status }) => status });
+  return traced(traces.claim, context, { work, outcomeOf: ({ status }) => status });
 }
 
 /** Throws a GuardError (503) for a silent store, and gives the claim back; without room for that it sends no claim. */

@@ -1,4 +1,4 @@
-import { leaseLostChannel, type LeaseLostEvent } from "@countersign/core";
+import { leaseLostChannel, type PublishedEvents } from "@countersign/core";
 import { escapeForLog } from "@countersign/core/door";
 import type { AttemptStore } from "./attempt-store.ts";
 import { alarm } from "./notices.ts";
@@ -124,7 +124,7 @@ export class Lease {
     const { key, req } = this.#store.attempt;
     const { factory, retryAfterSeconds } = this.#store.options;
     if (leaseLostChannel.hasSubscribers) {
-      const event: LeaseLostEvent = { guard: factory, key: escapeForLog(key, 256), code, req };
+      const event: PublishedEvents["leaseLost"] = { guard: factory, key: escapeForLog(key, 256), code, req };
       leaseLostChannel.publish(event);
     }
     alarm(factory, { code, key, message, req, error });

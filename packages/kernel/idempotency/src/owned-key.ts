@@ -1,5 +1,5 @@
 // Over 200 lines: all steps share the private state of one ownership.
-import { settledChannel, type SettledEvent } from "@countersign/core";
+import { settledChannel, type PublishedEvents } from "@countersign/core";
 import { escapeForLog, isPromiseLike } from "@countersign/core/door";
 import type { AskedStore, AttemptStore } from "./attempt-store.ts";
 import { Lease, type Heartbeats } from "./lease.ts";
@@ -267,7 +267,7 @@ export class OwnedKey {
     return true;
   }
 
-  #finished(outcome: SettledEvent["outcome"]): void {
+  #finished(outcome: PublishedEvents["settled"]["outcome"]): void {
     if (this.#ended) return;
     this.#ended = true;
     if (settledChannel.hasSubscribers) this.#publishSettled(outcome);
@@ -276,11 +276,11 @@ export class OwnedKey {
     this.#state.options.onSettled?.(this.#store.attempt.key);
   }
 
-  #publishSettled(outcome: SettledEvent["outcome"]): void {
+  #publishSettled(outcome: PublishedEvents["settled"]["outcome"]): void {
     const { key, req } = this.#store.attempt;
     const ownedMs = performance.now() - this.#lease.claimedAtMs;
     const guard = this.#state.options.factory;
-    const event: SettledEvent = { guard, key: escapeForLog(key, 256), outcome, ownedMs, req };
+    const event: PublishedEvents["settled"] = { guard, key: escapeForLog(key, 256), outcome, ownedMs, req };
     settledChannel.publish(event);
   }
 

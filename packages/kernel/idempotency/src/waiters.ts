@@ -1,4 +1,4 @@
-import { waitTrace, type WaitTrace } from "@countersign/core";
+import { traces, type PublishedEvents } from "@countersign/core";
 import { escapeForLog, traced } from "@countersign/core/door";
 import { recordReader } from "./attempt-store.ts";
 import type { IdempotencyRecord, IdempotencyStore } from "./store.ts";
@@ -30,9 +30,9 @@ interface TracedWait<T> {
 
 /** A duplicate's wait as one trace of the key. Costs nothing without subscribers. */
 export async function tracedWait<T>({ guard, key, work, outcomeOf }: TracedWait<T>): Promise<T> {
-  if (!waitTrace.hasSubscribers) return await work();
-  const context: WaitTrace = { guard, key: escapeForLog(key, 256) };
-  return await traced(waitTrace, context, { work, outcomeOf });
+  if (!traces.wait.hasSubscribers) return await work();
+  const context: PublishedEvents["wait"] = { guard, key: escapeForLog(key, 256) };
+  return await traced(traces.wait, context, { work, outcomeOf });
 }
 
 interface Waiter {

@@ -1,12 +1,10 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import {
-  claimTrace,
   leaseLostChannel,
   onTraceEnd,
   settledChannel,
-  storeTrace,
-  waitTrace,
-  type SettledEvent,
+  traces,
+  type PublishedEvents,
 } from "@countersign/core";
 import {
   idempotencyKeys,
@@ -24,7 +22,7 @@ import { collectNotices, faultyStore } from "@countersign/test-support/runs/faul
 const ends: (() => unknown)[] = [];
 let engineHere: string;
 let log: string[];
-let settled: SettledEvent[];
+let settled: PublishedEvents["settled"][];
 
 beforeEach(() => {
   // A test that ends leaves steps under way: each has engines of its own.
@@ -37,14 +35,14 @@ beforeEach(() => {
     ends.push(() => unsubscribe(name, listener));
   };
   ends.push(
-    onTraceEnd(claimTrace, ({ guard, outcome }) => log.push(`claim by ${guard} ${outcome}`)),
-    onTraceEnd(storeTrace, ({ engine, step, outcome }) => {
+    onTraceEnd(traces.claim, ({ guard, outcome }) => log.push(`claim by ${guard} ${outcome}`)),
+    onTraceEnd(traces.store, ({ engine, step, outcome }) => {
       if (engine.startsWith(engineHere)) log.push(`${step} ${outcome}`);
     }),
-    onTraceEnd(waitTrace, ({ key, outcome }) => log.push(`wait for ${key} ${outcome}`)),
+    onTraceEnd(traces.wait, ({ key, outcome }) => log.push(`wait for ${key} ${outcome}`)),
   );
   hear("countersign:settled", (event) => {
-    settled.push(event as SettledEvent);
+    settled.push(event as PublishedEvents["settled"]);
     log.push(`settled ${Object(event).outcome}`);
   });
   hear("countersign:lease-lost", (event) => log.push(`lost ${Object(event).code}`));
@@ -52,7 +50,7 @@ beforeEach(() => {
 
 // A file before this one may have left a subscriber in the process.
 const subscribed = (): boolean[] =>
-  [claimTrace, storeTrace, waitTrace, settledChannel, leaseLostChannel].map(
+  [traces.claim, traces.store, traces.wait, settledChannel, leaseLostChannel].map(
     ({ hasSubscribers }) => hasSubscribers,
   );
 const subscribedBefore = subscribed();

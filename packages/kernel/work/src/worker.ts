@@ -1,6 +1,6 @@
 import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import { taskTrace, type TaskTrace } from "@countersign/core";
+import { traces, type PublishedEvents } from "@countersign/core";
 import { escapeForLog, traced, workSlices } from "@countersign/core/door";
 import { Transactor } from "@countersign/idempotency/door";
 import { elsewhere, Leases, type Running } from "./leases.ts";
@@ -172,8 +172,12 @@ export class Worker<Tx> {
     for (const { attempt } of this.#running) if (attempt.task.id === task.id) attempt.abort(elsewhere());
     this.#running.add(running);
     const { queue } = this.#init;
-    const context: TaskTrace = { queue, taskId: escapeForLog(task.id, 256), attempt: task.attempt };
-    await traced(taskTrace, context, {
+    const context: PublishedEvents["task"] = {
+      queue,
+      taskId: escapeForLog(task.id, 256),
+      attempt: task.attempt,
+    };
+    await traced(traces.task, context, {
       work: () => this.#ended(running, context),
       outcomeOf: (outcome: TaskOutcome) => outcome,
     });
@@ -182,7 +186,7 @@ export class Worker<Tx> {
   }
 
   /** Resolves when the task's owner has nothing more to do with it. Does not reject. */
-  async #ended(running: Running<Tx>, context: TaskTrace): Promise<TaskOutcome> {
+  async #ended(running: Running<Tx>, context: PublishedEvents["task"]): Promise<TaskOutcome> {
     const { task } = running.attempt;
     const { maxAttempts } = this.#init.options;
     const tooMany = `${maxAttempts} attempts ended without a result`;

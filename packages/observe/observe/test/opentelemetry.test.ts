@@ -13,7 +13,7 @@ import {
   SimpleSpanProcessor,
   type ReadableSpan,
 } from "@opentelemetry/sdk-trace-base";
-import { claimTrace, eventTrace, guardChannel, storeTrace } from "@countersign/core";
+import { guardChannel, traces } from "@countersign/core";
 import { askStore, traced } from "@countersign/core/door";
 import { opentelemetry } from "@countersign/observe/opentelemetry";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
@@ -42,7 +42,7 @@ beforeEach(() => {
 
 // A file before this one may have left a subscriber in the process.
 const subscribed = (): boolean[] =>
-  [guardChannel, claimTrace, eventTrace, storeTrace].map(({ hasSubscribers }) => hasSubscribers);
+  [guardChannel, traces.claim, traces.event, traces.store].map(({ hasSubscribers }) => hasSubscribers);
 const subscribedBefore = subscribed();
 
 afterEach(async () => {
@@ -245,5 +245,5 @@ test("without a provider everything goes on", async () => {
   end = opentelemetry();
   const outcomeOf = (given: string): string => given;
   const told = { guard: "g", key: "k", req: undefined } as object;
-  expect(await traced(claimTrace, told, { work: async () => "done", outcomeOf })).toBe("done");
+  expect(await traced(traces.claim, told, { work: async () => "done", outcomeOf })).toBe("done");
 });

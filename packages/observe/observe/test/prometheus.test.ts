@@ -1,5 +1,5 @@
 import { channel } from "node:diagnostics_channel";
-import { eventTrace, guardChannel, GuardError, storeTrace } from "@countersign/core";
+import { guardChannel, GuardError, traces } from "@countersign/core";
 import { Steps } from "@countersign/core/door";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { prometheus } from "@countersign/observe/prometheus";
@@ -16,7 +16,7 @@ beforeEach(() => {
 
 // A file before this one may have left a subscriber in the process.
 const subscribed = (): boolean[] =>
-  [guardChannel, eventTrace, storeTrace].map(({ hasSubscribers }) => hasSubscribers);
+  [guardChannel, traces.event, traces.store].map(({ hasSubscribers }) => hasSubscribers);
 const subscribedBefore = subscribed();
 
 afterEach(() => {

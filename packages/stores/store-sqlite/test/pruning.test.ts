@@ -1,4 +1,4 @@
-import { onTraceEnd, storeTrace } from "@countersign/core";
+import { onTraceEnd, traces } from "@countersign/core";
 import { createSqliteStores } from "@countersign/store-sqlite";
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 import { testClock } from "@countersign/test-support/runs/after-test.ts";
@@ -53,7 +53,7 @@ describe.each(drivers)("pruning in the background, %s", (_name, open) => {
     await jest.advanceTimersByTimeAsync(7_499);
     expect(rowCount(database, "nonces")).toBe(600);
     const told = new Set<string>();
-    const end = onTraceEnd(storeTrace, ({ engine, step, outcome }) => {
+    const end = onTraceEnd(traces.store, ({ engine, step, outcome }) => {
       // What an earlier file has left under way is no pruning.
       if (step === "prune") told.add(`${engine} ${outcome}`);
     });

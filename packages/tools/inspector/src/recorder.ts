@@ -1,6 +1,11 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { channel } from "node:diagnostics_channel";
-import { createRequestFact, type GuardEvent, type KeyUseEvent, type RequestFact } from "@countersign/core";
+import {
+  createRequestFact,
+  type GuardEvent,
+  type PublishedEvents,
+  type RequestFact,
+} from "@countersign/core";
 import { escapeForLog, listen, warnOfError } from "@countersign/core/door";
 import { ServerResponse } from "node:http";
 import { AnswerBody } from "./answer-body.ts";
@@ -208,7 +213,7 @@ export class Recorder {
     this.#init.changed({ ids: [record.id] });
   }
 
-  #keyUse({ keyid, subject, notAfter }: KeyUseEvent): void {
+  #keyUse({ keyid, subject, notAfter }: PublishedEvents["keyUse"]): void {
     const key = this.#keyOf(escapeForLog(keyid, 256));
     key.uses += 1;
     key.lastUsedAt = Date.now();

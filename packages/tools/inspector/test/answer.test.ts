@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
-import { publishVerdict, startVerdict } from "@countersign/core/door";
+import { verdicts } from "@countersign/core/door";
 import { checkedRoute } from "@countersign/fetch";
 import { send, type Answer } from "@countersign/test-support/servers/page-client.ts";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
@@ -16,7 +16,7 @@ afterEach(() => bench.close());
 /** A server whose one check lets everything pass. */
 async function answered(listener: RequestListener, method = "POST"): Promise<Answer> {
   const server = createServer((req, res) => {
-    publishVerdict({ name: "check", req }, startVerdict(), undefined);
+    verdicts.publish({ name: "check", req }, verdicts.start(), undefined);
     return listener(req, res);
   });
   server.listen(0, "127.0.0.1");

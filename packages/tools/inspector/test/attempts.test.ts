@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import { once } from "node:events";
-import { eventTrace, type EventTrace } from "@countersign/core";
+import { traces, type PublishedEvents } from "@countersign/core";
 import { traced } from "@countersign/core/door";
 import { receiveWebhook } from "@countersign/webhooks";
 import { webhookHmac } from "@countersign/webhook-hmac";
@@ -124,13 +124,13 @@ test("a search finds keys, codes and paths in any case, and nothing in a query o
 
 test("an event of no request is no part of any", async () => {
   await bench.pay("key-1");
-  const event: EventTrace = {
+  const event: PublishedEvents["event"] = {
     type: "t",
     isKnownType: false,
     eventId: "evt-lost",
     webhookId: "w",
     attempt: 1,
   };
-  await traced(eventTrace, event, { work: () => Promise.resolve(), outcomeOf: () => "done" });
+  await traced(traces.event, event, { work: () => Promise.resolve(), outcomeOf: () => "done" });
   expect(await ids("search=evt-lost")).toEqual([]);
 });

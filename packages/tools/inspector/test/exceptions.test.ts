@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { GuardError } from "@countersign/core";
-import { publishNotice, publishVerdict, startVerdict } from "@countersign/core/door";
+import { publishNotice, verdicts } from "@countersign/core/door";
 import { guardErrors } from "@countersign/express";
 import { payoutPlugin } from "@countersign/fastify";
 import { checkedRoute, idempotentRoute, payoutRoute, type FetchRoute } from "@countersign/fetch";
@@ -150,7 +150,7 @@ describe("what a handler throws is shown, masked, and not to the caller", () => 
 describe("an exception", () => {
   const req = { method: "POST", url: "/p", rawHeaders: ["Host", "h"] };
   const refuse = (error: Error, on: object = req): void =>
-    void publishVerdict({ name: "check", req: on }, startVerdict(), error);
+    void verdicts.publish({ name: "check", req: on }, verdicts.start(), error);
 
   test("of what a check could not decide is its cause; a refusal is none", async () => {
     const refusal = { status: 503, code: "business-lookup-unavailable", message: "no answer" };

@@ -4,7 +4,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { get } from "node:http";
 import { fileURLToPath } from "node:url";
 import { guardChannel, GuardError } from "@countersign/core";
-import { publishNotice, publishVerdict, startVerdict } from "@countersign/core/door";
+import { publishNotice, verdicts } from "@countersign/core/door";
 import { inspector, type InspectorOptions } from "@countersign/inspector";
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 import { signByHand } from "../../../endpoints/payout/test/sign-by-hand.ts";
@@ -179,13 +179,13 @@ describe("what is kept", () => {
     await bench.close();
     await bench.open({ kept: 2 });
     await bench.pay("key-1");
-    const { verdicts } = (await bench.newest()) as { verdicts: { id: string }[] };
+    const { verdicts: shown } = (await bench.newest()) as { verdicts: { id: string }[] };
     await bench.pay("key-1");
     await bench.pay("key-3");
     const { body } = await bench.ask("/inspector/requests");
     expect(body).toMatchObject({ total: 2, requests: [{ id: 3 }, { id: 2 }] });
     expect((await bench.ask("/inspector/overview")).body).toMatchObject({ counts: { pass: 1, reject: 1 } });
-    for (const path of ["requests/1", `verdicts/${verdicts[0]?.id}`])
+    for (const path of ["requests/1", `verdicts/${shown[0]?.id}`])
       expect(await bench.ask(`/inspector/${path}`)).toMatchObject({
         status: 404,
         body: { code: "request-not-kept" },
@@ -199,7 +199,7 @@ describe("what is kept", () => {
       const req = { method: "POST", url: `/p/${index}`, rawHeaders: ["Host", "h"] };
       for (let each = 0; each < 3; each += 1) {
         const error = new GuardError({ status: 401, code: "no", message: "no" });
-        publishVerdict({ name: `guard-${index}`, req }, startVerdict(), error);
+        verdicts.publish({ name: `guard-${index}`, req }, verdicts.start(), error);
       }
       for (let each = 0; each < 5; each += 1)
         publishNotice({ guard: "guard", code: "told", message: "x".repeat(10_000), req });
@@ -211,12 +211,16 @@ describe("what is kept", () => {
     expect(overview).toMatchObject({ counts: { pass: 0, reject: 100, error: 0 } });
     expect(overview["guards"]).toHaveLength(100);
     expect(text.length).toBeLessThan(20_000);
-    const { life, verdicts, target } = (await bench.newest()) as {
+    const {
+      life,
+      verdicts: shown,
+      target,
+    } = (await bench.newest()) as {
       life: { text: string }[];
       verdicts: [];
       target: string;
     };
-    expect([target, verdicts.length, life.length]).toEqual(["/p/9999", 3, 5]);
+    expect([target, shown.length, life.length]).toEqual(["/p/9999", 3, 5]);
     for (const entry of life) expect(entry.text).toHaveLength(512);
   });
 
@@ -227,7 +231,7 @@ describe("what is kept", () => {
       rawHeaders: Array.from({ length: 5000 }, () => "h".repeat(100)),
     };
     for (let each = 0; each < 500; each += 1) {
-      publishVerdict({ name: "guard", req }, startVerdict(), undefined);
+      verdicts.publish({ name: "guard", req }, verdicts.start(), undefined);
       publishNotice({ guard: "guard", code: "told", message: "m", req });
     }
     const detail = await bench.newest();
@@ -254,7 +258,7 @@ test("a request that cannot be looked at is a warning, and reaches neither the c
     },
   });
   for (const req of [hostile, {}, { rawHeaders: [1, null], raw: 5, url: 7 }])
-    publishVerdict({ name: "guard", req }, startVerdict(), new Error("own"));
+    verdicts.publish({ name: "guard", req }, verdicts.start(), new Error("own"));
   unsubscribe(guardChannel.name, other);
   expect(seen).toHaveLength(3);
   expect(warn.mock.calls.map(([message]) => message)).toEqual([
@@ -355,7 +359,7 @@ describe("no secret", () => {
 
   test("of a query is in a target", async () => {
     const req = { method: "GET", url: `/p?api_key=${own.apiKey}&page=2`, rawHeaders: ["X-Note", own.apiKey] };
-    publishVerdict({ name: "guard", req }, startVerdict(), undefined);
+    verdicts.publish({ name: "guard", req }, verdicts.start(), undefined);
     expect(await bench.newest()).toMatchObject({
       target: "/p?api_key=[masked]&page=2",
       headers: [["X-Note", "[masked]"]],

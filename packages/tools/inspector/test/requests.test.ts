@@ -1,6 +1,6 @@
 import { Agent } from "node:http";
 import { GuardError } from "@countersign/core";
-import { publishVerdict, recordRawBody, startVerdict } from "@countersign/core/door";
+import { recordRawBody, verdicts } from "@countersign/core/door";
 import type { Explanation } from "@countersign/explain";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
@@ -65,8 +65,8 @@ describe("a payout that passes", () => {
       bases: { expected: expect.stringContaining('"@path": /api/v1/transaction\\n') },
       claim: { what: "claim-done", sentence: expect.stringContaining("key-1") },
     });
-    const verdicts = detail["verdicts"] as { guard: string; id: string; at: number }[];
-    expect(verdicts.map(({ guard }) => guard)).toEqual([
+    const shown = detail["verdicts"] as { guard: string; id: string; at: number }[];
+    expect(shown.map(({ guard }) => guard)).toEqual([
       "ipAllowlist",
       "httpSignatureVerify",
       "payoutRequest",
@@ -74,7 +74,7 @@ describe("a payout that passes", () => {
       "readPayout",
       "idempotencyGuard",
     ]);
-    for (const verdict of verdicts) expect(verdict).toMatchObject({ id: expect.stringMatching(uuid) });
+    for (const verdict of shown) expect(verdict).toMatchObject({ id: expect.stringMatching(uuid) });
     expect(detail["headers"]).toContainEqual(["Content-Type", "application/json"]);
     const life = (detail["life"] as { what: string; outcome: string; text: string }[]).map(
       ({ what, outcome, text }) => `${what} ${outcome} ${text}`,
@@ -90,8 +90,8 @@ describe("a payout that passes", () => {
 
   test("is found by the id of any of its verdicts, and by its URN", async () => {
     await bench.pay("key-1");
-    const { verdicts } = (await bench.newest()) as { verdicts: { id: string }[] };
-    for (const id of [verdicts[0]?.id, `urn:uuid:${verdicts[5]?.id}`, verdicts[3]?.id.toUpperCase()]) {
+    const { verdicts: shown } = (await bench.newest()) as { verdicts: { id: string }[] };
+    for (const id of [shown[0]?.id, `urn:uuid:${shown[5]?.id}`, shown[3]?.id.toUpperCase()]) {
       expect(await bench.ask(`/inspector/verdicts/${id}`)).toMatchObject({ status: 200, body: { id: 1 } });
     }
     const unknown = await bench.ask("/inspector/verdicts/00000000-0000-4000-8000-000000000000");
@@ -273,7 +273,7 @@ describe("an explanation", () => {
     recordRawBody(req, hook);
     const error = new GuardError({ status: 401, code: "payload-signature-wrong", message: "no" });
     const clock = jest.spyOn(Date, "now").mockReturnValue(at);
-    publishVerdict({ name: "webhookHmac", req }, startVerdict(), error);
+    verdicts.publish({ name: "webhookHmac", req }, verdicts.start(), error);
     clock.mockRestore();
     expect(await explained()).toMatchObject([{ guard: "webhookHmac", what: "hmac-wrong-secret" }]);
   });

@@ -1,9 +1,9 @@
 import { OptionError, quoteForLog, type GuardError, type ReceivedRequest } from "@countersign/core";
 import {
-  assertNoKeyClaimed,
   fieldLines,
   holderOf,
   isJsonMediaType,
+  keyClaims,
   readOptions,
   Steps,
   workSlices,
@@ -74,12 +74,12 @@ export function webhookReception<Native extends object>(
         admitAddress(request, native);
       }
       steps.begin("webhookBasicAuth");
-      assertNoKeyClaimed("webhookBasicAuth", native);
+      keyClaims.assertNone("webhookBasicAuth", native);
       show(native, { credential: await verifyBasicAuth(request, native) });
       steps.begin("webhookRequest");
       assertWebhookRequest(request);
       steps.begin("webhookHmac");
-      assertNoKeyClaimed("webhookHmac", native);
+      keyClaims.assertNone("webhookHmac", native);
       show(native, { payload: await verifyPayload(request, native) });
       steps.begin("receiveWebhook");
       await receiveEvents(request);

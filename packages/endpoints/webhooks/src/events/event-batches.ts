@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { eventTrace, isGuardError, type EventTrace } from "@countersign/core";
+import { isGuardError, traces, type PublishedEvents } from "@countersign/core";
 import { escapeForLog, traced, workSlices } from "@countersign/core/door";
 import {
   noticeOfEnd,
@@ -120,7 +120,7 @@ export class EventBatches {
 
   #transact(batch: readonly BatchEvent[]): Promise<Batch> {
     const ended = this.#tryAll(batch);
-    if (eventTrace.hasSubscribers) for (const event of batch) traceEvent(event, ended);
+    if (traces.event.hasSubscribers) for (const event of batch) traceEvent(event, ended);
     return ended;
   }
 
@@ -213,7 +213,7 @@ function outcomeOfFault(error: unknown): EventOutcome {
 /** One trace on `countersign:event`, from the begin of its transaction until the webhook knows the outcome. */
 function traceEvent(event: BatchEvent, ended: Promise<Batch>): void {
   const { type, event_id: eventId, webhookId } = event.attempt.delivery;
-  const context: EventTrace = {
+  const context: PublishedEvents["event"] = {
     type: escapeForLog(type),
     isKnownType: knownEventTypes.includes(type),
     eventId: escapeForLog(eventId, 256),
@@ -221,5 +221,5 @@ function traceEvent(event: BatchEvent, ended: Promise<Batch>): void {
     attempt: event.attempt.number,
   };
   const work = async (): Promise<EventOutcome> => (await ended).outcomes.get(event) ?? "busy";
-  void traced(eventTrace, context, { work, outcomeOf: (outcome) => outcome });
+  void traced(traces.event, context, { work, outcomeOf: (outcome) => outcome });
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { eventTrace, type EventTrace, type GuardError } from "@countersign/core";
+import { traces, type GuardError, type PublishedEvents } from "@countersign/core";
 import { escapeForLog, traced } from "@countersign/core/door";
 import type { KeyAttempt } from "@countersign/idempotency/door";
 import type { OwnedKey } from "@countersign/idempotency";
@@ -22,7 +22,7 @@ const none: readonly RoutedHandler[] = [];
 /** {@link claimEvent} as one trace on `countersign:event`, until the webhook knows the outcome. */
 export async function claimTraced(state: EventState, delivery: EventDelivery): Promise<EventOutcome> {
   const { type, event_id: eventId, webhookId } = delivery;
-  const context: EventTrace = {
+  const context: PublishedEvents["event"] = {
     type: escapeForLog(type),
     isKnownType: knownEventTypes.includes(type),
     eventId: escapeForLog(eventId, 256),
@@ -30,14 +30,14 @@ export async function claimTraced(state: EventState, delivery: EventDelivery): P
     attempt: undefined,
   };
   const work = (): Promise<EventOutcome> => claimEvent(state, delivery, context);
-  return traced(eventTrace, context, { work, outcomeOf: (outcome) => outcome });
+  return traced(traces.event, context, { work, outcomeOf: (outcome) => outcome });
 }
 
 /** Claims an event's key and runs its handlers, unless it is done. Does not reject. Writes the attempt's number into `trace`. */
 export async function claimEvent(
   state: EventState,
   delivery: EventDelivery,
-  trace?: Pick<EventTrace, "attempt">,
+  trace?: Pick<PublishedEvents["event"], "attempt">,
 ): Promise<EventOutcome> {
   const handlers = delivery.invalid === undefined ? state.handlersOf(delivery.type) : none;
   if (handlers.length === 0 && delivery.invalid === undefined) {

@@ -1,4 +1,4 @@
-import { eventTrace } from "@countersign/core";
+import { traces } from "@countersign/core";
 import { Deadlines } from "@countersign/core/door";
 import type { TransactionMode } from "@countersign/idempotency";
 import { assertInMode, readDrainTimeout } from "@countersign/idempotency/door";
@@ -67,7 +67,7 @@ function claiming(options: Omit<ResolvedWebhookHandlerOptions, "fallback">, rout
   return {
     handle: (envelope) =>
       dispatchEvents(envelope, concurrency, (delivery) =>
-        eventTrace.hasSubscribers ? claimTraced(state, delivery) : claimEvent(state, delivery),
+        traces.event.hasSubscribers ? claimTraced(state, delivery) : claimEvent(state, delivery),
       ),
     drain: (drainOptions) => keys.drain(drainOptions),
   };

@@ -1,12 +1,12 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { eventTrace, onTraceEnd, type EventTrace } from "@countersign/core";
+import { onTraceEnd, traces, type PublishedEvents } from "@countersign/core";
 import { afterEach, expect, test } from "@jest/globals";
 import { badEvent, createHandler, handleAll, memoryStore, wireEvent } from "./event-kit.ts";
 
 const ends: (() => unknown)[] = [];
 
 // A file before this one may have left a subscriber in the process.
-const subscribed = (): boolean[] => [eventTrace].map(({ hasSubscribers }) => hasSubscribers);
+const subscribed = (): boolean[] => [traces.event].map(({ hasSubscribers }) => hasSubscribers);
 const subscribedBefore = subscribed();
 
 afterEach(() => {
@@ -14,9 +14,9 @@ afterEach(() => {
   expect(subscribed()).toEqual(subscribedBefore);
 });
 
-function record(): EventTrace[] {
-  const heard: EventTrace[] = [];
-  ends.push(onTraceEnd(eventTrace, (context) => heard.push(context)));
+function record(): PublishedEvents["event"][] {
+  const heard: PublishedEvents["event"][] = [];
+  ends.push(onTraceEnd(traces.event, (context) => heard.push(context)));
   return heard;
 }
 
@@ -59,8 +59,8 @@ test("each event is one trace with its type, attempt and outcome", async () => {
 
 test("a handler runs inside of what is bound to the start of its event", async () => {
   const spans = new AsyncLocalStorage<unknown>();
-  eventTrace.start.bindStore(spans, (context) => Object(context).eventId);
-  ends.push(() => eventTrace.start.unbindStore(spans));
+  traces.event.start.bindStore(spans, (context) => Object(context).eventId);
+  ends.push(() => traces.event.start.unbindStore(spans));
   const seen: unknown[] = [];
   const handler = createHandler({ store: memoryStore(), concurrency: 2 }).on(
     "buyer.status_changed",

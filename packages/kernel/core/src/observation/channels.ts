@@ -2,15 +2,11 @@ import { channel, type Channel } from "node:diagnostics_channel";
 import type { Verdict } from "../guard-error.ts";
 import { warnOfError, writeStderrLine } from "./stderr-lines.ts";
 import {
-  claimTrace,
-  eventTrace,
   keyUseChannelName,
   leaseLostChannel,
   onTraceEnd,
   settledChannel,
-  storeTrace,
-  taskTrace,
-  waitTrace,
+  traces,
   type ClaimTrace,
   type EventTrace,
   type KeyUseEvent,
@@ -129,20 +125,25 @@ interface BuiltFacts {
 
 export const builtChannel: Channel = channel(builtChannelName);
 
-/** A sink's subscribers; those of traces are called when a trace ends. An absent one costs nothing. */
-export interface Listener {
-  readonly verdict?: ((event: GuardEvent) => void) | undefined;
-  readonly notice?: ((notice: GuardNotice) => void) | undefined;
-  readonly thrown?: ((event: ThrownEvent) => void) | undefined;
-  readonly keyUse?: ((event: KeyUseEvent) => void) | undefined;
-  readonly claim?: ((context: ClaimTrace) => void) | undefined;
-  readonly wait?: ((context: WaitTrace) => void) | undefined;
-  readonly store?: ((context: StoreTrace) => void) | undefined;
-  readonly event?: ((context: EventTrace) => void) | undefined;
-  readonly task?: ((context: TaskTrace) => void) | undefined;
-  readonly settled?: ((event: SettledEvent) => void) | undefined;
-  readonly leaseLost?: ((event: LeaseLostEvent) => void) | undefined;
+/** What subscribers receive: of channels as it is published, of traces when they end. */
+export interface PublishedEvents {
+  readonly verdict: GuardEvent;
+  readonly notice: GuardNotice;
+  readonly thrown: ThrownEvent;
+  readonly keyUse: KeyUseEvent;
+  readonly claim: ClaimTrace;
+  readonly wait: WaitTrace;
+  readonly store: StoreTrace;
+  readonly event: EventTrace;
+  readonly task: TaskTrace;
+  readonly settled: SettledEvent;
+  readonly leaseLost: LeaseLostEvent;
 }
+
+/** A sink's subscribers; those of traces are called when a trace ends. An absent one costs nothing. */
+export type Listener = {
+  readonly [Name in keyof PublishedEvents]?: ((event: PublishedEvents[Name]) => void) | undefined;
+};
 
 /**
  * Subscribes a sink to the channels of its members; returns the function that unsubscribes it. A throw becomes a process
@@ -156,11 +157,11 @@ export function listen(factoryName: string, listener: Listener): () => void {
     subscribe(factoryName, keyUseChannelName, listener.keyUse),
     subscribe(factoryName, settledChannel.name, listener.settled),
     subscribe(factoryName, leaseLostChannel.name, listener.leaseLost),
-    subscribeToEnd(factoryName, claimTrace, listener.claim),
-    subscribeToEnd(factoryName, waitTrace, listener.wait),
-    subscribeToEnd(factoryName, storeTrace, listener.store),
-    subscribeToEnd(factoryName, eventTrace, listener.event),
-    subscribeToEnd(factoryName, taskTrace, listener.task),
+    subscribeToEnd(factoryName, traces.claim, listener.claim),
+    subscribeToEnd(factoryName, traces.wait, listener.wait),
+    subscribeToEnd(factoryName, traces.store, listener.store),
+    subscribeToEnd(factoryName, traces.event, listener.event),
+    subscribeToEnd(factoryName, traces.task, listener.task),
   ];
   return () => {
     for (const end of ends) end();

@@ -106,11 +106,19 @@ export interface Trace<Context extends TraceContext> {
 }
 
 /** Subscribe by `tracingChannel(name)` of node:diagnostics_channel. Ask `hasSubscribers` before making a context. */
-export const claimTrace: Trace<ClaimTrace> = tracingChannel("countersign:claim");
-export const waitTrace: Trace<WaitTrace> = tracingChannel("countersign:wait");
-export const storeTrace: Trace<StoreTrace> = tracingChannel("countersign:store");
-export const eventTrace: Trace<EventTrace> = tracingChannel("countersign:event");
-export const taskTrace: Trace<TaskTrace> = tracingChannel("countersign:task");
+export const traces: {
+  readonly claim: Trace<ClaimTrace>;
+  readonly wait: Trace<WaitTrace>;
+  readonly store: Trace<StoreTrace>;
+  readonly event: Trace<EventTrace>;
+  readonly task: Trace<TaskTrace>;
+} = {
+  claim: tracingChannel("countersign:claim"),
+  wait: tracingChannel("countersign:wait"),
+  store: tracingChannel("countersign:store"),
+  event: tracingChannel("countersign:event"),
+  task: tracingChannel("countersign:task"),
+};
 export const settledChannel: Channel = channel("countersign:settled");
 export const leaseLostChannel: Channel = channel("countersign:lease-lost");
 

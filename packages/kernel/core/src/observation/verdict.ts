@@ -20,6 +20,9 @@ interface Published {
   readonly verdict: Verdict;
 }
 
+/** What a check or a door tells of its decision; {@link Steps} does it for several checks. */
+export const verdicts = { note: noteVerdict, start: startVerdict, publish: publishVerdict, refusedWith };
+
 /**
  * Publishes a verdict on `countersign:guard` for each check that a door composes: begin(name) before each, end() after the
  * last, `throw steps.refused(thrown)` for a throw. No closure and no promise for each check.
@@ -52,12 +55,12 @@ export class Steps implements Check {
 }
 
 /** The start time for {@link publishVerdict}; 0 without subscribers. */
-export function startVerdict(): number {
+function startVerdict(): number {
   return guardChannel.hasSubscribers ? performance.now() : 0;
 }
 
 /** The error to hand on for a throw. A value that is no Error, such as "route", would skip the refusal. */
-export function refusedWith(name: string, thrown: unknown): Error {
+function refusedWith(name: string, thrown: unknown): Error {
   return thrown instanceof Error
     ? thrown
     : new Error(`${name} threw a value that is no Error`, { cause: thrown });
@@ -66,7 +69,7 @@ export function refusedWith(name: string, thrown: unknown): Error {
 const passed = { status: undefined, code: undefined };
 
 /** Publishes a check's verdict: a pass without `error`. False for an error that an inner check has published already. */
-export function publishVerdict({ name, req }: Check, startedAt: number, error: Error | undefined): boolean {
+function publishVerdict({ name, req }: Check, startedAt: number, error: Error | undefined): boolean {
   if (error === undefined && startedAt === 0) return true;
   if (error !== undefined && published.get(req)?.error === error) return false;
   const durationMs = startedAt === 0 ? undefined : performance.now() - startedAt;
@@ -82,7 +85,7 @@ const facts: RequestFact<readonly VerdictFacts[]> = createRequestFact();
 const storeTimes: RequestFact<number> = createRequestFact();
 
 /** Adds facts to this and later verdicts of a request; the last value of a member counts. Members may be getters, read at the verdict. */
-export function noteVerdict(req: object, noted: VerdictFacts): void {
+function noteVerdict(req: object, noted: VerdictFacts): void {
   const known = facts.get(req);
   facts.set(req, known === undefined ? [noted] : [noted, ...known]);
 }

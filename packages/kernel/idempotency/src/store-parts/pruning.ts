@@ -1,4 +1,4 @@
-import { storeTrace, type StoreTrace } from "@countersign/core";
+import { traces, type PublishedEvents } from "@countersign/core";
 import { publishNotice, traced } from "@countersign/core/door";
 import type { Row } from "./list-query.ts";
 
@@ -60,9 +60,9 @@ export function startPruning(pruning: Pruning): () => void {
 
 /** Without a time-out: nothing waits for it. */
 function observedBatch({ engine = "other", removeBatch }: Pruning): ReturnType<Pruning["removeBatch"]> {
-  if (!storeTrace.hasSubscribers) return removeBatch();
-  const context: StoreTrace = { engine, step: "prune" };
-  return traced(storeTrace, context, { work: removeBatch, outcomeOf: () => "ok" });
+  if (!traces.store.hasSubscribers) return removeBatch();
+  const context: PublishedEvents["store"] = { engine, step: "prune" };
+  return traced(traces.store, context, { work: removeBatch, outcomeOf: () => "ok" });
 }
 
 export interface PrunedBatch {

@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { onTraceEnd, storeTrace } from "@countersign/core";
+import { onTraceEnd, traces } from "@countersign/core";
 import { pruneAll, pruneAllRemote, prunedKeys, startPruning } from "@countersign/idempotency/store";
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 
@@ -139,7 +139,7 @@ describe("startPruning()", () => {
     async (_how, removeBatch, outcome, engine) => {
       const told: unknown[] = [];
       // A file that ran before in this process may still give keys back.
-      const stopListening = onTraceEnd(storeTrace, (context) => {
+      const stopListening = onTraceEnd(traces.store, (context) => {
         if (context.step === "prune") told.push(context);
       });
       const end = startPruning({ factory: "createAStore", engine, intervalMs, batchSize, removeBatch });

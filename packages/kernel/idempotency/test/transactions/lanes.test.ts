@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { onTraceEnd, waitTrace } from "@countersign/core";
+import { onTraceEnd, traces } from "@countersign/core";
 import { Lanes, type Entrance } from "../../src/transactions/lanes.ts";
 
 const longMs = 30_000;
@@ -96,7 +96,7 @@ test("turns away who finds no room, of all keys together", async () => {
 
 test("tells a duplicate's wait, and how it ended, to subscribers of countersign:wait", async () => {
   const ends: string[] = [];
-  const stop = onTraceEnd(waitTrace, ({ guard, key, outcome }) => {
+  const stop = onTraceEnd(traces.wait, ({ guard, key, outcome }) => {
     if (guard === "tested") ends.push(`${key} ${outcome}`);
   });
   const lanes = new Lanes(10, "tested");

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "@jest/globals";
-import { onTraceEnd, storeTrace } from "@countersign/core";
+import { onTraceEnd, traces } from "@countersign/core";
 import type { TransactionFault, TransactionStore } from "@countersign/idempotency";
 import { transactionBroken } from "../../src/refusals.ts";
 import { answerOf, type Steps } from "../../src/transactions/steps.ts";
@@ -28,7 +28,7 @@ interface Script {
 async function tracedSteps({ mode = "async", begin, commit, keep, pay }: Script): Promise<readonly string[]> {
   const steps: string[] = [];
   ends.push(
-    onTraceEnd(storeTrace, ({ engine: its, step, outcome, durationMs }) => {
+    onTraceEnd(traces.store, ({ engine: its, step, outcome, durationMs }) => {
       if (its === engine) steps.push(`${step} ${outcome} ${typeof durationMs}`);
     }),
   );

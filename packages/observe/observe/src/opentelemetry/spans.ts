@@ -1,35 +1,26 @@
 import * as api from "@opentelemetry/api";
-import {
-  claimTrace,
-  eventTrace,
-  isGuardError,
-  onTraceEnd,
-  storeTrace,
-  taskTrace,
-  waitTrace,
-  type GuardEvent,
-} from "@countersign/core";
+import { isGuardError, onTraceEnd, traces, type GuardEvent } from "@countersign/core";
 import { aroundTrace, listen } from "@countersign/core/door";
 
 /** Makes a span of each trace and of each verdict. Returns what ends that. */
 export function recordSpans(factoryName: string, tracer: api.Tracer): () => void {
   const ends = [
-    follow(tracer, claimTrace, ({ guard, key }) => ({
+    follow(tracer, traces.claim, ({ guard, key }) => ({
       name: "claim key",
       attributes: attributesOf(guard, key),
     })),
-    follow(tracer, waitTrace, ({ guard, key }) => ({
+    follow(tracer, traces.wait, ({ guard, key }) => ({
       name: "wait for key",
       attributes: attributesOf(guard, key),
     })),
     // Semantic conventions for spans of database clients.
-    follow(tracer, storeTrace, ({ engine, step }) => ({
+    follow(tracer, traces.store, ({ engine, step }) => ({
       name: `${step} ${engine}`,
       kind: api.SpanKind.CLIENT,
       attributes: { "db.system.name": engine, "db.operation.name": step },
     })),
     // Semantic conventions for messaging: the processing of one message.
-    follow(tracer, eventTrace, ({ type, eventId, webhookId }) => ({
+    follow(tracer, traces.event, ({ type, eventId, webhookId }) => ({
       name: "process webhook event",
       kind: api.SpanKind.CONSUMER,
       attributes: {
@@ -40,7 +31,7 @@ export function recordSpans(factoryName: string, tracer: api.Tracer): () => void
         "countersign.event.type": type,
       },
     })),
-    follow(tracer, taskTrace, ({ queue, taskId }) => ({
+    follow(tracer, traces.task, ({ queue, taskId }) => ({
       name: "process task",
       kind: api.SpanKind.CONSUMER,
       attributes: {
