@@ -9,7 +9,7 @@ import { fileText } from "../../site/scripts/file-text.mjs";
 import { stillSvg } from "../../site/scripts/still.mjs";
 import { forVitePress } from "../../site/scripts/page-text.mjs";
 import { table as guardOptions } from "../../packages/checks/idempotency-guard/dist/options.js";
-import { workerTable } from "../../packages/kernel/work/dist/worker-options.js";
+import { workerOptions } from "../../packages/kernel/work/dist/worker-options.js";
 import { plain } from "./written-options.ts";
 
 const run = promisify(execFile);
@@ -105,7 +105,8 @@ test("the sizes that the page on several machines tells are those of the code", 
 });
 
 test("the numbers that the pages on inbox and outcomes tell are those of the code", () => {
-  const inCode = (name: keyof typeof workerTable): number => Number(workerTable[name].byDefault);
+  const inCode = (name: keyof typeof workerOptions.table): number =>
+    Number(workerOptions.table[name].byDefault);
   const [inbox, outcomes] = ["inbox", "outcomes"].map((name) =>
     read(`site/pages/guide/${name}.md`).replaceAll(/\s+/g, " "),
   );

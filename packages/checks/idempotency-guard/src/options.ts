@@ -7,13 +7,7 @@ import {
   type OptionTable,
   type ReadOptions,
 } from "@countersign/core/door";
-import {
-  assertTimeoutInLease,
-  keyRules,
-  readTransactionStores,
-  transactionTable as transactionRules,
-  type TransactionOptions,
-} from "@countersign/idempotency/door";
+import { keyOptions, transactionOptions, type TransactionOptions } from "@countersign/idempotency/door";
 import type {
   Awaitable,
   IdempotencyKeysOptions,
@@ -88,8 +82,8 @@ const answerTable = {
 };
 
 const ownerTable = {
-  ...keyRules,
-  store: option.shown(keyRules.store, (store) => ({
+  ...keyOptions.rules,
+  store: option.shown(keyOptions.rules.store, (store) => ({
     lists: typeof store.list === "function",
     retentionMs: store.retentionMs ?? null,
   })),
@@ -108,7 +102,7 @@ export type TransactionGuardOptions = TransactionOptions &
 export const leaseOptions: readonly string[] = ["store", "leaseMs", "handlerTimeoutMs", "pollMs"];
 
 export const transactionGuardTable = {
-  ...transactionRules,
+  ...transactionOptions.table,
   ...answerTable,
 } satisfies OptionTable<TransactionGuardOptions, unknown>;
 
@@ -142,7 +136,7 @@ export const transactionTable = {
   ...requestTable,
   replay: replayRule,
   ...transactionGuardTable,
-  stores: option.own(readTransactionStores<never>),
+  stores: option.own(transactionOptions.readStores<never>),
   handle: option.call(),
 } satisfies OptionTable<IdempotencyTransactionOptions<never, never, TransactionMode>, unknown>;
 
@@ -192,7 +186,7 @@ function assertConsistent(
   owner: OptionOwner,
   read: Pick<ReadOptions<typeof ownerTable>, "leaseMs" | "scope" | "store" | "storeTimeoutMs">,
 ): void {
-  assertTimeoutInLease(owner, read);
+  keyOptions.assertTimeoutInLease(owner, read);
   // Last, when this guard is certain to be made.
   assertKeysApart(owner, read.scope, read.store);
 }

@@ -18,7 +18,7 @@ import type {
   TransactionAnswerStore,
   TransactionStores,
 } from "@countersign/idempotency";
-import type { keyRules } from "@countersign/idempotency/door";
+import type { keyOptions } from "@countersign/idempotency/door";
 import {
   fieldName,
   isKeptStatus,
@@ -55,7 +55,7 @@ interface AnswerEncryptionKey {
   readonly secret: string;
 }
 
-type StoreBounds = Pick<ReadOptions<typeof keyRules>, "storeTimeoutMs" | "retryAfterSeconds">;
+type StoreBounds = Pick<ReadOptions<typeof keyOptions.rules>, "storeTimeoutMs" | "retryAfterSeconds">;
 
 // What is held back of an undecided body: a larger one is not whole by then.
 const mostBytes = 1_048_576;

@@ -1,6 +1,6 @@
 import { readOptions, type OptionOwner } from "@countersign/core/door";
 import type { TransactionMode } from "@countersign/idempotency";
-import { assertInMode, assertNoLeaseOptions, readTransactionStores } from "@countersign/idempotency/door";
+import { transactionOptions } from "@countersign/idempotency/door";
 import type { KeptAnswer } from "./answer-record.ts";
 import {
   bodyFingerprint,
@@ -53,8 +53,8 @@ export function transactionGuard<Native extends object>(
   options: IdempotencyTransactionOptions<Native, never, TransactionMode>,
   owner: OptionOwner = factoryName,
 ): TransactionGuard<Native> {
-  readTransactionStores(options.stores, owner, "stores");
-  assertNoLeaseOptions(owner, options, leaseOptions);
+  transactionOptions.readStores(options.stores, owner, "stores");
+  transactionOptions.assertNoLeaseOptions(owner, options, leaseOptions);
   const {
     stores,
     methods,
@@ -69,7 +69,7 @@ export function transactionGuard<Native extends object>(
   } = readOptions(owner, transactionTable, options);
   const { key: keyOf, fingerprint: fingerprintOf = bodyFingerprint } = options;
   const { handle }: { handle: (req: Native, context: { readonly tx: never }) => unknown } = options;
-  assertInMode(stores, handle, owner, "handle");
+  transactionOptions.assertInMode(stores, handle, owner, "handle");
   assertAnswersInTransaction(owner, replay, stores);
   const { pay, drain } = transactionOwner(stores, guard, owner, { doneStatus, inFlightStatus, replay });
   const reserved = reserves409({ doneStatus, inFlightStatus });

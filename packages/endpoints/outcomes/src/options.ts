@@ -9,7 +9,7 @@ import {
 } from "@countersign/core/door";
 import type { TransactionMode } from "@countersign/idempotency";
 import { assertCertificatesAreVerified, serviceUrlFault } from "@countersign/service-client/door";
-import { assertWorkerOptions, readWorkStores, workerTable, type WorkerOptions } from "@countersign/work/door";
+import { workerOptions, type WorkerOptions } from "@countersign/work/door";
 import type { WorkStores } from "@countersign/work";
 import { exampleBody, type JsonValue, type Outcome } from "./outcome.ts";
 
@@ -78,13 +78,13 @@ const senderTable = {
   headers: option.own(readHeaders, "none"),
   body: option.call<(outcome: Outcome) => JsonValue>(exampleBody, "an example"),
   answers: option.call<(status: number) => AnswerMeaning>(usualMeaning, "see below"),
-  timeoutMs: workerTable.timeoutMs,
+  timeoutMs: workerOptions.table.timeoutMs,
 } satisfies OptionTable<OutcomeSenderOptions, unknown>;
 
 export const table = {
-  ...workerTable,
+  ...workerOptions.table,
   maxAttempts: option.integer({ min: 1, max: 10_000, fallback: 36 }),
-  stores: option.own(readWorkStores<never>),
+  stores: option.own(workerOptions.readStores<never>),
   ...senderTable,
   expectWithinMs: option.optional(option.integer({ min: 1, max: 259_200_000 })),
   onOverdue: option.optional(option.call()),
@@ -114,7 +114,7 @@ export function resolveSenderOptions(options: OutcomeSenderOptions): ResolvedSen
 /** Throws an OptionError, which shows neither the URL nor a header's value. */
 export function resolveOptions(options: OutcomesOptions<never>): ResolvedOutcomesOptions {
   const read = readOptions(factoryName, table, options);
-  assertWorkerOptions(factoryName, read);
+  workerOptions.assertFit(factoryName, read);
   assertCertificatesAreVerified(factoryName);
   return read;
 }

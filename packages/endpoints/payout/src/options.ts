@@ -14,7 +14,7 @@ import { wantContentDigest } from "@countersign/content-digest";
 import { defaultComponents } from "@countersign/http-message-signatures";
 import type { HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
 import type { IdempotencyGuardOptions } from "@countersign/idempotency-guard";
-import { assertInMode, assertNoLeaseOptions, readTransactionStores } from "@countersign/idempotency/door";
+import { transactionOptions } from "@countersign/idempotency/door";
 import type { NoPromise, TransactionMode, TransactionStores } from "@countersign/idempotency";
 import { leaseOptions, type keyOwner, type transactionOwner } from "@countersign/idempotency-guard/door";
 import type { IpAllowlistOptions } from "@countersign/ip-allowlist";
@@ -172,7 +172,7 @@ export const table = {
 export const transactionTable = {
   ...checksTable,
   signature: option.section<Omit<PayoutSignature, "nonces">>("{ keys }", [...fixedBySpec, "nonces"]),
-  stores: option.own(readTransactionStores<never>),
+  stores: option.own(transactionOptions.readStores<never>),
   pay: option.call(),
   outcomes: option.optional(option.own(readOutcomes)),
   idempotency: option.own((value = {}, owner, name) => guardSection.read(value, owner, name), "none"),
@@ -231,11 +231,17 @@ export function resolveTransactionOptions<Native extends object>(
   owner: OptionOwner,
 ): ReadTransactionOptions<Native> {
   // Half of a move from the other form.
-  assertNoLeaseOptions(holderOf(owner, "idempotency"), Object(options?.idempotency), leaseOptions);
-  assertNoLeaseOptions(holderOf(owner, "signature"), Object(options?.signature), ["nonces"]);
+  transactionOptions.assertNoLeaseOptions(
+    holderOf(owner, "idempotency"),
+    Object(options?.idempotency),
+    leaseOptions,
+  );
+  transactionOptions.assertNoLeaseOptions(holderOf(owner, "signature"), Object(options?.signature), [
+    "nonces",
+  ]);
   const read = readOptions(owner, transactionTable, options);
   const { signature, maxLengths } = read;
-  assertInMode(read.stores, read.pay, owner, "pay");
+  transactionOptions.assertInMode(read.stores, read.pay, owner, "pay");
   const { findBusiness, idempotency = {} } = options;
   assertFit(owner, { signature, maxLengths, idempotency });
   return { ...read, findBusiness, idempotency };

@@ -10,7 +10,6 @@ export { type IdempotencyKeysOptions } from "./key-options.ts";
 export type { OwnedKey } from "./owned-key.ts";
 export type { Database, SqlValue } from "./transactions/database.ts";
 export type {
-  KeyBegun,
   NoPromise,
   TransactionBegun,
   TransactionClaim,

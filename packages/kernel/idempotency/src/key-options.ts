@@ -46,6 +46,9 @@ export const keyRules = {
   retryAfterSeconds: option.integer({ min: 1, max: 86_400, fallback: 5 }),
 } satisfies OptionTable<Omit<IdempotencyKeysOptions, "factory" | "onSettled">, unknown>;
 
+/** How a receiver of keys reads its options. */
+export const keyOptions = { rules: keyRules, assertTimeoutInLease };
+
 export const table = {
   ...keyRules,
   factory: option.own(readFactory),
@@ -62,7 +65,7 @@ export function resolveKeyOptions(options: IdempotencyKeysOptions): ResolvedKeyO
 }
 
 /** A claim longer than its own lease could hand out a key that another attempt owns. */
-export function assertTimeoutInLease(
+function assertTimeoutInLease(
   owner: OptionOwner,
   { storeTimeoutMs, leaseMs }: Pick<ResolvedKeyOptions, "storeTimeoutMs" | "leaseMs">,
 ): void {

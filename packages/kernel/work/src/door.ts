@@ -1,11 +1,5 @@
 export type { OutsideContext, TaskWork } from "./task-attempt.ts";
 export { type Answered } from "./task-queue.ts";
-export {
-  assertWorkerOptions,
-  backoffOf,
-  readWorkStores,
-  workerTable,
-  type WorkerOptions,
-} from "./worker-options.ts";
+export { backoffOf, workerOptions, type WorkerOptions } from "./worker-options.ts";
 export { reasonOf } from "./task-failure.ts";
 export { Worker } from "./worker.ts";

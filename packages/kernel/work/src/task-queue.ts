@@ -7,9 +7,9 @@ import type {
   NoPromise,
   TransactionMode,
 } from "@countersign/idempotency";
-import { answerOf, assertInMode, readDrainTimeout } from "@countersign/idempotency/door";
+import { answerOf, readDrainTimeout, transactionOptions } from "@countersign/idempotency/door";
 import type { OutsideContext, TaskWork } from "./task-attempt.ts";
-import { assertWorkerOptions, readWorkStores, workerTable, type WorkerOptions } from "./worker-options.ts";
+import { workerOptions, type WorkerOptions } from "./worker-options.ts";
 import { Worker } from "./worker.ts";
 import type { ClaimedTask, NewTask, TaskAdded, WorkStores } from "./work-store.ts";
 
@@ -65,8 +65,8 @@ const factory = "createTaskQueue";
 const queueName = /^[a-z0-9-]{1,64}$/;
 
 export const table = {
-  ...workerTable,
-  stores: option.own(readWorkStores),
+  ...workerOptions.table,
+  stores: option.own(workerOptions.readStores),
   queue: option.own((value, owner, name) => {
     if (typeof value === "string" && queueName.test(value)) return value;
     throw optionError(owner, name, "1 to 64 of a-z, 0-9 and -", value);
@@ -87,7 +87,7 @@ export function createTaskQueue<Tx, Mode extends TransactionMode>(
     onFailure: _failure,
     ...read
   } = readOptions(factory, table, options);
-  assertWorkerOptions(factory, read);
+  workerOptions.assertFit(factory, read);
   const { stores, queue, onFailure } = options;
   const worker = new Worker<Tx>({
     factory,
@@ -119,7 +119,7 @@ function workOf<Tx, Mode extends TransactionMode>({
   atLeastOnce,
 }: TaskQueueOptions<Tx, Mode>): (task: ClaimedTask) => TaskWork<Tx> {
   if (exactlyOnce !== undefined && atLeastOnce === undefined) {
-    assertInMode(stores, exactlyOnce, factory, "exactlyOnce");
+    transactionOptions.assertInMode(stores, exactlyOnce, factory, "exactlyOnce");
     return (task) => ({
       *inTransaction(tx) {
         yield* answerOf<unknown>(exactlyOnce(task, { tx }));

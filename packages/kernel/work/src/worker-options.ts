@@ -7,11 +7,7 @@ import {
   type ReadOptions,
 } from "@countersign/core/door";
 import { OptionError } from "@countersign/core";
-import {
-  readTransactionStores,
-  transactionTable,
-  type TransactionOptions,
-} from "@countersign/idempotency/door";
+import { transactionOptions, type TransactionOptions } from "@countersign/idempotency/door";
 import type { WorkStore, WorkStores } from "./work-store.ts";
 
 /** How a worker goes about the tasks of its queue. */
@@ -35,9 +31,9 @@ export interface WorkerOptions extends Pick<
   readonly maxBackoffMs?: number | undefined;
 }
 
-const { waitMs, storeTimeoutMs, idleTimeoutMs } = transactionTable;
+const { waitMs, storeTimeoutMs, idleTimeoutMs } = transactionOptions.table;
 
-export const workerTable = {
+const workerTable = {
   waitMs,
   storeTimeoutMs,
   idleTimeoutMs,
@@ -50,10 +46,17 @@ export const workerTable = {
   maxBackoffMs: option.integer({ min: 1, max: 86_400_000, fallback: 3_600_000 }),
 } satisfies OptionTable<WorkerOptions, unknown>;
 
+/** How a receiver reads its worker's options. */
+export const workerOptions = {
+  table: workerTable,
+  readStores: readWorkStores,
+  assertFit: assertWorkerOptions,
+};
+
 export type ResolvedWorkerOptions = ReadOptions<typeof workerTable>;
 
 /** Throws an OptionError where a lease would end before its renewal was answered. */
-export function assertWorkerOptions(owner: OptionOwner, options: ResolvedWorkerOptions): void {
+function assertWorkerOptions(owner: OptionOwner, options: ResolvedWorkerOptions): void {
   // Renewed after a third of the lease.
   if (options.storeTimeoutMs * 2 > options.leaseMs) {
     throw optionError(
@@ -71,8 +74,8 @@ export function assertWorkerOptions(owner: OptionOwner, options: ResolvedWorkerO
 const workMethods = ["add", "claim", "extend", "finish", "fail", "giveBack", "advance", "read"] as const;
 
 /** Reads the option `stores`. Throws an OptionError that says what to give. */
-export function readWorkStores<Tx>(stores: unknown, owner: OptionOwner, name: string): WorkStores<Tx> {
-  const work: unknown = Reflect.get(readTransactionStores<Tx>(stores, owner, name), "work");
+function readWorkStores<Tx>(stores: unknown, owner: OptionOwner, name: string): WorkStores<Tx> {
+  const work: unknown = Reflect.get(transactionOptions.readStores<Tx>(stores, owner, name), "work");
   if (hasMethods<WorkStore<Tx>>(work, ...workMethods)) {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it has the methods; what they answer is checked on use
     return stores as WorkStores<Tx>;

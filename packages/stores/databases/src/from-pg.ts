@@ -1,5 +1,5 @@
 import type { Database } from "@countersign/idempotency";
-import { type ClientPool, takeClient } from "@countersign/idempotency/store";
+import { pooledClients, type ClientPool } from "@countersign/idempotency/store";
 import { PgTransaction, type PgClient } from "./pg-transaction.ts";
 import { assertCanQuery, rowsOf } from "./rows.ts";
 
@@ -27,7 +27,7 @@ export function fromPg<Client extends PgClient>(pool: PgPool<Client>): Database<
     library,
     tellsRollback: true,
     async run(work) {
-      const transaction = new PgTransaction(await takeClient(pool));
+      const transaction = new PgTransaction(await pooledClients.take(pool));
       lent.set(transaction.client, transaction);
       return transaction.run(work);
     },

@@ -1,5 +1,5 @@
 import type { SqlValue } from "@countersign/idempotency";
-import { clientWith, type PooledClient, type Row, rollBackClient } from "@countersign/idempotency/store";
+import { pooledClients, type PooledClient, type Row } from "@countersign/idempotency/store";
 import { compound, compoundRows } from "./compound.ts";
 
 export type QueryResult = readonly [result: unknown, fields: unknown];
@@ -30,7 +30,7 @@ export class Mysql2Transaction<Connection extends Mysql2Connection> {
   constructor(taken: Connection) {
     this.#taken = taken;
     const isStarted = (): boolean => this.#isStarted;
-    this.connection = clientWith(taken, {
+    this.connection = pooledClients.with(taken, {
       ...Object.fromEntries(methods.map((name) => [name, this.#lent(name)])),
       get connection(): unknown {
         if (isStarted()) return Reflect.get(taken, "connection");
@@ -51,7 +51,7 @@ export class Mysql2Transaction<Connection extends Mysql2Connection> {
       if (this.#isOpen) await this.#taken.query("COMMIT");
     } catch (error) {
       this.#hasEnded = true;
-      if (this.#isOpen) await rollBackClient(pooled(this.#taken));
+      if (this.#isOpen) await pooledClients.rollBack(pooled(this.#taken));
       else this.#taken.release();
       throw error;
     }

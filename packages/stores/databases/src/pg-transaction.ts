@@ -1,4 +1,4 @@
-import { clientWith, type PooledClient, releaseClient, rollBackClient } from "@countersign/idempotency/store";
+import { pooledClients, type PooledClient } from "@countersign/idempotency/store";
 import { rolledBack } from "./transaction.ts";
 
 /** A client of `pg` with a transaction open on it, as the handler gets it. */
@@ -26,7 +26,7 @@ export class PgTransaction<Client extends PgClient> {
     this.#taken = taken;
     this.#lent = releasedOnce(taken);
     this.#send = taken.query.bind(taken);
-    this.client = clientWith(taken, {
+    this.client = pooledClients.with(taken, {
       query: (...values: never[]) => this.#query(values),
       release() {
         throw new Error("fromPg: the client goes back to the pool after COMMIT; do not release it");
@@ -84,7 +84,7 @@ export class PgTransaction<Client extends PgClient> {
 
   async #commit(): Promise<void> {
     if (this.#begin === undefined) {
-      releaseClient(this.#lent);
+      pooledClients.release(this.#lent);
       return;
     }
     let result: unknown;
@@ -92,16 +92,16 @@ export class PgTransaction<Client extends PgClient> {
       result = await this.#taken.query("COMMIT");
     } catch (error) {
       // It has no effect behind a COMMIT that was refused, and tells whether the line still works.
-      await rollBackClient(this.#lent);
+      await pooledClients.rollBack(this.#lent);
       throw error;
     }
-    releaseClient(this.#lent);
+    pooledClients.release(this.#lent);
     if (Reflect.get(Object(result), "command") === "ROLLBACK") throw rolledBack("fromPg");
   }
 
   async #rollBack(): Promise<void> {
-    if (this.#begin === undefined) releaseClient(this.#lent);
-    else await rollBackClient(this.#lent);
+    if (this.#begin === undefined) pooledClients.release(this.#lent);
+    else await pooledClients.rollBack(this.#lent);
   }
 
   #assertOpen(): void {
@@ -121,5 +121,5 @@ function releasedOnce(taken: PooledClient): PooledClient {
   };
   const onLost = (): void => release(true);
   taken.on?.("error", onLost);
-  return clientWith(taken, { release });
+  return pooledClients.with(taken, { release });
 }

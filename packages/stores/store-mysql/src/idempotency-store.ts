@@ -11,13 +11,13 @@ import type {
   SqlValue,
 } from "@countersign/idempotency";
 import {
+  decideClaim,
+  pruning,
+  recordOf,
+  releasedOf,
   type RemoteIdempotencyStore,
   type Row,
   type StoredRecord,
-  decideClaim,
-  prunedKeys,
-  recordOf,
-  releasedOf,
 } from "@countersign/idempotency/store";
 import { claimStatement } from "./claim-statement.ts";
 import type { Engine } from "./engine.ts";
@@ -185,7 +185,7 @@ export class IdempotencyTable<Tx> extends PrunedTable<Tx> implements MysqlIdempo
   }
 
   protected override batchOf(removed: readonly Row[]): PrunedBatch {
-    return prunedKeys(removed);
+    return pruning.batchOf(removed);
   }
 }
 

@@ -1,18 +1,12 @@
 import type { SqlValue } from "@countersign/idempotency";
-import {
-  type Row,
-  StoreGate,
-  type prunedKeys,
-  pruneAllRemote,
-  startPruning,
-} from "@countersign/idempotency/store";
+import { pruning, StoreGate, type Row } from "@countersign/idempotency/store";
 import type { Engine } from "./engine.ts";
 import { type ResolvedMysqlOptions, factoryName } from "./options.ts";
 import { clockOf, forStatement } from "./statement-parts.ts";
 import { storedBytes } from "./values.ts";
 
 /** What one step removed. */
-export type PrunedBatch = ReturnType<typeof prunedKeys>;
+export type PrunedBatch = ReturnType<typeof pruning.batchOf>;
 
 /** How many rows one step removes; between two steps nothing is locked. */
 const pruneBatchSize = 500;
@@ -43,7 +37,7 @@ export abstract class PrunedTable<Tx> {
     this.server = server;
     this.options = options;
     this.now = clockOf(options);
-    this.#stopPruning = startPruning({
+    this.#stopPruning = pruning.start({
       factory: factoryName,
       engine: this.engine,
       intervalMs: options.pruneIntervalMs,
@@ -54,7 +48,7 @@ export abstract class PrunedTable<Tx> {
 
   async prune(): Promise<number> {
     this.gate.assertUsable();
-    return pruneAllRemote(pruneBatchSize, () => this.#removeBatch());
+    return pruning.allRemote(pruneBatchSize, () => this.#removeBatch());
   }
 
   close(): void {

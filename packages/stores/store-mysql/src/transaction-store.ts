@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { withDeadline } from "@countersign/core";
 import type {
-  KeyBegun,
   TransactionBegun,
   TransactionClaim,
   TransactionFault,
@@ -289,7 +288,7 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
   }
 }
 
-function begunBy(row: Row | undefined): KeyBegun {
+function begunBy(row: Row | undefined): TransactionBegun["keys"][number] {
   if (row === undefined) throw new Error(`${name}: the server answered without one of the keys`);
   if (!isTrue(row["is_taken"])) return standingOf(row);
   if (row["state"] === "done") return { status: "begun" };

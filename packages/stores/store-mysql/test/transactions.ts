@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import type {
-  KeyBegun,
   TransactionBegun,
   TransactionClaim,
   TransactionKey,
@@ -51,7 +50,7 @@ export async function payOne(
   key: TransactionKey,
   handler?: (tx: PoolConnection) => Promise<unknown>,
   rest?: Partial<TransactionClaim>,
-): Promise<KeyBegun["status"] | "seen"> {
+): Promise<TransactionBegun["keys"][number]["status"] | "seen"> {
   const { keys } = await pay(transactions, claimOf([key], rest), handler);
   return keys[0]?.status ?? "seen";
 }

@@ -1,4 +1,4 @@
-import type { KeyBegun, TransactionBegun, TransactionClaim, TransactionKey } from "@countersign/idempotency";
+import type { TransactionBegun, TransactionClaim, TransactionKey } from "@countersign/idempotency";
 import { type Row, decodeText, encodeText } from "@countersign/idempotency/store";
 import type { BeginCall } from "./begin-function.ts";
 import { millisecondsOf } from "./queryable.ts";
@@ -38,7 +38,11 @@ export function begunOf({ answer, id }: Row): TransactionBegun & { readonly id?:
   return { nonce, keys: keys.map(keyBegunOf), ...(typeof id === "string" && { id }) };
 }
 
-function keyBegunOf({ status, remainingSeconds, ...texts }: Readonly<Record<string, unknown>>): KeyBegun {
+function keyBegunOf({
+  status,
+  remainingSeconds,
+  ...texts
+}: Readonly<Record<string, unknown>>): TransactionBegun["keys"][number] {
   if (status === "begun") return { status };
   const fingerprint = decodeText(String(texts["fingerprint"]));
   if (status === "done") return { status, fingerprint };

@@ -11,17 +11,17 @@ import type {
   ReleasedKey,
 } from "@countersign/idempotency";
 import {
-  type StoredRecord,
-  StoreGate,
-  decideClaim,
-  recordOf,
-  releasedOf,
-  type RemoteIdempotencyStore,
-  type Row,
   assertTransaction,
+  decideClaim,
   encodeText,
   pageOf,
-  prunedKeys,
+  pruning,
+  recordOf,
+  releasedOf,
+  StoreGate,
+  type RemoteIdempotencyStore,
+  type Row,
+  type StoredRecord,
 } from "@countersign/idempotency/store";
 import type { Engine } from "./engine.ts";
 import { inTransaction } from "./errors.ts";
@@ -197,7 +197,7 @@ export class IdempotencyTable extends PrunedTable implements PostgresIdempotency
   }
 
   protected override batchOf(removed: readonly Row[]): PrunedBatch {
-    return prunedKeys(removed);
+    return pruning.batchOf(removed);
   }
 }
 

@@ -1,4 +1,4 @@
-import { clientWith } from "@countersign/idempotency/store";
+import { pooledClients } from "@countersign/idempotency/store";
 import { explained, idleSession, sqlStateOf } from "./errors.ts";
 import type { PostgresPoolClient } from "./queryable.ts";
 
@@ -36,7 +36,7 @@ export function lendClient<Client extends PostgresPoolClient>(client: Client): L
     return result instanceof Promise ? withReason(result, reasonOf) : result;
   };
   return {
-    client: clientWith(client, { query }),
+    client: pooledClients.with(client, { query }),
     reasonOf,
     end() {
       hasEnded = true;

@@ -1,4 +1,4 @@
-import { releaseClient, takeClient } from "@countersign/idempotency/store";
+import { pooledClients } from "@countersign/idempotency/store";
 import { inTransaction, isLockTimeout } from "./errors.ts";
 import { factoryName } from "./options.ts";
 import {
@@ -23,17 +23,17 @@ export async function runAlone(pool: PostgresQueryable, statement: LoneStatement
     assertEnded(pool);
     return result;
   }
-  const client = await takeClient(pool);
+  const client = await pooledClients.take(pool);
   let result: PostgresResult;
   try {
     result = await send(client, statement);
     assertEnded(client);
   } catch (error) {
     // Ending the connection rolls back the transaction that was left open on it, and what the statement wrote.
-    releaseClient(client, !(isLockTimeout(error) && (await takesStatements(client))));
+    pooledClients.release(client, !(isLockTimeout(error) && (await takesStatements(client))));
     throw error;
   }
-  releaseClient(client);
+  pooledClients.release(client);
   return result;
 }
 

@@ -1,16 +1,10 @@
-import {
-  type Row,
-  type StoreGate,
-  type prunedKeys,
-  pruneAllRemote,
-  startPruning,
-} from "@countersign/idempotency/store";
+import { pruning, type Row, type StoreGate } from "@countersign/idempotency/store";
 import type { Engine } from "./engine.ts";
 import { type ResolvedPostgresOptions, factoryName } from "./options.ts";
 import { timed } from "./statement-parts.ts";
 
 /** What one step removed. */
-export type PrunedBatch = ReturnType<typeof prunedKeys>;
+export type PrunedBatch = ReturnType<typeof pruning.batchOf>;
 
 /** How many rows one step removes; between two steps nothing is locked. */
 const pruneBatchSize = 500;
@@ -30,7 +24,7 @@ export abstract class PrunedTable {
     this.#removeSql = removeSql;
     this.server = server;
     this.options = options;
-    this.#stopPruning = startPruning({
+    this.#stopPruning = pruning.start({
       factory: factoryName,
       engine: this.engine,
       intervalMs: options.pruneIntervalMs,
@@ -41,7 +35,7 @@ export abstract class PrunedTable {
 
   async prune(): Promise<number> {
     this.gate.assertUsable();
-    return pruneAllRemote(pruneBatchSize, () => this.#removeBatch());
+    return pruning.allRemote(pruneBatchSize, () => this.#removeBatch());
   }
 
   close(): void {

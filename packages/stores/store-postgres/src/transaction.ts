@@ -1,6 +1,6 @@
 import { GuardError } from "@countersign/core";
 import { option, readOptions, unanswered, type OptionTable } from "@countersign/core/door";
-import { type ClientPool, releaseClient, rollBackClient, takeClient } from "@countersign/idempotency/store";
+import { pooledClients, type ClientPool } from "@countersign/idempotency/store";
 import { type PostgresStoreCode, sqlStateOf, syntaxError } from "./errors.ts";
 import { lendClient } from "./lent-client.ts";
 import type { PostgresPoolClient } from "./queryable.ts";
@@ -32,7 +32,7 @@ export async function withPostgresTransaction<T, Client extends PostgresPoolClie
   options: PostgresTransactionOptions = {},
 ): Promise<T> {
   const { idleTimeoutMs } = readOptions("withPostgresTransaction", table, options);
-  const client = await orNotBegun(takeClient(pool));
+  const client = await orNotBegun(pooledClients.take(pool));
   const lent = lendClient(client);
   let result: T;
   try {
@@ -40,7 +40,7 @@ export async function withPostgresTransaction<T, Client extends PostgresPoolClie
     result = await work(lent.client);
   } catch (error) {
     lent.end();
-    await rollBackClient(client);
+    await pooledClients.rollBack(client);
     throw error;
   }
   try {
@@ -80,10 +80,10 @@ async function commit(client: PostgresPoolClient): Promise<void> {
   try {
     ({ command } = await client.query("COMMIT"));
   } catch (error) {
-    releaseClient(client, true);
+    pooledClients.release(client, true);
     throw error;
   }
-  releaseClient(client);
+  pooledClients.release(client);
   // The server answers so, without an error, when a statement failed and `work` went on: nothing was written.
   if (command === "ROLLBACK") {
     throw new Error(

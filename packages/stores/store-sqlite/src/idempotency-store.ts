@@ -12,13 +12,13 @@ import type {
   ReleasedKey,
 } from "@countersign/idempotency";
 import {
+  assertTransaction,
   decideClaim,
+  encodeText,
   leaseExpired,
+  pruning,
   recordOf,
   releasedOf,
-  assertTransaction,
-  encodeText,
-  prunedKeys,
 } from "@countersign/idempotency/store";
 import {
   type Sighting,
@@ -215,7 +215,7 @@ export class IdempotencyTable extends PrunedTable implements SqliteIdempotencySt
       const removed = this.#sql.removeExpired.all(this.options.now(), pruneBatchSize).map(singleRow);
       const fences = removed.map((row) => integerOf(row["fence"]));
       if (fences.length > 0) this.#sql.raiseFenceFloor.run(Math.max(...fences));
-      return prunedKeys(removed);
+      return pruning.batchOf(removed);
     });
   }
 

@@ -1,9 +1,9 @@
-import { type StoreGate, type prunedKeys, pruneAll, startPruning } from "@countersign/idempotency/store";
+import { pruning, type StoreGate } from "@countersign/idempotency/store";
 import { type SqliteStatement, createGate, isInTransaction, withImmediateTransaction } from "./connection.ts";
 import type { ResolvedSqliteOptions } from "./options.ts";
 
 /** What one step removed. */
-export type PrunedBatch = ReturnType<typeof prunedKeys>;
+export type PrunedBatch = ReturnType<typeof pruning.batchOf>;
 
 /** How many rows one step removes: meanwhile this process does nothing else, and no other process writes. */
 export const pruneBatchSize = 100;
@@ -20,7 +20,7 @@ export abstract class PrunedTable {
     const { database, pruneIntervalMs: intervalMs } = options;
     this.options = options;
     this.gate = createGate(name, database);
-    this.#stopPruning = startPruning({
+    this.#stopPruning = pruning.start({
       factory,
       engine: this.engine,
       intervalMs,
@@ -32,7 +32,7 @@ export abstract class PrunedTable {
 
   prune(): number {
     this.gate.assertUsable();
-    return pruneAll(pruneBatchSize, () => this.removeBatch());
+    return pruning.all(pruneBatchSize, () => this.removeBatch());
   }
 
   close(): void {

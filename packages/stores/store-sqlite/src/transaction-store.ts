@@ -2,7 +2,6 @@ import type { GuardError } from "@countersign/core";
 import { isPromiseLike } from "@countersign/core/door";
 import type {
   Awaitable,
-  KeyBegun,
   TransactionBegun,
   TransactionClaim,
   TransactionFault,
@@ -149,7 +148,7 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
     return Number(Reflect.get(Object(tx.prepare("SELECT total_changes() AS rows").get()), "rows"));
   }
 
-  #beginKey(given: TransactionKey, recovery: "hold" | "rerun"): KeyBegun {
+  #beginKey(given: TransactionKey, recovery: "hold" | "rerun"): TransactionBegun["keys"][number] {
     const { key, token, fingerprint } = given;
     const storedKey = encodeText(key);
     const sighting = this.#look(storedKey);

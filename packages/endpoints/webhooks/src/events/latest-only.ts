@@ -7,9 +7,9 @@ import {
   type OptionOwner,
   type OptionTable,
 } from "@countersign/core/door";
-import { answerOf, assertInMode, runStepsIn, type Steps } from "@countersign/idempotency/door";
+import { answerOf, runStepsIn, transactionOptions, type Steps } from "@countersign/idempotency/door";
 import type { TransactionStores } from "@countersign/idempotency";
-import { readWorkStores } from "@countersign/work/door";
+import { workerOptions } from "@countersign/work/door";
 import { knownEventTypes } from "../envelope/envelope.ts";
 import type { WebhookEvent } from "../envelope/events.ts";
 import { entityOf } from "./entity.ts";
@@ -52,8 +52,8 @@ export function latestOnlyHandler({
     if (subject === undefined && !knownEventTypes.includes(type)) {
       throw optionError(place, "subject", "a function: only the spec's types have a default", subject);
     }
-    const { work } = readWorkStores<never>(stores, factory, "stores");
-    assertInMode(stores, onStale, place, "onStale");
+    const { work } = workerOptions.readStores<never>(stores, factory, "stores");
+    transactionOptions.assertInMode(stores, onStale, place, "onStale");
     function* steps(event: WebhookEvent, context: TransactionEventContext<never>): Steps<unknown> {
       const named: unknown =
         subject === undefined ? entityOf(event) : Reflect.apply(subject, undefined, [event]);

@@ -9,12 +9,7 @@ import {
 } from "@countersign/core/door";
 import { idempotencyKeys, type IdempotencyKeys } from "@countersign/idempotency";
 import type { TransactionMode } from "@countersign/idempotency";
-import {
-  assertNoLeaseOptions,
-  keyRules,
-  readTransactionStores,
-  transactionTable,
-} from "@countersign/idempotency/door";
+import { keyOptions, transactionOptions } from "@countersign/idempotency/door";
 import type {
   CreateWebhookHandlerOptions,
   EventFailure,
@@ -60,17 +55,17 @@ const commonTable = {
 /** Of the form with transactions. */
 export const transactionHandlerTable = {
   ...commonTable,
-  ...transactionTable,
+  ...transactionOptions.table,
   recovery: option.oneOf(["hold", "rerun"], "rerun"),
-  stores: option.own(readTransactionStores<never>),
+  stores: option.own(transactionOptions.readStores<never>),
 } satisfies OptionTable<TransactionHandlerOptions<never, TransactionMode>, unknown>;
 
 /** Reads the options of the form with transactions. Throws an OptionError. */
 export function resolveTransactionHandlerOptions(
   options: object,
 ): ReadOptions<typeof transactionHandlerTable> & { readonly keyPrefix: string } {
-  readTransactionStores(Reflect.get(options, "stores"), factoryName, "stores");
-  assertNoLeaseOptions(factoryName, options, leaseOptions);
+  transactionOptions.readStores(Reflect.get(options, "stores"), factoryName, "stores");
+  transactionOptions.assertNoLeaseOptions(factoryName, options, leaseOptions);
   const read = readOptions(factoryName, transactionHandlerTable, options);
   const { stores, keyPrefix = usualKeyPrefix, retentionHours } = read;
   assertRetention({ store: stores.transactions, retentionHours }, "stores");
@@ -90,9 +85,9 @@ const leaseOptions: readonly string[] = [
 
 export const table = {
   ...commonTable,
-  store: keyRules.store,
-  leaseMs: keyRules.leaseMs,
-  storeTimeoutMs: keyRules.storeTimeoutMs,
+  store: keyOptions.rules.store,
+  leaseMs: keyOptions.rules.leaseMs,
+  storeTimeoutMs: keyOptions.rules.storeTimeoutMs,
   concurrency: option.integer({ min: 1, max: 1_000, fallback: 1 }),
   timeoutMs: option.integer({ min: 1, max: 3_600_000, fallback: 10_000 }),
   handlerTimeoutMs: option.optional(option.integer({ min: 1_000, max: 86_400_000 }), "600000"),

@@ -1,7 +1,7 @@
 import { traces } from "@countersign/core";
 import { Deadlines } from "@countersign/core/door";
 import type { TransactionMode } from "@countersign/idempotency";
-import { assertInMode, readDrainTimeout } from "@countersign/idempotency/door";
+import { readDrainTimeout, transactionOptions } from "@countersign/idempotency/door";
 import type { Routes } from "./event-batches.ts";
 import { dispatchEvents } from "./event-dispatch.ts";
 import { RoutingHandler, type Receiving } from "./event-routes.ts";
@@ -39,13 +39,13 @@ export function createWebhookHandler(options: object): WebhookHandler<never> {
   }
   const { fallback, ...resolved } = resolveTransactionHandlerOptions(options);
   const { stores, keyPrefix } = resolved;
-  assertInMode(stores, fallback, factoryName, "fallback");
+  transactionOptions.assertInMode(stores, fallback, factoryName, "fallback");
   return new RoutingHandler({ factory: factoryName, fallback }, (routes) => {
     const transactions = new EventTransactions(resolved, routes);
     return {
       handle: (envelope) => transactions.handle(envelope),
       drain: (drainOptions) => transactions.drain(readDrainTimeout(drainOptions)),
-      assertFit: (handler, place) => assertInMode(stores, handler, factoryName, place),
+      assertFit: (handler, place) => transactionOptions.assertInMode(stores, handler, factoryName, place),
       withOptions: latestOnlyHandler({ factory: factoryName, scope: keyPrefix, stores }),
     };
   });

@@ -6,8 +6,8 @@ import {
   type OptionTable,
   type ReadOptions,
 } from "@countersign/core/door";
-import { assertInMode } from "@countersign/idempotency/door";
-import { assertWorkerOptions, readWorkStores, workerTable } from "@countersign/work/door";
+import { transactionOptions } from "@countersign/idempotency/door";
+import { workerOptions } from "@countersign/work/door";
 import type { WebhookEvent } from "../envelope/events.ts";
 import { entityOf } from "../events/entity.ts";
 import { assertOwnKeys, handlerRules } from "../events/webhook-handler-options.ts";
@@ -19,8 +19,8 @@ export const factoryName = "createInbox";
 const usualName = "inbox";
 
 export const table = {
-  ...workerTable,
-  stores: option.own(readWorkStores<never>),
+  ...workerOptions.table,
+  stores: option.own(workerOptions.readStores<never>),
   fallback: handlerRules.fallback,
   name: option.optional(option.own(readName), JSON.stringify(usualName)),
   entityOf: option.call<(event: WebhookEvent) => string | undefined>(entityOf, "by the spec's ids"),
@@ -35,8 +35,8 @@ export type ResolvedInboxOptions = ReadOptions<typeof table> & { readonly name: 
 export function resolveInboxOptions(options: object): ResolvedInboxOptions {
   const read = readOptions(factoryName, table, options);
   const { stores, fallback, name = usualName } = read;
-  assertWorkerOptions(factoryName, read);
-  assertInMode(stores, fallback, factoryName, "fallback");
+  workerOptions.assertFit(factoryName, read);
+  transactionOptions.assertInMode(stores, fallback, factoryName, "fallback");
   // Last, when this inbox is certain to be made.
   assertOwnKeys({ factory: factoryName, option: "name", store: stores.work }, name, read.name !== undefined);
   return { ...read, name };

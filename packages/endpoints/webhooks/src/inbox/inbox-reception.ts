@@ -1,9 +1,9 @@
 import type { DrainOptions, DrainReport } from "@countersign/idempotency";
 import {
-  keyNotices,
   answerOf,
-  assertInMode,
+  keyNotices,
   readDrainTimeout,
+  transactionOptions,
   Transactor,
   type OpenTransaction,
   type Steps,
@@ -81,7 +81,7 @@ export class InboxReception implements Receiving {
   }
 
   assertFit(handler: unknown, place: string): void {
-    assertInMode(this.#options.stores, handler, factoryName, place);
+    transactionOptions.assertInMode(this.#options.stores, handler, factoryName, place);
   }
 
   start(): void {
@@ -160,7 +160,7 @@ export class InboxReception implements Receiving {
       // The promise that it was given: of another one nobody might hear that it rejects.
       commit: (work) =>
         outside.commit(function* (tx) {
-          assertInMode(stores, work, factoryName, "commit");
+          transactionOptions.assertInMode(stores, work, factoryName, "commit");
           return yield* answerOf(work(tx));
         }),
     };

@@ -2,15 +2,8 @@ export { fenceMemoryMs, storedRecord } from "./key-row.ts";
 export { wrappedErrors } from "./sql-errors.ts";
 export { transactionBroken } from "../refusals.ts";
 export { cursorBehind, damagedCursor, keyBefore, pageOf, type Row } from "./list-query.ts";
-export {
-  clientWith,
-  releaseClient,
-  rollBackClient,
-  takeClient,
-  type ClientPool,
-  type PooledClient,
-} from "./pooled-client.ts";
-export { pruneAll, pruneAllRemote, prunedKeys, startPruning } from "./pruning.ts";
+export { pooledClients, type ClientPool, type PooledClient } from "./pooled-client.ts";
+export { pruning } from "./pruning.ts";
 export type { RemoteIdempotencyStore } from "./remote-store.ts";
 export { leaseExpired } from "../store.ts";
 export {

@@ -20,8 +20,16 @@ export interface ClientPool<Client extends PooledClient> {
 
 const rollbackTimeoutMs = 5_000;
 
+/** Connections of a pool, each with an `error` listener while it is out. */
+export const pooledClients = {
+  take: takeClient,
+  release: releaseClient,
+  rollBack: rollBackClient,
+  with: clientWith,
+};
+
 /** Takes a client that has an `error` listener from the first moment on. */
-export function takeClient<Client extends PooledClient>(pool: ClientPool<Client>): Promise<Client> {
+function takeClient<Client extends PooledClient>(pool: ClientPool<Client>): Promise<Client> {
   return new Promise((resolve, reject) => {
     // An `error` event without a listener ends this process, and the pool listens only to idle clients. Attached in the callback: a
     // session can end in the packet that begins it, before a promise resolves.
@@ -41,14 +49,14 @@ export function takeClient<Client extends PooledClient>(pool: ClientPool<Client>
   });
 }
 
-export function releaseClient(client: PooledClient, destroy?: boolean): void {
+function releaseClient(client: PooledClient, destroy?: boolean): void {
   client.release(destroy);
   // Only now: from here on the pool listens, or the connection is gone.
   if (destroy !== true) client.removeListener?.("error", ignoreError);
 }
 
 /** Rolls back and releases. Never rejects: without an answer in time it ends the connection, and so the server rolls back. */
-export async function rollBackClient(client: PooledClient): Promise<void> {
+async function rollBackClient(client: PooledClient): Promise<void> {
   try {
     await withDeadline(client.query("ROLLBACK"), rollbackTimeoutMs, rollbackLate);
   } catch {
@@ -59,7 +67,7 @@ export async function rollBackClient(client: PooledClient): Promise<void> {
 }
 
 /** The client with other `members`; all else of it works on itself. */
-export function clientWith<Client extends object>(
+function clientWith<Client extends object>(
   client: Client,
   members: Readonly<Record<string, unknown>>,
 ): Client {

@@ -5,7 +5,10 @@ import type { Row } from "./list-query.ts";
 // 10,000 rows a second: more than a store takes in, with time for others in between.
 const rowsPerMs = 10;
 
-export interface Pruning {
+/** How a store removes what has expired: in the background, and for `prune()`. */
+export const pruning = { start: startPruning, all: pruneAll, allRemote: pruneAllRemote, batchOf: prunedKeys };
+
+interface Pruning {
   /** The store's factory: the `guard` of a notice. */
   readonly factory: string;
   /** The store's `engine`, for traces. Default `other`. */
@@ -22,8 +25,8 @@ export interface Pruning {
  * Prunes in the background, in batches with turns for others in between; returns the function that ends it. The timer keeps no process
  * alive; its jitter keeps processes apart. A failure is a `prune-failed` on `countersign:notice`, and tried again. Traced as `prune`.
  */
-export function startPruning(pruning: Pruning): () => void {
-  const { factory, intervalMs, batchSize } = pruning;
+function startPruning(given: Pruning): () => void {
+  const { factory, intervalMs, batchSize } = given;
   if (intervalMs === 0) return () => {};
   let timer: NodeJS.Timeout | undefined;
   let ended = false;
@@ -45,7 +48,7 @@ export function startPruning(pruning: Pruning): () => void {
   };
   async function run(): Promise<void> {
     try {
-      proceed(await observedBatch(pruning));
+      proceed(await observedBatch(given));
     } catch (error) {
       fail(error);
     }
@@ -65,18 +68,18 @@ function observedBatch({ engine = "other", removeBatch }: Pruning): ReturnType<P
   return traced(traces.store, context, { work: removeBatch, outcomeOf: () => "ok" });
 }
 
-export interface PrunedBatch {
+interface PrunedBatch {
   readonly rows: number;
   readonly counted: number;
 }
 
 /** Counts these rows of keys, but free ones: no caller knows of them. */
-export function prunedKeys(rows: readonly Row[]): PrunedBatch {
+function prunedKeys(rows: readonly Row[]): PrunedBatch {
   return { rows: rows.length, counted: rows.filter((row) => row["state"] === "done").length };
 }
 
 /** Removes batches until one is not full. Returns the number counted. */
-export function pruneAll(batchSize: number, removeBatch: () => PrunedBatch): number {
+function pruneAll(batchSize: number, removeBatch: () => PrunedBatch): number {
   let pruned = 0;
   for (;;) {
     const { rows, counted } = removeBatch();
@@ -86,10 +89,7 @@ export function pruneAll(batchSize: number, removeBatch: () => PrunedBatch): num
 }
 
 /** {@link pruneAll} on a server. */
-export async function pruneAllRemote(
-  batchSize: number,
-  removeBatch: () => Promise<PrunedBatch>,
-): Promise<number> {
+async function pruneAllRemote(batchSize: number, removeBatch: () => Promise<PrunedBatch>): Promise<number> {
   let pruned = 0;
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- one batch at a time, so that its locks are given back in between

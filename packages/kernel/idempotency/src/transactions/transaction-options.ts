@@ -32,7 +32,7 @@ export interface TransactionOptions {
   readonly retryAfterSeconds?: number | undefined;
 }
 
-export const transactionTable = {
+const transactionTable = {
   waitMs: option.integer({ min: 0, max: 60_000, fallback: 2_000 }),
   storeTimeoutMs: keyRules.storeTimeoutMs,
   idleTimeoutMs: option.integer({ min: 100, max: 3_600_000, fallback: 60_000 }),
@@ -42,21 +42,25 @@ export const transactionTable = {
   retryAfterSeconds: keyRules.retryAfterSeconds,
 } satisfies OptionTable<TransactionOptions, unknown>;
 
+/** How a receiver reads the options that it has beside `stores`, and those of its handlers. */
+export const transactionOptions = {
+  table: transactionTable,
+  readStores: readTransactionStores,
+  assertNoLeaseOptions,
+  assertInMode,
+};
+
 export type ResolvedTransactionOptions = ReadOptions<typeof transactionTable>;
 
 /** Throws an OptionError on options that only lease mode has. `unknown option` would not say where they belong. */
-export function assertNoLeaseOptions(owner: OptionOwner, options: object, names: readonly string[]): void {
+function assertNoLeaseOptions(owner: OptionOwner, options: object, names: readonly string[]): void {
   const given = names.find((name) => Reflect.get(options, name) !== undefined);
   if (given === undefined) return;
   throw new OptionError(owner, { option: given, what: "is of lease mode; leave it out beside stores" });
 }
 
 /** Reads the option `stores`. Throws an OptionError that says what to give. */
-export function readTransactionStores<Tx>(
-  stores: unknown,
-  owner: OptionOwner,
-  name: string,
-): TransactionStores<Tx> {
+function readTransactionStores<Tx>(stores: unknown, owner: OptionOwner, name: string): TransactionStores<Tx> {
   if (typeof stores !== "object" || stores === null) {
     throw optionError(
       owner,
@@ -83,7 +87,7 @@ export function readTransactionStores<Tx>(
  * Throws an OptionError for an `async` handler of synchronous transactions: it would write after its transaction. What only returns a promise
  * is found when it runs.
  */
-export function assertInMode(
+function assertInMode(
   { transactions: { mode } }: { readonly transactions: Pick<TransactionStore<never>, "mode"> },
   handler: unknown,
   owner: OptionOwner,

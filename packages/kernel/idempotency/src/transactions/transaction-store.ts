@@ -39,7 +39,7 @@ export interface TransactionClaim {
 }
 
 /** `begun`: written as done by this transaction; the others as a claim answers, and nothing was written. */
-export type KeyBegun =
+type KeyBegun =
   | { readonly status: "begun" }
   | Exclude<IdempotencyClaimResult, { readonly status: "acquired" }>;
 

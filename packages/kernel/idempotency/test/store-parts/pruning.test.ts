@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { onTraceEnd, traces } from "@countersign/core";
-import { pruneAll, pruneAllRemote, prunedKeys, startPruning } from "@countersign/idempotency/store";
+import { pruning } from "@countersign/idempotency/store";
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 
 const intervalMs = 10_000;
@@ -9,7 +9,7 @@ const batchSize = 200;
 const earliestMs = 7_500;
 const latestMs = 12_500;
 
-describe("startPruning()", () => {
+describe("pruning.start()", () => {
   let notices: unknown[];
   const listener = (notice: unknown): void => void notices.push(notice);
 
@@ -28,7 +28,7 @@ describe("startPruning()", () => {
     const counted = jest.fn(removeBatch);
     return {
       counted,
-      end: startPruning({ factory: "createAStore", intervalMs, batchSize, removeBatch: counted }),
+      end: pruning.start({ factory: "createAStore", intervalMs, batchSize, removeBatch: counted }),
     };
   }
 
@@ -78,12 +78,12 @@ describe("startPruning()", () => {
     });
 
     test("ends, also from within a batch, and leaves no timer", async () => {
-      const pruning = prune(() => {
-        pruning.end();
+      const pruned = prune(() => {
+        pruned.end();
         return answer(batchSize);
       });
       await jest.advanceTimersByTimeAsync(10 * latestMs);
-      expect(pruning.counted).toHaveBeenCalledTimes(1);
+      expect(pruned.counted).toHaveBeenCalledTimes(1);
       expect(jest.getTimerCount()).toBe(0);
     });
   });
@@ -113,12 +113,12 @@ describe("startPruning()", () => {
   });
 
   test("says nothing of a failure after its end", async () => {
-    const pruning = prune(() => {
-      pruning.end();
+    const pruned = prune(() => {
+      pruned.end();
       return Promise.reject(new Error("the pool is closed"));
     });
     await jest.advanceTimersByTimeAsync(latestMs);
-    expect(pruning.counted).toHaveBeenCalledTimes(1);
+    expect(pruned.counted).toHaveBeenCalledTimes(1);
     expect(notices).toEqual([]);
   });
 
@@ -142,7 +142,7 @@ describe("startPruning()", () => {
       const stopListening = onTraceEnd(traces.store, (context) => {
         if (context.step === "prune") told.push(context);
       });
-      const end = startPruning({ factory: "createAStore", engine, intervalMs, batchSize, removeBatch });
+      const end = pruning.start({ factory: "createAStore", engine, intervalMs, batchSize, removeBatch });
       await jest.advanceTimersByTimeAsync(latestMs);
       stopListening();
       await jest.advanceTimersByTimeAsync(latestMs);
@@ -159,14 +159,14 @@ describe("startPruning()", () => {
   );
 
   test("has no timer when the interval is 0", () => {
-    startPruning({ factory: "createAStore", intervalMs: 0, batchSize, removeBatch: () => 0 });
+    pruning.start({ factory: "createAStore", intervalMs: 0, batchSize, removeBatch: () => 0 });
     expect(jest.getTimerCount()).toBe(0);
   });
 
   test("keeps no process alive", () => {
     jest.useRealTimers();
     const before = process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
-    const end = startPruning({ factory: "createAStore", intervalMs, batchSize, removeBatch: () => 0 });
+    const end = pruning.start({ factory: "createAStore", intervalMs, batchSize, removeBatch: () => 0 });
     expect(process.getActiveResourcesInfo().filter((kind) => kind === "Timeout")).toHaveLength(before);
     end();
   });
@@ -174,13 +174,13 @@ describe("startPruning()", () => {
 
 describe.each([
   [
-    "pruneAll()",
-    async (removeBatch: () => { rows: number; counted: number }) => pruneAll(batchSize, removeBatch),
+    "pruning.all()",
+    async (removeBatch: () => { rows: number; counted: number }) => pruning.all(batchSize, removeBatch),
   ],
   [
-    "pruneAllRemote()",
+    "pruning.allRemote()",
     async (removeBatch: () => { rows: number; counted: number }) =>
-      pruneAllRemote(batchSize, async () => removeBatch()),
+      pruning.allRemote(batchSize, async () => removeBatch()),
   ],
 ])("%s", (_name, prune) => {
   test("removes batches until one is not full, and counts what is to be told of", async () => {
@@ -204,9 +204,9 @@ describe.each([
   });
 });
 
-describe("prunedKeys()", () => {
+describe("pruning.batchOf()", () => {
   test("tells of done keys alone: nobody knows of a free one", () => {
     const rows = [{ state: "done" }, { state: "free" }, { state: "done" }];
-    expect(prunedKeys(rows)).toEqual({ rows: 3, counted: 2 });
+    expect(pruning.batchOf(rows)).toEqual({ rows: 3, counted: 2 });
   });
 });
