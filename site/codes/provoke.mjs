@@ -4,7 +4,7 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { request as httpRequest } from "node:http";
 import { GuardError, isGuardError } from "@countersign/core";
-import { writeUnreportedRefusal } from "@countersign/core/door";
+import { verdicts } from "@countersign/core/door";
 import { guardErrors } from "@countersign/express";
 import { sign } from "@countersign/http-message-signatures";
 import { httpSignatureVerifier, memoryNonceStore } from "@countersign/http-signature-verify";
@@ -107,7 +107,7 @@ export async function refusalOf(name, work, method = "POST") {
   } catch (error) {
     if (!isGuardError(error))
       return { code: error.code, text: `${error.name} ${error.code}: ${error.message}` };
-    const [text] = await linesOf(() => writeUnreportedRefusal({ name, req: {} }, method, error));
+    const [text] = await linesOf(() => verdicts.writeUnreported({ name, req: {} }, method, error));
     return { code: error.code, status: error.status, text };
   }
   throw new Error(`${name} refused nothing`);

@@ -1,5 +1,5 @@
 import { createPayoutInstruction, generateKeyPair, type SigningKeyPair } from "@countersign/sandbox";
-import { planPayout, runPayoutPlan, type PayoutVariant } from "@countersign/sandbox/protocol";
+import { payoutPlans, type PayoutVariant } from "@countersign/sandbox/protocol";
 
 /** One line of the demo's table. */
 export interface CaseResult {
@@ -84,7 +84,7 @@ export async function runCase(target: Pick<DemoTarget, "url" | "key">, one: Demo
     headers,
     ...instruction
   } = one;
-  const plan = planPayout({
+  const plan = payoutPlans.make({
     variant,
     request: {
       url,
@@ -94,11 +94,11 @@ export async function runCase(target: Pick<DemoTarget, "url" | "key">, one: Demo
       keyid: signer.keyid,
     },
   });
-  const got = answersOf(await runPayoutPlan(plan));
+  const got = answersOf(await payoutPlans.run(plan));
   return { name, expected, got, ok: new RegExp(`^${patternOf(expected)}$`).test(got) };
 }
 
-function answersOf({ variant, outcomes }: Awaited<ReturnType<typeof runPayoutPlan>>): string {
+function answersOf({ variant, outcomes }: Awaited<ReturnType<typeof payoutPlans.run>>): string {
   const answers = outcomes.map(({ answer, error }) =>
     answer === undefined ? (error?.code ?? "none") : String(answer.status),
   );

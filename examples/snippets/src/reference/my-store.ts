@@ -12,7 +12,7 @@ import {
   decideClaim,
   encodeText,
   leaseExpired,
-  storedRecord,
+  storedRecords,
 } from "@countersign/idempotency/store";
 import type { Pool } from "pg";
 
@@ -121,5 +121,5 @@ function storedOf(row: Row): StoredRecord {
     Number(row["fence"]),
     Number(row["remaining_ms"]),
   ];
-  return storedRecord(row, { fence, remainingMs, integerOf: Number });
+  return storedRecords.ofRow(row, { fence, remainingMs, integerOf: Number });
 }

@@ -17,15 +17,13 @@ import {
   type SignatureProfile,
 } from "@countersign/http-message-signatures";
 import {
-  assertComputable,
-  componentText,
+  componentIdentifiers,
   defaultParameters,
   derivedComponents,
-  parseComponentIdentifier,
 } from "@countersign/http-message-signatures/door";
 
 type Optional<Members> = { readonly [Name in keyof Members]?: Members[Name] | undefined };
-type ComponentIdentifier = ReturnType<typeof parseComponentIdentifier>;
+type ComponentIdentifier = ReturnType<typeof componentIdentifiers.parse>;
 type FieldTypes = NonNullable<SignatureProfile["fieldTypes"]>;
 type SignatureParameter = NonNullable<SignatureProfile["requiredParameters"]>[number];
 type TagPolicy = NonNullable<SignatureProfile["tag"]>;
@@ -99,9 +97,9 @@ export function assertConsistent(
 ): void {
   const { requiredComponents, forbiddenComponents = [], fieldTypes, origin } = profile;
   for (const required of requiredComponents) {
-    const component = parseComponentIdentifier(required);
+    const component = componentIdentifiers.parse(required);
     try {
-      assertComputable([component], undefined, fieldTypes);
+      componentIdentifiers.assertComputable([component], undefined, fieldTypes);
     } catch {
       throw optionError(owner, "requiredComponents", "components that a request can have", required);
     }
@@ -131,7 +129,7 @@ export function coverageWarner({
   readonly requiredComponents: readonly string[];
   readonly allowUnsignedBody: boolean;
 }): ((request: ReceivedRequest) => void) | undefined {
-  const names = new Set(requiredComponents.map((text) => parseComponentIdentifier(text).name));
+  const names = new Set(requiredComponents.map((text) => componentIdentifiers.parse(text).name));
   // The target URI holds the path, RFC 9421 section 2.2.2.
   const coversPath = ["@path", "@target-uri", "@request-target"].some((name) => names.has(name));
   const left = [
@@ -156,7 +154,7 @@ function readRequiredComponents(
   name: string,
 ): readonly string[] {
   const components = readComponents(given, owner, name);
-  if (!components.some((text) => parseComponentIdentifier(text).name === "host")) return components;
+  if (!components.some((text) => componentIdentifiers.parse(text).name === "host")) return components;
   const expected = "a list without host, which nothing compares; require @authority and give origin";
   throw optionError(owner, name, expected, given);
 }
@@ -168,7 +166,7 @@ function readComponents(given: unknown, owner: OptionOwner, name: string): reado
   // Array.from visits the holes of a sparse array too.
   return Array.from(given, (text: unknown) => {
     const component = typeof text === "string" ? parsed(text) : undefined;
-    if (component !== undefined && isOfRequest(component)) return componentText(component);
+    if (component !== undefined && isOfRequest(component)) return componentIdentifiers.textOf(component);
     const expected = `lower-case field names or ${requestComponents.join(", ")}, or serialised identifiers`;
     throw optionError(owner, name, expected, text);
   });
@@ -182,7 +180,7 @@ function isOfRequest({ name }: ComponentIdentifier): boolean {
 
 function parsed(text: string): ComponentIdentifier | undefined {
   try {
-    return parseComponentIdentifier(text);
+    return componentIdentifiers.parse(text);
   } catch {
     return undefined;
   }

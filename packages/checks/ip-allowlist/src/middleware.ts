@@ -1,6 +1,6 @@
 import { GuardError } from "@countersign/core";
 import { createWarnOnce, keyClaims, type OptionOwner, type WarnOnce } from "@countersign/core/door";
-import { clientOf, createTrustInspector, type TrustFunction } from "@countersign/express/door";
+import { proxyTrust, type TrustFunction } from "@countersign/express/door";
 import { guard, type GuardRequest, type Middleware } from "@countersign/express";
 import { assertAllowed, type AddressMatcher, type IpAllowlistCode } from "./address.ts";
 import { factoryName, resolveOptions, type IpAllowlistOptions } from "./options.ts";
@@ -20,13 +20,13 @@ export function expressAdmission(
 ): (req: GuardRequest) => void {
   const { isAllowed, status } = resolveOptions(options, owner);
   const warnOnce = createWarnOnce(factoryName);
-  const inspectTrust = createTrustInspector(warnOnce);
+  const inspectTrust = proxyTrust.inspector(warnOnce);
 
   return (req) => {
     keyClaims.assertNone(factoryName, req);
     const trust = inspectTrust(req);
     warnOfDoubtfulTrust(req, trust, { isAllowed, warnOnce });
-    const { address, isProxy } = clientOf(req, trust);
+    const { address, isProxy } = proxyTrust.clientOf(req, trust);
     assertAllowed(address, isAllowed, status);
     if (isProxy) {
       const message =

@@ -1,8 +1,7 @@
 import { createRequestFact, GuardError, type RequestFact } from "@countersign/core";
 import {
   assertReadableBody,
-  bodyRefusal,
-  bodyTooLarge,
+  bodyRefusals,
   capturedRawBody,
   isLimitBytes,
   isSentAsIs,
@@ -56,7 +55,7 @@ async function readOnce(req: GuardRequest, limitBytes: number): Promise<Buffer> 
   const captured = capturedRawBody(req);
   if (captured !== undefined) return mayBeCutLate(req) ? checkLate(req, captured) : captured;
   if (!isLimitBytes(limitBytes)) throw new TypeError("body: limitBytes must be a positive integer");
-  if (isCut(req)) throw bodyRefusal("request-aborted");
+  if (isCut(req)) throw bodyRefusals.of("request-aborted");
   const lengthBytes = assertReadableBody(bodyHeaderLines(req), limitBytes);
   if (isConsumed(req)) {
     const kept = adopt(req, lengthBytes, limitBytes);
@@ -67,15 +66,15 @@ async function readOnce(req: GuardRequest, limitBytes: number): Promise<Buffer> 
     if (mayBeCutLate(req)) await untilNotCutLate(() => isCut(req));
     if (!isCut(req)) return keepRawBody(req, bytes);
   } catch (error) {
-    throw isCut(req) ? bodyRefusal("request-aborted", error) : refusalOf(error, limitBytes);
+    throw isCut(req) ? bodyRefusals.of("request-aborted", error) : refusalOf(error, limitBytes);
   }
-  throw bodyRefusal("request-aborted");
+  throw bodyRefusals.of("request-aborted");
 }
 
 /** A parser's bytes, once it is known that they are all. */
 async function checkLate(req: GuardRequest, bytes: Buffer): Promise<Buffer> {
   await untilNotCutLate(() => isCut(req));
-  if (isCut(req)) throw bodyRefusal("request-aborted");
+  if (isCut(req)) throw bodyRefusals.of("request-aborted");
   return bytes;
 }
 
@@ -86,8 +85,8 @@ function adopt(req: GuardRequest, lengthBytes: number | undefined, limitBytes: n
     if (hasNoBody(req)) return keepRawBody(req, Buffer.alloc(0));
     throw bodyAlreadyConsumed();
   }
-  if (kept.length > limitBytes) throw bodyTooLarge(limitBytes);
-  if (lengthBytes !== undefined && kept.length !== lengthBytes) throw bodyRefusal("body-length-mismatch");
+  if (kept.length > limitBytes) throw bodyRefusals.tooLarge(limitBytes);
+  if (lengthBytes !== undefined && kept.length !== lengthBytes) throw bodyRefusals.of("body-length-mismatch");
   return keepRawBody(req, kept);
 }
 
@@ -113,10 +112,10 @@ function hasNoBody(req: GuardRequest): boolean {
 
 function refusalOf(error: unknown, limitBytes: number): unknown {
   const type = error instanceof Error && "type" in error ? error.type : undefined;
-  if (type === "entity.too.large") return bodyTooLarge(limitBytes);
-  if (type === "request.size.invalid") return bodyRefusal("body-length-mismatch");
+  if (type === "entity.too.large") return bodyRefusals.tooLarge(limitBytes);
+  if (type === "request.size.invalid") return bodyRefusals.of("body-length-mismatch");
   // raw-body names what it saw itself; a failing stream is a broken connection.
-  return bodyRefusal("request-aborted", error);
+  return bodyRefusals.of("request-aborted", error);
 }
 
 function bodyAlreadyConsumed(): GuardError<BodyCode> {

@@ -9,7 +9,6 @@ import {
   reportReject,
   verdicts,
   warnOfError,
-  writeUnreportedRefusal,
   type HeaderFields,
   type OptionOwner,
   type OptionTable,
@@ -80,7 +79,7 @@ export function guardErrors(options: GuardErrorsOptions = {}): ErrorMiddleware {
 function publish(error: unknown, req: GuardRequest): void {
   const check = { name: factoryName, req };
   if (isGuardError(error) && verdicts.publish(check, verdicts.start(), error))
-    writeUnreportedRefusal(check, req.method, error);
+    verdicts.writeUnreported(check, req.method, error);
 }
 
 function readHeaders(headers: unknown = {}, owner: OptionOwner, name: string): HeaderFields {

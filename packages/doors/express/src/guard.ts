@@ -1,12 +1,6 @@
 import { STATUS_CODES } from "node:http";
 import { isGuardError } from "@countersign/core";
-import {
-  publishThrown,
-  requestAborted,
-  verdicts,
-  warnOfError,
-  writeUnreportedRefusal,
-} from "@countersign/core/door";
+import { publishThrown, requestAborted, verdicts, warnOfError } from "@countersign/core/door";
 import { isCut } from "./body.ts";
 import { assertReceivedWhole } from "./received-request.ts";
 import type { ErrorMiddleware, GuardRequest, GuardResponse, Middleware, NextFunction } from "./types.ts";
@@ -123,7 +117,7 @@ function refuse(passage: Passage, thrown: unknown): void {
     else ways.refused(reason, req, res, next);
   } finally {
     // After next(), which usually answers and may have told an onReject.
-    if (passage.startedAt === 0) writeUnreportedRefusal(passage, req.method, reason);
+    if (passage.startedAt === 0) verdicts.writeUnreported(passage, req.method, reason);
   }
 }
 

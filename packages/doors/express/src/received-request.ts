@@ -62,7 +62,7 @@ class NodeRequest implements ReceivedRequest {
  * The client's address by Express or the platform, else the socket's peer. `isProxy`: a trusted proxy, because Express ran out of
  * addresses: the proxy named no client, or the hop count exceeds the chain and the caller wrote the rest.
  */
-export function clientOf(
+function clientOf(
   req: GuardRequest,
   trust: TrustFunction | undefined,
 ): { readonly address: string | undefined; readonly isProxy: boolean } {
@@ -76,7 +76,7 @@ function addressOf(req: GuardRequest): string | undefined {
 }
 
 /** True for TLS, or one X-Forwarded-Proto `https` from a trusted peer. req.secure believes the caller's first of "https, http". */
-export function isHttps(req: GuardRequest, trust: TrustFunction | undefined): boolean {
+function isHttps(req: GuardRequest, trust: TrustFunction | undefined): boolean {
   const forwardedProto = fieldLines(req, "x-forwarded-proto");
   if (forwardedProto.length > 0 && trust?.(req.socket.remoteAddress, 0)) {
     return forwardedProto.length === 1 && forwardedProto[0] === "https";
@@ -151,6 +151,9 @@ function isLiteral(path: unknown): boolean {
 /** Express's compiled `trust proxy`: whether the address at this distance from the server is a trusted proxy. */
 export type TrustFunction = (address: string | undefined, hop: number) => boolean;
 
+/** What Express's `trust proxy` makes of a request. */
+export const proxyTrust = { inspector: createTrustInspector, clientOf, isHttps, trustsEverybody };
+
 type TrustKind = "trusts-nobody" | "trusts-proxies" | "trusts-everybody";
 
 /** Farther than any chain of proxies: trust at this distance is trust in the caller's own text. */
@@ -161,14 +164,14 @@ const strangersIPv6 = ["100::1", "2001:db8::1", "3fff::1"];
 const namedRanges = new Set(["loopback", "linklocal", "uniquelocal"]);
 
 /** Reads `trust proxy` of a request's app; see {@link createTrustInspector}. */
-export type TrustInspector = (req: GuardRequest) => TrustFunction | undefined;
+type TrustInspector = (req: GuardRequest) => TrustFunction | undefined;
 
 /**
  * Returns a function that gives an app's trust function while it trusts proxies. Throws a GuardError (500, `trust-proxy-unsafe`) while
  * `trust proxy` trusts everybody: the caller then writes X-Forwarded-For and X-Forwarded-Proto. Warns once of that, and of a misleading
  * setting. Examines a setting once, by the identity of its compiled function.
  */
-export function createTrustInspector(warnOnce: WarnOnce): TrustInspector {
+function createTrustInspector(warnOnce: WarnOnce): TrustInspector {
   const kinds = new WeakMap<TrustFunction, TrustKind>();
   const kindOf = (trust: TrustFunction, setting: unknown, req: GuardRequest): TrustKind => {
     const known = kinds.get(trust);
@@ -218,7 +221,7 @@ function kindOfTrust(setting: unknown, trust: TrustFunction): TrustKind {
 }
 
 /** True if `trust proxy` trusts strangers farther away than any proxy: callers then choose their address. */
-export function trustsEverybody(trust: TrustFunction): boolean {
+function trustsEverybody(trust: TrustFunction): boolean {
   const trusted = (address: string): boolean => trust(address, farHop);
   return strangersIPv4.every(trusted) || strangersIPv6.every(trusted);
 }

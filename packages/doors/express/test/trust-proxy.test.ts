@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, jest, test } from "@jest/globals";
 import { createWarnOnce } from "@countersign/core/door";
-import { createTrustInspector, type TrustFunction } from "@countersign/express/door";
+import { proxyTrust, type TrustFunction } from "@countersign/express/door";
 import type { GuardRequest } from "@countersign/express";
 
 let warnings: string[];
@@ -29,7 +29,7 @@ describe("createTrustInspector", () => {
   const proxies: TrustFunction = (address) => address === "10.0.0.5";
 
   test.each(["function", "object"] as const)("returns the trust function of an app that is a %s", (kind) => {
-    expect(createTrustInspector(warnOnce)(requestOf(["10.0.0.5"], proxies, kind))).toBe(proxies);
+    expect(proxyTrust.inspector(warnOnce)(requestOf(["10.0.0.5"], proxies, kind))).toBe(proxies);
     expect(warnings).toEqual([]);
   });
 
@@ -41,11 +41,11 @@ describe("createTrustInspector", () => {
     ["no hop is trusted", requestOf(0, () => false)],
     ["the list is empty", requestOf([], () => false)],
   ])("returns nothing when %s", (_title, req) => {
-    expect(createTrustInspector(warnOnce)(req)).toBeUndefined();
+    expect(proxyTrust.inspector(warnOnce)(req)).toBeUndefined();
   });
 
   test("refuses trust in everybody, at any request, and warns of it once", () => {
-    const inspect = createTrustInspector(warnOnce);
+    const inspect = proxyTrust.inspector(warnOnce);
     const req = requestOf(true, () => true);
     for (let round = 0; round < 3; round++) {
       expect(() => inspect(req)).toThrow(
@@ -57,7 +57,7 @@ describe("createTrustInspector", () => {
   });
 
   test("refuses trust in every IPv4 or every IPv6 address alone", () => {
-    const inspect = createTrustInspector(warnOnce);
+    const inspect = proxyTrust.inspector(warnOnce);
     for (const mark of [".", ":"]) {
       const trust: TrustFunction = (address) => address?.includes(mark) ?? false;
       expect(() => inspect(requestOf("0.0.0.0/0", trust))).toThrow(/lists? the addresses of your proxies/);
@@ -65,13 +65,13 @@ describe("createTrustInspector", () => {
   });
 
   test("warns once of a setting that Express reads otherwise than it looks", () => {
-    const inspect = createTrustInspector(warnOnce);
+    const inspect = proxyTrust.inspector(warnOnce);
     for (const setting of ["2", 1.5]) inspect(requestOf(setting, proxies));
     expect(warnings).toEqual([expect.stringMatching(/^trust-proxy-misread: myGuard: /)]);
   });
 
   test("judges a setting once, and a changed one anew", () => {
-    const inspect = createTrustInspector(warnOnce);
+    const inspect = proxyTrust.inspector(warnOnce);
     const trust = jest.fn(proxies);
     const req = requestOf(["10.0.0.5"], trust);
     inspect(req);

@@ -7,7 +7,6 @@ import {
   requestAborted,
   verdicts,
   warnOfError,
-  writeUnreportedRefusal,
   type HeaderFields,
   type OptionTable,
   type Replacement,
@@ -62,7 +61,7 @@ export async function refuse(request: Request, thrown: unknown, refusing: Refusi
     warnOfError(name, "could not answer a refusal", failure);
     return toResponse(problems.ofStatus(500));
   } finally {
-    writeUnreportedRefusal({ name, req: request }, request.method, error);
+    verdicts.writeUnreported({ name, req: request }, request.method, error);
   }
 }
 

@@ -1,9 +1,8 @@
 import { GuardError, type ReceivedRequest } from "@countersign/core";
 import {
-  assertWholeHead,
   assertReadableBody,
-  bodyRefusal,
-  bodyTooLarge,
+  assertWholeHead,
+  bodyRefusals,
   fieldLines,
   receivedRequests,
   recordRawBody,
@@ -83,18 +82,19 @@ async function readBody(
   try {
     bytes = await readCapped(body, limitBytes);
   } catch (error) {
-    throw bodyRefusal("request-aborted", error);
+    throw bodyRefusals.of("request-aborted", error);
   }
-  if (bytes === undefined) throw bodyTooLarge(limitBytes);
+  if (bytes === undefined) throw bodyRefusals.tooLarge(limitBytes);
   if (body && isEndedByStream(rawHeaders)) await assertNotCut(request);
-  if (lengthBytes !== undefined && bytes.length !== lengthBytes) throw bodyRefusal("body-length-mismatch");
+  if (lengthBytes !== undefined && bytes.length !== lengthBytes)
+    throw bodyRefusals.of("body-length-mismatch");
   return recordRawBody(request, bytes);
 }
 
 /** Over HTTP/2 a cut body ends for its reader like a whole one: only the signal tells, perhaps late. */
 async function assertNotCut({ signal }: Request): Promise<void> {
   await untilNotCutLate(() => signal.aborted);
-  if (signal.aborted) throw bodyRefusal("request-aborted", signal.reason);
+  if (signal.aborted) throw bodyRefusals.of("request-aborted", signal.reason);
 }
 
 /** True if no field says where the body ends; in HTTP/1.1 one does. */

@@ -1,10 +1,9 @@
 // For authors of doors, checks and stores, on top of index.ts.
 export {
-  assertWholeHead,
   asBuffer,
   assertReadableBody,
-  bodyRefusal,
-  bodyTooLarge,
+  assertWholeHead,
+  bodyRefusals,
   capturedRawBody,
   fieldLines,
   isJsonMediaType,
@@ -50,6 +49,6 @@ export {
   type WarnOnce,
 } from "./observation/channels.ts";
 export { reportReject, warnOfError, withoutCredentials } from "./observation/stderr-lines.ts";
-export { Steps, verdicts, writeUnreportedRefusal } from "./observation/verdict.ts";
+export { Steps, verdicts } from "./observation/verdict.ts";
 export { aroundTrace, traced } from "./observation/traces.ts";
 export { workSlices } from "./work-slices.ts";

@@ -144,7 +144,7 @@ function contentLength(request: HeaderLines): number | undefined {
   return Number(text);
 }
 
-const bodyRefusals = {
+const refusals = {
   "body-length-mismatch": {
     status: 400,
     message: "the body does not have the length that Content-Length gives",
@@ -167,11 +167,14 @@ const bodyRefusals = {
   },
 } as const satisfies Partial<Record<BodyCode, Omit<GuardErrorInit, "code">>>;
 
-export function bodyRefusal(code: keyof typeof bodyRefusals, cause?: unknown): GuardError<BodyCode> {
-  return new GuardError<BodyCode>({ ...bodyRefusals[code], code, cause });
+/** Why a body is not read, or not taken. */
+export const bodyRefusals = { of: bodyRefusal, tooLarge: bodyTooLarge };
+
+function bodyRefusal(code: keyof typeof refusals, cause?: unknown): GuardError<BodyCode> {
+  return new GuardError<BodyCode>({ ...refusals[code], code, cause });
 }
 
-export function bodyTooLarge(limitBytes: number): GuardError<BodyCode> {
+function bodyTooLarge(limitBytes: number): GuardError<BodyCode> {
   return new GuardError<BodyCode>({
     status: 413,
     code: "body-too-large",

@@ -1,10 +1,5 @@
 // For authors of checks of signatures, and of tools that explain them.
-export {
-  assertComputable,
-  componentText,
-  parseByteSequenceDictionary,
-  parseComponentIdentifier,
-} from "./signature-base.ts";
+export { componentIdentifiers, parseByteSequenceDictionary } from "./signature-base.ts";
 export { parseDictionary } from "./structured-field.ts";
 export { derivedComponents, queryCovering } from "./components.ts";
 export { loadEngine } from "./algorithms/ed25519.ts";

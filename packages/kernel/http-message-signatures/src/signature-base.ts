@@ -63,6 +63,13 @@ export function serializeComponentIdentifier({ name, parameters }: ComponentIden
     : serializeString(name) + serializeParameters(parameters);
 }
 
+/** Components as options and signatures name them. */
+export const componentIdentifiers = {
+  parse: parseComponentIdentifier,
+  textOf: componentText,
+  assertComputable,
+};
+
 /** Writes a component as options do: its bare name, or with parameters the serialisation, `"content-digest";req`. */
 export function componentText(component: ComponentIdentifier): string {
   return component.parameters.size === 0 ? component.name : serializeComponentIdentifier(component);

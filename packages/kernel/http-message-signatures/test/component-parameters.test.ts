@@ -5,7 +5,7 @@ import {
   type ResponseMessage,
 } from "@countersign/http-message-signatures";
 import type { Message } from "../dist/message.js";
-import { parseComponentIdentifier } from "@countersign/http-message-signatures/door";
+import { componentIdentifiers } from "@countersign/http-message-signatures/door";
 import { verdictOf } from "./hand-signer.ts";
 import type { FieldTypes } from "../dist/message.js";
 
@@ -25,7 +25,7 @@ const response: ResponseMessage = { status: 503, rawHeaders: ["Content-Type", "t
 const fieldTypes: FieldTypes = { "example-dict": "dictionary", "empty-dict": "dictionary" };
 
 const valueOf = (text: string, message: Message = request): string => {
-  const components = [parseComponentIdentifier(text)];
+  const components = [componentIdentifiers.parse(text)];
   const base = createSignatureBase(message, { components, parameters: new Map() }, fieldTypes);
   return base.split("\n")[0]?.slice(text.startsWith('"') ? text.length + 2 : text.length + 4) ?? "";
 };
@@ -87,7 +87,7 @@ describe("the values of components with parameters (RFC 9421 sections 2.1 to 2.4
     ['"@query-param";name="foo";req', '"@query-param";req;name="foo"'],
     ["content-type", '"content-type"'],
   ])("are covered once, whatever the order of parameters: %s and %s", (one, other) => {
-    const components = [one, other].map(parseComponentIdentifier);
+    const components = [one, other].map(componentIdentifiers.parse);
     const input = { components, parameters: new Map() };
     const message = one.includes("req") ? response : request;
     expect(verdictOf(() => createSignatureBase(message, input, fieldTypes))).toBe("component-duplicate");
@@ -98,13 +98,13 @@ describe("parseComponentIdentifier", () => {
   test.each(["", " ", "a b", '"a', '"a";', '"a" "b"', '"a";X', "a;sf", "@a@b", '("a")', 1, undefined])(
     "throws a TypeError on %j",
     (text) => {
-      expect(() => parseComponentIdentifier(text as string)).toThrow(TypeError);
+      expect(() => componentIdentifiers.parse(text as string)).toThrow(TypeError);
     },
   );
 });
 
 test("what comes from code and has no serialisation gets no base", () => {
-  const component = parseComponentIdentifier("@method");
+  const component = componentIdentifiers.parse("@method");
   for (const item of [
     { type: "string", value: "a\nb" },
     { type: "string", value: "\u00e9" },

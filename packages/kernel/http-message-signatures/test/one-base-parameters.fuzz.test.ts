@@ -7,14 +7,14 @@ import {
   type RequestMessage,
 } from "@countersign/http-message-signatures";
 import type { Message } from "../dist/message.js";
-import { parseComponentIdentifier } from "@countersign/http-message-signatures/door";
+import { componentIdentifiers } from "@countersign/http-message-signatures/door";
 import * as fc from "fast-check";
 import { fuzzRuns } from "@countersign/test-support/runs/share.ts";
 import type { FieldTypes } from "../dist/message.js";
 
 const fieldTypes: FieldTypes = { "x-dict": "dictionary", "x-list": "list", "x-item": "item" };
 const baseOf = (message: Message, identifiers: readonly string[]): string => {
-  const components = identifiers.map(parseComponentIdentifier);
+  const components = identifiers.map(componentIdentifiers.parse);
   return createSignatureBase(message, { components, parameters: new Map() }, fieldTypes);
 };
 
@@ -288,7 +288,7 @@ test("of responses and their requests a base tells each part by the component th
       const read = parseSignatureInput(
         `x=${base.slice(base.lastIndexOf("\n") + '\n"@signature-params": '.length)}`,
       );
-      expect(read.get("x")?.components).toEqual(some.map(parseComponentIdentifier));
+      expect(read.get("x")?.components).toEqual(some.map(componentIdentifiers.parse));
     }),
     fuzzRuns(1000),
   );

@@ -13,8 +13,7 @@ import type {
 import {
   decideClaim,
   pruning,
-  recordOf,
-  releasedOf,
+  storedRecords,
   type RemoteIdempotencyStore,
   type Row,
   type StoredRecord,
@@ -148,7 +147,7 @@ export class IdempotencyTable<Tx> extends PrunedTable<Tx> implements MysqlIdempo
 
   async readReleased(key: string): Promise<ReleasedKey | undefined> {
     this.gate.assertKey(key);
-    return releasedOf((await this.#look(key)).record);
+    return storedRecords.releasedOf((await this.#look(key)).record);
   }
 
   async list(query: IdempotencyListQuery): Promise<IdempotencyListing> {
@@ -159,7 +158,7 @@ export class IdempotencyTable<Tx> extends PrunedTable<Tx> implements MysqlIdempo
 
   async #read(key: string): Promise<IdempotencyRecord | undefined> {
     const { record } = await this.#look(key);
-    return record === undefined ? undefined : recordOf(record);
+    return record === undefined ? undefined : storedRecords.recordOf(record);
   }
 
   async #look(key: string): Promise<Seen> {

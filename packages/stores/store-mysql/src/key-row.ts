@@ -1,5 +1,5 @@
 import type { IdempotencyClaimResult } from "@countersign/idempotency";
-import { type Row, type StoredRecord, decodeText, storedRecord } from "@countersign/idempotency/store";
+import { decodeText, storedRecords, type Row, type StoredRecord } from "@countersign/idempotency/store";
 import { integerOf, storedText } from "./values.ts";
 
 const texts = ["token", "fingerprint", "reason"];
@@ -23,7 +23,7 @@ export function keyColumns(now: string, of = ""): string {
 export function storedOf(row: Row): StoredRecord {
   const decided = decisionTexts.filter((name) => (row[name] ?? undefined) !== undefined);
   const read = [...texts, ...decided].map((name) => [name, storedText(row[name])] as const);
-  return storedRecord(
+  return storedRecords.ofRow(
     { ...row, ...Object.fromEntries(read) },
     { fence: integerOf(row["fence"]), remainingMs: integerOf(row["remaining_ms"]), integerOf },
   );

@@ -1,5 +1,5 @@
 import type { IdempotencyListing, IdempotencyListQuery, IdempotencyRecord } from "@countersign/idempotency";
-import { type Row, damagedCursor, keyBefore, pageOf, recordOf } from "@countersign/idempotency/store";
+import { damagedCursor, keyBefore, pageOf, storedRecords, type Row } from "@countersign/idempotency/store";
 import { keyColumns, nameOf, storedOf } from "./key-row.ts";
 import { hexOf } from "./values.ts";
 
@@ -22,6 +22,6 @@ export function pageFrom(rows: readonly Row[], limit: number): IdempotencyListin
   const keyed = rows.map((row) => ({ ...row, key: hexOf(row["digest"]) }));
   return pageOf(keyed, limit, {
     keyOf: (digest) => names.get(digest) ?? "",
-    recordOf: (row) => recordOf(storedOf(row)),
+    recordOf: (row) => storedRecords.recordOf(storedOf(row)),
   });
 }

@@ -16,8 +16,7 @@ import {
   encodeText,
   pageOf,
   pruning,
-  recordOf,
-  releasedOf,
+  storedRecords,
   StoreGate,
   type RemoteIdempotencyStore,
   type Row,
@@ -143,7 +142,7 @@ export class IdempotencyTable extends PrunedTable implements PostgresIdempotency
 
   async readReleased(key: string): Promise<ReleasedKey | undefined> {
     this.gate.assertKey(key);
-    return releasedOf(await this.#look(key));
+    return storedRecords.releasedOf(await this.#look(key));
   }
 
   async list(query: IdempotencyListQuery): Promise<IdempotencyListing> {
@@ -178,7 +177,7 @@ export class IdempotencyTable extends PrunedTable implements PostgresIdempotency
 
   async #read(key: string): Promise<IdempotencyRecord | undefined> {
     const stored = await this.#look(key);
-    return stored === undefined ? undefined : recordOf(stored);
+    return stored === undefined ? undefined : storedRecords.recordOf(stored);
   }
 
   async #look(key: string): Promise<StoredRecord | undefined> {

@@ -1,9 +1,9 @@
 import type { IdempotencyClaimResult } from "@countersign/idempotency";
-import { type StoredRecord, type Row, decodeText, storedRecord } from "@countersign/idempotency/store";
+import { decodeText, storedRecords, type Row, type StoredRecord } from "@countersign/idempotency/store";
 import { integerOf, millisecondsOf } from "./queryable.ts";
 
 export function storedOf(row: Row): StoredRecord {
-  return storedRecord(row, {
+  return storedRecords.ofRow(row, {
     fence: integerOf(row["fence"]),
     remainingMs: millisecondsOf(row["remaining_seconds"]),
     integerOf,

@@ -1,5 +1,5 @@
 import type { IdempotencyListQuery, IdempotencyRecord } from "@countersign/idempotency";
-import { recordOf, keyBefore, type pageOf } from "@countersign/idempotency/store";
+import { keyBefore, storedRecords, type pageOf } from "@countersign/idempotency/store";
 import { keyColumns } from "./idempotency-statements.ts";
 import { storedOf } from "./key-row.ts";
 import type { ResolvedPostgresOptions } from "./options.ts";
@@ -22,5 +22,5 @@ export function pageParameters(store: string, { cursor, limit }: IdempotencyList
 /** Reads the rows of {@link pageStatement}. A done key can end between the condition and the column: each reads the clock. */
 export const pageReading: Parameters<typeof pageOf>[2] = {
   keyOf: decodeKey,
-  recordOf: (row) => recordOf(storedOf(row)),
+  recordOf: (row) => storedRecords.recordOf(storedOf(row)),
 };

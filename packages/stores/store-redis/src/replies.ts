@@ -6,12 +6,11 @@ import type {
   ReleasedKey,
 } from "@countersign/idempotency";
 import {
-  type StoredRecord,
-  operatorEntry,
-  recordOf,
-  releasedOf,
   decodeText,
   encodeText,
+  operatorEntry,
+  storedRecords,
+  type StoredRecord,
 } from "@countersign/idempotency/store";
 
 // A client, a proxy or a damaged record can change a reply: anything unknown is an error, never a guess.
@@ -30,7 +29,7 @@ export function claimResult(reply: unknown): IdempotencyClaimResult {
 export function record(reply: unknown): IdempotencyRecord | undefined {
   const stored = storedOf(reply, ["run", "held", "done"]);
   if (stored === undefined) return undefined;
-  const found = recordOf(stored);
+  const found = storedRecords.recordOf(stored);
   // The script never says that a done key is over: to believe half of it would free the key.
   if (found === undefined) throw unexpected();
   return found;
@@ -38,7 +37,7 @@ export function record(reply: unknown): IdempotencyRecord | undefined {
 
 /** Undefined where nothing was decided about the free key. */
 export function releasedKey(reply: unknown): ReleasedKey | undefined {
-  return releasedOf(storedOf(reply, ["free"]));
+  return storedRecords.releasedOf(storedOf(reply, ["free"]));
 }
 
 function storedOf(reply: unknown, states: readonly StoredRecord["state"][]): StoredRecord | undefined {

@@ -1,5 +1,5 @@
 import { isPromiseLike } from "@countersign/core/door";
-import { type StoredRecord, StoreGate, encodeText, storedRecord } from "@countersign/idempotency/store";
+import { encodeText, storedRecords, StoreGate, type StoredRecord } from "@countersign/idempotency/store";
 
 export type SqliteValue = string | number | null;
 
@@ -63,7 +63,7 @@ export function lookAt(look: SqliteStatement, key: string, now: number | null): 
 }
 
 export function storedAt(row: SqliteRow, nowMs: number): StoredRecord {
-  return storedRecord(row, {
+  return storedRecords.ofRow(row, {
     fence: integerOf(row["fence"]),
     remainingMs: integerOf(row["until_ms"]) - nowMs,
     integerOf,

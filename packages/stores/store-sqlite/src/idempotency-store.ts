@@ -17,8 +17,7 @@ import {
   encodeText,
   leaseExpired,
   pruning,
-  recordOf,
-  releasedOf,
+  storedRecords,
 } from "@countersign/idempotency/store";
 import {
   type Sighting,
@@ -168,7 +167,7 @@ export class IdempotencyTable extends PrunedTable implements SqliteIdempotencySt
 
   readReleased(key: string): ReleasedKey | undefined {
     this.gate.assertKey(key);
-    return releasedOf(this.#look(encodeText(key)).stored);
+    return storedRecords.releasedOf(this.#look(encodeText(key)).stored);
   }
 
   list(query: IdempotencyListQuery): IdempotencyListing {
@@ -229,7 +228,7 @@ export class IdempotencyTable extends PrunedTable implements SqliteIdempotencySt
 
   #read(key: string): IdempotencyRecord | undefined {
     const { stored } = this.#look(encodeText(key));
-    return stored === undefined ? undefined : recordOf(stored);
+    return stored === undefined ? undefined : storedRecords.recordOf(stored);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { IdempotencyListing, IdempotencyListQuery } from "@countersign/idempotency";
-import { recordOf, decodeText, keyBefore, pageOf } from "@countersign/idempotency/store";
+import { decodeText, keyBefore, pageOf, storedRecords } from "@countersign/idempotency/store";
 import { type SqliteDatabase, type SqliteStatement, integerOf, singleRow, storedAt } from "./connection.ts";
 import { decisionColumns, engineClock, tableNames } from "./schema.ts";
 
@@ -10,7 +10,7 @@ const store = "sqlite idempotency store";
 
 const reading: Parameters<typeof pageOf>[2] = {
   keyOf: decodeText,
-  recordOf: (row) => recordOf(storedAt(row, integerOf(row["now_ms"]))),
+  recordOf: (row) => storedRecords.recordOf(storedAt(row, integerOf(row["now_ms"]))),
 };
 
 /** Prepares pages in key order, each from the last key of the page before: no key changes pages when others come or go. */

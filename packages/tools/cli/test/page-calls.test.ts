@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
-import { payoutVariants } from "@countersign/sandbox/protocol";
+import { payoutPlans } from "@countersign/sandbox/protocol";
 import type { Command } from "commander";
 import { createProgram } from "../src/program.ts";
 import { PageBench, seeded } from "../../sandbox/test/page-bench.ts";
@@ -62,7 +62,7 @@ describe("a call of the page and its command", () => {
     expect(others.map((call) => "words" in call)).toEqual([false, false, false, false]);
   });
 
-  test.each(payoutVariants.map((info) => [info.variant, info] as const))(
+  test.each(payoutPlans.variants.map((info) => [info.variant, info] as const))(
     "payout, %s: the command sends the same variant",
     async (variant, info) => {
       const about = { keyFile: cli.key, keyid: "test" };
@@ -126,13 +126,15 @@ describe("the list of variants", () => {
       () => {},
     );
     const payout = program.commands.find((command: Command) => command.name() === "payout");
-    const variants = new Set(payoutVariants.flatMap(({ flag }) => flag ?? []));
+    const variants = new Set(payoutPlans.variants.flatMap(({ flag }) => flag ?? []));
     const options = payout?.options.filter((option) => variants.has(option.attributeName())) ?? [];
     const listed = options.flatMap((option) =>
       (option.argChoices ?? [undefined]).map((value) => ({ flag: option.attributeName(), value })),
     );
     expect(
-      payoutVariants.filter(({ flag }) => flag !== undefined).map(({ flag, value }) => ({ flag, value })),
+      payoutPlans.variants
+        .filter(({ flag }) => flag !== undefined)
+        .map(({ flag, value }) => ({ flag, value })),
     ).toEqual(listed);
     // Those that exclude each other are the variants, and there is no other.
     const excluding = payout?.options.filter((option) => JSON.stringify(option).includes('"expired"'));

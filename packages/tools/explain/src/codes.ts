@@ -18,11 +18,6 @@ export function allCodes(): ReadonlyMap<string, CodeText> {
   return (known ??= readCodes());
 }
 
-/** Undefined for a code that is not on the page. */
-export function codeText(code: string): CodeText | undefined {
-  return allCodes().get(code);
-}
-
 // Made from the page of codes by `npm run docs:markdown`.
 function readCodes(): ReadonlyMap<string, CodeText> {
   const made = readFileSync(new URL("../codes.json", import.meta.url), "utf8");

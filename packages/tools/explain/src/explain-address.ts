@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { fieldLines, type HeaderLines } from "@countersign/core/door";
-import { trustsEverybody, type TrustFunction } from "@countersign/express/door";
+import { proxyTrust, type TrustFunction } from "@countersign/express/door";
 import { admitAddress, compileAllowlist } from "@countersign/ip-allowlist";
 import { explanation, quoted, refusalOf, verifies, type Explanation, type Remedy } from "./explanation.ts";
 
@@ -30,7 +30,7 @@ export function explainAddress({ peer, trustProxy, allow, rawHeaders }: Explaine
     const role = index < taken ? ", trusted as a proxy" : index > taken ? "" : `, taken, since ${why}`;
     return `${placeOf(index)}: ${quoted(hop)}${role}`;
   });
-  if (typeof trustProxy === "function" && trustsEverybody(trustProxy)) {
+  if (typeof trustProxy === "function" && proxyTrust.trustsEverybody(trustProxy)) {
     return explanation(everybodyTrusted, "trust-proxy-unsafe", details);
   }
   const address = hops[taken] ?? "";

@@ -1,4 +1,4 @@
-import { componentText, derivedComponents } from "@countersign/http-message-signatures/door";
+import { componentIdentifiers, derivedComponents } from "@countersign/http-message-signatures/door";
 import {
   defaultComponents,
   type SignatureInput,
@@ -95,7 +95,7 @@ const byCode: Readonly<Record<string, Explain>> = {
   "component-name-invalid": explainName,
   "component-unsupported": explainDerived,
   "component-duplicate": ({ input }) => {
-    const texts = input?.components.map(componentText) ?? [];
+    const texts = input?.components.map(componentIdentifiers.textOf) ?? [];
     const repeated = input?.components.find((_, index) => texts.indexOf(texts[index] ?? "") < index);
     return remedy("component-duplicate", { which: which(repeated) });
   },
@@ -129,7 +129,7 @@ function uncomputable(what: Told): Explain {
 }
 
 function which(component: Component | undefined): string {
-  return component === undefined ? "." : `: look at ${quoted(componentText(component))}.`;
+  return component === undefined ? "." : `: look at ${quoted(componentIdentifiers.textOf(component))}.`;
 }
 
 function listed(names: readonly string[] = []): string {
@@ -142,7 +142,7 @@ function quotedOr(text: string | undefined): string {
 
 function explainRequired({ check, input }: SignatureContext): Remedy {
   const required = check.requiredComponents ?? defaultComponents;
-  const covered = (input?.components ?? []).map(componentText);
+  const covered = (input?.components ?? []).map(componentIdentifiers.textOf);
   const missing = required.filter((component) => !covered.includes(component));
   const [first = ""] = missing;
   const like = covered.find((component) => isLike(component, plain(first)));

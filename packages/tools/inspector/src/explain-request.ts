@@ -15,7 +15,7 @@ import {
   type SignatureExplanation,
 } from "@countersign/explain";
 import { signatureSchemes } from "@countersign/webhook-hmac";
-import { codeText } from "@countersign/explain/codes";
+import { allCodes } from "@countersign/explain/codes";
 import type { Explainers, ResolvedInspectorOptions } from "./options.ts";
 import type { RecordedRequest, RecordedVerdict } from "./recorded-request.ts";
 
@@ -106,7 +106,7 @@ function messageOf(record: RecordedRequest, { guard, code, message }: RecordedVe
   const sentence = remedyOf(what) ?? message ?? `The check did not come to a verdict: ${failed}.`;
   const isOfBytes =
     guard === "webhookHmac" || guard === "contentDigest" || what.startsWith("content-digest-");
-  const meaning = codeText(what);
+  const meaning = allCodes().get(what);
   const details = meaning === undefined ? [] : [`Cause: ${meaning.cause}`, `Remedy: ${meaning.remedy}`];
   if (isOfBytes && wholeBody(record) === undefined)
     details.unshift("The body is not here as a whole to be looked at.");

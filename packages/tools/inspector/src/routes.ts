@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { codeText } from "@countersign/explain/codes";
+import { allCodes } from "@countersign/explain/codes";
 import type { ChangeStream } from "./loopback/change-stream.ts";
 import type { Masker } from "./loopback/masking.ts";
 import { refuseOtherMethods, serviceError, ServiceError } from "./loopback/problem.ts";
@@ -137,7 +137,7 @@ async function detailOf(
 
 /** With what the page of codes says of its code. */
 function withMeaning(subject: object, code: string | undefined): object {
-  return { ...subject, meaning: code === undefined ? undefined : codeText(code) };
+  return { ...subject, meaning: code === undefined ? undefined : allCodes().get(code) };
 }
 
 function requestOf(requests: KeptRequests, id: string): RecordedRequest {

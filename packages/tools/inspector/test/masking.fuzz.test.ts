@@ -1,4 +1,4 @@
-import { masked, maskerOf } from "@countersign/inspector/loopback";
+import { masking } from "@countersign/inspector/loopback";
 import { describe, expect, test } from "@jest/globals";
 import * as fc from "fast-check";
 import { fuzzRuns } from "@countersign/test-support/runs/share.ts";
@@ -39,9 +39,9 @@ describe("maskerOf", () => {
     fc.assert(
       fc.property(secretText, chain, (secret, names) => {
         fc.pre(isLookedInto(secret, names));
-        const mask = maskerOf({ texts: [secret] });
+        const mask = masking.of({ texts: [secret] });
         // "<" and ">" are digits of no encoding.
-        expect(mask(`<${encodedBy(names, secret)}>`)).toBe(`<${masked}>`);
+        expect(mask(`<${encodedBy(names, secret)}>`)).toBe(`<${masking.text}>`);
       }),
       fuzzRuns(2000),
     );
@@ -51,10 +51,12 @@ describe("maskerOf", () => {
     fc.assert(
       fc.property(secretText, chain, anyText, anyText, anyText, (secret, names, before, behind, outside) => {
         const text = `${outside}${encodedBy(names, `${before}${secret}${behind}`)}${outside}`;
-        const shown = maskerOf({ texts: [secret] })(text);
-        fc.pre(!masked.includes(secret) && isLookedInto(secret, names) && !beginsAnEscape.test(outside));
-        expect(shown).toContain(masked);
-        for (const part of shown.split(masked))
+        const shown = masking.of({ texts: [secret] })(text);
+        fc.pre(
+          !masking.text.includes(secret) && isLookedInto(secret, names) && !beginsAnEscape.test(outside),
+        );
+        expect(shown).toContain(masking.text);
+        for (const part of shown.split(masking.text))
           for (const reading of readings(part, names.length)) expect(reading).not.toContain(secret);
       }),
       fuzzRuns(500),
@@ -64,7 +66,7 @@ describe("maskerOf", () => {
   test("changes nothing where there is no secret, and never throws", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), fc.jsonValue(), (text, value) => {
-        const mask = maskerOf({ texts: ["no text of chance is this"] });
+        const mask = masking.of({ texts: ["no text of chance is this"] });
         expect(mask(text)).toBe(text);
         expect(mask([value])).toEqual(JSON.parse(JSON.stringify([value])));
       }),

@@ -1,9 +1,12 @@
-import { masked, maskerOf } from "@countersign/inspector/loopback";
+import { masking } from "@countersign/inspector/loopback";
 import { describe, expect, test } from "@jest/globals";
 import { encodings } from "./encodings.ts";
 
 const secret = 'päss "word"+/ 92bc\u{1f511}';
-const mask = maskerOf({ texts: [secret], credentials: [{ username: "user", password: "other-word" }] });
+const mask = masking.of({
+  texts: [secret],
+  credentials: [{ username: "user", password: "other-word" }],
+});
 const base64 = (text: string): string => Buffer.from(text, "utf8").toString("base64");
 const encoded = (text: string, ...names: readonly string[]): string =>
   names.reduce((before, name) => (encodings.get(name) ?? ((): string => "no such encoding"))(before), text);
@@ -44,7 +47,7 @@ describe("maskerOf", () => {
     ["both after each other", `${secret}other-word`],
   ])("finds a secret: %s", (_name, text) => {
     expect(mask({ list: [`before "${text}" after`], number: 5 })).toEqual({
-      list: [`before "${masked}" after`],
+      list: [`before "${masking.text}" after`],
       number: 5,
     });
   });
@@ -53,22 +56,22 @@ describe("maskerOf", () => {
     ["btoa() of latin1", Buffer.from("Straße 99", "latin1").toString("base64")],
     ["UTF-16 in base64", Buffer.from("Straße 99", "utf16le").toString("base64")],
   ])("finds a secret: %s", (_name, text) => {
-    expect(maskerOf({ texts: ["Straße 99"] })(`key=${text};`)).toBe(`key=${masked};`);
+    expect(masking.of({ texts: ["Straße 99"] })(`key=${text};`)).toBe(`key=${masking.text};`);
   });
 
   test.each([0, 1, 2, 3])("finds a secret in the base64 of something longer, %i bytes on", (length) => {
     const text = base64(`${"x".repeat(length)}${secret}${"y".repeat(7)}`);
     const shown = mask(text);
-    expect(shown).toContain(masked);
+    expect(shown).toContain(masking.text);
     // What is left beside it is less than a character of the secret on either side.
-    for (const part of shown.split(masked)) {
+    for (const part of shown.split(masking.text)) {
       expect(Buffer.from(part, "base64").toString("latin1")).not.toMatch(/[pa]ss|92/);
     }
   });
 
   test("finds a secret that follows a word without a space, and one in the name of a member", () => {
-    expect(mask(`Basic${base64(secret)}`)).toBe(`Basic${masked}`);
-    expect(mask({ [secret]: 1, __proto__: 2 })).toEqual({ [masked]: 1 });
+    expect(mask(`Basic${base64(secret)}`)).toBe(`Basic${masking.text}`);
+    expect(mask({ [secret]: 1, __proto__: 2 })).toEqual({ [masking.text]: 1 });
   });
 
   test("leaves what is no secret, and takes a text of three characters for none", () => {
@@ -78,15 +81,17 @@ describe("maskerOf", () => {
       c: "\\u0041 %41 4141414141 QUFBQUFB \\ud800 %zz \\u12",
     };
     expect(mask(value)).toEqual(value);
-    expect(maskerOf({ texts: ["abc"] })("abc abc")).toBe("abc abc");
-    expect(maskerOf({})(value)).toEqual(value);
+    expect(masking.of({ texts: ["abc"] })("abc abc")).toBe("abc abc");
+    expect(masking.of({})(value)).toEqual(value);
   });
 
   test("finds the longest of secrets that are parts of each other, and each of many", () => {
     const texts = ["abcd", "abcdef", "cdefgh", ...Array.from({ length: 500 }, (_, at) => `secret-${at};`)];
-    const many = maskerOf({ texts });
-    expect(many("-abcdefgh- -abcd- -abcdef- -bcdef-")).toBe(`-${masked}- -${masked}- -${masked}- -bcdef-`);
-    expect(many(texts.slice(3).join(" "))).toBe(Array.from({ length: 500 }, () => masked).join(" "));
+    const many = masking.of({ texts });
+    expect(many("-abcdefgh- -abcd- -abcdef- -bcdef-")).toBe(
+      `-${masking.text}- -${masking.text}- -${masking.text}- -bcdef-`,
+    );
+    expect(many(texts.slice(3).join(" "))).toBe(Array.from({ length: 500 }, () => masking.text).join(" "));
   });
 
   test("masks a text as a whole in which more is nested than it looks at", () => {
@@ -96,6 +101,6 @@ describe("maskerOf", () => {
       state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
       return String.raw`%25\u0041+ab`.charAt((state >> 8) % 13);
     }).join("");
-    expect(mask(hostile)).toBe(masked);
+    expect(mask(hostile)).toBe(masking.text);
   });
 });

@@ -1,5 +1,5 @@
 import { generateKeyPairSync, randomBytes, type KeyObject } from "node:crypto";
-import { masked, maskerOf } from "@countersign/inspector/loopback";
+import { masking } from "@countersign/inspector/loopback";
 import { describe, expect, test } from "@jest/globals";
 import { encodings } from "./encodings.ts";
 
@@ -74,22 +74,22 @@ const ways: readonly (readonly [name: string, encode: (text: string) => string])
   ["JSON in base64", (each) => Buffer.from(JSON.stringify({ key: each })).toString("base64")],
 ];
 
-const mask = maskerOf({});
+const mask = masking.of({});
 
 describe("maskerOf, of private keys that nobody named", () => {
   describe.each(ways)("%s", (way, encode) => {
     test.each(armours)("finds the armour of %s", (_name, armour) => {
       const shown = mask(`before "${encode(armour)}" after`);
-      if (way !== "JSON in base64") expect(shown).toBe(`before "${masked}" after`);
-      expect(shown).toContain(masked);
+      if (way !== "JSON in base64") expect(shown).toBe(`before "${masking.text}" after`);
+      expect(shown).toContain(masking.text);
       // What is left of the JSON around it.
       expect(shown.length).toBeLessThan(60);
     });
 
     test.each(bare)("finds %s without an armour", (_name, bytes) => {
       const shown = mask(`before "${encode(bytes.toString("base64"))}" after`);
-      if (way !== "JSON in base64") expect(shown).toBe(`before "${masked}" after`);
-      expect(shown).toContain(masked);
+      if (way !== "JSON in base64") expect(shown).toBe(`before "${masking.text}" after`);
+      expect(shown).toContain(masking.text);
       expect(shown.length).toBeLessThan(60);
     });
 
@@ -118,17 +118,17 @@ describe("maskerOf, of private keys that nobody named", () => {
   });
 
   test.each(bare)("finds the bytes of %s, read as latin1, and in hex", (_name, bytes) => {
-    expect(mask(`<${bytes.toString("latin1")}`)).toBe(`<${masked}`);
-    expect(mask(`<${bytes.toString("hex")}>`)).toBe(`<${masked}>`);
+    expect(mask(`<${bytes.toString("latin1")}`)).toBe(`<${masking.text}`);
+    expect(mask(`<${bytes.toString("hex")}>`)).toBe(`<${masking.text}>`);
   });
 
   test("finds the private members of a JWK that is no text", () => {
     const jwk = ed25519.privateKey.export({ format: "jwk" });
-    expect(mask({ jwk, d: "short" })).toEqual({ jwk: { ...jwk, d: masked }, d: "short" });
+    expect(mask({ jwk, d: "short" })).toEqual({ jwk: { ...jwk, d: masking.text }, d: "short" });
   });
 
   test("finds an armour whose end is cut off, to the end of the text", () => {
-    expect(mask(`a ${(armours[4]?.[1] ?? "").slice(0, 400)}`)).toBe(`a ${masked}`);
+    expect(mask(`a ${(armours[4]?.[1] ?? "").slice(0, 400)}`)).toBe(`a ${masking.text}`);
   });
 
   test.each([

@@ -40,6 +40,9 @@ const acknowledged: readonly string[] = ["2xx"];
 /** When the last request is signed, from now: beyond the window of 60 s plus the skew of 30 s. */
 const offsetSeconds: Readonly<Partial<Record<PayoutVariant, number>>> = { expired: -120, future: 120 };
 
+/** The requests of a payout and its variants, and how they are sent. */
+export const payoutPlans = { variants: payoutVariants, make: planPayout, run: runPayoutPlan };
+
 /** Throws what {@link buildPayoutRequest} throws, before anything is sent. */
 export function planPayout(options: PayoutPlanOptions): PayoutPlan {
   const { variant = "plain", request, expect, count = 2, clock = systemClock } = options;

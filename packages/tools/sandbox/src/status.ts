@@ -1,5 +1,12 @@
 const pattern = /^[1-5](?:[0-9]{2}|xx)$/;
 
+/** What a payout's answers mean, and which are expected. */
+export const statuses = {
+  explain: explainStatus,
+  matches: matchesStatus,
+  parsePatterns: parseStatusPatterns,
+};
+
 /** Reads a comma list such as `200,409` or `2xx`; undefined when it is none. */
 export function parseStatusPatterns(text: string): readonly string[] | undefined {
   const patterns = text.split(",").map((part) => part.trim());

@@ -2,19 +2,12 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { createPayoutInstruction, generateKeyPair } from "../src/index.ts";
-import {
-  payoutVariants,
-  planPayout,
-  runPayoutPlan,
-  type PayoutVariant,
-  explainStatus,
-  matchesStatus,
-} from "../src/protocol/index.ts";
+import { payoutPlans, statuses, type PayoutVariant } from "../src/protocol/index.ts";
 import type { PayoutPlanOptions } from "../src/payout-plan.ts";
 import { startPlatform, type TestPlatform } from "./platform.ts";
 import { parseStatusPatterns } from "../src/status.ts";
 
-type PayoutReport = Awaited<ReturnType<typeof runPayoutPlan>>;
+type PayoutReport = Awaited<ReturnType<typeof payoutPlans.run>>;
 
 const pair = generateKeyPair();
 let platform: TestPlatform;
@@ -35,12 +28,12 @@ function optionsOf(changes: Partial<PayoutPlanOptions> = {}): PayoutPlanOptions 
   };
 }
 
-function statuses({ outcomes }: PayoutReport): (number | undefined)[] {
+function statusesOf({ outcomes }: PayoutReport): (number | undefined)[] {
   return outcomes.map(({ answer }) => answer?.status);
 }
 
 function windowsAt(clock: () => number, variant: PayoutVariant): unknown[] {
-  return planPayout(optionsOf({ variant, clock })).steps.map(({ build }) => {
+  return payoutPlans.make(optionsOf({ variant, clock })).steps.map(({ build }) => {
     const { created, expires } = build().signature;
     return [created, expires];
   });
@@ -58,8 +51,8 @@ describe("runPayoutPlan against a platform that verifies on its own", () => {
     ["replay", [200, 401], { signatureValid: true, digestValid: true }],
     ["duplicate", [200, 409], { signatureValid: true, digestValid: true }],
   ])("%s is answered %p and spoils only what it says", async (variant, expected, found) => {
-    const report = await runPayoutPlan(planPayout(optionsOf({ variant })));
-    expect(statuses(report)).toEqual(expected);
+    const report = await payoutPlans.run(payoutPlans.make(optionsOf({ variant })));
+    expect(statusesOf(report)).toEqual(expected);
     expect(report).toMatchObject({ variant, asExpected: true, reached: true });
     expect(platform.received.at(-1)).toMatchObject(found);
     expect(platform.received.every(({ target }) => target === "/api/v1/transaction")).toBe(true);
@@ -72,8 +65,8 @@ describe("runPayoutPlan against a platform that verifies on its own", () => {
   });
 
   test("replay repeats the nonce; duplicate repeats the body under a fresh nonce", async () => {
-    await runPayoutPlan(planPayout(optionsOf({ variant: "replay" })));
-    await runPayoutPlan(planPayout(optionsOf({ variant: "duplicate" })));
+    await payoutPlans.run(payoutPlans.make(optionsOf({ variant: "replay" })));
+    await payoutPlans.run(payoutPlans.make(optionsOf({ variant: "duplicate" })));
     const [first, replay, paid, duplicate] = platform.received;
     expect(replay?.rawHeaders).toEqual(first?.rawHeaders);
     expect(duplicate?.body).toEqual(paid?.body);
@@ -81,35 +74,36 @@ describe("runPayoutPlan against a platform that verifies on its own", () => {
   });
 
   test("concurrent sends all at once and expects one acknowledgement", async () => {
-    const report = await runPayoutPlan(planPayout(optionsOf({ variant: "concurrent", count: 5 })));
-    expect(statuses(report).filter((status) => status === 200)).toHaveLength(1);
-    expect(statuses(report).filter((status) => status === 409)).toHaveLength(4);
+    const report = await payoutPlans.run(payoutPlans.make(optionsOf({ variant: "concurrent", count: 5 })));
+    expect(statusesOf(report).filter((status) => status === 200)).toHaveLength(1);
+    expect(statusesOf(report).filter((status) => status === 409)).toHaveLength(4);
     expect(new Set(platform.received.map(({ params }) => params["nonce"])).size).toBe(5);
     expect(report.asExpected).toBe(true);
   });
 
   test("concurrent is not as expected when nobody is acknowledged", async () => {
     const options = optionsOf();
-    await runPayoutPlan(planPayout(options));
-    const report = await runPayoutPlan(planPayout({ ...options, variant: "concurrent" }));
-    expect(statuses(report)).toEqual([409, 409]);
+    await payoutPlans.run(payoutPlans.make(options));
+    const report = await payoutPlans.run(payoutPlans.make({ ...options, variant: "concurrent" }));
+    expect(statusesOf(report)).toEqual([409, 409]);
     expect(report.asExpected).toBe(false);
-    const told = await runPayoutPlan(planPayout({ ...options, variant: "concurrent", expect: ["409"] }));
+    const told = await payoutPlans.run(
+      payoutPlans.make({ ...options, variant: "concurrent", expect: ["409"] }),
+    );
     expect(told.asExpected).toBe(true);
   });
 
   test("expect judges the last request, the first of two stays 2xx", async () => {
     const replay = optionsOf({ variant: "replay", expect: ["200"] });
-    expect((await runPayoutPlan(planPayout(replay))).outcomes.map(({ asExpected }) => asExpected)).toEqual([
-      true,
-      false,
-    ]);
-    const spent = await runPayoutPlan(planPayout({ ...replay, expect: ["409"] }));
+    expect(
+      (await payoutPlans.run(payoutPlans.make(replay))).outcomes.map(({ asExpected }) => asExpected),
+    ).toEqual([true, false]);
+    const spent = await payoutPlans.run(payoutPlans.make({ ...replay, expect: ["409"] }));
     expect(spent.outcomes.map(({ asExpected }) => asExpected)).toEqual([false, false]);
   });
 
   test("refuses an unknown variant", () => {
-    expect(() => planPayout(optionsOf({ variant: "late" as "plain" }))).toThrow(TypeError);
+    expect(() => payoutPlans.make(optionsOf({ variant: "late" as "plain" }))).toThrow(TypeError);
   });
 });
 
@@ -124,9 +118,9 @@ describe("runPayoutPlan against a platform that acknowledges everything", () => 
     server.close();
   });
 
-  test.each(payoutVariants.slice(1))("$variant is not as expected", async ({ variant }) => {
+  test.each(payoutPlans.variants.slice(1))("$variant is not as expected", async ({ variant }) => {
     const { request } = optionsOf();
-    const report = await runPayoutPlan(planPayout({ request: { ...request, url }, variant }));
+    const report = await payoutPlans.run(payoutPlans.make({ request: { ...request, url }, variant }));
     expect(report).toMatchObject({ asExpected: false, reached: true });
   });
 });
@@ -134,11 +128,11 @@ describe("runPayoutPlan against a platform that acknowledges everything", () => 
 describe("runPayoutPlan without a platform", () => {
   test("reports the error and does not go on to the second request", async () => {
     const { request } = optionsOf();
-    const plan = planPayout({
+    const plan = payoutPlans.make({
       request: { ...request, url: "http://platform.invalid/pay" },
       variant: "duplicate",
     });
-    const report = await runPayoutPlan(plan);
+    const report = await payoutPlans.run(plan);
     expect(report).toMatchObject({ asExpected: false, reached: false });
     expect(report.outcomes).toHaveLength(1);
     expect(report.outcomes[0]).toMatchObject({ answer: undefined, error: { code: "host-not-found" } });
@@ -166,7 +160,7 @@ describe("matchesStatus", () => {
     [409, ["200", "409"], true],
     [200, [], false],
   ])("%d against %p is %p", (status, patterns, expected) => {
-    expect(matchesStatus(status, patterns)).toBe(expected);
+    expect(statuses.matches(status, patterns)).toBe(expected);
   });
 });
 
@@ -181,7 +175,7 @@ describe("explainStatus", () => {
     [500, "retry with the same idempotency_key"],
     [503, "in doubt"],
   ])("%d", (status, meaning) => {
-    expect(explainStatus(status)).toContain(meaning);
+    expect(statuses.explain(status)).toContain(meaning);
   });
 
   test.each([
@@ -195,6 +189,6 @@ describe("explainStatus", () => {
     [409, "", "already processed"],
     [409, "<html>", "already processed"],
   ])("%d with %s", (status, body, meaning) => {
-    expect(explainStatus(status, body)).toContain(meaning);
+    expect(statuses.explain(status, body)).toContain(meaning);
   });
 });

@@ -7,12 +7,7 @@ import {
   type OptionTable,
   type ReadOptions,
 } from "@countersign/core/door";
-import {
-  assertComputable,
-  componentText,
-  parseComponentIdentifier,
-  receiptComponents,
-} from "@countersign/http-message-signatures/door";
+import { componentIdentifiers, receiptComponents } from "@countersign/http-message-signatures/door";
 import { signatureAlgorithms, type Signer } from "@countersign/http-message-signatures";
 import { isKey, textRule } from "../profile.ts";
 
@@ -63,7 +58,7 @@ function isSigner(value: unknown): value is Signer {
 
 function readComponents(components: unknown = [], owner: OptionOwner, name: string): readonly string[] {
   if (Array.isArray(components) && areFurther(components)) {
-    return components.map((component) => componentText(parseComponentIdentifier(component)));
+    return components.map((component) => componentIdentifiers.textOf(componentIdentifiers.parse(component)));
   }
   const expected = "a list of components of a response that no receipt has by itself";
   throw optionError(owner, name, expected, components);
@@ -74,8 +69,8 @@ function areFurther(components: readonly unknown[]): components is readonly stri
   const answer = { status: 200, rawHeaders: ["Content-Type", ""], request };
   const all = [...receiptComponents(answer, "sig1"), ...components];
   try {
-    assertComputable(
-      all.map((component) => parseComponentIdentifier(String(component))),
+    componentIdentifiers.assertComputable(
+      all.map((component) => componentIdentifiers.parse(String(component))),
       answer,
     );
     return components.every((component) => typeof component === "string");

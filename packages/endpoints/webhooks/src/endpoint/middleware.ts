@@ -7,7 +7,7 @@ import {
   type OptionOwner,
   type OptionTable,
 } from "@countersign/core/door";
-import { chain, composedGuard, createTrustInspector, isHttps, pathOf } from "@countersign/express/door";
+import { chain, composedGuard, pathOf, proxyTrust } from "@countersign/express/door";
 import {
   guard,
   guardErrors,
@@ -205,8 +205,8 @@ function expressHttps(
   owner: OptionOwner = httpsFactory,
 ): (req: GuardRequest) => void {
   const admit = httpsAdmission(options, owner);
-  const inspectTrust = createTrustInspector(createWarnOnce(httpsFactory));
-  return (req) => admit(() => (isHttps(req, inspectTrust(req)) ? "https" : "http"));
+  const inspectTrust = proxyTrust.inspector(createWarnOnce(httpsFactory));
+  return (req) => admit(() => (proxyTrust.isHttps(req, inspectTrust(req)) ? "https" : "http"));
 }
 
 /**

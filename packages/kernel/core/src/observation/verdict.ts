@@ -6,7 +6,7 @@ import { guardChannel } from "./channels.ts";
 import { nameOr, wasReported, writeStderrLine } from "./stderr-lines.ts";
 
 /** A check of one request; `req` is the request as its framework knows it. */
-export interface Check {
+interface Check {
   readonly name: string;
   readonly req: object;
 }
@@ -21,7 +21,13 @@ interface Published {
 }
 
 /** What a check or a door tells of its decision; {@link Steps} does it for several checks. */
-export const verdicts = { note: noteVerdict, start: startVerdict, publish: publishVerdict, refusedWith };
+export const verdicts = {
+  note: noteVerdict,
+  start: startVerdict,
+  publish: publishVerdict,
+  refusedWith,
+  writeUnreported: writeUnreportedRefusal,
+};
 
 /**
  * Publishes a verdict on `countersign:guard` for each check that a door composes: begin(name) before each, end() after the
@@ -148,7 +154,7 @@ const quoted = new WeakSet<Verdict>();
  * Writes a refusal on stderr unless a `countersign:guard` subscriber or an `onReject` got it. For doors, after the answer.
  * Omits the target: a webhook's path is a secret.
  */
-export function writeUnreportedRefusal({ name, req }: Check, method: unknown, error: Error): void {
+function writeUnreportedRefusal({ name, req }: Check, method: unknown, error: Error): void {
   if (guardChannel.hasSubscribers || wasReported(req)) return;
   const { status, code } = verdictOf(error);
   const what = `refused a ${nameOr(method, "request")} with ${status}`;

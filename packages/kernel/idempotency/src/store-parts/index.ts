@@ -1,4 +1,4 @@
-export { fenceMemoryMs, storedRecord } from "./key-row.ts";
+export { fenceMemoryMs, storedRecords } from "./key-row.ts";
 export { wrappedErrors } from "./sql-errors.ts";
 export { transactionBroken } from "../refusals.ts";
 export { cursorBehind, damagedCursor, keyBefore, pageOf, type Row } from "./list-query.ts";
@@ -12,8 +12,6 @@ export {
   encodeText,
   Gate,
   operatorEntry,
-  recordOf,
-  releasedOf,
   StoreGate,
   textUpTo,
   type ArgumentRule,

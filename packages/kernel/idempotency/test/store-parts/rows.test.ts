@@ -1,4 +1,4 @@
-import { encodeText, keyBefore, pageOf, storedRecord } from "@countersign/idempotency/store";
+import { encodeText, keyBefore, pageOf, storedRecords } from "@countersign/idempotency/store";
 import { cursorBehind } from "../../dist/store-parts/list-query.js";
 import { describe, expect, test } from "@jest/globals";
 import * as fc from "fast-check";
@@ -76,13 +76,13 @@ describe("storedRecord()", () => {
         fingerprint: encodeText(texts.fingerprint),
         reason: encodeText(texts.reason),
       };
-      expect(storedRecord({ state, ...stored }, numbers)).toEqual({ state, ...texts, ...counts });
+      expect(storedRecords.ofRow({ state, ...stored }, numbers)).toEqual({ state, ...texts, ...counts });
     },
   );
 
   test.each([["paid"], [undefined], [null], [["run"]]])("throws at the state %p", (state) => {
     const row = { state, token: "t", fingerprint: "f", reason: "" };
-    expect(() => storedRecord(row, numbers)).toThrow(/unknown state/);
+    expect(() => storedRecords.ofRow(row, numbers)).toThrow(/unknown state/);
   });
 
   test("gives an operator's decision as it was given, and its reopening", () => {
@@ -99,13 +99,13 @@ describe("storedRecord()", () => {
       reopened_note: null,
     };
     const decision = { outcome: "released", fence: 6, at: 1_800_000_000_000, by: "a\0", reason: "\\why" };
-    expect(storedRecord({ ...row, ...decided }, numbers).decision).toEqual(decision);
+    expect(storedRecords.ofRow({ ...row, ...decided }, numbers).decision).toEqual(decision);
     const reopening = { reopened_at: 1_800_000_000_001, reopened_note: encodeText("\ud800") };
-    expect(storedRecord({ ...row, ...decided, ...reopening }, numbers).decision).toEqual({
+    expect(storedRecords.ofRow({ ...row, ...decided, ...reopening }, numbers).decision).toEqual({
       ...decision,
       reopened: { at: 1_800_000_000_001, note: "\ud800" },
     });
-    expect(storedRecord({ ...row, decision: null }, numbers).decision).toBeUndefined();
-    expect(() => storedRecord({ ...row, decision: "paid" }, numbers)).toThrow(/unknown decision/);
+    expect(storedRecords.ofRow({ ...row, decision: null }, numbers).decision).toBeUndefined();
+    expect(() => storedRecords.ofRow({ ...row, decision: "paid" }, numbers)).toThrow(/unknown decision/);
   });
 });

@@ -3,7 +3,7 @@ import {
   assertTransaction,
   decideClaim,
   leaseExpired,
-  recordOf,
+  storedRecords,
   StoreGate,
   type StoredRecord,
 } from "@countersign/idempotency/store";
@@ -104,7 +104,7 @@ describe("recordOf()", () => {
     ["no done key at the end of its retention", stored({ state: "done", remainingMs: 0 }), undefined],
     ["no free key", stored({ state: "free" }), undefined],
   ])("shows %s", (_title, record, expected) => {
-    expect(recordOf(record)).toStrictEqual(expected);
+    expect(storedRecords.recordOf(record)).toStrictEqual(expected);
   });
 });
 

@@ -56,18 +56,18 @@ type TraceContext = Parameters<Parameters<typeof onTraceEnd>[1]>[0];
 
 function follow<Traced extends TraceContext & { readonly attempt?: number | undefined }>(
   tracer: api.Tracer,
-  traces: Parameters<typeof aroundTrace<Traced>>[0],
+  trace: Parameters<typeof aroundTrace<Traced>>[0],
   describe: (context: Traced) => api.SpanOptions & { readonly name: string },
 ): () => void {
   const spans = new WeakMap<object, api.Span>();
-  const endAround = aroundTrace(traces, (context, work) => {
+  const endAround = aroundTrace(trace, (context, work) => {
     const parent = api.context.active();
     const { name, ...options } = describe(context);
     const span = tracer.startSpan(name, options, parent);
     spans.set(context, span);
     return api.context.with(api.trace.setSpan(parent, span), work);
   });
-  const end = onTraceEnd(traces, (context) => {
+  const end = onTraceEnd(trace, (context) => {
     const span = spans.get(context);
     spans.delete(context);
     span?.setAttribute("countersign.outcome", context.outcome ?? "");

@@ -3,7 +3,7 @@ import { IncomingMessage } from "node:http";
 import { Server, Socket } from "node:net";
 import { pathToFileURL } from "node:url";
 import { builtChannelName, type Built } from "@countersign/core/door";
-import { createTrustInspector } from "@countersign/express/door";
+import { proxyTrust } from "@countersign/express/door";
 import type { GuardRequest } from "@countersign/express";
 import { memberOf, messageOf } from "../command-io.ts";
 import type { AppFacts, AppFault, ProxyTrust } from "./ask-app.ts";
@@ -85,7 +85,7 @@ function trustOf(app: object): ProxyTrust {
   });
   const req: GuardRequest = Object.assign(new IncomingMessage(new Socket()), { app });
   try {
-    const trusts = createTrustInspector(warnOnce)(req) !== undefined;
+    const trusts = proxyTrust.inspector(warnOnce)(req) !== undefined;
     return codes.size > 0 ? "misread" : trusts ? "proxies" : "nobody";
   } catch {
     return "everybody";

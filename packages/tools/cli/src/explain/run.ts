@@ -8,7 +8,7 @@ import {
   type ExplainSignatureOptions,
   type SignatureExplanation,
 } from "@countersign/explain";
-import { codeText } from "@countersign/explain/codes";
+import { allCodes } from "@countersign/explain/codes";
 import type { VerificationKey } from "@countersign/http-message-signatures";
 import { importKeys, importVerificationKey, parseSignatureInput } from "@countersign/http-message-signatures";
 import { keyidOfFile } from "@countersign/http-message-signatures/door";
@@ -187,7 +187,7 @@ function formatExplanations(explained: readonly Explained[]): string {
 
 function formatOne(explained: Explained): string {
   const { check, sentence, what, code, details, expectedBase, signerBase, difference } = explained;
-  const remedy = code === undefined || isSpecific(what, code) ? undefined : codeText(code)?.remedy;
+  const remedy = code === undefined || isSpecific(what, code) ? undefined : allCodes().get(code)?.remedy;
   const lines = [`${check}: ${sentence}`];
   if (what !== "verifies") lines.push(`  what    ${what}`);
   if (code !== undefined) lines.push(`  code    ${code}`);

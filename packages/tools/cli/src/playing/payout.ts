@@ -1,14 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { createPayoutInstruction, type buildPayoutRequest } from "@countersign/sandbox";
-import {
-  isObjectText,
-  jsonWithTexts,
-  payoutVariants,
-  planPayout,
-  runPayoutPlan,
-  type PayoutVariant,
-} from "@countersign/sandbox/protocol";
+import { isObjectText, jsonWithTexts, payoutPlans, type PayoutVariant } from "@countersign/sandbox/protocol";
 import type { CommandIo, ExitCode, Switches, Texts } from "../command-io.ts";
 import { codeOf, exitCodes, messageOf, UsageError } from "../command-io.ts";
 import { assertHttpAllowed, parseInteger, readNamedFile } from "../input.ts";
@@ -48,7 +41,7 @@ export async function runPayout(flags: PayoutFlags, io: CommandIo): Promise<Exit
     throw new UsageError("--local-address: expected an IP address");
   }
   const sendOptions = { ...sendOptionsOf(flags), localAddress };
-  const report = await runPayoutPlan(planOf(flags, io.clock), sendOptions);
+  const report = await payoutPlans.run(planOf(flags, io.clock), sendOptions);
   const shown = report.outcomes.find(({ asExpected }) => !asExpected) ?? report.outcomes.at(-1);
   if (flags.save !== undefined && shown !== undefined) saveRequest(flags.save, shown.request);
   io.writeOut(flags.json === true ? payoutJson(report) : payoutText(report, io.colours));
@@ -94,7 +87,7 @@ function nextSteps({ url, key, keyid, save, allowHttp }: PayoutFlags): string {
   return `${printable(steps.join("\n"))}\n`;
 }
 
-function planOf(flags: PayoutFlags, clock: () => number): ReturnType<typeof planPayout> {
+function planOf(flags: PayoutFlags, clock: () => number): ReturnType<typeof payoutPlans.make> {
   const { url, target, keyid, allowHttp, concurrent } = flags;
   assertHttpAllowed("--url", url, allowHttp);
   const request = {
@@ -109,7 +102,7 @@ function planOf(flags: PayoutFlags, clock: () => number): ReturnType<typeof plan
     concurrent === undefined ? undefined : parseInteger("--concurrent", concurrent, { min: 2, max: 500 });
   const expect = readExpected(flags);
   try {
-    return planPayout({ variant: variantOf(flags), request, expect, count, clock });
+    return payoutPlans.make({ variant: variantOf(flags), request, expect, count, clock });
   } catch (error) {
     // Before anything is sent, only the command line can be wrong.
     throw new UsageError(messageOf(error), { cause: error });
@@ -140,7 +133,7 @@ function readJsonFile(file: string): Buffer {
 
 function variantOf(flags: PayoutFlags): PayoutVariant {
   const given = new Map<string, unknown>(Object.entries(flags));
-  const chosen = payoutVariants.find(({ flag, value }) => {
+  const chosen = payoutPlans.variants.find(({ flag, value }) => {
     const got = flag === undefined ? undefined : given.get(flag);
     return value === undefined ? got !== undefined && got !== false : got === value;
   });

@@ -1,12 +1,12 @@
 import { STATUS_CODES } from "node:http";
 import type { PayoutAnswer, PayoutSendError } from "@countersign/sandbox";
 import type { sendRequest } from "@countersign/sandbox";
-import { explainStatus, matchesStatus, type runPayoutPlan } from "@countersign/sandbox/protocol";
+import { statuses, type payoutPlans } from "@countersign/sandbox/protocol";
 import { memberOf } from "../command-io.ts";
 import { bodyLines, createPaint, jsonDocument, printable, type Paint } from "../output.ts";
 
 /** `name` is the variant. */
-type PayoutReport = Awaited<ReturnType<typeof runPayoutPlan>>;
+type PayoutReport = Awaited<ReturnType<typeof payoutPlans.run>>;
 type PayoutOutcome = PayoutReport["outcomes"][number];
 
 /** A request that the sandbox can send. */
@@ -37,7 +37,7 @@ function answerLines({ answer }: PayoutOutcome): string[] {
   if (answer === undefined) return [];
   const retryAfter = answer.headers["retry-after"];
   return [
-    `  ${explainStatus(answer.status, answer.body)}`,
+    `  ${statuses.explain(answer.status, answer.body)}`,
     ...(retryAfter === undefined ? [] : [`  Retry-After: ${printable(retryAfter)}`]),
     ...bodyLines(answer.body, answer.bodyTruncated),
   ];
@@ -55,7 +55,8 @@ export function payoutJson(report: PayoutReport): string {
       body: request.bodyBytes.toString("utf8"),
     },
     signature: request.signature,
-    answer: answer === undefined ? null : { ...answer, meaning: explainStatus(answer.status, answer.body) },
+    answer:
+      answer === undefined ? null : { ...answer, meaning: statuses.explain(answer.status, answer.body) },
     error: errorJson(error),
     expected,
     asExpected,
@@ -90,7 +91,7 @@ export function webhookJson({ name, request, answer, error, expected, asExpected
 }
 
 function meaningOf({ status }: PayoutAnswer): string {
-  return matchesStatus(status, ["2xx"])
+  return statuses.matches(status, ["2xx"])
     ? "delivered: every event is done"
     : "not delivered: the service would send the same bytes again, for up to a day";
 }

@@ -1,6 +1,6 @@
 import type { KeyObject } from "node:crypto";
 import type { sendRequest } from "@countersign/sandbox";
-import { importPrivateKey, parseStatusPatterns } from "@countersign/sandbox/protocol";
+import { importPrivateKey, statuses } from "@countersign/sandbox/protocol";
 import { messageOf, UsageError, type Switches, type Texts } from "../command-io.ts";
 import { parseTimeout, readCertificates, readNamedFile } from "../input.ts";
 
@@ -29,7 +29,7 @@ export function readHeaders({ header = [] }: TransportFlags): Readonly<Record<st
 
 export function readExpected({ expect }: TransportFlags): readonly string[] | undefined {
   if (expect === undefined) return undefined;
-  const patterns = parseStatusPatterns(expect);
+  const patterns = statuses.parsePatterns(expect);
   if (patterns === undefined) throw new UsageError("--expect: expected statuses such as 200,409 or 2xx");
   return patterns;
 }

@@ -1,11 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { buildWebhookRequest, PayoutSendError, sendRequest } from "@countersign/sandbox";
-import {
-  formatTimestamp,
-  jsonWithTexts,
-  matchesStatus,
-  sampleEventData,
-} from "@countersign/sandbox/protocol";
+import { formatTimestamp, jsonWithTexts, sampleEventData, statuses } from "@countersign/sandbox/protocol";
 import type { CommandIo, ExitCode, Texts } from "../command-io.ts";
 import { exitCodes, messageOf, UsageError } from "../command-io.ts";
 import { assertHttpAllowed, readNamedFile } from "../input.ts";
@@ -52,7 +47,7 @@ async function send(request: OutgoingRequest, name: string, flags: WebhookFlags)
   const report = { name, request, expected };
   try {
     const answer = await sendRequest(request, sendOptionsOf(flags));
-    return { ...report, answer, error: undefined, asExpected: matchesStatus(answer.status, expected) };
+    return { ...report, answer, error: undefined, asExpected: statuses.matches(answer.status, expected) };
   } catch (error) {
     if (!(error instanceof PayoutSendError)) throw error;
     return { ...report, answer: undefined, error, asExpected: false };

@@ -3,7 +3,7 @@ import { isPrivateMember, markPrivateKeys } from "./private-keys.ts";
 
 export type Masker = <T>(value: T) => T;
 
-export const masked = "[masked]";
+const masked = "[masked]";
 
 /** Mask this much more of a text than you show, then cut: a secret across the end is found whole. */
 export const marginBytes = 4096;
@@ -16,6 +16,9 @@ export interface Secrets {
 
 // A shorter one would be found in ordinary words.
 const shortestSecret = 4;
+
+/** How secrets are left out of what a page shows. */
+export const masking = { of: maskerOf, text: masked, marginBytes };
 
 /**
  * Replaces every secret in the texts and member names of a value. Found also inside a longer text, JSON escapes, percent-encoding, hex, base64

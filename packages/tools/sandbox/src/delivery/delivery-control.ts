@@ -1,4 +1,4 @@
-import { maskerOf } from "@countersign/inspector/loopback";
+import { masking } from "@countersign/inspector/loopback";
 import type { DeliveryAttempt, DeliveryFilter, DeliveryState, StoredDelivery } from "./delivery.ts";
 import { shownAttempts } from "./delivery-queue.ts";
 import { backoffMs, type DeliveryParts, type DeliverySender } from "./delivery-sender.ts";
@@ -15,7 +15,7 @@ export interface DeliveryControlInit extends DeliveryParts {
   readonly changed: (id: number) => void;
 }
 
-type Masker = ReturnType<typeof maskerOf>;
+type Masker = ReturnType<typeof masking.of>;
 
 const shownBodyBytes = 65_536;
 const shownSteps = 5;
@@ -39,7 +39,9 @@ export class DeliveryControl {
   readonly mask: Masker = (value) => {
     const { queue, secrets } = this.#init;
     const credentials = queue.credentials();
-    return maskerOf({ credentials, texts: [...secrets, ...credentials.map(({ secret }) => secret)] })(value);
+    return masking.of({ credentials, texts: [...secrets, ...credentials.map(({ secret }) => secret)] })(
+      value,
+    );
   };
 
   detail(id: number): DeliveryDetail | undefined {

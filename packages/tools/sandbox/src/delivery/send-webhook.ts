@@ -1,4 +1,4 @@
-import { marginBytes, masked } from "@countersign/inspector/loopback";
+import { masking } from "@countersign/inspector/loopback";
 import { PayoutSendError, type SendErrorCode } from "../send-error.ts";
 import { sendRequest, type ExchangeOptions } from "../send-request.ts";
 import { buildWebhookRequest, type WebhookRequestOptions } from "./webhook-request.ts";
@@ -15,7 +15,7 @@ export interface WebhookOptions
 
 export const shownAnswerLength = 1024;
 
-const bodyLimitBytes = shownAnswerLength + marginBytes;
+const bodyLimitBytes = shownAnswerLength + masking.marginBytes;
 
 /** Without credentials. */
 export interface WebhookExchange {
@@ -62,6 +62,6 @@ export async function exchangeWebhook(
 export function shownHeaders(headers: Readonly<Record<string, string>>): WebhookExchange["requestHeaders"] {
   return Object.entries(headers).map(([name, value]) => [
     name,
-    name.toLowerCase() === "authorization" ? `Basic ${masked}` : value,
+    name.toLowerCase() === "authorization" ? `Basic ${masking.text}` : value,
   ]);
 }

@@ -1,5 +1,5 @@
 import { createPublicKey } from "node:crypto";
-import { marginBytes, type maskerOf } from "@countersign/inspector/loopback";
+import { masking } from "@countersign/inspector/loopback";
 import { generateKeyPair, importPrivateKey } from "../key-pair.ts";
 import {
   createPayoutInstruction,
@@ -43,7 +43,7 @@ export interface PayoutDeskInit {
   readonly allowHttp: boolean | "loopback";
   readonly ca: string | Buffer | undefined;
   readonly clock: () => number;
-  readonly mask: ReturnType<typeof maskerOf>;
+  readonly mask: ReturnType<typeof masking.of>;
   readonly changed: () => void;
 }
 
@@ -83,7 +83,7 @@ export function createPayoutDesk(options: PageOptions, init: PayoutDeskInit) {
       const at = init.clock();
       const { asExpected, outcomes } = await runPayoutPlan(plan, {
         ca: init.ca,
-        bodyLimitBytes: shownBytes + marginBytes,
+        bodyLimitBytes: shownBytes + masking.marginBytes,
       });
       number += 1;
       const unspoilt = outcomes.filter(({ expected }) => expected.includes("2xx"));

@@ -1,7 +1,7 @@
 // What the command and the demo need beside the root.
-export { planPayout, runPayoutPlan } from "../payout-plan.ts";
-export { payoutVariants, type PayoutVariant } from "../payout-variants.ts";
-export { explainStatus, matchesStatus, parseStatusPatterns } from "../status.ts";
+export { payoutPlans } from "../payout-plan.ts";
+export type { PayoutVariant } from "../payout-variants.ts";
+export { statuses } from "../status.ts";
 export { importPrivateKey } from "../key-pair.ts";
 export { assertFileSafeKeyid, KeyFileError } from "../key-files.ts";
 export { isObjectText, jsonWithTexts } from "../json-text.ts";
