@@ -2,14 +2,7 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import {
-  guardChannelName,
-  keyUseChannelName,
-  leaseLostChannel,
-  noticeChannelName,
-  settledChannel,
-  traces,
-} from "@countersign/core";
+import { channels, guardChannelName, noticeChannelName, traces } from "@countersign/core";
 import { builtChannelName } from "@countersign/core/door";
 import { thrownChannelName } from "../../packages/kernel/core/dist/observation/channels.js";
 import { expect, test } from "@jest/globals";
@@ -42,9 +35,9 @@ test("the page has the channels of the code, each as what it is", () => {
   const events = [
     guardChannelName,
     noticeChannelName,
-    keyUseChannelName,
-    settledChannel.name,
-    leaseLostChannel.name,
+    channels.keyUse.name,
+    channels.settled.name,
+    channels.leaseLost.name,
     builtChannelName,
     thrownChannelName,
   ];
@@ -81,12 +74,12 @@ test("what is published has the members and outcomes of the page", async () => {
       for (const member of Object.keys(Object(event))) heard.add(member);
       if (Object(event).outcome !== undefined) ended.add(Object(event).outcome);
     };
-    const channels =
+    const names =
       kind === "event"
         ? [name]
         : [`tracing:${name}:start`, `tracing:${name}:end`, `tracing:${name}:asyncEnd`];
-    for (const channel of channels) subscribe(channel, listener);
-    return () => channels.forEach((channel) => unsubscribe(channel, listener));
+    for (const channel of names) subscribe(channel, listener);
+    return () => names.forEach((channel) => unsubscribe(channel, listener));
   });
   await liveThrough();
   for (const end of ends) end();

@@ -1,5 +1,7 @@
-import { createPayoutInstruction, generateKeyPair, type SigningKeyPair } from "@countersign/sandbox";
+import { createPayoutInstruction, generateKeyPair } from "@countersign/sandbox";
 import { payoutPlans, type PayoutVariant } from "@countersign/sandbox/protocol";
+
+type SigningKeyPair = ReturnType<typeof generateKeyPair>;
 
 /** One line of the demo's table. */
 export interface CaseResult {

@@ -1,8 +1,10 @@
 import { renameSync, writeFileSync } from "node:fs";
-import { generateKeyPair, type SigningKeyPair } from "@countersign/sandbox";
+import { generateKeyPair } from "@countersign/sandbox";
 import { z } from "zod";
 import { runCase, type CaseResult, type DemoTarget, type Report } from "./cases.ts";
 import { resultOf } from "./webhook-cases.ts";
+
+type SigningKeyPair = ReturnType<typeof generateKeyPair>;
 
 const inspectedKeys = z.object({
   accepted: z.array(z.string()),

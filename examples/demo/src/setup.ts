@@ -1,9 +1,11 @@
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import type { Environment } from "@countersign/example-settings";
-import { generateKeyPair, sampleBusiness, writeKeyFiles, type SigningKeyPair } from "@countersign/sandbox";
+import { generateKeyPair, sampleBusiness, writeKeyFiles } from "@countersign/sandbox";
 import type { WebhookEndpoint } from "@countersign/service-client";
 import { generateEndpoint } from "@countersign/webhooks";
+
+type SigningKeyPair = ReturnType<typeof generateKeyPair>;
 
 /** What the demo's platforms are started with. */
 export interface DemoSetup {

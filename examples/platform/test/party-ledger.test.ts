@@ -1,10 +1,4 @@
-import {
-  parseTimestamp,
-  type BuyerStatusChanged,
-  type PaymentRequestReminder,
-  type PaymentRequestRepaid,
-  type SellerStatusChanged,
-} from "@countersign/webhooks";
+import { parseTimestamp, type WebhookEventMap } from "@countersign/webhooks";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import type { PartyLedger } from "../src/ledgers/parties.ts";
 import { inTransaction, testEngines, type TestStorage } from "./test-storage.ts";
@@ -17,17 +11,17 @@ function fields(time: string) {
   return { event_id: `ev-${eventCount}`, timestamp: parseTimestamp(`2024-01-02T03:04:${time}Z`) };
 }
 
-function buyer(status: string, time: string, buyer_id = "b-1"): BuyerStatusChanged {
+function buyer(status: string, time: string, buyer_id = "b-1"): WebhookEventMap["buyer.status_changed"] {
   const data = { buyer_id, old_status: "PENDING", new_status: status };
   return { ...fields(time), type: "buyer.status_changed", data };
 }
 
-function seller(status: string, time: string, seller_id = "s-1"): SellerStatusChanged {
+function seller(status: string, time: string, seller_id = "s-1"): WebhookEventMap["seller.status_changed"] {
   const data = { seller_id, old_status: "PENDING", new_status: status };
   return { ...fields(time), type: "seller.status_changed", data };
 }
 
-function reminder(time: string): PaymentRequestReminder {
+function reminder(time: string): WebhookEventMap["payment_request.repayment.reminder"] {
   const data = { payment_request_id: "r-1", due_date: "2024-01-31", days_from_due_date: -3 };
   return { ...fields(time), type: "payment_request.repayment.reminder", data };
 }
@@ -124,7 +118,7 @@ for (const engine of testEngines) {
       const older = buyer("ACTIVE", "05.123456788", "__proto__");
       const newer = buyer("SUSPENDED", "05.123456789", "__proto__");
       const reminded = reminder("05");
-      const repaid: PaymentRequestRepaid = {
+      const repaid: WebhookEventMap["payment_request.repayment.repaid"] = {
         ...fields("06"),
         type: "payment_request.repayment.repaid",
         data: { payment_request_id: "r-1" },

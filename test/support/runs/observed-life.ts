@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { channel } from "node:diagnostics_channel";
-import { GuardError, keyUseChannelName, traces, type PublishedEvents } from "@countersign/core";
+import { channels, GuardError, traces, type PublishedEvents } from "@countersign/core";
 import { publishNotice, Steps, traced, verdicts } from "@countersign/core/door";
 import {
   idempotencyKeys,
@@ -32,7 +32,7 @@ export async function liveThrough(): Promise<{ readonly store: MemoryIdempotency
     created: 1,
     notAfter: 2_000_000_000,
   };
-  channel(keyUseChannelName).publish(use);
+  channel(channels.keyUse.name).publish(use);
   await own(store);
   await receive(store);
   const task: PublishedEvents["task"] = { queue: "outcomes", taskId: "k1", attempt: 1 };

@@ -1,12 +1,6 @@
 import type { Awaitable } from "@countersign/idempotency";
 import { answerOf } from "@countersign/idempotency/door";
-import type {
-  BuyerStatusChanged,
-  PaymentRequestReminder,
-  PaymentRequestRepaid,
-  SellerStatusChanged,
-  WebhookEvent,
-} from "@countersign/webhooks";
+import type { WebhookEvent, WebhookEventMap } from "@countersign/webhooks";
 import { z } from "zod";
 import type { LedgerDatabase, SqlDialect, Statement } from "./database.ts";
 
@@ -26,10 +20,13 @@ interface InspectedState {
  * nothing but is applied all the same, and CLOSED is final.
  */
 export interface PartyLedger {
-  changeBuyer(event: BuyerStatusChanged, tx?: object): Awaitable<void>;
-  changeSeller(event: SellerStatusChanged, tx?: object): Awaitable<void>;
-  closePaymentRequest(event: PaymentRequestRepaid, tx?: object): Awaitable<void>;
-  countReminder(event: PaymentRequestReminder, tx?: object): Awaitable<void>;
+  changeBuyer(event: WebhookEventMap["buyer.status_changed"], tx?: object): Awaitable<void>;
+  changeSeller(event: WebhookEventMap["seller.status_changed"], tx?: object): Awaitable<void>;
+  closePaymentRequest(
+    event: WebhookEventMap["payment_request.repayment.repaid"],
+    tx?: object,
+  ): Awaitable<void>;
+  countReminder(event: WebhookEventMap["payment_request.repayment.reminder"], tx?: object): Awaitable<void>;
   /** For events that change nothing here: that it was applied is all that is written. */
   record(event: WebhookEvent, tx?: object): Awaitable<void>;
   /** As shown by GET /inspect/events, in the order in which they were first applied. */
@@ -75,7 +72,10 @@ export function partyLedgerOn(database: LedgerDatabase): PartyLedger {
 }
 
 /** Status and time. The time has all nine digits, so that its texts order as the times do. Years beyond 2262 fit no 64-bit nanoseconds. */
-function newStatus({ data, timestamp }: BuyerStatusChanged | SellerStatusChanged): [string, string] {
+function newStatus({
+  data,
+  timestamp,
+}: WebhookEventMap["buyer.status_changed"] | WebhookEventMap["seller.status_changed"]): [string, string] {
   const [wholeSeconds = "", fraction = ""] = timestamp.raw.slice(0, -1).split(".");
   return [data.new_status, `${wholeSeconds}.${fraction.padEnd(9, "0")}Z`];
 }

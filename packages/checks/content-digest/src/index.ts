@@ -1,4 +1,4 @@
-export { answerDigests, type AnswerDigestOptions } from "./answer-digests.ts";
+export { answerDigests } from "./answer-digests.ts";
 export {
   createContentDigest,
   createReprDigest,

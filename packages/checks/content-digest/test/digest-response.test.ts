@@ -9,7 +9,6 @@ import {
   digestResponse,
   verifyContentDigest,
   verifyReprDigest,
-  type AnswerDigestOptions,
 } from "@countersign/content-digest";
 import { memoryAnswerStore, memoryIdempotencyStore } from "@countersign/idempotency";
 import { idempotencyGuard } from "@countersign/idempotency-guard";
@@ -21,6 +20,8 @@ import { createServer, request, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { once } from "node:events";
 import { expressVersions } from "./harness.ts";
+
+type AnswerDigestOptions = NonNullable<Parameters<typeof digestResponse>[0]>;
 
 interface Answer {
   readonly status: number;

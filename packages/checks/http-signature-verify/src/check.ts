@@ -1,9 +1,8 @@
-import { channel, type Channel } from "node:diagnostics_channel";
 import { verifyByPolicy } from "@countersign/content-digest";
 import {
+  channels,
   createRequestFact,
   guardChannel,
-  keyUseChannelName,
   type GuardError,
   type PublishedEvents,
   type ReceivedRequest,
@@ -196,13 +195,11 @@ function ageOf({ created }: ReceivedSignature, { clock }: ResolvedVerifyOptions)
   return created === undefined ? undefined : clock() / 1000 - created;
 }
 
-const keyUseChannel: Channel = channel(keyUseChannelName);
-
 /** Publishes a use whatever becomes of the request. Costs nothing without subscribers. */
 function publishKeyUse({ keyid, created }: ReceivedSignature, key: VerificationKey | undefined): void {
-  if (!keyUseChannel.hasSubscribers) return;
+  if (!channels.keyUse.hasSubscribers) return;
   const event: PublishedEvents["keyUse"] = { keyid, subject: key?.subject, created, notAfter: key?.notAfter };
-  keyUseChannel.publish(event);
+  channels.keyUse.publish(event);
 }
 
 function toMessage(request: ReceivedRequest, { pathPrefix, origin }: ResolvedVerifyOptions): RequestMessage {

@@ -1,5 +1,4 @@
-import { channel } from "node:diagnostics_channel";
-import { keyUseChannelName, type PublishedEvents } from "@countersign/core";
+import { channels, type PublishedEvents } from "@countersign/core";
 import { option, readOptions, systemClock, type OptionTable } from "@countersign/core/door";
 import { LRUCache } from "lru-cache";
 
@@ -42,12 +41,11 @@ export function keyUse(options: KeyUseOptions = {}): KeyUseTable {
     const before = uses.get(keyid) ?? { firstUsed: now, count: 0 };
     uses.set(keyid, { keyid, subject, count: before.count + 1, firstUsed: before.firstUsed, lastUsed: now });
   };
-  const keyUseChannel = channel(keyUseChannelName);
-  keyUseChannel.subscribe(count);
+  channels.keyUse.subscribe(count);
   return {
     entries: () => [...uses.values()],
     close() {
-      keyUseChannel.unsubscribe(count);
+      channels.keyUse.unsubscribe(count);
     },
   };
 }

@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { keyUseChannelName } from "@countersign/core";
+import { channels } from "@countersign/core";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { importVerificationKey, keyUse, verifiedSignature } from "@countersign/http-signature-verify";
 import type { KeyUseTable } from "../dist/key-use.js";
@@ -70,11 +70,11 @@ describe("keyUse", () => {
   test("each use is an event", async () => {
     const events: unknown[] = [];
     const listener = (event: unknown): void => void events.push(event);
-    subscribe(keyUseChannelName, listener);
+    subscribe(channels.keyUse.name, listener);
     platform = await startPlatform(undefined, { keys });
     const created = Math.floor(Date.now() / 1000);
     await status({ keyid: "old", created });
-    unsubscribe(keyUseChannelName, listener);
+    unsubscribe(channels.keyUse.name, listener);
     await status({ keyid: "old" });
     expect(events).toEqual([{ keyid: "old", subject: "tenant of old", created }]);
   });

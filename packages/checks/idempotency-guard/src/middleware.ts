@@ -8,7 +8,6 @@ import {
   type GuardRequest,
   type GuardResponse,
   type Middleware,
-  type NextFunction,
 } from "@countersign/express";
 import type { KeptAnswer } from "./answer-record.ts";
 import { keyGuard, type Admission, type KeyGuard } from "./check.ts";
@@ -27,6 +26,8 @@ import {
 import { refusal } from "./refusals.ts";
 import type { OwnedRun, RequestIdempotency } from "./run.ts";
 import { transactionGuard } from "./transaction-guard.ts";
+
+type NextFunction = Parameters<Middleware>[2];
 
 declare global {
   namespace Express {

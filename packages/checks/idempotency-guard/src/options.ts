@@ -10,12 +10,14 @@ import {
 import { keyOptions, transactionOptions, type TransactionOptions } from "@countersign/idempotency/door";
 import type {
   Awaitable,
-  IdempotencyKeysOptions,
+  idempotencyKeys,
   NoPromise,
   TransactionMode,
   TransactionStores,
 } from "@countersign/idempotency";
 import { replayTable, type ReplayOptions, type TransactionReplayOptions } from "./replay.ts";
+
+type IdempotencyKeysOptions = Parameters<typeof idempotencyKeys>[0];
 
 /** Options of {@link idempotencyGuard}; `Native` is the framework's request. */
 export interface IdempotencyGuardOptions<Native> extends Pick<

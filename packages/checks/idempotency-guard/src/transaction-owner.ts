@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import {
+  channels,
   createRequestFact,
-  settledChannel,
   traces,
   type NonceClaim,
   type PublishedEvents,
@@ -156,14 +156,14 @@ export function transactionOwner<Tx>(
 
 /** The run as one trace of the key, and its end on `countersign:settled`. Costs nothing without subscribers. */
 async function observed({ key, req = {} }: KeyAttempt, run: () => Promise<Paid>): Promise<Paid> {
-  if (!traces.claim.hasSubscribers && !settledChannel.hasSubscribers) return run();
+  if (!traces.claim.hasSubscribers && !channels.settled.hasSubscribers) return run();
   const trace: PublishedEvents["claim"] = { guard: factoryName, key: escapeForLog(key, 256), req };
   const startedAtMs = performance.now();
   const result = await traced(traces.claim, trace, { work: run, outcomeOf: claimOutcome });
   if (typeof result === "string" || "status" in result) return result;
   const outcome = "value" in result ? "done" : "released";
   const ownedMs = performance.now() - startedAtMs;
-  settledChannel.publish({ ...trace, outcome, ownedMs } satisfies PublishedEvents["settled"]);
+  channels.settled.publish({ ...trace, outcome, ownedMs } satisfies PublishedEvents["settled"]);
   return result;
 }
 

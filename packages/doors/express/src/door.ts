@@ -2,4 +2,4 @@
 export { chain, composedGuard, expectManyProperties } from "./guard.ts";
 export { holdResponse } from "./held-response.ts";
 export { createCodingWatch, whileConnected } from "./node-response.ts";
-export { isMountPath, pathOf, proxyTrust, type TrustFunction } from "./received-request.ts";
+export { isMountPath, pathOf, proxyTrust } from "./received-request.ts";

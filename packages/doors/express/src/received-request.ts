@@ -6,10 +6,11 @@ import {
   fieldLines,
   receivedRequests,
   shareFacts,
-  type WarnOnce,
 } from "@countersign/core/door";
 import { readNodeBody } from "./body.ts";
 import type { ExpressCode, GuardRequest, Middleware } from "./types.ts";
+
+type WarnOnce = ReturnType<typeof createWarnOnce>;
 
 const trustOf = createTrustInspector(createWarnOnce("receivedRequest"));
 
@@ -149,7 +150,7 @@ function isLiteral(path: unknown): boolean {
 }
 
 /** Express's compiled `trust proxy`: whether the address at this distance from the server is a trusted proxy. */
-export type TrustFunction = (address: string | undefined, hop: number) => boolean;
+type TrustFunction = (address: string | undefined, hop: number) => boolean;
 
 /** What Express's `trust proxy` makes of a request. */
 export const proxyTrust = { inspector: createTrustInspector, clientOf, isHttps, trustsEverybody };

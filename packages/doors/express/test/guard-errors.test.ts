@@ -2,13 +2,15 @@ import { request as httpRequest } from "node:http";
 import { connect as connectHttp2, createServer as createHttp2Server } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { GuardError } from "@countersign/core";
-import { guard, guardErrors, type GuardErrorsOptions } from "@countersign/express";
+import { guard, guardErrors } from "@countersign/express";
 import type * as corePackage from "@countersign/core";
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 import express, { type ErrorRequestHandler, type Express } from "express";
 import express4 from "express4";
 import supertest from "supertest";
 import { exchange, rawRequest, withServer } from "@countersign/test-support/servers/wire.ts";
+
+type GuardErrorsOptions = NonNullable<Parameters<typeof guardErrors>[0]>;
 
 const init: ConstructorParameters<typeof GuardError>[0] = {
   status: 401,

@@ -1,10 +1,12 @@
 import { METHODS } from "node:http";
 import { GuardError } from "@countersign/core";
-import { guard, guardErrors, type GuardErrorsOptions } from "@countersign/express";
+import { guard, guardErrors } from "@countersign/express";
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 import express, { type Express, type RequestHandler } from "express";
 import express4 from "express4";
 import { exchange, rawRequest, withServer } from "@countersign/test-support/servers/wire.ts";
+
+type GuardErrorsOptions = NonNullable<Parameters<typeof guardErrors>[0]>;
 
 const path = "/hooks/3f9c2a7be1d04c55a1b2c3d4e5f60718";
 const refusal = new GuardError({

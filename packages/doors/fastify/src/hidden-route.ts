@@ -1,5 +1,7 @@
-import type { WarnOnce } from "@countersign/core/door";
+import type { createWarnOnce } from "@countersign/core/door";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+
+type WarnOnce = ReturnType<typeof createWarnOnce>;
 
 /** Handles a hidden route's errors: Fastify's own name no other route than an unknown path's, `undefined`. */
 export function asUnknownRoute(url: string) {

@@ -1,8 +1,10 @@
 import { isGuardError } from "@countersign/core";
 import { capturedRawBody, option, type OptionTable } from "@countersign/core/door";
 import { composedGuard } from "@countersign/express/door";
-import { guardErrors, type GuardErrorsOptions } from "@countersign/express";
+import { guardErrors } from "@countersign/express";
 import type { FastifyReply, FastifyRequest } from "fastify";
+
+type GuardErrorsOptions = NonNullable<Parameters<typeof guardErrors>[0]>;
 
 export interface RefusalOptions {
   /** Called once for each refusal, before the answer; for the log. Its throw becomes a process warning. */

@@ -2,7 +2,7 @@ import { isGuardError, OptionError } from "@countersign/core";
 import { option, splitOptions, type OptionTable } from "@countersign/core/door";
 import { whileConnected } from "@countersign/express/door";
 import type { TransactionMode } from "@countersign/idempotency";
-import { goOn, runOf, sendAnswer, unpaidAnswers, type KeyOwner } from "@countersign/idempotency-guard/door";
+import { goOn, runOf, sendAnswer, unpaidAnswers, type keyOwner } from "@countersign/idempotency-guard/door";
 import type { RequestIdempotency } from "@countersign/idempotency-guard";
 import {
   payoutOf,
@@ -29,6 +29,8 @@ import {
   watched,
   type RouteOption,
 } from "./route-parts.ts";
+
+type KeyOwner = ReturnType<typeof keyOwner>;
 
 export type DrainablePlugin = FastifyPluginCallback & Pick<KeyOwner, "drain">;
 

@@ -8,7 +8,7 @@ import {
 } from "@countersign/core/door";
 import { whileConnected } from "@countersign/express/door";
 import type { TransactionMode } from "@countersign/idempotency";
-import { goOn, requestGuard, unpaidAnswers, type KeyOwner } from "@countersign/idempotency-guard/door";
+import { goOn, requestGuard, unpaidAnswers, type keyOwner } from "@countersign/idempotency-guard/door";
 import type { IdempotencyGuardOptions, IdempotencyTransactionOptions } from "@countersign/idempotency-guard";
 import { webhookReception, type WebhookOptions } from "@countersign/webhooks";
 import type { FastifyPluginCallback, FastifyRequest, preHandlerHookHandler } from "fastify";
@@ -24,6 +24,8 @@ import {
 import { asUnknownRoute, tellUnhidden } from "./hidden-route.ts";
 import { receivedRequest, warnOfTrust, type ConnectionOptions } from "./received-request.ts";
 import { assertNotRegistered, leaveAlone, passageOf, routeTable, type RouteOption } from "./route-parts.ts";
+
+type KeyOwner = ReturnType<typeof keyOwner>;
 
 export interface WebhookPluginOptions
   extends WebhookOptions<FastifyRequest>, ConnectionOptions, RefusalOptions {

@@ -1,6 +1,6 @@
 // A time-out behind the guard: it answers within the handler's asynchronous context, while the handler works on.
 import { randomUUID } from "node:crypto";
-import { payoutPlugin, type PayoutPluginOptions } from "@countersign/fastify";
+import { payoutPlugin } from "@countersign/fastify";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore, type MemoryIdempotencyStore } from "@countersign/idempotency";
 import { describe, expect, test } from "@jest/globals";
@@ -10,6 +10,8 @@ import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import { FakeTransaction, transactionalStore } from "@countersign/test-support/runs/faulty-store.ts";
 import { send } from "@countersign/test-support/servers/http-client.ts";
 import { servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
+
+type PayoutPluginOptions = Extract<Parameters<typeof payoutPlugin>[0], { readonly handler: unknown }>;
 
 interface Scene {
   readonly store: MemoryIdempotencyStore;

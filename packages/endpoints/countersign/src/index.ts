@@ -2,7 +2,7 @@
 export * from "@countersign/payout";
 export * from "@countersign/store-sqlite";
 export * from "@countersign/webhooks";
-export { guardErrors, type GuardErrorsOptions } from "@countersign/express";
+export { guardErrors } from "@countersign/express";
 export {
   GuardError,
   guardChannelName,

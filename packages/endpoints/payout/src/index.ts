@@ -10,7 +10,7 @@ export {
   type PayoutOptions,
   type PayoutTransactionOptions,
 } from "./middleware.ts";
-export type { BusinessQuery, PayContext } from "./options.ts";
+export type { BusinessQuery } from "./options.ts";
 export { payoutOf, type Payout } from "./payout.ts";
 export { payoutStoreKey } from "./schema.ts";
 export { payoutSteps } from "./transaction-reception.ts";

@@ -9,12 +9,10 @@ import {
 } from "@countersign/express/door";
 import {
   guardErrors,
-  type ErrorMiddleware,
   receivedRequest,
-  type GuardErrorsOptions,
+  type ErrorMiddleware,
   type GuardRequest,
   type Middleware,
-  type NextFunction,
 } from "@countersign/express";
 import type { TransactionMode } from "@countersign/idempotency";
 import {
@@ -35,6 +33,10 @@ import {
 } from "./options.ts";
 import type { PayoutDoor, PayoutReception } from "./reception.ts";
 import { payoutSteps, type PayoutPayment } from "./transaction-reception.ts";
+
+type NextFunction = Parameters<Middleware>[2];
+
+type GuardErrorsOptions = NonNullable<Parameters<typeof guardErrors>[0]>;
 
 // What a payout endpoint needs beside it, for projects in which only direct dependencies can be imported (pnpm).
 export { gracefulClose, type Middleware } from "@countersign/express";

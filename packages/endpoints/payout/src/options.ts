@@ -230,18 +230,13 @@ export function resolveTransactionOptions<Native extends object>(
   options: PayoutTransactionOptions<Native, never, TransactionMode>,
   owner: OptionOwner,
 ): ReadTransactionOptions<Native> {
+  const { assertInMode, assertNoLeaseOptions } = transactionOptions;
   // Half of a move from the other form.
-  transactionOptions.assertNoLeaseOptions(
-    holderOf(owner, "idempotency"),
-    Object(options?.idempotency),
-    leaseOptions,
-  );
-  transactionOptions.assertNoLeaseOptions(holderOf(owner, "signature"), Object(options?.signature), [
-    "nonces",
-  ]);
+  assertNoLeaseOptions(holderOf(owner, "idempotency"), Object(options?.idempotency), leaseOptions);
+  assertNoLeaseOptions(holderOf(owner, "signature"), Object(options?.signature), ["nonces"]);
   const read = readOptions(owner, transactionTable, options);
   const { signature, maxLengths } = read;
-  transactionOptions.assertInMode(read.stores, read.pay, owner, "pay");
+  assertInMode(read.stores, read.pay, owner, "pay");
   const { findBusiness, idempotency = {} } = options;
   assertFit(owner, { signature, maxLengths, idempotency });
   return { ...read, findBusiness, idempotency };

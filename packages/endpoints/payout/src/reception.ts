@@ -8,12 +8,7 @@ import {
   type OptionOwner,
 } from "@countersign/core/door";
 import { httpSignatureVerifier, type VerifiedSignature } from "@countersign/http-signature-verify";
-import {
-  keyOwner,
-  type KeyOwner,
-  type OwnedRun,
-  type WhileConnected,
-} from "@countersign/idempotency-guard/door";
+import { keyOwner, type OwnedRun } from "@countersign/idempotency-guard/door";
 import { addressAdmission, type IpAllowlistOptions } from "@countersign/ip-allowlist";
 import { parseJsonBody } from "@countersign/raw-body";
 import { businessLookupUnavailable, businessUnknown, type PayoutCode } from "./faults.ts";
@@ -27,6 +22,10 @@ import {
 } from "./options.ts";
 import { checkedPayout, payoutOf, payouts, verifiedBytesFingerprint, type Payout } from "./payout.ts";
 import { createPayoutParser, payoutStoreKey } from "./schema.ts";
+
+type WhileConnected = Parameters<ReturnType<typeof keyOwner>["claim"]>[2];
+
+type KeyOwner = ReturnType<typeof keyOwner>;
 
 /** The part of an endpoint that its framework decides. `Native` is the request of the framework. */
 export interface PayoutDoor<Native> {

@@ -2,12 +2,7 @@ import type { ReceivedRequest } from "@countersign/core";
 import { holderOf, isPromiseLike, pageOf, Steps, type HeaderFields } from "@countersign/core/door";
 import { unclaimedVerifier } from "@countersign/http-signature-verify";
 import type { TransactionMode } from "@countersign/idempotency";
-import {
-  transactionOwner,
-  type KeptAnswer,
-  type TransactionOwner,
-  type WhileConnected,
-} from "@countersign/idempotency-guard/door";
+import { transactionOwner, type KeptAnswer, type keyOwner } from "@countersign/idempotency-guard/door";
 import {
   factoryName,
   payoutForm,
@@ -26,6 +21,8 @@ import {
   type PayoutReception,
 } from "./reception.ts";
 
+type WhileConnected = Parameters<ReturnType<typeof keyOwner>["claim"]>[2];
+
 export interface PayoutPayment<Native> {
   /** Checks all and pays; resolves to the answer once the transaction has committed, rejects with the refusal or the handler's error. */
   receive(
@@ -35,7 +32,7 @@ export interface PayoutPayment<Native> {
     whileConnected: WhileConnected,
   ): Promise<KeptAnswer>;
   readonly unauthorizedHeaders: HeaderFields;
-  readonly drain: TransactionOwner<never>["drain"];
+  readonly drain: ReturnType<typeof transactionOwner>["drain"];
 }
 
 /** The steps of a payout for a door, of either form. Throws an OptionError on a bad option. */

@@ -1,9 +1,5 @@
 import { describe, expect, test, afterAll, beforeAll, beforeEach } from "@jest/globals";
-import {
-  createServiceClient,
-  type ServiceClientOptions,
-  type WebhookEndpoint,
-} from "@countersign/service-client";
+import { createServiceClient, type WebhookEndpoint } from "@countersign/service-client";
 import { apiKey, endpoint, clientOf, failureOf, startService, type TestService } from "./service.ts";
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -11,6 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { testAuthority } from "@countersign/test-support/servers/certificates.ts";
+
+type ServiceClientOptions = Parameters<typeof createServiceClient>[0];
 
 const good = { baseUrl: "https://service.example/base", apiKey };
 const allowing = (baseUrl: string): object => ({ baseUrl, dangerouslyAllowHttp: true });

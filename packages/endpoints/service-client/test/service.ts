@@ -5,9 +5,10 @@ import {
   createServiceClient,
   ServiceClientError,
   type ServiceClient,
-  type ServiceClientOptions,
   type WebhookEndpoint,
 } from "@countersign/service-client";
+
+type ServiceClientOptions = Parameters<typeof createServiceClient>[0];
 
 interface Received {
   readonly method: string;

@@ -5,33 +5,18 @@ export {
   httpsOnly,
   receiveWebhook,
   webhookEndpoint,
-  type WebhookEndpointMiddleware,
   type ErrorMiddleware,
   type Middleware,
-  type WebhookEndpointOptions,
+  type WebhookEndpointMiddleware,
   type WebhookOptions,
 } from "./endpoint/middleware.ts";
 export { webhookReception } from "./endpoint/reception.ts";
 export { parseWebhookEnvelope } from "./envelope/envelope.ts";
-export type {
-  BuyerStatusChanged,
-  PartyStatus,
-  PaymentRequestReminder,
-  PaymentRequestRepaid,
-  SellerStatusChanged,
-  WebhookEnvelope,
-  WebhookEvent,
-  WebhookEventMap,
-} from "./envelope/events.ts";
+export type { PartyStatus, WebhookEnvelope, WebhookEvent, WebhookEventMap } from "./envelope/events.ts";
 export { compareTimestamps, parseTimestamp, type WebhookTimestamp } from "./envelope/timestamp.ts";
 export { createWebhookHandler } from "./events/webhook-handler.ts";
 export { createInbox } from "./inbox/inbox.ts";
-export type {
-  AtLeastOnceContext,
-  CreateInboxOptions,
-  Inbox,
-  InboxEventContext,
-} from "./inbox/inbox-types.ts";
+export type { CreateInboxOptions, Inbox } from "./inbox/inbox-types.ts";
 export { TaskError } from "@countersign/work";
 export type {
   CreateWebhookHandlerOptions,

@@ -46,7 +46,6 @@ export {
   publishThrown,
   type Built,
   type BuiltFact,
-  type WarnOnce,
 } from "./observation/channels.ts";
 export { reportReject, warnOfError, withoutCredentials } from "./observation/stderr-lines.ts";
 export { Steps, verdicts } from "./observation/verdict.ts";

@@ -1,5 +1,5 @@
 export { recordReader, type KeyAttempt } from "./attempt-store.ts";
-export { begunAtMs, failureCount, isFailureCount } from "./record-facts.ts";
+export { begunAtMs, failureCounts } from "./record-facts.ts";
 export { keyOptions } from "./key-options.ts";
 export { keyNotices, noticeOfEnd } from "./notices.ts";
 export { Waiters } from "./waiters.ts";

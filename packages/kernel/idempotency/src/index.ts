@@ -6,7 +6,6 @@ export {
 } from "./answers.ts";
 export type { IdempotencyCode } from "./refusals.ts";
 export { IdempotencyKeys, idempotencyKeys, type DrainOptions, type DrainReport } from "./idempotency-keys.ts";
-export { type IdempotencyKeysOptions } from "./key-options.ts";
 export type { OwnedKey } from "./owned-key.ts";
 export type { Database, SqlValue } from "./transactions/database.ts";
 export type {
@@ -25,11 +24,10 @@ export {
   type IdempotencyClaim,
   type IdempotencyClaimResult,
   type IdempotencyDecision,
-  type IdempotencyOwnership,
   type IdempotencyListing,
   type IdempotencyListQuery,
+  type IdempotencyOwnership,
   type IdempotencyRecord,
   type IdempotencyStore,
-  type KeptDecision,
   type ReleasedKey,
 } from "./store.ts";

@@ -1,4 +1,4 @@
-import { leaseLostChannel, type PublishedEvents } from "@countersign/core";
+import { channels, type PublishedEvents } from "@countersign/core";
 import { escapeForLog } from "@countersign/core/door";
 import type { AttemptStore } from "./attempt-store.ts";
 import { alarm } from "./notices.ts";
@@ -123,9 +123,9 @@ export class Lease {
     this.#lost = true;
     const { key, req } = this.#store.attempt;
     const { factory, retryAfterSeconds } = this.#store.options;
-    if (leaseLostChannel.hasSubscribers) {
+    if (channels.leaseLost.hasSubscribers) {
       const event: PublishedEvents["leaseLost"] = { guard: factory, key: escapeForLog(key, 256), code, req };
-      leaseLostChannel.publish(event);
+      channels.leaseLost.publish(event);
     }
     alarm(factory, { code, key, message, req, error });
     this.abort(idempotencyLost(retryAfterSeconds));

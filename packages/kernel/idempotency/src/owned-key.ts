@@ -1,5 +1,5 @@
 // Over 200 lines: all steps share the private state of one ownership.
-import { settledChannel, type PublishedEvents } from "@countersign/core";
+import { channels, type PublishedEvents } from "@countersign/core";
 import { escapeForLog, isPromiseLike } from "@countersign/core/door";
 import type { AskedStore, AttemptStore } from "./attempt-store.ts";
 import { Lease, type Heartbeats } from "./lease.ts";
@@ -270,7 +270,7 @@ export class OwnedKey {
   #finished(outcome: PublishedEvents["settled"]["outcome"]): void {
     if (this.#ended) return;
     this.#ended = true;
-    if (settledChannel.hasSubscribers) this.#publishSettled(outcome);
+    if (channels.settled.hasSubscribers) this.#publishSettled(outcome);
     this.#state.ownedKeys -= 1;
     this.#state.heartbeats.remove(this.#lease);
     this.#state.options.onSettled?.(this.#store.attempt.key);
@@ -281,7 +281,7 @@ export class OwnedKey {
     const ownedMs = performance.now() - this.#lease.claimedAtMs;
     const guard = this.#state.options.factory;
     const event: PublishedEvents["settled"] = { guard, key: escapeForLog(key, 256), outcome, ownedMs, req };
-    settledChannel.publish(event);
+    channels.settled.publish(event);
   }
 
   #abandoned(): void {

@@ -3,16 +3,16 @@ import type { IdempotencyRecord } from "./store.ts";
 // Of a key that counts a failed attempt: no payload digest is so short.
 const failureFingerprint = "failure";
 
+/** Keys that count the failed attempts at an event. */
+export const failureCounts = { of: failureCount, has: isFailureCount };
+
 /** What claims the key that counts failure 1, 2, … of this key's event. An event_id holds no control characters. */
-export function failureCount(
-  key: string,
-  failure: number,
-): { readonly key: string; readonly fingerprint: string } {
+function failureCount(key: string, failure: number): { readonly key: string; readonly fingerprint: string } {
   return { key: `${key}\tfailure-${failure}`, fingerprint: failureFingerprint };
 }
 
 /** True for a key that counts a failed attempt, from its claim on: if the process died before it was done, nobody has to decide. */
-export function isFailureCount(key: string, { state, fingerprint }: IdempotencyRecord): boolean {
+function isFailureCount(key: string, { state, fingerprint }: IdempotencyRecord): boolean {
   return state !== "held" && fingerprint === failureFingerprint && /\tfailure-\d+$/.test(key);
 }
 

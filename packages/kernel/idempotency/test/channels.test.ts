@@ -1,15 +1,8 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import {
-  leaseLostChannel,
-  onTraceEnd,
-  settledChannel,
-  traces,
-  type PublishedEvents,
-} from "@countersign/core";
+import { channels, onTraceEnd, traces, type PublishedEvents } from "@countersign/core";
 import {
   idempotencyKeys,
   memoryIdempotencyStore,
-  type IdempotencyKeysOptions,
   type IdempotencyStore,
   type MemoryIdempotencyStore,
   type OwnedKey,
@@ -18,6 +11,8 @@ import { Waiters } from "@countersign/idempotency/door";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { randomUUID } from "node:crypto";
 import { collectNotices, faultyStore } from "@countersign/test-support/runs/faulty-store.ts";
+
+type IdempotencyKeysOptions = Parameters<typeof idempotencyKeys>[0];
 
 const ends: (() => unknown)[] = [];
 let engineHere: string;
@@ -50,7 +45,7 @@ beforeEach(() => {
 
 // A file before this one may have left a subscriber in the process.
 const subscribed = (): boolean[] =>
-  [traces.claim, traces.store, traces.wait, settledChannel, leaseLostChannel].map(
+  [traces.claim, traces.store, traces.wait, channels.settled, channels.leaseLost].map(
     ({ hasSubscribers }) => hasSubscribers,
   );
 const subscribedBefore = subscribed();

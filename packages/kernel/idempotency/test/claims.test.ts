@@ -1,9 +1,11 @@
 // A key whose handler never ran waits for nobody: the claim of it is given back, or was never sent.
 import { randomUUID } from "node:crypto";
 import { describe, expect, jest, test } from "@jest/globals";
-import { idempotencyKeys, type IdempotencyKeysOptions } from "@countersign/idempotency";
+import { idempotencyKeys } from "@countersign/idempotency";
 import { eventually, sleep } from "@countersign/test-support/runs/eventually.ts";
 import { collectNotices, faultyStore } from "@countersign/test-support/runs/faulty-store.ts";
+
+type IdempotencyKeysOptions = Parameters<typeof idempotencyKeys>[0];
 
 function create(options: Pick<IdempotencyKeysOptions, "store" | "recovery" | "leaseMs">) {
   return idempotencyKeys({ factory: "receiveFiles", leaseMs: 1_000, storeTimeoutMs: 30, ...options });

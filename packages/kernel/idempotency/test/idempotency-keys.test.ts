@@ -4,7 +4,6 @@ import {
   idempotencyKeys,
   memoryIdempotencyStore,
   type IdempotencyKeys,
-  type IdempotencyKeysOptions,
   type OwnedKey,
 } from "@countersign/idempotency";
 import type { KeyAttempt } from "@countersign/idempotency/door";
@@ -15,6 +14,8 @@ import {
   faultyStore,
   transactionalStore,
 } from "@countersign/test-support/runs/faulty-store.ts";
+
+type IdempotencyKeysOptions = Parameters<typeof idempotencyKeys>[0];
 
 function create(options: Partial<IdempotencyKeysOptions> = {}): IdempotencyKeys {
   return idempotencyKeys({ factory: "receiveFiles", store: memoryIdempotencyStore(), ...options });

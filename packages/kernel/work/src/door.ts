@@ -1,4 +1,4 @@
-export type { OutsideContext, TaskWork } from "./task-attempt.ts";
+export type { TaskWork } from "./task-attempt.ts";
 export { type Answered } from "./task-queue.ts";
 export { backoffOf, workerOptions, type WorkerOptions } from "./worker-options.ts";
 export { reasonOf } from "./task-failure.ts";

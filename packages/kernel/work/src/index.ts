@@ -1,11 +1,5 @@
 export { TaskError } from "./task-failure.ts";
-export {
-  createTaskQueue,
-  type TaskContext,
-  type TaskQueue,
-  type TaskQueueOptions,
-  type TaskTransaction,
-} from "./task-queue.ts";
+export { createTaskQueue, type TaskQueue } from "./task-queue.ts";
 export type {
   ClaimedTask,
   NewTask,

@@ -14,13 +14,13 @@ import { Worker } from "./worker.ts";
 import type { ClaimedTask, NewTask, TaskAdded, WorkStores } from "./work-store.ts";
 
 /** What a task has that ends with its own transaction. */
-export interface TaskTransaction<Tx> {
+interface TaskTransaction<Tx> {
   /** The open transaction, as the app's own library knows it. Good until the function returns. */
   readonly tx: Tx;
 }
 
 /** What a task has that acts outside of the database. */
-export interface TaskContext<Tx> extends Omit<OutsideContext<Tx>, "commit"> {
+interface TaskContext<Tx> extends Omit<OutsideContext<Tx>, "commit"> {
   /** Writes in one transaction with the end of the task. At most once. Rejects, and nothing was written, when another worker has it. */
   commit<T>(this: void, work: (tx: Tx) => Awaitable<T>): Promise<T>;
 }

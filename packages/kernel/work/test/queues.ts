@@ -1,8 +1,10 @@
 import { listen } from "@countersign/core/door";
 import { createSqliteStores, type SqliteStores } from "@countersign/store-sqlite";
 import { afterTest, testClock } from "@countersign/test-support/runs/after-test.ts";
-import { createTaskQueue, type TaskQueue, type TaskQueueOptions } from "@countersign/work";
+import { createTaskQueue, type TaskQueue } from "@countersign/work";
 import Database from "libsql";
+
+type TaskQueueOptions = Parameters<typeof createTaskQueue<Db, "sync">>[0];
 
 export type Db = InstanceType<typeof Database>;
 export type Stores = SqliteStores<Db>;
@@ -34,7 +36,7 @@ export function writeNote(tx: Db, note: string): void {
 }
 
 /** A queue that ends with the test. */
-export function queueOn(stores: Stores, options: Partial<TaskQueueOptions<Db, "sync">>): Queue {
+export function queueOn(stores: Stores, options: Partial<TaskQueueOptions>): Queue {
   const made = createTaskQueue({ stores, queue, ...quick, ...options });
   afterTest(() => made.drain({ timeoutMs: 1_000 }));
   return made;

@@ -1,7 +1,9 @@
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
-import { createTaskQueue, TaskError, type TaskQueueOptions } from "@countersign/work";
+import { createTaskQueue, TaskError } from "@countersign/work";
 import { describe, expect, test } from "@jest/globals";
 import { addTo, heard, notesOf, openStores, queue, queueOn, writeNote, type Db } from "./queues.ts";
+
+type TaskQueueOptions = Parameters<typeof createTaskQueue<Db, "sync">>[0];
 
 describe("createTaskQueue() options", () => {
   const exactlyOnce = (): void => {};
@@ -35,7 +37,7 @@ describe("createTaskQueue() options", () => {
       ...given,
       stores: "stores" in given && given.stores === undefined ? undefined : wrong,
     };
-    const create = (): unknown => createTaskQueue(options as unknown as TaskQueueOptions<Db, "sync">);
+    const create = (): unknown => createTaskQueue(options as unknown as TaskQueueOptions);
     expect(create).toThrow(TypeError);
     expect(create).toThrow(message);
   });
@@ -122,7 +124,7 @@ describe("what acts outside of the database", () => {
   const broken = (): never => {
     throw new Error("no ledger");
   };
-  test.each<[string, NonNullable<TaskQueueOptions<Db, "sync">["atLeastOnce"]>, string, string[]]>([
+  test.each<[string, NonNullable<TaskQueueOptions["atLeastOnce"]>, string, string[]]>([
     ["commit() writes with the end", async (_task, { commit }) => commit(writes), "done", ["paid"]],
     [
       "a commit() that nobody awaits still ends it",

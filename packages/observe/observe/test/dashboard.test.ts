@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { leaseLostChannel } from "@countersign/core";
+import { channels } from "@countersign/core";
 import { prometheus } from "@countersign/observe/prometheus";
 import { describe, expect, test } from "@jest/globals";
 import { Registry } from "prom-client";
@@ -43,7 +43,7 @@ async function emitted(): Promise<Map<string, Set<string>>> {
   const work = { payouts: { summaries: () => Promise.resolve(queues) } };
   const end = prometheus({ registry, heldKeys: { payouts: store }, work });
   await liveThrough();
-  leaseLostChannel.publish({ guard: "exampleGuard", key: "k", code: "lease-lost", req: undefined });
+  channels.leaseLost.publish({ guard: "exampleGuard", key: "k", code: "lease-lost", req: undefined });
   const text = await registry.metrics();
   end();
   const series = new Map<string, Set<string>>();

@@ -5,6 +5,6 @@ export { fromMikroOrm } from "./from-mikro-orm.ts";
 export { fromMysql2 } from "./from-mysql2.ts";
 export { fromPg } from "./from-pg.ts";
 export { fromPostgresJs } from "./from-postgres-js.ts";
-export { fromPrisma, type PrismaTransactionOptions } from "./from-prisma.ts";
+export { fromPrisma } from "./from-prisma.ts";
 export { fromSequelize } from "./from-sequelize.ts";
 export { fromTypeOrm } from "./from-typeorm.ts";

@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { fromPrisma, type PrismaTransactionOptions } from "@countersign/databases";
+import { fromPrisma } from "@countersign/databases";
 import { isWhole } from "@countersign/test-support/runs/share.ts";
 import { generatePrismaClient, type GeneratedClient } from "./prisma/generate.ts";
 import { describeAll } from "./table/describe-all.ts";
 import { barrier, statesOf } from "./table/describe-database.ts";
 import { loadPrismaClient, openPrisma, type PrismaClientClass, prismaRow } from "./table/prisma.ts";
 import { poolSize } from "./table/row.ts";
+
+type PrismaTransactionOptions = NonNullable<Parameters<typeof fromPrisma>[1]>;
 
 let generated: GeneratedClient;
 let PrismaClient: PrismaClientClass;

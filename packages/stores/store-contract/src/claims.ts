@@ -5,7 +5,7 @@ import type {
   IdempotencyOwnership,
   IdempotencyRecord,
   IdempotencyStore,
-  KeptDecision,
+  ReleasedKey,
 } from "@countersign/idempotency";
 
 /** The store of a case: its transactions are opaque. */
@@ -64,19 +64,19 @@ export function knownOf(record: IdempotencyRecord): Known {
   return state === "held" ? { state, ...known, reason: record.reason } : { state, ...known };
 }
 
-function knownDecision(decision: KeptDecision): KeptDecision {
+function knownDecision(decision: ReleasedKey["decision"]): ReleasedKey["decision"] {
   const { outcome, fence, reason, reopened } = decision;
   const known = { outcome, fence, reason, ...knownEntry(decision) };
   return reopened ? { ...known, reopened: knownEntry(reopened) } : known;
 }
 
-type OperatorEntry = Pick<KeptDecision, "at" | "by" | "note">;
+type OperatorEntry = Pick<ReleasedKey["decision"], "at" | "by" | "note">;
 
 function knownEntry({ at, by, note }: OperatorEntry): OperatorEntry {
   return { at, ...(by === undefined ? {} : { by }), ...(note === undefined ? {} : { note }) };
 }
 
-export async function keptOf(store: Store, ofKey: string): Promise<KeptDecision> {
+export async function keptOf(store: Store, ofKey: string): Promise<ReleasedKey["decision"]> {
   const decision = (await store.read(ofKey))?.decision ?? (await store.readReleased(ofKey))?.decision;
   return decision ? knownDecision(decision) : assert.fail(`the decision about ${ofKey} must be kept`);
 }

@@ -3,7 +3,6 @@ export { createPostgresAnswers } from "./answer-store.ts";
 export type { PostgresStoreCode } from "./errors.ts";
 export { migratePostgres, postgresMigration, postgresSchemaVersion } from "./migration.ts";
 export type { PostgresDatabaseOptions, PostgresStoresOptions } from "./options.ts";
-export type { PostgresQueryable } from "./queryable.ts";
 export { createPostgresStores, type PostgresStores, type PostgresTransactionStores } from "./stores.ts";
 export { createPostgresWork, type PostgresWork } from "./work-store.ts";
 export { withPostgresTransaction } from "./transaction.ts";

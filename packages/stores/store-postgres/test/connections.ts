@@ -1,13 +1,14 @@
 import {
-  type PostgresQueryable,
-  type PostgresStores,
-  type PostgresStoresOptions,
   createPostgresStores,
   migratePostgres,
+  type PostgresStores,
+  type PostgresStoresOptions,
 } from "@countersign/store-postgres";
 import { afterTest, pause } from "@countersign/test-support/runs/after-test.ts";
 import { Pool, type PoolClient, type PoolConfig, escapeIdentifier, escapeLiteral } from "pg";
 import { isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
+
+type PostgresQueryable = Parameters<typeof migratePostgres>[0];
 
 export const dayMs = 86_400_000;
 

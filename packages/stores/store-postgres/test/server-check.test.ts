@@ -1,6 +1,5 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import {
-  type PostgresQueryable,
   createPostgresStores,
   migratePostgres,
   postgresMissingKeys,
@@ -9,6 +8,8 @@ import {
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
 import { connectPool, createSchema, createStores, newStores } from "./connections.ts";
+
+type PostgresQueryable = Parameters<typeof migratePostgres>[0];
 
 const claim = { token: "a", fingerprint: "f", leaseMs: 60_000, recovery: "hold" } as const;
 

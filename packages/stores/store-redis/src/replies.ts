@@ -2,7 +2,6 @@ import type {
   IdempotencyClaimResult,
   IdempotencyOwnership,
   IdempotencyRecord,
-  KeptDecision,
   ReleasedKey,
 } from "@countersign/idempotency";
 import {
@@ -56,7 +55,15 @@ function storedOf(reply: unknown, states: readonly StoredRecord["state"][]): Sto
   };
 }
 
-function decisionOf([outcome, fence, at, by, note, reason, ...reopening]: readonly string[]): KeptDecision {
+function decisionOf([
+  outcome,
+  fence,
+  at,
+  by,
+  note,
+  reason,
+  ...reopening
+]: readonly string[]): ReleasedKey["decision"] {
   const kept = {
     ...entryOf(at, by, note),
     outcome: oneOf(outcome, ["done", "released"]),

@@ -1,4 +1,4 @@
-import type { SendCommand } from "@countersign/store-redis";
+import type { RedisStoresOptions } from "@countersign/store-redis";
 import { Redis as Ioredis6 } from "ioredis";
 import { Redis as Ioredis5 } from "ioredis-5";
 import { createClient as createRedis6 } from "redis";
@@ -6,7 +6,7 @@ import { createClient as createRedis5 } from "redis-5";
 
 /** A client that the app has, wired as on the page. */
 export interface Connection {
-  readonly sendCommand: SendCommand;
+  readonly sendCommand: RedisStoresOptions["sendCommand"];
   readonly close: () => unknown;
 }
 

@@ -1,9 +1,4 @@
-import {
-  type RedisStores,
-  type RedisStoresOptions,
-  type SendCommand,
-  createRedisStores,
-} from "@countersign/store-redis";
+import { createRedisStores, type RedisStores, type RedisStoresOptions } from "@countersign/store-redis";
 import { afterTest, pause } from "@countersign/test-support/runs/after-test.ts";
 import { isolatedName, redisUrl } from "@countersign/test-support/servers/engines.ts";
 import { connectRedis } from "./clients.ts";
@@ -24,7 +19,10 @@ export async function eventually<T>(step: () => Promise<T>): Promise<T> {
 }
 
 /** Notes the keys that are written, to remove them: a shared server may hold millions of others. */
-export function notingKeys(sendCommand: SendCommand, keys: Set<string>): SendCommand {
+export function notingKeys(
+  sendCommand: RedisStoresOptions["sendCommand"],
+  keys: Set<string>,
+): RedisStoresOptions["sendCommand"] {
   return (command, route) => {
     if (route.key !== undefined) keys.add(route.key);
     return sendCommand(command, route);
@@ -32,12 +30,15 @@ export function notingKeys(sendCommand: SendCommand, keys: Set<string>): SendCom
 }
 
 /** Removes the keys, one command each: also on a cluster. */
-export async function removeKeys(sendCommand: SendCommand, keys: Iterable<string>): Promise<void> {
+export async function removeKeys(
+  sendCommand: RedisStoresOptions["sendCommand"],
+  keys: Iterable<string>,
+): Promise<void> {
   await Promise.all([...keys].map((key) => sendCommand(["UNLINK", key], { key, isReadonly: false })));
 }
 
 export interface TestStores extends RedisStores {
-  readonly sendCommand: SendCommand;
+  readonly sendCommand: RedisStoresOptions["sendCommand"];
   readonly prefix: string;
   /** Sends a command on the record of a key, its name after the command's. */
   readonly onKey: (key: string, command: string, ...args: string[]) => Promise<unknown>;

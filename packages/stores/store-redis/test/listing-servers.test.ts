@@ -1,5 +1,5 @@
 import type { IdempotencyListing } from "@countersign/idempotency";
-import { type RedisStores, type SendCommand, createRedisStores } from "@countersign/store-redis";
+import { createRedisStores, type RedisStores, type RedisStoresOptions } from "@countersign/store-redis";
 import { afterAll, describe, expect, test } from "@jest/globals";
 import { Redis as Ioredis6 } from "ioredis";
 import { Redis as Ioredis5 } from "ioredis-5";
@@ -15,7 +15,7 @@ const onOwnServer = server === undefined ? describe.skip : describe;
 
 afterAll(() => server?.close());
 
-async function connect(): Promise<SendCommand> {
+async function connect(): Promise<RedisStoresOptions["sendCommand"]> {
   const { sendCommand, close } = await connectRedis(server?.url ?? "");
   afterTest(close);
   return sendCommand;

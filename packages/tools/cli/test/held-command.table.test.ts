@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { memoryIdempotencyStore, type IdempotencyStore } from "@countersign/idempotency";
-import { failureCount } from "@countersign/idempotency/door";
+import { failureCounts } from "@countersign/idempotency/door";
 import { moduleIn, run, shellWords, spawnCli } from "./cli-bench.ts";
 import { engineRows, hold, runJson, runOn, type OperatorBench, methodsOf } from "./operator-bench.ts";
 
@@ -90,7 +90,7 @@ for (const engine of engineRows) {
       const { idempotency } = bench.behind(60_000);
       const init = { token: "t", fingerprint: "f", leaseMs: 1000, recovery: "rerun" } as const;
       await idempotency.claim("webhook-event:event-1", init);
-      const failure = failureCount("webhook-event:event-1", 1);
+      const failure = failureCounts.of("webhook-event:event-1", 1);
       await idempotency.claim(failure.key, { ...init, fingerprint: failure.fingerprint });
       const [document, ...others] = await runJson(bench, "keys", "held");
       expect(document).toMatchObject({ key: "webhook-event:event-1", state: "run" });

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 
 /** What the page of codes says of one, without the network. */
-export interface CodeText {
+interface CodeText {
   /** Such as `status 503`, or `notice`. */
   readonly kind: string;
   /** Names of factories. */

@@ -1,8 +1,10 @@
 import { isIP } from "node:net";
 import { fieldLines, type HeaderLines } from "@countersign/core/door";
-import { proxyTrust, type TrustFunction } from "@countersign/express/door";
+import { proxyTrust } from "@countersign/express/door";
 import { admitAddress, compileAllowlist } from "@countersign/ip-allowlist";
 import { explanation, quoted, refusalOf, verifies, type Explanation, type Remedy } from "./explanation.ts";
+
+type TrustFunction = Parameters<typeof proxyTrust.trustsEverybody>[0];
 
 export interface ExplainedAddress extends HeaderLines {
   readonly peer: string | undefined;

@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto";
-import type { TrustFunction } from "@countersign/express/door";
+import type { proxyTrust } from "@countersign/express/door";
 import { describe, expect, test } from "@jest/globals";
 import express from "express";
 import { close, listen, send } from "@countersign/test-support/servers/http-client.ts";
@@ -12,6 +12,8 @@ import {
 } from "../dist/index.js";
 import { otherMistakes } from "./other-mistakes.ts";
 import { explainedAs } from "./signed-with-mistake.ts";
+
+type TrustFunction = Parameters<typeof proxyTrust.trustsEverybody>[0];
 
 const compiled = (setting: unknown): TrustFunction =>
   express().set("trust proxy", setting).get("trust proxy fn");

@@ -1,12 +1,11 @@
 export { startSandbox, type Sandbox } from "./service/sandbox.ts";
-export type { SandboxOptions } from "./service/options.ts";
 export type { Delivery } from "./delivery/delivery.ts";
 export { SandboxError } from "./service/sandbox-error.ts";
-export { generateKeyPair, type SigningKeyPair } from "./key-pair.ts";
+export { generateKeyPair } from "./key-pair.ts";
 export { writeKeyFiles } from "./key-files.ts";
 export { createPayoutInstruction, sampleBusiness } from "./payout-instruction.ts";
 export { buildPayoutRequest, type PayoutRequest } from "./payout-request.ts";
-export { sendPayout, sendRequest, type PayoutAnswer } from "./send-request.ts";
+export { sendPayout, sendRequest } from "./send-request.ts";
 export { PayoutSendError, type SendErrorCode } from "./send-error.ts";
 export { createEnvelope } from "./delivery/envelope.ts";
 export { buildWebhookRequest } from "./delivery/webhook-request.ts";

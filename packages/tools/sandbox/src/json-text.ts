@@ -2,6 +2,9 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** Texts that are sent as they were typed. */
+export const jsonTexts = { isObject: isObjectText, write: jsonWithTexts };
+
 export function isObjectText(text: string): boolean {
   try {
     return isObject(JSON.parse(text));

@@ -1,7 +1,7 @@
 import { lstatSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { isObject } from "./json-text.ts";
-import type { SigningKeyPair } from "./key-pair.ts";
+import type { generateKeyPair } from "./key-pair.ts";
 import { readThrown } from "@countersign/inspector/loopback";
 
 type KeyFiles = ReturnType<typeof writeKeyFiles>;
@@ -25,7 +25,10 @@ const fileSafeKeyid = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
  * Writes `<keyid>.private.pem` (mode for its owner alone), `<keyid>.public.pem` and an entry in `keys.json`. That is an object from keyid to
  * public key as a platform loads it. Writes nothing when something of that keyid exists without `force`. Throws a KeyFileError.
  */
-export function writeKeyFiles(pair: SigningKeyPair, { directory, force = false }: KeyFileOptions) {
+export function writeKeyFiles(
+  pair: ReturnType<typeof generateKeyPair>,
+  { directory, force = false }: KeyFileOptions,
+) {
   assertFileSafeKeyid(pair.keyid);
   const files = {
     privateKeyFile: join(directory, `${pair.keyid}.private.pem`),

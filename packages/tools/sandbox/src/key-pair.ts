@@ -1,13 +1,13 @@
 import { createPrivateKey, generateKeyPairSync, randomBytes, type KeyObject } from "node:crypto";
 
 /** An Ed25519 key pair as the lending service would own it; the platform gets `keyid` and `publicKeyPem` only. */
-export interface SigningKeyPair {
+type SigningKeyPair = {
   readonly keyid: string;
   /** SPKI, PEM. */
   readonly publicKeyPem: string;
   /** PKCS#8, PEM, not encrypted. */
   readonly privateKeyPem: string;
-}
+};
 
 // What a String of RFC 8941 section 3.3.3 can hold; the length is what receivers commonly accept.
 const printableAscii = /^[\x20-\x7e]{1,256}$/;

@@ -37,14 +37,14 @@ export interface ExchangeOptions extends SendOptions {
   readonly dropAnswer?: boolean | undefined;
 }
 
-export interface PayoutAnswer {
+type PayoutAnswer = {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   /** Decoded as UTF-8; cut at `bodyLimitBytes`. */
   readonly body: string;
   readonly bodyTruncated: boolean;
   readonly durationMs: number;
-}
+};
 
 export function sendPayout(request: OutgoingRequest, options: SendOptions = {}): Promise<PayoutAnswer> {
   return sendRequest(request, options);

@@ -1,7 +1,8 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { afterEach, describe, expect, test } from "@jest/globals";
-import { type SandboxOptions, sendWebhook } from "../src/index.ts";
+import { sendWebhook } from "../src/index.ts";
+import type { SandboxOptions } from "../src/service/options.ts";
 import { DeliveryBench, event, registration, idsOf, credentials } from "./delivery-bench.ts";
 import { selfSignedCertificate } from "@countersign/test-support/servers/certificates.ts";
 import type { WebhookOptions } from "../src/delivery/send-webhook.ts";

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "@jest/globals";
-import type { SandboxOptions } from "../src/index.ts";
+import type { SandboxOptions } from "../src/service/options.ts";
 import type { ServiceEvent } from "../src/delivery/envelope.ts";
 import { DeliveryBench, event, FakeTime, registration, idsIn, idsOf } from "./delivery-bench.ts";
 import type { DeliveryService } from "../src/delivery/delivery-service.ts";

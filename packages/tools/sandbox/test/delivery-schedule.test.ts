@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, jest } from "@jest/globals";
 import type { DeliveryAttempt } from "../src/delivery/delivery.ts";
-import type { SandboxOptions } from "../src/index.ts";
+import type { SandboxOptions } from "../src/service/options.ts";
 import {
   DeliveryBench,
   event,

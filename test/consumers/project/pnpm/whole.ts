@@ -17,7 +17,6 @@ import {
   webhookEndpoint,
   type CreateInboxOptions,
   type CreateWebhookHandlerOptions,
-  type GuardErrorsOptions,
   type IdempotencyStore,
   type KeySource,
   type PayoutEndpointOptions,
@@ -37,7 +36,7 @@ export const uses = () => keyUse();
 export const inboxOf = (options: CreateInboxOptions<SqliteDatabase, "sync">) =>
   createInbox(options).on("buyer.status_changed", () => undefined, { latestOnly: true });
 export const createPayoutEndpoint = (options: PayoutEndpointOptions) => payoutEndpoint(options);
-export const errors = (options: GuardErrorsOptions) => guardErrors(options);
+export const errors = (options: Parameters<typeof guardErrors>[0]) => guardErrors(options);
 export const createHooks = (options: CreateWebhookHandlerOptions) =>
   webhookEndpoint({
     basicAuth: { credentials: [{ username: "service", password: "test-password" }] },

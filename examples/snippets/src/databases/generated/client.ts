@@ -1,4 +1,6 @@
-import type { PrismaTransactionOptions } from "@countersign/databases";
+import type { fromPrisma } from "@countersign/databases";
+
+type PrismaTransactionOptions = NonNullable<Parameters<typeof fromPrisma>[1]>;
 
 /** As much of a generated client as prisma.ts uses. */
 interface Transaction {

@@ -6,16 +6,14 @@ import { buffer } from "node:stream/consumers";
 import { createContentDigest } from "@countersign/content-digest";
 import { guardErrors } from "@countersign/express";
 import { importVerificationKey, sign, type RequestMessage } from "@countersign/http-message-signatures";
-import {
-  createSigner,
-  signResponse,
-  type SignResponseOptions,
-} from "@countersign/http-signature-verify/sign";
+import { createSigner, signResponse } from "@countersign/http-signature-verify/sign";
 import { httpSignatureVerify, memoryNonceStore } from "@countersign/http-signature-verify";
 import type { RequestHandler } from "express";
 import express4 from "express4";
 import { expressVersionsWith, type ExpressFactory } from "@countersign/test-support/runs/express-versions.ts";
 import { close, listen as listenTo } from "@countersign/test-support/servers/http-client.ts";
+
+type SignResponseOptions = Parameters<typeof signResponse>[0];
 
 export const versions = expressVersionsWith(express4);
 const service = generateKeyPairSync("ed25519");

@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import { gunzipSync } from "node:zlib";
 import type { Middleware } from "@countersign/express";
-import { signResponse, type SignResponseOptions } from "@countersign/http-signature-verify/sign";
+import { signResponse } from "@countersign/http-signature-verify/sign";
 import { verifyReceipt } from "@countersign/service-client";
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 import compression from "compression";
@@ -21,6 +21,8 @@ import {
   versions,
 } from "./kit.ts";
 import { collectNotices, type Notices } from "./notices.ts";
+
+type SignResponseOptions = Parameters<typeof signResponse>[0];
 
 let notices: Notices;
 beforeEach(() => {

@@ -1,15 +1,12 @@
 import { generateKeyPairSync } from "node:crypto";
-import {
-  createSigner,
-  responseSigner,
-  signResponse,
-  type SignResponseOptions,
-} from "@countersign/http-signature-verify/sign";
+import { createSigner, responseSigner, signResponse } from "@countersign/http-signature-verify/sign";
 import { verifyReceipt } from "@countersign/service-client";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import type { RequestHandler } from "express";
 import { closeAll, exchange, keys, platform, serve, signedRequest, versions } from "./kit.ts";
 import { collectNotices, type Notices } from "./notices.ts";
+
+type SignResponseOptions = Parameters<typeof signResponse>[0];
 
 let notices: Notices;
 beforeEach(() => {

@@ -4,21 +4,21 @@ import type { WebhookTimestamp } from "./timestamp.ts";
  * What every event has (spec, "Event object"). Further fields are kept, but are not in the type, where a misspelt name would
  * pass for one: read them from a copy, `const fields: Record<string, unknown> = { ...event.data }`.
  */
-interface WebhookEventFields<Type extends string, Data> {
+type WebhookEventFields<Type extends string, Data> = {
   /** 1 to 256 assigned, visible characters in Unicode normalization form C. */
   readonly event_id: string;
   /** When the event occurred: the source of truth for the order of events. */
   readonly timestamp: WebhookTimestamp;
   readonly type: Type;
   readonly data: Data;
-}
+};
 
 export type PartyStatus = "PENDING" | "ACTIVE" | "INACTIVE" | "REJECTED" | "SUSPENDED";
 
 /** Values that the spec does not name pass through. */
 type ReceivedPartyStatus = PartyStatus | (string & {});
 
-export type BuyerStatusChanged = WebhookEventFields<
+type BuyerStatusChanged = WebhookEventFields<
   "buyer.status_changed",
   {
     readonly buyer_id: string;
@@ -27,7 +27,7 @@ export type BuyerStatusChanged = WebhookEventFields<
   }
 >;
 
-export type SellerStatusChanged = WebhookEventFields<
+type SellerStatusChanged = WebhookEventFields<
   "seller.status_changed",
   {
     readonly seller_id: string;
@@ -37,13 +37,13 @@ export type SellerStatusChanged = WebhookEventFields<
 >;
 
 /** A payment request was fully repaid by the buyer and can be considered closed. */
-export type PaymentRequestRepaid = WebhookEventFields<
+type PaymentRequestRepaid = WebhookEventFields<
   "payment_request.repayment.repaid",
   { readonly payment_request_id: string }
 >;
 
 /** A payment request is near or past its repayment deadline. */
-export type PaymentRequestReminder = WebhookEventFields<
+type PaymentRequestReminder = WebhookEventFields<
   "payment_request.repayment.reminder",
   {
     readonly payment_request_id: string;

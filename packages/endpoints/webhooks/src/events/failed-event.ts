@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { isGuardError, quoteForLog } from "@countersign/core";
 import { publishFailure, publishThrown, type Deadlines } from "@countersign/core/door";
-import { failureCount, type KeyAttempt } from "@countersign/idempotency/door";
+import { failureCounts, type KeyAttempt } from "@countersign/idempotency/door";
 import type { IdempotencyKeys, OwnedKey } from "@countersign/idempotency";
 import type { ResolvedWebhookHandlerOptions } from "./webhook-handler-options.ts";
 import type { EventDelivery, EventFailure, EventHandler, EventOutcome } from "./webhook-handler-types.ts";
@@ -161,7 +161,7 @@ export function failureOf(
 export async function countFailures(keys: IdempotencyKeys, key: string, max: number): Promise<number> {
   for (let known = 0; known < max; known += 1) {
     // oxlint-disable-next-line no-await-in-loop -- the first that is missing ends the count
-    if ((await keys.read(failureCount(key, known + 1).key)) === undefined) return known;
+    if ((await keys.read(failureCounts.of(key, known + 1).key)) === undefined) return known;
   }
   return max;
 }
@@ -169,7 +169,7 @@ export async function countFailures(keys: IdempotencyKeys, key: string, max: num
 /** Records a failure. One that the store does not take is not counted: the event runs once more than `maxAttempts`. */
 async function recordFailure(keys: IdempotencyKeys, key: string, failure: number): Promise<void> {
   try {
-    const acquired = await keys.acquire({ ...failureCount(key, failure), token: randomUUID() });
+    const acquired = await keys.acquire({ ...failureCounts.of(key, failure), token: randomUUID() });
     if (acquired.status === "acquired") await acquired.complete();
   } catch {
     // acquire() gives a claim back that it does not return.

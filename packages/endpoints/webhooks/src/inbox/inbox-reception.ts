@@ -9,7 +9,7 @@ import {
   type Steps,
 } from "@countersign/idempotency/door";
 import type { ClaimedTask } from "@countersign/work";
-import { Worker, type OutsideContext, type TaskWork } from "@countersign/work/door";
+import { Worker, type TaskWork } from "@countersign/work/door";
 import { assertReceived } from "../envelope/event-text.ts";
 import type { WebhookEnvelope, WebhookEvent } from "../envelope/events.ts";
 import { EventBatches, type BatchEvent, type Ended, type Routes } from "../events/event-batches.ts";
@@ -27,6 +27,8 @@ import type { WebhookOutcome } from "../events/webhook-handler-types.ts";
 import { factoryName, type ResolvedInboxOptions } from "./inbox-options.ts";
 import { deliveryOf, keptFingerprint, taskOf, type ValidDelivery } from "./inbox-tasks.ts";
 import type { AtLeastOnceContext, InboxEventContext } from "./inbox-types.ts";
+
+type OutsideContext = Parameters<Extract<TaskWork<never>, { readonly outside: unknown }>["outside"]>[0];
 
 /** Adds events as tasks, and works on them. */
 export class InboxReception implements Receiving {
@@ -146,11 +148,7 @@ export class InboxReception implements Receiving {
     return { inTransaction: (tx) => handleAll(handlers, delivery, contextOf(tx)) };
   }
 
-  #actOutside(
-    handler: RoutedHandler,
-    { event, webhookId }: ValidDelivery,
-    outside: OutsideContext<never>,
-  ): unknown {
+  #actOutside(handler: RoutedHandler, { event, webhookId }: ValidDelivery, outside: OutsideContext): unknown {
     const { stores } = this.#options;
     const { attempt, signal } = outside;
     const context: AtLeastOnceContext<never, "async"> = {

@@ -5,7 +5,6 @@ import {
   createWebhookHandler,
   webhookEndpoint,
   type CreateWebhookHandlerOptions,
-  type WebhookEndpointOptions,
   type WebhookEvent,
   type WebhookHandler,
 } from "@countersign/webhooks";
@@ -13,6 +12,8 @@ import type { ErrorRequestHandler, Express, RequestHandler } from "express";
 import express4 from "express4";
 import { expressVersionsWith, type ExpressFactory } from "@countersign/test-support/runs/express-versions.ts";
 import { withOverrides, type Overrides } from "@countersign/test-support/runs/sections.ts";
+
+type WebhookEndpointOptions = Parameters<typeof webhookEndpoint>[0];
 
 export const expressVersions = expressVersionsWith(express4);
 

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { captureRawBody } from "@countersign/raw-body";
 import { signPayload } from "@countersign/webhook-hmac";
-import { webhookEndpoint, type WebhookEndpointOptions } from "@countersign/webhooks";
+import { webhookEndpoint } from "@countersign/webhooks";
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 import { Router, type Express, type RequestHandler } from "express";
 import express4 from "express4";
@@ -23,6 +23,8 @@ import {
   type WebhookChanges,
   expressVersions,
 } from "./endpoint.ts";
+
+type WebhookEndpointOptions = Parameters<typeof webhookEndpoint>[0];
 
 const emitWarning = jest.spyOn(process, "emitWarning");
 

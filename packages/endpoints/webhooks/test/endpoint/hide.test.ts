@@ -1,6 +1,6 @@
 import { METHODS, type Server } from "node:http";
 import { signPayload } from "@countersign/webhook-hmac";
-import type { WebhookEndpointOptions } from "@countersign/webhooks";
+import type { webhookEndpoint } from "@countersign/webhooks";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { close, listen } from "@countersign/test-support/servers/http-client.ts";
 import { exchange, rawRequest, withServer } from "@countersign/test-support/servers/wire.ts";
@@ -19,6 +19,8 @@ import {
   expressVersions,
 } from "./endpoint.ts";
 import type { Overrides } from "@countersign/test-support/runs/sections.ts";
+
+type WebhookEndpointOptions = Parameters<typeof webhookEndpoint>[0];
 
 const others = METHODS.filter((method) => method !== "CONNECT" && method !== "POST");
 const oversize = `{"webhook_id":"${"a".repeat(2000)}"}`;

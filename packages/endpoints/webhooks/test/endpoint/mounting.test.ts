@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { webhookEndpoint, type WebhookEndpointOptions } from "@countersign/webhooks";
+import { webhookEndpoint } from "@countersign/webhooks";
 import { afterEach, describe, expect, jest, test } from "@jest/globals";
 import type { RequestHandler } from "express";
 import { exchange, withServer } from "@countersign/test-support/servers/wire.ts";
@@ -15,6 +15,8 @@ import {
   type WebhookChanges,
 } from "./endpoint.ts";
 import type { Overrides } from "@countersign/test-support/runs/sections.ts";
+
+type WebhookEndpointOptions = Parameters<typeof webhookEndpoint>[0];
 
 const forged: WebhookChanges = { headers: { Authorization: basic("service", "wrong") } };
 

@@ -1,7 +1,7 @@
 import { guardChannelName, type GuardEvent } from "@countersign/core";
 import { verifiedCredential } from "@countersign/webhook-basic-auth";
 import { signPayload } from "@countersign/webhook-hmac";
-import { webhookEndpoint, type WebhookEndpointOptions } from "@countersign/webhooks";
+import { webhookEndpoint } from "@countersign/webhooks";
 import { describe, expect, test } from "@jest/globals";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { Express, Request, RequestHandler } from "express";
@@ -19,6 +19,8 @@ import {
   expressVersions,
 } from "./endpoint.ts";
 import type { Overrides } from "@countersign/test-support/runs/sections.ts";
+
+type WebhookEndpointOptions = Parameters<typeof webhookEndpoint>[0];
 
 async function answerOf(app: Express, changes: WebhookChanges = {}): Promise<string> {
   return withServer(app, (port) => exchange(port, delivery(changes)));

@@ -1,9 +1,11 @@
-import { webhookEndpoint, type WebhookEndpointOptions } from "@countersign/webhooks";
+import { webhookEndpoint } from "@countersign/webhooks";
 import { describe, expect, test } from "@jest/globals";
 import { framed, onOneConnection } from "@countersign/test-support/servers/one-connection.ts";
 import { withServer } from "@countersign/test-support/servers/wire.ts";
 import { basic, expressVersions, optionsWith, path } from "../endpoint/endpoint.ts";
 import type { Overrides } from "@countersign/test-support/runs/sections.ts";
+
+type WebhookEndpointOptions = Parameters<typeof webhookEndpoint>[0];
 
 const next = "GET /next HTTP/1.1\r\nHost: platform.example\r\n\r\n";
 // More than Node buffers by itself, so that an unread rest stands on the wire.

@@ -3,8 +3,8 @@ import { withImmediateTransaction } from "@countersign/store-sqlite";
 import {
   createInbox,
   createWebhookHandler,
-  type BuyerStatusChanged,
   type EventContext,
+  type WebhookEventMap,
 } from "@countersign/webhooks";
 import * as fc from "fast-check";
 import {
@@ -122,7 +122,11 @@ function memoryReceivers(model: Stream, asynchronous: boolean): Receiver[] {
   const failure = failing(model.failures);
   const yields = cycle(model.yields, false);
   const newest = new Map<string, bigint>();
-  const apply = async ({ event_id, timestamp, data }: BuyerStatusChanged): Promise<void> => {
+  const apply = async ({
+    event_id,
+    timestamp,
+    data,
+  }: WebhookEventMap["buyer.status_changed"]): Promise<void> => {
     if (yields()) await new Promise((resolve) => setImmediate(resolve));
     if (failure() !== "no") throw new Error("fails before its effect");
     effects.set(event_id, (effects.get(event_id) ?? 0) + 1);
@@ -159,7 +163,10 @@ function sqliteReceivers(model: Stream): Receiver[] {
     DO UPDATE SET status = excluded.status, at = excluded.at WHERE excluded.at > buyers.at`);
   const failure = failing(model.failures);
   const yields = cycle(model.yields, false);
-  const apply = async (event: BuyerStatusChanged, context: EventContext): Promise<void> => {
+  const apply = async (
+    event: WebhookEventMap["buyer.status_changed"],
+    context: EventContext,
+  ): Promise<void> => {
     if (yields()) await new Promise((resolve) => setImmediate(resolve));
     const point = failure();
     withImmediateTransaction(database, (tx) => {
@@ -218,8 +225,8 @@ function inboxReceivers(model: Stream): Receiver[] {
   const upsert = database.prepare("INSERT OR REPLACE INTO buyers VALUES (?, ?)");
   const failure = failing(model.failures);
   const yields = cycle(model.yields, false);
-  const skip = ({ event_id }: BuyerStatusChanged): void => void insert.run(event_id);
-  const apply = ({ event_id, data }: BuyerStatusChanged): void => {
+  const skip = ({ event_id }: WebhookEventMap["buyer.status_changed"]): void => void insert.run(event_id);
+  const apply = ({ event_id, data }: WebhookEventMap["buyer.status_changed"]): void => {
     insert.run(event_id);
     upsert.run(data.buyer_id, data.new_status);
     if (failure() !== "no") throw new Error("fails before its commit");

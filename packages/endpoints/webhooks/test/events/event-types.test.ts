@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import type { KnownEventType, UnknownWebhookEvent } from "../../dist/envelope/events.js";
-import type { BuyerStatusChanged, CreateWebhookHandlerOptions, WebhookHandler } from "@countersign/webhooks";
+import type { CreateWebhookHandlerOptions, WebhookEventMap, WebhookHandler } from "@countersign/webhooks";
 import { collectNotices, createHandler, handleAll, wireEvent } from "./event-kit.ts";
 
 /** Only compiled: what a caller may write, and what the compiler has to refuse. */
@@ -29,7 +29,7 @@ export function typesOfHandlers(
   handler.on(party, ({ data }) => data.new_status);
 }
 
-export function typesOfFields(event: BuyerStatusChanged): unknown[] {
+export function typesOfFields(event: WebhookEventMap["buyer.status_changed"]): unknown[] {
   // @ts-expect-error -- a typo
   const typo: unknown = event.data.buyer_idd;
   // @ts-expect-error -- of another event

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { GuardError } from "@countersign/core";
 import { withImmediateTransaction } from "@countersign/store-sqlite";
-import type { BuyerStatusChanged, CreateWebhookHandlerOptions } from "@countersign/webhooks";
+import type { CreateWebhookHandlerOptions, WebhookEventMap } from "@countersign/webhooks";
 import type { EventHandler, EventFailure } from "../../dist/events/webhook-handler-types.js";
 import {
   collectNotices,
@@ -18,7 +18,7 @@ const buyer = "buyer.status_changed";
 
 /** A handler that gives an event up at its first failure, with what became of the events. */
 function observed(
-  handle: EventHandler<BuyerStatusChanged>,
+  handle: EventHandler<WebhookEventMap["buyer.status_changed"]>,
   options: Partial<CreateWebhookHandlerOptions> = {},
 ) {
   const letters: string[] = [];

@@ -1,11 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import {
-  createWebhookHandler,
-  parseWebhookEnvelope,
-  type Inbox,
-  type InboxEventContext,
-  type WebhookHandler,
-} from "@countersign/webhooks";
+import { createWebhookHandler, parseWebhookEnvelope, type Inbox } from "@countersign/webhooks";
 import { createHandler, outcomes } from "../events/event-kit.ts";
 import {
   buyerEvent,
@@ -18,7 +12,7 @@ import {
 
 const buyer = "buyer.status_changed";
 
-type Handler = Pick<WebhookHandler<InboxEventContext<Connection>, undefined>, "on" | "onOther" | "handle">;
+type Handler = Pick<Inbox<Connection, "sync">, "on" | "onOther" | "handle">;
 
 /** The two that take latestOnly, each in a new process: what they registered first is gone. */
 const forms: readonly (readonly [string, (app: Process) => Handler, settle: boolean])[] = [

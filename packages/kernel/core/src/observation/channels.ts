@@ -2,10 +2,8 @@ import { channel, type Channel } from "node:diagnostics_channel";
 import type { Verdict } from "../guard-error.ts";
 import { warnOfError, writeStderrLine } from "./stderr-lines.ts";
 import {
-  keyUseChannelName,
-  leaseLostChannel,
+  channels,
   onTraceEnd,
-  settledChannel,
   traces,
   type ClaimTrace,
   type EventTrace,
@@ -87,7 +85,7 @@ interface Warning {
 }
 
 /** Warns once for each code: as a notice on `countersign:notice` and as a process warning. */
-export interface WarnOnce {
+interface WarnOnce {
   (warning: Warning): void;
   has(code: string): boolean;
 }
@@ -154,9 +152,9 @@ export function listen(factoryName: string, listener: Listener): () => void {
     subscribe(factoryName, guardChannelName, listener.verdict),
     subscribe(factoryName, noticeChannelName, listener.notice),
     subscribe(factoryName, thrownChannelName, listener.thrown),
-    subscribe(factoryName, keyUseChannelName, listener.keyUse),
-    subscribe(factoryName, settledChannel.name, listener.settled),
-    subscribe(factoryName, leaseLostChannel.name, listener.leaseLost),
+    subscribe(factoryName, channels.keyUse.name, listener.keyUse),
+    subscribe(factoryName, channels.settled.name, listener.settled),
+    subscribe(factoryName, channels.leaseLost.name, listener.leaseLost),
     subscribeToEnd(factoryName, traces.claim, listener.claim),
     subscribeToEnd(factoryName, traces.wait, listener.wait),
     subscribeToEnd(factoryName, traces.store, listener.store),

@@ -79,9 +79,6 @@ export interface LeaseLostEvent {
   readonly req: object | undefined;
 }
 
-/** Each verified signature publishes one {@link KeyUseEvent} on this `diagnostics_channel`. */
-export const keyUseChannelName = "countersign:key-use";
-
 /** The use of a signing key, for `countersign:key-use`. */
 export interface KeyUseEvent {
   readonly keyid: string;
@@ -119,8 +116,14 @@ export const traces: {
   event: tracingChannel("countersign:event"),
   task: tracingChannel("countersign:task"),
 };
-export const settledChannel: Channel = channel("countersign:settled");
-export const leaseLostChannel: Channel = channel("countersign:lease-lost");
+
+/** Channels of single events, such as one {@link KeyUseEvent} for each verified signature. */
+export const channels: { readonly keyUse: Channel; readonly settled: Channel; readonly leaseLost: Channel } =
+  {
+    keyUse: channel("countersign:key-use"),
+    settled: channel("countersign:settled"),
+    leaseLost: channel("countersign:lease-lost"),
+  };
 
 export interface Traced<T> {
   readonly work: () => T | Promise<T>;

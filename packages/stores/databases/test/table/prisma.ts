@@ -1,8 +1,10 @@
 import path from "node:path";
 import { Client } from "pg";
 import { PrismaPg } from "@prisma/adapter-pg";
-import { fromPrisma, type PrismaTransactionOptions } from "@countersign/databases";
+import { fromPrisma } from "@countersign/databases";
 import { openTable, poolSize, servers, type TableRow, unusedTable } from "./row.ts";
+
+type PrismaTransactionOptions = NonNullable<Parameters<typeof fromPrisma>[1]>;
 
 /** As much of a generated client's transaction as handlers here use; `test/prisma/types.test.ts` compiles with the generated types. */
 export interface PrismaTx {

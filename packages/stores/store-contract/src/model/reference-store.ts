@@ -1,4 +1,4 @@
-import type { IdempotencyOwnership, IdempotencyRecord, KeptDecision } from "@countersign/idempotency";
+import type { IdempotencyOwnership, IdempotencyRecord, ReleasedKey } from "@countersign/idempotency";
 import { type PayStep, type Step, claimOf, fenceIn, memberOf } from "./step.ts";
 
 interface Cell {
@@ -18,8 +18,8 @@ interface Cell {
 }
 
 /** Without its fence: that of the cell when it was decided. Times are the reference's. */
-type OperatorEntry = Pick<KeptDecision, "at" | "by" | "note">;
-type Decided = Omit<KeptDecision, "fence"> & { readonly fence: number | undefined };
+type OperatorEntry = Pick<ReleasedKey["decision"], "at" | "by" | "note">;
+type Decided = Omit<ReleasedKey["decision"], "fence"> & { readonly fence: number | undefined };
 
 const year2000Ms = 946_684_800_000;
 const year2100Ms = 4_102_444_800_000;

@@ -1,4 +1,4 @@
-import type { KeptDecision } from "@countersign/idempotency";
+import type { ReleasedKey } from "@countersign/idempotency";
 import type { Platform, Store } from "../platform.ts";
 import type { WrongStore } from "./wrong-store.ts";
 
@@ -11,7 +11,7 @@ type Event =
   | "pruning of released"
   | "restart";
 
-type Kept = { readonly fence: number; readonly decision?: KeptDecision | undefined };
+type Kept = { readonly fence: number; readonly decision?: ReleasedKey["decision"] | undefined };
 
 const wasStopped = new WeakSet();
 

@@ -1,10 +1,10 @@
-import type { IdempotencyRecord, KeptDecision } from "@countersign/idempotency";
+import type { IdempotencyRecord, ReleasedKey } from "@countersign/idempotency";
 import { leaseExpired } from "@countersign/idempotency/store";
 import type { Platform, Store } from "../platform.ts";
 import type { WrongStore } from "./wrong-store.ts";
 
-type Seen = { readonly fence: number; readonly decision?: KeptDecision | undefined };
-type Change = (decision: KeptDecision, seen: Seen) => KeptDecision | undefined;
+type Seen = { readonly fence: number; readonly decision?: ReleasedKey["decision"] | undefined };
+type Change = (decision: ReleasedKey["decision"], seen: Seen) => ReleasedKey["decision"] | undefined;
 
 /** Every decision is changed before it is shown; undefined: it is not shown. */
 function shown(change: Change): (platform: Platform) => Partial<Store> {
@@ -85,7 +85,7 @@ export const wrongKeeping: readonly WrongStore[] = [
   {
     does: "tells a decision again when its key is claimed after the retention",
     wrong: ({ store }) => {
-      const kept = new Map<string, KeptDecision>();
+      const kept = new Map<string, ReleasedKey["decision"]>();
       return {
         async read(key) {
           const record = await store.read(key);

@@ -1,8 +1,10 @@
-import { allCodes, type CodeText } from "@countersign/explain/codes";
+import { allCodes } from "@countersign/explain/codes";
 import { Command } from "commander";
 import { CommandError, exitCodes, type CommandIo, type Switches } from "../command-io.ts";
 import { shownKey } from "../operator/key-text.ts";
 import { createPaint, jsonLine, wrapped } from "../output.ts";
+
+type CodeText = NonNullable<ReturnType<ReturnType<typeof allCodes>["get"]>>;
 
 const notes = `
 What the page of codes says, without the network. A code is in the log, and in

@@ -2,7 +2,6 @@ import {
   createServiceClient,
   ServiceClientError,
   type ServiceClientErrorCode,
-  type ServiceClientOptions,
   type WebhookEndpoint,
 } from "@countersign/service-client";
 import { generateEndpoint, type GeneratedEndpoint } from "@countersign/webhooks";
@@ -11,6 +10,8 @@ import type { CommandIo, Finish, Switches, Texts } from "../command-io.ts";
 import { exitCodes, UsageError, usageErrorOf } from "../command-io.ts";
 import { assertHttpsOrLoopback, credentialOptions, parseInteger, parseTimeout } from "../input.ts";
 import { bodyLines, createPaint, jsonDocument, printable } from "../output.ts";
+
+type ServiceClientOptions = Parameters<typeof createServiceClient>[0];
 
 interface CreateFlags
   extends Texts<"url" | "username" | "password" | "secret" | "platformUrl">, Switches<"generate" | "json"> {

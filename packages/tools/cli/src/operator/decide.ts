@@ -1,4 +1,4 @@
-import type { IdempotencyRecord, KeptDecision } from "@countersign/idempotency";
+import type { IdempotencyRecord, ReleasedKey } from "@countersign/idempotency";
 import { leaseExpired, operatorEntry } from "@countersign/idempotency/store";
 import type { Command } from "commander";
 import { CommandError, exitCodes, UsageError, type CommandIo, type Texts } from "../command-io.ts";
@@ -59,7 +59,7 @@ export async function resolveKey(
   store: Store,
   { outcome, clock, ...subject }: Subject & { readonly outcome: Outcome; readonly clock: CommandIo["clock"] },
   confirm: (record: IdempotencyRecord) => Promise<Entry>,
-): Promise<{ readonly was: IdempotencyRecord; readonly decision: KeptDecision }> {
+): Promise<{ readonly was: IdempotencyRecord; readonly decision: ReleasedKey["decision"] }> {
   const { key } = subject;
   const was = await store.read(key);
   if (was === undefined || !isUndecided(was))

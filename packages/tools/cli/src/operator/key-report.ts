@@ -1,6 +1,6 @@
-import { begunAtMs, isFailureCount } from "@countersign/idempotency/door";
+import { begunAtMs, failureCounts } from "@countersign/idempotency/door";
 import { leaseExpired } from "@countersign/idempotency/store";
-import type { KeptDecision } from "@countersign/idempotency";
+import type { ReleasedKey } from "@countersign/idempotency";
 import type { CommandIo } from "../command-io.ts";
 import { createPaint, jsonLine, printable, printableLine } from "../output.ts";
 import { tableText } from "../table.ts";
@@ -21,7 +21,7 @@ export function keysTable(entries: readonly KeyEntry[], { colours, columns }: Co
     record.state,
     String(record.fence),
     printable(record.fingerprint.slice(0, 12)),
-    isFailureCount(key, record)
+    failureCounts.has(key, record)
       ? "counts a failed attempt of an event"
       : [explainState(record, key), ...decisionMarks(record)].join("; "),
   ]);
@@ -117,7 +117,7 @@ export function decisionMarks({ fence, decision }: KnownRecord): string[] {
   return [`${outcome} ${nameOf(decision)}${when}`];
 }
 
-type OperatorEntry = Pick<KeptDecision, "at" | "by" | "note">;
+type OperatorEntry = Pick<ReleasedKey["decision"], "at" | "by" | "note">;
 
 function decisionFacts({ fence, decision }: KnownRecord, { clock }: CommandIo): readonly Fact[] {
   if (decision === undefined) return [];
@@ -151,7 +151,7 @@ export function changedLine(
   return `${new Date(entry.at).toISOString()} ${shownKey(key)} at fence ${record.fence}: ${facts}\n`;
 }
 
-export function decisionJson({ reopened, ...decision }: KeptDecision): object {
+export function decisionJson({ reopened, ...decision }: ReleasedKey["decision"]): object {
   const decided = { ...decision, at: new Date(decision.at).toISOString() };
   return reopened === undefined
     ? decided

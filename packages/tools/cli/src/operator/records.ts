@@ -1,4 +1,4 @@
-import { isFailureCount } from "@countersign/idempotency/door";
+import { failureCounts } from "@countersign/idempotency/door";
 import type { IdempotencyListing, IdempotencyListQuery, ReleasedKey } from "@countersign/idempotency";
 import { messageOf, UsageError } from "../command-io.ts";
 import type { KeyEntry, KnownRecord, OperatorStore } from "./store.ts";
@@ -87,7 +87,7 @@ export async function* undecidedKeys(store: Store): AsyncGenerator<KeyEntry, voi
       const page = await listKeys(store, { state, cursor, limit: pageLimit });
       cursor = page.cursor;
       for (const { key, record } of page.entries) {
-        if (!isUndecided(record) || isFailureCount(key, record) || shown.has(key)) continue;
+        if (!isUndecided(record) || failureCounts.has(key, record) || shown.has(key)) continue;
         shown.add(key);
         yield { key, record };
       }

@@ -1,4 +1,4 @@
-import type { SendCommand } from "@countersign/store-redis";
+import type { RedisStoresOptions } from "@countersign/store-redis";
 import type * as redisModule from "redis";
 import type { RedisClientType } from "redis";
 import { loadDriver } from "../load-package.ts";
@@ -17,7 +17,7 @@ interface RedisMaster {
   /** Stable from one command to the next; empty without a cluster. */
   readonly id: string;
   /** Sends a command with a key to the key's server, any other to this one. */
-  readonly sendCommand: SendCommand;
+  readonly sendCommand: RedisStoresOptions["sendCommand"];
 }
 
 const socket = { connectTimeout: openTimeoutMs, reconnectStrategy: false } as const;
@@ -83,7 +83,7 @@ async function connectToCluster(redis: Redis, { address, shown }: StoreLocation)
   }
   const masters = cluster.masters.map((master) => ({
     id: master.id,
-    sendCommand: async (...[command, { key, isReadonly }]: Parameters<SendCommand>) => {
+    sendCommand: async (...[command, { key, isReadonly }]: Parameters<RedisStoresOptions["sendCommand"]>) => {
       if (key !== undefined) return await cluster.sendCommand(key, isReadonly, [...command]);
       const node = await cluster.nodeClient(master);
       return await node.sendCommand([...command]);

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { createPayoutInstruction, type buildPayoutRequest } from "@countersign/sandbox";
-import { isObjectText, jsonWithTexts, payoutPlans, type PayoutVariant } from "@countersign/sandbox/protocol";
+import { jsonTexts, payoutPlans, type PayoutVariant } from "@countersign/sandbox/protocol";
 import type { CommandIo, ExitCode, Switches, Texts } from "../command-io.ts";
 import { codeOf, exitCodes, messageOf, UsageError } from "../command-io.ts";
 import { assertHttpAllowed, parseInteger, readNamedFile } from "../input.ts";
@@ -113,12 +113,12 @@ function planOf(flags: PayoutFlags, clock: () => number): ReturnType<typeof payo
 function readBody(flags: BodyFlags): Buffer {
   const { file, amount, idempotencyKey, businessId, iban, bic, name, reference, referenceField } = flags;
   if (file !== undefined) return readJsonFile(file);
-  if (amount !== undefined && !isObjectText(amount)) {
+  if (amount !== undefined && !jsonTexts.isObject(amount)) {
     throw new UsageError(`--amount: is not JSON of an object such as {"value":"10.00","currency":"EUR"}`);
   }
   const fields = { idempotencyKey, businessId, iban, bic, name, reference, referenceField };
   const texts = amount === undefined ? {} : { amount };
-  return Buffer.from(jsonWithTexts(createPayoutInstruction(fields), texts), "utf8");
+  return Buffer.from(jsonTexts.write(createPayoutInstruction(fields), texts), "utf8");
 }
 
 function readJsonFile(file: string): Buffer {

@@ -1,9 +1,11 @@
 import { STATUS_CODES } from "node:http";
-import type { PayoutAnswer, PayoutSendError } from "@countersign/sandbox";
+import type { PayoutSendError } from "@countersign/sandbox";
 import type { sendRequest } from "@countersign/sandbox";
 import { statuses, type payoutPlans } from "@countersign/sandbox/protocol";
 import { memberOf } from "../command-io.ts";
 import { bodyLines, createPaint, jsonDocument, printable, type Paint } from "../output.ts";
+
+type PayoutAnswer = Awaited<ReturnType<typeof sendRequest>>;
 
 /** `name` is the variant. */
 type PayoutReport = Awaited<ReturnType<typeof payoutPlans.run>>;

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { Delivery, Sandbox, SandboxOptions } from "@countersign/sandbox";
+import type { Delivery, Sandbox } from "@countersign/sandbox";
 import { startSandbox } from "@countersign/sandbox";
 import { SandboxDatabaseError } from "@countersign/sandbox/protocol";
 import type { CommandIo, ExitCode, Switches, Texts } from "../command-io.ts";
@@ -7,6 +7,8 @@ import { codeOf, exitCodes, UsageError, usageErrorOf } from "../command-io.ts";
 import { assertHttpAllowed, parseInteger, readCertificates } from "../input.ts";
 import { createPaint, jsonLine, printable } from "../output.ts";
 import { readPrivateKey } from "./transport.ts";
+
+type SandboxOptions = Parameters<typeof startSandbox>[0];
 
 export interface SandboxFlags
   extends

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { PayoutSendError, sendRequest, type PayoutAnswer } from "@countersign/sandbox";
+import { PayoutSendError, sendRequest } from "@countersign/sandbox";
 import { deliveryStates } from "@countersign/sandbox/protocol";
 import { z } from "zod";
 import type { CommandIo, ExitCode, Texts } from "../command-io.ts";
@@ -9,6 +9,8 @@ import { jsonDocument, printable } from "../output.ts";
 import { happeningLine, type Happening } from "./sandbox.ts";
 import { sendOptionsOf, type TransportFlags } from "./transport.ts";
 import { parseData, sampleDataOf } from "./webhook.ts";
+
+type PayoutAnswer = Awaited<ReturnType<typeof sendRequest>>;
 
 export interface TriggerFlags
   extends Pick<TransportFlags, "url" | "timeout" | "ca" | "allowHttp" | "json">, Texts<"data" | "eventId"> {

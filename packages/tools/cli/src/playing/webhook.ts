@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { buildWebhookRequest, PayoutSendError, sendRequest } from "@countersign/sandbox";
-import { formatTimestamp, jsonWithTexts, sampleEventData, statuses } from "@countersign/sandbox/protocol";
+import { formatTimestamp, jsonTexts, sampleEventData, statuses } from "@countersign/sandbox/protocol";
 import type { CommandIo, ExitCode, Texts } from "../command-io.ts";
 import { exitCodes, messageOf, UsageError } from "../command-io.ts";
 import { assertHttpAllowed, readNamedFile } from "../input.ts";
@@ -77,9 +77,9 @@ function readEnvelope({ file, type, data, eventId, webhookId, timestamp }: Webho
   const event = { event_id: eventId ?? randomUUID(), timestamp: when, type, data: undefined };
   if (data !== undefined) parseData(data);
   const text = data ?? JSON.stringify(sampleDataOf(type));
-  const events = `[${jsonWithTexts(event, { data: text })}]`;
+  const events = `[${jsonTexts.write(event, { data: text })}]`;
   const envelope = { webhook_id: webhookId ?? randomUUID(), timestamp: when, events };
-  return Buffer.from(jsonWithTexts(envelope, { events }), "utf8");
+  return Buffer.from(jsonTexts.write(envelope, { events }), "utf8");
 }
 
 /** Empty for an unknown type. */

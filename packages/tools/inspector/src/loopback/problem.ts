@@ -15,6 +15,8 @@ type ServiceErrorCode = keyof typeof serviceStatuses;
 
 /** A refusal of the service. The message shows no secret: it is the `detail` of the answer. */
 export class ServiceError<Code extends string = string> extends Error {
+  /** Of every service on loopback, by their codes. */
+  static readonly statuses = serviceStatuses;
   override readonly name: string = "ServiceError";
   readonly code: Code;
   readonly status: number;

@@ -4,7 +4,7 @@ export type { PayoutVariant } from "../payout-variants.ts";
 export { statuses } from "../status.ts";
 export { importPrivateKey } from "../key-pair.ts";
 export { assertFileSafeKeyid, KeyFileError } from "../key-files.ts";
-export { isObjectText, jsonWithTexts } from "../json-text.ts";
+export { jsonTexts } from "../json-text.ts";
 export { formatTimestamp, sampleEventData } from "../delivery/envelope.ts";
 export { deliveryStates } from "../delivery/delivery.ts";
 export { SandboxDatabaseError } from "../service/database.ts";

@@ -1,8 +1,8 @@
-import { ServiceError, serviceStatuses } from "@countersign/inspector/loopback";
+import { ServiceError } from "@countersign/inspector/loopback";
 
 /** Codes of problem details, and of what the library throws. */
 export type SandboxErrorCode =
-  | keyof typeof serviceStatuses
+  | keyof typeof ServiceError.statuses
   | "api-key-wrong"
   | "status-unchanged"
   | "payment-request-exists"
@@ -12,7 +12,7 @@ export type SandboxErrorCode =
   | "media-type-unsupported";
 
 const statusOf: Readonly<Record<SandboxErrorCode, number>> = {
-  ...serviceStatuses,
+  ...ServiceError.statuses,
   "api-key-wrong": 401,
   "status-unchanged": 409,
   "payment-request-exists": 409,
