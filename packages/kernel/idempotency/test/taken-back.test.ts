@@ -4,7 +4,6 @@ import { describe, expect, test } from "@jest/globals";
 import {
   idempotencyKeys,
   memoryIdempotencyStore,
-  type IdempotencyKeysOptions,
   type IdempotencyStore,
   type OwnedKey,
 } from "@countersign/idempotency";
@@ -19,7 +18,7 @@ async function stoodStill(
   {
     change = (same: IdempotencyStore) => same,
     ...options
-  }: Partial<IdempotencyKeysOptions> & {
+  }: Partial<Parameters<typeof idempotencyKeys>[0]> & {
     readonly change?: (store: IdempotencyStore) => IdempotencyStore;
   } = {},
 ) {
