@@ -21,8 +21,11 @@ export interface IdempotencyKeyHeaderOptions<Native> {
   readonly header?: string | undefined;
   /** Also takes an unquoted key, as many clients send: 1 to 255 visible ASCII characters but `"`, `,`, `;` and `\`. Default false. */
   readonly bareKeys?: boolean | undefined;
-  /** The authenticated caller: each has keys of its own, and nobody gets another's answer. Default: all callers are one. */
-  readonly caller?: ((req: Native) => string) | undefined;
+  /**
+   * The authenticated caller: each has keys of its own, and nobody gets another's answer. Undefined or an empty string is a TypeError.
+   * Default: all callers are one.
+   */
+  readonly caller?: ((req: Native) => string | undefined) | undefined;
 }
 
 export interface IdempotencyKeyHeaderPreset {
@@ -38,7 +41,7 @@ const factoryName = "idempotencyKeyHeader";
 export const headerTable = {
   header: option.own(readHeader, '"Idempotency-Key"'),
   bareKeys: option.boolean(false),
-  caller: option.optional(option.call<(req: never) => string>()),
+  caller: option.optional(option.call<(req: never) => string | undefined>()),
 } satisfies OptionTable<IdempotencyKeyHeaderOptions<never>, unknown>;
 
 // RFC 9651 section 3.3.3, without parameters, of which the draft has none.

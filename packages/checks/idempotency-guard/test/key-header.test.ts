@@ -109,7 +109,7 @@ describe("the field Idempotency-Key", () => {
     expect(preset("acme").key(requestOf({}))).toBeUndefined();
     expect(() => preset("").key(request)).toThrow(TypeError);
     expect(() =>
-      idempotencyKeyHeader<object>({ caller: (() => undefined) as never }).key(requestOf({ lines: ['"a"'] })),
+      idempotencyKeyHeader<object>({ caller: () => undefined }).key(requestOf({ lines: ['"a"'] })),
     ).toThrow(TypeError);
   });
 });
