@@ -7,7 +7,8 @@ npm install express libsql @countersign/express \
 # #region send
 charge() {
   curl -s -w ' %{http_code}\n' http://127.0.0.1:3000/charges \
-    -H "Content-Type: application/json" -H "Idempotency-Key: $1" -d "$2"
+    -H "Authorization: Bearer test-token" -H "Idempotency-Key: $1" \
+    -H "Content-Type: application/json" -d "$2"
 }
 charge 8e03978e '{"amount":1200}'   # 201, with an id
 charge 8e03978e '{"amount":1200}'   # 201, the same id: Idempotency-Replayed

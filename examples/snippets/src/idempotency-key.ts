@@ -12,9 +12,17 @@ import {
 import { verifiedPayload, webhookHmac } from "@countersign/webhook-hmac";
 import express, { type Express, type RequestHandler } from "express";
 
+declare global {
+  namespace Express {
+    interface Request {
+      user?: { readonly id: string } | undefined;
+    }
+  }
+}
+
 /**
- * `authenticate` sets `req.headers["x-user"]`; the secrets come from the
- * environment.
+ * `authenticate` checks who the user is, and sets `req.user`; the secrets
+ * come from the environment.
  */
 export function createApi(
   database: SqliteDatabase,
@@ -33,7 +41,7 @@ export function createApi(
     scope: "refunds",
     ...idempotencyKeyHeader({
       bareKeys: true,
-      caller: (req) => String(req.headers["x-user"]),
+      caller: (req) => req.user?.id,
     }),
     replay: {
       answers,

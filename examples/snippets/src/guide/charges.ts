@@ -15,8 +15,15 @@ import Database from "libsql";
 const database = new Database("charges.db");
 database.exec("CREATE TABLE IF NOT EXISTS charges (id TEXT, amount INTEGER)");
 
+// To try it: put your own authentication in its place.
+const users = new Map([["Bearer test-token", "user-1"]]);
+
 const charge = idempotencyGuard({
-  ...idempotencyKeyHeader({ bareKeys: true }),
+  ...idempotencyKeyHeader({
+    bareKeys: true,
+    // Each user has keys of their own, and nobody gets another's answer.
+    caller: ({ headers }) => users.get(headers.authorization ?? ""),
+  }),
   stores: createSqliteStores({ database }),
   replay: { answers: createSqliteAnswers({ database }) },
   // Runs once for each key: its row, the key and the answer commit together.
@@ -29,7 +36,10 @@ const charge = idempotencyGuard({
 });
 
 const app = express();
-// Put your own authentication in front: whoever gets this far is charged.
+app.use("/charges", (req, res, next) => {
+  if (users.has(req.headers.authorization ?? "")) next();
+  else res.sendStatus(401);
+});
 app.post("/charges", rawBody(), jsonBody(), charge);
 app.use(guardErrors());
 

@@ -16,7 +16,10 @@ export function mountCharges(
   charge: (key: string, body: unknown) => Promise<unknown>,
 ): void {
   const once = idempotencyGuard({
-    ...idempotencyKeyHeader({ bareKeys: true }),
+    ...idempotencyKeyHeader({
+      bareKeys: true,
+      caller: (req) => req.user?.id,
+    }),
     store: createSqliteStores({ database }).idempotency,
   });
   app.post("/charges", rawBody(), once, jsonBody(), (req, res, next) => {

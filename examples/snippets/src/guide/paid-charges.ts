@@ -15,7 +15,10 @@ import type { Pool } from "pg";
 export function chargeOnce(pool: Pool): Middleware {
   const database = fromPg(pool); // one for both, so that they commit together
   return idempotencyGuard({
-    ...idempotencyKeyHeader({ bareKeys: true }),
+    ...idempotencyKeyHeader({
+      bareKeys: true,
+      caller: (req) => req.user?.id,
+    }),
     stores: createPostgresStores({ database }),
     replay: { answers: createPostgresAnswers({ database }) },
     async handle(req, { tx }) {
