@@ -256,7 +256,7 @@ export const refusalsOfWebhooks = {
     401,
     [...by, "webhookHmac"],
     "The signature is not the HMAC of the body as it arrived under any of the secrets.",
-    "Compare the secrets and their encoding; look for a proxy that changes the body.",
+    "Compare the secrets and their encoding; look for a blank or a line feed around a secret, and for a proxy that changes the body.",
     "Signed with another secret:",
     answered(
       endpoint(),

@@ -13,7 +13,9 @@ const insert = database.prepare("INSERT INTO deliveries VALUES (?, ?)");
 const verify = webhookHmac({
   scheme: "github",
   // One, or while it changes "the new one,the old one".
-  secrets: (process.env["WEBHOOK_SECRET"] ?? "").split(","),
+  secrets: (process.env["WEBHOOK_SECRET"] ?? "")
+    .split(",")
+    .map((secret) => secret.trim()),
   limit: "25mb", // GitHub's own
 });
 const once = idempotencyGuard({
