@@ -25,7 +25,7 @@ export function createApp(
   database: SqliteDatabase,
   apply: (event: unknown) => void,
 ): Express {
-  const verify = webhookHmac({ scheme: "github", secrets });
+  const verify = webhookHmac({ scheme: "github", secrets, limit: "25mb" });
   const once = idempotencyGuard({
     stores: createSqliteStores({ database }),
     key: (req) => req.headers["x-github-delivery"],

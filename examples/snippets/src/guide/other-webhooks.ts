@@ -27,7 +27,8 @@ export interface Secrets {
 const signedBy = (
   scheme: WebhookHmacOptions["scheme"],
   secrets: readonly string[],
-): RequestHandler => webhookHmac({ scheme, secrets });
+  limit = "1mb",
+): RequestHandler => webhookHmac({ scheme, secrets, limit });
 
 /**
  * Each sender has a route of its own; `handle` runs once for each message.
@@ -53,7 +54,7 @@ export function createApp(
   const app = express();
   app.post(
     "/webhooks/github",
-    signedBy("github", secrets.github),
+    signedBy("github", secrets.github, "25mb"),
     once("github", (req) => req.headers["x-github-delivery"]),
     jsonBody(),
     handle,

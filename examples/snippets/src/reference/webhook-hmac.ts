@@ -36,7 +36,7 @@ export function createApp(
   database: SqliteDatabase,
   apply: (event: unknown) => void,
 ): Express {
-  const verify = webhookHmac({ scheme: "github", secrets });
+  const verify = webhookHmac({ scheme: "github", secrets, limit: "25mb" });
   // The signature has no timestamp: a delivery that comes again is
   // acknowledged and not handled.
   const once = idempotencyGuard({
