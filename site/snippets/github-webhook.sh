@@ -21,6 +21,10 @@ deliver 72d3162e "$body"                 # 200, handled
 deliver 72d3162e "$body"                 # 200, not handled again
 deliver 8f1c0b4a '{"action":"closed"}'   # 401: not what was signed
 # #endregion send
+# #region postgres
+npm install pg @countersign/databases @countersign/store-postgres
+npx countersign migrate --store-url postgres://…   # of @countersign/cli
+# #endregion postgres
 # #region held
 npm install @countersign/cli
 npx countersign keys held --store-url sqlite:webhooks.db

@@ -6,6 +6,7 @@ import { buildPayoutRequest, createPayoutInstruction, sendPayout } from "@counte
 import { fromMysql2 } from "@countersign/databases";
 import { migrateMysql } from "@countersign/store-mysql";
 import { migratePostgres } from "@countersign/store-postgres";
+import { signPayloadHeaders } from "@countersign/webhook-hmac";
 import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals";
 import { MikroORM } from "@mikro-orm/postgresql";
 import { drizzle } from "drizzle-orm/node-postgres";
@@ -39,6 +40,7 @@ import {
   postgresUrl,
 } from "@countersign/test-support/servers/engines.ts";
 import { serviceKey } from "@countersign/test-support/signers/test-keys.ts";
+import { createApp as createWebhooks } from "../dist/guide/webhooks-on-postgres.js";
 import { openPrisma } from "./prisma/client.ts";
 
 // Drizzle takes the connection that it is given, and imports the driver for its own: libsql has the same functions.
@@ -167,6 +169,33 @@ describeOnPostgres("on PostgreSQL", () => {
       }
     },
   );
+
+  test("a webhook: each delivery is written once, and a forged one never", async () => {
+    const pool = new Pool({ connectionString: url });
+    await pool.query("CREATE TABLE deliveries (id text PRIMARY KEY, body jsonb)");
+    const listening = createWebhooks(pool, ["test-secret"]).listen(0, "127.0.0.1");
+    await once(listening, "listening");
+    const { port } = listening.address() as AddressInfo;
+    const send = async (secret: string): Promise<number> => {
+      const body = '{"action":"opened"}';
+      const signed = signPayloadHeaders(Buffer.from(body), secret, { scheme: "github" });
+      const headers = { "Content-Type": "application/json", "X-GitHub-Delivery": "72d3162e", ...signed };
+      return (await fetch(`http://127.0.0.1:${port}/webhooks/github`, { method: "POST", headers, body }))
+        .status;
+    };
+    try {
+      expect([await send("other"), await send("test-secret"), await send("test-secret")]).toEqual([
+        401, 200, 200,
+      ]);
+      const { rows } = await pool.query("SELECT * FROM deliveries");
+      expect(rows).toEqual([{ id: "72d3162e", body: { action: "opened" } }]);
+      expect(pool.listenerCount("error")).toBeGreaterThan(0);
+    } finally {
+      listening.closeAllConnections();
+      listening.close();
+      await pool.end();
+    }
+  });
 
   describe("migration tools leave the tables alone, by the filters of the page", () => {
     const own = `${name}_tools`;
