@@ -1,10 +1,17 @@
 import { createHash, sign } from "node:crypto";
+import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
+import type { AddressInfo } from "node:net";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { expect, test } from "@jest/globals";
 import { defaultComponents, importVerificationKey, verify } from "@countersign/http-message-signatures";
+import { memoryNonceStore } from "@countersign/http-signature-verify";
+import { memoryIdempotencyStore } from "@countersign/idempotency";
+import { payoutEndpoint } from "@countersign/payout";
+import { buildPayoutRequest, sendPayout } from "@countersign/sandbox";
 import { serviceKey, servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
+import { expect, test } from "@jest/globals";
+import express from "express";
 import { workspacePackages } from "../../scripts/workspace.mjs";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
@@ -45,11 +52,35 @@ test("the page on where to put what names files that are there", () => {
   expect(named.filter((path) => !found(path))).toEqual([]);
 });
 
-test("the signed request of the spec verifies, and its parts are those of the test key", () => {
+const signedSection = (): string => {
   const page = readFileSync(join(root, "docs", "spec.md"), "utf8");
-  const section = page.slice(page.indexOf("## A signed request"), page.indexOf("# Webhooks:"));
-  const blocks = [...section.matchAll(/^( *)```\w+\n([^]*?)\n\1```$/gm)].map(([, indent = "", text = ""]) =>
-    text.replaceAll(new RegExp(`^${indent}`, "gm"), "").replaceAll(/\\\n */g, ""),
+  return page.slice(page.indexOf("## A signed request"), page.indexOf("# Webhooks:"));
+};
+
+test("the body of the spec that has all fields is paid", async () => {
+  const [, body = ""] = /^```json\n([^]*?)\n```$/m.exec(signedSection()) ?? [];
+  const app = express();
+  const receive = payoutEndpoint({
+    addresses: { allow: ["127.0.0.1"] },
+    signature: { keys: { "test-key-ed25519": servicePublicPem }, nonces: memoryNonceStore() },
+    idempotency: { store: memoryIdempotencyStore() },
+    referenceField: "reference",
+  });
+  app.post("/api/v1/transaction", receive, (_req, res) => void res.end());
+  const server = app.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/v1/transaction`;
+  const privateKey = serviceKey.export({ type: "pkcs8", format: "pem" }).toString();
+  const request = buildPayoutRequest({ url, bodyText: body, keyid: "test-key-ed25519", privateKey });
+  expect((await sendPayout(request)).status).toBe(200);
+  server.close();
+  server.closeAllConnections();
+});
+
+test("the signed request of the spec verifies, and its parts are those of the test key", () => {
+  const blocks = [...signedSection().matchAll(/^( *)```\w+\n([^]*?)\n\1```$/gm)].map(
+    ([, indent = "", text = ""]) =>
+      text.replaceAll(new RegExp(`^${indent}`, "gm"), "").replaceAll(/\\\n */g, ""),
   );
   const [pkcs8, body = "", base = "", request = ""] = blocks;
   expect(pkcs8).toBe(serviceKey.export({ type: "pkcs8", format: "der" }).toString("base64"));
