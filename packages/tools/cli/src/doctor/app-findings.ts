@@ -91,7 +91,10 @@ function trustRow(trust: Exclude<ProxyTrust, "proxies">, text: string): Row<AppF
 }
 
 function doubtOf({ message, factory, option }: AppFault): Doubt {
-  const text = printableLine(message.trim()) || "it failed without a message";
+  const said = printableLine(message.trim()) || "it failed without a message";
+  const text = /Unknown file extension "\.[cm]?tsx?"/.test(said)
+    ? `${said}; give a built .js file, or install tsx and set NODE_OPTIONS="--import tsx"`
+    : said;
   if (factory === undefined) return ["app-failed", text];
   if (option !== undefined && /(?:^|\.)keys\b/.test(option)) return ["key-refused", text];
   const isSecret = /secret|password|username|credentials|basicAuth|hmac/i.test(option ?? message);
