@@ -2,11 +2,15 @@ import { execFile } from "node:child_process";
 
 /**
  * The payouts that wait for an operator's decision, for an alert: `{ key,
- * state, fence, reason }` and more of each.
+ * state, fence, reason }` and more of each. `flags` say where the tables are,
+ * such as `--schema`, if the platform does.
  */
-export async function heldPayouts(storeUrl: string): Promise<unknown[]> {
+export async function heldPayouts(
+  storeUrl: string,
+  ...flags: string[]
+): Promise<unknown[]> {
   // --no: npx is not to look for a command of this name anywhere else.
-  const args = ["--no", "countersign", "keys", "held", "--json"];
+  const args = ["--no", "countersign", "keys", "held", "--json", ...flags];
   const env = { ...process.env, STORE_URL: storeUrl };
   const stdout = await new Promise<string>((resolve, reject) => {
     execFile("npx", args, { env }, (error, out) => {
