@@ -1,5 +1,5 @@
 // The page of all codes: what is written of each in codes/, with what the packages say when it is made to happen.
-import { readdirSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import path from "node:path";
 import { workspacePackages } from "../../scripts/workspace.mjs";
 import { groups } from "../codes/index.mjs";
@@ -46,19 +46,41 @@ function table() {
   return `## All codes\n\n<!-- filter: status, package -->\n\n${head}\n${rows.join("\n")}\n`;
 }
 
-/** The codes that functions of a package tell, by status, each with a link from a page beside its page. */
+const mostInARow = 5;
+
+/**
+ * The codes that functions of a package tell, by status, each with a link from a page beside its page. Of many in a row those that another
+ * package tells first are on that one's page.
+ */
 export function codesOf(name) {
   const owners = ownersOfFunctions();
   const byStatus = new Map();
   for (const [code, entry] of groups.flatMap((group) => Object.entries(group.codes))) {
     if (!entry.by.some((of) => owners.get(of) === name)) continue;
     const status = entry.notice ? "Notices" : (entry.status ?? "Without an answer");
-    byStatus.set(status, [...(byStatus.get(status) ?? []), `[\`${code}\`](../codes.md#${code})`]);
+    byStatus.set(status, [...(byStatus.get(status) ?? []), { code, owner: owners.get(entry.by[0]) }]);
   }
   if (byStatus.size === 0) throw new Error(`no function of ${name} tells a code`);
   const rank = (status) => (typeof status === "number" ? status : status.length * 1000);
   const rows = [...byStatus].toSorted(([one], [other]) => rank(one) - rank(other));
-  return rows.map(([status, codes]) => `- ${status}: ${codes.join(", ")}`).join("\n");
+  return rows.map(([status, codes]) => `- ${status}: ${rowOf(name, codes)}`).join("\n");
+}
+
+function rowOf(name, codes) {
+  const isOther = ({ owner }) => codes.length > mostInARow && owner !== name && hasCodes(owner);
+  const own = codes.filter((each) => !isOther(each)).map(({ code }) => `[\`${code}\`](../codes.md#${code})`);
+  const others = new Set(codes.filter(isOther).map(({ owner }) => `[${owner}](./${owner}.md#codes)`));
+  return [own, [...others]]
+    .filter((list) => list.length > 0)
+    .map((list, index) =>
+      list === own ? list.join(", ") : `${index === 0 ? "those" : "and those"} of ${list.join(", ")}`,
+    )
+    .join(", ");
+}
+
+function hasCodes(name) {
+  const page = `site/pages/reference/packages/${name}.md`;
+  return existsSync(path.join(root, page)) && read(page).includes(`<!-- codes: ${name} -->`);
 }
 
 const firstSentence = (text) => /^[\s\S]*?[.?!](?=\s+[A-Z`]|$)/.exec(text)[0].replaceAll("|", "\\|");
