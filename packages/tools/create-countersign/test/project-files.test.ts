@@ -38,6 +38,7 @@ describe.each(rows)("a project of %s", (_name, choices) => {
 
   test("has the same files as all", () => {
     const sources = [
+      "src/amount",
       "src/checks",
       "src/database",
       "src/server",

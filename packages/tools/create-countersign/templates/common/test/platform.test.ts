@@ -73,6 +73,13 @@ describe("the platform", () => {
     assert.deepEqual((await database.recorded()).payouts, [paid.idempotency_key]);
   });
 
+  test("pays nothing without an amount, or of less than nothing", async () => {
+    for (const amount of [{}, { value: "-5" }, { value: "0.00" }, { value: "1.123456" }]) {
+      assert.equal(await pay(url, createPayoutInstruction({ amount }), keyid, privateKeyPem), 400);
+    }
+    assert.deepEqual((await database.recorded()).payouts, [paid.idempotency_key]);
+  });
+
   test("handles an event once, however often it is delivered", async () => {
     const body = webhookOf("event-1");
     assert.equal(await notify(url + webhook.path, body, webhook), 200);

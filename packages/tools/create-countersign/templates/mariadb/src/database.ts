@@ -7,6 +7,7 @@ import type { BusinessQuery, Payout } from "@countersign/payout";
 import { createMysqlStores, migrateMysql } from "@countersign/store-mysql";
 import type { WebhookEvent } from "@countersign/webhooks";
 import { createPool, type PoolConnection, type RowDataPacket } from "mysql2/promise";
+import { amountOf } from "./amount.ts";
 import { settings } from "./settings.ts";
 
 const pool = createPool({ uri: settings.databaseUrl, connectionLimit: 20, connectTimeout: 2_000 });
@@ -21,7 +22,7 @@ const id = "VARCHAR(256) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin NOT NUL
 // Your tables in place of these three.
 const tables = [
   `businesses (id ${id}, iban ${id}, PRIMARY KEY (id, iban))`,
-  `payouts (idempotency_key ${id} PRIMARY KEY, iban ${id}, instruction JSON NOT NULL)`,
+  `payouts (idempotency_key ${id} PRIMARY KEY, iban ${id}, amount DECIMAL(17, 2) NOT NULL, instruction JSON NOT NULL)`,
   `events (event_id ${id} PRIMARY KEY, type ${id}, data JSON NOT NULL)`,
 ];
 
@@ -45,8 +46,8 @@ export async function isKnownBusiness({ businessId, iban }: BusinessQuery): Prom
 
 /** Records the payment for the worker that sends it to your bank. Its key commits with it: both, or neither. */
 export async function recordPayout(payout: Payout, { tx }: { tx: PoolConnection }): Promise<void> {
-  const row = [payout.idempotencyKey, payout.beneficiary.iban, JSON.stringify(payout.body)];
-  await tx.query("INSERT INTO payouts VALUES (?, ?, ?)", row);
+  const row = [payout.idempotencyKey, payout.beneficiary.iban, amountOf(payout), payout.bodyText()];
+  await tx.query("INSERT INTO payouts VALUES (?, ?, ?, ?)", row);
 }
 
 /** Records an event, and commits that it is done: both, or neither. */

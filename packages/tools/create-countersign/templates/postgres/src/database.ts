@@ -7,6 +7,7 @@ import type { BusinessQuery, Payout } from "@countersign/payout";
 import { createPostgresStores, migratePostgres } from "@countersign/store-postgres";
 import type { WebhookEvent } from "@countersign/webhooks";
 import { Pool, type PoolClient } from "pg";
+import { amountOf } from "./amount.ts";
 import { settings } from "./settings.ts";
 
 const schema = settings.databaseSchema;
@@ -23,7 +24,7 @@ export async function openDatabase(): Promise<void> {
   await pool.query(`
     CREATE TABLE IF NOT EXISTS ${schema}.businesses (id text, iban text, PRIMARY KEY (id, iban));
     CREATE TABLE IF NOT EXISTS ${schema}.payouts (
-      idempotency_key text PRIMARY KEY, iban text NOT NULL, instruction text NOT NULL
+      idempotency_key text PRIMARY KEY, iban text NOT NULL, amount numeric(17, 2) NOT NULL, instruction text NOT NULL
     );
     CREATE TABLE IF NOT EXISTS ${schema}.events (event_id text PRIMARY KEY, type text NOT NULL, data text NOT NULL);
   `);
@@ -43,8 +44,8 @@ export async function isKnownBusiness({ businessId, iban }: BusinessQuery): Prom
 
 /** Records the payment for the worker that sends it to your bank. Its key commits with it: both, or neither. */
 export async function recordPayout(payout: Payout, { tx }: { tx: PoolClient }): Promise<void> {
-  const row = [payout.idempotencyKey, payout.beneficiary.iban, JSON.stringify(payout.body)];
-  await tx.query(`INSERT INTO ${schema}.payouts VALUES ($1, $2, $3)`, row);
+  const row = [payout.idempotencyKey, payout.beneficiary.iban, amountOf(payout), payout.bodyText()];
+  await tx.query(`INSERT INTO ${schema}.payouts VALUES ($1, $2, $3, $4)`, row);
 }
 
 /** Records an event, and commits that it is done: both, or neither. */

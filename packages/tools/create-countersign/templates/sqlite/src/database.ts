@@ -4,6 +4,7 @@ import type { BusinessQuery, Payout } from "@countersign/payout";
 import { createSqliteStores } from "@countersign/store-sqlite";
 import type { WebhookEvent } from "@countersign/webhooks";
 import Database from "libsql";
+import { amountOf } from "./amount.ts";
 import { settings } from "./settings.ts";
 
 const database = new Database(settings.databaseFile);
@@ -15,13 +16,13 @@ export const stores = createSqliteStores({ database });
 database.exec(`
   CREATE TABLE IF NOT EXISTS businesses (id TEXT, iban TEXT, PRIMARY KEY (id, iban)) STRICT;
   CREATE TABLE IF NOT EXISTS payouts (
-    idempotency_key TEXT PRIMARY KEY, iban TEXT NOT NULL, instruction TEXT NOT NULL
+    idempotency_key TEXT PRIMARY KEY, iban TEXT NOT NULL, amount TEXT NOT NULL, instruction TEXT NOT NULL
   ) STRICT;
   CREATE TABLE IF NOT EXISTS events (event_id TEXT PRIMARY KEY, type TEXT NOT NULL, data TEXT NOT NULL) STRICT;
 `);
 const selectBusiness = database.prepare("SELECT 1 FROM businesses WHERE id = ? AND iban = ?");
 const insertBusiness = database.prepare("INSERT OR IGNORE INTO businesses VALUES (?, ?)");
-const insertPayout = database.prepare("INSERT INTO payouts VALUES (?, ?, ?)");
+const insertPayout = database.prepare("INSERT INTO payouts VALUES (?, ?, ?, ?)");
 const insertEvent = database.prepare("INSERT INTO events VALUES (?, ?, ?)");
 const selectPayouts = database.prepare("SELECT idempotency_key FROM payouts").pluck();
 const selectEvents = database.prepare("SELECT event_id FROM events").pluck();
@@ -40,8 +41,8 @@ export async function isKnownBusiness({ businessId, iban }: BusinessQuery): Prom
 }
 
 /** Records the payment for the worker that sends it to your bank. Its key commits with it: both, or neither. */
-export function recordPayout({ idempotencyKey, beneficiary, body }: Payout): void {
-  insertPayout.run(idempotencyKey, beneficiary.iban, JSON.stringify(body));
+export function recordPayout(payout: Payout): void {
+  insertPayout.run(payout.idempotencyKey, payout.beneficiary.iban, amountOf(payout), payout.bodyText());
 }
 
 /** Records an event, and commits that it is done: both, or neither. */
