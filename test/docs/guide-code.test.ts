@@ -12,11 +12,13 @@ import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import express, { type Express } from "express";
 import Database from "libsql";
-import { createSqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores, type SqliteStores } from "@countersign/store-sqlite";
+import { serviceKey } from "../support/signers/test-keys.ts";
 import { eventually } from "../support/runs/eventually.ts";
 import { app as digestingApp } from "../../examples/snippets/dist/reference/digest-response.js";
 import { createApp as createAppBehindProxy } from "../../examples/snippets/dist/guide/behind-a-proxy.js";
 import { payByBank } from "../../examples/snippets/dist/guide/bank.js";
+import { app as recordingApp } from "../../examples/snippets/dist/payout.js";
 import { signerOf, webhookOf } from "../../examples/snippets/dist/guide/by-hand.js";
 import { onGraphileWorker, onPgBoss, outcomeWork } from "../../examples/snippets/dist/guide/job-queue.js";
 import { measure } from "../../examples/snippets/dist/guide/monitor.js";
@@ -37,6 +39,18 @@ afterEach(() => {
   for (const close of closing.splice(0)) close();
 });
 
+const knownKeys = { [keyid]: publicKey.export({ type: "spki", format: "pem" }).toString() };
+
+function storesInMemory(): SqliteStores {
+  const stores = createSqliteStores({ database: new Database(":memory:") });
+  closing.push(() => stores.close());
+  return stores;
+}
+
+/** The page's app with a parser in front, whose proxy is this test. */
+const appWithParser = (): Express =>
+  createAppWithParser(knownKeys, storesInMemory(), () => {}).set("trust proxy", "loopback");
+
 const payouts = (): PayoutEndpointOptions => ({
   addresses: { allow: ["127.0.0.1"] },
   signature: { keys: { [keyid]: publicKey }, nonces: memoryNonceStore() },
@@ -53,12 +67,18 @@ async function urlOf(app: Express): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
+const forwarded = { "X-Forwarded-For": "192.0.2.10" };
+
 /** Sends one payout again and again, each time signed anew. */
 async function payer(app: Express): Promise<() => Promise<number>> {
   const url = `${await urlOf(app)}/api/v1/transaction`;
   const body = createPayoutInstruction({ idempotencyKey: "payout-1.funding-1.business-1" });
   return async () =>
-    (await sendPayout(buildPayoutRequest({ url, body, keyid, privateKey: privateKeyPem }))).status;
+    (
+      await sendPayout(
+        buildPayoutRequest({ url, body, keyid, privateKey: privateKeyPem, headers: forwarded }),
+      )
+    ).status;
 }
 
 test("receive payouts: what the bank may have paid is held, and asked for once", async () => {
@@ -83,8 +103,33 @@ test("receive payouts: a 2xx ends a held key as done", async () => {
   expect([await pay(), await pay()]).toEqual([200, 409]);
 });
 
+const noAmounts = [{}, ...["-5", "0.00", "1.123456", "1e3", 0, -1].map((value) => ({ value }))];
+
+test.each(noAmounts)(
+  "receive payouts: %j is no amount, and neither recorded nor sent to the bank",
+  async (amount) => {
+    const orders: unknown[] = [];
+    const banking = express();
+    payByBank(banking, payouts(), { transfer: async (order) => void orders.push(order) });
+    const send = async (app: Express, signer: object): Promise<number> => {
+      const url = `${await urlOf(app)}/api/v1/transaction`;
+      const body = createPayoutInstruction({ amount, businessId: "biz_1" });
+      const signing = { keyid, privateKey: privateKeyPem, headers: forwarded, ...signer };
+      const request = buildPayoutRequest({ url, body, ...signing });
+      return (await sendPayout(request)).status;
+    };
+    expect(await send(banking, {})).toBe(400);
+    const ofRfc = {
+      keyid: "test-key-ed25519",
+      privateKey: serviceKey.export({ type: "pkcs8", format: "pem" }),
+    };
+    expect(await send(recordingApp.set("trust proxy", "loopback"), ofRfc)).toBe(400);
+    expect(orders).toEqual([]);
+  },
+);
+
 test("receive payouts: a parser in front hands over the bytes", async () => {
-  const pay = await payer(createAppWithParser(payouts(), (_req, res) => void res.json({})));
+  const pay = await payer(appWithParser());
   expect(await pay()).toBe(200);
 });
 
@@ -98,8 +143,7 @@ describe("outcomes", () => {
       res.end();
     });
     const settings = { url: `${await urlOf(service)}/outcomes`, apiKey: "key-1" };
-    const keys = { [keyid]: publicKey.export({ type: "spki", format: "pem" }).toString() };
-    const { app, stores, outcomes, bankSays } = createPlatform(keys, settings);
+    const { app, stores, outcomes, bankSays } = createPlatform(knownKeys, settings);
     const pay = await payer(app);
     expect([await pay(), await pay()]).toEqual([200, 409]);
     expect(await stores.work.read("outcomes-expected", key)).toMatchObject({ state: "open", attempts: 0 });
@@ -162,12 +206,8 @@ test("receive webhooks: all four are made up", () => {
 
 test("behind a proxy: a listed caller is paid once for a signature, and nobody else is paid", async () => {
   const paid: string[] = [];
-  const stores = createSqliteStores({ database: new Database(":memory:") });
-  closing.push(() => stores.close());
-  const known = { [keyid]: publicKey.export({ type: "spki", format: "pem" }).toString() };
-  const app = createAppBehindProxy(known, stores, (req, res) => {
-    paid.push(String(req.ip));
-    res.json({ status: "acknowledged" });
+  const app = createAppBehindProxy(knownKeys, storesInMemory(), ({ idempotencyKey }) => {
+    paid.push(idempotencyKey);
   });
   // The proxy of this test.
   app.set("trust proxy", "loopback");
@@ -180,7 +220,11 @@ test("behind a proxy: a listed caller is paid once for a signature, and nobody e
   };
   const unsigned = { Signature: `sig1=:${Buffer.alloc(64).toString("base64")}:` };
   expect([await send("203.0.113.9"), await send("192.0.2.10", unsigned)]).toEqual([401, 401]);
-  expect([await send("192.0.2.10"), await send("192.0.2.10"), paid]).toEqual([200, 409, ["192.0.2.10"]]);
+  expect([await send("192.0.2.10"), await send("192.0.2.10"), paid]).toEqual([
+    200,
+    409,
+    ["payout-1.funding-1.business-1"],
+  ]);
 });
 
 test("monitor: refusals and passes are counted, with the page of their code in the log", async () => {
@@ -194,7 +238,7 @@ test("monitor: refusals and passes are counted, with the page of their code in t
     (fields) => void logged.push(fields),
   );
   closing.push(stop);
-  const pay = await payer(createAppWithParser(payouts(), (_req, res) => void res.json({})));
+  const pay = await payer(appWithParser());
   expect([await pay(), await pay()]).toEqual([200, 409]);
   expect(counted).toContain("countersign_verdicts_total httpSignatureVerify pass none");
   expect(counted).toContain("countersign_verdicts_total idempotencyGuard reject already-processed");
@@ -205,12 +249,17 @@ test("monitor: refusals and passes are counted, with the page of their code in t
 test("what the signer has to change: it is in the log, behind the refusal and with its id", async () => {
   const lines: { readonly id?: unknown; readonly message: string }[] = [];
   const write = (fields: object, text: string): void => void lines.push({ ...fields, message: text });
-  const known = { [keyid]: publicKey.export({ type: "spki", format: "pem" }).toString() };
-  closing.push(startLog({ info: write, warn: write, error: write }, known));
-  const app = createAppWithParser(payouts(), (_req, res) => void res.json({}));
+  closing.push(startLog({ info: write, warn: write, error: write }, knownKeys));
+  const app = appWithParser();
   const url = `${await urlOf(app)}/api/v1/transaction`;
   const body = createPayoutInstruction({ idempotencyKey: "payout-1.funding-1.business-1" });
-  const request = buildPayoutRequest({ url, body, keyid: "service-2", privateKey: privateKeyPem });
+  const request = buildPayoutRequest({
+    url,
+    body,
+    keyid: "service-2",
+    privateKey: privateKeyPem,
+    headers: forwarded,
+  });
   expect((await sendPayout(request)).status).toBe(401);
   await eventually(() => lines.some(({ message: text }) => text.startsWith("Send keyid=")));
   const [refusal, explained] = lines.filter(({ message: text }) => /refused|keyid/.test(text));

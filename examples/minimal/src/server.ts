@@ -1,4 +1,4 @@
-import { gracefulClose, payoutEndpoint } from "@countersign/payout";
+import { gracefulClose, payoutEndpoint, refuse } from "@countersign/payout";
 import { createSqliteStores } from "@countersign/store-sqlite";
 import { createWebhookHandler, webhookEndpoint } from "@countersign/webhooks";
 import express from "express";
@@ -19,6 +19,8 @@ const selectBusiness = database.prepare(
 );
 const insertPayout = database.prepare("INSERT INTO payouts VALUES (?, ?)");
 const insertEvent = database.prepare("INSERT INTO events VALUES (?, ?, ?)");
+// More than zero, with at most two decimals: "10.10", not "-5" or "1e3".
+const anAmount = /^(?=.*[1-9])\d{1,15}(\.\d{1,2})?$/;
 
 const receivePayout = payoutEndpoint({
   addresses: { allow: setting("ALLOW_IPS").split(",") },
@@ -27,8 +29,11 @@ const receivePayout = payoutEndpoint({
   findBusiness: ({ businessId, iban }) =>
     selectBusiness.get(businessId, iban) !== undefined,
   // In one transaction with the payout's key: it stays when this returns.
-  pay: ({ idempotencyKey, bodyText }) =>
-    insertPayout.run(idempotencyKey, bodyText()),
+  pay({ idempotencyKey, amountText, bodyText }) {
+    const amount = amountText("/value") ?? "";
+    if (!anAmount.test(amount)) throw refuse("amount-invalid");
+    insertPayout.run(idempotencyKey, bodyText());
+  },
 });
 const handler = createWebhookHandler({
   stores,

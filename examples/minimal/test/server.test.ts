@@ -125,6 +125,13 @@ describe("the minimal server", () => {
     expect(query("SELECT * FROM payouts")).toEqual([]);
   });
 
+  test.each([{}, { value: "-5" }, { value: "0.00" }])("pays nothing for the amount %j", async (amount) => {
+    await start();
+    knowSampleBusiness();
+    expect(await pay(createPayoutInstruction({ amount }))).toBe(400);
+    expect(query("SELECT * FROM payouts")).toEqual([]);
+  });
+
   test("handles an event once, however often it comes, and shows strangers nothing", async () => {
     await start();
     expect(await notify("wrong")).toBe(404);

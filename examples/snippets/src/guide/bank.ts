@@ -2,6 +2,7 @@ import type { RequestIdempotency } from "@countersign/idempotency-guard";
 import {
   payoutEndpoint,
   payoutOf,
+  refuse,
   type Payout,
   type PayoutEndpointOptions,
 } from "@countersign/payout";
@@ -18,17 +19,17 @@ export interface Bank {
   ): Promise<void>;
 }
 
+// More than zero, with at most two decimals: "10.10", not "-5" or "1e3".
+const anAmount = /^(?=.*[1-9])\d{1,15}(\.\d{1,2})?$/;
+
 async function pay(
   payout: Payout,
   attempt: RequestIdempotency,
   bank: Bank,
 ): Promise<void> {
-  const { value } = payout.amount;
-  // A text as it is; of a number the digits that were signed, which
-  // JavaScript's own has lost.
-  const amount =
-    typeof value === "string" ? value : payout.amountText("/value");
-  if (amount === undefined) throw new Error("the payout has no amount.value");
+  // The digits that were signed: a JavaScript number has lost some.
+  const amount = payout.amountText("/value") ?? "";
+  if (!anAmount.test(amount)) throw refuse("amount-invalid");
   const order = {
     iban: payout.beneficiary.iban,
     amount,

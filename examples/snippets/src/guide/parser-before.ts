@@ -1,19 +1,30 @@
 import {
   captureRawBody,
   payoutEndpoint,
-  type PayoutEndpointOptions,
+  type Payout,
 } from "@countersign/payout";
-import express, { type Express, type RequestHandler } from "express";
+import type { SqliteStores } from "@countersign/store-sqlite";
+import express, { type Express } from "express";
 
+/** `keys`: the service's public keys by keyid. `pay` writes the payout. */
 export function createApp(
-  payouts: PayoutEndpointOptions,
-  pay: RequestHandler,
+  keys: Readonly<Record<string, string>>,
+  stores: SqliteStores,
+  pay: (payout: Payout) => void,
 ): Express {
+  const receivePayout = payoutEndpoint({
+    addresses: { allow: ["192.0.2.10"] },
+    signature: { keys },
+    stores,
+    pay,
+  });
   const app = express();
   // The parser hands over the bytes that it saw.
+  // #region route
   // #region parser
   app.use(express.json({ verify: captureRawBody }));
   // #endregion parser
-  app.post("/api/v1/transaction", payoutEndpoint(payouts), pay);
+  app.post("/api/v1/transaction", receivePayout);
+  // #endregion route
   return app;
 }
