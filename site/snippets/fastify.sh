@@ -3,6 +3,11 @@ npm init -y && npm pkg set type=module
 npm install fastify @countersign/fastify @countersign/store-sqlite libsql
 npm install --save-dev @countersign/cli @countersign/sandbox
 # #endregion install
+# #region postgres
+npm install fastify @countersign/fastify @countersign/payout \
+  @countersign/webhooks @countersign/databases @countersign/store-postgres
+npm install drizzle-orm pg
+# #endregion postgres
 # #region webhooks
 npm install @countersign/webhooks
 npm install --save-dev tsx

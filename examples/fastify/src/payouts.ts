@@ -17,6 +17,9 @@ const payouts = payoutPlugin({
   addresses: { allow: ["127.0.0.1"] }, // From where the service calls.
   signature: { keys: JSON.parse(readFileSync("keys/keys.json", "utf8")) },
   stores,
+  // Whom you pay: here the sandbox's business, in your app a look-up of both.
+  findBusiness: ({ businessId, iban }) =>
+    businessId === "business-1" && iban === "DE89370400440532013000",
   // In one transaction with the payout's key: it stays when this returns.
   pay: ({ idempotencyKey, beneficiary }) =>
     insertPayout.run(idempotencyKey, beneficiary.iban),

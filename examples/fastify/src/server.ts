@@ -11,10 +11,18 @@ import Database from "libsql";
 const database = new Database(setting("DATABASE_FILE"));
 const stores = createSqliteStores({ database });
 database.exec(`
+  CREATE TABLE IF NOT EXISTS businesses
+    (id TEXT, iban TEXT, PRIMARY KEY (id, iban)) STRICT;
+  -- The sandbox's: whom you pay comes from your records.
+  INSERT OR IGNORE INTO businesses
+    VALUES ('business-1', 'DE89370400440532013000');
   CREATE TABLE IF NOT EXISTS payouts
     (idempotency_key TEXT PRIMARY KEY, iban TEXT NOT NULL) STRICT;
   CREATE TABLE IF NOT EXISTS events
     (event_id TEXT PRIMARY KEY, event TEXT NOT NULL) STRICT`);
+const selectBusiness = database.prepare(
+  "SELECT 1 FROM businesses WHERE id = ? AND iban = ?",
+);
 const insertPayout = database.prepare("INSERT INTO payouts VALUES (?, ?)");
 const insertEvent = database.prepare("INSERT INTO events VALUES (?, ?)");
 
@@ -34,6 +42,8 @@ const payouts = payoutPlugin({
   url: "/api/v1/transaction",
   ...connection,
   stores,
+  findBusiness: ({ businessId, iban }) =>
+    selectBusiness.get(businessId, iban) !== undefined,
   // In one transaction with the payout's key: it stays when this returns.
   pay: ({ idempotencyKey, beneficiary }) =>
     insertPayout.run(idempotencyKey, beneficiary.iban),

@@ -11,11 +11,14 @@ const pool = new Pool({ connectionString: process.env["DATABASE_URL"] });
 // Without a listener, the loss of a resting connection ends the process.
 pool.on("error", (error) => console.error(error.message));
 
+const select = "SELECT FROM businesses WHERE id = $1 AND iban = $2";
 const stores = createPostgresStores({ database: fromPg(pool) });
 const receivePayout = payoutEndpoint({
   addresses: { allow: ["192.0.2.10"] },
   signature: { keys: { "test-key-ed25519": testKey } },
   stores,
+  findBusiness: async ({ businessId, iban }) =>
+    (await pool.query(select, [businessId, iban])).rowCount === 1,
   async pay({ idempotencyKey: key }, { tx }) {
     await tx.query("INSERT INTO payouts (key) VALUES ($1)", [key]);
   },

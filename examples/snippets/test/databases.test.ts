@@ -1,8 +1,14 @@
 // The code of the page of databases, run on real libraries: a payout and its row commit together, once.
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
+import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { buildPayoutRequest, createPayoutInstruction, sendPayout } from "@countersign/sandbox";
+import {
+  buildPayoutRequest,
+  createPayoutInstruction,
+  sampleBusiness,
+  sendPayout,
+} from "@countersign/sandbox";
 import { fromMysql2 } from "@countersign/databases";
 import { migrateMysql } from "@countersign/store-mysql";
 import { migratePostgres } from "@countersign/store-postgres";
@@ -10,7 +16,7 @@ import { signPayloadHeaders } from "@countersign/webhook-hmac";
 import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals";
 import { MikroORM } from "@mikro-orm/postgresql";
 import { drizzle } from "drizzle-orm/node-postgres";
-import express from "express";
+import express, { type Express } from "express";
 import knex from "knex";
 import { Kysely, PostgresDialect } from "kysely";
 import Database from "libsql";
@@ -20,18 +26,26 @@ import postgres from "postgres";
 import { DataTypes, Sequelize } from "sequelize";
 import { DataSource } from "typeorm";
 import { payouts as ofDrizzleOnSqlite } from "../dist/databases/drizzle-sqlite.js";
-import { payouts as ofDrizzle } from "../dist/databases/drizzle.js";
-import { payouts as ofKnex } from "../dist/databases/knex.js";
-import { payouts as ofKysely } from "../dist/databases/kysely.js";
-import { Payment as mikroOrmPayment, payouts as ofMikroOrm } from "../dist/databases/mikro-orm.js";
-import { payouts as ofMysql2 } from "../dist/databases/mysql2.js";
-import { payouts as ofPg } from "../dist/databases/pg.js";
-import { payouts as ofPostgresJs } from "../dist/databases/postgres-js.js";
-import { payouts as ofPrisma } from "../dist/databases/prisma.js";
+import { start as ofDrizzle } from "../dist/databases/drizzle.js";
+import { start as ofKnex } from "../dist/databases/knex.js";
+import { start as ofKysely } from "../dist/databases/kysely.js";
+import {
+  Business as mikroOrmBusiness,
+  Payment as mikroOrmPayment,
+  start as ofMikroOrm,
+} from "../dist/databases/mikro-orm.js";
+import { start as ofMysql2 } from "../dist/databases/mysql2.js";
+import { start as ofPg } from "../dist/databases/pg.js";
+import { start as ofPostgresJs } from "../dist/databases/postgres-js.js";
+import { start as ofPrisma } from "../dist/databases/prisma.js";
 import { config } from "../dist/databases/prisma-config.js";
-import { payouts as ofSequelize } from "../dist/databases/sequelize.js";
-import { payouts as ofSqlite } from "../dist/databases/sqlite.js";
-import { payouts as ofTypeOrm, Payment as typeOrmPayment } from "../dist/databases/typeorm.js";
+import { start as ofSequelize } from "../dist/databases/sequelize.js";
+import { start as ofSqlite } from "../dist/databases/sqlite.js";
+import {
+  Business as typeOrmBusiness,
+  Payment as typeOrmPayment,
+  start as ofTypeOrm,
+} from "../dist/databases/typeorm.js";
 import {
   describeOnMysql,
   describeOnPostgres,
@@ -52,7 +66,11 @@ const server = postgresUrl ?? "postgres://nowhere";
 const name = isolatedName("docs");
 const url = Object.assign(new URL(server), { pathname: `/${name}` }).href;
 const privateKey = serviceKey.export({ type: "pkcs8", format: "pem" }).toString();
-const table = "CREATE TABLE payments (key text PRIMARY KEY, iban text NOT NULL)";
+const known = sampleBusiness;
+const tables = `
+  CREATE TABLE payments (key text PRIMARY KEY, iban text NOT NULL);
+  CREATE TABLE businesses (id text, iban text, PRIMARY KEY (id, iban));
+  INSERT INTO businesses VALUES ('${known.businessId}', '${known.iban}')`;
 
 async function administer(text: string): Promise<void> {
   const client = new Client({ connectionString: server });
@@ -61,68 +79,66 @@ async function administer(text: string): Promise<void> {
   await client.end();
 }
 
-interface Opened {
-  readonly endpoint: ReturnType<typeof ofPg>;
-  readonly end: () => unknown;
-}
+/** What a page's `start` does: mounts the endpoint, listens, and gives what ends server, stores and library. */
+type Start = (app: Express) => Promise<() => Promise<void>>;
 
-const libraries: Readonly<Record<string, () => Opened | Promise<Opened>>> = {
-  pg() {
-    const pool = new Pool({ connectionString: url });
-    return { endpoint: ofPg(pool), end: () => pool.end() };
-  },
-  Drizzle() {
-    const pool = new Pool({ connectionString: url });
-    return { endpoint: ofDrizzle(drizzle(pool)), end: () => pool.end() };
-  },
+const libraries: Readonly<Record<string, () => Start | Promise<Start>>> = {
+  pg: () => (app) => ofPg(app, new Pool({ connectionString: url })),
+  Drizzle: () => (app) => ofDrizzle(app, drizzle(new Pool({ connectionString: url }))),
   Kysely() {
-    const pool = new Pool({ connectionString: url });
-    const db = new Kysely<{ payments: { key: string; iban: string } }>({
-      dialect: new PostgresDialect({ pool }),
-    });
-    return { endpoint: ofKysely(db), end: () => db.destroy() };
+    const dialect = new PostgresDialect({ pool: new Pool({ connectionString: url }) });
+    return (app) => ofKysely(app, new Kysely({ dialect }));
   },
-  Knex() {
-    const db = knex({ client: "pg", connection: url });
-    return { endpoint: ofKnex(db), end: () => db.destroy() };
-  },
+  Knex: () => (app) => ofKnex(app, knex({ client: "pg", connection: url })),
   async TypeORM() {
-    const dataSource = new DataSource({ type: "postgres", url, entities: [typeOrmPayment] });
+    const entities = [typeOrmPayment, typeOrmBusiness];
+    const dataSource = new DataSource({ type: "postgres", url, entities });
     await dataSource.initialize();
-    return { endpoint: ofTypeOrm(dataSource), end: () => dataSource.destroy() };
+    return (app) => ofTypeOrm(app, dataSource);
   },
   Sequelize() {
     const sequelize = new Sequelize(url, { logging: false });
-    const columns = { key: { type: DataTypes.TEXT, primaryKey: true }, iban: DataTypes.TEXT };
-    const Payment = sequelize.define("Payment", columns, { tableName: "payments", timestamps: false });
-    return { endpoint: ofSequelize(sequelize, Payment), end: () => sequelize.close() };
+    const modelOf = (tableName: string, primary: string) => {
+      const columns = { [primary]: { type: DataTypes.TEXT, primaryKey: true }, iban: DataTypes.TEXT };
+      return sequelize.define(tableName, columns, { tableName, timestamps: false });
+    };
+    const Payment = modelOf("payments", "key");
+    const Business = modelOf("businesses", "id");
+    return (app) => ofSequelize(app, sequelize, { Payment, Business });
   },
   async Prisma() {
     const { prisma, end } = await openPrisma(url);
-    return { endpoint: ofPrisma(prisma), end };
+    return async (app) => {
+      const close = await ofPrisma(app, prisma);
+      return () => close().then(end);
+    };
   },
   async MikroORM() {
-    const orm = await MikroORM.init({ clientUrl: url, entities: [mikroOrmPayment] });
-    return { endpoint: ofMikroOrm(orm), end: () => orm.close() };
+    const entities = [mikroOrmPayment, mikroOrmBusiness];
+    const orm = await MikroORM.init({ clientUrl: url, entities });
+    return (app) => ofMikroOrm(app, orm);
   },
-  "postgres.js"() {
-    const sql = postgres(url, { onnotice: () => {} });
-    return { endpoint: ofPostgresJs(sql), end: () => sql.end() };
-  },
+  "postgres.js": () => (app) => ofPostgresJs(app, postgres(url, { onnotice: () => {} })),
 };
 
-/** Sends a payout twice, and one whose row is there already; each signed anew. */
-async function statusesOf(endpoint: Opened["endpoint"], key: string): Promise<readonly number[]> {
+/** Sends a payout twice, one whose row is there already, and one to somebody unknown; each signed anew. */
+async function statusesOf(start: Start, key: string): Promise<readonly number[]> {
   const app = express().set("trust proxy", "loopback");
-  app.post("/api/v1/transaction", endpoint);
-  app.use(((_error, _req, res, _next) => void res.sendStatus(500)) as express.ErrorRequestHandler);
-  const listening = app.listen(0, "127.0.0.1");
-  await once(listening, "listening");
+  const listen = app.listen.bind(app);
+  let listening: Server | undefined;
+  app.listen = () => (listening = listen(0, "127.0.0.1"));
+  const end = await start(app);
+  app.use(
+    ((error: { status?: number }, _req, res, _next) =>
+      void res.sendStatus(error.status ?? 500)) as express.ErrorRequestHandler,
+  );
+  if (listening === undefined) throw new Error("the page's server does not listen");
+  if (!listening.listening) await once(listening, "listening");
   const { port } = listening.address() as AddressInfo;
-  const send = async (idempotencyKey: string): Promise<number> => {
+  const send = async (idempotencyKey: string, businessId?: string): Promise<number> => {
     const request = buildPayoutRequest({
       url: `http://127.0.0.1:${port}/api/v1/transaction`,
-      body: createPayoutInstruction({ idempotencyKey }),
+      body: createPayoutInstruction({ idempotencyKey, businessId }),
       keyid: "test-key-ed25519",
       privateKey,
     });
@@ -130,10 +146,15 @@ async function statusesOf(endpoint: Opened["endpoint"], key: string): Promise<re
     return (await sendPayout({ ...request, headers })).status;
   };
   try {
-    return [await send(key), await send(key), await send(`taken.${key}`)];
+    return [
+      await send(key),
+      await send(key),
+      await send(`taken.${key}`),
+      await send(`stranger.${key}`, "business-2"),
+    ];
   } finally {
     listening.closeAllConnections();
-    listening.close();
+    await end();
   }
 }
 
@@ -142,7 +163,7 @@ describeOnPostgres("on PostgreSQL", () => {
     await administer(`CREATE DATABASE ${name}`);
     const pool = new Pool({ connectionString: url });
     await migratePostgres(pool);
-    await pool.query(table);
+    await pool.query(tables);
     await pool.end();
   });
 
@@ -155,16 +176,14 @@ describeOnPostgres("on PostgreSQL", () => {
       const admin = new Client({ connectionString: url });
       await admin.connect();
       await admin.query("INSERT INTO payments VALUES ($1, '')", [`taken.${key}`]);
-      const { endpoint, end } = await open();
       try {
-        expect(await statusesOf(endpoint, key)).toEqual([200, 409, 500]);
+        expect(await statusesOf(await open(), key)).toEqual([200, 409, 500, 400]);
         const { rows } = await admin.query(
           "SELECT iban <> '' AS paid FROM payments WHERE key LIKE $1 ORDER BY iban",
           [`%${key}`],
         );
         expect(rows.map(({ paid }) => paid as boolean)).toEqual([false, true]);
       } finally {
-        await end();
         await admin.end();
       }
     },
@@ -194,6 +213,22 @@ describeOnPostgres("on PostgreSQL", () => {
       listening.closeAllConnections();
       listening.close();
       await pool.end();
+    }
+  });
+
+  test("a start before the migration says what is missing, and does not listen", async () => {
+    const own = `${name}_bare`;
+    await administer(`CREATE DATABASE ${own}`);
+    const bare = new Pool({ connectionString: Object.assign(new URL(server), { pathname: `/${own}` }).href });
+    const app = express();
+    app.listen = () => {
+      throw new Error("it listens");
+    };
+    try {
+      await expect(ofPg(app, bare)).rejects.toThrow(/countersign migrate/);
+    } finally {
+      await bare.end();
+      await administer(`DROP DATABASE ${own} WITH (FORCE)`);
     }
   });
 
@@ -270,29 +305,47 @@ describeOnPostgres("on PostgreSQL", () => {
   });
 });
 
-test.each([
+test.each<[string, (app: Express, database: Database.Database) => ReturnType<Start>]>([
   ["libsql", ofSqlite],
-  ["Drizzle", (database: Database.Database) => ofDrizzleOnSqlite(drizzleOnSqlite(database))],
-])("SQLite by %s: a payout is paid once, and one that fails is not", async (_library, endpointOn) => {
+  [
+    "Drizzle",
+    async (app, database) => {
+      app.post("/api/v1/transaction", ofDrizzleOnSqlite(drizzleOnSqlite(database)));
+      const listening = app.listen();
+      return async () => void listening.close(() => database.close());
+    },
+  ],
+])("SQLite by %s: a payout is paid once, and one that fails is not", async (_library, startOn) => {
   const database = new Database(":memory:");
   const key = "payout-1.funding-1.business-1";
-  database.exec(table);
+  database.exec(tables);
   database.prepare("INSERT INTO payments VALUES (?, '')").run(`taken.${key}`);
-  expect(await statusesOf(endpointOn(database), key)).toEqual([200, 409, 500]);
-  expect(database.prepare("SELECT key FROM payments WHERE iban <> ''").all()).toEqual([{ key }]);
+  let paid: unknown;
+  const start: Start = async (app) => {
+    const end = await startOn(app, database);
+    return () => {
+      paid = database.prepare("SELECT key FROM payments WHERE iban <> ''").all();
+      return end();
+    };
+  };
+  expect(await statusesOf(start, key)).toEqual([200, 409, 500, 400]);
+  expect(paid).toEqual([{ key }]);
 });
 
 describeOnMysql("on MariaDB", () => {
   test("mysql2: a payout is paid once, and one that fails is not", async () => {
     const admin = await createConnection(mysqlServer);
     await admin.query(`CREATE DATABASE ${name}`);
-    const pool = createPool(Object.assign(new URL(mysqlServer), { pathname: `/${name}` }).href);
+    const own = Object.assign(new URL(mysqlServer), { pathname: `/${name}` }).href;
+    const pool = createPool(own);
     const key = "payout-1.funding-1.business-1";
     try {
       await migrateMysql(fromMysql2(pool));
       await pool.query("CREATE TABLE payments (id VARCHAR(256) PRIMARY KEY, iban TEXT NOT NULL)");
       await pool.query("INSERT INTO payments VALUES (?, '')", [`taken.${key}`]);
-      expect(await statusesOf(ofMysql2(pool), key)).toEqual([200, 409, 500]);
+      await pool.query("CREATE TABLE businesses (id VARCHAR(256) PRIMARY KEY, iban TEXT)");
+      await pool.query("INSERT INTO businesses VALUES (?, ?)", [known.businessId, known.iban]);
+      expect(await statusesOf((app) => ofMysql2(app, createPool(own)), key)).toEqual([200, 409, 500, 400]);
       const [rows] = await pool.query("SELECT id FROM payments WHERE iban <> ''");
       expect(rows).toEqual([{ id: key }]);
     } finally {

@@ -3,12 +3,13 @@ import {
   buildPayoutRequest,
   buildWebhookRequest,
   createPayoutInstruction,
+  sampleBusiness,
   sendPayout,
   sendRequest,
 } from "@countersign/sandbox";
 import { migratePostgres } from "@countersign/store-postgres";
 import { describeOnPostgres, isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
-import { serviceKey } from "@countersign/test-support/signers/test-keys.ts";
+import { serviceKey, servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { drizzle } from "drizzle-orm/node-postgres";
 import { fastify } from "fastify";
@@ -31,40 +32,57 @@ describeOnPostgres("Fastify with Drizzle on PostgreSQL", () => {
   // As its proxy does.
   const forwarded = { "X-Forwarded-For": "192.0.2.10", "X-Forwarded-Proto": "https" };
   let pool: Pool;
+  let end: () => Promise<void>;
   let url: string;
   beforeAll(async () => {
     await administer(`CREATE DATABASE ${name}`);
     pool = new Pool({ connectionString: Object.assign(new URL(server), { pathname: `/${name}` }).href });
     await migratePostgres(pool);
-    await pool.query("CREATE TABLE payments (key text PRIMARY KEY, iban text NOT NULL, amount numeric)");
+    await pool.query("CREATE TABLE businesses (id text, iban text, PRIMARY KEY (id, iban))");
+    const { businessId, iban } = sampleBusiness;
+    await pool.query("INSERT INTO businesses VALUES ($1, $2)", [businessId, iban]);
+    await pool.query(
+      "CREATE TABLE payments (key text PRIMARY KEY, iban text NOT NULL, amount numeric NOT NULL)",
+    );
     await pool.query("CREATE TABLE events (id text PRIMARY KEY)");
-    receive(app, drizzle(pool), {
-      url: "/hooks",
+    end = await receive(app, drizzle(pool), {
+      keys: { "test-key-ed25519": servicePublicPem },
+      webhookUrl: "/hooks",
       basicAuth: credentials,
       hmac: { secret: "test-secret" },
     });
     url = await app.listen({ port: 0, host: "127.0.0.1" });
   });
   afterAll(async () => {
-    await app.close();
-    await pool.end();
+    await end();
     await administer(`DROP DATABASE ${name}`);
   });
 
+  const send = async (body: object): Promise<number> => {
+    const request = buildPayoutRequest({
+      url: `${url}/api/v1/transaction`,
+      body,
+      keyid: "test-key-ed25519",
+      privateKey: serviceKey.export({ type: "pkcs8", format: "pem" }).toString(),
+    });
+    return (await sendPayout({ ...request, headers: { ...request.headers, ...forwarded } })).status;
+  };
+
   test("pays once, with the digits that were signed", async () => {
     const body = createPayoutInstruction();
-    const send = async () => {
-      const request = buildPayoutRequest({
-        url: `${url}/api/v1/transaction`,
-        body,
-        keyid: "test-key-ed25519",
-        privateKey: serviceKey.export({ type: "pkcs8", format: "pem" }).toString(),
-      });
-      return await sendPayout({ ...request, headers: { ...request.headers, ...forwarded } });
-    };
-    expect([(await send()).status, (await send()).status]).toEqual([200, 409]);
+    expect([await send(body), await send(body)]).toEqual([200, 409]);
     const { rows } = await pool.query<{ amount: string }>("SELECT amount FROM payments");
     expect(rows).toEqual([{ amount: expect.stringMatching(/^\d+\.\d\d$/) }]);
+  });
+
+  test.each([
+    ["without an amount", { amount: {} }],
+    ["of less than nothing", { amount: { value: "-5", currency: "EUR" } }],
+    ["to somebody unknown", { businessId: "business-2" }],
+  ])("pays nothing %s", async (_title, told) => {
+    const { rows: before } = await pool.query("SELECT key FROM payments");
+    expect(await send(createPayoutInstruction(told))).toBe(400);
+    expect((await pool.query("SELECT key FROM payments")).rows).toEqual(before);
   });
 
   test("counts an event once", async () => {

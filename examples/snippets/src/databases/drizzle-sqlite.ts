@@ -3,6 +3,7 @@ import {
   createSqliteStores,
   type SqliteDatabase,
 } from "@countersign/store-sqlite";
+import { and, eq } from "drizzle-orm";
 import type { BetterSQLite3Database } from "drizzle-orm/better-sqlite3";
 import { sqliteTable, text } from "drizzle-orm/sqlite-core";
 import { service } from "./service.ts";
@@ -11,6 +12,8 @@ const payments = sqliteTable("payments", {
   key: text().primaryKey(),
   iban: text().notNull(),
 });
+const businesses = sqliteTable("businesses", { id: text(), iban: text() });
+const { id, iban } = businesses;
 
 type Db = BetterSQLite3Database & { $client: SqliteDatabase };
 
@@ -19,8 +22,12 @@ export function payouts(db: Db) {
   return payoutEndpoint({
     ...service,
     stores,
-    pay({ idempotencyKey: key, beneficiary: { iban } }) {
-      db.insert(payments).values({ key, iban }).run();
+    findBusiness(asked) {
+      const isAsked = and(eq(id, asked.businessId), eq(iban, asked.iban));
+      return db.select().from(businesses).where(isAsked).get() !== undefined;
+    },
+    pay({ idempotencyKey: key, beneficiary }) {
+      db.insert(payments).values({ key, iban: beneficiary.iban }).run();
     },
   });
 }

@@ -1,25 +1,44 @@
 import { fromDrizzle } from "@countersign/databases";
-import { payoutEndpoint } from "@countersign/payout";
+import { gracefulClose, payoutEndpoint } from "@countersign/payout";
 import { createPostgresStores } from "@countersign/store-postgres";
+import { and, eq } from "drizzle-orm";
 import type { NodePgDatabase } from "drizzle-orm/node-postgres";
 import { pgTable, text } from "drizzle-orm/pg-core";
+import type { Express } from "express";
+import type { Pool } from "pg";
 import { service } from "./service.ts";
 
 const payments = pgTable("payments", {
   key: text().primaryKey(),
   iban: text().notNull(),
 });
+const businesses = pgTable("businesses", { id: text(), iban: text() });
+const { id, iban } = businesses;
 
-export function payouts(db: NodePgDatabase) {
+type Db = NodePgDatabase & { $client: Pool };
+
+// At the start: process.once("SIGTERM", await start(express(), db));
+export async function start(app: Express, db: Db) {
   // On MariaDB: createMysqlStores, of @countersign/store-mysql.
   const stores = createPostgresStores({ database: fromDrizzle(db) });
-  return payoutEndpoint({
+  await stores.ready(); // Rejects until `countersign migrate` has run.
+  const receivePayout = payoutEndpoint({
     ...service,
     stores,
+    async findBusiness(asked) {
+      const isAsked = and(eq(id, asked.businessId), eq(iban, asked.iban));
+      return (await db.$count(businesses, isAsked)) === 1;
+    },
     async pay({ idempotencyKey: key, beneficiary }, { tx }) {
       await tx.insert(payments).values({ key, iban: beneficiary.iban });
     },
   });
+  app.post("/api/v1/transaction", receivePayout);
+  const server = app.listen(process.env["PORT"] ?? 3000);
+  const close = gracefulClose(server, { endpoints: [receivePayout] });
+  return async () => {
+    await close(); // What was received is answered.
+    stores.close();
+    await db.$client.end();
+  };
 }
-
-// Mount it: app.post("/api/v1/transaction", payouts(db));

@@ -1,23 +1,41 @@
 import { fromKysely } from "@countersign/databases";
-import { payoutEndpoint } from "@countersign/payout";
+import { gracefulClose, payoutEndpoint } from "@countersign/payout";
 import { createPostgresStores } from "@countersign/store-postgres";
+import type { Express } from "express";
 import type { Kysely } from "kysely";
 import { service } from "./service.ts";
 
 interface Tables {
   payments: { key: string; iban: string };
+  businesses: { id: string; iban: string };
 }
 
-export function payouts(db: Kysely<Tables>) {
+// At the start: process.once("SIGTERM", await start(express(), db));
+export async function start(app: Express, db: Kysely<Tables>) {
   // On MariaDB: createMysqlStores, of @countersign/store-mysql.
   const stores = createPostgresStores({ database: fromKysely(db) });
-  return payoutEndpoint({
+  await stores.ready(); // Rejects until `countersign migrate` has run.
+  const receivePayout = payoutEndpoint({
     ...service,
     stores,
+    async findBusiness({ businessId, iban }) {
+      const isAsked = db
+        .selectFrom("businesses")
+        .select("id")
+        .where("id", "=", businessId)
+        .where("iban", "=", iban);
+      return (await isAsked.executeTakeFirst()) !== undefined;
+    },
     async pay({ idempotencyKey: key, beneficiary: { iban } }, { tx }) {
       await tx.insertInto("payments").values({ key, iban }).execute();
     },
   });
+  app.post("/api/v1/transaction", receivePayout);
+  const server = app.listen(process.env["PORT"] ?? 3000);
+  const close = gracefulClose(server, { endpoints: [receivePayout] });
+  return async () => {
+    await close(); // What was received is answered.
+    stores.close();
+    await db.destroy();
+  };
 }
-
-// Mount it: app.post("/api/v1/transaction", payouts(db));

@@ -1,20 +1,37 @@
 import { fromMysql2 } from "@countersign/databases";
-import { payoutEndpoint } from "@countersign/payout";
+import { gracefulClose, payoutEndpoint } from "@countersign/payout";
 import { createMysqlStores } from "@countersign/store-mysql";
-import type { Pool } from "mysql2/promise";
+import type { Express } from "express";
+import type { Pool, RowDataPacket } from "mysql2/promise";
 import { service } from "./service.ts";
 
-// Your table: payments (id VARCHAR(256) PRIMARY KEY, iban TEXT NOT NULL).
-export function payouts(pool: Pool) {
+// Your tables: payments (id VARCHAR(256) PRIMARY KEY, iban TEXT NOT NULL),
+// and whom you pay: businesses (id VARCHAR(256) PRIMARY KEY, iban TEXT).
+
+// At the start: process.once("SIGTERM", await start(express(), pool));
+export async function start(app: Express, pool: Pool) {
   const stores = createMysqlStores({ database: fromMysql2(pool) });
+  await stores.ready(); // Rejects until `countersign migrate` has run.
+  const select = "SELECT 1 FROM businesses WHERE id = ? AND iban = ?";
   const insert = "INSERT INTO payments (id, iban) VALUES (?, ?)";
-  return payoutEndpoint({
+  const receivePayout = payoutEndpoint({
     ...service,
     stores,
+    async findBusiness({ businessId, iban }) {
+      const values = [businessId, iban];
+      const [rows] = await pool.query<RowDataPacket[]>(select, values);
+      return rows.length === 1;
+    },
     async pay({ idempotencyKey: key, beneficiary: { iban } }, { tx }) {
       await tx.query(insert, [key, iban]);
     },
   });
+  app.post("/api/v1/transaction", receivePayout);
+  const server = app.listen(process.env["PORT"] ?? 3000);
+  const close = gracefulClose(server, { endpoints: [receivePayout] });
+  return async () => {
+    await close(); // What was received is answered.
+    stores.close();
+    await pool.end();
+  };
 }
-
-// Mount it: app.post("/api/v1/transaction", payouts(pool));

@@ -1,20 +1,34 @@
 import { fromPg } from "@countersign/databases";
-import { payoutEndpoint } from "@countersign/payout";
+import { gracefulClose, payoutEndpoint } from "@countersign/payout";
 import { createPostgresStores } from "@countersign/store-postgres";
+import type { Express } from "express";
 import type { Pool } from "pg";
 import { service } from "./service.ts";
 
-// Your table: payments (key text PRIMARY KEY, iban text NOT NULL).
-export function payouts(pool: Pool) {
+// Your tables: payments (key text PRIMARY KEY, iban text NOT NULL), and
+// whom you pay: businesses (id text, iban text, PRIMARY KEY (id, iban)).
+
+// At the start: process.once("SIGTERM", await start(express(), pool));
+export async function start(app: Express, pool: Pool) {
   const stores = createPostgresStores({ database: fromPg(pool) });
+  await stores.ready(); // Rejects until `countersign migrate` has run.
+  const select = "SELECT FROM businesses WHERE id = $1 AND iban = $2";
   const insert = "INSERT INTO payments (key, iban) VALUES ($1, $2)";
-  return payoutEndpoint({
+  const receivePayout = payoutEndpoint({
     ...service,
     stores,
+    findBusiness: async ({ businessId, iban }) =>
+      (await pool.query(select, [businessId, iban])).rowCount === 1,
     async pay({ idempotencyKey: key, beneficiary: { iban } }, { tx }) {
       await tx.query(insert, [key, iban]);
     },
   });
+  app.post("/api/v1/transaction", receivePayout);
+  const server = app.listen(process.env["PORT"] ?? 3000);
+  const close = gracefulClose(server, { endpoints: [receivePayout] });
+  return async () => {
+    await close(); // What was received is answered.
+    stores.close();
+    await pool.end();
+  };
 }
-
-// Mount it: app.post("/api/v1/transaction", payouts(pool));

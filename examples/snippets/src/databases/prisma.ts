@@ -1,19 +1,32 @@
 import { fromPrisma } from "@countersign/databases";
-import { payoutEndpoint } from "@countersign/payout";
+import { gracefulClose, payoutEndpoint } from "@countersign/payout";
 import { createPostgresStores } from "@countersign/store-postgres";
+import type { Express } from "express";
 import type { PrismaClient } from "./generated/client.ts";
 import { service } from "./service.ts";
 
-// model Payment { key String @id  iban String }
-export function payouts(prisma: PrismaClient) {
+// model Payment  { key String @id  iban String }
+// model Business { id String  iban String  @@id([id, iban]) }
+
+// At the start: process.once("SIGTERM", await start(express(), prisma));
+export async function start(app: Express, prisma: PrismaClient) {
   const stores = createPostgresStores({ database: fromPrisma(prisma) });
-  return payoutEndpoint({
+  await stores.ready(); // Rejects until `countersign migrate` has run.
+  const receivePayout = payoutEndpoint({
     ...service,
     stores,
+    findBusiness: async ({ businessId: id, iban }) =>
+      (await prisma.business.count({ where: { id, iban } })) === 1,
     async pay({ idempotencyKey: key, beneficiary }, { tx }) {
       await tx.payment.create({ data: { key, iban: beneficiary.iban } });
     },
   });
+  app.post("/api/v1/transaction", receivePayout);
+  const server = app.listen(process.env["PORT"] ?? 3000);
+  const close = gracefulClose(server, { endpoints: [receivePayout] });
+  return async () => {
+    await close(); // What was received is answered.
+    stores.close();
+    await prisma.$disconnect();
+  };
 }
-
-// Mount it: app.post("/api/v1/transaction", payouts(prisma));

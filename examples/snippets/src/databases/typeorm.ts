@@ -1,6 +1,7 @@
 import { fromTypeOrm } from "@countersign/databases";
-import { payoutEndpoint } from "@countersign/payout";
+import { gracefulClose, payoutEndpoint } from "@countersign/payout";
 import { createPostgresStores } from "@countersign/store-postgres";
+import type { Express } from "express";
 import { type DataSource, EntitySchema } from "typeorm";
 import { service } from "./service.ts";
 
@@ -8,17 +9,32 @@ export const Payment = new EntitySchema<{ key: string; iban: string }>({
   name: "payments",
   columns: { key: { type: "text", primary: true }, iban: { type: "text" } },
 });
+const primary = { type: "text", primary: true } as const;
+export const Business = new EntitySchema<{ id: string; iban: string }>({
+  name: "businesses",
+  columns: { id: primary, iban: primary },
+});
 
-export function payouts(dataSource: DataSource) {
+// At the start: process.once("SIGTERM", await start(express(), dataSource));
+export async function start(app: Express, dataSource: DataSource) {
   // On MariaDB: createMysqlStores, of @countersign/store-mysql.
   const stores = createPostgresStores({ database: fromTypeOrm(dataSource) });
-  return payoutEndpoint({
+  await stores.ready(); // Rejects until `countersign migrate` has run.
+  const receivePayout = payoutEndpoint({
     ...service,
     stores,
+    findBusiness: ({ businessId: id, iban }) =>
+      dataSource.manager.existsBy(Business, { id, iban }),
     async pay({ idempotencyKey: key, beneficiary: { iban } }, { tx }) {
       await tx.insert(Payment, { key, iban });
     },
   });
+  app.post("/api/v1/transaction", receivePayout);
+  const server = app.listen(process.env["PORT"] ?? 3000);
+  const close = gracefulClose(server, { endpoints: [receivePayout] });
+  return async () => {
+    await close(); // What was received is answered.
+    stores.close();
+    await dataSource.destroy();
+  };
 }
-
-// Mount it: app.post("/api/v1/transaction", payouts(dataSource));

@@ -4,11 +4,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { PrismaPg } from "@prisma/adapter-pg";
-import type { payouts } from "../../dist/databases/prisma.js";
-
-interface PrismaClient {
-  $disconnect(): Promise<void>;
-}
+import type { start } from "../../dist/databases/prisma.js";
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const generate = path.resolve(here, "../../../../packages/stores/databases/test/prisma/generate.mjs");
@@ -19,15 +15,12 @@ export async function openPrisma(url: string) {
   await copyFile(path.join(here, "schema.prisma"), path.join(folder, "schema.prisma"));
   await promisify(execFile)(process.execPath, [generate, folder]);
   const { PrismaClient } = (await import(path.join(folder, "client/client.ts"))) as {
-    readonly PrismaClient: new (options: {
-      adapter: PrismaPg;
-    }) => PrismaClient & Parameters<typeof payouts>[0];
+    readonly PrismaClient: new (options: { adapter: PrismaPg }) => Parameters<typeof start>[1];
   };
   const prisma = new PrismaClient({ adapter: new PrismaPg({ connectionString: url }) });
   return {
     prisma,
     async end(): Promise<void> {
-      await prisma.$disconnect();
       await rm(folder, { recursive: true });
     },
   };

@@ -13,7 +13,13 @@ interface Transaction {
 }
 
 export interface PrismaClient extends Transaction {
+  readonly business: {
+    count(query: {
+      where: { id: string; iban: string };
+    }): PromiseLike<number>;
+  };
   $connect(): Promise<void>;
+  $disconnect(): Promise<void>;
   $transaction(
     work: (tx: Transaction) => Promise<void>,
     options: PrismaTransactionOptions,
