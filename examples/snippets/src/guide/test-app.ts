@@ -1,22 +1,40 @@
-import { memoryNonceStore } from "@countersign/http-signature-verify";
-import { memoryIdempotencyStore } from "@countersign/idempotency";
-import { payoutEndpoint, payoutOf } from "@countersign/payout";
+import { payoutEndpoint } from "@countersign/payout";
+import { createSqliteStores } from "@countersign/store-sqlite";
+import {
+  createWebhookHandler,
+  webhookEndpoint,
+  type WebhookEndpointOptions,
+} from "@countersign/webhooks";
 import express, { type Express } from "express";
+import type Database from "libsql";
 
-/** The app under test, with what differs from production as its arguments. */
-export function createApp(
-  keys: Readonly<Record<string, string>>,
-  paid: string[],
-): Express {
+/** What differs from production. */
+interface Differs {
+  readonly database: Database.Database;
+  readonly keys: Readonly<Record<string, string>>;
+  readonly webhooks: Omit<WebhookEndpointOptions, "handler">;
+}
+
+/** The app under test. */
+export function createApp({ database, keys, webhooks }: Differs): Express {
+  database.exec(`
+    CREATE TABLE IF NOT EXISTS payouts (key TEXT PRIMARY KEY) STRICT;
+    CREATE TABLE IF NOT EXISTS events (id TEXT PRIMARY KEY) STRICT`);
+  const insertPayout = database.prepare("INSERT INTO payouts VALUES (?)");
+  const insertEvent = database.prepare("INSERT INTO events VALUES (?)");
+  const stores = createSqliteStores({ database });
   const receivePayout = payoutEndpoint({
     addresses: { allow: ["127.0.0.1"] },
-    signature: { keys, nonces: memoryNonceStore() },
-    idempotency: { store: memoryIdempotencyStore() },
+    signature: { keys },
+    stores,
+    pay: ({ idempotencyKey }) => insertPayout.run(idempotencyKey),
+  });
+  const handler = createWebhookHandler({
+    stores,
+    fallback: ({ event_id }) => insertEvent.run(event_id),
   });
   const app = express();
-  app.post("/api/v1/transaction", receivePayout, (req, res) => {
-    paid.push(payoutOf(req).idempotencyKey);
-    res.json({ status: "acknowledged" });
-  });
+  app.post("/api/v1/transaction", receivePayout);
+  app.use("/webhooks/3f9a", webhookEndpoint({ ...webhooks, handler }));
   return app;
 }
