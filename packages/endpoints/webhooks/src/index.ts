@@ -8,6 +8,7 @@ export {
   type ErrorMiddleware,
   type Middleware,
   type WebhookEndpointMiddleware,
+  type WebhookEndpointOptions,
   type WebhookOptions,
 } from "./endpoint/middleware.ts";
 export { webhookReception } from "./endpoint/reception.ts";
