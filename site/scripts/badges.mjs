@@ -16,7 +16,7 @@ export function badges() {
     licence: ["licence", license],
     dependencies: [`dependencies of ${shown}`, String(foreignDependencies(shown).size)],
     // Beside Express; checked by npm run check:tarballs.
-    size: [`${shown} installed`, `≤ ${installs[`@countersign/${shown}`].MB} MB`],
+    size: [`size of ${shown} installed`, `≤ ${installs[`@countersign/${shown}`].MB} MB`],
   };
   return Object.entries(facts).map(([name, [label, value]]) => [
     `${pictures}/badge-${name}.svg`,

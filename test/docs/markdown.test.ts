@@ -88,7 +88,7 @@ test("the badges have the facts of today", () => {
     expect.stringMatching(/^Node: ≥ \d+\.\d+$/),
     "licence: MIT",
     expect.stringMatching(/^dependencies of payout: \d$/),
-    expect.stringMatching(/^payout installed: ≤ [\d.]+ MB$/),
+    expect.stringMatching(/^size of payout installed: ≤ [\d.]+ MB$/),
   ]);
 });
 
