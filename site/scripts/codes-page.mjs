@@ -49,8 +49,8 @@ function table() {
 const mostInARow = 5;
 
 /**
- * The codes that functions of a package tell, by status, each with a link from a page beside its page. Of many in a row those that another
- * package tells first are on that one's page.
+ * The codes that functions of a package tell, by status, each with a link from a page beside its page. Of many in a row those of
+ * another check are on its page.
  */
 export function codesOf(name) {
   const owners = ownersOfFunctions();
@@ -58,7 +58,9 @@ export function codesOf(name) {
   for (const [code, entry] of groups.flatMap((group) => Object.entries(group.codes))) {
     if (!entry.by.some((of) => owners.get(of) === name)) continue;
     const status = entry.notice ? "Notices" : (entry.status ?? "Without an answer");
-    byStatus.set(status, [...(byStatus.get(status) ?? []), { code, owner: owners.get(entry.by[0]) }]);
+    const packages = entry.by.map((of) => owners.get(of));
+    const owner = packages.find(isCheck) ?? packages[0];
+    byStatus.set(status, [...(byStatus.get(status) ?? []), { code, owner }]);
   }
   if (byStatus.size === 0) throw new Error(`no function of ${name} tells a code`);
   const rank = (status) => (typeof status === "number" ? status : status.length * 1000);
@@ -76,6 +78,10 @@ function rowOf(name, codes) {
       list === own ? list.join(", ") : `${index === 0 ? "those" : "and those"} of ${list.join(", ")}`,
     )
     .join(", ");
+}
+
+function isCheck(name) {
+  return workspacePackages.get(name)?.folder.startsWith("packages/checks/");
 }
 
 function hasCodes(name) {
