@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import {
   buildPayoutRequest,
@@ -36,6 +37,8 @@ beforeAll(async () => {
 
 afterAll(() => server.close());
 
+const newKey = () => `payout-${randomUUID()}.funding-1.business-1`;
+
 /** Each attempt is signed anew, with a nonce of its own. */
 async function pay(idempotencyKey) {
   const request = buildPayoutRequest({
@@ -48,16 +51,15 @@ async function pay(idempotencyKey) {
 }
 
 test("a payout that comes twice is paid once", async () => {
-  const key = "payout-1.funding-1.business-1";
+  const key = newKey();
   expect(await pay(key)).toBe(200);
   expect(await pay(key)).toBe(409);
-  expect(database.prepare("SELECT key FROM payouts").all()).toEqual([
-    { key },
-  ]);
+  const rows = database.prepare("SELECT key FROM payouts WHERE key = ?");
+  expect(rows.all(key)).toEqual([{ key }]);
 });
 
 test("a payout whose row cannot be written is not paid", async () => {
-  const key = "payout-2.funding-1.business-1";
+  const key = newKey();
   database.exec(`CREATE TRIGGER full BEFORE INSERT ON payouts
     BEGIN SELECT RAISE(ABORT, 'full'); END`);
   expect(await pay(key)).toBe(500);
