@@ -18,6 +18,8 @@ export interface SqliteDatabase {
   exec(sql: string): unknown;
   prepare(sql: string): SqliteStatement<unknown>;
   readonly inTransaction?: boolean | undefined;
+  /** Of libsql and better-sqlite3. */
+  readonly open?: boolean | undefined;
   readonly isTransaction?: boolean | undefined;
 }
 
@@ -142,6 +144,8 @@ function promised(caller: string, answer: unknown): TypeError {
 }
 
 export function isInTransaction(database: SqliteDatabase): boolean {
+  // Asked for the transaction of a closed connection, libsql ends the process.
+  if (database.open === false) throw new Error("the connection to the SQLite database is closed");
   const isOpen = database.inTransaction ?? database.isTransaction;
   if (isOpen !== undefined) return isOpen;
   try {

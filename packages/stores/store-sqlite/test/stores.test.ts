@@ -293,6 +293,20 @@ describe.each(drivers)("createSqliteStores(), %s", (_name, open) => {
     expect(database.prepare("SELECT 1 AS one").get()).toMatchObject({ one: 1 });
   });
 
+  test("throws on a connection that the app has closed, and leaves the process alone", async () => {
+    const database = open(temporaryFile());
+    const { idempotency, nonces, transactions } = createStores(database);
+    database.close();
+    const calls = [
+      () => idempotency.claim("k", claim),
+      () => idempotency.complete("k", "a"),
+      () => idempotency.prune(),
+      () => nonces.prune(),
+    ];
+    for (const call of calls) expect(call).toThrow(/closed|not open/);
+    await expect(transactions.run(() => undefined)).rejects.toThrow(/closed|not open/);
+  });
+
   test("refuses a row whose state is none of its own", () => {
     const database = connect(temporaryFile(), open);
     const { idempotency } = createStores(database);
