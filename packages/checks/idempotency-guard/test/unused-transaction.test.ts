@@ -99,7 +99,21 @@ describe("transaction-unused", () => {
     expect(idle.looks()).toBe(20);
   });
 
-  test("says nothing of rows where the server does not count", async () => {
-    expect(await noticesOf((_req, { tx }) => tx.name, { written: () => undefined })).toEqual([]);
+  test.each<[string, () => number | undefined]>([
+    ["does not count", () => undefined],
+    [
+      "refuses to count",
+      () => {
+        throw new Error("the connection was released");
+      },
+    ],
+  ])("says nothing of rows where the server %s, and the handler's answer stands", async (_case, written) => {
+    let paid = 0;
+    const handle: Handle = (_req, { tx }) => {
+      paid += 1;
+      return tx.name;
+    };
+    expect(await noticesOf(handle, { written })).toEqual([]);
+    expect(paid).toBe(2);
   });
 });

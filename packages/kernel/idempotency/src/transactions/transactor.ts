@@ -122,11 +122,21 @@ export class Transactor<Tx> {
   /** Does a handler's work. With `tell`, two statements more find out whether it has written a row, where the engine knows. */
   *counted<T>(tx: Tx, work: () => Steps<T>, tell?: (hasWritten: boolean) => void): Steps<T> {
     if (tell === undefined) return yield* work();
-    const before = yield* answerOf(this.#store.written?.(tx));
+    const before = yield* this.#written(tx);
     const value = yield* work();
-    const after = yield* answerOf(this.#store.written?.(tx));
+    const after = yield* this.#written(tx);
     if (before !== undefined && after !== undefined) tell(after > before);
     return value;
+  }
+
+  /** What the library refuses here, it refuses at the handler's last step, whose answer it is. */
+  *#written(tx: Tx): Steps<number | undefined> {
+    try {
+      return yield* answerOf(this.#store.written?.(tx));
+    } catch (error) {
+      if (this.#store.faultOf(error) === "conflict") throw error;
+      return undefined;
+    }
   }
 
   /** Does a step of our own as the transaction's last one. When it fails, nothing commits (503). */
