@@ -30,7 +30,9 @@ const declared = sources.flatMap((text) =>
 );
 // `{ code: "…" }` of a notice or an event, and what is told by a function of the code.
 const told = sources.flatMap((text) =>
-  [...text.matchAll(/(?:\bcode: |#alarm\(|#lose\(|#lostEffect\(|\btell\()"([a-z0-9-]+)"/g)].map(([, code = ""]) => code),
+  [...text.matchAll(/(?:\bcode: |#alarm\(|#lose\(|#lostEffect\(|\btell\()"([a-z0-9-]+)"/g)].map(
+    ([, code = ""]) => code,
+  ),
 );
 // Of a field of a payout, in the answer's `errors`: explained in the page of payout.
 const ofFields = new Set<string>(payoutFaultCodes);
