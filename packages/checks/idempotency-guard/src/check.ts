@@ -18,7 +18,6 @@ import {
 } from "@countersign/idempotency";
 import { Waiters } from "@countersign/idempotency/door";
 import type { KeptAnswer } from "./answer-record.ts";
-import { refuseUncaptured } from "./captured-body.ts";
 import { OwnedRun, type Attempt, type DoneAnswers, type GuardState } from "./run.ts";
 import {
   factoryName,
@@ -36,6 +35,7 @@ import {
   keyInvalid,
   refusal,
   reserves409,
+  refuseUncaptured,
   reused,
   type Refusing,
 } from "./refusals.ts";

@@ -13,7 +13,7 @@ import {
 } from "@countersign/core/door";
 import { fieldName } from "./answer-record.ts";
 import type { IdempotencyGuardCode } from "./codes.ts";
-import { refuseUncaptured, rawHeadersOf, type MaybeRaw } from "./captured-body.ts";
+import { rawHeadersOf, refuseUncaptured, type MaybeRaw } from "./refusals.ts";
 
 /** Options of {@link idempotencyKeyHeader}; `Native` is the framework's request. */
 export interface IdempotencyKeyHeaderOptions<Native> {

@@ -1,5 +1,11 @@
 import { GuardError, isGuardError } from "@countersign/core";
-import { comeAgain, unanswered } from "@countersign/core/door";
+import {
+  assertReadableBody,
+  comeAgain,
+  isSentAsIs,
+  unanswered,
+  type HeaderLines,
+} from "@countersign/core/door";
 import type { IdempotencyKeys } from "@countersign/idempotency";
 import type { KeyAttempt } from "@countersign/idempotency/door";
 import type { IdempotencyGuardCode } from "./codes.ts";
@@ -156,4 +162,22 @@ export function fingerprintLate(
   return new GuardError<IdempotencyGuardCode>(
     unanswered("fingerprint-unavailable", message, undefined, retryAfterSeconds),
   );
+}
+
+/** A framework's request, or its own around Node's. */
+export interface MaybeRaw {
+  readonly rawHeaders?: unknown;
+  readonly raw?: unknown;
+}
+
+export function rawHeadersOf(req: MaybeRaw): HeaderLines | undefined {
+  const { rawHeaders } = req.rawHeaders === undefined ? Object(req.raw) : req;
+  return Array.isArray(rawHeaders) ? { rawHeaders } : undefined;
+}
+
+/** Throws 415 for a content coding, whose bytes a parser has undone and captureRawBody leaves out; else 500, the app's mistake. */
+export function refuseUncaptured(req: MaybeRaw): never {
+  const raw = rawHeadersOf(req);
+  if (raw !== undefined && !isSentAsIs(raw)) assertReadableBody(raw, Number.MAX_SAFE_INTEGER);
+  throw refusal("fingerprint-missing");
 }

@@ -8,6 +8,7 @@ import {
   type RequestFact,
 } from "@countersign/core";
 import {
+  createWarnOnce,
   escapeForLog,
   keyClaims,
   readOptions,
@@ -44,7 +45,6 @@ import {
   type ResolvedOwnerOptions,
   type TransactionGuardOptions,
 } from "./options.ts";
-import { HandlerWatch, type WatchedHandler } from "./handler-watch.ts";
 import { asUnpaid, held, inFlight, refusal, reserves409 } from "./refusals.ts";
 import { Replay, type ResolvedReplay } from "./replay.ts";
 import type { Attempt, DoneAnswers } from "./run.ts";
@@ -219,4 +219,60 @@ function* payOnce<Tx>(
   // I15: after what proves that the transaction still has the key.
   yield* transactor.lastStep(() => replay.keepIn(tx, own, record));
   return { value: { answer } };
+}
+
+const unused =
+  "a handler has ended without taking tx: whatever it wrote has committed without the key, and can be written again after a crash; " +
+  "write it by tx";
+const unwritten =
+  "a handler has ended without writing a row by tx, and its caller was told of a success: look for a missing await or execute(), or for " +
+  "what another connection wrote";
+
+// Of those that write nothing, most never do; the first that writes ends it.
+const mostCounted = 10;
+
+/** Notices, once, that what a handler wrote is not in its transaction. */
+class HandlerWatch<Tx> {
+  readonly #warnOnce: ReturnType<typeof createWarnOnce>;
+  readonly #mayMiss: boolean;
+  #left = mostCounted;
+
+  constructor(factory: string, { transactions }: TransactionStores<Tx>) {
+    this.#warnOnce = createWarnOnce(factory);
+    // SQLite has one connection: what is written there is in the transaction.
+    this.#mayMiss = transactions.mode === "async";
+  }
+
+  begin(): WatchedHandler<Tx> {
+    const isCounted = this.#left > 0;
+    if (isCounted) this.#left -= 1;
+    let isTaken = false;
+    let isIdle = false;
+    return {
+      contextOf: (tx) => ({
+        get tx() {
+          isTaken = true;
+          return tx;
+        },
+      }),
+      tell: !isCounted
+        ? undefined
+        : (hasWritten) => {
+            isIdle = !hasWritten;
+            if (hasWritten) this.#left = 0;
+          },
+      committed: (req) => {
+        const message = this.#mayMiss && !isTaken ? unused : isIdle ? unwritten : undefined;
+        if (message !== undefined) this.#warnOnce({ code: "transaction-unused", message, req });
+      },
+    };
+  }
+}
+
+interface WatchedHandler<Tx> {
+  /** What the handler is given: a look at `tx` is noticed. */
+  readonly contextOf: (tx: Tx) => { readonly tx: Tx };
+  /** Whether it has written a row. Undefined for a handler whose rows are not counted. */
+  readonly tell: ((hasWritten: boolean) => void) | undefined;
+  readonly committed: (req: object) => void;
 }

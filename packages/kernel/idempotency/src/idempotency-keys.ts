@@ -1,13 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { traces, type PublishedEvents } from "@countersign/core";
 import { escapeForLog, option, readOptions, traced, type OptionTable } from "@countersign/core/door";
-import { AttemptStore, readRecord, stepsOf, type KeyAttempt } from "./attempt-store.ts";
+import { AttemptStore, readRecord, Retries, stepsOf, type KeyAttempt } from "./attempt-store.ts";
 import { resolveKeyOptions, type IdempotencyKeysOptions, type ResolvedKeyOptions } from "./key-options.ts";
 import { Heartbeats } from "./lease.ts";
 import { alarm, failure, notice, type KeyNotice } from "./notices.ts";
 import { OwnedKey, type KeyState } from "./owned-key.ts";
 import { keysDraining, storeUnavailable } from "./refusals.ts";
-import { Retries } from "./retries.ts";
 import type { IdempotencyClaimResult, IdempotencyRecord } from "./store.ts";
 
 const drainTable: OptionTable<DrainOptions> = {

@@ -1,11 +1,10 @@
 // Over 200 lines: all steps share the private state of one ownership.
 import { channels, type PublishedEvents } from "@countersign/core";
 import { escapeForLog, isPromiseLike } from "@countersign/core/door";
-import type { AskedStore, AttemptStore } from "./attempt-store.ts";
+import type { AskedStore, AttemptStore, Retries } from "./attempt-store.ts";
 import { Lease, type Heartbeats } from "./lease.ts";
 import { alarm } from "./notices.ts";
 import { idempotencyLost, noTransactions } from "./refusals.ts";
-import type { Retries } from "./retries.ts";
 import type { Awaitable, IdempotencyOwnership } from "./store.ts";
 
 /** The answer when the store has not confirmed a success: the sender has to come again. */

@@ -1,5 +1,5 @@
 import { describe, expect, jest, test } from "@jest/globals";
-import { Retries } from "../src/retries.ts";
+import { Retries } from "../src/attempt-store.ts";
 import { eventually, sleep } from "@countersign/test-support/runs/eventually.ts";
 
 describe("Retries", () => {
