@@ -18,8 +18,8 @@ export interface SqliteDatabase {
   exec(sql: string): unknown;
   prepare(sql: string): SqliteStatement<unknown>;
   readonly inTransaction?: boolean | undefined;
-  /** Of libsql and better-sqlite3. */
-  readonly open?: boolean | undefined;
+  /** False when it is closed, of libsql and better-sqlite3; a method of node:sqlite. */
+  readonly open?: unknown;
   readonly isTransaction?: boolean | undefined;
 }
 
