@@ -204,7 +204,7 @@ function* payOnce<Tx>(
     const work = function* work(): Steps<unknown> {
       return yield* answerOf(handler(tx, watched.contextOf(tx)));
     };
-    return givenAnswer(yield* transactor.counted(tx, work, watched.tell));
+    return givenAnswer(yield* transactor.counted(tx, work, watched.counting()));
   });
   if ("error" in paid) return paid;
   const answer = paid.value;
@@ -244,8 +244,6 @@ class HandlerWatch<Tx> {
   }
 
   begin(): WatchedHandler<Tx> {
-    const isCounted = this.#left > 0;
-    if (isCounted) this.#left -= 1;
     let isTaken = false;
     let isIdle = false;
     return {
@@ -255,12 +253,14 @@ class HandlerWatch<Tx> {
           return tx;
         },
       }),
-      tell: !isCounted
-        ? undefined
-        : (hasWritten) => {
-            isIdle = !hasWritten;
-            if (hasWritten) this.#left = 0;
-          },
+      counting: () => {
+        if (this.#left <= 0) return undefined;
+        this.#left -= 1;
+        return (hasWritten) => {
+          isIdle = !hasWritten;
+          if (hasWritten) this.#left = 0;
+        };
+      },
       committed: (req) => {
         const message = this.#mayMiss && !isTaken ? unused : isIdle ? unwritten : undefined;
         if (message !== undefined) this.#warnOnce({ code: "transaction-unused", message, req });
@@ -272,7 +272,7 @@ class HandlerWatch<Tx> {
 interface WatchedHandler<Tx> {
   /** What the handler is given: a look at `tx` is noticed. */
   readonly contextOf: (tx: Tx) => { readonly tx: Tx };
-  /** Whether it has written a row. Undefined for a handler whose rows are not counted. */
-  readonly tell: ((hasWritten: boolean) => void) | undefined;
+  /** Called as the handler begins: who is told whether it has written a row; undefined where its rows are not counted. */
+  readonly counting: () => ((hasWritten: boolean) => void) | undefined;
   readonly committed: (req: object) => void;
 }

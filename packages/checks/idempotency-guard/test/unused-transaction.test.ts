@@ -16,19 +16,28 @@ type Handle = (req: object, context: { readonly tx: Tx }) => unknown;
 /** What the guard says of `times` requests that `handle` handles, on an engine that begins every key. */
 async function noticesOf(
   handle: Handle,
-  { mode = "async", times = 2, written = undefined as (() => number | undefined) | undefined } = {},
+  {
+    mode = "async",
+    times = 2,
+    written = undefined as (() => number | undefined) | undefined,
+    duplicates = 0,
+  } = {},
 ): Promise<readonly string[]> {
   const heard: string[] = [];
   const hear = (notice: unknown): void => void heard.push((notice as GuardNotice).code);
   subscribe("countersign:notice", hear);
   afterTest(() => unsubscribe("countersign:notice", hear));
-  const begun: TransactionBegun = { nonce: "fresh", keys: [{ status: "begun" }] };
+  let begins = 0;
+  const begun = (): TransactionBegun => ({
+    nonce: "fresh",
+    keys: [begins++ < duplicates ? { status: "done", fingerprint: "f" } : { status: "begun" }],
+  });
   const sketch = {
     engine: "sketch",
     mode,
     retentionMs: 86_400_000,
     run: (work: (tx: Tx) => unknown) => Promise.resolve(work(transaction)),
-    begin: () => (mode === "async" ? Promise.resolve(begun) : begun),
+    begin: () => (mode === "async" ? Promise.resolve(begun()) : begun()),
     keep: () => undefined,
     undo: () => undefined,
     written,
@@ -87,6 +96,12 @@ describe("transaction-unused", () => {
       expect(await noticesOf(handle, { mode, written })).toEqual(["transaction-unused"]);
     },
   );
+
+  test("is said although many duplicates came first, for which no handler runs", async () => {
+    const { handle, written } = counting([0]);
+    const idle = { written, duplicates: 30, times: 31 };
+    expect(await noticesOf(handle, idle)).toEqual(["transaction-unused"]);
+  });
 
   test("counts rows until a handler writes one, and at most of ten handlers", async () => {
     const writing = counting([]);

@@ -24,8 +24,9 @@ const name = "postgres transactions";
 const brokenReason = "transaction-broken";
 
 // Of the transaction alone, and without those that were rolled back to a savepoint.
-const writtenRows = `SELECT CASE current_setting('track_counts') WHEN 'on' THEN coalesce(sum(pg_stat_get_xact_tuples_inserted(oid)
-  + pg_stat_get_xact_tuples_updated(oid) + pg_stat_get_xact_tuples_deleted(oid)), 0)::text END AS rows
+const writtenRows = `SELECT CASE pg_catalog.current_setting('track_counts') WHEN 'on' THEN coalesce(pg_catalog.sum(
+    pg_catalog.pg_stat_get_xact_tuples_inserted(oid) + pg_catalog.pg_stat_get_xact_tuples_updated(oid)
+    + pg_catalog.pg_stat_get_xact_tuples_deleted(oid)), 0)::text END AS rows
   FROM pg_catalog.pg_class WHERE relkind = 'r'`;
 
 // By SQLSTATE of the statements that end the savepoint. `endedBy`: the transaction that has written the key is over.

@@ -7,7 +7,13 @@ import { addKeyOptions, readKey, type KeyFlags } from "../operator/key-text.ts";
 import { withOperatorStore } from "../operator/operator-store.ts";
 import { listAnyKeys, readAny, undecidedKeys } from "../operator/records.ts";
 import type { KeyEntry } from "../operator/store.ts";
-import { addStoreOptions, givenStoreFlags, readTarget, type StoreFlags } from "../operator/store-target.ts";
+import {
+  addStoreOptions,
+  givenStoreFlags,
+  readTarget,
+  type StoreFlags,
+  type StoreTarget,
+} from "../operator/store-target.ts";
 import { jsonLine, printable, printableLine } from "../output.ts";
 import { keysCheckCommand } from "./keys-check.ts";
 import { restoreCommand } from "./keys-restore.ts";
@@ -121,16 +127,17 @@ function heldCommand(io: CommandIo, finish: Finish): Command {
         if (entries.length === 0) others = await elsewhere();
       });
       if (count > 0) finish(exitCodes.otherwise);
-      if (others.length > 0) io.writeError(emptyNote(target.shown, others));
+      if (others.length > 0) io.writeError(emptyNote(target, others));
       if (json === true || (quiet === true && count === 0)) return;
       io.writeOut(count === 0 ? `no key waits for a decision in ${target.shown}\n` : heldSummary(count));
     });
 }
 
 // Also with --quiet: an empty store beside the platform's would say each night that nothing waits.
-function emptyNote(shown: string, others: readonly string[]): string {
+function emptyNote({ location, shown }: StoreTarget, others: readonly string[]): string {
   const seen = printableLine(others.join(", "));
-  return `note: ${shown}: no key at all; such tables are also at ${seen}; if those are the platform's, name them by --schema and --table\n`;
+  const flags = location.engine === "postgres" ? "--schema and --table" : "--table";
+  return `note: ${shown}: no key at all; such tables are also at ${seen}; if those are the platform's, name them by ${flags}\n`;
 }
 
 function showCommand(io: CommandIo): Command {
