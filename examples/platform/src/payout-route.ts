@@ -4,6 +4,7 @@ import type { Outcomes } from "@countersign/outcomes";
 import {
   payoutEndpoint,
   payoutOf,
+  refuse,
   type BusinessQuery,
   type DrainableMiddleware,
   type Payout,
@@ -48,8 +49,18 @@ export function receivePayouts(parts: PayoutRouteParts): DrainableMiddleware {
     stores,
     // From the payout's commit on its outcome is due.
     outcomes,
-    pay: (payout, { tx }) => ledger.accept(payout, tx),
+    pay(payout, { tx }) {
+      assertAmount(payout);
+      return ledger.accept(payout, tx);
+    },
   });
+}
+
+// More than zero, with at most two decimals: "10.10", not "-5" or "1e3". Where it stands is agreed with the service.
+const anAmount = /^(?=.*[1-9])\d{1,15}(\.\d{1,2})?$/;
+
+function assertAmount({ amountText }: Payout): void {
+  if (!anAmount.test(amountText("/value") ?? "")) throw refuse("amount-invalid");
 }
 
 /** Whether an account is the one of a business: an IBAN under another business_id is no match. */
@@ -72,6 +83,7 @@ export function logAccepted({ logger }: PayoutRouteParts): RequestHandler {
 export function acceptPayout({ ledger, logger }: PayoutRouteParts): RequestHandler {
   return async (req, res) => {
     const payout = payoutOf(req);
+    assertAmount(payout);
     const acceptance = await ledger.accept(payout);
     if (acceptance === "known") logger.warn(named(payout), "payout accepted by an earlier attempt");
     // As a paid key that comes with another payload: it is not paid again, and somebody has to look at it.

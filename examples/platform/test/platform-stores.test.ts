@@ -78,6 +78,18 @@ for (const store of platformStores) {
       expect((await fetch(`${platform.url}/readyz`)).status).toBe(200);
     });
 
+    test("refuses what is no amount, and keeps nothing of it", async () => {
+      const platform = await run();
+      const body = payoutBody("op.from.to");
+      for (const amount of ["{}", '{"value":-10.10}', '{"value":"0.00"}', '{"value":1.001}']) {
+        const spoilt = body.replace(/\{"value".*?\}/, amount);
+        // oxlint-disable-next-line no-await-in-loop -- one key
+        expect(await platform.send(spoilt, { key })).toMatchObject({ status: 400 });
+      }
+      expect(await platform.inspect()).toEqual([]);
+      expect((await platform.send(body, { key })).status).toBe(200);
+    });
+
     test("pays 100 identical payouts at two processes a single time", async () => {
       const [one, other] = [await run(), await run()];
       const body = payoutBody("op.from.to");
