@@ -130,7 +130,7 @@ async function showCases(
   await runCases(target, goodKey, report);
   say("the service changes its key while payouts arrive");
   await runRotation(target, setup.keysFile, report);
-  say("webhooks");
+  say("webhooks (404: refused, as an unknown path)");
   const exchange = await runWebhookCases(service, webhookTarget(setup, first.url, strict.url), report);
   say("kill -9, then a new start on the same database");
   await Promise.all([first.kill(), strict.stop()]);
