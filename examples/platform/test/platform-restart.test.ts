@@ -88,6 +88,8 @@ test("a platform whose PostgreSQL has everything survives its crash", async () =
   if (postgres === undefined) return;
   const running = await start({ STORE_URL: postgres.url });
   await works(running);
+  // Several connections, of which the workers do not use all: the loss of an idle one is logged.
+  await Promise.all(Array.from({ length: 8 }, () => readiness(running)));
   await postgres.stop("immediate");
   await showsOutage(running);
   await postgres.start();

@@ -4,7 +4,8 @@ import type { Database, TransactionAnswerStore, TransactionStores } from "@count
 import { createMysqlAnswers, createMysqlStores } from "@countersign/store-mysql";
 import { createPostgresAnswers } from "@countersign/store-postgres";
 import { createSqliteAnswers, createSqliteStores } from "@countersign/store-sqlite";
-import type { PoolConnection, RowDataPacket } from "mysql2/promise";
+import { afterAll } from "@jest/globals";
+import { type PoolConnection, type RowDataPacket, createConnection } from "mysql2/promise";
 import * as mysql from "../../../packages/stores/store-mysql/test/connections.ts";
 import { connectPool, untilBlocked } from "../../../packages/stores/store-postgres/test/connections.ts";
 import { newPayouts } from "../../../packages/stores/store-postgres/test/payouts.ts";
@@ -191,17 +192,35 @@ const sqlite: Engine = {
   },
 };
 
+let ofThisFile: string | undefined;
+
+/** A database of MariaDB for the tests of this file: rows name tables without a prefix. */
+async function ownDatabase(): Promise<string> {
+  if (ofThisFile !== undefined) return ofThisFile;
+  ofThisFile = isolatedName("doors");
+  await asked(`CREATE DATABASE ${ofThisFile}`);
+  return ofThisFile;
+}
+
+afterAll(async () => {
+  if (ofThisFile !== undefined) await asked(`DROP DATABASE ${ofThisFile}`);
+});
+
+async function asked(text: string): Promise<void> {
+  const connection = await createConnection({ uri: mysqlUrl ?? "" });
+  await connection.query(text);
+  await connection.end();
+}
+
 const mariadb: Engine = {
   name: "mariadb",
   isThere: mysqlUrl !== undefined,
   async open() {
-    const database = isolatedName("doors");
-    const server = mysql.connectPool();
-    await server.query(`CREATE DATABASE ${database}`);
-    afterTest(() => server.query(`DROP DATABASE ${database}`));
+    const database = await ownDatabase();
     const own = mysql.connectPool({ database });
     const table = await mysql.createTables(own);
     await own.query(paymentsTable);
+    afterTest(() => own.query("DROP TABLE IF EXISTS payments, meanwhile"));
     return {
       prefix: table,
       process({ now, connections = 8, wrap = same, transactions } = {}) {
@@ -223,6 +242,7 @@ const mariadb: Engine = {
       async loseDeadlock(tx: PoolConnection) {
         const rival = `${table}_rival`;
         await own.query(`CREATE TABLE ${rival} (id INT PRIMARY KEY, value INT)`);
+        afterTest(() => own.query(`DROP TABLE ${rival}`));
         await own.query(`INSERT INTO ${rival} SELECT seq, 0 FROM seq_1_to_300`);
         await mysql.loseDeadlock(tx, own, rival);
       },

@@ -1,13 +1,8 @@
 import { fromMysql2 } from "@countersign/databases";
 import type { Database } from "@countersign/idempotency";
-import {
-  type MysqlStores,
-  type MysqlStoresOptions,
-  createMysqlStores,
-  migrateMysql,
-} from "@countersign/store-mysql";
+import { type MysqlStores, type MysqlStoresOptions, createMysqlStores } from "@countersign/store-mysql";
 import { afterTest, pause } from "@countersign/test-support/runs/after-test.ts";
-import { isolatedName, mysqlUrl } from "@countersign/test-support/servers/engines.ts";
+import { mysqlUrl } from "@countersign/test-support/servers/engines.ts";
 import {
   type Pool,
   type PoolConnection,
@@ -15,6 +10,7 @@ import {
   type RowDataPacket,
   createPool,
 } from "mysql2/promise";
+import { returnTables, takeTables } from "./spare-tables.ts";
 
 /** A pool that ends with the test. */
 export function connectPool(config: PoolOptions = {}): Pool {
@@ -23,20 +19,10 @@ export function connectPool(config: PoolOptions = {}): Pool {
   return pool;
 }
 
-export const suffixes = ["idempotency", "nonces", "schema", "answers", "lanes", "tasks", "queues", "newest"];
-
-export async function dropTables(pool: Pool, table: string): Promise<void> {
-  await pool.query(
-    `DROP TABLE IF EXISTS ${[...suffixes, "payouts"].map((name) => `${table}_${name}`).join(", ")}`,
-  );
-}
-
-/** Tables of a prefix of their own, and one for payouts; dropped with the test. */
+/** Tables of a prefix of their own, and one for payouts, as long as the test. */
 export async function createTables(pool: Pool): Promise<string> {
-  const table = isolatedName("my");
-  afterTest(() => dropTables(pool, table));
-  await migrateMysql(fromMysql2(pool), { table });
-  await pool.query(`CREATE TABLE ${table}_payouts (id VARCHAR(60) PRIMARY KEY) ENGINE = InnoDB`);
+  const table = await takeTables(pool);
+  afterTest(() => returnTables(pool, table));
   return table;
 }
 
@@ -92,7 +78,7 @@ export async function loseDeadlock(tx: PoolConnection, pool: Pool, table: string
   }
 }
 
-export async function idsOf(pool: Pool, table: string): Promise<unknown[]> {
+export async function idsOf(pool: Pool, table: string): Promise<string[]> {
   const [rows] = await pool.query<RowDataPacket[]>(`SELECT id FROM ${table}_payouts ORDER BY id`);
-  return rows.map((row): unknown => row["id"]);
+  return rows.map((row) => String(row["id"]));
 }

@@ -6,13 +6,13 @@ import {
   type MysqlStoresOptions,
   createMysqlAnswers,
   createMysqlStores,
-  migrateMysql,
 } from "@countersign/store-mysql";
 import { type Pool, type PoolConnection, type RowDataPacket, createPool } from "mysql2/promise";
 import { testClock } from "@countersign/test-support/runs/after-test.ts";
-import { isolatedName, mysqlUrl } from "@countersign/test-support/servers/engines.ts";
+import { mysqlUrl } from "@countersign/test-support/servers/engines.ts";
 import type { MariadbServer } from "@countersign/test-support/servers/mariadb-server.mjs";
-import { dropTables, loseDeadlock, suffixes } from "./connections.ts";
+import { loseDeadlock } from "./connections.ts";
+import { dropping, makeTables, returnTables, suffixes, takeTables } from "./spare-tables.ts";
 
 interface Engine {
   readonly hasClock?: boolean | undefined;
@@ -30,7 +30,6 @@ async function makeStores<Made extends { close(): unknown }>(
   const uri = server?.url ?? mysqlUrl ?? "";
   const pools: Pool[] = [];
   const made: Made[] = [];
-  const table = isolatedName("my");
   const clock = hasClock ? testClock() : undefined;
   const connect = (): Pool => {
     const pool = createPool({ uri, connectionLimit: 10 });
@@ -44,8 +43,8 @@ async function makeStores<Made extends { close(): unknown }>(
   };
   const payments = connect();
   const database = fromMysql2(payments);
-  await migrateMysql(database, { table });
-  await payments.query(`CREATE TABLE ${table}_payouts (id VARBINARY(3072) PRIMARY KEY) ENGINE = InnoDB`);
+  const isShared = uri === mysqlUrl;
+  const table = isShared ? await takeTables(payments) : await makeTables(payments);
   return {
     stores: another(),
     another,
@@ -60,7 +59,8 @@ async function makeStores<Made extends { close(): unknown }>(
         : { engine: { stop: () => server.kill(), start: () => server.start(), durable: true } }),
       async close() {
         for (const stores of made) await stores.close();
-        await dropTables(payments, table);
+        if (isShared) await returnTables(payments, table);
+        else await payments.query(dropping(table));
         await Promise.all(pools.map((pool) => pool.end()));
       },
     },
@@ -98,8 +98,6 @@ export async function paymentHarness(
   const made = await makeStores<MysqlStores<PoolConnection>>(engine, createMysqlStores);
   const { stores, another, payments, table, harness } = made;
   const rival = `${table}_rival`;
-  await payments.query(`CREATE TABLE ${rival} (id INT PRIMARY KEY, value INT) ENGINE = InnoDB`);
-  await payments.query(`INSERT INTO ${rival} SELECT seq, 0 FROM seq_1_to_300`);
   return {
     ...harness,
     store: stores,
@@ -110,7 +108,13 @@ export async function paymentHarness(
       return rows.map((row) => String(row["id"]));
     },
     end: (tx, statement) => tx.query(statement),
-    swallow: (tx) => loseDeadlock(tx, payments, rival),
+    async swallow(tx) {
+      await payments.query(
+        `CREATE TABLE IF NOT EXISTS ${rival} (id INT PRIMARY KEY, value INT) ENGINE = InnoDB`,
+      );
+      await payments.query(`REPLACE INTO ${rival} SELECT seq, 0 FROM seq_1_to_300`);
+      await loseDeadlock(tx, payments, rival);
+    },
     async close() {
       await payments.query(`DROP TABLE IF EXISTS ${rival}`);
       await harness.close();

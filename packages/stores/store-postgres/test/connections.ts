@@ -7,6 +7,7 @@ import {
 import { afterTest, pause } from "@countersign/test-support/runs/after-test.ts";
 import { Pool, type PoolClient, type PoolConfig, escapeIdentifier, escapeLiteral } from "pg";
 import { isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
+import { returnSchema, takeSchema } from "./spare-schemas.ts";
 
 type PostgresQueryable = Parameters<typeof migratePostgres>[0];
 
@@ -28,8 +29,13 @@ export async function connectClient(pool: Pool): Promise<PoolClient> {
   return client;
 }
 
-/** A schema of its own with the tables, dropped with the test. */
+/** A schema of its own with the tables, as long as the test. */
 export async function createSchema(pool: Pool, table?: string): Promise<string> {
+  if (table === undefined) {
+    const spare = await takeSchema(pool);
+    afterTest(() => returnSchema(pool, spare));
+    return spare;
+  }
   const schema = isolatedName("pg");
   dropAfterTest(pool, schema);
   await migratePostgres(pool, { schema, table });

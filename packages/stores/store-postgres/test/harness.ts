@@ -14,6 +14,7 @@ import { Pool, type PoolClient } from "pg";
 import { isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
 import type { PrivatePostgres } from "@countersign/test-support/servers/private-postgres.ts";
 import { testClock } from "@countersign/test-support/runs/after-test.ts";
+import { returnSchema, takeSchema } from "./spare-schemas.ts";
 
 type PoolOptions = Omit<PostgresStoresOptions, "prepare">;
 
@@ -33,7 +34,6 @@ async function makeStores<Made extends { close(): void } = PostgresStores>(
   const connectionString = server?.url ?? url;
   const pools: Pool[] = [];
   const made: Made[] = [];
-  const schema = isolatedName("pg");
   const clock = hasClock ? testClock() : undefined;
   const connect = (): Pool => {
     const pool = new Pool({ connectionString });
@@ -47,7 +47,8 @@ async function makeStores<Made extends { close(): void } = PostgresStores>(
     return stores;
   };
   const payments = connect();
-  await migratePostgres(payments, { schema });
+  const isShared = connectionString === postgresUrl;
+  const schema = isShared ? await takeSchema(payments) : isolatedName("pg");
   // It can be repeated.
   await migratePostgres(payments, { schema });
   return {
@@ -63,7 +64,8 @@ async function makeStores<Made extends { close(): void } = PostgresStores>(
         : { engine: { stop: () => server.stop("immediate"), start: () => server.start(), durable: true } }),
       async close() {
         for (const stores of made) stores.close();
-        await payments.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
+        if (isShared) await returnSchema(payments, schema);
+        else await payments.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
         await Promise.all(pools.map((pool) => pool.end()));
       },
     },

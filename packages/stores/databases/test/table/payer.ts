@@ -1,12 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { transactionOwner } from "@countersign/idempotency-guard/door";
 import type { AnswerStore, Database, TransactionStores } from "@countersign/idempotency";
-import { createMysqlAnswers, createMysqlStores, migrateMysql } from "@countersign/store-mysql";
-import { createPostgresAnswers, createPostgresStores, migratePostgres } from "@countersign/store-postgres";
+import { createMysqlAnswers, createMysqlStores } from "@countersign/store-mysql";
+import { createPostgresAnswers, createPostgresStores } from "@countersign/store-postgres";
 import type { WorkStore } from "@countersign/work";
-import { isolatedName } from "@countersign/test-support/servers/engines.ts";
 import { afterEach, beforeEach } from "@jest/globals";
+import { createPool } from "mysql2/promise";
 import { Pool } from "pg";
+import { returnTables, takeTables } from "../../../store-mysql/test/spare-tables.ts";
+import { returnSchema, takeSchema } from "../../../store-postgres/test/spare-schemas.ts";
 import { type Opened, type TableRow, servers } from "./row.ts";
 
 /** Pays once with a nonce of its own; resolves to the status, or the refusal's code. */
@@ -60,28 +62,26 @@ export type OpenStores<Tx> = TransactionStores<Tx> & {
 
 /** Stores on tables of this test's own, which go with them. */
 export async function openStores<Tx>(database: Database<Tx>): Promise<OpenStores<Tx>> {
-  const name = isolatedName("payments");
   if (database.dialect === "mysql") {
-    await migrateMysql(database, { table: name });
-    const options = { database, table: name, pruneIntervalMs: 0 };
+    const pool = createPool({ uri: servers.mysql });
+    const table = await takeTables(pool);
+    const options = { database, table, pruneIntervalMs: 0 };
     const stores = createMysqlStores(options);
     const answers = createMysqlAnswers(options);
-    const suffixes = ["idempotency", "nonces", "schema", "answers", "lanes", "tasks", "queues", "newest"];
-    const tables = suffixes.map((suffix) => `${name}_${suffix}`);
     return {
       ...stores,
       answers,
       async close() {
         stores.close();
         await answers.close();
-        await database.alone(`DROP TABLE IF EXISTS ${tables.join(", ")}`, []);
+        await returnTables(pool, table);
+        await pool.end();
       },
     };
   }
   const pool = new Pool({ connectionString: servers.postgresql });
-  await migratePostgres(pool, { schema: name });
-  await pool.end();
-  const options = { database, schema: name, pruneIntervalMs: 0 };
+  const schema = await takeSchema(pool);
+  const options = { database, schema, pruneIntervalMs: 0 };
   const stores = createPostgresStores(options);
   const answers = createPostgresAnswers(options);
   return {
@@ -90,7 +90,8 @@ export async function openStores<Tx>(database: Database<Tx>): Promise<OpenStores
     async close() {
       stores.close();
       await answers.close();
-      await database.alone(`DROP SCHEMA ${name} CASCADE`, []);
+      await returnSchema(pool, schema);
+      await pool.end();
     },
   };
 }
