@@ -70,13 +70,26 @@ export function fromMikroOrm<Em extends MikroOrmManager>(orm: { readonly em: Em 
   };
 }
 
+const unflushed = new WeakMap<MikroOrmManager, { readonly error: unknown }>();
+
 /**
- * Sends what the handler has persisted: the flush of `transactional` would come after the store's last statement. What cannot be flushed stays,
- * and fails each statement until a rollback drops it.
+ * Sends what the handler has persisted: the flush of `transactional` would come after the store's last statement. What cannot be flushed fails
+ * each statement until a rollback. MikroORM itself drops it: the next flush would find nothing to write, and the payment would be missing.
  */
 async function settle(em: MikroOrmManager, text: string): Promise<void> {
-  if (/^\s*ROLLBACK\b/i.test(text)) em.clear();
-  else await em.flush();
+  if (/^\s*ROLLBACK\b/i.test(text)) {
+    em.clear();
+    unflushed.delete(em);
+    return;
+  }
+  const failed = unflushed.get(em);
+  if (failed !== undefined) throw failed.error;
+  try {
+    await em.flush();
+  } catch (error) {
+    unflushed.set(em, { error });
+    throw error;
+  }
 }
 
 async function senderOf(em: MikroOrmManager, sender: Sender): Promise<Send> {
