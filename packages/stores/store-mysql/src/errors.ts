@@ -6,6 +6,11 @@ import type { TableNames } from "./table-names.ts";
 /** Errno of RELEASE or ROLLBACK TO: the transaction in which the savepoint was set has ended. */
 export const noSavepoint = 1305;
 
+/** Whether a statement was ended by KILL QUERY or max_statement_time. The server says so of a COMMIT that has taken effect, too. */
+export function isInterrupted(errno: number | undefined): boolean {
+  return errno === 1317 || errno === 1969;
+}
+
 // The server has rolled the whole transaction back: a deadlock, or under innodb_snapshot_isolation a row that changed after the snapshot.
 const conflicts: ReadonlySet<number> = new Set([1213, 1020]);
 // MariaDB undoes the statement alone.

@@ -10,7 +10,7 @@ import type {
 import { type Row, StoreGate, transactionBroken } from "@countersign/idempotency/store";
 import { type KeyClaim, claimStatement } from "./claim-statement.ts";
 import type { Engine } from "./engine.ts";
-import { errnoOf, faultOf, isReadOnly, noSavepoint } from "./errors.ts";
+import { errnoOf, faultOf, isInterrupted, isReadOnly, noSavepoint } from "./errors.ts";
 import { freeStatement, identitiesOf, stillDoneStatement } from "./idempotency-statements.ts";
 import { standingOf } from "./key-row.ts";
 import { isOwnNonce, nonceStatement } from "./nonce-store.ts";
@@ -62,20 +62,29 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
   async run<T>(work: (tx: Tx) => T | Promise<T>): Promise<T> {
     await this.#server.ready();
     await this.#prove();
-    return this.#server.database.run(async (tx) => {
-      const session: OpenTransaction = { isTaken: false, isMarked: false, begun: [] };
-      this.#open.set(tx, session);
-      try {
-        const result = await work(tx);
-        if (session.isTaken) await this.#commit(tx, session);
-        return result;
-      } catch (error) {
-        if (session.isTaken) await this.#rollBack(tx);
-        throw error;
-      } finally {
-        this.#open.delete(tx);
-      }
-    });
+    let isCommitted = false;
+    try {
+      return await this.#server.database.run(async (tx) => {
+        const session: OpenTransaction = { isTaken: false, isMarked: false, begun: [] };
+        this.#open.set(tx, session);
+        try {
+          const result = await work(tx);
+          if (session.isTaken) {
+            await this.#commit(tx, session);
+            isCommitted = true;
+          }
+          return result;
+        } catch (error) {
+          if (session.isTaken) await this.#rollBack(tx);
+          throw error;
+        } finally {
+          this.#open.delete(tx);
+        }
+      });
+    } catch (error) {
+      if (!isCommitted) throw error;
+      throw unknownBehind("the library failed behind COMMIT, as by a hook of the app's");
+    }
   }
 
   async begin(tx: Tx, claim: TransactionClaim): Promise<TransactionBegun> {
@@ -172,11 +181,18 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
     try {
       await this.#server.sendTogether(tx, name, [...release, giveSessionBack]);
     } catch (error) {
-      if (errnoOf(error) !== noSavepoint) throw error;
-      // oxlint-disable-next-line preserve-caught-error -- by its number this would be a COMMIT that was refused for certain
-      throw new Error(
-        `${name}: the transaction ended between the last statement and COMMIT; await every statement of the handler`,
-      );
+      const errno = errnoOf(error);
+      if (errno === noSavepoint) {
+        throw unknownBehind(
+          "the transaction ended between the last statement and COMMIT; await every statement of the handler",
+        );
+      }
+      if (isInterrupted(errno)) {
+        throw unknownBehind(
+          "COMMIT was interrupted, by KILL QUERY or max_statement_time, and may have taken effect",
+        );
+      }
+      throw error;
     }
   }
 
@@ -286,6 +302,11 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
       );
     }
   }
+}
+
+/** Without the server's error as its cause: by its number this would be a COMMIT that was refused for certain. */
+function unknownBehind(what: string): Error {
+  return new Error(`${name}: ${what}`);
 }
 
 function begunBy(row: Row | undefined): TransactionBegun["keys"][number] {

@@ -4,7 +4,7 @@ import { describe, expect, test } from "@jest/globals";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { describeOnMysql } from "@countersign/test-support/servers/engines.ts";
 import type { Pool, PoolConnection } from "mysql2/promise";
-import { connectPool, idsOf, loseDeadlock, newStores } from "./connections.ts";
+import { connectPool, createStores, idsOf, loseDeadlock, newStores } from "./connections.ts";
 import { claimOf, newKey, payOne } from "./transactions.ts";
 
 type OfPool = (pool: Pool) => Database<PoolConnection>;
@@ -19,6 +19,53 @@ const libraries: readonly [string, OfPool][] = [
     },
   ],
 ];
+
+/** Of mysql2, with `change` for what it does with the message that commits, or behind it. */
+function changed(
+  change: (database: Database<PoolConnection>) => Partial<Database<PoolConnection>>,
+): Database<PoolConnection> {
+  const database = fromMysql2(connectPool());
+  return { ...database, ...change(database) };
+}
+
+describeOnMysql("a COMMIT that took effect, and behind which an error comes", () => {
+  test.each<[string, Parameters<typeof changed>[0]]>([
+    ...[1317, 1969].map((errno): [string, Parameters<typeof changed>[0]] => [
+      `of a statement that was ended (${errno})`,
+      (database) => ({
+        async script(tx, text) {
+          const rows = await database.script?.(tx, text);
+          if (text.startsWith("RELEASE SAVEPOINT countersign;\nSET ")) {
+            throw Object.assign(new Error("ended"), { errno, sqlState: "70100" });
+          }
+          return rows ?? [];
+        },
+      }),
+    ]),
+    [
+      "of a hook of the app's",
+      (database) => {
+        let runs = 0;
+        return {
+          run: (work) =>
+            database.run(async (tx) => {
+              const result = await work(tx);
+              // The first one is the store's own proof.
+              if (++runs > 1) throw Object.assign(new Error("duplicate"), { errno: 1062, sqlState: "23000" });
+              return result;
+            }),
+        };
+      },
+    ],
+  ])("is unknown, and never refused: %s", async (_case, change) => {
+    const { pool, table, transactions } = await newStores();
+    const { transactions: failing } = createStores(pool, { table, database: changed(change) });
+    const error = await payOne(failing, newKey("k")).catch((caught: unknown) => caught);
+    expect(error).toBeInstanceOf(Error);
+    expect(failing.faultOf(error)).toBeUndefined();
+    expect(await payOne(transactions, newKey("k"))).toBe("done");
+  });
+});
 
 describeOnMysql("a late statement of a handler", () => {
   describe.each(libraries)("with %s", (_library, of) => {
