@@ -32,6 +32,17 @@ describe("answer()", () => {
     },
   );
 
+  test.each<[string, unknown, string]>([
+    ["a refusal", refuse("account-frozen"), "the handler has refused: account-frozen"],
+    ["an error", new Error("not paid"), "not paid"],
+    ["a Response", new Response("not paid", { status: 422 }), "return answer(status, body), or throw refuse"],
+  ])(
+    "is not what a handler means that returns %s: it is thrown, and nothing is paid",
+    (_case, returned, why) => {
+      expect(() => givenAnswer(returned)).toThrow(why);
+    },
+  );
+
   test("is known when another copy of the package made it", () => {
     const foreign = {
       status: 201,
