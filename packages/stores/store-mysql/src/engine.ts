@@ -1,3 +1,4 @@
+import { withDeadline } from "@countersign/core";
 import type { Database, SqlValue } from "@countersign/idempotency";
 import type { Row } from "@countersign/idempotency/store";
 import { explained, faultOf } from "./errors.ts";
@@ -8,6 +9,13 @@ import { isTrue } from "./values.ts";
 
 // Two claims that wait for a third one's rollback are a deadlock to InnoDB. Each time one succeeds.
 const maxAttempts = 20;
+
+/** For the questions that all steps wait for: a line that never answers must not stop them for ever. */
+export const checkTimeoutMs = 30_000;
+
+export function checkLate(): Error {
+  return new Error(`${factoryName}: the server did not answer within ${checkTimeoutMs} ms`);
+}
 
 /** Runs the stores' statements by the user's library. Checks the server before the first one. */
 export class Engine<Tx> {
@@ -26,7 +34,7 @@ export class Engine<Tx> {
   /** Checks server and tables once. After a failure the next call checks again. */
   async ready(): Promise<void> {
     if (this.#isReady) return;
-    this.#checking ??= this.#check();
+    this.#checking ??= withDeadline(this.#check(), checkTimeoutMs, checkLate);
     try {
       await this.#checking;
       this.#isReady = true;

@@ -9,7 +9,7 @@ import type {
 } from "@countersign/idempotency";
 import { type Row, StoreGate, transactionBroken } from "@countersign/idempotency/store";
 import { type KeyClaim, claimStatement } from "./claim-statement.ts";
-import type { Engine } from "./engine.ts";
+import { checkLate, checkTimeoutMs, type Engine } from "./engine.ts";
 import { errnoOf, faultOf, isInterrupted, isReadOnly, noSavepoint } from "./errors.ts";
 import { freeStatement, identitiesOf, stillDoneStatement } from "./idempotency-statements.ts";
 import { standingOf } from "./key-row.ts";
@@ -271,7 +271,11 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
 
   /** Once, on no real key: the library's transaction is one, and may write. */
   async #prove(): Promise<void> {
-    this.#proof ??= this.#server.database.run((tx) => this.#proveIn(tx));
+    this.#proof ??= withDeadline(
+      this.#server.database.run((tx) => this.#proveIn(tx)),
+      checkTimeoutMs,
+      checkLate,
+    );
     try {
       await this.#proof;
     } catch (error) {

@@ -10,7 +10,7 @@ import {
 } from "@countersign/store-mysql";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { describeOnMysql } from "@countersign/test-support/servers/engines.ts";
-import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 import type { Pool } from "mysql2/promise";
 import { newKey, payOne } from "./transactions.ts";
 import { connectPool, createStores, createTables, newStores } from "./connections.ts";
@@ -49,6 +49,37 @@ function storesOn(database: Database<object>) {
   afterTest(() => stores.close());
   return stores;
 }
+
+describe("a line that never answers stops nobody for ever", () => {
+  beforeEach(() => void jest.useFakeTimers());
+  afterEach(() => void jest.useRealTimers());
+
+  async function isLate(step: () => Promise<unknown>): Promise<void> {
+    const late = expect(step()).rejects.toThrow("did not answer within 30000 ms");
+    await jest.advanceTimersByTimeAsync(30_000);
+    await late;
+  }
+
+  test("at the check of the server", async () => {
+    const { database } = serverWith({});
+    const answers = [() => new Promise<never>(() => {})];
+    const alone: typeof database.alone = (...sent) => answers.shift()?.() ?? database.alone(...sent);
+    const { ready } = storesOn({ ...database, alone });
+    await isLate(() => ready());
+    expect(await ready()).toBeUndefined();
+  });
+
+  test("at the proof that a library's transactions are some", async () => {
+    const { database } = serverWith({});
+    let runs = 0;
+    const { transactions } = storesOn({
+      ...database,
+      run: () => (++runs === 1 ? new Promise(() => {}) : Promise.reject(new Error("asked again"))),
+    });
+    await isLate(() => transactions.run(() => {}));
+    await expect(transactions.run(() => {})).rejects.toThrow("asked again");
+  });
+});
 
 describe("ready()", () => {
   const environment = process.env["NODE_ENV"];

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { withDeadline } from "@countersign/core";
 import type { Row } from "@countersign/idempotency/store";
 import { explained, isSerializationFailure } from "./errors.ts";
 import { runAlone } from "./lone-statement.ts";
@@ -10,6 +11,13 @@ import { checkedTables } from "./table-keys.ts";
 
 // Where the pool's default isolation is SERIALIZABLE, claims of new keys conflict in one page of an index. Each time one succeeds.
 const maxAttempts = 20;
+
+/** For the questions that all steps wait for: a line that never answers must not stop them for ever. */
+export const checkTimeoutMs = 30_000;
+
+export function checkLate(): Error {
+  return new Error(`${factoryName}: the server did not answer within ${checkTimeoutMs} ms`);
+}
 
 /** Runs statements, each in a transaction of its own. Checks the server before the first one. */
 export class Engine {
@@ -26,7 +34,7 @@ export class Engine {
   /** Checks server and tables once. After a failure the next call checks again. */
   async ready(): Promise<void> {
     if (this.#isReady) return;
-    this.#checking ??= this.#check();
+    this.#checking ??= withDeadline(this.#check(), checkTimeoutMs, checkLate);
     try {
       await this.#checking;
       this.#isReady = true;

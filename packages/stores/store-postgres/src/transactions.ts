@@ -1,3 +1,4 @@
+import { withDeadline } from "@countersign/core";
 import type {
   Database,
   TransactionBegun,
@@ -10,7 +11,7 @@ import { type Row, StoreGate, transactionBroken } from "@countersign/idempotency
 import { begunOf, byKey, inOrderOf, storedKey, storedNonce } from "./begin-call.ts";
 import type { BeginCall } from "./begin-function.ts";
 import { commit, idOf, rolledBackBehind, transactionId } from "./commit.ts";
-import type { Engine } from "./engine.ts";
+import { checkLate, checkTimeoutMs, type Engine } from "./engine.ts";
 import { explained, sqlStateOf } from "./errors.ts";
 import { faultOf } from "./faults.ts";
 import type { ResolvedPostgresOptions } from "./options.ts";
@@ -240,7 +241,7 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
   }
 
   async #proven(): Promise<void> {
-    this.#proof ??= this.#prove();
+    this.#proof ??= withDeadline(this.#prove(), checkTimeoutMs, checkLate);
     try {
       await this.#proof;
     } catch (error) {

@@ -5,7 +5,8 @@ import {
   postgresMissingKeys,
   postgresSchemaVersion,
 } from "@countersign/store-postgres";
-import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import type { Row } from "@countersign/idempotency/store";
+import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
 import { connectPool, createSchema, createStores, newStores } from "./connections.ts";
 
@@ -41,6 +42,44 @@ function serverWith(
     },
   };
 }
+
+describe("a line that never answers stops nobody for ever", () => {
+  beforeEach(() => void jest.useFakeTimers());
+  afterEach(() => void jest.useRealTimers());
+
+  async function isLate(step: () => Promise<unknown>): Promise<void> {
+    const late = expect(step()).rejects.toThrow("did not answer within 30000 ms");
+    await jest.advanceTimersByTimeAsync(30_000);
+    await late;
+  }
+
+  test("at the check of the server", async () => {
+    const { query } = serverWith({});
+    const answers = [() => new Promise<never>(() => {})];
+    const pool: PostgresQueryable = { query: (text) => answers.shift()?.() ?? query(text) };
+    const { ready } = createPostgresStores({ pool, pruneIntervalMs: 0 });
+    await isLate(() => ready());
+    expect(await ready()).toBeUndefined();
+  });
+
+  test("at the proof that a library's transactions are some", async () => {
+    const { query } = serverWith({});
+    let runs = 0;
+    const { transactions } = createPostgresStores<object>({
+      database: {
+        dialect: "postgresql",
+        library: "fake",
+        tellsRollback: true,
+        run: () => (++runs === 1 ? new Promise(() => {}) : Promise.reject(new Error("asked again"))),
+        query: () => Promise.reject(new Error("not asked for")),
+        alone: async (text) => (await query(text)).rows as Row[],
+      },
+      pruneIntervalMs: 0,
+    });
+    await isLate(() => transactions.run(() => {}));
+    await expect(transactions.run(() => {})).rejects.toThrow("asked again");
+  });
+});
 
 describe("ready()", () => {
   const environment = process.env["NODE_ENV"];
