@@ -39,6 +39,15 @@ export function fromTypeOrm<Manager extends TypeOrmManager>(
   dataSource: TypeOrmDataSource<Manager>,
 ): Database<Manager> {
   const dialect = dialectOf("fromTypeOrm", dataSource.options.type, dialects);
+  // Of open transactions. The store has to find out what a handler has ended itself: TypeORM goes on writing, and each write commits alone.
+  const lent = new WeakSet<TypeOrmManager>();
+  const runnerOf = (manager: TypeOrmManager): TypeOrmRunner => {
+    const { queryRunner } = manager;
+    if (queryRunner?.isTransactionActive || (queryRunner && lent.has(manager))) return queryRunner;
+    throw new TypeError(
+      "fromTypeOrm: needs the EntityManager that the handler was given, in its open transaction",
+    );
+  };
   const send: Database<TypeOrmRunner>["query"] = async (runner, text, values) => {
     // Only the structured result has the rows of UPDATE ... RETURNING alone.
     const { records } = await runner.query(text, driverValues(dialect, values), true);
@@ -47,7 +56,18 @@ export function fromTypeOrm<Manager extends TypeOrmManager>(
   return {
     dialect,
     library,
-    run: (work) => inTransaction((run) => dataSource.transaction(run), work),
+    run: (work) =>
+      inTransaction(
+        (run) => dataSource.transaction(run),
+        async (manager: Manager) => {
+          lent.add(manager);
+          try {
+            return await work(manager);
+          } finally {
+            lent.delete(manager);
+          }
+        },
+      ),
     query: async (manager, text, values) => send(runnerOf(manager), text, values),
     async alone(text, values) {
       const runner = dataSource.createQueryRunner();
@@ -64,12 +84,4 @@ export function fromTypeOrm<Manager extends TypeOrmManager>(
       return sendOn(connection, dialect, { text });
     },
   };
-}
-
-function runnerOf(manager: TypeOrmManager): TypeOrmRunner {
-  const { queryRunner } = manager;
-  if (queryRunner?.isTransactionActive) return queryRunner;
-  throw new TypeError(
-    "fromTypeOrm: needs the EntityManager that the handler was given, in its open transaction",
-  );
 }
