@@ -6,7 +6,7 @@ import {
   type Dialect,
   type Statement,
 } from "./driver-connection.ts";
-import { inTransaction } from "./transaction.ts";
+import { inTransaction, withoutEnd } from "./transaction.ts";
 
 interface KnexClient {
   readonly dialect: string;
@@ -43,7 +43,11 @@ export function fromKnex<Tx extends KnexTransaction>(knex: KnexInstance<Tx>): Da
   return {
     dialect,
     library,
-    run: (work) => inTransaction((run) => knex.transaction(run), work),
+    run: (work) =>
+      inTransaction(
+        (run) => knex.transaction(run),
+        (tx: Tx) => withoutEnd(caller, tx, work),
+      ),
     query: async (tx, text, values) => send(clientOf(tx), dialect, { text, values }),
     alone: (text, values) => send(knex.client, dialect, { text, values }),
     script: async (tx, text) => send(clientOf(tx), dialect, { text }),

@@ -2,7 +2,7 @@ import type { Database, SqlValue } from "@countersign/idempotency";
 import type { Row } from "@countersign/idempotency/store";
 import { assertDriverConnection, dialectOf, sendOn, type Dialect } from "./driver-connection.ts";
 import { type KyselyExecutor, sendByKysely, sendScriptByKysely } from "./kysely-executor.ts";
-import { inTransaction } from "./transaction.ts";
+import { inTransaction, withoutEnd } from "./transaction.ts";
 
 interface KnexClient {
   readonly driverName: unknown;
@@ -63,7 +63,11 @@ export function fromMikroOrm<Em extends MikroOrmManager>(orm: { readonly em: Em 
   return {
     dialect: sender.dialect,
     library: "MikroORM",
-    run: (work) => inTransaction((run) => orm.em.fork().transactional(run), work),
+    run: (work) =>
+      inTransaction(
+        (run) => orm.em.fork().transactional(run),
+        (em: Em) => withoutEnd(caller, em, work),
+      ),
     query: send,
     alone: (text, values) => sender.alone(text, values),
     ...(sender.sendsScripts && { script: (em: Em, text: string) => send(em, text) }),

@@ -1,6 +1,6 @@
 import type { Database } from "@countersign/idempotency";
 import { assertDriverConnection, dialectOf, sendOn, type Dialect } from "./driver-connection.ts";
-import { inTransaction } from "./transaction.ts";
+import { inTransaction, withoutEnd } from "./transaction.ts";
 
 export interface SequelizeTransaction {
   commit(): Promise<void>;
@@ -32,7 +32,11 @@ export function fromSequelize<Tx extends SequelizeTransaction>(
   return {
     dialect,
     library: "Sequelize",
-    run: (work) => inTransaction((run: (tx: Tx) => Promise<void>) => sequelize.transaction(run), work),
+    run: (work) =>
+      inTransaction(
+        (run: (tx: Tx) => Promise<void>) => sequelize.transaction(run),
+        (tx) => withoutEnd("fromSequelize", tx, work),
+      ),
     query: async (tx, text, values) => sendOn(connectionOf(tx), dialect, { text, values }),
     async alone(text, values) {
       const connection = await sequelize.connectionManager.getConnection({ type: "write" });

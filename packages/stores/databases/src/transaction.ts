@@ -19,6 +19,36 @@ export async function inTransaction<Tx, T>(open: Opener<Tx>, work: (tx: Tx) => P
 }
 
 /**
+ * Does the work; meanwhile `commit` and `rollback` of its transaction throw. They would give the connection back to the pool, on MariaDB with
+ * autocommit off, where the app's next writes would never commit, and what the work writes after them would commit without the key.
+ */
+export async function withoutEnd<Tx extends object, T>(
+  caller: string,
+  tx: Tx,
+  work: (tx: Tx) => Promise<T>,
+): Promise<T> {
+  const own = ["commit", "rollback"].map(
+    (name) => [name, Object.getOwnPropertyDescriptor(tx, name)] as const,
+  );
+  for (const [name] of own) {
+    const value = (): never => {
+      throw new Error(
+        `${caller}: ${name}() is not the handler's: it commits when it returns, and rolls back when it throws`,
+      );
+    };
+    Object.defineProperty(tx, name, { value, configurable: true, writable: true });
+  }
+  try {
+    return await work(tx);
+  } finally {
+    for (const [name, descriptor] of own) {
+      if (descriptor === undefined) Reflect.deleteProperty(tx, name);
+      else Object.defineProperty(tx, name, descriptor);
+    }
+  }
+}
+
+/**
  * For a COMMIT that PostgreSQL answered with ROLLBACK, as it does, without an error, when a statement failed and the work went on: nothing
  * was written. Has the SQLSTATE of statements in such a transaction.
  */
