@@ -1,6 +1,6 @@
 export type { KeptAnswer } from "./answer-record.ts";
 export { keyOwner, runOf } from "./check.ts";
-export { goOn, sendAnswer, unpaidAnswers } from "./middleware.ts";
+export { EarlyAnswer, goOn, sendAnswer, unpaidAnswers } from "./middleware.ts";
 export { leaseOptions } from "./options.ts";
 export type { OwnedRun } from "./run.ts";
 export { transactionOwner } from "./transaction-owner.ts";

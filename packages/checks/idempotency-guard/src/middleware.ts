@@ -1,6 +1,5 @@
 import { isGuardError } from "@countersign/core";
-import { capturedRawBody } from "@countersign/core/door";
-import { warnOfError } from "@countersign/core/door";
+import { capturedRawBody, isPromiseLike, warnOfError } from "@countersign/core/door";
 import { holdResponse, whileConnected } from "@countersign/express/door";
 import {
   guard,
@@ -79,8 +78,13 @@ function transactionMiddleware(
   const { admit, drain, reserved } = transactionGuard(options);
   const decide = (req: GuardRequest, res: GuardResponse): ReturnType<typeof admit> => {
     let isOver = false;
-    const beforeHandle = (): void => refuseUnparsedBody(req, () => isOver);
-    return admit(req, (work) => whileConnected(res, work), beforeHandle).finally(() => (isOver = true));
+    const early = new EarlyAnswer(res, reserved);
+    const around = (handle: () => unknown): unknown => {
+      refuseUnparsedBody(req, () => isOver);
+      early.watch();
+      return early.around(handle);
+    };
+    return admit(req, (work) => whileConnected(res, work), around).finally(() => (isOver = true));
   };
   const middleware = guard(factoryName, decide, {
     found(outcome: Awaited<ReturnType<typeof admit>>, _req, res, next) {
@@ -105,13 +109,73 @@ function refusedUnpaid(reserved: boolean): ErrorMiddleware {
  */
 export function unpaidAnswers(res: GuardResponse, error: unknown, reserved: boolean): void {
   const isLost409 = reserved && !(isGuardError(error) && error.status === 409);
-  holdResponse(res, {
-    async decide(status) {
-      const isLost = (isLost409 && status === 409) || (status >= 200 && status < 300);
-      return isLost ? { status: 500 } : undefined;
-    },
-    unsendable: (fault) => warnOfError(factoryName, "could not send an answer", fault),
-  });
+  holdResponse(res, { decide: async (status) => unlessPaid(status, isLost409), unsendable });
+}
+
+/** A 500 in place of an answer that says "paid". */
+function unlessPaid(status: number, isPaid409: boolean): { readonly status: 500 } | undefined {
+  const saysPaid = (isPaid409 && status === 409) || (status >= 200 && status < 300);
+  return saysPaid ? { status: 500 } : undefined;
+}
+
+function unsendable(fault: unknown): void {
+  warnOfError(factoryName, "could not send an answer", fault);
+}
+
+/**
+ * What a handler in a transaction answers by the response itself, before COMMIT. It must not say "paid", and below 500, which is another's
+ * time-out, it is an error that rolls back: a retry of what was refused would be told that it is paid.
+ */
+export class EarlyAnswer {
+  readonly #res: GuardResponse;
+  readonly #reserved: boolean;
+  #isWatched = false;
+  #runs = false;
+  #hasBegun = false;
+  #status: number | undefined;
+
+  constructor(res: GuardResponse, reserved: boolean) {
+    this.#res = res;
+    this.#reserved = reserved;
+  }
+
+  /** From when on the handler can reach the response. */
+  watch(): void {
+    if (this.#isWatched) return;
+    this.#isWatched = true;
+    holdResponse(this.#res, {
+      isDue: () => (this.#hasBegun = this.#runs),
+      decide: async (status) => {
+        this.#status = status;
+        return unlessPaid(status, this.#reserved);
+      },
+      unsendable,
+    });
+  }
+
+  around(handle: () => unknown): unknown {
+    this.#runs = true;
+    try {
+      const result = handle();
+      if (isPromiseLike(result)) return result.then((value) => this.#ended(value), this.#failed);
+      return this.#ended(result);
+    } catch (error) {
+      return this.#failed(error);
+    }
+  }
+
+  readonly #failed = (error: unknown): never => {
+    this.#runs = false;
+    throw error;
+  };
+
+  #ended(value: unknown): unknown {
+    this.#runs = false;
+    if (!this.#hasBegun || (this.#status ?? this.#res.statusCode) >= 500) return value;
+    throw new TypeError(
+      "a handler in a transaction answered by the response itself, before COMMIT: return answer(status, body), or throw refuse(code)",
+    );
+  }
 }
 
 function leaseMiddleware(options: IdempotencyGuardOptions): DrainableMiddleware {

@@ -24,14 +24,14 @@ import { transactionOwner, type TransactionOwner } from "./transaction-owner.ts"
 /** Runs handlers in the transactions of their keys, read from a framework's requests. Made by {@link transactionGuard}. */
 export interface TransactionGuard<Native> extends Pick<TransactionOwner<never>, "drain"> {
   /**
-   * The answer to send, or that the request is exempt by `methods` or `required`. Rejects as {@link TransactionOwner.pay}. Calls
-   * `beforeHandle` each time before the handler runs.
+   * The answer to send, or that the request is exempt by `methods` or `required`. Rejects as {@link TransactionOwner.pay}. `around`
+   * runs the handler, each time.
    */
   admit(
     this: void,
     native: Native,
     whileConnected: WhileConnected,
-    beforeHandle?: () => void,
+    around?: (handle: () => unknown) => unknown,
   ): Promise<{ readonly answer: KeptAnswer } | { readonly passes: true }>;
   /** Whether only a done key may be answered 409. */
   readonly reserved: boolean;
@@ -74,15 +74,14 @@ export function transactionGuard<Native extends object>(
   const { pay, drain } = transactionOwner(stores, guard, owner, { doneStatus, inFlightStatus, replay });
   const reserved = reserves409({ doneStatus, inFlightStatus });
   return {
-    async admit(native, whileConnected, beforeHandle) {
+    async admit(native, whileConnected, around = (run) => run()) {
       if (!isGuarded(native, methods)) return { passes: true };
       const key = readKey(() => keyOf(native), reserved);
       if (key === undefined && !required) return { passes: true };
       const attempt = { key, fingerprint: () => fingerprintOf(native) };
-      const answer = await pay(native, attempt, whileConnected, (_tx, context) => {
-        beforeHandle?.();
-        return handle(native, context);
-      });
+      const answer = await pay(native, attempt, whileConnected, (_tx, context) =>
+        around(() => handle(native, context)),
+      );
       return { answer };
     },
     drain,

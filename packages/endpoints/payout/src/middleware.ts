@@ -18,6 +18,7 @@ import type { TransactionMode } from "@countersign/idempotency";
 import {
   goOn,
   sendAnswer,
+  EarlyAnswer,
   unpaidAnswers,
   type KeptAnswer,
   type OwnedRun,
@@ -142,7 +143,8 @@ function payments({ receive, drain }: PayoutPayment<GuardRequest>, refused: Erro
     drain,
     receive: composedGuard(
       factoryName,
-      (req, res) => receive(receivedRequest(req), req, (work) => whileConnected(res, work)),
+      (req, res) =>
+        receive(receivedRequest(req), req, (work) => whileConnected(res, work), new EarlyAnswer(res, true)),
       { refused, found: (answer: KeptAnswer, _req, res) => sendAnswer(res, answer) },
     ),
   };

@@ -23,6 +23,13 @@ import {
 
 type WhileConnected = Parameters<ReturnType<typeof keyOwner>["claim"]>[2];
 
+/** What a door does about answers that the handler gives by the framework's response. */
+interface Early {
+  /** The handler looks at the request, which can lead to the response. */
+  watch(): void;
+  around(handle: () => unknown): unknown;
+}
+
 export interface PayoutPayment<Native> {
   /** Checks all and pays; resolves to the answer once the transaction has committed, rejects with the refusal or the handler's error. */
   receive(
@@ -30,6 +37,7 @@ export interface PayoutPayment<Native> {
     request: ReceivedRequest,
     native: Native,
     whileConnected: WhileConnected,
+    early?: Early,
   ): Promise<KeptAnswer>;
   readonly unauthorizedHeaders: HeaderFields;
   readonly drain: ReturnType<typeof transactionOwner>["drain"];
@@ -77,7 +85,7 @@ function payoutPayment<Native extends object>(
 
   return {
     unauthorizedHeaders,
-    async receive(request, native, whileConnected) {
+    async receive(request, native, whileConnected, early = unwatched) {
       const steps = new Steps(native);
       try {
         before.admit(request, native, steps);
@@ -91,7 +99,7 @@ function payoutPayment<Native extends object>(
         const attempt = { key: keyOf(payout, guard.scope), fingerprint: () => fingerprintOf(native), nonce };
         const answer = await owned.pay(native, attempt, whileConnected, (tx, context) => {
           const known = found();
-          const payNow = (): unknown => pay(known, Object.assign(context, { request: native, hold }));
+          const payNow = (): unknown => early.around(() => pay(known, contextOf(context, native, early)));
           const expected = outcomes?.expect(tx, known);
           return isPromiseLike(expected) ? expected.then(payNow) : payNow();
         });
@@ -115,6 +123,21 @@ async function readOrClaim(nonce: UnclaimedNonce, read: () => Payout): Promise<P
     await nonce.claimAlone();
     throw error;
   }
+}
+
+const unwatched: Early = { watch() {}, around: (handle) => handle() };
+
+function contextOf<Native>(
+  context: { readonly tx: never },
+  native: Native,
+  early: Early,
+): PayContext<Native, never> {
+  return Object.defineProperty(Object.assign(context, { request: native, hold }), "request", {
+    get() {
+      early.watch();
+      return native;
+    },
+  });
 }
 
 function hold(): never {

@@ -1,6 +1,7 @@
 import type { SqlValue } from "@countersign/idempotency";
 import { pooledClients, type PooledClient, type Row } from "@countersign/idempotency/store";
 import { compound, compoundRows } from "./compound.ts";
+import { late } from "./transaction.ts";
 
 export type QueryResult = readonly [result: unknown, fields: unknown];
 
@@ -82,7 +83,7 @@ export class Mysql2Transaction<Connection extends Mysql2Connection> {
     const send = (values: unknown[]): unknown =>
       typeof method === "function" ? Reflect.apply(method, this.#taken, values) : undefined;
     return (...values) => {
-      this.#assertOpen();
+      if (this.#hasEnded) return late(hasEnded(), values);
       this.#isOver = false;
       if (this.#isStarted) return send(values);
       this.#start ??= this.#startBy("START TRANSACTION");
@@ -115,9 +116,12 @@ export class Mysql2Transaction<Connection extends Mysql2Connection> {
   }
 
   #assertOpen(): void {
-    if (!this.#hasEnded) return;
-    throw new Error("fromMysql2: the transaction has ended; let the work settle after all of its statements");
+    if (this.#hasEnded) throw hasEnded();
   }
+}
+
+function hasEnded(): Error {
+  return new Error("fromMysql2: the transaction has ended; let the work settle after all of its statements");
 }
 
 // In the flags of the server's answers.

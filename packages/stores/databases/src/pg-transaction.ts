@@ -1,5 +1,5 @@
 import { pooledClients, type PooledClient } from "@countersign/idempotency/store";
-import { rolledBack } from "./transaction.ts";
+import { late, rolledBack } from "./transaction.ts";
 
 /** A client of `pg` with a transaction open on it, as the handler gets it. */
 export interface PgClient extends PooledClient {
@@ -56,7 +56,7 @@ export class PgTransaction<Client extends PgClient> {
   }
 
   #query(values: never[]): unknown {
-    this.#assertOpen();
+    if (this.#hasEnded) return late(hasEnded(), values);
     if (this.#isBegun) return this.#send(...values);
     // What answers otherwise than by a promise cannot wait for BEGIN.
     const [first] = values;
@@ -105,9 +105,12 @@ export class PgTransaction<Client extends PgClient> {
   }
 
   #assertOpen(): void {
-    if (!this.#hasEnded) return;
-    throw new Error("fromPg: the transaction has ended; let the work settle after all of its statements");
+    if (this.#hasEnded) throw hasEnded();
   }
+}
+
+function hasEnded(): Error {
+  return new Error("fromPg: the transaction has ended; let the work settle after all of its statements");
 }
 
 /** Gives its place in the pool back, once: at the first release, or when its session is lost, which work that never ends may outlive. */

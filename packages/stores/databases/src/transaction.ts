@@ -48,6 +48,12 @@ export async function withoutEnd<Tx extends object, T>(
   }
 }
 
+/** Refuses a statement that comes after the end: as the library tells of errors, for a throw would end the process out of a timer. */
+export function late(error: Error, values: readonly unknown[]): Promise<never> {
+  if (values.some((value) => typeof value === "function")) throw error;
+  return Promise.reject(error);
+}
+
 /**
  * For a COMMIT that PostgreSQL answered with ROLLBACK, as it does, without an error, when a statement failed and the work went on: nothing
  * was written. Has the SQLSTATE of statements in such a transaction.

@@ -1,6 +1,6 @@
-import type { IdempotencyClaimResult } from "@countersign/idempotency";
+import type { IdempotencyClaimResult, TransactionBegun } from "@countersign/idempotency";
 import { decodeText, storedRecords, type Row, type StoredRecord } from "@countersign/idempotency/store";
-import { integerOf, storedText } from "./values.ts";
+import { integerOf, isTrue, storedText } from "./values.ts";
 
 const texts = ["token", "fingerprint", "reason"];
 const decisionTexts = ["decision_by", "decision_note", "decision_reason", "reopened_by", "reopened_note"];
@@ -41,4 +41,12 @@ export function standingOf(row: Row): Exclude<IdempotencyClaimResult, { readonly
 /** The key itself. */
 export function nameOf(row: Row): string {
   return decodeText(storedText(row["name"]));
+}
+
+export function begunBy(row: Row | undefined): TransactionBegun["keys"][number] {
+  if (row === undefined)
+    throw new Error("mysql transaction store: the server answered without one of the keys");
+  if (!isTrue(row["is_taken"])) return standingOf(row);
+  if (row["state"] === "done") return { status: "begun" };
+  throw new Error("mysql transaction store: a key was taken and is not done");
 }

@@ -42,3 +42,9 @@ export const writtenRows: Statement = [
 WHERE VARIABLE_NAME IN ('HANDLER_WRITE', 'HANDLER_UPDATE', 'HANDLER_DELETE')`,
   [],
 ];
+
+/** Of ROLLBACK TO. Warning 1196: a table without transactions, such as one of MyISAM, has kept what was written. */
+export const rowsLeft: readonly Statement[] = [
+  "IF @@warning_count > 0 THEN GET DIAGNOSTICS CONDITION 1 @countersign_left = MYSQL_ERRNO; ELSE SET @countersign_left = 0; END IF",
+  "SELECT @countersign_left = 1196 AS rows_left",
+].map((text) => [text, []]);

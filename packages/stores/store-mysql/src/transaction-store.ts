@@ -10,21 +10,20 @@ import type {
 import { type Row, StoreGate, transactionBroken } from "@countersign/idempotency/store";
 import { type KeyClaim, claimStatement } from "./claim-statement.ts";
 import { checkLate, checkTimeoutMs, type Engine } from "./engine.ts";
-import { errnoOf, faultOf, isInterrupted, isReadOnly, noSavepoint } from "./errors.ts";
+import { errnoOf, faultOf, isInterrupted, noSavepoint } from "./errors.ts";
 import { freeStatement, identitiesOf, stillDoneStatement } from "./idempotency-statements.ts";
-import { standingOf } from "./key-row.ts";
+import { begunBy } from "./key-row.ts";
 import { isOwnNonce, nonceStatement } from "./nonce-store.ts";
-import { type ResolvedMysqlOptions, factoryName } from "./options.ts";
-import { endSession, giveSessionBack, takeSession, writtenRows } from "./session.ts";
+import type { ResolvedMysqlOptions } from "./options.ts";
+import { endSession, giveSessionBack, rowsLeft, takeSession, writtenRows } from "./session.ts";
 import { type Statement, clockOf, inlined } from "./statement-parts.ts";
+import { assertTransactions, releaseSavepoint, setSavepoint } from "./transaction-proof.ts";
 import { digestOf, hexOf, isTrue } from "./values.ts";
 
 const name = "mysql transaction store";
 
 const rollbackTimeoutMs = 5_000;
 
-const setSavepoint: Statement = ["SAVEPOINT countersign", []];
-const releaseSavepoint: Statement = ["RELEASE SAVEPOINT countersign", []];
 const rollBackToSavepoint: Statement = ["ROLLBACK TO SAVEPOINT countersign", []];
 const rollBack: Statement = ["ROLLBACK", []];
 const commit: Statement = ["COMMIT", []];
@@ -121,7 +120,10 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
   }
 
   async undo(tx: Tx, keys: readonly TransactionKey[], more: boolean): Promise<void> {
-    await this.#end(tx, keys, [rollBackToSavepoint, ...this.#free(keys), ...(more ? [setSavepoint] : [])]);
+    const free = [...this.#free(keys), ...(more ? [setSavepoint] : [])];
+    // A compound statement, which is no single one everywhere.
+    const left = this.#server.database.script === undefined ? [] : rowsLeft;
+    await this.#end(tx, keys, [rollBackToSavepoint, ...left, ...free]);
   }
 
   async written(tx: Tx): Promise<number> {
@@ -217,13 +219,22 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
   async #end(tx: Tx, keys: readonly TransactionKey[], statements: readonly Statement[]): Promise<void> {
     const session = this.#open.get(tx);
     const unseen = session?.begun.filter(({ key }) => keys.every((ended) => ended.key !== key)) ?? [];
+    let rows: readonly Row[];
     try {
-      this.#assertFreed(await this.#send(tx, statements));
+      rows = await this.#send(tx, statements);
+      this.#assertFreed(rows);
     } catch (error) {
       if (errnoOf(error) !== noSavepoint) throw error;
       throw transactionBroken(
         "it ended before its handler did: the handler swallowed a deadlock, changed a table's definition (which commits), or sent COMMIT or ROLLBACK",
         await this.#hold(tx, keys, unseen, error),
+      );
+    }
+    if (rows.some((row) => isTrue(row["rows_left"]))) {
+      const left = new Error("ROLLBACK TO SAVEPOINT has left rows in a table without transactions");
+      throw transactionBroken(
+        "what its handler wrote cannot be rolled back: make the handler's tables with ENGINE = InnoDB",
+        await this.#hold(tx, keys, unseen, left),
       );
     }
     if (session !== undefined) session.begun = unseen;
@@ -271,11 +282,8 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
 
   /** Once, on no real key: the library's transaction is one, and may write. */
   async #prove(): Promise<void> {
-    this.#proof ??= withDeadline(
-      this.#server.database.run((tx) => this.#proveIn(tx)),
-      checkTimeoutMs,
-      checkLate,
-    );
+    const { names } = this.#options;
+    this.#proof ??= withDeadline(assertTransactions(this.#server.database, names), checkTimeoutMs, checkLate);
     try {
       await this.#proof;
     } catch (error) {
@@ -283,39 +291,9 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
       throw error;
     }
   }
-
-  async #proveIn(tx: Tx): Promise<void> {
-    const { database } = this.#server;
-    const { names } = this.#options;
-    try {
-      await database.query(tx, ...setSavepoint);
-      await database.query(tx, `UPDATE ${names.schema} SET version = version WHERE id = 0`, []);
-      await database.query(tx, ...releaseSavepoint);
-    } catch (error) {
-      if (isReadOnly(error)) {
-        // No mistake in the app: a replica is promoted.
-        throw new Error(
-          `${factoryName}: the transactions of ${database.library} are read-only; connect to the primary server, with transactions that may write`,
-          { cause: error },
-        );
-      }
-      if (errnoOf(error) !== noSavepoint) throw error;
-      throw new TypeError(
-        `${factoryName}: ${database.library} has opened no transaction, or sends its statements over several connections; a payment and its key would not commit together`,
-        { cause: error },
-      );
-    }
-  }
 }
 
 /** Without the server's error as its cause: by its number this would be a COMMIT that was refused for certain. */
 function unknownBehind(what: string): Error {
   return new Error(`${name}: ${what}`);
-}
-
-function begunBy(row: Row | undefined): TransactionBegun["keys"][number] {
-  if (row === undefined) throw new Error(`${name}: the server answered without one of the keys`);
-  if (!isTrue(row["is_taken"])) return standingOf(row);
-  if (row["state"] === "done") return { status: "begun" };
-  throw new Error(`${name}: a key was taken and is not done`);
 }

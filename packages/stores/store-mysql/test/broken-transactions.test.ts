@@ -201,6 +201,22 @@ describeOnMysql("a handler that", () => {
     expect(await idempotency.read("k")).toMatchObject(held);
   });
 
+  test.each(["MyISAM", "Aria", "MEMORY"])(
+    "is refused after it wrote in a table of %s leaves a held key: ROLLBACK leaves the row",
+    async (engine) => {
+      const { transactions, idempotency, pool, table } = await newStores();
+      await pool.query(`ALTER TABLE ${table}_payouts MODIFY id VARCHAR(60), ENGINE = ${engine}`);
+      const refused = payOne(transactions, newKey("k"), async (tx) => {
+        await tx.query(`INSERT INTO ${table}_payouts VALUES ('left')`);
+        throw new Error("refused");
+      });
+      await expect(refused).rejects.toEqual(broken);
+      await expect(refused).rejects.toThrow(/ENGINE = InnoDB/);
+      expect(await idempotency.read("k")).toMatchObject(held);
+      expect(await idsOf(pool, table)).toEqual(["left"]);
+    },
+  );
+
   test("rolls back by itself leaves a held key, and nothing of what it writes afterwards", async () => {
     const { transactions, idempotency, pool, table } = await newStores();
     const paid = payOne(transactions, newKey("k"), async (tx) => {
