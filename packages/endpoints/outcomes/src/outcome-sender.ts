@@ -1,4 +1,5 @@
 import { quoteForLog } from "@countersign/core";
+import { isPromiseLike } from "@countersign/core/door";
 import { exchange, parseRetryAfter, redact } from "@countersign/service-client/door";
 import { ServiceClientError } from "@countersign/service-client";
 import { TaskError, type ClaimedTask } from "@countersign/work";
@@ -70,7 +71,13 @@ async function requestOf(
   const fault = urlFault(target);
   if (fault !== undefined) throw new TaskError(`what url() gave ${fault}`);
   if (!areHeaders(fields)) throw new TaskError("what headers() gave are no header fields that can be sent");
-  const text: unknown = JSON.stringify(body(outcome));
+  const given: unknown = body(outcome);
+  if (isPromiseLike(given)) {
+    // Its rejection is nobody's any more, and would end the process.
+    given.then(undefined, () => {});
+    throw new TaskError("what body() gave is a promise, of which JSON would make {}: write it without async");
+  }
+  const text: unknown = JSON.stringify(given);
   if (typeof text !== "string") throw new TaskError("what body() gave is no JSON value");
   // By name in any case: the app's own content-type counts.
   const all = new Headers({ "content-type": "application/json", ...lowerCased(fields) });

@@ -124,6 +124,8 @@ describe("the reason on the record", () => {
       "what headers() gave are no header fields",
     ],
     ["body()", { body: () => undefined }, "what body() gave is no JSON value"],
+    ["an async body()", { body: () => Promise.resolve({ key: id }) }, "what body() gave is a promise"],
+    ["a failed body()", { body: () => Promise.reject(new Error("no")) }, "what body() gave is a promise"],
     ["a failed headers()", { headers: () => Promise.reject(new Error("no vault")) }, "no vault"],
   ])("is of the option where %s gives what cannot be sent", async (_name, options, reason) => {
     const { stores } = openStores();
