@@ -1,6 +1,8 @@
 import { codeOf } from "@countersign/test-support/runs/code-of.ts";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
+import { OptionError } from "@countersign/core";
 import { createOutcomes, type OutcomeReport } from "@countersign/outcomes";
+import { createTaskQueue } from "@countersign/work";
 import { describe, expect, test } from "@jest/globals";
 import { changed, heard, openStores, outcomesOn, report, settled, startService, status } from "./service.ts";
 
@@ -38,6 +40,18 @@ describe("createOutcomes() options", () => {
     expect(create).toThrow(TypeError);
     expect(create).toThrow(message);
     expect(create).not.toThrow(/s3cret/);
+  });
+
+  test.each(["outcomes", "outcomes-expected"])("refuses the queue of other tasks, %s", (queue) => {
+    const { stores } = openStores();
+    createTaskQueue({ stores, queue, exactlyOnce() {} });
+    expect(() => createOutcomes({ stores, url })).toThrow(
+      `createTaskQueue works on the queue ${queue} of these stores already`,
+    );
+    expect(() => createOutcomes({ stores, url, queue: "payouts" })).not.toThrow();
+    expect(() => createTaskQueue({ stores, queue: "payouts", exactlyOnce() {} })).toThrow(OptionError);
+    // As another process has it.
+    expect(() => createOutcomes({ stores, url, queue: "payouts" })).not.toThrow();
   });
 
   test("refuses a process that verifies no certificates", () => {

@@ -4,6 +4,7 @@ import { traces, type PublishedEvents } from "@countersign/core";
 import { escapeForLog, traced, workSlices } from "@countersign/core/door";
 import { Transactor } from "@countersign/idempotency/door";
 import { elsewhere, Leases, type Running } from "./leases.ts";
+import { assertOwnQueue } from "./own-queue.ts";
 import { longestPauseMs, pause, Settlement, type TaskOutcome } from "./settlement.ts";
 import { TaskAttempt, type AttemptEnd, type TaskWork } from "./task-attempt.ts";
 import { TaskError } from "./task-failure.ts";
@@ -40,6 +41,7 @@ export class Worker<Tx> {
   #soon: NodeJS.Timeout | undefined;
 
   constructor(init: WorkerInit<Tx>) {
+    assertOwnQueue(init);
     this.#init = init;
     const { options } = init;
     // As many ends may wait with it as could not be written.
