@@ -328,6 +328,27 @@ describe("countersign outcomes and work", () => {
     await bench.close();
   });
 
+  test("outcomes finds the one that is overdue behind a page of those reported since", async () => {
+    const bench = open();
+    const tasks = tasksOf(bench);
+    const [queue, late] = ["outcomes-expected", Array.from({ length: 100 }, (_, at) => `late-${at}`)];
+    for (const ids of [late, ["missing"]]) {
+      // oxlint-disable-next-line no-await-in-loop -- the late ones are older
+      await tasks.add(queue, ...ids.map((id) => ({ id, body: "" })));
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      for (const task of await tasks.claim({ queue, limit: 100, token: "token", leaseMs: 60_000 })) {
+        // oxlint-disable-next-line no-await-in-loop -- a store may have one connection
+        await tasks.fail(task, { reason: "no outcome was reported in time", retryInMs: hourMs });
+      }
+    }
+    await tasks.add("outcomes", ...late.map((id) => ({ id, body: "{}" })));
+    expect(await runOn(bench, ["outcomes", "--quiet"])).toMatchObject({
+      code: 1,
+      out: expect.stringContaining(`\n1 overdue in ${queue}:\n`),
+    });
+    await bench.close();
+  });
+
   test("work wants the name of a queue, except for status", async () => {
     const bench = open();
     const flags = [

@@ -161,13 +161,19 @@ async function overdueOf(
 }
 
 async function countOverdue(work: OperatorWork, queue: string): Promise<number> {
-  const { tasks } = await work.list({ queue, state: "open", limit: mostOverdue });
-  const due = tasks.filter(({ attempts }) => attempts > 0);
-  // One that was reported since is seen at the next look of the platform.
-  const reported = await Promise.all(
-    due.map(({ id }) => work.read(queue.slice(0, -expectedSuffix.length), id)),
-  );
-  return reported.filter((outcome) => outcome === undefined).length;
+  let late = 0;
+  let cursor: string | undefined;
+  do {
+    // oxlint-disable-next-line no-await-in-loop -- the cursor of a page leads to the next
+    const page = await work.list({ queue, state: "open", limit: mostOverdue, cursor });
+    const due = page.tasks.filter(({ attempts }) => attempts > 0);
+    // One that was reported since is seen at the next look of the platform.
+    const outcomesOf = due.map(({ id }) => work.read(queue.slice(0, -expectedSuffix.length), id));
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    late += (await Promise.all(outcomesOf)).filter((outcome) => outcome === undefined).length;
+    cursor = due.length > 0 ? page.cursor : undefined;
+  } while (cursor !== undefined && late < mostOverdue);
+  return Math.min(late, mostOverdue);
 }
 
 function listCommand(group: WorkGroup, { io }: WorkCommandInit): Command {
