@@ -74,7 +74,7 @@ export class RoutingHandler<Received extends Receiving = Receiving> implements W
   readonly drain = (options?: DrainOptions): Promise<DrainReport> => this.receiving.drain(options);
 
   protected get hasHandlers(): boolean {
-    return this.#handlers.size > 0 || this.#others.length > 0;
+    return this.#handlers.size > 0 || this.#others.length > 0 || this.#any !== undefined;
   }
 
   protected add(registration: Registration, handler: RoutedHandler): this {

@@ -140,6 +140,14 @@ describe("a webhook at an inbox", () => {
     await expect(inbox.handle(read(buyerEvent("ev_1")))).rejects.toThrow("register them here too");
   });
 
+  test("is taken by onAny() alone, also before start()", async () => {
+    const app = new SharedDatabase().open();
+    const inbox = app.inbox().onAny(({ event_id }, { tx }) => app.write(tx, event_id));
+    expect(await take(inbox, buyerEvent("ev_1"), otherEvent("ev_2"))).toEqual(["accepted", "accepted"]);
+    await app.ended("ev_1", "ev_2");
+    expect(app.effects()).toEqual(["ev_1", "ev_2"]);
+  });
+
   test("that parseWebhookEnvelope() did not make is a TypeError", async () => {
     const inbox = new SharedDatabase().open().inbox({ fallback: () => {} });
     const made = { ...read(), events: [{ ...read(buyerEvent("ev_1")).events[0] }] } as WebhookEnvelope;
