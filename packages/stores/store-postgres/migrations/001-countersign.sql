@@ -127,11 +127,13 @@ BEGIN
       token text COLLATE "C",
       leased_until timestamptz,
       ended_at timestamptz,
+      -- of a done one: until when it is remembered
+      until_at timestamptz,
       PRIMARY KEY (queue, id)
     ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
     CREATE INDEX "countersign_tasks_waiting" ON "countersign"."countersign_tasks" (queue, lane, number) WHERE state = 'open';
     CREATE INDEX "countersign_tasks_listed" ON "countersign"."countersign_tasks" (queue, state, number, id);
-    CREATE INDEX "countersign_tasks_ended" ON "countersign"."countersign_tasks" (ended_at) WHERE state = 'done';
+    CREATE INDEX "countersign_tasks_until" ON "countersign"."countersign_tasks" (until_at) WHERE state = 'done';
   END IF;
 
   IF NOT EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass('"countersign"."countersign_queues"')::oid AND relkind IN ('r', 'p')) THEN
@@ -470,6 +472,7 @@ BEGIN
         UPDATE "countersign"."countersign_tasks" AS kept SET state = goal, token = NULL, leased_until = NULL, attempts = kept.attempts - undone,
           due_at = CASE goal WHEN 'open' THEN now_at + (asked ->> 'delayMs')::float8 * interval '1 millisecond' ELSE kept.due_at END,
           ended_at = CASE goal WHEN 'open' THEN NULL ELSE now_at END,
+          until_at = CASE goal WHEN 'done' THEN now_at + (asked ->> 'restMs')::float8 * interval '1 millisecond' END,
           failures = CASE WHEN reason IS NULL THEN kept.failures ELSE CASE WHEN jsonb_array_length(kept.failures) < 20 THEN kept.failures ELSE kept.failures - 0 END
             || jsonb_build_object('atMs', round(extract(epoch FROM now_at)::float8 * 1000)::bigint, 'attempt', kept.attempts, 'reason', reason) END
         WHERE kept.ctid = (SELECT found.ctid FROM "countersign"."countersign_tasks" AS found

@@ -35,6 +35,8 @@ export interface SettleCall extends OwnedCall {
   readonly goal: "open" | "dead" | "done";
   /** Of an open one. */
   readonly delayMs?: number | undefined;
+  /** How long a done one is remembered. */
+  readonly restMs?: number | undefined;
   /** Of a failure. */
   readonly reason?: string | undefined;
   /** Whether the attempt does not count. */

@@ -232,6 +232,7 @@ BEGIN
     UPDATE ${tasks} AS kept SET state = goal, token = NULL, leased_until = NULL, attempts = kept.attempts - undone,
       due_at = CASE goal WHEN 'open' THEN now_at + ${milliseconds("(asked ->> 'delayMs')")} ELSE kept.due_at END,
       ended_at = CASE goal WHEN 'open' THEN NULL ELSE now_at END,
+      until_at = CASE goal WHEN 'done' THEN now_at + ${milliseconds("(asked ->> 'restMs')")} END,
       failures = CASE WHEN reason IS NULL THEN kept.failures ELSE ${failuresWith("reason", "now_at")} END
     WHERE ${locked(tasks, "id", "owned.queue", "owned.id")};
     ${headOf(tasks, "owned.lane", "owned.queue")}

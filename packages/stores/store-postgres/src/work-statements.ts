@@ -23,7 +23,7 @@ export function workStatements(options: ResolvedPostgresOptions) {
 ON CONFLICT (scope, subject) DO UPDATE SET at = excluded.at WHERE kept.at <= excluded.at RETURNING 1`,
     // $1 reason, $2 queue, $3 ids as JSON.
     discard: `WITH ${ready}
-UPDATE ${tasks} AS kept SET state = 'done', ended_at = ${now(3)},
+UPDATE ${tasks} AS kept SET state = 'done', ended_at = ${now(3)}, until_at = ${now(3)} + ${milliseconds(taskRetentionMs)},
   failures = ${failuresWith("$1::text", now(3))}
 FROM settings WHERE kept.queue = $2 AND kept.state = 'dead' AND kept.id IN (SELECT jsonb_array_elements_text($3::text::jsonb))
 RETURNING 1`,
@@ -45,11 +45,7 @@ SELECT queue, open.tasks::text AS open, owned.tasks::text AS running, ended.dead
   paused.paused_by, paused.note, ${wholeMilliseconds("paused.paused_at")} AS paused_ms
 FROM open FULL JOIN ended USING (queue) FULL JOIN ${queues} AS paused USING (queue) LEFT JOIN owned USING (queue)
 ORDER BY queue`,
-    removeDone: removal(
-      tasks,
-      `state = 'done' AND ended_at <= (SELECT ${now(0)} - ${milliseconds(taskRetentionMs)})`,
-      "1",
-      "ended_at",
-    ),
+    // Each by the retention of the process that ended it: a command knows none.
+    removeDone: removal(tasks, `state = 'done' AND until_at <= (SELECT ${now(0)})`, "1", "until_at"),
   };
 }

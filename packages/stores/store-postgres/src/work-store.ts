@@ -164,7 +164,11 @@ export class PostgresWorkStore<Tx> extends WorkTable implements WorkStore<Tx, "a
 
   async finish(tx: Tx, task: OwnedTask): Promise<boolean> {
     this.gate.assertOwnerIn(task);
-    const call = { tasks: [storedTask(task)], goal: "done" } satisfies SettleCall;
+    const call = {
+      tasks: [storedTask(task)],
+      goal: "done",
+      restMs: this.options.taskRetentionMs,
+    } satisfies SettleCall;
     return countOf(await this.#runIn(tx, this.sql.settle, this.callOf(call))) > 0;
   }
 

@@ -47,11 +47,13 @@ CREATE TABLE ${tasks} (
   token text COLLATE "C",
   leased_until timestamptz,
   ended_at timestamptz,
+  -- of a done one: until when it is remembered
+  until_at timestamptz,
   PRIMARY KEY (queue, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 CREATE INDEX ${index("tasks_waiting")} ON ${tasks} (queue, lane, number) WHERE state = 'open';
 CREATE INDEX ${index("tasks_listed")} ON ${tasks} (queue, state, number, id);
-CREATE INDEX ${index("tasks_ended")} ON ${tasks} (ended_at) WHERE state = 'done';
+CREATE INDEX ${index("tasks_until")} ON ${tasks} (until_at) WHERE state = 'done';
 `,
     ],
     [

@@ -85,7 +85,7 @@ onPostgres("the plans of the table of work, behind 5,000 blocked and 20,000 done
     ["a page of one state", ["tasks_listed"], () => work.list({ queue, state: "done", limit: 10 })],
     ["a page of all", ["tasks_listed"], () => work.list({ queue, limit: 10 })],
     ["a read", ["tasks_pkey"], () => work.read(queue, "done-1")],
-    ["the pruning", ["tasks_ended"], () => work.prune()],
+    ["the pruning", ["tasks_until"], () => work.prune()],
   ])("%s walks over no table, but uses %s", async (_name, indexes, step) => {
     plans.length = 0;
     await step();

@@ -58,6 +58,21 @@ describeOnPostgres("the table of work", () => {
     expect(await work.summaries()).toMatchObject([{ open: 2, dead: 1, done: 0 }]);
   });
 
+  test("remembers a done task as long as the process that ended it says: a command that prunes knows no retention", async () => {
+    const clock = testClock();
+    const { work, another, addAll, finishAlone } = await newWork({
+      now: clock.now,
+      taskRetentionMs: 60 * dayMs,
+    });
+    await addAll("a");
+    await finishAlone((await work.claim(taskClaim()))[0]!);
+    const command = another({ now: clock.now }).work;
+    clock.advance(60 * dayMs - 1);
+    expect(await command.prune()).toBe(0);
+    clock.advance(1);
+    expect(await command.prune()).toBe(1);
+  });
+
   test.each([
     ["a retention of less than 3 days", { taskRetentionMs: 3 * dayMs - 1 }, /taskRetentionMs/],
     ["no connection", { pool: undefined as never }, /pool/],

@@ -116,12 +116,14 @@ CREATE TABLE IF NOT EXISTS ${names.tasks} (
   added_at INTEGER NOT NULL,
   due_at INTEGER NOT NULL,
   ended_at INTEGER,
+  -- of a done one: until when it is remembered
+  until_at INTEGER,
   UNIQUE (queue, id)
 ) STRICT;
 -- each index ends with the number
 CREATE INDEX IF NOT EXISTS "main"."${table}_tasks_lane" ON "${table}_tasks" (queue, lane) WHERE state = 'open';
 CREATE INDEX IF NOT EXISTS "main"."${table}_tasks_state" ON "${table}_tasks" (queue, state);
-CREATE INDEX IF NOT EXISTS "main"."${table}_tasks_ended" ON "${table}_tasks" (ended_at) WHERE state = 'done';
+CREATE INDEX IF NOT EXISTS "main"."${table}_tasks_until" ON "${table}_tasks" (until_at) WHERE state = 'done';
 
 CREATE TABLE IF NOT EXISTS ${names.queues} (
   queue TEXT PRIMARY KEY,

@@ -1,5 +1,6 @@
 import { tableNames, engineClock } from "./schema.ts";
 import type { SqliteDatabase, SqliteStatement } from "./connection.ts";
+import type { ResolvedSqliteOptions } from "./options.ts";
 
 /** The columns of a task's record. */
 const recorded =
@@ -10,7 +11,7 @@ const states = ["open", "dead", "done"] as const;
 /** Statements belong to the connection that prepared them. */
 export type WorkStatements = ReturnType<typeof prepareWork>;
 
-export function prepareWork(database: SqliteDatabase, table: string) {
+export function prepareWork({ database, table, taskRetentionMs }: ResolvedSqliteOptions) {
   const { lanes, tasks, queues, newest } = tableNames(table);
   const prepare = (sql: string): SqliteStatement => database.prepare(sql);
   const count = (state: (typeof states)[number]) =>
@@ -59,7 +60,9 @@ export function prepareWork(database: SqliteDatabase, table: string) {
     uncount: prepare(`UPDATE ${tasks} SET attempts = attempts - 1, due_at = ? WHERE number = ?`),
     delay: prepare(`UPDATE ${tasks} SET due_at = ? WHERE number = ?`),
     note: prepare(`UPDATE ${tasks} SET failures = ? WHERE number = ?`),
-    end: prepare(`UPDATE ${tasks} SET state = ?, ended_at = ? WHERE number = ?`),
+    end: prepare(
+      `UPDATE ${tasks} SET state = ?, ended_at = ?, until_at = ? + ${taskRetentionMs} WHERE number = ?`,
+    ),
     reopen: prepare(
       `UPDATE ${tasks} SET state = 'open', attempts = 0, due_at = ?, ended_at = NULL WHERE number = ?`,
     ),
@@ -84,15 +87,11 @@ export function prepareWork(database: SqliteDatabase, table: string) {
   };
 }
 
-/** Removes done tasks, given the time they must have ended by and how many. */
-export function prepareRemoval(
-  database: SqliteDatabase,
-  table: string,
-  retentionMs: number,
-): SqliteStatement {
+/** Removes done tasks, each by the retention of the process that ended it, given the time and how many. */
+export function prepareRemoval(database: SqliteDatabase, table: string): SqliteStatement {
   const { tasks } = tableNames(table);
   return database.prepare(
     `DELETE FROM ${tasks} WHERE number IN (SELECT number FROM ${tasks}
-       WHERE state = 'done' AND ended_at <= coalesce(?, ${engineClock}) - ${retentionMs} ORDER BY ended_at LIMIT ?)`,
+       WHERE state = 'done' AND until_at <= coalesce(?, ${engineClock}) ORDER BY until_at LIMIT ?)`,
   );
 }

@@ -57,7 +57,7 @@ export class WorkTable<Db extends SqliteDatabase> implements WorkStore<Db, "sync
   constructor(database: Db, options: ResolvedSqliteOptions) {
     this.#database = database;
     this.#now = options.now;
-    this.#sql = prepareWork(database, options.table);
+    this.#sql = prepareWork(options);
     this.#lockSql = takeWriteLock(options.table);
     this.#gate = new WorkGate(name, () => assertNoTransaction(name, database));
     this.#done = new DoneTasks(options);
@@ -184,7 +184,7 @@ export class WorkTable<Db extends SqliteDatabase> implements WorkStore<Db, "sync
       const dead = this.#deadTasks(queue, { ids });
       for (const task of dead) {
         this.#note(task, `discarded by ${decision.by}: ${decision.note}`, nowMs);
-        this.#sql.end.run("done", nowMs, task.number);
+        this.#sql.end.run("done", nowMs, nowMs, task.number);
       }
       return dead.length;
     });
@@ -224,7 +224,7 @@ export class WorkTable<Db extends SqliteDatabase> implements WorkStore<Db, "sync
   }
 
   #end(queue: string, { number, lane }: StoredTask, state: "dead" | "done", nowMs: number): void {
-    this.#sql.end.run(state, nowMs, number);
+    this.#sql.end.run(state, nowMs, nowMs, number);
     this.#release(queue, lane, nowMs);
   }
 
@@ -286,7 +286,7 @@ class DoneTasks extends PrunedTable {
 
   constructor(options: ResolvedSqliteOptions) {
     super(name, factoryName, options);
-    this.#remove = prepareRemoval(options.database, options.table, options.taskRetentionMs);
+    this.#remove = prepareRemoval(options.database, options.table);
   }
 
   protected removeBatch(): PrunedBatch {

@@ -1,7 +1,7 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { afterTest } from "@countersign/test-support/runs/after-test.ts";
+import { afterTest, testClock } from "@countersign/test-support/runs/after-test.ts";
 import { steadyTest } from "@countersign/test-support/runs/steadily.ts";
 import { createSqliteStores } from "@countersign/store-sqlite";
 import { describe, expect, test } from "@jest/globals";
@@ -104,6 +104,21 @@ describe.each(drivers)("createSqliteStores().work, %s", (_driver, open) => {
     expect(ended).toBe(false);
     child.send("let go");
     expect(await claiming).toMatchObject([{ id: "a", attempt: 1 }]);
+  });
+
+  test("remembers a done task as long as the process that ended it says: a command that prunes knows no retention", async () => {
+    const { now, advance } = testClock();
+    const database = connect(temporaryFile(), open);
+    const dayMs = 86_400_000;
+    const { work, transactions } = createStores(database, { now, taskRetentionMs: 60 * dayMs });
+    const command = createStores(database, { now }).work;
+    await transactions.run((tx) => void work.add(tx, queue, [{ id: "a", body: "" }]));
+    await work.claim(claim);
+    await transactions.run((tx) => work.finish(tx, task));
+    advance(60 * dayMs - 1);
+    expect(await command.prune()).toBe(0);
+    advance(1);
+    expect(await command.prune()).toBe(1);
   });
 
   test("keeps lanes exactly while they have open tasks", async () => {

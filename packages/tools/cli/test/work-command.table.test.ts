@@ -243,7 +243,12 @@ for (const engine of engineRows.filter(({ keepsTasks }) => keepsTasks)) {
         const { findings: found } = JSON.parse(out) as { findings: { id: string; message: string }[] };
         return found.filter(({ id }) => /^(?:tasks-|queue-)/.test(id) && id !== "tables-missing");
       };
-      await old.add("expected", { id: "later", body: "{}", delayMs: 4 * hourMs });
+      const waiting = Array.from({ length: 1_001 }, (_, index) => ({
+        id: `later ${index}`,
+        body: "{}",
+        delayMs: 4 * hourMs,
+      }));
+      await old.add("expected", ...waiting);
       await tasks.add("inbox", { id: "new", body: "{}" });
       expect(await findings()).toEqual([]);
       await old.add("expected", { id: "late", body: "{}" });

@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import {
   holderOf,
+  isPromiseLike,
   option,
   optionError,
   readOptions,
@@ -79,9 +80,10 @@ const longestSubject = 512;
 
 /** With the type: an event must not be skipped for a newer one of another type, nor for another kind of thing with the same id. */
 function subjectOf(type: string, named: unknown, owner: OptionOwner): string {
+  if (isPromiseLike(named)) named.then(undefined, () => {});
   if (typeof named !== "string" || named === "") {
     throw optionError(owner, "subject", "a function that returns a string that is not empty", named);
   }
-  const subject = `${type} ${named}`;
+  const subject = JSON.stringify([type, named]);
   return subject.length <= longestSubject ? subject : `#${hash("sha256", subject, "base64url")}`;
 }

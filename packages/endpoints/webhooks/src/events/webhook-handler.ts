@@ -46,7 +46,7 @@ export function createWebhookHandler(options: object): WebhookHandler<never> {
       handle: (envelope) => transactions.handle(envelope),
       drain: (drainOptions) => transactions.drain(readDrainTimeout(drainOptions)),
       assertFit: (handler, place) => transactionOptions.assertInMode(stores, handler, factoryName, place),
-      withOptions: latestOnlyHandler({ factory: factoryName, scope: keyPrefix, stores }),
+      withOptions: latestOnlyHandler({ factory: factoryName, scope: `handler ${keyPrefix}`, stores }),
     };
   });
 }

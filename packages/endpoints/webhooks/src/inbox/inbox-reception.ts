@@ -1,3 +1,4 @@
+import { isPromiseLike } from "@countersign/core/door";
 import type { DrainOptions, DrainReport } from "@countersign/idempotency";
 import {
   answerOf,
@@ -51,7 +52,7 @@ export class InboxReception implements Receiving {
       onError,
       keys: keyNotices(factoryName),
     };
-    this.withOptions = latestOnlyHandler({ factory: factoryName, scope: name, stores });
+    this.withOptions = latestOnlyHandler({ factory: factoryName, scope: `inbox ${name}`, stores });
     const { waitMs, storeTimeoutMs, idleTimeoutMs } = options;
     const unused = { recovery: "hold", maxWaiters: 0, retryAfterSeconds: 5 } as const;
     this.#transactor = new Transactor(stores, {
@@ -127,7 +128,11 @@ export class InboxReception implements Receiving {
   /** Throws a TypeError where the app's function throws: another attempt would ask the same. */
   #entityOf(event: WebhookEvent): string | undefined {
     try {
-      return this.#options.entityOf(event);
+      const entity = this.#options.entityOf(event);
+      if (!isPromiseLike(entity)) return entity;
+      // Without TypeScript. Its rejection is nobody's, and would end the process.
+      entity.then(undefined, () => {});
+      throw new TypeError("it returned a promise");
     } catch (error) {
       throw new TypeError(`${factoryName}: entityOf failed`, { cause: error });
     }

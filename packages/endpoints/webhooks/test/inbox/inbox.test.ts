@@ -85,21 +85,25 @@ describe("a webhook at an inbox", () => {
       fallback: () => {},
       entityOf: ({ event_id }) => {
         if (event_id === "ev_4") throw new Error("has no entity");
+        // As without TypeScript; nobody hears of the rejection.
+        if (event_id === "ev_6") return Promise.reject(new Error("not found")) as never;
         return event_id === "ev_2" ? "" : undefined;
       },
       onError: ({ error }) => void errors.push(error),
     });
-    const ids = ["ev_1", "ev_2", "ev_3", "ev_4", "ev_5"];
+    const ids = ["ev_1", "ev_2", "ev_3", "ev_4", "ev_5", "ev_6"];
     expect(await take(inbox, ...ids.map((id) => buyerEvent(id)))).toEqual([
       "accepted",
       "failed",
       "accepted",
       "failed",
       "accepted",
+      "failed",
     ]);
     expect(errors).toMatchObject([
       { message: expect.stringMatching(/entity must be/) },
       { message: expect.stringMatching(/entityOf failed/) },
+      { message: expect.stringMatching(/entityOf failed/), cause: { message: "it returned a promise" } },
     ]);
   });
 

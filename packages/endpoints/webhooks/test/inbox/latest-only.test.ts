@@ -69,6 +69,27 @@ describe.each(forms)("latestOnly of %s", (_name, handlerOf, isLater) => {
     expect(stale).toEqual(["older", "between"]);
   });
 
+  test("keeps a type with a subject apart from what they are together", async () => {
+    const app = new SharedDatabase().open();
+    const handler = handlerOf(app);
+    const [whole, part] = ["loan granted", "loan"];
+    for (const [type, subject] of [
+      [whole, "x"],
+      [part, "granted x"],
+    ] as const) {
+      handler.onOther(type, ({ event_id }, { tx }) => app.write(tx, event_id), {
+        latestOnly: { subject: () => subject },
+      });
+    }
+    await take(
+      app,
+      handler,
+      otherEvent("newer", whole),
+      otherEvent("other", part).replace("03:04:05", "03:04:04"),
+    );
+    expect(new Set(app.effects())).toEqual(new Set(["newer", "other"]));
+  });
+
   test("keeps no time of a handler that failed, nor mixes types", async () => {
     const app = new SharedDatabase().open();
     const handler = handlerOf(app);

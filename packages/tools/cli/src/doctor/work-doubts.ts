@@ -10,6 +10,7 @@ interface Queue extends QueueSummary {
 }
 
 const lateAfterMs = 3_600_000;
+const mostPages = 20;
 
 const rows: readonly Row<Queue>[] = [
   ["tasks-dead", ({ queue, dead }) => dead > 0 && `${countOf(dead, "dead ")} in the queue ${queue}`],
@@ -40,12 +41,22 @@ async function lateMsOf(
   { queue, oldestOpenMs = 0 }: QueueSummary,
 ): Promise<number | undefined> {
   if (oldestOpenMs <= lateAfterMs) return undefined;
-  const { tasks } = await work.list({ queue, state: "open", limit: 50 });
-  const [oldest] = tasks;
-  if (oldest === undefined) return undefined;
-  // By the engine's clock.
-  const nowMs = oldest.addedAtMs + oldestOpenMs;
-  const late = tasks.find(({ attempts, dueAtMs = 0 }) => attempts > 0 || dueAtMs <= nowMs);
-  const ageMs = late === undefined ? 0 : nowMs - late.addedAtMs;
-  return ageMs > lateAfterMs ? ageMs : undefined;
+  let nowMs: number | undefined;
+  let cursor: string | undefined;
+  for (let page = 0; page < mostPages; page += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- each page begins where the one before ends
+    const { tasks, cursor: next } = await work.list({ queue, state: "open", limit: 1_000, cursor });
+    const [oldest] = tasks;
+    // By the engine's clock.
+    nowMs ??= (oldest?.addedAtMs ?? 0) + oldestOpenMs;
+    const reached = nowMs;
+    const late = tasks.find(({ attempts, dueAtMs = 0 }) => attempts > 0 || dueAtMs <= reached);
+    const last = late ?? tasks.at(-1);
+    // Whatever follows is younger.
+    if (last === undefined || reached - last.addedAtMs <= lateAfterMs) return undefined;
+    if (late !== undefined) return reached - late.addedAtMs;
+    if (next === undefined) return undefined;
+    cursor = next;
+  }
+  return undefined;
 }
