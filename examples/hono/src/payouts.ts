@@ -18,6 +18,7 @@ const receivePayout = payoutRoute({
   addresses: { allow: ["127.0.0.1"] }, // From where the service calls.
   signature: { keys: JSON.parse(readFileSync("keys/keys.json", "utf8")) },
   stores,
+  // Any valid IBAN is paid, until findBusiness asks your records.
   // In one transaction with the payout's key: it stays when this returns.
   pay: ({ idempotencyKey, beneficiary }) =>
     insertPayout.run(idempotencyKey, beneficiary.iban),
