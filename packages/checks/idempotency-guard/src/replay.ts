@@ -289,7 +289,7 @@ function readKeys(value: unknown, owner: OptionOwner, name: string): readonly An
     const bytes =
       typeof secret === "string" && keyText.test(secret) ? Buffer.from(secret, "base64") : undefined;
     if (bytes === undefined || bytes.every((byte) => byte === bytes[0])) {
-      throw optionError(owner, `${place}.secret`, "32 random bytes in base64 with padding", secret);
+      throw optionError(owner, `${place}.secret`, "32 random bytes in base64, not all equal", secret);
     }
     return { id, key: createSecretKey(bytes) };
   });
