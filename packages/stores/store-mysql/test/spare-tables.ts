@@ -15,13 +15,17 @@ interface Tables {
 }
 
 const taken = new Map<string, Tables>();
-/** By the database that they are in. */
+/** By server and database. */
 const spare = new Map<string, Tables[]>();
 
 afterAll(async () => {
   if (spare.size === 0) return;
   const connection = await createConnection({ uri: mysqlUrl ?? "" });
-  for (const [database, all] of spare) {
+  const [port] = (await placeOf(connection)).split(" ");
+  for (const [place, all] of spare) {
+    const [itsPort, database] = place.split(" ");
+    // A server of the file's own goes with its tables.
+    if (itsPort !== port) continue;
     for (const { table } of all) await connection.query(dropping(`${database}.${table}`));
   }
   await connection.end();
@@ -29,7 +33,7 @@ afterAll(async () => {
 
 /** The prefix of empty tables in the pool's database, and of one for payouts. */
 export async function takeTables(pool: Pool): Promise<string> {
-  const tables = spare.get(await databaseOf(pool))?.pop() ?? (await newTables(pool));
+  const tables = spare.get(await placeOf(pool))?.pop() ?? (await newTables(pool));
   taken.set(tables.table, tables);
   return tables.table;
 }
@@ -54,8 +58,8 @@ export async function returnTables(pool: Pool, table: string): Promise<void> {
     await pool.query(dropping(table));
     return;
   }
-  const database = await databaseOf(pool);
-  spare.set(database, [...(spare.get(database) ?? []), tables]);
+  const place = await placeOf(pool);
+  spare.set(place, [...(spare.get(place) ?? []), tables]);
 }
 
 async function isEmptied(pool: Pool, { table, made }: Tables): Promise<boolean> {
@@ -89,9 +93,9 @@ async function describeTables(server: Pool | PoolConnection, table: string): Pro
   return JSON.stringify([found, version]).replaceAll(/ AUTO_INCREMENT=\d+/g, "");
 }
 
-async function databaseOf(pool: Pool): Promise<string> {
-  const [rows] = await pool.query<RowDataPacket[]>("SELECT DATABASE() AS name");
-  return String(rows[0]?.["name"]);
+async function placeOf(server: Pick<Pool, "query">): Promise<string> {
+  const [rows] = await server.query<RowDataPacket[]>("SELECT CONCAT(@@port, ' ', DATABASE()) AS place");
+  return String(rows[0]?.["place"]);
 }
 
 /** `table` may have its database before it. */

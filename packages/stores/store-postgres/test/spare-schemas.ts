@@ -8,19 +8,29 @@ const rowTables = ["idempotency", "nonces", "answers", "lanes", "tasks", "queues
 
 /** What each schema had when it was made. */
 const made = new Map<string, string>();
-const spare: string[] = [];
+/** By server and database. */
+const spare = new Map<string, string[]>();
 
 afterAll(async () => {
-  if (spare.length === 0) return;
+  if (spare.size === 0) return;
   const client = new Client({ connectionString: postgresUrl });
   await client.connect();
-  await client.query(spare.map(dropping).join("; "));
+  // A server of the file's own goes with its schemas.
+  const schemas = spare.get(await placeOf(client)) ?? [];
+  await client.query(schemas.map(dropping).join("; "));
   await client.end();
 });
 
+async function placeOf(server: Pick<Client, "query">): Promise<string> {
+  const { rows } = await server.query<{ place: string }>(
+    "SELECT current_setting('port') || ' ' || current_database() AS place",
+  );
+  return rows[0]?.place ?? "";
+}
+
 /** A schema with the tables, empty. */
 export async function takeSchema(pool: Pool): Promise<string> {
-  const another = spare.pop();
+  const another = spare.get(await placeOf(pool))?.pop();
   if (another !== undefined) return another;
   const schema = isolatedName("pg");
   await migratePostgres(pool, { schema });
@@ -35,8 +45,12 @@ export async function returnSchema(pool: Pool, schema: string): Promise<void> {
     `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 WHERE state LIKE 'idle in transaction%' AND query LIKE ${escapeLiteral(`%${schema}%`)}`,
   );
-  if (await isEmptied(pool, schema)) spare.push(schema);
-  else await pool.query(dropping(schema));
+  if (!(await isEmptied(pool, schema))) {
+    await pool.query(dropping(schema));
+    return;
+  }
+  const place = await placeOf(pool);
+  spare.set(place, [...(spare.get(place) ?? []), schema]);
 }
 
 async function isEmptied(pool: Pool, schema: string): Promise<boolean> {
