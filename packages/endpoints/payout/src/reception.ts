@@ -168,18 +168,29 @@ export async function lookUpBusiness<Native extends object>(
   const query = { iban: payout.beneficiary.iban, businessId: payout.businessId };
   const asked = { name: "findBusiness", timeoutMs, failure: businessLookupUnavailable };
   const answer = await askApp(asked, () => findBusiness(query, native));
+  // As if it were thrown: an object, it would admit every IBAN.
+  if (answer instanceof Error) throw businessLookupUnavailable(answer);
   // Anything falsy, whatever the types say: an empty string or 0 from a database is no business.
   if (!answer) throw businessUnknown();
-  // The rows of a query, empty or not: taken for a business they would admit every IBAN.
-  if (Array.isArray(answer)) {
+  const what = nameNoBusiness(answer);
+  if (what !== undefined) {
     throw new TypeError(
-      "payoutEndpoint: findBusiness returned an array; return one business, true, or undefined when there is none",
+      `payoutEndpoint: findBusiness returned ${what}; return one business, true, or undefined when there is none`,
     );
   }
   if (answer === true) return payout;
   const known = { ...payout, business: answer };
   payouts.set(native, known);
   return known;
+}
+
+/** Says what is returned whether or not there is a business: taken for one it would admit every IBAN. */
+function nameNoBusiness(answer: unknown): string | undefined {
+  if (Array.isArray(answer)) return "an array";
+  if (answer instanceof Response) return "a Response";
+  const { rows, execute }: { readonly rows?: unknown; readonly execute?: unknown } = Object(answer);
+  if (Array.isArray(rows)) return "the result of a query, with its rows";
+  return typeof execute === "function" ? "a query that nobody has executed" : undefined;
 }
 
 /** Admits POST alone: what the service signs for another method is no payout. */

@@ -65,6 +65,8 @@ describe.each(expressVersions)("findBusiness on %s", (_version, framework) => {
       },
     ],
     ["rejects", () => Promise.reject(new Error("database is down"))],
+    ["returns an Error", () => new Error("database is down") as never],
+    ["resolves to one", () => Promise.resolve(new Error("database is down") as never)],
     ["never answers", () => new Promise(() => {})],
   ])("is in doubt when the lookup %s", async (_name, findBusiness) => {
     const { app, paid, codes } = platformOn(framework, { findBusiness, lookupTimeoutMs: 20 });
@@ -74,13 +76,16 @@ describe.each(expressVersions)("findBusiness on %s", (_version, framework) => {
     expect(paid).toEqual([]);
   });
 
-  test.each<[string, unknown]>([
-    ["no rows", []],
-    ["a promise of rows", Promise.resolve([business])],
-  ])("refuses to take %s for a business", async (_name, answer) => {
+  test.each<[string, unknown, string]>([
+    ["no rows", [], "an array"],
+    ["a promise of rows", Promise.resolve([business]), "an array"],
+    ["a result of pg without rows", { command: "SELECT", rowCount: 0, rows: [] }, "the result of a query"],
+    ["a query of Kysely", { execute: () => Promise.resolve([]) }, "a query that nobody has executed"],
+    ["a Response", new Response(null, { status: 404 }), "a Response"],
+  ])("refuses to take %s for a business", async (_name, answer, what) => {
     const { app, paid, appErrors } = platformOn(framework, { findBusiness: (() => answer) as FindBusiness });
     await send(app).expect(500, { app: true });
-    expect(String(appErrors)).toContain("findBusiness returned an array");
+    expect(String(appErrors)).toContain(`findBusiness returned ${what}`);
     expect(paid).toEqual([]);
   });
 
