@@ -1,4 +1,5 @@
 import { GuardError } from "@countersign/core";
+import { throwReturned } from "@countersign/core/door";
 import type { KeptAnswer } from "./answer-record.ts";
 
 const brand: unique symbol = Symbol.for("countersign.HandlerAnswer");
@@ -15,12 +16,10 @@ const noBody = { headers: [], body: Buffer.alloc(0), [brand]: true } as const;
  * that: a {@link refuse} that was returned like an answer, or any other Error, and a TypeError for a Response, which nobody would send.
  */
 export function givenAnswer(returned: unknown): HandlerAnswer {
-  if (returned instanceof Error) throw returned;
-  if (returned instanceof Response) {
-    throw new TypeError(
-      "a handler in a transaction returned a Response: return answer(status, body), or throw refuse(code)",
-    );
-  }
+  throwReturned(
+    returned,
+    "a handler in a transaction returned a Response: return answer(status, body), or throw refuse(code)",
+  );
   return isAnswer(returned) ? returned : { status: 200, ...noBody };
 }
 

@@ -120,6 +120,12 @@ export function isPromiseLike<T>(value: T | PromiseLike<T>): value is PromiseLik
   return "then" in value && typeof value.then === "function";
 }
 
+/** Throws what an app's function returned that cannot mean success: an Error, or a TypeError of this message for a Response, which nobody sends. */
+export function throwReturned(returned: unknown, ofResponse: string): void {
+  if (returned instanceof Error) throw returned;
+  if (returned instanceof Response) throw new TypeError(ofResponse);
+}
+
 // An error that cannot be made must not leave its caller waiting for ever.
 function errorOf(late: () => Error): unknown {
   try {

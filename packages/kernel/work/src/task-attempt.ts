@@ -1,4 +1,5 @@
 import { isGuardError } from "@countersign/core";
+import { throwReturned } from "@countersign/core/door";
 import { answerOf, type Steps, type Transactor } from "@countersign/idempotency/door";
 import { TaskError } from "./task-failure.ts";
 import type { ClaimedTask, WorkStore } from "./work-store.ts";
@@ -26,6 +27,14 @@ export type AttemptEnd =
   | { readonly outcome: "done"; readonly lateError?: unknown }
   | { readonly outcome: "gone" }
   | { readonly outcome: "given-back" | "failed"; readonly error: unknown };
+
+/** Throws for a handler that returned its failure: the task would be done. */
+export function assertWorked(returned: unknown): void {
+  throwReturned(
+    returned,
+    "a task's handler returned a Response, which nobody sends: throw an Error to get the task again",
+  );
+}
 
 /** Of transactions that others are in the way of, or the engine. */
 const unbegun: ReadonlySet<string> = new Set(["transaction-conflict", "transaction-unavailable"]);
@@ -71,11 +80,12 @@ export class TaskAttempt<Tx> {
       }
       const { signal } = this.#controller;
       this.#hasBegun = true;
-      await work.outside({
+      const returned = await work.outside({
         attempt: this.task.attempt,
         signal,
         commit: (inner) => this.#commitOnce(inner),
       });
+      assertWorked(returned);
       // A commit() that nobody awaited, or whose rejection was swallowed, still decides.
       await (this.#ending ?? this.#commitOnce(nothing));
       return { outcome: "done" };

@@ -8,7 +8,7 @@ import type {
   TransactionMode,
 } from "@countersign/idempotency";
 import { answerOf, readDrainTimeout, transactionOptions } from "@countersign/idempotency/door";
-import type { OutsideContext, TaskWork } from "./task-attempt.ts";
+import { assertWorked, type OutsideContext, type TaskWork } from "./task-attempt.ts";
 import { workerOptions, type WorkerOptions } from "./worker-options.ts";
 import { Worker } from "./worker.ts";
 import type { ClaimedTask, NewTask, TaskAdded, WorkStores } from "./work-store.ts";
@@ -122,7 +122,7 @@ function workOf<Tx, Mode extends TransactionMode>({
     transactionOptions.assertInMode(stores, exactlyOnce, factory, "exactlyOnce");
     return (task) => ({
       *inTransaction(tx) {
-        yield* answerOf<unknown>(exactlyOnce(task, { tx }));
+        assertWorked(yield* answerOf<unknown>(exactlyOnce(task, { tx })));
       },
     });
   }

@@ -267,3 +267,20 @@ describe("a commit() that nobody awaits", () => {
     },
   );
 });
+
+test.each<[string, () => unknown]>([
+  ["an Error", () => new Error("no such account")],
+  ["a Response", () => new Response(null, { status: 500 })],
+])("a task whose handler returns %s is not done", async (_what, make) => {
+  for (const form of ["exactlyOnce", "atLeastOnce"] as const) {
+    const { stores } = openStores();
+    const { outcomes } = heard();
+    const jobs = queueOn(stores, { [form]: make });
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    await addTo(stores, jobs, { id: "1", body: "" });
+    jobs.start();
+    // oxlint-disable-next-line no-await-in-loop -- see above
+    await eventually(() => outcomes.length > 0);
+    expect(outcomes).toEqual(["failed"]);
+  }
+});

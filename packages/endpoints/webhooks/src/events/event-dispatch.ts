@@ -1,4 +1,4 @@
-import { workSlices } from "@countersign/core/door";
+import { throwReturned, workSlices } from "@countersign/core/door";
 import type { InvalidWebhookEvent, WebhookEnvelope } from "../envelope/events.ts";
 import type { EventDelivery, EventOutcome, EventResult, WebhookOutcome } from "./webhook-handler-types.ts";
 
@@ -114,4 +114,12 @@ const acknowledgedOutcomes: ReadonlySet<EventOutcome> = new Set([...taken, "dupl
 
 export function isAcknowledged(outcome: EventOutcome): boolean {
   return acknowledgedOutcomes.has(outcome);
+}
+
+/** Throws for a handler that returned its failure: acknowledged as handled, the event would be lost. */
+export function assertHandled(returned: unknown): void {
+  throwReturned(
+    returned,
+    "a handler of events returned a Response, which nobody sends: throw an Error to get the event again",
+  );
 }

@@ -8,6 +8,7 @@ import {
 import type { DrainReport } from "@countersign/idempotency";
 import type { WebhookEnvelope } from "../envelope/events.ts";
 import { EventBatches, type BatchEvent, type Ended, type Routes } from "./event-batches.ts";
+import { assertHandled } from "./event-dispatch.ts";
 import type { RoutedHandler } from "./failed-event.ts";
 import { factoryName, type resolveTransactionHandlerOptions } from "./webhook-handler-options.ts";
 import type { EventDelivery, TransactionEventContext, WebhookOutcome } from "./webhook-handler-types.ts";
@@ -97,6 +98,6 @@ export function* handleAll(
   context: TransactionEventContext<never>,
 ): Steps<void> {
   for (const handler of handlers) {
-    yield* answerOf(Reflect.apply(handler, undefined, [event, context]));
+    assertHandled(yield* answerOf<unknown>(Reflect.apply(handler, undefined, [event, context])));
   }
 }

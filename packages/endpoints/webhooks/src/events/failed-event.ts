@@ -4,6 +4,7 @@ import { publishFailure, publishThrown, type Deadlines } from "@countersign/core
 import { failureCounts, type KeyAttempt } from "@countersign/idempotency/door";
 import type { IdempotencyKeys, OwnedKey } from "@countersign/idempotency";
 import type { ResolvedWebhookHandlerOptions } from "./webhook-handler-options.ts";
+import { assertHandled } from "./event-dispatch.ts";
 import type { EventDelivery, EventFailure, EventHandler, EventOutcome } from "./webhook-handler-types.ts";
 
 /** A handler of any event: each only gets what it was registered for. */
@@ -84,7 +85,9 @@ export class FailedEvent {
     const elsewhere = this.#key.inTransaction ? await this.#ownAgain() : undefined;
     if (elsewhere !== undefined) return this.#report(elsewhere);
     try {
-      await onDeadLetter(failureOf(this.#attempt, { outcome: "dead-lettered", error: this.#error }));
+      assertHandled(
+        await onDeadLetter(failureOf(this.#attempt, { outcome: "dead-lettered", error: this.#error })),
+      );
     } catch (error) {
       const { key } = this.#attempt.claim;
       const message = "has an onDeadLetter() that failed";

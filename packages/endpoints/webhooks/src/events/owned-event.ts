@@ -5,6 +5,7 @@ import type { KeyAttempt } from "@countersign/idempotency/door";
 import type { OwnedKey } from "@countersign/idempotency";
 import { knownEventTypes } from "../envelope/envelope.ts";
 import { webhookRefusal } from "../refusals.ts";
+import { assertHandled } from "./event-dispatch.ts";
 import { eventFingerprint, notAcquired, type KeyRefusal } from "./event-identity.ts";
 import {
   countFailures,
@@ -147,7 +148,7 @@ class OwnedEvent implements EventContext {
         const handler = this.#handlers[index];
         if (handler === undefined) continue;
         // oxlint-disable-next-line no-await-in-loop -- in their order; each gets what it was registered for
-        await Reflect.apply(handler, undefined, [this.#attempt.delivery.event, this]);
+        assertHandled(await Reflect.apply(handler, undefined, [this.#attempt.delivery.event, this]));
       }
     } catch (error) {
       this.#failed = true;

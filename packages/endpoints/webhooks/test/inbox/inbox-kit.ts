@@ -79,10 +79,12 @@ export class Process {
 
   /** Resolves when these tasks have ended. */
   async ended(...ids: readonly string[]): Promise<void> {
-    for (const id of ids) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
-      await eventually(async () => (await this.task(id)).state !== "open");
-    }
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    for (const id of ids) await this.endedIn("inbox", id);
+  }
+
+  async endedIn(queue: string, id: string): Promise<void> {
+    await eventually(async () => (await this.task(id, queue)).state !== "open");
   }
 }
 
