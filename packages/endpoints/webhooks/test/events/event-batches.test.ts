@@ -160,7 +160,7 @@ describe("a batch of events in one transaction", () => {
   steadyTest("leaves its events to the next delivery when a handler never ends", async () => {
     const { handle, runs, begun } = receiver({
       work: (id) => id === "ev_2" && new Promise(() => {}),
-      transactionTimeoutMs: 200,
+      transactionTimeoutMs: 1_500,
     });
     const ended = await handle(ids(60));
     expect(new Set(ended.slice(0, 50))).toEqual(new Set(["timed-out"]));
