@@ -18,6 +18,10 @@ import { idempotencyKey, signPayout } from "./payout-scene.ts";
 
 type Pay = () => void;
 type Stores = TransactionStores<Tx>;
+interface Keys {
+  readonly store: ReturnType<typeof memoryIdempotencyStore>;
+  readonly recovery: "hold" | "rerun";
+}
 
 const routes: Readonly<Record<string, (stores: Stores, pay: Pay) => RequestHandler>> = {
   payoutEndpoint: (stores, pay) =>
@@ -148,4 +152,69 @@ describe("an app that answers the errors in front of a claim in lease mode", () 
     expect((await send(await open(422), request())).status).toBe(422);
     expect(handled.calls).toBe(0);
   });
+});
+
+// Lease mode: the key is claimed, and whoever fails then has not paid.
+describe("a Fastify app that answers the errors behind a claim", () => {
+  const bankFails = async (): Promise<never> => {
+    throw new Error("the bank said no");
+  };
+  const rows: readonly {
+    readonly what: string;
+    readonly handle?: () => unknown;
+    readonly hook?: typeof bankFails;
+  }[] = [
+    { what: "a handler that rejects", handle: bankFails },
+    {
+      what: "a handler that throws no Error",
+      handle() {
+        // oxlint-disable-next-line typescript/only-throw-error -- as plain JavaScript may
+        throw "the bank said no";
+      },
+    },
+    { what: "a handler that returns an Error", handle: async () => new Error("the bank said no") },
+    { what: "a hook that rejects in front of the handler", hook: bankFails },
+  ];
+  type Mount = (app: FastifyInstance, handler: () => unknown, idempotency: Keys) => unknown;
+  const forms: Readonly<Record<string, Mount>> = {
+    payoutPlugin(app, handler, idempotency) {
+      const signature = { keys: { "test-key": servicePublicPem }, nonces: memoryNonceStore() };
+      const addresses = { allow: ["127.0.0.1"] };
+      return app.register(payoutPlugin({ addresses, signature, idempotency, url: samplePath, handler }));
+    },
+    idempotencyHook(app, handler, idempotency) {
+      const once = idempotencyHook({ ...idempotency, key: () => idempotencyKey, fingerprint: () => "f" });
+      // In front of the row's hook.
+      app.addHook("preValidation", once);
+      return app.post(samplePath, handler);
+    },
+  };
+  const cases = rows.flatMap((row) =>
+    Object.keys(forms).flatMap((form) =>
+      (["hold", "rerun"] as const).map((recovery) => ({ ...row, form, recovery })),
+    ),
+  );
+
+  test.each(cases)(
+    "$form answers 500 where it says 200 or 409 of $what, and a retry pays, under $recovery",
+    async ({ handle, hook, form, recovery }) => {
+      for (const status of [200, 409]) {
+        let isFailing = true;
+        const app = fastify({ forceCloseConnections: true });
+        afterTest(() => app.close());
+        app.setErrorHandler((_error, _request, reply) => void reply.code(status).send("failed"));
+        app.addHook("preHandler", async () => (isFailing ? hook?.() : undefined));
+        const handler = (): unknown => (isFailing && handle !== undefined ? handle() : "paid");
+        forms[form]?.(app, handler, { store: memoryIdempotencyStore(), recovery });
+        // oxlint-disable-next-line no-await-in-loop -- one server after the other
+        await app.listen({ port: 0, host: "127.0.0.1" });
+        const { port } = app.server.address() as AddressInfo;
+        // oxlint-disable-next-line no-await-in-loop -- see above
+        expect((await send(port, signPayout())).status).toBe(500);
+        isFailing = false;
+        // oxlint-disable-next-line no-await-in-loop -- see above
+        expect((await send(port, signPayout())).status).toBe(200);
+      }
+    },
+  );
 });

@@ -27,6 +27,7 @@ import {
   passageOf,
   routeTable,
   watched,
+  watchErrors,
   type RouteOption,
 } from "./route-parts.ts";
 
@@ -160,7 +161,10 @@ function handledRoute(
     drain,
     onRequest: (request, reply, next) =>
       claim(request, reply, {
-        found: (run) => goOn({ run }, passageOf(request, reply, next)),
+        found(run) {
+          watchErrors(reply, true);
+          goOn({ run }, passageOf(request, reply, next));
+        },
         refused: (error) => refuse(error, request, reply, next),
       }),
     ...(preHandler && { preHandler }),

@@ -23,7 +23,14 @@ import {
 } from "./hooks.ts";
 import { asUnknownRoute, tellUnhidden } from "./hidden-route.ts";
 import { receivedRequest, warnOfTrust, type ConnectionOptions } from "./received-request.ts";
-import { assertNotRegistered, leaveAlone, passageOf, routeTable, type RouteOption } from "./route-parts.ts";
+import {
+  assertNotRegistered,
+  leaveAlone,
+  passageOf,
+  routeTable,
+  watchErrors,
+  type RouteOption,
+} from "./route-parts.ts";
 
 type KeyOwner = ReturnType<typeof keyOwner>;
 
@@ -97,7 +104,10 @@ export function idempotencyHook<Tx = never, Mode extends TransactionMode = Trans
   // Tools that inspect an app find it by this name.
   const idempotencyHookHandler: preHandlerHookHandler = (request, reply, next) =>
     claim(request, reply, {
-      found: (admission) => goOn(admission, passageOf(request, reply, next)),
+      found(admission) {
+        if ("run" in admission) watchErrors(reply, reserved);
+        goOn(admission, passageOf(request, reply, next));
+      },
       refused(error) {
         unpaidAnswers(reply.raw, error, reserved);
         refuse(error, request, reply, next);

@@ -1,7 +1,8 @@
 import { isPromiseLike, option, optionError, type OptionOwner } from "@countersign/core/door";
-import { runOf, type goOn, type OwnedRun } from "@countersign/idempotency-guard/door";
+import { runOf, unpaidAnswers, type goOn, type OwnedRun } from "@countersign/idempotency-guard/door";
 import type { RequestIdempotency } from "@countersign/idempotency-guard";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { internal } from "./hidden-route.ts";
 import { errorOf, refusalTable, type RefusalOptions } from "./hooks.ts";
 import { connectionTable, type ConnectionOptions } from "./received-request.ts";
 
@@ -22,6 +23,20 @@ export function passageOf(
   next: (error?: Error) => void,
 ): Parameters<typeof goOn>[1] {
   return { req, res, next: (fault) => next(errorOf(fault)) };
+}
+
+/**
+ * I2: what an owned key's request fails with, a handler's throw or a hook's, is no payment: a success or 409 of the app's error handler
+ * becomes 500. Fastify gives every error to `reply.send`.
+ */
+export function watchErrors(reply: FastifyReply, reserved: boolean): void {
+  const send = reply.send.bind(reply);
+  reply.send = (...payload) => {
+    const [error] = payload;
+    const isError = error instanceof Error || internal(reply, "fastify.reply.isError") === true;
+    if (isError) unpaidAnswers(reply.raw, error, reserved);
+    return send(...payload);
+  };
 }
 
 /** Calls a handler and watches its promise: a time-out may answer before that ends. */
