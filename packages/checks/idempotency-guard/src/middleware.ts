@@ -84,7 +84,10 @@ function transactionMiddleware(
       early.watch();
       return early.around(handle);
     };
-    return admit(req, (work) => whileConnected(res, work), around).finally(() => (isOver = true));
+    return admit(req, (work) => whileConnected(res, work), around).finally(() => {
+      isOver = true;
+      early.over();
+    });
   };
   const middleware = guard(factoryName, decide, {
     found(outcome: Awaited<ReturnType<typeof admit>>, _req, res, next) {
@@ -124,13 +127,14 @@ function unsendable(fault: unknown): void {
 
 /**
  * What a handler in a transaction answers by the response itself, before COMMIT. It must not say "paid", and below 500, which is another's
- * time-out, it is an error that rolls back: a retry of what was refused would be told that it is paid.
+ * time-out, it is an error that rolls back: a retry of what was refused would be told that it is paid. What comes when the handler has
+ * ended, of work that nobody awaited, is 500.
  */
 export class EarlyAnswer {
   readonly #res: GuardResponse;
   readonly #reserved: boolean;
   #isWatched = false;
-  #runs = false;
+  #phase: "before" | "running" | "ended" | "over" = "before";
   #hasBegun = false;
   #status: number | undefined;
 
@@ -144,17 +148,20 @@ export class EarlyAnswer {
     if (this.#isWatched) return;
     this.#isWatched = true;
     holdResponse(this.#res, {
-      isDue: () => (this.#hasBegun = this.#runs),
+      isDue: () => {
+        this.#hasBegun = this.#phase === "running";
+        return this.#hasBegun || this.#phase === "ended";
+      },
       decide: async (status) => {
         this.#status = status;
-        return unlessPaid(status, this.#reserved);
+        return this.#hasBegun || status >= 500 ? unlessPaid(status, this.#reserved) : tooEarly();
       },
       unsendable,
     });
   }
 
   around(handle: () => unknown): unknown {
-    this.#runs = true;
+    this.#enter("running");
     try {
       const result = handle();
       if (isPromiseLike(result)) return result.then((value) => this.#ended(value), this.#failed);
@@ -164,18 +171,38 @@ export class EarlyAnswer {
     }
   }
 
+  /** The transaction has ended: from now on answers tell what became of it. */
+  over(): void {
+    this.#enter("over");
+  }
+
+  #enter(phase: "running" | "ended" | "over"): void {
+    // What nobody waits for any more may run on.
+    if (this.#phase !== "over") this.#phase = phase;
+  }
+
   readonly #failed = (error: unknown): never => {
-    this.#runs = false;
+    this.#enter("ended");
     throw error;
   };
 
   #ended(value: unknown): unknown {
-    this.#runs = false;
+    this.#enter("ended");
     if (!this.#hasBegun || (this.#status ?? this.#res.statusCode) >= 500) return value;
-    throw new TypeError(
-      "a handler in a transaction answered by the response itself, before COMMIT: return answer(status, body), or throw refuse(code)",
-    );
+    throw answeredEarly();
   }
+}
+
+function answeredEarly(): TypeError {
+  return new TypeError(
+    "a handler in a transaction answered by the response itself, before COMMIT: return answer(status, body), or throw refuse(code)",
+  );
+}
+
+/** A 500 in place of an answer whose handler has ended: its transaction goes on. */
+function tooEarly(): { readonly status: 500 } {
+  warnOfError(factoryName, "replaced an answer by 500", answeredEarly());
+  return { status: 500 };
 }
 
 function leaseMiddleware(options: IdempotencyGuardOptions): DrainableMiddleware {

@@ -143,8 +143,11 @@ function payments({ receive, drain }: PayoutPayment<GuardRequest>, refused: Erro
     drain,
     receive: composedGuard(
       factoryName,
-      (req, res) =>
-        receive(receivedRequest(req), req, (work) => whileConnected(res, work), new EarlyAnswer(res, true)),
+      (req, res) => {
+        const early = new EarlyAnswer(res, true);
+        const request = receivedRequest(req);
+        return receive(request, req, (work) => whileConnected(res, work), early).finally(() => early.over());
+      },
       { refused, found: (answer: KeptAnswer, _req, res) => sendAnswer(res, answer) },
     ),
   };
