@@ -1,10 +1,10 @@
 import { hash, randomUUID } from "node:crypto";
-import { types } from "node:util";
 import { createRequestFact, guardChannel, type RequestFact } from "@countersign/core";
 import {
   capturedRawBody,
   identifierFault,
   inTime,
+  isVainPromise,
   keyClaims,
   verdicts,
   type OptionOwner,
@@ -227,7 +227,7 @@ export function checkIdempotencyKey(key: unknown, scope?: string): string {
   }
   if (typeof key !== "string") {
     // Every request would be refused: the integration is wrong, not the caller.
-    if (types.isPromise(key))
+    if (isVainPromise(key))
       throw new TypeError("idempotencyGuard: option key must return the key, not a promise");
     throw keyInvalid(`is no string but a ${typeof key}`);
   }

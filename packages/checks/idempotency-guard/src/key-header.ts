@@ -5,6 +5,7 @@ import {
   capturedRawBody,
   fieldLines,
   hasMethods,
+  isVainPromise,
   option,
   optionError,
   readOptions,
@@ -61,8 +62,9 @@ export function keyHeaderPreset<Native>(
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the guard gives both the same request
       const who: unknown = caller(req as Native);
       if (typeof who === "string" && who !== "") return `${encodeURIComponent(who)}:${key}`;
+      const what = isVainPromise(who) ? ", not a promise" : "";
       throw new TypeError(
-        `${factoryName}: option caller must return who is asking, a string that is not empty`,
+        `${factoryName}: option caller must return who is asking, a string that is not empty${what}`,
       );
     },
     fingerprint: requestFingerprint,

@@ -2,6 +2,7 @@ import { GuardError, OptionError } from "@countersign/core";
 import {
   comeAgain,
   hasMethods,
+  isVainPromise,
   option,
   readOptions,
   type OptionOwner,
@@ -57,7 +58,8 @@ export function matcherOfSource(source: AddressSource): AddressMatcher {
       throw unavailable(cause);
     }
     if (typeof answer === "boolean") return answer;
-    throw unavailable(new TypeError("isAllowed() gave no boolean"));
+    const what = isVainPromise(answer) ? "a promise" : "no boolean";
+    throw unavailable(new TypeError(`isAllowed() gave ${what}`));
   };
 }
 

@@ -1,6 +1,7 @@
 import { createRequestFact, type ReceivedRequest, type RequestFact } from "@countersign/core";
 import {
   createWarnOnce,
+  isVainPromise,
   option,
   receivedRequests,
   shareFacts,
@@ -53,10 +54,12 @@ export function receivedRequest(request: FastifyRequest, options: ConnectionOpti
     target: node.target,
     rawHeaders: node.rawHeaders,
     get scheme() {
-      return options.scheme === undefined ? node.scheme : options.scheme(request);
+      return options.scheme === undefined ? node.scheme : atOnce("scheme", options.scheme(request));
     },
     get clientAddress() {
-      return options.clientAddress === undefined ? node.clientAddress : options.clientAddress(request);
+      return options.clientAddress === undefined
+        ? node.clientAddress
+        : atOnce("clientAddress", options.clientAddress(request));
     },
     body: (limitBytes) => node.body(limitBytes),
   };
@@ -65,4 +68,9 @@ export function receivedRequest(request: FastifyRequest, options: ConnectionOpti
   received.set(request, made);
   receivedRequests.set(request, made);
   return made;
+}
+
+function atOnce<T>(name: string, answer: T): T {
+  if (isVainPromise(answer)) throw new TypeError(`option ${name} must return its answer, not a promise`);
+  return answer;
 }

@@ -120,6 +120,13 @@ export function isPromiseLike<T>(value: T | PromiseLike<T>): value is PromiseLik
   return "then" in value && typeof value.then === "function";
 }
 
+/** True for a promise where an answer is due at once. Its rejection is nobody's then, and must not end the process. */
+export function isVainPromise(value: unknown): boolean {
+  if (!isPromiseLike(value)) return false;
+  value.then(undefined, () => {});
+  return true;
+}
+
 /** Throws what an app's function returned that cannot mean success: an Error, or a TypeError of this message for a Response, which nobody sends. */
 export function throwReturned(returned: unknown, ofResponse: string): void {
   if (returned instanceof Error) throw returned;

@@ -21,6 +21,7 @@ export {
   Deadlines,
   inTime,
   isPromiseLike,
+  isVainPromise,
   systemClock,
   throwReturned,
 } from "./deadlines.ts";
