@@ -1,5 +1,5 @@
 import { GuardError } from "@countersign/core";
-import { throwReturned } from "@countersign/core/door";
+import { appAnswers } from "@countersign/core/door";
 import type { KeptAnswer } from "./answer-record.ts";
 
 const brand: unique symbol = Symbol.for("countersign.HandlerAnswer");
@@ -16,7 +16,7 @@ const noBody = { headers: [], body: Buffer.alloc(0), [brand]: true } as const;
  * that: a {@link refuse} that was returned like an answer, or any other Error, and a TypeError for a Response, which nobody would send.
  */
 export function givenAnswer(returned: unknown): HandlerAnswer {
-  throwReturned(
+  appAnswers.throwFailure(
     returned,
     "a handler in a transaction returned a Response: return answer(status, body), or throw refuse(code)",
   );

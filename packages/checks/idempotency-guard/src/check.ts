@@ -4,7 +4,7 @@ import {
   capturedRawBody,
   identifierFault,
   inTime,
-  isVainPromise,
+  appAnswers,
   keyClaims,
   verdicts,
   type OptionOwner,
@@ -227,7 +227,7 @@ export function checkIdempotencyKey(key: unknown, scope?: string): string {
   }
   if (typeof key !== "string") {
     // Every request would be refused: the integration is wrong, not the caller.
-    if (isVainPromise(key))
+    if (appAnswers.isVainPromise(key))
       throw new TypeError("idempotencyGuard: option key must return the key, not a promise");
     throw keyInvalid(`is no string but a ${typeof key}`);
   }

@@ -5,7 +5,7 @@ import {
   capturedRawBody,
   fieldLines,
   hasMethods,
-  isVainPromise,
+  appAnswers,
   option,
   optionError,
   readOptions,
@@ -62,7 +62,7 @@ export function keyHeaderPreset<Native>(
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the guard gives both the same request
       const who: unknown = caller(req as Native);
       if (typeof who === "string" && who !== "") return `${encodeURIComponent(who)}:${key}`;
-      const what = isVainPromise(who) ? ", not a promise" : "";
+      const what = appAnswers.isVainPromise(who) ? ", not a promise" : "";
       throw new TypeError(
         `${factoryName}: option caller must return who is asking, a string that is not empty${what}`,
       );

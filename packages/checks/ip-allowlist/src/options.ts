@@ -2,7 +2,7 @@ import { GuardError, OptionError } from "@countersign/core";
 import {
   comeAgain,
   hasMethods,
-  isVainPromise,
+  appAnswers,
   option,
   readOptions,
   type OptionOwner,
@@ -58,7 +58,7 @@ export function matcherOfSource(source: AddressSource): AddressMatcher {
       throw unavailable(cause);
     }
     if (typeof answer === "boolean") return answer;
-    const what = isVainPromise(answer) ? "a promise" : "no boolean";
+    const what = appAnswers.isVainPromise(answer) ? "a promise" : "no boolean";
     throw unavailable(new TypeError(`isAllowed() gave ${what}`));
   };
 }

@@ -1,7 +1,7 @@
 import { createRequestFact, type ReceivedRequest, type RequestFact } from "@countersign/core";
 import {
   createWarnOnce,
-  isVainPromise,
+  appAnswers,
   option,
   receivedRequests,
   shareFacts,
@@ -71,6 +71,7 @@ export function receivedRequest(request: FastifyRequest, options: ConnectionOpti
 }
 
 function atOnce<T>(name: string, answer: T): T {
-  if (isVainPromise(answer)) throw new TypeError(`option ${name} must return its answer, not a promise`);
+  if (appAnswers.isVainPromise(answer))
+    throw new TypeError(`option ${name} must return its answer, not a promise`);
   return answer;
 }

@@ -121,17 +121,20 @@ export function isPromiseLike<T>(value: T | PromiseLike<T>): value is PromiseLik
 }
 
 /** True for a promise where an answer is due at once. Its rejection is nobody's then, and must not end the process. */
-export function isVainPromise(value: unknown): boolean {
+function isVainPromise(value: unknown): boolean {
   if (!isPromiseLike(value)) return false;
   value.then(undefined, () => {});
   return true;
 }
 
 /** Throws what an app's function returned that cannot mean success: an Error, or a TypeError of this message for a Response, which nobody sends. */
-export function throwReturned(returned: unknown, ofResponse: string): void {
+function throwFailure(returned: unknown, ofResponse: string): void {
   if (returned instanceof Error) throw returned;
   if (returned instanceof Response) throw new TypeError(ofResponse);
 }
+
+/** What an app's functions return. */
+export const appAnswers = { isVainPromise, throwFailure };
 
 // An error that cannot be made must not leave its caller waiting for ever.
 function errorOf(late: () => Error): unknown {

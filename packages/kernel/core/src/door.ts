@@ -15,16 +15,7 @@ export {
   type HeaderLines,
 } from "./received-request.ts";
 export type { BodyCode, JsonCode } from "./codes.ts";
-export {
-  askApp,
-  askStore,
-  Deadlines,
-  inTime,
-  isPromiseLike,
-  isVainPromise,
-  systemClock,
-  throwReturned,
-} from "./deadlines.ts";
+export { appAnswers, askApp, askStore, Deadlines, inTime, isPromiseLike, systemClock } from "./deadlines.ts";
 export { pageOf } from "./docs.ts";
 export { comeAgain, requestAborted, unanswered, type HeaderFields } from "./guard-error.ts";
 export { escapeForLog, identifierFault, parseJsonBytes } from "./wire-text.ts";

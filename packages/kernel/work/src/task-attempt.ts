@@ -1,5 +1,5 @@
 import { isGuardError } from "@countersign/core";
-import { throwReturned } from "@countersign/core/door";
+import { appAnswers } from "@countersign/core/door";
 import { answerOf, type Steps, type Transactor } from "@countersign/idempotency/door";
 import { TaskError } from "./task-failure.ts";
 import type { ClaimedTask, WorkStore } from "./work-store.ts";
@@ -30,7 +30,7 @@ export type AttemptEnd =
 
 /** Throws for a handler that returned its failure: the task would be done. */
 export function assertWorked(returned: unknown): void {
-  throwReturned(
+  appAnswers.throwFailure(
     returned,
     "a task's handler returned a Response, which nobody sends: throw an Error to get the task again",
   );

@@ -1,4 +1,4 @@
-import { throwReturned, workSlices } from "@countersign/core/door";
+import { appAnswers, workSlices } from "@countersign/core/door";
 import type { InvalidWebhookEvent, WebhookEnvelope } from "../envelope/events.ts";
 import type { EventDelivery, EventOutcome, EventResult, WebhookOutcome } from "./webhook-handler-types.ts";
 
@@ -118,7 +118,7 @@ export function isAcknowledged(outcome: EventOutcome): boolean {
 
 /** Throws for a handler that returned its failure: acknowledged as handled, the event would be lost. */
 export function assertHandled(returned: unknown): void {
-  throwReturned(
+  appAnswers.throwFailure(
     returned,
     "a handler of events returned a Response, which nobody sends: throw an Error to get the event again",
   );
