@@ -99,6 +99,23 @@ describe.each(cases)("idempotencyGuard on $name", ({ framework, createStore }) =
     expect(await store.read("op.a.b")).toBeUndefined();
   });
 
+  // As res.status() of Express 4 leaves them on the response; Node makes whole numbers of them.
+  test.each<[given: unknown, sent: number]>([
+    ["409", 500],
+    [409.5, 500],
+    ["0x199", 500],
+    ["422", 422],
+    ["200", 200],
+  ])("decides about the status that Node makes of %p", async (given, sent) => {
+    const store = createStore();
+    const app = await platform(framework, { store }, (_req, res) => {
+      Object.assign(res, { statusCode: given }).end();
+    });
+    expect((await app.pay()).status).toBe(sent);
+    expect((await store.read("op.a.b"))?.state).toBe(sent === 200 ? "done" : undefined);
+    expect(notices.codes()).toEqual(sent === 500 ? ["handler-answered-409"] : []);
+  });
+
   test("holds the key of a failure after hold(), until the operator decides", async () => {
     const store = createStore();
     let runs = 0;

@@ -147,9 +147,15 @@ export function replaceHead(
   return body;
 }
 
-/** True for the first answer, or an error handler's in its place. Undoes any other change of status: too late, as with Node. */
+/**
+ * True for the first answer, or an error handler's in its place. Undoes any other change of status: too late, as with Node. Makes the
+ * status the whole number that Node will send: of a text, such as `res.status("409")` of Express 4, or a fraction.
+ */
 export function beginsAnew(res: GuardResponse, status: number | undefined): boolean {
-  const { statusCode } = res;
+  const given: unknown = res.statusCode;
+  const statusCode = Math.trunc(Number(given));
+  // Node names what it refuses.
+  if (statusCode > 0) res.statusCode = statusCode;
   if (status === undefined || (statusCode !== status && statusCode >= 400)) return true;
   res.statusCode = status;
   return false;
