@@ -192,10 +192,20 @@ export class OwnedRun {
 
   /** I1: the app, such as its time-out, answered during the claim. The sender retries; a handler would pay with its key free. */
   answeredBefore(): void {
+    this.#noticeAnswered();
+    this.giveBack();
+  }
+
+  /** I9: whether the handler may begin after a door's own step, during which the app may have answered and so ended the key. */
+  mayBegin(): boolean {
+    if (this.#responseEnded) this.#noticeAnswered();
+    return !this.#responseEnded;
+  }
+
+  #noticeAnswered(): void {
     const { key, req } = this.#attempt;
     const message = "was claimed for a request that was answered meanwhile: no handler begins";
     this.#keys.notice({ code: "answered-before-handler", key, message, req });
-    this.giveBack();
   }
 
   /** Frees the key of a handler that has not begun. */

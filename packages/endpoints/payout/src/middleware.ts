@@ -19,6 +19,7 @@ import {
   goOn,
   sendAnswer,
   EarlyAnswer,
+  runOf,
   unpaidAnswers,
   type KeptAnswer,
   type OwnedRun,
@@ -117,7 +118,14 @@ function claims(
   refused: ErrorMiddleware,
 ): Receiving {
   // After the claim: a paid key is 409 even when its business has gone since.
-  const lookUp = ask && composedGuard(factoryName, ask, { refused });
+  const lookUp =
+    ask &&
+    composedGuard(factoryName, ask, {
+      refused,
+      found(_payout, req, _res, next) {
+        if (runOf(req)?.mayBegin() === true) next();
+      },
+    });
   return {
     drain,
     receive: composedGuard(

@@ -1,5 +1,7 @@
+import { AsyncResource } from "node:async_hooks";
 import type { PayoutOptions } from "@countersign/payout";
 import { describe, expect, test } from "@jest/globals";
+import type { Request } from "express";
 import { payoutWith } from "./payout-body.ts";
 import { platformOn, send, expressVersions } from "./platform.ts";
 
@@ -114,6 +116,30 @@ describe.each(expressVersions)("findBusiness on %s", (_version, framework) => {
     await send(app).expect(409);
     expect(questions).toBe(1);
   });
+
+  // A time-out in front of the endpoint gives the key back: a payment after it would be nobody's, and the retry's the second.
+  test.each(["hold", "rerun"] as const)(
+    "pays nothing once the app has answered, under %s",
+    async (recovery) => {
+      let found = (): void => {};
+      let isSlow = true;
+      // In the context of who set the time-out.
+      const timeOut = AsyncResource.bind((req: object) => void (req as Request).res?.status(503).json({}));
+      const platform = platformOn(framework, {
+        idempotency: { recovery },
+        findBusiness: (_query, req) => {
+          if (!isSlow) return true;
+          isSlow = false;
+          setImmediate(timeOut, req);
+          return new Promise<true>((resolve) => (found = () => resolve(true)));
+        },
+      });
+      await send(platform.app).expect(503);
+      found();
+      await send(platform.app).expect(recovery === "hold" ? 503 : 200);
+      expect(platform.paid).toHaveLength(recovery === "hold" ? 0 : 1);
+    },
+  );
 
   test("is not asked for a request that is unsigned or breaks the schema", async () => {
     let questions = 0;
