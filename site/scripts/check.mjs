@@ -76,17 +76,13 @@ async function lookAt(context, { origin, base, name, seen }) {
       name,
       new Set(inner.filter((href) => href.startsWith(base)).map((href) => href.slice(base.length))),
     );
-    if (!isAlike(name)) {
-      await page.evaluate(axe);
-      const place = framed.has(name) ? "body" : ".VPContent";
-      const found = await seriousViolations(page, place, {
-        rules: { "color-contrast": { enabled: false } },
-      });
-      problems.push(
-        ...found.map((text) => `axe: ${text}`),
-        ...(await contrastProblems(page, place, seen.styles)),
-      );
-    }
+    await page.evaluate(axe);
+    const place = framed.has(name) ? "body" : ".VPContent";
+    const found = await seriousViolations(page, place, { rules: { "color-contrast": { enabled: false } } });
+    problems.push(
+      ...found.map((text) => `axe: ${text}`),
+      ...(await contrastProblems(page, place, seen.styles)),
+    );
     await page.setViewportSize(telephone);
     const width = await page.evaluate(() => document.documentElement.scrollWidth);
     if (width > telephone.width) problems.push(`is ${width} px wide on a telephone of ${telephone.width}`);
@@ -98,9 +94,6 @@ async function lookAt(context, { origin, base, name, seen }) {
 
 // On these the frame is looked at too: bar, list of pages and search are the same on all others.
 const framed = new Set(["404.html", "index.html", "guide/quick-start.html", "reference/codes.html"]);
-
-/** The pages of the API are of one template: axe looks at one that has everything of it. */
-const isAlike = (name) => name.startsWith("reference/api/") && name !== "reference/api/core.html";
 
 /** Every internal link against the files, and every fragment against the ids of its page. */
 function brokenLinks({ ids, links }, names) {
