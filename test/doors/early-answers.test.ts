@@ -102,17 +102,15 @@ describe.each(places)("$title", ({ engine, make, route }) => {
   });
 
   // On SQLite COMMIT follows in the same turn.
-  const testOfTurns: typeof test.skip = engine.name === "sqlite" ? test.skip : test;
-  testOfTurns(
-    "a success by res of work that nobody awaits, before COMMIT: the caller is told of no success",
-    async () => {
+  if (engine.name !== "sqlite") {
+    test("a success by res of work that nobody awaits, before COMMIT: the caller is told of no success", async () => {
       const { statuses, paid } = await play((res) => {
         setImmediate(() => res.status(201).json({ paid: true }));
         return Promise.resolve();
       });
       expect({ statuses, paid }).toEqual({ statuses: [500, 409], paid: 1 });
-    },
-  );
+    });
+  }
 
   test("an answer as it should be", async () => {
     expect(await play(() => undefined)).toEqual({ statuses: [200, 409], paid: 1, errors: [] });

@@ -1,10 +1,10 @@
 import { hash, randomUUID } from "node:crypto";
 import { createRequestFact, guardChannel, type RequestFact } from "@countersign/core";
 import {
+  appAnswers,
   capturedRawBody,
   identifierFault,
   inTime,
-  appAnswers,
   keyClaims,
   verdicts,
   type OptionOwner,

@@ -2,10 +2,10 @@ import { hash } from "node:crypto";
 import { GuardError } from "@countersign/core";
 import {
   asBuffer,
+  appAnswers,
   capturedRawBody,
   fieldLines,
   hasMethods,
-  appAnswers,
   option,
   optionError,
   readOptions,

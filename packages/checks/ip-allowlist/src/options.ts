@@ -1,8 +1,8 @@
 import { GuardError, OptionError } from "@countersign/core";
 import {
+  appAnswers,
   comeAgain,
   hasMethods,
-  appAnswers,
   option,
   readOptions,
   type OptionOwner,

@@ -1,7 +1,7 @@
 import { createRequestFact, type ReceivedRequest, type RequestFact } from "@countersign/core";
 import {
-  createWarnOnce,
   appAnswers,
+  createWarnOnce,
   option,
   receivedRequests,
   shareFacts,

@@ -132,12 +132,16 @@ function contextOf<Native>(
   native: Native,
   early: Early,
 ): PayContext<Native, never> {
-  return Object.defineProperty(Object.assign(context, { request: native, hold }), "request", {
-    get() {
+  return {
+    get tx() {
+      return context.tx;
+    },
+    get request() {
       early.watch();
       return native;
     },
-  });
+    hold,
+  };
 }
 
 function hold(): never {

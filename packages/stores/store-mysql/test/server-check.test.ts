@@ -10,7 +10,8 @@ import {
 } from "@countersign/store-mysql";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { describeOnMysql } from "@countersign/test-support/servers/engines.ts";
-import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
+import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { refusesUnanswered } from "@countersign/test-support/runs/unanswered.ts";
 import type { Pool } from "mysql2/promise";
 import { newKey, payOne } from "./transactions.ts";
 import { connectPool, createStores, createTables, newStores } from "./connections.ts";
@@ -51,14 +52,7 @@ function storesOn(database: Database<object>) {
 }
 
 describe("a line that never answers stops nobody for ever", () => {
-  beforeEach(() => void jest.useFakeTimers());
-  afterEach(() => void jest.useRealTimers());
-
-  async function isLate(step: () => Promise<unknown>): Promise<void> {
-    const late = expect(step()).rejects.toThrow("did not answer within 30000 ms");
-    await jest.advanceTimersByTimeAsync(30_000);
-    await late;
-  }
+  const isLate = refusesUnanswered();
 
   test("at the check of the server", async () => {
     const { database } = serverWith({});

@@ -6,7 +6,8 @@ import {
   postgresSchemaVersion,
 } from "@countersign/store-postgres";
 import type { Row } from "@countersign/idempotency/store";
-import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
+import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { refusesUnanswered } from "@countersign/test-support/runs/unanswered.ts";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
 import { connectPool, createSchema, createStores, newStores } from "./connections.ts";
 
@@ -44,14 +45,7 @@ function serverWith(
 }
 
 describe("a line that never answers stops nobody for ever", () => {
-  beforeEach(() => void jest.useFakeTimers());
-  afterEach(() => void jest.useRealTimers());
-
-  async function isLate(step: () => Promise<unknown>): Promise<void> {
-    const late = expect(step()).rejects.toThrow("did not answer within 30000 ms");
-    await jest.advanceTimersByTimeAsync(30_000);
-    await late;
-  }
+  const isLate = refusesUnanswered();
 
   test("at the check of the server", async () => {
     const { query } = serverWith({});

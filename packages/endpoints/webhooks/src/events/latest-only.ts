@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import {
+  appAnswers,
   holderOf,
-  isPromiseLike,
   option,
   optionError,
   readOptions,
@@ -80,8 +80,7 @@ const longestSubject = 512;
 
 /** With the type: an event must not be skipped for a newer one of another type, nor for another kind of thing with the same id. */
 function subjectOf(type: string, named: unknown, owner: OptionOwner): string {
-  if (isPromiseLike(named)) named.then(undefined, () => {});
-  if (typeof named !== "string" || named === "") {
+  if (appAnswers.isVainPromise(named) || typeof named !== "string" || named === "") {
     throw optionError(owner, "subject", "a function that returns a string that is not empty", named);
   }
   const subject = JSON.stringify([type, named]);

@@ -1,4 +1,4 @@
-import { isPromiseLike } from "@countersign/core/door";
+import { appAnswers } from "@countersign/core/door";
 import type { DrainOptions, DrainReport } from "@countersign/idempotency";
 import {
   answerOf,
@@ -129,10 +129,9 @@ export class InboxReception implements Receiving {
   #entityOf(event: WebhookEvent): string | undefined {
     try {
       const entity = this.#options.entityOf(event);
-      if (!isPromiseLike(entity)) return entity;
-      // Without TypeScript. Its rejection is nobody's, and would end the process.
-      entity.then(undefined, () => {});
-      throw new TypeError("it returned a promise");
+      // Without TypeScript.
+      if (appAnswers.isVainPromise(entity)) throw new TypeError("it returned a promise");
+      return entity;
     } catch (error) {
       throw new TypeError(`${factoryName}: entityOf failed`, { cause: error });
     }
