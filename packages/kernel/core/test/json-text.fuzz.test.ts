@@ -3,6 +3,7 @@ import { isGuardError } from "@countersign/core";
 import * as fc from "fast-check";
 import { parse } from "lossless-json";
 import { parseJsonBytes } from "../src/wire-text.ts";
+import { codePoint } from "@countersign/test-support/runs/code-point.ts";
 import { fuzzRuns } from "@countersign/test-support/runs/share.ts";
 
 const withoutPrototypes = fc.json({ maxDepth: 6 }).filter((text) => !/__proto__|constructor|\\u/.test(text));
@@ -44,7 +45,7 @@ describe("parseJsonBytes", () => {
   test("refuses every object in which one key was repeated", () => {
     fc.assert(
       fc.property(
-        fc.string({ unit: "binary" }),
+        fc.string({ unit: codePoint }),
         withoutPrototypes,
         withoutPrototypes,
         (key, first, second) => {

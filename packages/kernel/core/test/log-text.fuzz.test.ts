@@ -1,9 +1,10 @@
 import { quoteForLog } from "@countersign/core";
 import { expect, test } from "@jest/globals";
 import * as fc from "fast-check";
+import { codePoint } from "@countersign/test-support/runs/code-point.ts";
 import { fuzzRuns } from "@countersign/test-support/runs/share.ts";
 
-const text = fc.string({ unit: "binary", maxLength: 100 });
+const text = fc.string({ unit: codePoint, maxLength: 100 });
 
 test("gives one line of printable ASCII of bounded length for any text", () => {
   fc.assert(

@@ -1,5 +1,6 @@
 import { expect, test } from "@jest/globals";
 import * as fc from "fast-check";
+import { codePoint } from "@countersign/test-support/runs/code-point.ts";
 import { fuzzRuns } from "@countersign/test-support/runs/share.ts";
 import { decodeKey, encodeKey } from "../dist/stored-key.js";
 
@@ -9,7 +10,7 @@ const units = (min: number, max: number, minLength: number) =>
     .map((codes) => String.fromCharCode(...codes));
 
 const keys = fc.oneof(
-  fc.string({ unit: "binary", minLength: 1, maxLength: 256 }),
+  fc.string({ unit: codePoint, minLength: 1, maxLength: 256 }),
   units(0, 0xffff, 1),
   units(0xd800, 0xdfff, 500),
 );

@@ -2,10 +2,11 @@ import { describe, expect, test } from "@jest/globals";
 import * as fc from "fast-check";
 import { readKey, shownKey } from "../src/operator/key-text.ts";
 import { jsonLine } from "../src/output.ts";
+import { codePoint } from "@countersign/test-support/runs/code-point.ts";
 import { fuzzRuns } from "@countersign/test-support/runs/share.ts";
 
 const anyKey = fc.oneof(
-  fc.string({ unit: "binary", minLength: 1, maxLength: 40 }),
+  fc.string({ unit: codePoint, minLength: 1, maxLength: 40 }),
   fc.string({ unit: "binary-ascii", minLength: 1, maxLength: 40 }),
   fc.string({ unit: fc.constantFrom('"', "'", "\\", "u", "0", " ", "-", "\0", "\ud800", "a"), minLength: 1 }),
 );

@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { describe, expect, test } from "@jest/globals";
 import { Command } from "commander";
 import * as fc from "fast-check";
+import { codePoint } from "@countersign/test-support/runs/code-point.ts";
 import { messageOf, UsageError } from "../src/command-io.ts";
 import { loadDriver } from "../src/load-package.ts";
 import { failingInOneLine } from "../src/operator/operator-store.ts";
@@ -167,7 +168,7 @@ describe("parseStoreUrl", () => {
 
   test("shows no password, whatever it is", () => {
     const password = fc
-      .string({ unit: "binary", minLength: 8 })
+      .string({ unit: codePoint, minLength: 8 })
       .filter((text) => !"postgres://user@host".includes(text));
     const form = fc.constantFrom<(text: string) => string>(
       (text) => `postgres://user:${text}@host/db`,

@@ -12,6 +12,7 @@ import {
   array,
   tuple,
 } from "fast-check";
+import { codePoint } from "@countersign/test-support/runs/code-point.ts";
 import { fuzzRuns } from "@countersign/test-support/runs/share.ts";
 import {
   explainAddress,
@@ -29,7 +30,7 @@ import { mistaken, now, verifier } from "./signed-with-mistake.ts";
 
 const rows = Object.values(mistakes);
 const text = oneof(
-  string({ unit: "binary", maxLength: 60 }),
+  string({ unit: codePoint, maxLength: 60 }),
   string({ maxLength: 60 }),
   string({ unit: "grapheme", maxLength: 20 }),
 );
@@ -69,7 +70,7 @@ test("an honest request verifies, whatever it holds", async () => {
   await assert(
     asyncProperty(
       path,
-      string({ unit: "binary", maxLength: 200 }),
+      string({ unit: codePoint, maxLength: 200 }),
       integer({ min: 0, max: 50 }),
       async (target, body, age) => {
         const request = mistaken({ plan: { path: target, body, created: now - age } });
@@ -132,7 +133,7 @@ test("explains garbage without throwing", async () => {
       ),
       { maxLength: 6 },
     ).map((lines) => lines.flat()),
-    body: string({ unit: "binary", maxLength: 100 }).map((content) => Buffer.from(content)),
+    body: string({ unit: codePoint, maxLength: 100 }).map((content) => Buffer.from(content)),
     signerBase: text,
   });
   await assert(

@@ -1,10 +1,11 @@
 import { expect, test } from "@jest/globals";
 import * as fc from "fast-check";
 import { decodeText, encodeText } from "@countersign/idempotency/store";
+import { codePoint } from "@countersign/test-support/runs/code-point.ts";
 import { fuzzRuns } from "@countersign/test-support/runs/share.ts";
 
 const text = fc.oneof(
-  fc.string({ unit: "binary" }),
+  fc.string({ unit: codePoint }),
   fc.array(fc.integer({ min: 0, max: 0xffff })).map((units) => String.fromCharCode(...units)),
   fc.string({ unit: fc.constantFrom("\\", '"', "u", "0", "d", "8", "\0", "\ud800", "\udc00", "n") }),
 );
