@@ -1,3 +1,5 @@
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
 import { connect } from "node:net";
 import { describe, expect, test } from "@jest/globals";
 import express5 from "express";
@@ -34,6 +36,7 @@ async function leave(
   socket.write(body.subarray(0, bytes));
   await eventually(when);
   socket.destroy();
+  await once(socket, "close");
 }
 
 async function opened(
@@ -95,5 +98,24 @@ describe.each(servers)("a client that leaves $name", (door) => {
       await eventually(() => scene.trace.recorded?.() === "done");
     });
     expect(scene.trace).toMatchObject({ codes: [], ran: 1 });
+  });
+
+  test("while its handler works has its key held when that fails: it may have paid, and failed to answer", async () => {
+    let fail: (error: Error) => void = () => undefined;
+    const scene = payoutScene({
+      handler: () =>
+        new Promise((_resolve, reject) => {
+          fail = reject;
+        }),
+    })();
+    await opened(door, scene, async (port, send) => {
+      await leave(port, signPayout(), { when: () => scene.trace.ran > 0 });
+      // Behind it the server has seen that the client has left.
+      await send({ method: "GET", path: "/elsewhere", headers: [], body: Buffer.alloc(0) });
+      fail(new Error("Premature close"));
+      await eventually(() => scene.trace.recorded?.() === "held");
+      await expect(send(signPayout({ nonce: randomUUID() }))).resolves.toMatchObject({ status: 503 });
+    });
+    expect(scene.trace.ran).toBe(1);
   });
 });

@@ -54,6 +54,9 @@ export interface GuardState extends DoneAnswers<Replay> {
 
 const maxReasonLength = 256;
 
+// nginx's own, which apps answer to nobody.
+const clientClosedRequest = 499;
+
 // Follows a handler's own work. A time-out middleware before the guard has set its timer outside of it.
 const handlers = new AsyncLocalStorage<OwnedRun>();
 
@@ -112,17 +115,21 @@ export class OwnedRun {
     this.#holdReason = reason.slice(0, maxReasonLength);
   }
 
-  /** Ends the key by the answer's status; undefined lets the answer out. Never rejects. Calls `answer` at once, if answers are kept. */
-  decide(status: number, answer?: () => GivenAnswer): Promise<Replacement | undefined> {
+  /**
+   * Ends the key by the answer's status; undefined lets the answer out. Never rejects. Calls `answer` at once, if answers are kept.
+   * `hasLeft`: nobody can receive the answer any more.
+   */
+  decide(status: number, answer?: () => GivenAnswer, hasLeft = false): Promise<Replacement | undefined> {
     this.#responseEnded = true;
     // An explicit success outweighs an earlier hold().
     if (status >= 200 && status < 300) return this.owned.complete(this.#keeping(answer));
     // A handler's deliberate refusal has no effect; but a server error in its place may come while it still works.
-    if (this.#recovery === "hold" && (status >= 500 || status === 408)) return this.#failedInDoubt(status);
+    const isDoubt = status >= 500 || status === 408 || (hasLeft && status === clientClosedRequest);
+    if (this.#recovery === "hold" && isDoubt) return this.#failedInDoubt(status, hasLeft);
     return this.#failed(status);
   }
 
-  async #failedInDoubt(status: number): Promise<Replacement | undefined> {
+  async #failedInDoubt(status: number, hasLeft: boolean): Promise<Replacement | undefined> {
     const isHandlers = handlers.getStore() === this;
     // A handler that has answered itself ends in the same callback.
     if (isHandlers && this.#working !== undefined) await callbackEnd();
@@ -135,6 +142,9 @@ export class OwnedRun {
     }
     if (!isHandlers) {
       this.#holdReason ??= `answered with ${status} in place of its handler, which may still be at work`;
+    } else if (hasLeft && !this.owned.inTransaction) {
+      // I1: answering nobody fails (a pipe, a fetch with the request's signal), also behind a payment. A completeIn() tells by its record.
+      this.#holdReason ??= `answered with ${status} after its caller had left, which may have failed a handler that had paid`;
     }
     return this.#failed(status);
   }

@@ -6,6 +6,7 @@ import {
   copyChunk,
   copyHead,
   hookResponse,
+  isDeserted,
   replaceHead,
   restoreHead,
   soon,
@@ -30,10 +31,11 @@ export interface AnswerDecider {
   isDue?(): boolean;
   /** The most body held back, in bytes. Default 1 MB, beyond which an answer but a 2xx or 409 leaves undecided. */
   readonly limitBytes?: number | undefined;
-  /** Returns fields to add, or a replacement; undefined lets the answer out. */
+  /** Returns fields to add, or a replacement; undefined lets the answer out. `hasLeft`: its caller. */
   decide(
     status: number,
     answer: () => WholeAnswer,
+    hasLeft: boolean,
   ): Promise<{ readonly headers: HeaderFields } | Replacement | undefined>;
   /** The app destroyed the response before the decision. */
   destroyed?(): void;
@@ -132,7 +134,7 @@ class HeldResponse implements ResponseHooks {
 
   destroy(error: Error | undefined): void {
     // A response destroyed earlier lost its client, for which no handler stops: its retry finds the key owned.
-    if (!this.#decided && !this.#res.destroyed) {
+    if (!this.#decided && !isDeserted(this.#res)) {
       this.#decided = true;
       this.#phase = "replaced";
       this.#pieces = [];
@@ -182,7 +184,8 @@ class HeldResponse implements ResponseHooks {
     const streaming = this.#phase === "passing";
     this.#phase = "deciding";
     this.#decided = true;
-    const asked = this.#decider.decide(this.#res.statusCode, () => this.#answer(streaming));
+    const answer = (): WholeAnswer => this.#answer(streaming);
+    const asked = this.#decider.decide(this.#res.statusCode, answer, isDeserted(this.#res));
     const head = streaming ? undefined : copyHead(this.#res);
     const decision = await asked;
     try {

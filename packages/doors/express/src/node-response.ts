@@ -2,7 +2,7 @@ import { STATUS_CODES, type OutgoingHttpHeader } from "node:http";
 import { createRequestFact, type RequestFact } from "@countersign/core";
 import { createWarnOnce, problems, type Replacement } from "@countersign/core/door";
 import { expectManyProperties } from "./guard.ts";
-import type { GuardRequest, GuardResponse } from "./types.ts";
+import type { GuardRequest, GuardResponse, OverHttp2 } from "./types.ts";
 
 export interface ResponseHooks {
   write(chunk: unknown, encoding: unknown, callback: unknown): boolean;
@@ -179,6 +179,11 @@ export function createCodingWatch(factoryName: string): (req: GuardRequest, res:
   };
 }
 
+/** Whether nobody can receive an answer any more. Responses of HTTP/2 have no `destroyed`. */
+export function isDeserted(res: GuardResponse & OverHttp2): boolean {
+  return res.destroyed || res.stream?.destroyed === true;
+}
+
 /** Does `work` with a signal that aborts when the client of `res` leaves, or has left. Removes its listener. */
 export async function whileConnected<T>(
   res: GuardResponse,
@@ -186,7 +191,7 @@ export async function whileConnected<T>(
 ): Promise<T> {
   const client = new AbortController();
   const leave = (): void => client.abort();
-  if (res.destroyed) leave();
+  if (isDeserted(res)) leave();
   else res.once("close", leave);
   try {
     return await work(client.signal);

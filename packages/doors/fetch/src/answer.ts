@@ -83,6 +83,7 @@ export async function handled(
  * back or held.
  */
 export async function answerOf(
+  { signal }: Request,
   run: OwnedRun,
   handler: () => Promise<Response>,
   refused: (error: unknown) => Promise<Response>,
@@ -97,7 +98,7 @@ export async function answerOf(
     if (!isResponse(response)) return refused(await run.unanswered());
     const { keeps } = run;
     const copy = keeps !== undefined && response.ok ? await copyAnswer(response, keeps) : undefined;
-    const replacement = await run.decide(response.status, copy && (() => copy));
+    const replacement = await run.decide(response.status, copy && (() => copy), signal.aborted);
     if (replacement === undefined) return response;
     giveUp(response.body);
     return replacementResponse(replacement);

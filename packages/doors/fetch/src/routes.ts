@@ -99,7 +99,7 @@ function handledRoute(
       const payout = lookUp === undefined ? payoutOf(request) : await lookUp(request);
       return handler(request, { payout, idempotency: run.handle });
     };
-    return answerOf(run, pay, refused);
+    return answerOf(request, run, pay, refused);
   };
   return Object.assign(route, { drain });
 }
@@ -219,7 +219,7 @@ export function idempotentRoute(
     if ("answer" in admission) return responseOf(admission.answer);
     if ("passes" in admission) return handled(request, () => handle(request, undefined));
     const { run } = admission;
-    return answerOf(run, () => handle(request, run.handle), refused);
+    return answerOf(request, run, () => handle(request, run.handle), refused);
   };
   return Object.assign(route, { drain });
 }
