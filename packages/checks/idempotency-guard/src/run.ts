@@ -200,6 +200,13 @@ export class OwnedRun {
     void this.#leave();
   }
 
+  /** For a response whose pipe has stopped with its caller: holds the key now, not at its time-out. A later 2xx still completes it. */
+  deserted(): void {
+    if (this.#recovery === "rerun" || this.owned.inTransaction) return;
+    this.#holdReason ??= "its caller had left before its answer ended";
+    void this.#leave();
+  }
+
   /** I1: the app, such as its time-out, answered during the claim. The sender retries; a handler would pay with its key free. */
   answeredBefore(): void {
     this.#noticeAnswered();

@@ -19,7 +19,7 @@ import {
 } from "./kit.ts";
 
 const key = "op.a.b";
-const leftReason = expect.stringContaining("after its caller had left");
+const leftReason = expect.stringContaining("its caller had left");
 const notices = eachTest();
 
 /** Begins, and never ends. */
@@ -94,6 +94,36 @@ describe.each(frameworks)("a handler whose caller has left, on %s", (_name, fram
     });
     await app.payAndLeave(() => eventually(() => ran === 1));
     await eventually(() => store.inner.read(key) === undefined);
+  });
+
+  test.each<[string, Handler]>([
+    ["sends a file", async (_req, res) => (await once(res, "close"), res.sendFile(import.meta.filename))],
+    ["pipes its answer", (_req, res) => endless().pipe(res)],
+  ])("holds its key when it %s, not at its time-out", async (_what, answer) => {
+    const store = memoryIdempotencyStore();
+    let paid = 0;
+    const app = await platform(framework, { store, waitMs: 0 }, (req, res, next) => {
+      paid += 1;
+      return answer(req, res, next);
+    });
+    await app.payAndLeave(() => eventually(() => paid === 1));
+    await eventually(() => store.read(key)?.state !== "run");
+    expect(await app.pay()).toMatchObject({ status: 503, code: "held" });
+    expect(paid).toBe(1);
+  });
+
+  test("completes its key all the same when it ends its answer itself", async () => {
+    const store = memoryIdempotencyStore();
+    let paid = 0;
+    const app = await platform(framework, { store }, async (_req, res) => {
+      paid += 1;
+      await pipeline(endless(), res).catch(() => undefined);
+      await eventually(() => store.read(key)?.state === "held");
+      res.end();
+    });
+    await app.payAndLeave(() => eventually(() => paid === 1));
+    await eventually(() => store.read(key)?.state === "done");
+    expect(notices.codes()).toEqual([]);
   });
 
   test("has its key freed as ever when it throws while its caller waits", async () => {

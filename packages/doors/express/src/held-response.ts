@@ -7,6 +7,7 @@ import {
   copyHead,
   hookResponse,
   isDeserted,
+  onStoppedPipe,
   replaceHead,
   restoreHead,
   soon,
@@ -39,6 +40,8 @@ export interface AnswerDecider {
   ): Promise<{ readonly headers: HeaderFields } | Replacement | undefined>;
   /** The app destroyed the response before the decision. */
   destroyed?(): void;
+  /** A pipe to the response has stopped, since the caller has left: perhaps nobody ends it. */
+  deserted?(): void;
   /** Node refused to send the answer: it becomes 500. */
   unsendable(error: unknown): void;
 }
@@ -73,6 +76,7 @@ class HeldResponse implements ResponseHooks {
     this.#decider = decider;
     this.#below = below;
     this.#namesBefore = res.getHeaderNames();
+    if (decider.deserted !== undefined) onStoppedPipe(res, () => this.#decided || decider.deserted?.());
   }
 
   flushHeaders(): void {

@@ -184,6 +184,22 @@ export function isDeserted(res: GuardResponse & OverHttp2): boolean {
   return res.destroyed || res.stream?.destroyed === true;
 }
 
+/**
+ * Calls `stopped` when what was piped to `res` has stopped because the client has left. `sendFile()` and pipes tell nobody of it, and
+ * then nothing ends the response.
+ */
+export function onStoppedPipe(res: GuardResponse, stopped: () => void): void {
+  let isTold = false;
+  const look = (): void => {
+    if (isTold || !isDeserted(res)) return;
+    isTold = true;
+    stopped();
+  };
+  res.on("unpipe", look);
+  // A source that was piped to nobody is destroyed, never unpiped.
+  res.on("pipe", (source) => source.once("close", look));
+}
+
 /** Does `work` with a signal that aborts when the client of `res` leaves, or has left. Removes its listener. */
 export async function whileConnected<T>(
   res: GuardResponse,

@@ -59,7 +59,13 @@ export function watched(run: OwnedRun | undefined, reply: FastifyReply, handler:
   // A query builder runs its query at each then().
   const ended = Promise.resolve(returned);
   run?.watch(ended);
-  return ended;
+  return ended.then((payload) => {
+    // Fastify ends with an empty answer, but none to a caller who has left.
+    if (payload === undefined && sends === 0 && reply.raw.destroyed) {
+      void run?.decide(reply.statusCode, undefined, true);
+    }
+    return payload;
+  });
 }
 
 /** In the plugin's own scope: the checks read the bytes, and no parser of the app does. */

@@ -1,5 +1,6 @@
 // A time-out behind the guard: it answers within the handler's asynchronous context, while the handler works on.
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
 import { payoutPlugin } from "@countersign/fastify";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore, type MemoryIdempotencyStore } from "@countersign/idempotency";
@@ -210,6 +211,18 @@ describe("a handler that works on behind the 503 of a time-out", () => {
         bank.open();
       },
     );
+  });
+});
+
+test("a handler that returns nothing once its caller has left has its key completed, as by an empty answer", async () => {
+  const handler: Setting["handler"] = async (request, reply) => {
+    request.raw.socket.destroy();
+    await once(reply.raw, "close");
+  };
+  await served({ handler }, async ({ pay, state }) => {
+    await pay().catch(() => undefined);
+    await eventually(() => state() !== "run");
+    expect(await pay()).toBe(409);
   });
 });
 
