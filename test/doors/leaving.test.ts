@@ -118,4 +118,39 @@ describe.each(servers)("a client that leaves $name", (door) => {
     });
     expect(scene.trace.ran).toBe(1);
   });
+
+  test("while its business is looked up has its key given back when that fails: nothing was paid", async () => {
+    let fail: (error: Error) => void = () => undefined;
+    let asked = 0;
+    const scene = payoutScene({
+      options: {
+        findBusiness: () => {
+          if (++asked > 1) return true;
+          return new Promise<true>((_resolve, reject) => (fail = reject));
+        },
+      },
+    })();
+    await opened(door, scene, async (port, send) => {
+      await leave(port, signPayout(), { when: () => asked > 0 });
+      await send({ method: "GET", path: "/elsewhere", headers: [], body: Buffer.alloc(0) });
+      fail(new Error("the database is away"));
+      await eventually(() => scene.trace.recorded?.() === "free");
+      await expect(send(signPayout({ nonce: randomUUID() }))).resolves.toMatchObject({ status: 200 });
+    });
+    expect(scene.trace.ran).toBe(1);
+  });
+
+  test("behind the lookup of its business has its key held when its handler fails", async () => {
+    let fail: (error: Error) => void = () => undefined;
+    const scene = payoutScene({
+      options: { findBusiness: () => true },
+      handler: () => new Promise((_resolve, reject) => (fail = reject)),
+    })();
+    await opened(door, scene, async (port, send) => {
+      await leave(port, signPayout(), { when: () => scene.trace.ran > 0 });
+      await send({ method: "GET", path: "/elsewhere", headers: [], body: Buffer.alloc(0) });
+      fail(new Error("Premature close"));
+      await eventually(() => scene.trace.recorded?.() === "held");
+    });
+  });
 });

@@ -1,9 +1,10 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { isGuardError, type GuardError } from "@countersign/core";
+import type { GuardError } from "@countersign/core";
 import { type Replacement } from "@countersign/core/door";
 import type { Awaitable, IdempotencyKeys, OwnedKey } from "@countersign/idempotency";
 import type { KeyAttempt, Waiters } from "@countersign/idempotency/door";
 import type { IdempotencyGuardCode } from "./codes.ts";
+import { callbackEnd, isStop } from "./handler-end.ts";
 import type { ResolvedOwnerOptions } from "./options.ts";
 import { refusal } from "./refusals.ts";
 import type { GivenAnswer, Replay } from "./replay.ts";
@@ -54,9 +55,6 @@ export interface GuardState extends DoneAnswers<Replay> {
 
 const maxReasonLength = 256;
 
-// nginx's own, which apps answer to nobody.
-const clientClosedRequest = 499;
-
 // Follows a handler's own work. A time-out middleware before the guard has set its timer outside of it.
 const handlers = new AsyncLocalStorage<OwnedRun>();
 
@@ -74,6 +72,7 @@ export class OwnedRun {
   #working: Promise<boolean> | undefined;
   #holdReason: string | undefined;
   #responseEnded = false;
+  #hasBegun = true;
 
   constructor({ keys, options, replay, isReserved }: GuardState, attempt: Attempt, owned: OwnedKey) {
     this.#attempt = attempt;
@@ -123,8 +122,9 @@ export class OwnedRun {
     this.#responseEnded = true;
     // An explicit success outweighs an earlier hold().
     if (status >= 200 && status < 300) return this.owned.complete(this.#keeping(answer));
-    // A handler's deliberate refusal has no effect; but a server error in its place may come while it still works.
-    const isDoubt = status >= 500 || status === 408 || (hasLeft && status === clientClosedRequest);
+    // A handler's deliberate refusal has no effect; but a server error in its place may come while it still works. 499 is nginx's, which
+    // apps answer to nobody.
+    const isDoubt = status >= 500 || status === 408 || (hasLeft && status === 499);
     if (this.#recovery === "hold" && isDoubt) return this.#failedInDoubt(status, hasLeft);
     return this.#failed(status);
   }
@@ -141,10 +141,12 @@ export class OwnedRun {
       return undefined;
     }
     if (!isHandlers) {
-      this.#holdReason ??= `answered with ${status} in place of its handler, which may still be at work`;
+      this.#doubt(`answered with ${status} in place of its handler, which may still be at work`);
     } else if (hasLeft && !this.owned.inTransaction) {
       // I1: answering nobody fails (a pipe, a fetch with the request's signal), also behind a payment. A completeIn() tells by its record.
-      this.#holdReason ??= `answered with ${status} after its caller had left, which may have failed a handler that had paid`;
+      this.#doubt(
+        `answered with ${status} after its caller had left, which may have failed a handler that had paid`,
+      );
     }
     return this.#failed(status);
   }
@@ -152,8 +154,7 @@ export class OwnedRun {
   /** I9: keeps the key until the handler has ended, which may have paid unless its signal stopped it. */
   async #outlived(status: number, working: Promise<boolean>): Promise<void> {
     const isStopped = await working;
-    if (!isStopped)
-      this.#holdReason ??= `answered with ${status} before its handler had ended, which may have paid`;
+    if (!isStopped) this.#doubt(`answered with ${status} before its handler had ended, which may have paid`);
     await this.#leave();
   }
 
@@ -186,7 +187,7 @@ export class OwnedRun {
   /** For doors whose handler returned no answer: holds the key, since it may have had its effect. */
   async unanswered(): Promise<GuardError<IdempotencyGuardCode>> {
     this.#responseEnded = true;
-    this.#holdReason ??= "its handler returned no Response, and may have had its effect";
+    this.#doubt("its handler returned no Response, and may have had its effect");
     await this.#leave();
     return refusal("handler-without-response");
   }
@@ -195,15 +196,15 @@ export class OwnedRun {
   destroyed(): void {
     this.#responseEnded = true;
     if (this.#recovery === "hold") {
-      this.#holdReason ??= "its response was destroyed while its handler may still have been at work";
+      this.#doubt("its response was destroyed while its handler may still have been at work");
     }
     void this.#leave();
   }
 
   /** For a response whose pipe has stopped with its caller: holds the key now, not at its time-out. A later 2xx still completes it. */
   deserted(): void {
-    if (this.#recovery === "rerun" || this.owned.inTransaction) return;
-    this.#holdReason ??= "its caller had left before its answer ended";
+    if (this.#recovery === "rerun" || this.owned.inTransaction || !this.#hasBegun) return;
+    this.#doubt("its caller had left before its answer ended");
     void this.#leave();
   }
 
@@ -213,9 +214,15 @@ export class OwnedRun {
     this.giveBack();
   }
 
+  /** I13: for a door with a step of its own before the handler. What ends the key before mayBegin() gives it back: nothing was paid. */
+  beginsLater(): void {
+    this.#hasBegun = false;
+  }
+
   /** I9: whether the handler may begin after a door's own step, during which the app may have answered and so ended the key. */
   mayBegin(): boolean {
     if (this.#responseEnded) this.#noticeAnswered();
+    else this.#hasBegun = true;
     return !this.#responseEnded;
   }
 
@@ -227,7 +234,7 @@ export class OwnedRun {
 
   /** Frees the key of a handler that has not begun. */
   giveBack(): void {
-    void this.owned.release();
+    void this.owned.giveBack();
   }
 
   /** For an answer that was let out and could not be sent. */
@@ -242,7 +249,13 @@ export class OwnedRun {
     });
   }
 
+  /** Holds the key when it is left, unless nothing has begun. What the app said itself, by hold(), stays. */
+  #doubt(reason: string): void {
+    if (this.#hasBegun) this.#holdReason ??= reason;
+  }
+
   #leave(): Promise<void> {
+    if (!this.#hasBegun && this.#holdReason === undefined) return this.owned.giveBack();
     return this.#holdReason === undefined ? this.owned.release() : this.owned.hold(this.#holdReason);
   }
 
@@ -253,18 +266,6 @@ export class OwnedRun {
     this.#keys.alarm({ code: "handler-answered-409", key, message, req });
     return { status: 500 };
   }
-}
-
-/** True for a handler's end by its signal or a lost completeIn(), either of which may cause its throw. */
-function isStop(error: unknown): boolean {
-  const causes = [error, error instanceof Error ? error.cause : undefined];
-  return causes.some((cause) => isGuardError(cause) && cause.code === "idempotency-lost");
-}
-
-/** Resolves after the present callback of the event loop, before any other: Node runs the tick when no microtask is left. */
-async function callbackEnd(): Promise<void> {
-  await Promise.resolve();
-  await new Promise<void>((resolve) => process.nextTick(resolve));
 }
 
 /** A class because of `signal`: V8 takes ten times as long for an object literal with a getter. */

@@ -154,7 +154,9 @@ function handledRoute(
     business &&
     ((request, reply, next) =>
       business(request, reply, {
-        found: () => next(),
+        found() {
+          if (runOf(request)?.mayBegin() === true) next();
+        },
         refused: (error) => refuse(error, request, reply, next),
       }));
   return {

@@ -97,6 +97,8 @@ function handledRoute(
     }
     const pay = async (): Promise<Response> => {
       const payout = lookUp === undefined ? payoutOf(request) : await lookUp(request);
+      // Nobody else answers here.
+      run.mayBegin();
       return handler(request, { payout, idempotency: run.handle });
     };
     return answerOf(request, run, pay, refused);

@@ -58,7 +58,7 @@ export interface PayoutReception<Native> {
     native: Native,
     whileConnected: WhileConnected,
   ): Promise<OwnedRun>;
-  /** Asks `findBusiness` after the claim; undefined without one. Its refusal is an answer like the handler's. */
+  /** Asks `findBusiness` after the claim; undefined without one. Begin the handler only by the run's mayBegin() then. */
   readonly lookUp: ((this: void, native: Native) => Promise<Payout>) | undefined;
   readonly unauthorizedHeaders: HeaderFields;
   readonly drain: KeyOwner["drain"];
@@ -90,6 +90,7 @@ export function payoutReception<Native extends object>(
         const key = keyOf(payout, idempotency.scope);
         const attempt = { key, fingerprint: () => fingerprintOf(native) };
         const run = await keys.claim(native, attempt, whileConnected);
+        if (findBusiness !== undefined) run.beginsLater();
         steps.end();
         return run;
       } catch (thrown) {

@@ -1,4 +1,5 @@
 import { AsyncResource } from "node:async_hooks";
+import { memoryIdempotencyStore } from "@countersign/idempotency";
 import type { PayoutOptions } from "@countersign/payout";
 import { describe, expect, test } from "@jest/globals";
 import type { Request } from "express";
@@ -14,6 +15,10 @@ declare global {
 }
 
 type FindBusiness = NonNullable<PayoutOptions["findBusiness"]>;
+
+function raise(): never {
+  throw new Error("no key runs");
+}
 
 const business = { accountId: "account-7" };
 
@@ -136,10 +141,30 @@ describe.each(expressVersions)("findBusiness on %s", (_version, framework) => {
       });
       await send(platform.app).expect(503);
       found();
-      await send(platform.app).expect(recovery === "hold" ? 503 : 200);
-      expect(platform.paid).toHaveLength(recovery === "hold" ? 0 : 1);
+      expect(platform.paid).toEqual([]);
+      // Nothing has begun, so nothing is in doubt.
+      await send(platform.app).expect(200);
+      expect(platform.paid).toHaveLength(1);
     },
   );
+
+  test("that outlasts its lease and fails leaves its key free, although a retry has held it", async () => {
+    const store = memoryIdempotencyStore();
+    let attempts = 0;
+    const platform = platformOn(framework, {
+      idempotency: { store },
+      findBusiness: () => {
+        if (++attempts > 1) return true;
+        const [{ key, record } = raise()] = store.list({ state: "run", limit: 1 }).entries;
+        // As the claim of another process, when this one has stood still.
+        store.hold(key, record.token, "lease-expired");
+        throw new Error("database is down");
+      },
+    });
+    await send(platform.app).expect(503);
+    await send(platform.app).expect(200);
+    expect(platform.paid).toHaveLength(1);
+  });
 
   test("is not asked for a request that is unsigned or breaks the schema", async () => {
     let questions = 0;

@@ -117,12 +117,17 @@ export class OwnedKey {
    * After completeIn() it waits for the transaction's lock, by the store's contract: it finds `done`, or frees a rolled-back key (I3).
    */
   release(): Promise<void> {
-    return this.#leave(undefined);
+    return this.#leave(() => this.#store.release());
+  }
+
+  /** As release(), of a key for which nothing has run: also when its lease has ended and a claim has held it (I13). */
+  giveBack(): Promise<void> {
+    return this.#leave(() => this.#store.giveBack());
   }
 
   /** As release(), for an effect that may have happened: an operator decides. The reason has 1 to 256 characters. */
   hold(reason: string): Promise<void> {
-    return this.#leave(reason);
+    return this.#leave(() => this.#store.hold(reason), reason);
   }
 
   /** Whether this attempt's record is durable, read outside of any transaction; false when the store does not say. */
@@ -168,10 +173,7 @@ export class OwnedKey {
       return await this.#confirmOrHold();
     } catch (error) {
       this.#alarm("completion-delayed", "ended with success, but the store does not tell its record", error);
-      const again = async (): Promise<boolean> => {
-        await this.#confirmOrHold();
-        return true;
-      };
+      const again = async (): Promise<true> => (await this.#confirmOrHold(), true);
       this.#state.retries.repeat(again, () => this.#abandoned());
       return this.#state.inDoubt;
     }
@@ -239,15 +241,12 @@ export class OwnedKey {
     return this.#state.inDoubt;
   }
 
-  async #leave(holdReason: string | undefined): Promise<void> {
+  async #leave(end: () => Awaitable<IdempotencyOwnership>, holdReason?: string): Promise<void> {
     this.#lease.leave();
     // I11, in the turn of the answer and before another attempt can begin: the handler may still be at work.
     this.abort();
     await callStackEnd;
-    const step = async (): Promise<true> => {
-      const ownership = holdReason === undefined ? this.#store.release() : this.#store.hold(holdReason);
-      return this.#left(await ownership, holdReason);
-    };
+    const step = async (): Promise<true> => this.#left(await end(), holdReason);
     try {
       await step();
     } catch {
