@@ -194,6 +194,7 @@ for (const engine of engineRows.filter(({ keepsTasks }) => keepsTasks)) {
       const paused = await runInbox("pause --by anna --note TICKET-1");
       expect(paused).toMatchObject({
         code: 0,
+        err: "",
         out: expect.stringMatching(/ is paused, by anna, note "TICKET-1"\n$/),
       });
       expect(await claim(tasks, 1)).toEqual([]);
@@ -209,6 +210,16 @@ for (const engine of engineRows.filter(({ keepsTasks }) => keepsTasks)) {
         code: 1,
         out: expect.stringMatching(/was not paused\n$/),
       });
+    });
+
+    test("pauses a queue of which no task is known, and says so: its name may be wrong", async () => {
+      const { code, out, err } = await runInbox("pause --note why --queue inbxo --json");
+      expect({ code, out }).toMatchObject({
+        code: 0,
+        out: expect.stringMatching(/^\{"queue":"inbxo","paused":/),
+      });
+      expect(err).toMatch(/^no task of inbxo is known in .*: check the name\n$/);
+      expect(await runInbox("resume --queue inbxo")).toMatchObject({ code: 0 });
     });
 
     test("waits until nothing is open", async () => {

@@ -35,7 +35,14 @@ Exit codes:
     .action(async (flags: WorkFlags & EntryFlags) => {
       const { queue, target } = readQueueTarget(flags, group);
       const decision = await readDecision(flags, io);
-      await withWork(target, (work) => work.pause(queue, decision));
+      const known = await withWork(target, async (work) => {
+        const before = await summaryOf(work, queue);
+        await work.pause(queue, decision);
+        return before;
+      });
+      // Paused all the same: its first task may be yet to come.
+      if (known === undefined)
+        io.writeError(`no task of ${queue} is known in ${target.shown}: check the name\n`);
       if (flags.json === true) io.writeOut(jsonLine({ queue, paused: decision }));
       else {
         const at = new Date(io.clock() * 1000).toISOString();
