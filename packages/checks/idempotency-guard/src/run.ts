@@ -73,6 +73,7 @@ export class OwnedRun {
   #holdReason: string | undefined;
   #responseEnded = false;
   #hasBegun = true;
+  #hasFailed = false;
 
   constructor({ keys, options, replay, isReserved }: GuardState, attempt: Attempt, owned: OwnedKey) {
     this.#attempt = attempt;
@@ -108,6 +109,11 @@ export class OwnedRun {
     this.#working = undefined;
   }
 
+  /** I2: what has failed has not paid: a success of the app's error handler becomes 500. */
+  failed(): void {
+    this.#hasFailed = true;
+  }
+
   /** Makes any failure from here on hold the key; throws when it is too late. */
   hold(reason: string): void {
     if (this.#responseEnded) throw new Error("req.idempotency.hold: the response has ended already");
@@ -120,13 +126,19 @@ export class OwnedRun {
    */
   decide(status: number, answer?: () => GivenAnswer, hasLeft = false): Promise<Replacement | undefined> {
     this.#responseEnded = true;
+    const isSuccess = status >= 200 && status < 300;
+    if (isSuccess && this.#hasFailed) return this.#insteadOfSuccess(hasLeft);
     // An explicit success outweighs an earlier hold().
-    if (status >= 200 && status < 300) return this.owned.complete(this.#keeping(answer));
+    if (isSuccess) return this.owned.complete(this.#keeping(answer));
     // A handler's deliberate refusal has no effect; but a server error in its place may come while it still works. 499 is nginx's, which
     // apps answer to nobody.
     const isDoubt = status >= 500 || status === 408 || (hasLeft && status === 499);
     if (this.#recovery === "hold" && isDoubt) return this.#failedInDoubt(status, hasLeft);
     return this.#failed(status);
+  }
+
+  async #insteadOfSuccess(hasLeft: boolean): Promise<Replacement> {
+    return (await this.decide(500, undefined, hasLeft)) ?? { status: 500 };
   }
 
   async #failedInDoubt(status: number, hasLeft: boolean): Promise<Replacement | undefined> {

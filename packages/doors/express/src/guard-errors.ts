@@ -13,6 +13,7 @@ import {
   type OptionOwner,
   type OptionTable,
 } from "@countersign/core/door";
+import { reportFailure } from "./node-response.ts";
 import type { ErrorMiddleware, GuardRequest, GuardResponse } from "./types.ts";
 import { releaseUnreadBody } from "./unread-body.ts";
 
@@ -55,6 +56,7 @@ export function guardErrors(options: GuardErrorsOptions = {}): ErrorMiddleware {
   // Express recognises an error handler by its four parameters.
   return function guardErrorsMiddleware(error, req, res, next) {
     if (!isGuardError(error)) publishThrown(error, req);
+    reportFailure(res, error);
     if (res.headersSent) {
       next(error);
     } else if (hide) {

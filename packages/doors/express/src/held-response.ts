@@ -9,6 +9,7 @@ import {
   isDeserted,
   onStoppedPipe,
   replaceHead,
+  reportRoute,
   restoreHead,
   soon,
   toPiece,
@@ -16,6 +17,7 @@ import {
   type Piece,
   type ResponseHooks,
 } from "./node-response.ts";
+import { rawHeadersOf } from "./raw-headers.ts";
 import type { GuardResponse } from "./types.ts";
 
 interface WholeAnswer {
@@ -38,6 +40,8 @@ export interface AnswerDecider {
     answer: () => WholeAnswer,
     hasLeft: boolean,
   ): Promise<{ readonly headers: HeaderFields } | Replacement | undefined>;
+  /** What follows failed before it had ended an answer: an error handler's comes. */
+  failed?(error: unknown): void;
   /** The app destroyed the response before the decision. */
   destroyed?(): void;
   /** A pipe to the response has stopped, since the caller has left: perhaps nobody ends it. */
@@ -54,6 +58,7 @@ const usualLimitBytes = 1_048_576;
  */
 export function holdResponse(res: GuardResponse, decider: AnswerDecider): void {
   hookResponse(res, (below) => new HeldResponse(res, below, decider));
+  if (decider.failed !== undefined) reportRoute(res.req);
 }
 
 class HeldResponse implements ResponseHooks {
@@ -145,6 +150,13 @@ class HeldResponse implements ResponseHooks {
       this.#decider.destroyed?.();
     }
     this.#below.destroy(error);
+  }
+
+  failed(error: unknown): void {
+    // Behind a whole answer a throw changes nothing.
+    if (this.#last !== undefined) return;
+    this.#decider.failed?.(error);
+    this.#below.failed?.(error);
   }
 
   get #limitBytes(): number {
@@ -266,34 +278,4 @@ function copyFields(part: unknown): unknown {
 function bytesOf({ chunk, encoding }: Piece): readonly Uint8Array[] {
   if (typeof chunk === "string") return [Buffer.from(chunk, encoding)];
   return chunk instanceof Uint8Array ? [chunk] : [];
-}
-
-/** The fields that were set, then those of `writeHead(status, message?, fields?)`, which replace them. */
-function rawHeadersOf(res: GuardResponse, [message, fields]: readonly unknown[]): readonly string[] {
-  const explicit = pairsOf(typeof message === "string" ? fields : (message ?? fields));
-  const named = new Set(explicit.map(([name]) => name.toLowerCase()));
-  const set = res
-    .getHeaderNames()
-    .filter((name) => !named.has(name))
-    .map((name) => [name, res.getHeader(name)] as const);
-  return [...set, ...explicit].flatMap(([name, value]) => linesOf(name, value));
-}
-
-function linesOf(name: string, value: unknown): readonly string[] {
-  return [value]
-    .flat()
-    .flatMap((line: unknown) =>
-      typeof line === "string" || typeof line === "number" ? [name, String(line)] : [],
-    );
-}
-
-// Node takes { name: value }, [name, value, …] and [[name, value], …].
-function pairsOf(fields: unknown): readonly (readonly [name: string, value: unknown])[] {
-  if (!Array.isArray(fields)) return Object.entries(fields ?? {});
-  if (fields.every((field) => Array.isArray(field))) {
-    return fields.map(([name, value]: readonly unknown[]) => [String(name), value]);
-  }
-  return fields.flatMap((name: unknown, index) =>
-    index % 2 === 0 ? [[String(name), fields[index + 1] as unknown] as const] : [],
-  );
 }

@@ -2,7 +2,7 @@ import { STATUS_CODES, type OutgoingHttpHeader } from "node:http";
 import { createRequestFact, type RequestFact } from "@countersign/core";
 import { createWarnOnce, problems, type Replacement } from "@countersign/core/door";
 import { expectManyProperties } from "./guard.ts";
-import type { GuardRequest, GuardResponse, OverHttp2 } from "./types.ts";
+import type { ErrorMiddleware, GuardRequest, GuardResponse, OverHttp2 } from "./types.ts";
 
 export interface ResponseHooks {
   write(chunk: unknown, encoding: unknown, callback: unknown): boolean;
@@ -10,6 +10,8 @@ export interface ResponseHooks {
   writeHead(head: readonly unknown[]): void;
   flushHeaders(): void;
   destroy(error: Error | undefined): void;
+  /** What follows the hooks has failed. */
+  failed?(error: unknown): void;
 }
 
 export type Call = readonly [chunk: unknown, encoding: unknown, callback: unknown];
@@ -63,6 +65,49 @@ export function hookResponse(res: GuardResponse, makeHooks: (below: ResponseHook
   res.flushHeaders = hookedFlushHeaders;
   res.destroy = hookedDestroy;
 }
+
+/** Tells the hooks of `res` that the app's handler has failed, before an error handler answers. */
+export function reportFailure(res: GuardResponse, error: unknown): void {
+  hooksOf.get(res)?.failed?.(error);
+}
+
+interface ExpressRoute extends Readonly<Record<string, unknown>> {
+  readonly methods: Readonly<Record<string, unknown>>;
+}
+
+const reportingRoutes = new WeakMap<object, Set<string>>();
+
+/**
+ * Reports what fails in the route of `req`, by an error handler at its end, added once. Nobody else knows: the app's error handlers come
+ * behind it, and to a guard Express tells nothing of what its `next()` leads to. Does nothing outside of a route.
+ */
+export function reportRoute(req: GuardRequest & { readonly route?: unknown }): void {
+  const { route, method = "" } = req;
+  if (!isExpressRoute(route)) return;
+  // Any other name would make the route take requests that it does not take now.
+  const name = route.methods["_all"] === true ? "all" : method.toLowerCase();
+  const add = route[name];
+  if (typeof add !== "function" || (name !== "all" && route.methods[name] !== true)) return;
+  const names = reportingRoutes.get(route) ?? new Set();
+  if (names.has(name)) return;
+  reportingRoutes.set(route, names.add(name));
+  Reflect.apply(add, route, [reportErrors]);
+}
+
+function isExpressRoute(route: unknown): route is ExpressRoute {
+  return (
+    typeof route === "object" &&
+    route !== null &&
+    "methods" in route &&
+    typeof route.methods === "object" &&
+    route.methods !== null
+  );
+}
+
+const reportErrors: ErrorMiddleware = (error, _req, res, next) => {
+  reportFailure(res, error);
+  next(error);
+};
 
 function hookedWrite(this: GuardResponse, chunk: unknown, encoding?: unknown, callback?: unknown): boolean {
   return requiredHooks(this).write(chunk, encoding, callback);

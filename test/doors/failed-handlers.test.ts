@@ -1,0 +1,137 @@
+// I2, lease mode: a handler behind the guard that fails has not paid, whatever the app's error handler answers.
+import { guardErrors } from "@countersign/express";
+import { memoryNonceStore } from "@countersign/http-signature-verify";
+import { memoryIdempotencyStore } from "@countersign/idempotency";
+import { idempotencyGuard } from "@countersign/idempotency-guard";
+import { payoutEndpoint } from "@countersign/payout";
+import { describe, expect, test } from "@jest/globals";
+import express5, { type ErrorRequestHandler, type Express, type RequestHandler } from "express";
+import express4 from "express4";
+import { afterTest } from "../support/runs/after-test.ts";
+import { close, listen, send } from "../support/servers/http-client.ts";
+import { samplePath } from "../support/signers/independent-signer.ts";
+import { servicePublicPem } from "../support/signers/test-keys.ts";
+import { idempotencyKey, signPayout } from "./payout-scene.ts";
+
+interface Keys {
+  readonly store: ReturnType<typeof memoryIdempotencyStore>;
+  readonly recovery: "hold" | "rerun";
+}
+
+const payout = (idempotency: Keys): RequestHandler =>
+  payoutEndpoint({
+    addresses: { allow: ["127.0.0.1"] },
+    signature: { keys: { "test-key": servicePublicPem }, nonces: memoryNonceStore() },
+    idempotency,
+  });
+const once = (keys: Keys): RequestHandler =>
+  idempotencyGuard({ ...keys, key: () => idempotencyKey, fingerprint: () => "f" });
+
+type Mount = (app: Express, handler: RequestHandler, keys: Keys) => unknown;
+
+const forms: Readonly<Record<string, Mount>> = {
+  "payoutEndpoint in a route": (app, handler, keys) => app.post(samplePath, payout(keys), handler),
+  "payoutEndpoint in a route of all methods": (app, handler, keys) =>
+    app.route(samplePath).all(payout(keys)).post(handler),
+  "payoutEndpoint with app.use, and guardErrors": (app, handler, keys) =>
+    app.use(samplePath, payout(keys), handler, guardErrors()),
+  "idempotencyGuard in a route": (app, handler, keys) => app.post(samplePath, once(keys), handler),
+  "idempotencyGuard with app.use, and guardErrors": (app, handler, keys) =>
+    app.use(once(keys)).post(samplePath, handler).use(guardErrors()),
+  "idempotencyGuard with app.use, and guardErrors that hides": (app, handler, keys) =>
+    app
+      .use(once(keys))
+      .post(samplePath, handler)
+      .use(guardErrors({ hide: true })),
+};
+
+const bankFailed = new Error("the bank said no");
+const fails: Readonly<Record<string, RequestHandler>> = {
+  throws() {
+    throw bankFailed;
+  },
+  "throws what is no Error"() {
+    // oxlint-disable-next-line typescript/only-throw-error -- as plain JavaScript may
+    throw "the bank said no";
+  },
+  "calls next(error) later": (_req, _res, next) => void setImmediate(() => next(bankFailed)),
+  "throws in the middle of a success"(_req, res) {
+    res.write("pai");
+    throw bankFailed;
+  },
+};
+
+const rows = Object.entries({ "express 5": express5, "express 4": express4 }).flatMap(([framework, make]) =>
+  Object.entries(forms).flatMap(([form, mount]) =>
+    (["hold", "rerun"] as const).map((recovery) => ({ framework, make, form, mount, recovery })),
+  ),
+);
+
+describe.each(rows)("$form on $framework, under $recovery", ({ make, mount, recovery }) => {
+  /** What an app answers whose handler fails at first, and whose error handler says `status`. */
+  async function open(status: number, fail: RequestHandler) {
+    const calls = { handler: 0, paid: 0 };
+    const app = make();
+    const handler: RequestHandler = (req, res, next) => {
+      calls.handler += 1;
+      if (calls.handler === 1) return fail(req, res, next);
+      calls.paid += 1;
+      return void res.json({ paid: true });
+    };
+    mount(app, handler, { store: memoryIdempotencyStore(), recovery });
+    const answerError: ErrorRequestHandler = (_error, _req, res, _next) => void res.status(status).end();
+    // The second for an error that was hidden, as one page for all does.
+    app.use(answerError, ((_req, res) => void res.status(status).end()) satisfies RequestHandler);
+    const { server, port } = await listen(app);
+    afterTest(() => close(server));
+    return { calls, ask: async () => (await send(port, signPayout())).status };
+  }
+
+  test.each(Object.entries(fails))(
+    "a handler that %s: no answer says paid, a retry pays",
+    async (_what, fail) => {
+      for (const status of [200, 204, 409]) {
+        // oxlint-disable-next-line no-await-in-loop -- one server after the other
+        const { calls, ask } = await open(status, fail);
+        // oxlint-disable-next-line no-await-in-loop -- see above
+        expect(await ask()).toBe(500);
+        // oxlint-disable-next-line no-await-in-loop -- see above
+        expect(await ask()).toBe(200);
+        expect(calls).toEqual({ handler: 2, paid: 1 });
+      }
+    },
+  );
+
+  test("the app's refusal of an error is its answer", async () => {
+    const { calls, ask } = await open(422, fails["throws"] as RequestHandler);
+    expect([await ask(), await ask()]).toEqual([422, 200]);
+    expect(calls).toEqual({ handler: 2, paid: 1 });
+  });
+
+  test("behind a whole answer a throw changes nothing", async () => {
+    const { calls, ask } = await open(409, (_req, res) => {
+      res.json({ paid: true });
+      throw bankFailed;
+    });
+    expect([await ask(), await ask()]).toEqual([200, 409]);
+    expect(calls.handler).toBe(1);
+  });
+});
+
+test.each([
+  ["express 5", express5],
+  ["express 4", express4],
+])("a route of %s takes the same methods as before", async (_framework, make) => {
+  const app = make();
+  const pay: RequestHandler = (_req, res) => void res.json({ paid: true });
+  app.post(samplePath, payout({ store: memoryIdempotencyStore(), recovery: "hold" }), pay);
+  const { server, port } = await listen(app);
+  afterTest(() => close(server));
+  const post = signPayout();
+  expect((await send(port, post)).status).toBe(200);
+  expect((await send(port, post)).status).not.toBe(404);
+  for (const method of ["GET", "HEAD", "PUT"]) {
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    expect((await send(port, { ...post, method })).status).toBe(404);
+  }
+});
