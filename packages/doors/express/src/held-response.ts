@@ -1,4 +1,5 @@
 import type { HeaderFields, Replacement } from "@countersign/core/door";
+import type { AnswerDecider, WholeAnswer } from "./answer-decider.ts";
 import { replaceOrCut } from "./guard.ts";
 import {
   alreadyEnded,
@@ -7,6 +8,7 @@ import {
   copyHead,
   hookResponse,
   isDeserted,
+  isWrapped,
   onStoppedPipe,
   replaceHead,
   reportRoute,
@@ -15,40 +17,11 @@ import {
   toPiece,
   type Call,
   type Piece,
+  type ResponseHead,
   type ResponseHooks,
 } from "./node-response.ts";
 import { rawHeadersOf } from "./raw-headers.ts";
 import type { GuardResponse } from "./types.ts";
-
-interface WholeAnswer {
-  readonly status: number;
-  /** Names and values alternating, as they leave, without those that Node adds. */
-  readonly rawHeaders: readonly string[];
-  /** Undefined when larger than the limit, or without its end yet. */
-  readonly body: Buffer | undefined;
-}
-
-/** Decides about an answer that is held back. Must neither throw nor reject. */
-export interface AnswerDecider {
-  /** Whether to hold the answer back; asked once, at its first output. Default: true. */
-  isDue?(): boolean;
-  /** The most body held back, in bytes. Default 1 MB, beyond which an answer but a 2xx or 409 leaves undecided. */
-  readonly limitBytes?: number | undefined;
-  /** Returns fields to add, or a replacement; undefined lets the answer out. `hasLeft`: its caller. */
-  decide(
-    status: number,
-    answer: () => WholeAnswer,
-    hasLeft: boolean,
-  ): Promise<{ readonly headers: HeaderFields } | Replacement | undefined>;
-  /** What follows failed before it had ended an answer: an error handler's comes. */
-  failed?(error: unknown): void;
-  /** The app destroyed the response before the decision. */
-  destroyed?(): void;
-  /** A pipe to the response has stopped, since the caller has left: perhaps nobody ends it. */
-  deserted?(): void;
-  /** Node refused to send the answer: it becomes 500. */
-  unsendable(error: unknown): void;
-}
 
 const usualLimitBytes = 1_048_576;
 
@@ -72,6 +45,10 @@ class HeldResponse implements ResponseHooks {
   /** At the first output: later changes do not count, as with Node, except to an error. */
   #status: number | undefined;
   #explicitHead: readonly unknown[] | undefined;
+  /** As a middleware that wraps the response wrote it. */
+  #wrappedHead: ResponseHead | undefined;
+  #isMixed = false;
+  #length: unknown;
   #pieces: Piece[] = [];
   #bytes = 0;
   #last: Piece | undefined;
@@ -99,6 +76,7 @@ class HeldResponse implements ResponseHooks {
       this.#begin();
       // Fastify reuses this object for a second answer's fields.
       this.#explicitHead = head.slice(1).map(copyFields);
+      if (isWrapped(this.#res)) this.#wrappedHead ??= copyHead(this.#res);
     }
   }
 
@@ -155,8 +133,14 @@ class HeldResponse implements ResponseHooks {
   failed(error: unknown): void {
     // Behind a whole answer a throw changes nothing.
     if (this.#last !== undefined) return;
+    if (this.#phase === "holding") this.#isInDoubt();
     this.#decider.failed?.(error);
     this.#below.failed?.(error);
+  }
+
+  hold(reason: string): void {
+    this.#decider.hold?.(reason);
+    this.#below.hold?.(reason);
   }
 
   get #limitBytes(): number {
@@ -181,17 +165,38 @@ class HeldResponse implements ResponseHooks {
 
   #begin(): void {
     if (this.#phase !== "holding" || !beginsAnew(this.#res, this.#status)) return;
+    if (this.#status !== undefined) this.#giveWay();
     this.#status = this.#res.statusCode;
+    this.#length = this.#res.getHeader("content-length");
     this.#pieces = [];
     this.#bytes = 0;
     this.#explicitHead = undefined;
+  }
+
+  /** Another answer comes in place of the begun one. */
+  #giveWay(): void {
+    const res = this.#res;
+    // The client would wait for the rest of that length.
+    if (res.getHeader("content-length") === this.#length) res.removeHeader("content-length");
+    if (this.#wrappedHead === undefined) return;
+    this.#isMixed = true;
+    if (this.#isInDoubt()) res.statusCode = 500;
+    this.#wrappedHead = undefined;
+  }
+
+  /** A middleware may send the whole of a begun success later, and drop what comes in its place: the handler may have paid. */
+  #isInDoubt(): boolean {
+    const { statusCode = 0 } = this.#wrappedHead ?? {};
+    const isInDoubt = statusCode >= 200 && statusCode < 300;
+    if (isInDoubt) this.hold(`began to answer with ${statusCode}, and then failed or answered again`);
+    return isInDoubt;
   }
 
   /** Too much to keep. By default a failure may leave while its handler goes on; a 2xx or 409 has to be decided first. */
   #overflow(): boolean {
     const { statusCode } = this.#res;
     const isSuccess = statusCode === 409 || (statusCode >= 200 && statusCode < 300);
-    if (isSuccess || this.#decider.limitBytes !== undefined) void this.#decide();
+    if (isSuccess || this.#isMixed || this.#decider.limitBytes !== undefined) void this.#decide();
     else this.#flush();
     return this.#phase !== "deciding" && !this.#res.writableNeedDrain;
   }
@@ -200,6 +205,7 @@ class HeldResponse implements ResponseHooks {
     const streaming = this.#phase === "passing";
     this.#phase = "deciding";
     this.#decided = true;
+    if (this.#wrappedHead !== undefined && !streaming) restoreHead(this.#res, this.#wrappedHead);
     const answer = (): WholeAnswer => this.#answer(streaming);
     const asked = this.#decider.decide(this.#res.statusCode, answer, isDeserted(this.#res));
     const head = streaming ? undefined : copyHead(this.#res);
@@ -207,9 +213,10 @@ class HeldResponse implements ResponseHooks {
     try {
       // After its answer a handler's throw makes Express write another head.
       if (head !== undefined) restoreHead(this.#res, head);
-      if (decision === undefined || streaming) this.#deliver({});
-      else if ("headers" in decision) this.#deliver(decision.headers);
-      else this.#replace(decision);
+      if (streaming) this.#deliver({});
+      else if (decision !== undefined && "status" in decision) this.#replace(decision);
+      else if (this.#isMixed) this.#replace({ status: this.#res.statusCode });
+      else this.#deliver(decision?.headers ?? {});
       // For a writer told to wait in write(); Node tells it itself if its own buffer is full by now.
       if (this.#last === undefined && !this.#res.writableNeedDrain) this.#res.emit("drain");
     } catch (error) {

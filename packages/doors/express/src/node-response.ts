@@ -12,6 +12,8 @@ export interface ResponseHooks {
   destroy(error: Error | undefined): void;
   /** What follows the hooks has failed. */
   failed?(error: unknown): void;
+  /** Nobody can tell any more whether the handler has answered with success. */
+  hold?(reason: string): void;
 }
 
 export type Call = readonly [chunk: unknown, encoding: unknown, callback: unknown];
@@ -64,6 +66,11 @@ export function hookResponse(res: GuardResponse, makeHooks: (below: ResponseHook
   res.writeHead = hookedWriteHead;
   res.flushHeaders = hookedFlushHeaders;
   res.destroy = hookedDestroy;
+}
+
+/** Whether something behind the hooks, such as compression, answers in the app's place, perhaps later. */
+export function isWrapped(res: GuardResponse): boolean {
+  return res.write !== hookedWrite || res.end !== hookedEnd;
 }
 
 /** Tells the hooks of `res` that the app's handler has failed, before an error handler answers. */
