@@ -55,7 +55,7 @@ export async function refuse(request: Request, thrown: unknown, refusing: Refusi
   // No check has published a handler's throw.
   verdicts.publish({ name, req: request }, verdicts.start(), error);
   try {
-    if (hide !== undefined) return await hide();
+    if (hide !== undefined) return assertResponse(await hide());
     return isRefusal ? refusalResponse(error, refusing) : toResponse(problems.ofStatus(500));
   } catch (failure) {
     warnOfError(name, "could not answer a refusal", failure);
@@ -112,6 +112,11 @@ function isResponse(value: unknown): boolean {
   const hasStatus = typeof status === "number" && status >= 200 && status <= 599;
   const hasHeaders = typeof headers === "object" && headers !== null && Symbol.iterator in headers;
   return hasStatus && hasHeaders && typeof clone === "function";
+}
+
+function assertResponse(answer: Response): Response {
+  if (isResponse(answer)) return answer;
+  throw new TypeError("option hide must return a Response");
 }
 
 type CopiedAnswer = ReturnType<NonNullable<Parameters<OwnedRun["decide"]>[1]>>;

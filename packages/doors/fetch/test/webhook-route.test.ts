@@ -61,4 +61,9 @@ describe("webhookRoute", () => {
     const { route, handled } = hookOf({ hide });
     expect([(await route(delivery(wrongUser))).status, handled]).toEqual([500, []]);
   });
+
+  test.each([undefined, null, "no such page", {}])("answers 500 where hide gives %p", async (given) => {
+    const answer = await hookOf({ hide: () => given as never }).route(delivery(wrongUser));
+    expect([answer instanceof Response, answer.status]).toEqual([true, 500]);
+  });
 });
