@@ -73,6 +73,8 @@ export function refusal({
  */
 export function takeOverReply(reply: FastifyReply): void {
   for (const [name, value] of Object.entries(reply.getHeaders())) {
+    // A time-out of the app, for example, has answered meanwhile.
+    if (reply.raw.headersSent) break;
     if (value !== undefined && !describesBody.test(name)) reply.raw.setHeader(name, value);
   }
   reply.hijack();
