@@ -22,7 +22,7 @@ const hookNames = ["onRequest", "preParsing", "preValidation", "onSend"] as cons
 
 /** Warns once of what tells the hidden route from an unknown one. When all is registered: a 404 may come last. */
 export function tellUnhidden(fastify: FastifyInstance, url: string, warnOnce: WarnOnce): undefined {
-  const differences = [...timeoutOf(fastify), ...notFoundOf(fastify, url)];
+  const differences = [...timeoutOf(fastify), ...notFoundOf(fastify, url), ...catchAllOf(fastify, url)];
   if (differences.length === 0) return;
   const message = `a hidden webhook can be told from an unknown route: ${differences.join("; ")}`;
   warnOnce({ code: "webhook-not-hidden", message });
@@ -49,6 +49,23 @@ function notFoundOf(fastify: FastifyInstance, url: string): readonly string[] {
     .map(
       (name) => `an unknown route has other ${name} hooks; give setNotFoundHandler() its own as preHandler`,
     );
+}
+
+/** The app's route for a path beside the hidden one: an unknown path never gets its 404. */
+function catchAllOf(fastify: FastifyInstance, url: string): readonly string[] {
+  // A pattern would find itself.
+  if (/[:*]/.test(url)) return [];
+  const beside = `${fastify.prefix}${url}-`;
+  const methods = fastify.supportedMethods.filter((method) => takes(fastify, method, beside));
+  if (methods.length === 0) return [];
+  return [
+    `a route of the app's, such as one for "/*", takes ${methods.join(", ")} of unknown paths beside it`,
+  ];
+}
+
+function takes(fastify: FastifyInstance, method: string, url: string): boolean {
+  const route: unknown = fastify.findRoute({ method, url });
+  return typeof route === "object" && route !== null;
 }
 
 function countOf(hooks: unknown, name: string): number {

@@ -364,6 +364,24 @@ describe("a hidden webhook", () => {
       {},
       /404 of the paths beside it is of another prefix/,
     ],
+    [
+      "a route that takes all paths",
+      (app) => {
+        register(app);
+        app.get("/*", () => "a page");
+      },
+      {},
+      /such as one for "\/\*", takes GET, HEAD of unknown paths beside it/,
+    ],
+    [
+      "a route with a parameter",
+      (app) => {
+        app.post("/hooks/:name", () => "another hook");
+        register(app);
+      },
+      {},
+      /takes POST of unknown paths/,
+    ],
     ["handlerTimeout", register, { handlerTimeout: 1_000 }, /handlerTimeout \(1000 ms\) is 503/],
   ])("is said to differ by %s, once", async (_title, mount, options, message) => {
     expect(await told(mount, options)).toEqual([expect.stringMatching(message)]);
