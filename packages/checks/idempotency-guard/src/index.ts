@@ -8,4 +8,4 @@ export {
   type IdempotencyGuardOptions,
   type IdempotencyTransactionOptions,
 } from "./middleware.ts";
-export type { RequestIdempotency } from "./run.ts";
+export type { RequestIdempotency } from "./request-idempotency.ts";

@@ -23,7 +23,8 @@ import {
   type IdempotencyTransactionOptions as TransactionOptionsOf,
 } from "./options.ts";
 import { refusal } from "./refusals.ts";
-import type { OwnedRun, RequestIdempotency } from "./run.ts";
+import type { RequestIdempotency } from "./request-idempotency.ts";
+import type { OwnedRun } from "./run.ts";
 import { transactionGuard } from "./transaction-guard.ts";
 
 type NextFunction = Parameters<Middleware>[2];

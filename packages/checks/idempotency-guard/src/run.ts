@@ -8,30 +8,7 @@ import { callbackEnd, isStop } from "./handler-end.ts";
 import type { ResolvedOwnerOptions } from "./options.ts";
 import { refusal } from "./refusals.ts";
 import type { GivenAnswer, Replay } from "./replay.ts";
-
-export interface RequestIdempotency {
-  readonly key: string;
-  /** Grows with each attempt at the same key: a bank rail that remembers the highest can refuse an older attempt. */
-  readonly fence: number;
-  /** This attempt's random identity, as the store knows it. */
-  readonly token: string;
-  /** Aborts when another attempt may own the key, or another answer ended the request and freed it: begin no effect after that. */
-  readonly signal: AbortSignal;
-  /**
-   * Writes `done` in the handler's own transaction, and locks the key until that ends: best as its first step. Await it if the store is
-   * asynchronous. Throws, so that the transaction rolls back: a GuardError, `idempotency-lost` when another attempt has the key or it is
-   * done, `idempotency-store-unavailable` when the store fails; a TypeError when the store knows no transactions. Answer 2xx after the
-   * commit: a 2xx without a committed record becomes 503 and holds the key; one that left earlier leaves the key done and unpaid.
-   */
-  completeIn(tx: unknown): void | Promise<void>;
-  /** Whether this attempt's completeIn() has committed, read from outside: tells after a lost COMMIT reply. False for a silent store. */
-  committed(): Promise<boolean>;
-  /**
-   * Says that the effect may have happened: unless a 2xx follows, the key is held for an operator, not released. The reason has 1 to
-   * 256 characters. Throws once the response has ended: too late.
-   */
-  hold(reason: string): void;
-}
+import type { RequestIdempotency } from "./request-idempotency.ts";
 
 export interface Attempt extends KeyAttempt {
   readonly req: object;
@@ -109,7 +86,7 @@ export class OwnedRun {
     this.#working = undefined;
   }
 
-  /** I2: what has failed has not paid: a success of the app's error handler becomes 500. */
+  /** I2: its success becomes 500 from here on. */
   failed(): void {
     this.#hasFailed = true;
   }
@@ -127,7 +104,7 @@ export class OwnedRun {
   decide(status: number, answer?: () => GivenAnswer, hasLeft = false): Promise<Replacement | undefined> {
     this.#responseEnded = true;
     const isSuccess = status >= 200 && status < 300;
-    if (isSuccess && this.#hasFailed) return this.#insteadOfSuccess(hasLeft);
+    if (isSuccess && this.#hasFailed) return this.#successOfOthers(status);
     // An explicit success outweighs an earlier hold().
     if (isSuccess) return this.owned.complete(this.#keeping(answer));
     // A handler's deliberate refusal has no effect; but a server error in its place may come while it still works. 499 is nginx's, which
@@ -137,8 +114,14 @@ export class OwnedRun {
     return this.#failed(status);
   }
 
-  async #insteadOfSuccess(hasLeft: boolean): Promise<Replacement> {
-    return (await this.decide(500, undefined, hasLeft)) ?? { status: 500 };
+  /** I1: the page of an error handler, or a handler behind it that has paid in place of the failed one. */
+  async #successOfOthers(status: number): Promise<Replacement> {
+    if (this.#recovery === "hold" && !this.owned.inTransaction) {
+      this.#doubt(
+        `answered with ${status} after its handler had failed: look whether something else has paid`,
+      );
+    }
+    return (await this.#failed(500)) ?? { status: 500 };
   }
 
   async #failedInDoubt(status: number, hasLeft: boolean): Promise<Replacement | undefined> {

@@ -1,5 +1,6 @@
 // For authors of checks and endpoints on Express.
 export { chain, composedGuard, expectManyProperties } from "./guard.ts";
 export { holdResponse } from "./held-response.ts";
-export { createCodingWatch, whileConnected } from "./node-response.ts";
+export { createCodingWatch } from "./coding-watch.ts";
+export { whileConnected } from "./node-response.ts";
 export { isMountPath, pathOf, proxyTrust } from "./received-request.ts";

@@ -1,6 +1,6 @@
 import { STATUS_CODES, type OutgoingHttpHeader } from "node:http";
 import { createRequestFact, type RequestFact } from "@countersign/core";
-import { createWarnOnce, problems, type Replacement } from "@countersign/core/door";
+import { problems, type Replacement } from "@countersign/core/door";
 import { expectManyProperties } from "./guard.ts";
 import type { ErrorMiddleware, GuardRequest, GuardResponse, OverHttp2 } from "./types.ts";
 
@@ -211,24 +211,6 @@ export function beginsAnew(res: GuardResponse, status: number | undefined): bool
   if (status === undefined || (statusCode !== status && statusCode >= 400)) return true;
   res.statusCode = status;
   return false;
-}
-
-/**
- * Returns a function that warns once, `digest-of-other-bytes`, when an answer's content coding changes before it leaves: a middleware
- * before `factoryName` has encoded it after its digest.
- */
-export function createCodingWatch(factoryName: string): (req: GuardRequest, res: GuardResponse) => void {
-  const warnOnce = createWarnOnce(factoryName);
-  const code = "digest-of-other-bytes";
-  const message =
-    `something in front of ${factoryName}() has encoded an answer after its digest, which is wrong by that: ` +
-    `mount ${factoryName}() before compression`;
-  return (req, res) => {
-    const before = res.getHeader("content-encoding");
-    res.once("finish", () => {
-      if (res.getHeader("content-encoding") !== before) warnOnce({ code, message, req });
-    });
-  };
 }
 
 /** Whether nobody can receive an answer any more. Responses of HTTP/2 have no `destroyed`. */
