@@ -4,8 +4,9 @@ import path from "node:path";
 import { types } from "node:util";
 import { quoteForLog } from "@countersign/core";
 import { option, optionError, readOptions, type Given, type OptionTable } from "@countersign/core/door";
-import { type ImportedKeys, importKeys, type VerificationKey } from "@countersign/http-message-signatures";
+import type { ImportedKeys, VerificationKey } from "@countersign/http-message-signatures";
 import { keyidOfFile } from "@countersign/http-message-signatures/door";
+import { importInSlices } from "./import-slices.ts";
 import { liveKeys, liveKeysRules, type LiveKeysOptions, type LiveKeyStore } from "./live-keys.ts";
 
 export interface DirectoryKeysOptions extends LiveKeysOptions {
@@ -175,7 +176,8 @@ async function readAll(files: readonly ListedFile[], bounds: KeyFileBounds): Pro
   for (const { file, keyid } of files) {
     // oxlint-disable-next-line no-await-in-loop -- one file in memory at a time
     const content = await readBytes(file, bounds);
-    const imported = inFile(file, () => importKeys(content, { keyid, maxKeys, validity }));
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    const imported = await inFile(file, () => importInSlices(content, { keyid, maxKeys, validity }));
     for (const { keyid: id, error } of imported.faults) throw faultIn(file, error, id);
     for (const [id, key] of imported.keys) {
       if (keys.has(id)) throw faultIn(file, new Error("it stands in another file too"), id);
@@ -204,9 +206,9 @@ async function readBytes(file: string, { maxBytes }: KeyFileBounds): Promise<Buf
   }
 }
 
-function inFile<T>(file: string, read: () => T): T {
+async function inFile<T>(file: string, read: () => Promise<T>): Promise<T> {
   try {
-    return read();
+    return await read();
   } catch (error) {
     throw faultIn(file, error);
   }

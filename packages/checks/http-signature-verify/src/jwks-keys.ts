@@ -1,6 +1,6 @@
 import { OptionError, withDeadline } from "@countersign/core";
 import { option, optionError, type OptionTable, readOptions } from "@countersign/core/door";
-import { importKeys } from "@countersign/http-message-signatures";
+import { importInSlices } from "./import-slices.ts";
 import { liveKeys, liveKeysRules, type LiveKeysOptions, type LiveKeyStore } from "./live-keys.ts";
 
 type Fetch = (url: URL, init: RequestInit) => Promise<Response>;
@@ -60,7 +60,8 @@ export function jwksKeys(url: string | URL, options: JwksKeysOptions = {}): Live
           ? ttlSeconds
           : Math.min(Math.max(maxAgeSeconds, minTtlSeconds), maxTtlSeconds);
       const freshMs = 1000 * freshSeconds;
-      return { ...importKeys(document, { maxKeys, validity }), freshMs, refreshMs: refreshAhead * freshMs };
+      const imported = await importInSlices(document, { maxKeys, validity });
+      return { ...imported, freshMs, refreshMs: refreshAhead * freshMs };
     },
     cooldownMs: 1000 * read.cooldownSeconds,
     staleMs: 1000 * read.staleIfErrorSeconds,

@@ -14,7 +14,7 @@ import type { DirectoryKeysOptions } from "../dist/directory-keys.js";
 import { directoryKeys } from "@countersign/http-signature-verify";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { KeyFolder } from "./key-folder.ts";
-import { eventually, freshPem, serviceJwk, setOf } from "./live-keys-bench.ts";
+import { countTurns, eventually, freshPem, largeSet, serviceJwk, setOf } from "./live-keys-bench.ts";
 
 let at: KeyFolder;
 beforeEach(() => {
@@ -38,6 +38,14 @@ describe("directoryKeys", () => {
     expect(at.keyids()).toEqual(new Set(["__proto__x", "a", "b", "c", "d", "e", "f", "g", "h"]));
     expect(await at.store?.get("a")).toMatchObject({ keyid: "a" });
     expect(await at.store?.get("__proto__")).toBeUndefined();
+  });
+
+  test("reads a large set in several turns of the event loop", async () => {
+    const turns = countTurns();
+    at.put("set.jwks", JSON.stringify(largeSet));
+    await at.open({ validity: turns.validity }).ready();
+    expect(turns.end()).toBeGreaterThan(1);
+    expect(at.keyids().size).toBe(largeSet.keys.length);
   });
 
   test("reads a single file, and follows what replaces it", async () => {

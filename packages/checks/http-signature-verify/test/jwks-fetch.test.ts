@@ -10,7 +10,7 @@ import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { jwksKeys } from "@countersign/http-signature-verify";
 import { selfSignedCertificate, testAuthority } from "@countersign/test-support/servers/certificates.ts";
-import { setOf } from "./live-keys-bench.ts";
+import { countTurns, largeSet, setOf } from "./live-keys-bench.ts";
 import type { JwksKeysOptions } from "../dist/jwks-keys.js";
 
 const servers: Server[] = [];
@@ -67,6 +67,14 @@ describe("what jwksKeys takes of a server", () => {
     };
     expect(await answering(listener)).toBe("a");
   });
+});
+
+test("a large set is read in several turns of the event loop", async () => {
+  const turns = countTurns();
+  const listener: RequestListener = (_req, res) => json(res, largeSet);
+  const keyids = await answering(listener, { validity: turns.validity });
+  expect(turns.end()).toBeGreaterThan(1);
+  expect(keyids.split(",")).toHaveLength(largeSet.keys.length);
 });
 
 describe("what jwksKeys refuses of a server", () => {

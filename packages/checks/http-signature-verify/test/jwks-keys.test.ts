@@ -230,6 +230,14 @@ describe("jwksKeys", () => {
     expect(store.get("a")).toMatchObject({ subject: "tenant a" });
   });
 
+  test("leaves out every key of a keyid that stands there twice", async () => {
+    reply = () =>
+      answer({ keys: [...setOf("a", "b", "a").keys, { kty: "RSA", kid: "b" }, ...setOf("a", "c").keys] });
+    await open().ready();
+    expect(store.keys().map(({ keyid }) => keyid)).toEqual(["c"]);
+    expect(notices.heard.filter(({ code }) => code === "key-left-out")).toHaveLength(3);
+  });
+
   test("close ends the timer, and what is under way", async () => {
     await open({ ttlSeconds: 100 }).ready();
     reply = () => new Promise(() => {});

@@ -1,5 +1,6 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { createPublicKey, generateKeyPairSync, type JsonWebKey } from "node:crypto";
+import { clearImmediate, setImmediate } from "node:timers";
 import { noticeChannelName, type GuardNotice } from "@countersign/core";
 import { servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
 
@@ -39,4 +40,24 @@ export async function eventually(step: () => void | Promise<void>): Promise<void
     }
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
+}
+
+/** Keys of which each takes over a tenth of what may hold the event loop. */
+export const largeSet = setOf(...Array.from({ length: 90 }, (_, index) => `key-${index}`));
+
+/** Counts in how many turns of the event loop keys are asked for their validity. */
+export function countTurns(): { readonly validity: () => undefined; readonly end: () => number } {
+  const turns = new Set<number>();
+  let turn = 0;
+  let next = setImmediate(function count() {
+    turn += 1;
+    next = setImmediate(count);
+  });
+  return {
+    validity: () => void turns.add(turn),
+    end() {
+      clearImmediate(next);
+      return turns.size;
+    },
+  };
 }
