@@ -112,8 +112,9 @@ function tellChanges(entries: readonly string[], previous: readonly string[] | u
     publishFailure({ guard: factoryName, code: "allowlist-empty", message });
   }
   if (previous === undefined) return;
-  const added = entries.filter((entry) => !previous.includes(entry));
-  const removed = previous.filter((entry) => !entries.includes(entry));
+  const [before, now] = [new Set(previous), new Set(entries)];
+  const added = entries.filter((entry) => !before.has(entry));
+  const removed = previous.filter((entry) => !now.has(entry));
   if (added.length + removed.length === 0) return;
   const message = `addresses that came: ${listed(added)}; addresses that went: ${listed(removed)}`;
   publishNotice({ guard: factoryName, code: "allowlist-changed", message });

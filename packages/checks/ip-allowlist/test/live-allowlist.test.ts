@@ -114,6 +114,23 @@ describe("liveAllowlist", () => {
     ]);
   });
 
+  test("tells the changes of a long list", async () => {
+    const { list, gives } = bench();
+    const long = Array.from(
+      { length: 200_000 },
+      (_, index) => `10.${index >> 16}.${(index >> 8) & 255}.${index & 255}`,
+    );
+    gives(() => long);
+    await list.ready();
+    // Compared entry by entry with the other list, this takes minutes, which jest ends.
+    gives(() => [here, ...long.slice(1)]);
+    await list.refresh();
+    await new Promise((resolve) => setTimeout(resolve));
+    expect(heard.map(({ message }) => message)).toEqual([
+      `addresses that came: ${here}; addresses that went: 10.0.0.0`,
+    ]);
+  });
+
   test.each<[string, () => unknown]>([
     ["throws", down],
     ["rejects", () => Promise.reject(new Error("no"))],
