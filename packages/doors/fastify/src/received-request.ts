@@ -8,6 +8,7 @@ import {
   type OptionTable,
 } from "@countersign/core/door";
 import { receivedRequest as nodeRequest } from "@countersign/express";
+import { proxyTrust } from "@countersign/express/door";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { internal } from "./hidden-route.ts";
 
@@ -35,11 +36,25 @@ export function warnOfTrust(
   connection: ConnectionOptions,
 ): void {
   const asks = connection.clientAddress !== undefined || connection.scheme !== undefined;
-  if (!asks || Reflect.get(Object(internal(fastify, "fastify.options")), "trustProxy") !== true) return;
+  if (!asks || !proxyTrust.trustsEverybody(trustOf(fastify))) return;
   const message =
-    "trustProxy is true, so the caller chooses request.ip and request.protocol by writing X-Forwarded-For and " +
+    "trustProxy trusts every address, so the caller chooses request.ip and request.protocol by writing X-Forwarded-For and " +
     'X-Forwarded-Proto; list the addresses of your proxies instead, for example trustProxy: ["10.0.0.5"]';
   createWarnOnce(factoryName)({ code: "trust-proxy-unsafe", message });
+}
+
+/** Fastify shows no trust function: asks requests of its own class, which no client sent. */
+function trustOf(fastify: FastifyInstance): Parameters<typeof proxyTrust.trustsEverybody>[0] {
+  const { prototype = null }: { readonly prototype?: object | null } = Object(
+    internal(fastify, "fastify.Request"),
+  );
+  return (address, hop) => {
+    const forwarded = Array.from({ length: hop + 1 }, () => address).join(", ");
+    const raw = { headers: { "x-forwarded-for": forwarded }, socket: { remoteAddress: address } };
+    // Up to the first that is not trusted, which it includes.
+    const { ips }: { readonly ips?: unknown } = Object.create(prototype, { raw: { value: raw } });
+    return Array.isArray(ips) && ips.length > hop + 1;
+  };
 }
 
 const received: RequestFact<ReceivedRequest> = createRequestFact();

@@ -116,6 +116,15 @@ describe("an app whose trustProxy believes everybody", () => {
   const asks = { clientAddress: (request: FastifyRequest) => request.ip };
   test.each<[string, FastifyServerOptions, ConnectionOptions, readonly string[]]>([
     ["is told of once for each plugin that asks it", { trustProxy: true }, asks, ["trust-proxy-unsafe"]],
+    ["is one by a function too", { trustProxy: () => true }, asks, ["trust-proxy-unsafe"]],
+    [
+      "is one by a list of all addresses too",
+      { trustProxy: ["0.0.0.0/1", "128.0.0.0/1"] },
+      asks,
+      ["trust-proxy-unsafe"],
+    ],
+    ["is another than one without trustProxy", {}, asks, []],
+    ["is another than one that trusts the next hop", { trustProxy: (_address, hop) => hop < 1 }, asks, []],
     ["is no matter of a plugin that goes by the socket", { trustProxy: true }, {}, []],
     ["is another than one with a list", { trustProxy: ["127.0.0.1"] }, asks, []],
   ])("%s", async (_name, options, connection, codes) => {
