@@ -73,13 +73,18 @@ export function webhookEndpoint(
   const reception = webhookReception(steps, door);
   const verify = composedGuard(factoryName, (req) => reception(receivedRequest(req), req));
   const receive = chain(factoryName, [verify, acknowledge], answerError);
-  const warnWithoutPath = createWarnWithoutPath();
+  const warnOfNoPath = createWarning("has no path of its own and checks no request but those for /");
+  const warnOfMethods = createWarning(
+    "stands in a route of some methods, whose OPTIONS shows the hidden path",
+  );
   return [
     function webhookEndpointMiddleware(req, res, next) {
       if (!hasRouter(req) || next === undefined) receive(req, res, ownAnswers(res));
-      else if (mayBeMountPath(req)) receive(req, res, leaving(req, next));
-      else {
-        warnWithoutPath(req);
+      else if (mayBeMountPath(req)) {
+        if (answers.hide && leavesOptions(req, webhookEndpointMiddleware)) warnOfMethods();
+        receive(req, res, leaving(req, next));
+      } else {
+        if (isWithoutPath(req)) warnOfNoPath();
         leaving(req, next)();
       }
     },
@@ -99,14 +104,13 @@ function leaving({ route, baseUrl }: MountedRequest, next: NextFunction): NextFu
   return (error) => next(error ?? "route");
 }
 
-function createWarnWithoutPath(): (req: MountedRequest) => void {
+/** Warns once. */
+function createWarning(what: string): () => void {
   let warned = false;
-  return (req) => {
-    if (warned || !isWithoutPath(req)) return;
+  return () => {
+    if (warned) return;
     warned = true;
-    process.emitWarning(
-      "webhookEndpoint has no path of its own and checks no request but those for /: write app.use(path, webhookEndpoint(...))",
-    );
+    process.emitWarning(`webhookEndpoint ${what}: write app.use(path, webhookEndpoint(...))`);
   };
 }
 
@@ -131,7 +135,13 @@ type MountedRequest = GuardRequest & {
   /** What Express stripped from `url`. */
   readonly baseUrl?: unknown;
   /** Express's route that matched last, even after it ended. */
-  readonly route?: { readonly path?: unknown } | undefined;
+  readonly route?:
+    | {
+        readonly path?: unknown;
+        readonly methods?: Readonly<Record<string, unknown>> | undefined;
+        readonly stack?: readonly { readonly handle?: unknown }[] | undefined;
+      }
+    | undefined;
 };
 
 /** Whether the request passed a router: Express, or one that sets `originalUrl`, as connect does. */
@@ -152,6 +162,13 @@ function mayBeMountPath(req: MountedRequest): boolean {
 /** Whether the endpoint was mounted without a path, and so gets every request of the app. */
 function isWithoutPath(req: MountedRequest): boolean {
   return req.route === undefined && req.originalUrl === req.url && pathOf(req.url ?? "/") !== "/";
+}
+
+/** Whether the endpoint's own route leaves OPTIONS to Express, which answers with the route's methods. */
+function leavesOptions({ route }: MountedRequest, endpoint: WebhookEndpointMiddleware): boolean {
+  // req.route may be an earlier one.
+  if (route?.stack?.some(({ handle }) => handle === endpoint) !== true) return false;
+  return route.methods?.["_all"] !== true && route.methods?.["options"] !== true;
 }
 
 // Text that is no pattern, in Express 4 and 5.

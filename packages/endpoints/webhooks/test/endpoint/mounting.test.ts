@@ -228,12 +228,34 @@ describe.each(expressVersions)("webhookEndpoint on %s", (_version, factory) => {
     expect(warn.mock.calls).toEqual([[expect.stringContaining("write app.use(path, webhookEndpoint(...))")]]);
   });
 
+  test("in a route of POST alone says once that OPTIONS shows the path", async () => {
+    const warn = jest.spyOn(process, "emitWarning").mockReturnValue();
+    const app = factory().set("env", "test");
+    app.post(path, webhookEndpoint(optionsWith()));
+    app.post("/shown", webhookEndpoint(optionsWith({ hide: false })));
+    await withServer(app, async (port) => {
+      expect(await statusOf(port, { path: "/shown" })).toBe("200");
+      expect(await statusOf(port)).toBe("200");
+      expect(await statusOf(port)).toBe("200");
+      expect(await statusOf(port, { method: "OPTIONS" })).toBe("200");
+    });
+    expect(warn.mock.calls).toEqual([
+      [expect.stringContaining("OPTIONS shows the hidden path: write app.use(")],
+    ]);
+  });
+
   test("at its path, and for requests below it or elsewhere, says nothing of the kind", async () => {
     const warn = jest.spyOn(process, "emitWarning").mockReturnValue();
     const app = factory().set("env", "test");
+    app.post(path, (_req, _res, next) => next());
     app.use(path, webhookEndpoint(optionsWith()));
     app.all("/plain", webhookEndpoint(optionsWith()));
+    app.route("/route").all(webhookEndpoint(optionsWith()));
     await withServer(app, async (port) => {
+      for (const target of [path, "/plain", "/route"]) {
+        // oxlint-disable-next-line no-await-in-loop -- one request after another
+        expect(await statusOf(port, { path: target })).toBe("200");
+      }
       for (const target of [`${path}/below`, "/elsewhere", "/PLAIN", "/plain/"]) {
         // oxlint-disable-next-line no-await-in-loop -- one request after another
         expect(await statusOf(port, { path: target })).toBe("404");
