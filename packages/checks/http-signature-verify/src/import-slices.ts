@@ -6,18 +6,18 @@ import { type ImportedKeys, importKeys, type VerificationKey } from "@countersig
 type Bounds = NonNullable<Parameters<typeof importKeys>[1]>;
 type Fault = ImportedKeys["faults"][number];
 
-/** As {@link importKeys}, a JWK Set key by key: each takes over a millisecond, and requests wait. */
+/** As {@link importKeys}, key by key: each takes over a millisecond, and requests wait. */
 export async function importInSlices(document: unknown, bounds: Bounds): Promise<ImportedKeys> {
   const { maxKeys = 0 } = bounds;
-  const set = keysOf(document);
-  if (set === undefined || set.length > maxKeys) return importKeys(document, bounds);
+  const parts = partsOf(document);
+  if (parts.length < 2 || parts.length > maxKeys) return importKeys(document, bounds);
   const keys = new Map<string, VerificationKey>();
   const faults: Fault[] = [];
   const seen = new Set<string>();
-  for (const jwk of set) {
+  for (const part of parts) {
     // oxlint-disable-next-line no-await-in-loop -- yields to the event loop
     while (workSlices.over) await workSlices.next();
-    const one = importKeys({ keys: [jwk] }, bounds);
+    const one = importKeys(part, bounds);
     const [key] = one.keys.values();
     const keyid = key?.keyid ?? one.faults[0]?.keyid;
     if (keyid !== undefined && seen.has(keyid)) {
@@ -32,11 +32,12 @@ export async function importInSlices(document: unknown, bounds: Bounds): Promise
   return { keys, faults };
 }
 
-/** The keys of a JWK Set, or of its text; undefined for any other document. */
-function keysOf(document: unknown): readonly unknown[] | undefined {
+/** A document for each key of a JWK Set or record, or of its text; none of another document. */
+function partsOf(document: unknown): readonly unknown[] {
   const value = types.isUint8Array(document) && isUtf8(document) ? parsed(document) : document;
-  if (typeof value !== "object" || value === null || "kty" in value || !("keys" in value)) return undefined;
-  return Array.isArray(value.keys) ? value.keys : undefined;
+  if (typeof value !== "object" || value === null || Array.isArray(value) || "kty" in value) return [];
+  if ("keys" in value) return Array.isArray(value.keys) ? value.keys.map((key) => ({ keys: [key] })) : [];
+  return Object.entries(value).map(([keyid, key]) => ({ [keyid]: key }));
 }
 
 function parsed(bytes: Uint8Array): unknown {

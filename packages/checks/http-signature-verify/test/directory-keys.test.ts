@@ -40,9 +40,12 @@ describe("directoryKeys", () => {
     expect(await at.store?.get("__proto__")).toBeUndefined();
   });
 
-  test("reads a large set in several turns of the event loop", async () => {
+  test.each<[string, unknown]>([
+    ["set", largeSet],
+    ["record", Object.fromEntries(largeSet.keys.map((jwk, index) => [`key-${index}`, jwk]))],
+  ])("reads a large %s in several turns of the event loop", async (_name, document) => {
     const turns = countTurns();
-    at.put("set.jwks", JSON.stringify(largeSet));
+    at.put("keys.json", JSON.stringify(document));
     await at.open({ validity: turns.validity }).ready();
     expect(turns.end()).toBeGreaterThan(1);
     expect(at.keyids().size).toBe(largeSet.keys.length);
