@@ -78,7 +78,9 @@ export function createMatcher(ipv4: readonly AddressRange[], ipv6: readonly Addr
 }
 
 /** Throws a GuardError with `status` unless `isAllowed` admits the address: `ip-unknown` for no address. */
-export function assertAllowed(address: string | undefined, isAllowed: AddressMatcher, status: number): void {
+export function assertAllowed(given: string | undefined, isAllowed: AddressMatcher, status: number): void {
+  // Without TypeScript: null, as of `headers.get()`, or a list of lines.
+  const address = typeof given === "string" ? given : undefined;
   if (isAllowed(address)) return;
   const known = address !== undefined && parseAddress(address) !== undefined;
   const quoted = address === undefined ? "" : ` ${quoteForLog(address)}`;

@@ -7,13 +7,15 @@ describe("admitAddress", () => {
     expect(() => addressAdmission({ allow: ["192.0.2.0/24"] })("192.0.2.7")).not.toThrow();
   });
 
-  test.each([
+  test.each<[string, unknown]>([
     ["ip-not-allowed", "198.51.100.1"],
     ["ip-unknown", "localhost"],
     ["ip-unknown", undefined],
-  ])("refuses with %s", (code, address) => {
+    ["ip-unknown", null],
+    ["ip-unknown", ["192.0.2.7"]],
+  ])("refuses with %s: %j", (code, address) => {
     const refusal = expect.objectContaining({ status: 403, code });
-    expect(() => admitAddress(address, ["192.0.2.0/24"], 403)).toThrow(refusal);
+    expect(() => admitAddress(address as string, ["192.0.2.0/24"], 403)).toThrow(refusal);
   });
 
   test("throws on an empty list", () => {
