@@ -1,6 +1,6 @@
 import type { IdempotencyListing, IdempotencyListQuery } from "@countersign/idempotency";
 import { createRedisStores, type RedisStores, type RedisStoresOptions } from "@countersign/store-redis";
-import { CommandError, memberOf, inWordsOfFlags } from "../command-io.ts";
+import { CommandError, exitCodes, memberOf, inWordsOfFlags } from "../command-io.ts";
 import { doubtsOf, type Row, type StoreCondition } from "../doctor/findings.ts";
 import type { Engine, OperatorStore } from "./store.ts";
 import { connectToRedis } from "./redis-connection.ts";
@@ -21,6 +21,12 @@ async function open(
   const options = { prefix, retentionMs, commandTimeoutMs: openTimeoutMs };
   assertOptions(options);
   const { masters, close } = await connectToRedis(location);
+  try {
+    await assertPrimary(location, masters);
+  } catch (error) {
+    close();
+    throw error;
+  }
   const shards = masters.map(({ id, sendCommand }) => ({
     id,
     stores: createRedisStores({ ...options, sendCommand }),
@@ -45,6 +51,20 @@ async function open(
       close();
     },
   };
+}
+
+/** What a replica says is old, and what it takes, if anything, never reaches the platform. */
+async function assertPrimary(
+  { shown }: StoreTarget["location"],
+  masters: Awaited<ReturnType<typeof connectToRedis>>["masters"],
+): Promise<void> {
+  for (const { sendCommand } of masters) {
+    const asked = sendCommand(["INFO", "replication"], { key: undefined, isReadonly: false });
+    // oxlint-disable-next-line no-await-in-loop -- one server after the other
+    const info = await unlessRefused(openedInTime(shown, asked));
+    if (typeof info !== "string" || !/^role:slave/m.test(info)) continue;
+    throw new CommandError(`${shown} is a replica; connect to the primary server`, exitCodes.otherwise);
+  }
 }
 
 async function inspect({ location, prefix }: StoreTarget): Promise<StoreCondition> {
