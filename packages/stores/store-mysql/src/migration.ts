@@ -40,10 +40,10 @@ export async function migrateMysql<Tx>(database: Database<Tx>, tables: MysqlTabl
   const names = resolveTables(caller, tables);
   try {
     const run = (statement: string) => database.alone(statement, []);
-    const [makeVersion, setVersion, ...others] = statements(names);
+    const [makeVersion, ...others] = statements(names);
     await run(makeVersion);
-    await run(setVersion);
-    if (isLater(await run(readVersion(names)), names.place)) return;
+    const [row] = await run(readVersion(names));
+    if (row !== undefined && isLater(row, names.place)) return;
     for (const statement of others) {
       // oxlint-disable-next-line no-await-in-loop -- each statement of DDL commits by itself
       await run(statement);
@@ -53,8 +53,8 @@ export async function migrateMysql<Tx>(database: Database<Tx>, tables: MysqlTabl
   }
 }
 
-function isLater([row]: readonly Row[], place: string): boolean {
-  const version = integerOf(row?.["version"] ?? 0);
+function isLater(row: Row, place: string): boolean {
+  const version = integerOf(row["version"]);
   if (isUsable(row)) return version > mysqlSchemaVersion;
   const remedy =
     version > mysqlSchemaVersion ? "upgrade @countersign/store-mysql" : "no release made such tables";
@@ -63,14 +63,15 @@ function isLater([row]: readonly Row[], place: string): boolean {
   );
 }
 
-function statements(names: TableNames): readonly [string, string, ...string[]] {
+function statements(names: TableNames): readonly [string, ...string[]] {
   return [
     versionTable(names),
-    `INSERT IGNORE INTO ${names.schema} (id, version, highest_fence) VALUES (1, ${mysqlSchemaVersion}, 0)`,
     idempotencyTable(names),
     nonceTable(names),
     answersTable(names),
     ...workTables(names, options),
+    // Last: each commits by itself, and half of the tables must not pass for all of them.
+    `INSERT IGNORE INTO ${names.schema} (id, version, highest_fence) VALUES (1, ${mysqlSchemaVersion}, 0)`,
   ];
 }
 

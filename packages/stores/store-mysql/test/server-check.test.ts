@@ -9,11 +9,12 @@ import {
   mysqlSchemaVersion,
 } from "@countersign/store-mysql";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
-import { describeOnMysql } from "@countersign/test-support/servers/engines.ts";
+import { describeOnMysql, isolatedName } from "@countersign/test-support/servers/engines.ts";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { refusesUnanswered } from "@countersign/test-support/runs/unanswered.ts";
 import type { Pool } from "mysql2/promise";
 import { newKey, payOne } from "./transactions.ts";
+import { dropping } from "./spare-tables.ts";
 import { connectPool, createStores, createTables, newStores } from "./connections.ts";
 
 const claim = { token: "a", fingerprint: "f", leaseMs: 60_000, recovery: "hold" } as const;
@@ -270,6 +271,31 @@ describeOnMysql("migrateMysql()", () => {
     const database = fromMysql2(pool);
     await Promise.all(Array.from({ length: 5 }, () => migrateMysql(database, { table })));
     expect(await idempotency.read("k")).toMatchObject({ state: "run" });
+  });
+
+  test("that ended early is not taken for a whole one, and goes on", async () => {
+    const table = isolatedName("half");
+    const pool = connectPool();
+    afterTest(() => pool.query(dropping(table)));
+    const database = fromMysql2(pool);
+    let sent = 0;
+    let most = 0;
+    const ending: typeof database = {
+      ...database,
+      alone: (...statement) =>
+        ++sent > most ? Promise.reject(new Error("the line is lost")) : database.alone(...statement),
+    };
+    const { ready } = createStores(pool, { table });
+    for (; ; most += 1) {
+      sent = 0;
+      // oxlint-disable-next-line no-await-in-loop -- each gets one statement further
+      const [end] = await Promise.allSettled([migrateMysql(ending, { table })]);
+      if (end.status === "fulfilled") break;
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await expect(ready()).rejects.toThrow(/run countersign migrate|create them with: countersign migrate/);
+    }
+    expect(most).toBeGreaterThan(5);
+    await ready();
   });
 
   test("leaves tables of a later release that takes this one beside it, and so do the stores", async () => {

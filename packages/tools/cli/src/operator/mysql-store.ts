@@ -162,7 +162,8 @@ async function readVersion(
   try {
     // A later version adds a column `oldest`.
     const [row] = await database.alone(`SELECT * FROM \`${table}_schema\` WHERE id = 1`, []);
-    return schemaVersionOf(row);
+    // Without a row a migration has ended early.
+    return row === undefined ? undefined : schemaVersionOf(row);
   } catch (error) {
     if (memberOf(error, "errno") === noSuchTable) return undefined;
     throw error;
