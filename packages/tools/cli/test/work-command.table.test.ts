@@ -344,6 +344,23 @@ describe("countersign outcomes and work", () => {
     await bench.close();
   });
 
+  test("outcomes ends with 1 where no worker runs that would look at what is due", async () => {
+    const bench = open();
+    const tasks = tasksOf(bench.behind(hourMs));
+    await tasks.add(
+      "outcomes-expected",
+      { id: "key-1", body: "" },
+      { id: "key-2", body: "", delayMs: hourMs },
+    );
+    expect(await runOn(bench, ["outcomes", "--quiet"])).toMatchObject({
+      code: 1,
+      out: expect.stringContaining("\n1 overdue in outcomes-expected:\n"),
+    });
+    await tasks.add("outcomes", { id: "key-1", body: "{}" });
+    expect(await runOn(bench, ["outcomes", "--quiet"])).toMatchObject({ code: 0, out: "" });
+    await bench.close();
+  });
+
   test("outcomes finds the one that is overdue behind a page of those reported since", async () => {
     const bench = open();
     const tasks = tasksOf(bench);

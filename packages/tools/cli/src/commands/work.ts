@@ -144,6 +144,8 @@ ${exitNotes}`,
 
 const expectedSuffix = "-expected";
 const mostOverdue = 100;
+// A worker looks within seconds. After that long, none runs.
+const unseenMs = 300_000;
 
 /** How many payouts' outcomes were due and are not reported, by the queue that expects them. The oldest come first. */
 async function overdueOf(
@@ -151,22 +153,27 @@ async function overdueOf(
   summaries: readonly QueueSummary[],
 ): Promise<ReadonlyMap<string, string>> {
   const found = new Map<string, string>();
-  for (const { queue, open } of summaries) {
+  for (const summary of summaries) {
+    const { queue, open } = summary;
     if (open === 0 || !queue.endsWith(expectedSuffix)) continue;
     // oxlint-disable-next-line no-await-in-loop -- one queue of the platform, seldom two
-    const late = await countOverdue(work, queue);
+    const late = await countOverdue(work, summary);
     if (late > 0) found.set(queue, late === mostOverdue ? `${late} or more` : String(late));
   }
   return found;
 }
 
-async function countOverdue(work: OperatorWork, queue: string): Promise<number> {
+async function countOverdue(work: OperatorWork, { queue, oldestOpenMs = 0 }: QueueSummary): Promise<number> {
   let late = 0;
+  let nowMs: number | undefined;
   let cursor: string | undefined;
   do {
     // oxlint-disable-next-line no-await-in-loop -- the cursor of a page leads to the next
     const page = await work.list({ queue, state: "open", limit: mostOverdue, cursor });
-    const due = page.tasks.filter(({ attempts }) => attempts > 0);
+    // By the engine's clock.
+    nowMs ??= (page.tasks[0]?.addedAtMs ?? 0) + oldestOpenMs;
+    const unseenSinceMs = nowMs - unseenMs;
+    const due = page.tasks.filter(({ attempts, dueAtMs = 0 }) => attempts > 0 || dueAtMs < unseenSinceMs);
     // One that was reported since is seen at the next look of the platform.
     const outcomesOf = due.map(({ id }) => work.read(queue.slice(0, -expectedSuffix.length), id));
     // oxlint-disable-next-line no-await-in-loop -- as above
