@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { QueueSummary } from "@countersign/work";
 import { Command } from "commander";
-import { exitCodes, type Texts } from "../command-io.ts";
+import { exitCodes, type CommandIo, type Texts } from "../command-io.ts";
 import { parseTimeout } from "../input.ts";
 import { addEntryOptions, type EntryFlags } from "../operator/decide.ts";
 import type { OperatorWork } from "../operator/store.ts";
@@ -11,6 +11,7 @@ import {
   readQueueTarget,
   summaryOf,
   withWork,
+  type QueueTarget,
   type WorkCommandInit,
   type WorkFlags,
   type WorkGroup,
@@ -35,14 +36,10 @@ Exit codes:
     .action(async (flags: WorkFlags & EntryFlags) => {
       const { queue, target } = readQueueTarget(flags, group);
       const decision = await readDecision(flags, io);
-      const known = await withWork(target, async (work) => {
-        const before = await summaryOf(work, queue);
+      await withWork(target, async (work) => {
         await work.pause(queue, decision);
-        return before;
+        await noteUnused(work, { queue, target }, io);
       });
-      // Paused all the same: its first task may be yet to come.
-      if (known === undefined)
-        io.writeError(`no task of ${queue} is known in ${target.shown}: check the name\n`);
       if (flags.json === true) io.writeOut(jsonLine({ queue, paused: decision }));
       else {
         const at = new Date(io.clock() * 1000).toISOString();
@@ -92,12 +89,28 @@ Exit codes:
     .action(async (flags: WorkFlags & Texts<"timeout"> & { readonly timeout: string }) => {
       const timeoutMs = parseTimeout(flags.timeout);
       const { queue, target } = readQueueTarget(flags, group);
-      const left = await withWork(target, (work) => drained(work, queue, timeoutMs));
+      const left = await withWork(target, async (work) => {
+        const found = await drained(work, queue, timeoutMs);
+        await noteUnused(work, { queue, target }, io);
+        return found;
+      });
       if (left.open > 0) finish(exitCodes.otherwise);
       if (flags.json === true) io.writeOut(summaryJson(left));
       else if (left.open > 0) io.writeOut(queuesTable([left], io));
       else io.writeOut(`nothing is open in ${queue} in ${target.shown}\n`);
     });
+}
+
+/** A queue whose name is mistyped is paused and empty, while the platform's own goes on. */
+async function noteUnused(
+  work: OperatorWork,
+  { queue, target }: QueueTarget,
+  { writeError }: CommandIo,
+): Promise<void> {
+  const used = (await work.summaries()).filter(({ open, dead, done }) => open + dead + done > 0);
+  if (used.length === 0 || used.some((summary) => summary.queue === queue)) return;
+  const others = used.map((summary) => summary.queue).join(", ");
+  writeError(`note: no task is in ${queue} in ${target.shown}; there are tasks in ${others}\n`);
 }
 
 const pollMs = 250;
