@@ -136,8 +136,10 @@ function heldCommand(io: CommandIo, finish: Finish): Command {
 // Also with --quiet: an empty store beside the platform's would say each night that nothing waits.
 function emptyNote({ location, shown }: StoreTarget, others: readonly string[]): string {
   const seen = printableLine(others.join(", "));
-  const flags = location.engine === "postgres" ? "--schema and --table" : "--table";
-  return `note: ${shown}: no key at all; such tables are also at ${seen}; if those are the platform's, name them by ${flags}\n`;
+  const isRedis = location.engine === "redis";
+  const flags = location.engine === "postgres" ? "--schema and --table" : isRedis ? "--prefix" : "--table";
+  const what = isRedis ? "keys of such a store" : "such tables";
+  return `note: ${shown}: no key at all; ${what} are also at ${seen}; if those are the platform's, name them by ${flags}\n`;
 }
 
 function showCommand(io: CommandIo): Command {

@@ -9,6 +9,8 @@ import type { StoreTarget } from "./store-target.ts";
 
 export const redisEngine: Engine = { open, inspect };
 
+type Masters = Awaited<ReturnType<typeof connectToRedis>>["masters"];
+
 interface Shard {
   readonly id: string;
   readonly stores: RedisStores;
@@ -46,6 +48,7 @@ async function open(
       list: (query) => (first.id === "" ? idempotency.list(query) : listShards(shards, query)),
     },
     nonces: undefined,
+    elsewhere: () => otherPrefixes(masters, prefix ?? "countersign"),
     close() {
       for (const { stores } of shards) stores.close();
       close();
@@ -53,11 +56,37 @@ async function open(
   };
 }
 
+const mostPrefixes = 5;
+const mostAsked = 100;
+
+/** How the names of other stores' keys begin. */
+async function otherPrefixes(masters: Masters, own: string): Promise<readonly string[]> {
+  const found = new Set<string>();
+  const asked = new Set([own]);
+  for (const { sendCommand } of masters) {
+    const ask = (...command: string[]): Promise<unknown> =>
+      sendCommand(command, { key: undefined, isReadonly: false });
+    let cursor = "0";
+    do {
+      // oxlint-disable-next-line no-await-in-loop -- the cursor of a page leads to the next
+      const page: unknown = await ask("SCAN", cursor, "MATCH", "*:key:*", "COUNT", "1000");
+      const [next, names]: unknown[] = Array.isArray(page) ? page : [];
+      cursor = typeof next === "string" ? next : "0";
+      for (const name of Array.isArray(names) ? names.map(String) : []) {
+        const prefix = name.slice(0, name.indexOf(":key:"));
+        if (asked.has(prefix)) continue;
+        asked.add(prefix);
+        // Other programs may name keys like that.
+        // oxlint-disable-next-line no-await-in-loop -- once for a prefix
+        if (Number(await unlessRefused(ask("HEXISTS", name, "fingerprint"))) === 1) found.add(prefix);
+      }
+    } while (cursor !== "0" && asked.size < mostAsked);
+  }
+  return [...found].slice(0, mostPrefixes);
+}
+
 /** What a replica says is old, and what it takes, if anything, never reaches the platform. */
-async function assertPrimary(
-  { shown }: StoreTarget["location"],
-  masters: Awaited<ReturnType<typeof connectToRedis>>["masters"],
-): Promise<void> {
+async function assertPrimary({ shown }: StoreTarget["location"], masters: Masters): Promise<void> {
   for (const { sendCommand } of masters) {
     const asked = sendCommand(["INFO", "replication"], { key: undefined, isReadonly: false });
     // oxlint-disable-next-line no-await-in-loop -- one server after the other
