@@ -17,6 +17,7 @@ interface KnexClient {
 export interface KnexTransaction {
   readonly client: KnexClient;
   readonly isTransaction?: boolean;
+  readonly executionPromise?: Promise<unknown>;
   isCompleted(): boolean;
 }
 
@@ -46,7 +47,11 @@ export function fromKnex<Tx extends KnexTransaction>(knex: KnexInstance<Tx>): Da
     run: (work) =>
       inTransaction(
         (run) => knex.transaction(run),
-        (tx: Tx) => withoutEnd(caller, tx, work),
+        async (tx: Tx) => {
+          // Knex begins the work even when its BEGIN has failed, and keeps the error here.
+          if (tx.isCompleted()) await tx.executionPromise;
+          return withoutEnd(caller, tx, work);
+        },
       ),
     query: async (tx, text, values) => send(clientOf(tx), dialect, { text, values }),
     alone: (text, values) => send(knex.client, dialect, { text, values }),
