@@ -16,11 +16,11 @@ const prismaUnavailable = new Set(["P1001", "P1002", "P1008", "P1017", "P2024", 
 const lostLine =
   /^(?:ECONN[A-Z]+|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|CONNECTION_(?:CLOSED|ENDED|DESTROYED)|CONNECT_TIMEOUT)$/;
 
-// Of pg, pg-pool, Knex (its pool: tarn), Sequelize, and their like: without a code.
+// Of pg, pg-pool, Knex (its pool: tarn), Sequelize, TypeORM, and their like: without a code.
 const lostLineMessage =
   /Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect|Timeout acquiring a connection|Operation timeout|Client was closed|Connection ended/i;
 const lostLineName =
-  /^(?:Sequelize)?(?:KnexTimeout|ConnectionAcquireTimeout|Connection(?:Refused|TimedOut)?|HostNot(?:Found|Reachable))Error$/;
+  /^(?:Sequelize)?(?:KnexTimeout|ConnectionAcquireTimeout|Connection(?:Refused|TimedOut)?|HostNot(?:Found|Reachable)|QueryRunnerAlreadyReleased)Error$/;
 
 /** For `TransactionStore.faultOf`. */
 export function faultOf(error: unknown): TransactionFault | undefined {

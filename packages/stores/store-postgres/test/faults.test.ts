@@ -40,6 +40,11 @@ test.each<[string, unknown, string | undefined]>([
   ["a line that postgres.js did not get", error({ code: "CONNECT_TIMEOUT" }), "unavailable"],
   ["a line that pg has lost", error({}, "Connection terminated unexpectedly"), "unavailable"],
   ["a time-out of pg's pool", error({}, "timeout exceeded when trying to connect"), "unavailable"],
+  [
+    "a statement of TypeORM's after its line was lost",
+    error({ name: "QueryRunnerAlreadyReleasedError" }),
+    "unavailable",
+  ],
   ["a time-out of Knex's pool", error({ name: "KnexTimeoutError" }), "unavailable"],
   [
     "a time-out of Sequelize's pool",
