@@ -66,7 +66,10 @@ export function fromMikroOrm<Em extends MikroOrmManager>(orm: { readonly em: Em 
     run: (work) =>
       inTransaction(
         (run) => orm.em.fork().transactional(run),
-        (em: Em) => withoutEnd(caller, em, work),
+        async (em: Em) => {
+          await untilBegun(em.getTransactionContext());
+          return withoutEnd(caller, em, work);
+        },
       ),
     query: send,
     alone: (text, values) => sender.alone(text, values),
@@ -126,6 +129,13 @@ function byKnex(connection: KnexConnection): Sender {
       return (text, values) => sendOn(taken, dialect, { text, ...(values && { values }) });
     },
   };
+}
+
+/** Knex gives a transaction even when its BEGIN has failed, and keeps the error. */
+async function untilBegun(context: unknown): Promise<void> {
+  if (typeof context !== "function" || isOpenKnex(context)) return;
+  const begun: Promise<unknown> | undefined = Reflect.get(context, "executionPromise");
+  await begun;
 }
 
 function isOpenKnex(context: unknown): context is { readonly client: KnexClient } {
