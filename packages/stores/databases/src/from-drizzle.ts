@@ -43,7 +43,7 @@ export function fromDrizzle<Tx extends DrizzleTransaction>(db: DrizzleDb<Tx>): D
     library,
     run: (work) =>
       inTransaction(
-        (run) => db.transaction(run),
+        (run) => transactionOf(db, run),
         async (tx: Tx) => {
           try {
             return await work(tx);
@@ -65,6 +65,55 @@ export function fromDrizzle<Tx extends DrizzleTransaction>(db: DrizzleDb<Tx>): D
       return all.flatMap((result) => rowsOf(library, result));
     },
   };
+}
+
+/**
+ * Drizzle never gives a client of pg back whose BEGIN has failed: each line that a failover has cut would leave the pool with one less.
+ * It takes the client in the call itself.
+ */
+async function transactionOf<Tx extends DrizzleTransaction>(
+  db: DrizzleDb<Tx>,
+  work: (tx: Tx) => Promise<void>,
+): Promise<unknown> {
+  const pool: unknown = Reflect.get(db, "$client");
+  if (!isLending(pool)) return db.transaction(work);
+  const own = Object.getOwnPropertyDescriptor(pool, "connect");
+  const { connect } = pool;
+  let lent: PromiseLike<LentClient | undefined> | undefined;
+  let hasBegun = false;
+  let ended: Promise<unknown>;
+  pool.connect = (...sent) => {
+    const client: PromiseLike<LentClient> = Reflect.apply(connect, pool, sent);
+    // Its release() of this time: the next one that takes the client gets another.
+    lent = client.then(
+      ({ release }) => ({ release }),
+      () => undefined,
+    );
+    return client;
+  };
+  try {
+    ended = db.transaction((tx) => {
+      hasBegun = true;
+      return work(tx);
+    });
+  } finally {
+    if (own === undefined) Reflect.deleteProperty(pool, "connect");
+    else Object.defineProperty(pool, "connect", own);
+  }
+  try {
+    return await ended;
+  } catch (error) {
+    if (!hasBegun) await giveBack(lent);
+    throw error;
+  }
+}
+
+async function giveBack(lent: PromiseLike<LentClient | undefined> | undefined): Promise<void> {
+  try {
+    (await lent)?.release(true);
+  } catch {
+    // A later Drizzle has given it back.
+  }
 }
 
 /** A statement as it is: Drizzle's own `sql` numbers the placeholders itself, so the text would have to be cut at them. */
@@ -114,6 +163,18 @@ function survivesLostClients(pool: unknown): void {
     surviving.add(client);
     client.on("error", () => {});
   });
+}
+
+interface LentClient {
+  readonly release: (destroy: true) => void;
+}
+
+interface Lending {
+  connect: (...sent: unknown[]) => PromiseLike<LentClient>;
+}
+
+function isLending(pool: unknown): pool is Lending {
+  return typeof pool === "object" && pool !== null && typeof Reflect.get(pool, "connect") === "function";
 }
 
 interface Emitter {

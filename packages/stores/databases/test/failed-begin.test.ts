@@ -1,12 +1,13 @@
-import { fromKnex, fromMikroOrm } from "@countersign/databases";
+import { fromDrizzle, fromKnex, fromMikroOrm } from "@countersign/databases";
 import type { Database } from "@countersign/idempotency";
 import { EntitySchema } from "@mikro-orm/core";
 import { MikroORM } from "@mikro-orm/postgresql";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
 import { expect, test } from "@jest/globals";
+import { drizzle } from "drizzle-orm/node-postgres";
 import knexModule from "knex";
-import type { ClientBase } from "pg";
+import { type ClientBase, Pool } from "pg";
 import { openStores, payerOn } from "./table/payer.ts";
 import { servers } from "./table/row.ts";
 
@@ -76,6 +77,15 @@ const libraries: readonly (readonly [
       const orm = await MikroORM.init({ entities: [entity], clientUrl: servers.postgresql, pool });
       afterTest(() => orm.close());
       return payerOf(fromMikroOrm(orm), handler);
+    },
+  ],
+  [
+    "Drizzle",
+    (prepare, handler) => {
+      const pool = new Pool({ connectionString: servers.postgresql, max, connectionTimeoutMillis: 2_000 });
+      pool.on("connect", prepare);
+      afterTest(() => pool.end());
+      return payerOf(fromDrizzle(drizzle(pool)), handler);
     },
   ],
 ];
