@@ -54,8 +54,8 @@ const config = {
   globalTeardown: "<rootDir>/test/support/runs/engine-teardown.mjs",
   setupFilesAfterEnv: ["<rootDir>/test/support/runs/retries.mjs"],
   testSequencer: "<rootDir>/test/support/runs/sequencer.mjs",
-  // Many tests wait for a clock, a socket or a process: one more worker than there are processors. A second one gains nothing.
-  maxWorkers: availableParallelism() + 1,
+  // Many tests wait for a clock, a socket or a process: with one worker more than processors, a quarter of their time was nobody's.
+  maxWorkers: 2 * availableParallelism() + 1,
   // A worker keeps something of each file that it ran; beyond this it is replaced between two files.
   workerIdleMemoryLimit: "1GB",
   // On a busy machine servers and processes start slowly. No test is about how fast it is itself.
@@ -83,8 +83,6 @@ const config = {
 /** What takes long and adds little to a usual change, for `npm run test:long`. @type {import("jest").Config} */
 export const long = {
   ...config,
-  // These kill platforms and servers and wait for them: half of the processors' time was nobody's.
-  maxWorkers: 2 * availableParallelism() + 1,
   testMatch: folders.map((folder) => `<rootDir>/${folder}/**/*.{long,table,fuzz}.test.ts`),
 };
 
