@@ -58,6 +58,8 @@ async function open(
 
 const mostPrefixes = 5;
 const mostAsked = 100;
+// A million names of a server that others use as well.
+const mostPages = 1000;
 
 /** How the names of other stores' keys begin. */
 async function otherPrefixes(masters: Masters, own: string): Promise<readonly string[]> {
@@ -67,7 +69,9 @@ async function otherPrefixes(masters: Masters, own: string): Promise<readonly st
     const ask = (...command: string[]): Promise<unknown> =>
       sendCommand(command, { key: undefined, isReadonly: false });
     let cursor = "0";
+    let pages = 0;
     do {
+      pages += 1;
       // oxlint-disable-next-line no-await-in-loop -- the cursor of a page leads to the next
       const page: unknown = await ask("SCAN", cursor, "MATCH", "*:key:*", "COUNT", "1000");
       const [next, names]: unknown[] = Array.isArray(page) ? page : [];
@@ -80,7 +84,7 @@ async function otherPrefixes(masters: Masters, own: string): Promise<readonly st
         // oxlint-disable-next-line no-await-in-loop -- once for a prefix
         if (Number(await unlessRefused(ask("HEXISTS", name, "fingerprint"))) === 1) found.add(prefix);
       }
-    } while (cursor !== "0" && asked.size < mostAsked);
+    } while (cursor !== "0" && pages < mostPages && asked.size < mostAsked);
   }
   return [...found].slice(0, mostPrefixes);
 }
