@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { hasSubscribers } from "node:diagnostics_channel";
+import { promisify } from "node:util";
 import { TestEnvironment } from "jest-environment-node";
 
 const events = ["guard", "notice", "key-use", "settled", "lease-lost", "built", "thrown"];
@@ -28,12 +29,36 @@ for (const name of ["run", "enterWith"]) {
 // stderr of every later one. The file that left a subscriber is the one that fails.
 export default class Environment extends TestEnvironment {
   #heardBefore = channels.filter(hasSubscribers);
+  #timers = new Set();
+
+  async setup() {
+    await super.setup();
+    this.#noteTimers();
+  }
 
   async teardown() {
+    for (const timer of this.#timers) clearTimeout(timer);
     await super.teardown();
     for (const storage of storages) storage.disable();
     storages.clear();
     const left = channels.filter((name) => hasSubscribers(name) && !this.#heardBefore.includes(name));
     if (left.length > 0) throw new Error(`this file has left a subscriber on ${left.join(", ")}`);
+  }
+
+  // A store that a page's example makes is never closed: its pruning would fail, and say so, in a later file.
+  #noteTimers() {
+    const { setTimeout: begin, clearTimeout: end } = this.global;
+    const timers = this.#timers;
+    const noted = (callback, delayMs, ...rest) => {
+      const timer = begin(callback, delayMs, ...rest);
+      if (delayMs >= 1000) timers.add(timer);
+      return timer;
+    };
+    noted[promisify.custom] = begin[promisify.custom];
+    this.global.setTimeout = noted;
+    this.global.clearTimeout = (timer) => {
+      timers.delete(timer);
+      end(timer);
+    };
   }
 }
