@@ -193,13 +193,12 @@ function send(port, { body: text, chunks, ...options }) {
   });
 }
 
-/** The notice with this code that comes while, or soon after, `work` is done; `from`, where others in the process may give it too. */
-export function noticed(code, work, from) {
+/** The notice with this code that comes while, or soon after, `work` is done. */
+export function noticed(code, work) {
   return async () => {
     let hear;
     const heard = new Promise((resolve) => void (hear = resolve));
-    const listen = (notice) =>
-      notice.code === code && notice.guard === (from ?? notice.guard) && hear(notice);
+    const listen = (notice) => notice.code === code && hear(notice);
     subscribe("countersign:notice", listen);
     let timer;
     const late = new Promise((_resolve, reject) => {

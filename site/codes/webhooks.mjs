@@ -681,18 +681,14 @@ export const notices = {
     "Expired rows could not be removed in the background. Only space is lost, and the next run tries again.",
     "Look at the error; while it lasts, the tables grow.",
     "A table that somebody has dropped:",
-    noticed(
-      "prune-failed",
-      async () => {
-        const database = new Database(":memory:");
-        const stores = createSqliteStores({ database, pruneIntervalMs: 1000 });
-        database.exec("DROP TABLE countersign_nonces");
-        await new Promise((resolve) => void setTimeout(resolve, 2000));
-        stores.close();
-        database.close();
-      },
-      "createSqliteStores",
-    ),
+    noticed("prune-failed", async () => {
+      const database = new Database(":memory:");
+      const stores = createSqliteStores({ database, pruneIntervalMs: 1000 });
+      database.exec("DROP TABLE countersign_nonces");
+      await new Promise((resolve) => void setTimeout(resolve, 2000));
+      stores.close();
+      database.close();
+    }),
   ),
   "postgres-not-durable": notice(
     ["createPostgresStores"],
