@@ -100,24 +100,26 @@ describe.each(servers)("a client that leaves $name", (door) => {
     expect(scene.trace).toMatchObject({ codes: [], ran: 1 });
   });
 
-  test("while its handler works has its key held when that fails: it may have paid, and failed to answer", async () => {
-    let fail: (error: Error) => void = () => undefined;
-    const scene = payoutScene({
-      handler: () =>
-        new Promise((_resolve, reject) => {
-          fail = reject;
-        }),
-    })();
-    await opened(door, scene, async (port, send) => {
-      await leave(port, signPayout(), { when: () => scene.trace.ran > 0 });
-      // Behind it the server has seen that the client has left.
-      await send({ method: "GET", path: "/elsewhere", headers: [], body: Buffer.alloc(0) });
-      fail(new Error("Premature close"));
-      await eventually(() => scene.trace.recorded?.() === "held");
-      await expect(send(signPayout({ nonce: randomUUID() }))).resolves.toMatchObject({ status: 503 });
-    });
-    expect(scene.trace.ran).toBe(1);
-  });
+  test.each<[string, Parameters<typeof payoutScene>[0]]>([
+    ["its handler works", {}],
+    ["its handler works behind the lookup of its business", { options: { findBusiness: () => true } }],
+  ])(
+    "while %s has its key held when that fails: it may have paid, and failed to answer",
+    async (_when, init) => {
+      let fail: (error: Error) => void = () => undefined;
+      const handler = () => new Promise<never>((_resolve, reject) => (fail = reject));
+      const scene = payoutScene({ ...init, handler })();
+      await opened(door, scene, async (port, send) => {
+        await leave(port, signPayout(), { when: () => scene.trace.ran > 0 });
+        // Behind it the server has seen that the client has left.
+        await send({ method: "GET", path: "/elsewhere", headers: [], body: Buffer.alloc(0) });
+        fail(new Error("Premature close"));
+        await eventually(() => scene.trace.recorded?.() === "held");
+        await expect(send(signPayout({ nonce: randomUUID() }))).resolves.toMatchObject({ status: 503 });
+      });
+      expect(scene.trace.ran).toBe(1);
+    },
+  );
 
   test("while its business is looked up has its key given back when that fails: nothing was paid", async () => {
     let fail: (error: Error) => void = () => undefined;
@@ -138,19 +140,5 @@ describe.each(servers)("a client that leaves $name", (door) => {
       await expect(send(signPayout({ nonce: randomUUID() }))).resolves.toMatchObject({ status: 200 });
     });
     expect(scene.trace.ran).toBe(1);
-  });
-
-  test("behind the lookup of its business has its key held when its handler fails", async () => {
-    let fail: (error: Error) => void = () => undefined;
-    const scene = payoutScene({
-      options: { findBusiness: () => true },
-      handler: () => new Promise((_resolve, reject) => (fail = reject)),
-    })();
-    await opened(door, scene, async (port, send) => {
-      await leave(port, signPayout(), { when: () => scene.trace.ran > 0 });
-      await send({ method: "GET", path: "/elsewhere", headers: [], body: Buffer.alloc(0) });
-      fail(new Error("Premature close"));
-      await eventually(() => scene.trace.recorded?.() === "held");
-    });
   });
 });
