@@ -5,7 +5,7 @@ import { types } from "node:util";
 import { quoteForLog } from "@countersign/core";
 import { option, optionError, readOptions, type Given, type OptionTable } from "@countersign/core/door";
 import type { ImportedKeys, VerificationKey } from "@countersign/http-message-signatures";
-import { keyidOfFile } from "@countersign/http-message-signatures/door";
+import { keyDocuments } from "@countersign/http-message-signatures/door";
 import { importInSlices } from "./import-slices.ts";
 import { liveKeys, liveKeysRules, type LiveKeysOptions, type LiveKeyStore } from "./live-keys.ts";
 
@@ -146,7 +146,7 @@ async function listFiles(place: string, { maxKeys }: KeyFileBounds): Promise<rea
       const file = path.join(place, name);
       // Follows links: with Kubernetes each file is one to a directory that is exchanged.
       const { dev, ino, size, mtimeMs, ctimeMs } = await stat(file);
-      const keyid = keyidOfFile(path.basename(file)) ?? path.parse(file).name;
+      const keyid = keyDocuments.keyidOfFile(path.basename(file)) ?? path.parse(file).name;
       return { file, keyid, state: [file, dev, ino, size, mtimeMs, ctimeMs].join(" ") };
     }),
   );
@@ -160,7 +160,7 @@ async function keyFileNames(directory: string, maxKeys: number): Promise<readonl
     if (entries > maxEntriesPerKey * maxKeys || names.length > maxKeys) {
       throw new Error(`the directory holds more than ${maxKeys} key files, or too much beside them`);
     }
-    if (keyidOfFile(entry.name) !== undefined && !entry.isDirectory()) names.push(entry.name);
+    if (keyDocuments.keyidOfFile(entry.name) !== undefined && !entry.isDirectory()) names.push(entry.name);
   }
   return names;
 }

@@ -4,7 +4,7 @@ export { parseDictionary } from "./structured-field.ts";
 export { derivedComponents, queryCovering } from "./components.ts";
 export { loadEngine } from "./algorithms/ed25519.ts";
 export { isVerificationKey } from "./verification-key.ts";
-export { keyidOfFile } from "./key-set.ts";
+export { keyDocuments } from "./key-set.ts";
 export { defaultParameters, endOf } from "./signature-parameters.ts";
 export { receiptComponents } from "./sign.ts";
 export { isSignatureOf } from "./verify.ts";

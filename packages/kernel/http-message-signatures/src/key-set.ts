@@ -39,13 +39,25 @@ type Entry = readonly [keyid: string | undefined, key: unknown];
  * Throws a TypeError for a document that is none of these, has too many keys, or none in a record or file.
  */
 export function importKeys(document: unknown, options: KeysOptions = {}): ImportedKeys {
-  const entries = entriesOf(contentOf(document), options.keyid);
-  const { maxKeys = 100, validity } = options;
+  const importing = importEach(document, options);
+  for (;;) {
+    const { done, value } = importing.next();
+    if (done === true) return value;
+  }
+}
+
+/** As {@link importKeys}, with a step before each key, which may take over a millisecond. */
+function* importEach(
+  document: unknown,
+  { keyid: keyidOfDocument, maxKeys = 100, validity }: KeysOptions,
+): Generator<undefined, ImportedKeys, void> {
+  const entries = entriesOf(contentOf(document), keyidOfDocument);
   if (entries.length > maxKeys) throw keyError(`the document holds more than ${maxKeys} keys`);
   const keys = new Map<string, VerificationKey>();
   const faults: KeyFault[] = [];
   const seen = new Set<string>();
   for (const [stated, input] of entries) {
+    yield;
     try {
       const keyid = stated ?? thumbprintOf(input);
       if (seen.has(keyid)) {
@@ -66,9 +78,12 @@ export function importKeys(document: unknown, options: KeysOptions = {}): Import
 const keyFile = /^(?<keyid>[^.].*?)(?:\.public)?\.(?:pem|pub|jwk|jwks|json)$/;
 
 /** Returns the keyid in a file's name, `<keyid>.pem` or `<keyid>.public.pem`; undefined for other files. */
-export function keyidOfFile(name: string): string | undefined {
+function keyidOfFile(name: string): string | undefined {
   return keyFile.exec(name)?.groups?.["keyid"];
 }
+
+/** For whoever reads documents of keys. */
+export const keyDocuments = { importEach, keyidOfFile };
 
 function entriesOf(document: unknown, keyid: string | undefined): readonly Entry[] {
   if (!isRecord(document)) return [[keyid, document]];

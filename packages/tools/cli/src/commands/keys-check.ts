@@ -1,7 +1,7 @@
 import path from "node:path";
 import type { ImportedKeys, VerificationKey } from "@countersign/http-message-signatures";
 import { importKeys, jwkThumbprint } from "@countersign/http-message-signatures";
-import { keyidOfFile } from "@countersign/http-message-signatures/door";
+import { keyDocuments } from "@countersign/http-message-signatures/door";
 import { Command } from "commander";
 import { exitCodes, type CommandIo, type ExitCode, type Finish, type Texts } from "../command-io.ts";
 import { readNamedFile } from "../input.ts";
@@ -43,7 +43,10 @@ function checkKeys(file: string, { keyid, json }: CheckFlags, io: CommandIo): Ex
   const content = readNamedFile("keys check", file);
   let imported: ImportedKeys;
   try {
-    imported = importKeys(content, { keyid: keyid ?? keyidOfFile(name) ?? path.parse(name).name, maxKeys });
+    imported = importKeys(content, {
+      keyid: keyid ?? keyDocuments.keyidOfFile(name) ?? path.parse(name).name,
+      maxKeys,
+    });
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
     io.writeError(`error: ${reasonOf(error)}\n`);

@@ -11,7 +11,7 @@ import {
 import { allCodes } from "@countersign/explain/codes";
 import type { VerificationKey } from "@countersign/http-message-signatures";
 import { importKeys, importVerificationKey, parseSignatureInput } from "@countersign/http-message-signatures";
-import { keyidOfFile } from "@countersign/http-message-signatures/door";
+import { keyDocuments } from "@countersign/http-message-signatures/door";
 import path from "node:path";
 import type { CommandIo, ExitCode, Switches, Texts } from "../command-io.ts";
 import { exitCodes, inWordsOfFlags, UsageError, usageErrorOf } from "../command-io.ts";
@@ -123,7 +123,7 @@ function keysOf({ key = [], keys }: ExplainFlags): ReadonlyMap<string, Verificat
   const all = new Map<string, VerificationKey>();
   if (keys !== undefined) {
     const name = path.basename(keys);
-    const keyid = keyidOfFile(name) ?? path.parse(name).name;
+    const keyid = keyDocuments.keyidOfFile(name) ?? path.parse(name).name;
     const content = readNamedFile("--keys", keys);
     const imported = inWordsOfFlags(() => importKeys(content, { keyid }));
     for (const [id, each] of imported.keys) all.set(id, each);
