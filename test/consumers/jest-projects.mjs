@@ -1,24 +1,19 @@
 // A consumer's own jest, in CommonJS and in ES modules. The configuration is the one in docs/using.md, read from there.
 import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { install, makeModule, node, project, root, run, workspaceTools } from "./support.mjs";
+import { makeModule, node, project, root, run, workspaceTools } from "./support.mjs";
 
+export const jestTools = workspaceTools("jest", "@swc/core", "@swc/jest");
 const jest = join("..", "node_modules", "jest", "bin", "jest.js");
 
 /** Fails unless a payout and a webhook are received in both, and CommonJS without the configuration is refused as documented. */
-export async function checkJest(work, tarballs) {
-  const tools = workspaceTools("jest", "@swc/core", "@swc/jest", "express");
-  const folder = await install(work, {
-    name: "jest",
-    type: "module",
-    packages: [...tools, ...Object.values(tarballs)],
-  });
+export async function checkJest(folder) {
   await checkCommonJs(folder);
   await checkEsm(folder);
 }
 
 async function checkCommonJs(folder) {
-  const consumer = makeModule(join(folder, "cjs"), "commonjs");
+  const consumer = makeModule(join(folder, "jest-cjs"), "commonjs");
   cpSync(join(project, "jest", "commonjs.test.cjs"), join(consumer, "receive.test.js"));
   // The consumer's own code in ESM syntax goes through the transform too.
   cpSync(join(project, "send.mjs"), join(consumer, "send.js"));
@@ -33,7 +28,7 @@ async function checkCommonJs(folder) {
 }
 
 async function checkEsm(folder) {
-  const consumer = makeModule(join(folder, "esm"), "module");
+  const consumer = makeModule(join(folder, "jest-esm"), "module");
   cpSync(join(project, "jest", "esm.test.mjs"), join(consumer, "receive.test.mjs"));
   cpSync(join(project, "send.mjs"), join(consumer, "send.mjs"));
   const testMatch = ["--testMatch", "**/*.test.mjs"];

@@ -4,35 +4,44 @@
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { checkJest } from "./jest-projects.mjs";
+import { checkJest, jestTools } from "./jest-projects.mjs";
 import { checkPnpm } from "./pnpm-project.mjs";
 import { checkOperator } from "./operator-project.mjs";
-import { inParallel, install, node, pack, project } from "./support.mjs";
-import { checkTypes } from "./type-projects.mjs";
-
-const consumers = [
-  { name: "esm-express-5", type: "module", express: "5", entry: "receive.mjs" },
-  { name: "esm-express-4", type: "module", express: "4", entry: "receive.mjs" },
-  { name: "cjs-express-5", type: "commonjs", express: "5", entry: "receive.cjs" },
-];
+import { inParallel, install, makeModule, node, pack, project } from "./support.mjs";
+import { checkTypes, typeDependencies } from "./type-projects.mjs";
 
 const work = mkdtempSync(join(tmpdir(), "countersign-consumers-"));
 try {
   const tarballs = await pack(work);
-  const receiving = consumers.map((consumer) => () => receives(consumer, Object.values(tarballs)));
-  const others = [
-    () => checkJest(work, tarballs),
-    () => checkPnpm(work, tarballs),
-    () => checkOperator(work, tarballs),
-  ];
-  await inParallel([...receiving, ...others], (check) => check());
-  await checkTypes(work, tarballs);
+  const own = Object.values(tarballs);
+  await inParallel(
+    [
+      () => checkExpress4(own),
+      () => checkExpress5(own, typeDependencies(tarballs)),
+      () => checkPnpm(work, tarballs),
+      () => checkOperator(work, tarballs),
+    ],
+    (check) => check(),
+  );
 } finally {
   rmSync(work, { recursive: true, force: true });
 }
 
-async function receives({ name, type, express, entry }, tarballs) {
-  const folder = await install(work, { name, type, packages: [`express@${express}`, ...tarballs] });
+async function checkExpress4(own) {
+  const folder = await install(work, { name: "express-4", type: "module", packages: ["express@4", ...own] });
+  await receives(folder, "receive.mjs", "esm-express-4");
+}
+
+async function checkExpress5(own, libraries) {
+  const packages = [...own, ...libraries, ...jestTools];
+  const folder = await install(work, { name: "express-5", type: "module", packages });
+  await receives(folder, "receive.mjs", "esm-express-5");
+  await receives(makeModule(join(folder, "required"), "commonjs"), "receive.cjs", "cjs-express-5");
+  await checkJest(folder);
+  await checkTypes(folder);
+}
+
+async function receives(folder, entry, name) {
   for (const file of [entry, "send.mjs"]) cpSync(join(project, file), join(folder, file));
   await node([entry], folder);
   console.log(`ok ${name}`);

@@ -42,7 +42,8 @@ function publishedNames() {
 export async function install(work, { name, type, packages }) {
   const folder = join(work, name);
   makeModule(folder, type);
-  await npm(["install", "--no-audit", "--no-fund", "--loglevel=error", ...packages], folder);
+  const quickly = ["--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error"];
+  await npm(["install", ...quickly, ...packages], folder);
   return folder;
 }
 

@@ -1,19 +1,8 @@
 // The code of READMEs and pages, and a caller that is run afterwards, in TypeScript projects of many kinds: the oldest supported compiler to the
 // current one, ES modules and CommonJS, and every way to resolve modules. docs/using.md says what each of them needs.
-import { cpSync, readdirSync } from "node:fs";
+import { cpSync, readdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
-import {
-  inParallel,
-  install,
-  makeModule,
-  manifest,
-  node,
-  npm,
-  project,
-  root,
-  run,
-  writeJson,
-} from "./support.mjs";
+import { inParallel, makeModule, manifest, node, project, root, run, writeJson } from "./support.mjs";
 
 const current = manifest().devDependencies.typescript;
 const compilers = ["5.0.4", "5.9.3", current];
@@ -21,7 +10,7 @@ const compilers = ["5.0.4", "5.9.3", current];
 // Types for node:sqlite, which those of Node 20 do not have.
 const nodeTypes = "@types/node@22.20.5";
 // They move what older ones export.
-const newestNodeTypes = "@types/node@26.6.6";
+const newestNodeTypes = "newest-node-types@npm:@types/node@26.6.6";
 const driverTypes = "@types/better-sqlite3@9.6.0";
 
 // In each folder: what is compiled in one go, and what of it is run.
@@ -50,7 +39,13 @@ const isAnEnd = (version) => version === compilers[0] || version === current;
 // With `checked`, our own declarations are checked as well (skipLibCheck: false), by the oldest and the newest. Without, no error may
 // remain in any file. What both take, the one between them takes.
 const kinds = [
-  { name: "ES modules, nodenext", folder: "esm", module: "nodenext", checked: isAnEnd },
+  {
+    name: "ES modules, nodenext",
+    folder: "esm",
+    module: "nodenext",
+    checked: isAnEnd,
+    without: (version) => !isAnEnd(version),
+  },
   {
     name: "ES modules, bundler",
     folder: "esm",
@@ -77,18 +72,29 @@ const kinds = [
 ];
 
 /** Fails unless every project compiles, and its caller pays, or is refused in just the way that the documentation says. */
-export async function checkTypes(work, tarballs) {
+export async function checkTypes(folder) {
   const rows = compilers.flatMap((version) =>
     kinds.filter(({ without }) => without?.(version) !== true).map((kind) => ({ version, kind })),
   );
-  const folder = await makeFolder(work, dependencies(tarballs));
+  copySources(folder);
   await inParallel(rows, (row) => checkRow(folder, row));
-  await npm(["install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error", newestNodeTypes], folder);
+  const installed = (name) => join(folder, "node_modules", name);
+  renameSync(installed("@types/node"), installed("older-node-types"));
+  renameSync(installed("newest-node-types"), installed("@types/node"));
   await checkRow(folder, { version: current, kind: kinds[0], title: "with the newest @types/node" });
 }
 
-async function makeFolder(work, packages) {
-  const folder = await install(work, { name: "types", type: "module", packages });
+/** What the sources import beside our packages, the types of it, and the compilers. */
+export function typeDependencies(tarballs) {
+  const { dependencies: used, devDependencies: types } = manifest("examples", "snippets");
+  const others = Object.entries({ ...used, ...types })
+    .filter(([name]) => tarballs[name] === undefined && name !== "@types/node")
+    .map(([name, version]) => `${name}@${version}`);
+  const aliases = compilers.map((version) => `typescript-${version}@npm:typescript@${version}`);
+  return [...others, ...aliases, nodeTypes, newestNodeTypes, driverTypes];
+}
+
+function copySources(folder) {
   for (const [part, { type, sources }] of Object.entries(folders)) {
     makeModule(join(folder, part), type);
     for (const source of sources) copySource(source, join(folder, part));
@@ -96,16 +102,6 @@ async function makeFolder(work, packages) {
   for (const file of ["send.mjs", "types/run-caller.mjs"]) {
     cpSync(join(project, file), join(folder, file.replace("types/", "")));
   }
-  return folder;
-}
-
-function dependencies(tarballs) {
-  const { dependencies: used, devDependencies: types } = manifest("examples", "snippets");
-  const others = Object.entries({ ...used, ...types })
-    .filter(([name]) => tarballs[name] === undefined && name !== "@types/node")
-    .map(([name, version]) => `${name}@${version}`);
-  const aliases = compilers.map((version) => `typescript-${version}@npm:typescript@${version}`);
-  return [...Object.values(tarballs), ...others, ...aliases, nodeTypes, driverTypes];
 }
 
 function copySource(source, target) {

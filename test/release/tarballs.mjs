@@ -38,7 +38,10 @@ try {
   const known = new Set(packed.map(({ name }) => name));
   for (const name of Object.keys(budgets))
     if (!known.has(name)) faults.push(`${name} has a budget and no tarball`);
-  for (const [name, budget] of Object.entries(installs)) await checkInstall(name, budget, packed);
+  const express = `express@${manifest().devDependencies.express}`;
+  const before = installed(await install(work, { name: "bare", type: "module", packages: [express] }));
+  for (const [name, budget] of Object.entries(installs))
+    await checkInstall(name, budget, { packed, express, before });
 } finally {
   rmSync(work, { recursive: true, force: true });
 }
@@ -66,22 +69,19 @@ function checkTarball({ name, files, unpackedSize }) {
 }
 
 /** What comes with a package in a project that has Express: other packages, and the bytes of all of them. */
-async function checkInstall(name, budget, packed) {
+async function checkInstall(name, budget, { packed, express, before }) {
   const own = new Set(ownDependencies([name]));
   const tarballs = packed.filter((entry) => own.has(entry.name)).map(({ tarball }) => tarball);
-  const express = `express@${manifest().devDependencies.express}`;
-  const id = name.replace("/", "-");
-  const bare = await install(work, { name: `${id}-bare`, type: "module", packages: [express] });
-  const folder = await install(work, { name: id, type: "module", packages: [express, ...tarballs] });
-  const before = new Set(installed(bare));
-  const beside = installed(folder).filter((path) => !before.has(path));
+  const packages = [express, ...tarballs];
+  const folder = await install(work, { name: name.replace("/", "-"), type: "module", packages });
+  const beside = [...installed(folder)].filter((path) => !before.has(path));
   const bytes = beside.reduce((sum, path) => sum + sizeOf(join(folder, path)), 0);
   within(`${name} installed beside Express`, { packages: beside.length, MB: bytes / 1_000_000 }, budget);
 }
 
 function installed(folder) {
   const { packages } = JSON.parse(readFileSync(join(folder, "node_modules", ".package-lock.json"), "utf8"));
-  return Object.keys(packages);
+  return new Set(Object.keys(packages));
 }
 
 // Of a package alone, without those that are installed in it: they stand in the lock file by themselves.
