@@ -1,97 +1,80 @@
 import { masking } from "@countersign/inspector/loopback";
 import type { DeliveryAttempt, DeliveryFilter, DeliveryState, StoredDelivery } from "./delivery.ts";
 import { shownAttempts } from "./delivery-queue.ts";
-import { backoffMs, type DeliveryParts, type DeliverySender } from "./delivery-sender.ts";
+import { backoffMs, sendSpoilt, type DeliveryParts } from "./delivery-sender.ts";
 import { shownAnswerLength, shownHeaders, type WebhookExchange } from "./send-webhook.ts";
 import { buildWebhookRequest, type TamperedWebhookPart } from "./webhook-request.ts";
 
 /** Times are in milliseconds since 1970. */
 export type DeliveryDetail = ReturnType<typeof detailOf>;
 
-export interface DeliveryControlInit extends DeliveryParts {
-  readonly sender: DeliverySender;
+interface DeliveryControlInit extends DeliveryParts {
   /** What `mask` takes out beside the endpoints' credentials. */
   readonly secrets: readonly string[];
   readonly changed: (id: number) => void;
 }
 
-type Masker = ReturnType<typeof masking.of>;
-
 const shownBodyBytes = 65_536;
 const shownSteps = 5;
 
 /** Acts on single deliveries for a person. No answer holds a password or a secret. */
-export class DeliveryControl {
-  readonly #init: DeliveryControlInit;
+export type DeliveryControl = ReturnType<typeof createDeliveryControl>;
 
-  constructor(init: DeliveryControlInit) {
-    this.#init = init;
-  }
-
-  /** Of those that a filter finds, default of all. Paused ones are pending. */
-  counts({ eventId, search }: DeliveryFilter = {}): Readonly<Record<DeliveryState, number>> {
-    const counts = { pending: 0, delivered: 0, failed: 0 };
-    for (const { state } of this.#init.queue.found({ eventId, search })) counts[state] += 1;
-    return counts;
-  }
-
+export function createDeliveryControl(init: DeliveryControlInit) {
+  const { queue, clock, secrets, changed } = init;
   /** Copies a value without endpoints' passwords and secrets, and without private keys. */
-  readonly mask: Masker = (value) => {
-    const { queue, secrets } = this.#init;
+  const mask = <T>(value: T): T => {
     const credentials = queue.credentials();
     return masking.of({ credentials, texts: [...secrets, ...credentials.map(({ secret }) => secret)] })(
       value,
     );
   };
-
-  detail(id: number): DeliveryDetail | undefined {
-    const stored = this.#init.queue.delivery(id);
-    return stored && cut(this.mask(detailOf(stored, this.#init)));
-  }
-
-  /** Sends nothing more until it is continued or sent again. False unless it is pending and goes on. */
-  pause(id: number): boolean {
-    return this.#change(id, ({ state, stop, dueMs }) =>
-      state === "pending" && stop === undefined
-        ? { stop: { kind: "paused", dueMs }, dueMs: undefined }
-        : undefined,
-    );
-  }
-
-  /** What became due meanwhile is sent at once. False unless it is paused. */
-  continue(id: number): boolean {
-    const nowMs = Math.floor(this.#init.clock());
-    return this.#change(id, ({ stop }) =>
-      stop?.kind === "paused" ? { stop: undefined, dueMs: Math.max(stop.dueMs ?? nowMs, nowMs) } : undefined,
-    );
-  }
-
-  /** Gives a pending delivery up. False for any other. */
-  drop(id: number): boolean {
-    return this.#change(id, ({ state }) =>
-      state === "pending" ? { state: "failed", stop: { kind: "dropped" }, dueMs: undefined } : undefined,
-    );
-  }
-
-  /** Sends it once, now, with one part spoilt; its state and schedule stay. False for an unknown number. */
-  async spoil(id: number, part: TamperedWebhookPart): Promise<boolean> {
-    const { queue, sender, changed } = this.#init;
-    const stored = queue.delivery(id);
-    if (stored === undefined) return false;
-    await sender.spoil(stored, part);
-    changed(id);
-    return true;
-  }
-
-  #change(id: number, by: (stored: StoredDelivery) => Partial<StoredDelivery> | undefined): boolean {
-    const { queue, changed } = this.#init;
+  const changing = (by: (stored: StoredDelivery) => Partial<StoredDelivery> | undefined) => (id: number) => {
     const stored = queue.delivery(id);
     const change = stored && by(stored);
     if (change === undefined) return false;
     queue.change(id, change);
     changed(id);
     return true;
-  }
+  };
+  return {
+    mask,
+    /** Of those that a filter finds, default of all. Paused ones are pending. */
+    counts({ eventId, search }: DeliveryFilter = {}): Readonly<Record<DeliveryState, number>> {
+      const counts = { pending: 0, delivered: 0, failed: 0 };
+      for (const { state } of queue.found({ eventId, search })) counts[state] += 1;
+      return counts;
+    },
+    detail(id: number): DeliveryDetail | undefined {
+      const stored = queue.delivery(id);
+      return stored && cut(mask(detailOf(stored, init)));
+    },
+    /** Sends nothing more until it is continued or sent again. False unless it is pending and goes on. */
+    pause: changing(({ state, stop, dueMs }) =>
+      state === "pending" && stop === undefined
+        ? { stop: { kind: "paused", dueMs }, dueMs: undefined }
+        : undefined,
+    ),
+    /** What became due meanwhile is sent at once. False unless it is paused. */
+    continue: changing(({ stop }) => {
+      const nowMs = Math.floor(clock());
+      return stop?.kind === "paused"
+        ? { stop: undefined, dueMs: Math.max(stop.dueMs ?? nowMs, nowMs) }
+        : undefined;
+    }),
+    /** Gives a pending delivery up. False for any other. */
+    drop: changing(({ state }) =>
+      state === "pending" ? { state: "failed", stop: { kind: "dropped" }, dueMs: undefined } : undefined,
+    ),
+    /** Sends it once, now, with one part spoilt; its state and schedule stay. False for an unknown number. */
+    async spoil(id: number, part: TamperedWebhookPart): Promise<boolean> {
+      const stored = queue.delivery(id);
+      if (stored === undefined) return false;
+      await sendSpoilt(init, stored, part);
+      changed(id);
+      return true;
+    },
+  };
 }
 
 function detailOf(stored: StoredDelivery, { queue, options }: DeliveryControlInit) {

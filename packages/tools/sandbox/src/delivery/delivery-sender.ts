@@ -14,62 +14,57 @@ export interface DeliveryParts {
   readonly ca: string | Buffer | undefined;
 }
 
-export class DeliverySender {
-  readonly #parts: DeliveryParts;
+/** Rejects only when the database fails. What `signal` cuts off leaves no trace: the delivery stays due. */
+export async function sendDue(parts: DeliveryParts, due: StoredDelivery, signal: AbortSignal): Promise<void> {
+  const { store, queue, options, clock } = parts;
+  const at = Math.floor(clock());
+  const dropAnswer = due.rounds === 0 && options.random() < options.dropConnection;
+  const request = { ...requestOf(parts, due), dropAnswer, signal };
+  const requests = options.twiceAtOnce ? [request, request] : [request];
+  const sent = await Promise.all(requests.map((one) => exchangeWebhook(one)));
+  const delivered = sent.some(({ answer }) => isDelivery(answer));
+  if (signal.aborted && !delivered) return;
+  const progress = progressOf(parts, due, delivered);
+  store.atomically(() => {
+    for (const { answer, exchange } of sent) queue.addAttempt(due.id, { at, ...answer }, exchange);
+    queue.change(due.id, stoppedOr(progress, queue.delivery(due.id)?.stop));
+  });
+}
 
-  constructor(parts: DeliveryParts) {
-    this.#parts = parts;
-  }
+/** Sends a webhook once with one part spoilt, and records the answer alone. */
+export async function sendSpoilt(
+  parts: DeliveryParts,
+  delivery: StoredDelivery,
+  spoilt: TamperedWebhookPart,
+): Promise<void> {
+  const at = Math.floor(parts.clock());
+  const { answer, exchange } = await exchangeWebhook({ ...requestOf(parts, delivery), tamper: spoilt });
+  parts.store.atomically(() => parts.queue.addAttempt(delivery.id, { at, ...answer, spoilt }, exchange));
+}
 
-  /** Rejects only when the database fails. What `signal` cuts off leaves no trace: the delivery stays due. */
-  async send(due: StoredDelivery, signal: AbortSignal): Promise<void> {
-    const { store, queue, options, clock } = this.#parts;
-    const at = Math.floor(clock());
-    const dropAnswer = due.rounds === 0 && options.random() < options.dropConnection;
-    const request = { ...this.#request(due), dropAnswer, signal };
-    const requests = options.twiceAtOnce ? [request, request] : [request];
-    const sent = await Promise.all(requests.map((one) => exchangeWebhook(one)));
-    const delivered = sent.some(({ answer }) => isDelivery(answer));
-    if (signal.aborted && !delivered) return;
-    const progress = this.#progress(due, delivered);
-    store.atomically(() => {
-      for (const { answer, exchange } of sent) queue.addAttempt(due.id, { at, ...answer }, exchange);
-      queue.change(due.id, stoppedOr(progress, queue.delivery(due.id)?.stop));
-    });
-  }
-
-  /** Sends a webhook once with one part spoilt, and records the answer alone. */
-  async spoil(delivery: StoredDelivery, spoilt: TamperedWebhookPart): Promise<void> {
-    const { store, queue, clock } = this.#parts;
-    const at = Math.floor(clock());
-    const { answer, exchange } = await exchangeWebhook({ ...this.#request(delivery), tamper: spoilt });
-    store.atomically(() => queue.addAttempt(delivery.id, { at, ...answer, spoilt }, exchange));
-  }
-
-  // Read anew for each attempt: the same bytes every time.
-  #request({ endpointId, webhookId }: StoredDelivery): WebhookOptions {
-    const { queue, options, ca } = this.#parts;
-    const { timeoutMs } = options;
-    return { ...queue.endpoint(endpointId), body: queue.body(webhookId), ca, timeoutMs };
-  }
-
-  #progress(due: StoredDelivery, delivered: boolean): Progress {
-    const { options, clock } = this.#parts;
-    const nowMs = clock();
-    // What was sent once more is not repeated, whatever came of it.
-    const rounds = due.rounds + 1;
-    const ended = { state: "delivered", dueMs: undefined, rounds } as const;
-    if (due.state === "delivered") return ended;
-    if (delivered) {
-      const again = options.random() < options.duplicate;
-      return again ? { ...ended, dueMs: Math.ceil(nowMs + options.initialDelayMs) } : ended;
-    }
-    const dueMs = Math.ceil(nowMs + backoffMs(due.rounds, options));
-    return dueMs > due.expiresMs ? { ...ended, state: "failed" } : { state: "pending", dueMs, rounds };
-  }
+// Read anew for each attempt: the same bytes every time.
+function requestOf(
+  { queue, options, ca }: DeliveryParts,
+  { endpointId, webhookId }: StoredDelivery,
+): WebhookOptions {
+  return { ...queue.endpoint(endpointId), body: queue.body(webhookId), ca, timeoutMs: options.timeoutMs };
 }
 
 type Progress = Pick<StoredDelivery, "state" | "dueMs" | "rounds">;
+
+function progressOf({ options, clock }: DeliveryParts, due: StoredDelivery, delivered: boolean): Progress {
+  const nowMs = clock();
+  // What was sent once more is not repeated, whatever came of it.
+  const rounds = due.rounds + 1;
+  const ended = { state: "delivered", dueMs: undefined, rounds } as const;
+  if (due.state === "delivered") return ended;
+  if (delivered) {
+    const again = options.random() < options.duplicate;
+    return again ? { ...ended, dueMs: Math.ceil(nowMs + options.initialDelayMs) } : ended;
+  }
+  const dueMs = Math.ceil(nowMs + backoffMs(due.rounds, options));
+  return dueMs > due.expiresMs ? { ...ended, state: "failed" } : { state: "pending", dueMs, rounds };
+}
 
 /** What was stopped while it was under way stays so, unless it has arrived. */
 function stoppedOr(progress: Progress, stop: StoredDelivery["stop"]): Partial<StoredDelivery> {

@@ -1,13 +1,20 @@
+import { randomUUID } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { readThrown } from "@countersign/inspector/loopback";
 import type { SandboxOptions } from "../service/options.ts";
 import type { DocumentStore } from "../documents.ts";
-import { Batcher } from "./batcher.ts";
 import type { Delivery, DeliveryFilter, StoredDelivery } from "./delivery.ts";
-import { DeliveryControl } from "./delivery-control.ts";
-import { DeliveryQueue, type RegisteredEndpoint } from "./delivery-queue.ts";
-import { DeliverySender, type DeliveryParts } from "./delivery-sender.ts";
-import type { ServiceEvent } from "./envelope.ts";
+import { createDeliveryControl, type DeliveryControl } from "./delivery-control.ts";
+import { DeliveryQueue, type RegisteredEndpoint, type WaitingEvent } from "./delivery-queue.ts";
+import { sendDue, type DeliveryParts } from "./delivery-sender.ts";
+import {
+  completeEvent,
+  createNanosecondClock,
+  envelopeOf,
+  formatTimestamp,
+  type ServiceEvent,
+  type WireEvent,
+} from "./envelope.ts";
 import { resolveDeliveryOptions, type DeliveryOptions } from "./options.ts";
 import { endpointTarget, type EndpointRegistration } from "./webhook-request.ts";
 
@@ -40,8 +47,7 @@ interface Waiter {
 export class DeliveryService {
   readonly control: DeliveryControl;
   readonly #parts: DeliveryParts;
-  readonly #batcher: Batcher;
-  readonly #sender: DeliverySender;
+  readonly #nanoseconds: () => bigint;
   readonly #startTimer: StartTimer;
   readonly #onAttempt: DeliveryServiceInit["onAttempt"];
   readonly #onChange: NonNullable<DeliveryServiceInit["onChange"]>;
@@ -49,6 +55,7 @@ export class DeliveryService {
   readonly #waiters: Waiter[] = [];
   #running: AbortController | undefined;
   #cancelTimer: () => void = () => {};
+  #heldBack = false;
 
   /** Sends nothing before `start`. Throws an OptionError. */
   constructor(init: DeliveryServiceInit) {
@@ -57,12 +64,10 @@ export class DeliveryService {
     this.#onChange = init.onChange ?? (() => {});
     this.#startTimer = startTimer;
     const options = resolveDeliveryOptions(init.options ?? {}, speed);
-    const parts = { store, queue: new DeliveryQueue(store), options, clock, ca };
-    const sender = new DeliverySender(parts);
-    this.#parts = parts;
-    this.#batcher = new Batcher(parts);
-    this.#sender = sender;
-    this.control = new DeliveryControl({ ...parts, sender, secrets, changed: (id) => this.#changed([id]) });
+    this.#parts = { store, queue: new DeliveryQueue(store), options, clock, ca };
+    this.#nanoseconds = createNanosecondClock(clock);
+    const changed = (id: number): void => this.#changed([id]);
+    this.control = createDeliveryControl({ ...this.#parts, secrets, changed });
   }
 
   /** Throws a TypeError that says what is wrong, and shows no credential. */
@@ -77,7 +82,14 @@ export class DeliveryService {
 
   /** Writes events in the open transaction, or its own; they are sent after its commit. Throws a TypeError on a wrong event. */
   notify(events: readonly ServiceEvent[]): void {
-    this.#parts.store.atomically(() => this.#batcher.write(events));
+    const { store, queue, options, clock } = this.#parts;
+    store.atomically(() => {
+      const notifiedMs = Math.floor(clock());
+      const complete = events.map((event) => completeEvent(event, this.#nanoseconds()));
+      for (const event of complete) queue.addEvent(event, JSON.stringify(event), notifiedMs);
+      // One that is full or need not wait is formed at once.
+      this.#form(options.batchMs === 0 ? 1 : options.maxEventsPerWebhook);
+    });
     // By a timer, because the transaction of the caller may not have committed yet.
     this.#changed([]);
   }
@@ -154,11 +166,43 @@ export class DeliveryService {
     }
   }
 
+  /** When the events that wait become a webhook; undefined when none waits. */
+  #batchDueMs(): number | undefined {
+    const [oldest] = this.#parts.queue.waiting();
+    return oldest && oldest.notifiedMs + this.#parts.options.batchMs;
+  }
+
   #formWebhooks(nowMs: number): void {
-    const dueMs = this.#batcher.dueMs();
+    const dueMs = this.#batchDueMs();
     if (dueMs === undefined || dueMs > nowMs) return;
-    this.#parts.store.atomically(() => this.#batcher.formAll());
+    this.#parts.store.atomically(() => this.#form(1));
     this.#onChange([]);
+  }
+
+  /** Turns events into webhooks, in the open transaction. */
+  #form(minEvents: number): void {
+    const { queue, options } = this.#parts;
+    for (let waiting = queue.waiting(); waiting.length >= minEvents; waiting = queue.waiting())
+      this.#formOne(waiting.slice(0, options.maxEventsPerWebhook));
+  }
+
+  #formOne(events: readonly WaitingEvent[]): void {
+    const { queue, options, clock } = this.#parts;
+    const webhookId = randomUUID();
+    const timestamp = formatTimestamp(this.#nanoseconds());
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what notify() has written
+    const written = events.map(({ json }) => JSON.parse(json) as WireEvent);
+    const nowMs = Math.floor(clock());
+    // Never two in a row: what is held back is there to be overtaken.
+    this.#heldBack = !this.#heldBack && options.random() < options.reorder;
+    queue.addWebhook({
+      webhookId,
+      body: envelopeOf(webhookId, timestamp, written),
+      events,
+      createdMs: nowMs,
+      expiresMs: nowMs + Math.ceil(options.retryForMs),
+      dueMs: this.#heldBack ? nowMs + Math.ceil(options.initialDelayMs) : nowMs,
+    });
   }
 
   #fill(endpointId: string, nowMs: number, signal: AbortSignal): void {
@@ -175,7 +219,7 @@ export class DeliveryService {
 
   async #send(due: StoredDelivery, signal: AbortSignal): Promise<void> {
     try {
-      await this.#sender.send(due, signal);
+      await sendDue(this.#parts, due, signal);
     } catch (error) {
       this.#underWay.delete(due.id);
       this.#pauseAfter(error);
@@ -201,7 +245,7 @@ export class DeliveryService {
 
   // What is due already waits for a request to end, which wakes by itself.
   #wakeForNext(nowMs: number): void {
-    const times = [this.#parts.queue.nextDueMs(nowMs), this.#batcher.dueMs()].filter(
+    const times = [this.#parts.queue.nextDueMs(nowMs), this.#batchDueMs()].filter(
       (time) => time !== undefined,
     );
     this.#cancelTimer();
