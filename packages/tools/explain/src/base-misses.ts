@@ -149,11 +149,6 @@ const last = 'End the signature base with the line "@signature-params": the sign
 const paramsLines: readonly Row<Change<Draft>>[] = [
   ["params-line-missing", `${last} without it.`, [(draft) => ({ ...draft, params: undefined })], "usual"],
   [
-    "params-line-missing",
-    `${last} without it, with a line feed at the end.`,
-    [(draft) => ({ ...draft, params: undefined, tail: "\n" })],
-  ],
-  [
     "params-line-first",
     'Put the line "@signature-params" last in the signature base: the signature fits with it first.',
     [

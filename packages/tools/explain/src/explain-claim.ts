@@ -23,37 +23,40 @@ export function explainClaim({ key, record, fingerprint, nowMs = Date.now() }: E
     return explanation(["claim-free", sentence], undefined);
   }
   const isOther = fingerprint !== undefined && fingerprint !== record.fingerprint;
-  const details = isOther ? [otherPayload] : [];
   const since = sinceWhen(record.fence, nowMs);
+  const [what, sentence, code] = stateOf(name, record, since);
+  return explanation([what, sentence], code, isOther ? [otherPayload] : []);
+}
+
+function stateOf(
+  name: string,
+  record: IdempotencyRecord,
+  since: string,
+): readonly [what: string, sentence: string, code?: string] {
   switch (record.state) {
-    case "done": {
-      const sentence = `Do not send it again: ${endedBy(name, record, since)}.`;
-      return explanation(["claim-done", sentence], "already-processed", details);
-    }
+    case "done":
+      return ["claim-done", `Do not send it again: ${endedBy(name, record, since)}.`, "already-processed"];
     case "held": {
       const { reason } = record;
       const why =
         reason === leaseExpired ? "whose process died or stood still" : `for the reason ${quoted(reason)}`;
       const held = `${name} is held for an operator since its attempt${since}, ${why}`;
-      const sentence = `Look for the payment, then decide by countersign keys resolve: ${held}.`;
-      return explanation(["claim-held", sentence], "held", details);
+      return [
+        "claim-held",
+        `Look for the payment, then decide by countersign keys resolve: ${held}.`,
+        "held",
+      ];
     }
     case "run": {
       const seconds = Math.ceil(Math.abs(record.remainingMs) / 1000);
       const works = `an attempt${since} works on ${name}, and its lease lasts ${seconds} s more unless it is renewed`;
       const ended = `the attempt${since} that works on ${name} has not renewed its lease, which ended ${seconds} s ago`;
       return record.remainingMs > 0
-        ? explanation(["claim-running", `Wait and send it again: ${works}.`], "in-flight", details)
-        : explanation(
-            ["claim-lease-ended", `Send it again, or look for the process that died: ${ended}.`],
-            "in-flight",
-            details,
-          );
+        ? ["claim-running", `Wait and send it again: ${works}.`, "in-flight"]
+        : ["claim-lease-ended", `Send it again, or look for the process that died: ${ended}.`, "in-flight"];
     }
-    default: {
-      const sentence = `Look at ${name} in the store: its record has no known state.`;
-      return explanation(["claim-unknown", sentence], undefined, details);
-    }
+    default:
+      return ["claim-unknown", `Look at ${name} in the store: its record has no known state.`];
   }
 }
 

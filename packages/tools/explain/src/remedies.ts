@@ -20,7 +20,7 @@ const ofCodes = {
     "Send the request target as a path and query alone, without a full URL, dot segments, double slashes at its start, # or \\.",
 };
 
-const ofFields = {
+const ofMistakes = {
   "labels-differ":
     "Give the signature the same label in both fields: it is {input} in Signature-Input and {signature} in Signature.",
   "label-not-looked-at":
@@ -55,9 +55,7 @@ const ofFields = {
   "signature-base64url":
     "Write the signature of Signature in base64, with + and /: it is there in base64url.",
   "signature-without-padding": "Write the base64 of Signature with its padding, the = at its end.",
-};
 
-const ofPolicies = {
   "alg-not-taken": "Sign with a key of {taken}: the verifier takes no signature by {alg}.",
   "alg-other": "Send alg={wanted}, the algorithm of the key: Signature-Input has {alg}.",
   "component-duplicate": "Name each component of Signature-Input once{which}",
@@ -99,10 +97,8 @@ const ofPolicies = {
   "tag-other": "Send the tag in Signature-Input that the verifier takes: it has {tag}.",
   "window-too-long":
     "Send an expires in Signature-Input at most {window} s after created: it is {length} s after it.",
-};
 
-// A signature that fits nothing that was tried.
-const ofBases = {
+  // A signature that fits nothing that was tried.
   "signature-unexplained":
     "Ask the signer for its signature base, and compare it with the expected one (countersign explain --signer-base): the signature fits no usual mistake under the key {keyid}, so it is another private key, or another base.",
   "signature-of-other-key":
@@ -110,9 +106,7 @@ const ofBases = {
   "base-differs": "Change the signature base where {place}; the key is the right one.",
   "base-and-signature-differ":
     "Change the signature base where {place}, and look at the key: the signature does not fit the signer's own base either.",
-};
 
-const ofDigests = {
   "body-not-known":
     "Compare Content-Digest with the bytes that are sent: the body was not read, so it is not known whether they fit.",
   "digest-unexplained":
@@ -126,9 +120,7 @@ const ofDigests = {
     "Write Content-Digest as sha-256=:<base64>:, the digest in base64 with its padding between two colons.",
   "digest-missing": "Send Content-Digest: sha-256=:<base64>: with the digest of the body.",
   "digest-other-field": "Send the digest in the field Content-Digest, as sha-256=:<base64>:, not in {other}.",
-};
 
-const ofBasicAuth = {
   "basic-missing": "Send Authorization with the username and password: the request has none.",
   "basic-repeated": "Send one Authorization: the request has {count} of them.",
   "basic-scheme": "Send Authorization by the scheme Basic: it is by {by}.",
@@ -155,9 +147,7 @@ const ofBasicAuth = {
     "Compare the usernames of both sides: the password is that of credential number {number}, the username is not, by its letter case.",
   "basic-both":
     "Compare the credentials of both sides: neither the username nor the password is one that is accepted.",
-};
 
-const ofHmacs = {
   "hmac-missing": "Send {header} with the HMAC of the body: the request has none.",
   "hmac-field-name":
     "Set header to the field that the sender uses, or let it send {header}: the request has {like}.",
@@ -181,7 +171,7 @@ const ofHmacs = {
   "hmac-id-form": "Send one identifier of the message of visible ASCII, without dots.",
 };
 
-const all = { ...ofCodes, ...ofFields, ...ofPolicies, ...ofBases, ...ofDigests, ...ofBasicAuth, ...ofHmacs };
+const all = { ...ofCodes, ...ofMistakes };
 
 export type Told = keyof typeof all;
 

@@ -18,37 +18,34 @@ export function matchesStatus(status: number, patterns: readonly string[]): bool
   return patterns.some((part) => part === text || (part.endsWith("xx") && part.charAt(0) === text.charAt(0)));
 }
 
-const meanings: ReadonlyMap<number, string> = new Map([
-  [400, "validation error: the instruction itself is refused, for example an IBAN of no registered business"],
-  [401, "refused: signature, digest, time, nonce, keyid or IP address; the answer does not say which"],
-  [404, "no payout endpoint at this path"],
-  [409, "already processed: this idempotency_key was paid before, and no second payment is executed"],
-  [413, "the body is larger than the platform accepts"],
-  [415, "the media type or content encoding of the body is not accepted"],
-  [503, "in doubt: retry later with the same idempotency_key and a fresh nonce"],
-]);
-
-// The codes of countersign that say more than their status.
-const meaningsOfCodes: ReadonlyMap<string, string> = new Map([
+// By status and code where the code says more, by status, and by its hundred.
+const meanings: ReadonlyMap<string, string> = new Map([
   ["409 idempotency-key-reused", "not paid: this idempotency_key is done, and not with this payload"],
   ["409 in-flight", "in doubt: the first attempt at this idempotency_key still runs; retry later"],
   [
     "503 held",
     "held: an operator of the platform decides whether it was paid; retries pay nothing until then",
   ],
+  [
+    "400",
+    "validation error: the instruction itself is refused, for example an IBAN of no registered business",
+  ],
+  ["401", "refused: signature, digest, time, nonce, keyid or IP address; the answer does not say which"],
+  ["404", "no payout endpoint at this path"],
+  ["409", "already processed: this idempotency_key was paid before, and no second payment is executed"],
+  ["413", "the body is larger than the platform accepts"],
+  ["415", "the media type or content encoding of the body is not accepted"],
+  ["503", "in doubt: retry later with the same idempotency_key and a fresh nonce"],
+  ["2xx", "acknowledged: the platform will process the payment"],
+  ["3xx", "a redirect, which a signed request does not follow"],
+  ["5xx", "a fault of the platform: whether it paid is unknown; retry with the same idempotency_key"],
 ]);
 
 /** What a status, and the code in the answer's body, tell the sender. */
 export function explainStatus(status: number, body: string = ""): string {
-  const byCode = meaningsOfCodes.get(`${status} ${codeIn(body)}`);
-  if (byCode !== undefined) return byCode;
-  if (matchesStatus(status, ["2xx"])) return "acknowledged: the platform will process the payment";
-  const meaning = meanings.get(status);
-  if (meaning !== undefined) return meaning;
-  if (matchesStatus(status, ["3xx"])) return "a redirect, which a signed request does not follow";
-  return matchesStatus(status, ["5xx"])
-    ? "a fault of the platform: whether it paid is unknown; retry with the same idempotency_key"
-    : "no status that the payout interface knows";
+  const keys = [`${status} ${codeIn(body)}`, `${status}`, `${String(status).charAt(0)}xx`];
+  const known = keys.find((key) => meanings.has(key)) ?? "";
+  return meanings.get(known) ?? "no status that the payout interface knows";
 }
 
 function codeIn(body: string): string {
