@@ -12,7 +12,6 @@ import { isObject, isObjectText } from "../json-text.ts";
 import type { PayoutOrder } from "../page/payout-desk.ts";
 import { payoutVariants } from "../payout-variants.ts";
 import { SandboxError } from "./sandbox-error.ts";
-import { partyStatuses, type NewPaymentRequest, type Slice } from "./simulation.ts";
 
 // Control characters and lone surrogates would not come out of the database, or through a URL, as they went in.
 const identifier = z
@@ -46,9 +45,25 @@ function reader<T>(schema: z.ZodType<T>, name: readonly string[] = []): Reader<T
 
 export const identifierOf: Reader<string> = reader(identifier, ["id"]);
 
+/** In the spec's order. */
+export const partyStatuses: readonly PartyStatus[] = [
+  "PENDING",
+  "ACTIVE",
+  "INACTIVE",
+  "REJECTED",
+  "SUSPENDED",
+];
+
 export const statusOf: Reader<PartyStatus> = reader(
   z.strictObject({ status: z.enum(partyStatuses) }).transform(({ status }) => status),
 );
+
+export interface NewPaymentRequest {
+  /** 1 to 256 characters without control characters. Default a random UUID. */
+  readonly payment_request_id?: string | undefined;
+  /** `YYYY-MM-DD`, a day of the calendar. */
+  readonly due_date: string;
+}
 
 export const newPaymentRequestOf: Reader<NewPaymentRequest> = reader(
   z.strictObject({
@@ -90,6 +105,11 @@ const slice = {
   limit: digits(/^(?:[1-9]\d?|100)$/, "must be an integer from 1 to 100").default(20),
   offset: digits(/^\d{1,9}$/, "must be an integer from 0").default(0),
 };
+
+export interface Slice {
+  readonly limit: number;
+  readonly offset: number;
+}
 
 /** The query `limit`, `offset`: which part of a list. Default the first 20. */
 export const sliceOf: Reader<Slice> = reader(z.strictObject(slice));

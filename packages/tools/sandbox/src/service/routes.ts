@@ -8,7 +8,7 @@ import { sampleEventData } from "../delivery/envelope.ts";
 import * as input from "./input.ts";
 import { addPath, type PathMethods } from "./paths.ts";
 import { refuseTypeErrors, SandboxError } from "./sandbox-error.ts";
-import { partyStatuses, type ChangeKind, type PartyKind, type Simulation } from "./simulation.ts";
+import type { ChangeKind, PartyKind, Simulation } from "./simulation.ts";
 
 export interface RouteTargets {
   readonly simulation: Simulation;
@@ -40,7 +40,7 @@ export function serviceRoutes(targets: RouteTargets): Router {
 }
 
 function idOf(req: Request): string {
-  return input.identifierOf(req.params["id"]);
+  return String(req.params["id"]);
 }
 
 function endpointPaths({ deliveries, allowHttp, stream }: RouteTargets): Paths {
@@ -62,7 +62,7 @@ function partyPaths(kind: PartyKind, simulation: Simulation): Paths {
   return {
     [`/sandbox/${kind}s`]: { get: (req) => simulation.parties(kind, input.sliceOf(req.query)) },
     [`/sandbox/${kind}s/:id`]: {
-      get: (req) => named(idOf(req), { status: simulation.status(kind, idOf(req)) }),
+      get: (req) => named(idOf(req), { status: simulation.statusOfParty(kind, idOf(req)) }),
     },
     [`/sandbox/${kind}s/:id/status`]: {
       post: (req) => named(idOf(req), simulation.changeStatus(kind, idOf(req), input.statusOf(req.body))),
@@ -144,7 +144,7 @@ function overviewOf({ deliveries, payouts }: RouteTargets): object {
   return {
     endpoints: deliveries.endpoints(),
     counts: deliveries.control.counts(),
-    statuses: partyStatuses,
+    statuses: input.partyStatuses,
     events: Object.fromEntries(sampleEventData),
     spoilt: tamperedWebhookTexts,
     payouts: payouts?.about,

@@ -1,17 +1,6 @@
 import { ServiceError } from "@countersign/inspector/loopback";
 
-/** Codes of problem details, and of what the library throws. */
-export type SandboxErrorCode =
-  | keyof typeof ServiceError.statuses
-  | "api-key-wrong"
-  | "status-unchanged"
-  | "payment-request-exists"
-  | "payment-request-closed"
-  | "delivery-state"
-  | "body-too-large"
-  | "media-type-unsupported";
-
-const statusOf: Readonly<Record<SandboxErrorCode, number>> = {
+const statuses = {
   ...ServiceError.statuses,
   "api-key-wrong": 401,
   "status-unchanged": 409,
@@ -20,14 +9,17 @@ const statusOf: Readonly<Record<SandboxErrorCode, number>> = {
   "delivery-state": 409,
   "body-too-large": 413,
   "media-type-unsupported": 415,
-};
+} as const;
+
+/** Codes of problem details, and of what the library throws. */
+type SandboxErrorCode = keyof typeof statuses;
 
 /** Nothing has changed and nothing is sent. The message shows no secret. */
 export class SandboxError extends ServiceError<SandboxErrorCode> {
   override readonly name: string = "SandboxError";
 
   constructor(code: SandboxErrorCode, message: string, options?: ErrorOptions) {
-    super(code, statusOf[code], message, options);
+    super(code, statuses[code], message, options);
   }
 }
 

@@ -1,44 +1,41 @@
-import { createChangeStream, createPageToken, listen } from "@countersign/inspector/loopback";
-import type { PartyStatus } from "@countersign/webhooks";
+import {
+  createChangeStream,
+  createPageToken,
+  isSameAs,
+  listen,
+  pageFiles,
+  sendProblems,
+} from "@countersign/inspector/loopback";
+import express, { type Express, type RequestHandler } from "express";
 import type Database from "libsql";
 import { DeliveryService } from "../delivery/delivery-service.ts";
 import { createPayoutDesk } from "../page/payout-desk.ts";
 import { closeDatabase, openDatabase } from "./database.ts";
-import { identifierOf, newPaymentRequestOf, statusOf } from "./input.ts";
 import { DocumentStore } from "../documents.ts";
 import { resolveSandboxOptions, type ResolvedSandboxOptions, type SandboxOptions } from "./options.ts";
-import type { RouteTargets } from "./routes.ts";
-import { createServiceApp } from "./service-app.ts";
-import {
-  Simulation,
-  type ChangeKind,
-  type Confirmation,
-  type NewPaymentRequest,
-  type NotifiedPaymentRequest,
-  type PaymentRequest,
-  type StatusChange,
-} from "./simulation.ts";
+import { bodyError } from "./paths.ts";
+import { serviceRoutes, type RouteTargets } from "./routes.ts";
+import { SandboxError } from "./sandbox-error.ts";
+import { createSimulation, type ChangeKind, type Simulation } from "./simulation.ts";
 
 /** The lending service as it runs. What its methods refuse is a SandboxError, as over HTTP. */
-export interface Sandbox {
+export interface Sandbox extends Pick<
+  Simulation,
+  | "buyerStatus"
+  | "changeBuyerStatus"
+  | "changeSellerStatus"
+  | "confirmations"
+  | "createPaymentRequest"
+  | "paymentRequest"
+  | "remind"
+  | "repay"
+  | "sellerStatus"
+> {
   /** Where it listens, without a slash at the end. */
   readonly url: string;
   /** The page, with the token of this start as its fragment; undefined without the option `page`. */
   readonly pageUrl: string | undefined;
   readonly deliveries: DeliveryService;
-  /** An unknown buyer is created as PENDING first. Refuses the status that the buyer has. */
-  changeBuyerStatus(id: string, status: PartyStatus): StatusChange;
-  changeSellerStatus(id: string, status: PartyStatus): StatusChange;
-  buyerStatus(id: string): PartyStatus;
-  sellerStatus(id: string): PartyStatus;
-  createPaymentRequest(request: NewPaymentRequest): PaymentRequest;
-  paymentRequest(id: string): PaymentRequest;
-  /** Repays in full. Refuses a payment request that is CLOSED. */
-  repay(id: string): NotifiedPaymentRequest;
-  /** Refuses a payment request that is CLOSED. */
-  remind(id: string): NotifiedPaymentRequest;
-  /** Oldest first. */
-  confirmations(): readonly Confirmation[];
   /** Resolves when requests under way are answered and the database is closed. Unsent webhooks stay in the file. */
   close(): Promise<void>;
 }
@@ -49,12 +46,24 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const database = openDatabase(resolved.database);
   try {
     const parts = createParts(database, resolved);
+    const { deliveries, simulation, stream } = parts;
     const pageToken = resolved.page === undefined ? undefined : createPageToken();
-    const app = createServiceApp({ apiKey: resolved.apiKey, pageToken }, parts);
-    const listening = await listen(app, resolved);
-    parts.deliveries.start();
-    const pageUrl = pageToken?.urlOn(listening.url);
-    return sandboxOf(parts, { ...listening, pageUrl }, database);
+    const listening = await listen(createServiceApp(resolved.apiKey, pageToken, parts), resolved);
+    deliveries.start();
+    let closed: Promise<void> | undefined;
+    const end = async (): Promise<void> => {
+      stream.close();
+      await listening.close();
+      await deliveries.stop();
+      closeDatabase(database);
+    };
+    return {
+      ...simulation,
+      url: listening.url,
+      pageUrl: pageToken?.urlOn(listening.url),
+      deliveries,
+      close: () => (closed ??= end()),
+    };
   } catch (error) {
     closeDatabase(database);
     throw error;
@@ -86,38 +95,35 @@ function createParts(database: Database.Database, resolved: ResolvedSandboxOptio
     deliveries,
     allowHttp,
     stream,
-    simulation: new Simulation({ store, deliveries, clock, changed }),
+    simulation: createSimulation({ store, deliveries, clock, changed }),
     payouts: page === undefined ? undefined : createPayoutDesk(page, desk),
   };
 }
 
-function sandboxOf(
-  { deliveries, simulation, stream }: RouteTargets,
-  listening: Awaited<ReturnType<typeof listen>> & Pick<Sandbox, "pageUrl">,
-  database: Database.Database,
-): Sandbox {
-  let closed: Promise<void> | undefined;
-  const close = async (): Promise<void> => {
-    stream.close();
-    await listening.close();
-    await deliveries.stop();
-    closeDatabase(database);
-  };
-  return {
-    url: listening.url,
-    pageUrl: listening.pageUrl,
-    deliveries,
-    changeBuyerStatus: (id, status) =>
-      simulation.changeStatus("buyer", identifierOf(id), statusOf({ status })),
-    changeSellerStatus: (id, status) =>
-      simulation.changeStatus("seller", identifierOf(id), statusOf({ status })),
-    buyerStatus: (id) => simulation.status("buyer", identifierOf(id)),
-    sellerStatus: (id) => simulation.status("seller", identifierOf(id)),
-    createPaymentRequest: (request) => simulation.createPaymentRequest(newPaymentRequestOf(request)),
-    paymentRequest: (id) => simulation.paymentRequest(identifierOf(id)),
-    repay: (id) => simulation.repay(identifierOf(id)),
-    remind: (id) => simulation.remind(identifierOf(id)),
-    confirmations: () => simulation.confirmations(),
-    close: () => (closed ??= close()),
+const pageFolder = new URL("../../page/", import.meta.url);
+
+/** What the page sends in X-Page-Token; undefined without a page. */
+type PageToken = ReturnType<typeof createPageToken> | undefined;
+
+/** The API key is checked first: without it every path but the page's looks alike. */
+function createServiceApp(apiKey: string, pageToken: PageToken, targets: RouteTargets): Express {
+  const app = express();
+  app.disable("x-powered-by").disable("etag");
+  if (pageToken !== undefined) app.use(pageFiles(pageFolder));
+  const forPage = pageToken?.require(targets.deliveries.control.mask);
+  app.use(requireAccess(apiKey, forPage), serviceRoutes(targets));
+  app.use(...sendProblems({ service: "the sandbox", translate: bodyError }));
+  return app;
+}
+
+/** Admits `apiKey` in X-API-KEY (spec, "Calls to the service's API"), or the page's token from the page itself. */
+function requireAccess(apiKey: string, forPage: RequestHandler | undefined): RequestHandler {
+  const isApiKey = isSameAs(apiKey);
+  return function requireAccessMiddleware(req, res, next) {
+    if (isApiKey(req.get("X-API-KEY"))) return next();
+    // Without the header, the request is not of a page.
+    if (forPage === undefined || req.get("X-Page-Token") === undefined)
+      return next(new SandboxError("api-key-wrong", "X-API-KEY is missing or wrong"));
+    return forPage(req, res, next);
   };
 }

@@ -2,31 +2,16 @@ import { randomUUID } from "node:crypto";
 import type { PartyStatus } from "@countersign/webhooks";
 import type { DeliveryService } from "../delivery/delivery-service.ts";
 import { Documents, type DocumentStore } from "../documents.ts";
+import { identifierOf, newPaymentRequestOf, statusOf, type NewPaymentRequest, type Slice } from "./input.ts";
 import { SandboxError } from "./sandbox-error.ts";
 
 export type PartyKind = "buyer" | "seller";
-
-/** In the spec's order. */
-export const partyStatuses: readonly PartyStatus[] = [
-  "PENDING",
-  "ACTIVE",
-  "INACTIVE",
-  "REJECTED",
-  "SUSPENDED",
-];
 
 /** A payment request as Get Payment Request shows it; the spec names these two states. */
 export interface PaymentRequest {
   readonly payment_request_id: string;
   readonly status: "PENDING_REPAYMENT" | "CLOSED";
   /** `YYYY-MM-DD`. */
-  readonly due_date: string;
-}
-
-export interface NewPaymentRequest {
-  /** 1 to 256 characters without control characters. Default a random UUID. */
-  readonly payment_request_id?: string | undefined;
-  /** `YYYY-MM-DD`, a day of the calendar. */
   readonly due_date: string;
 }
 
@@ -51,11 +36,6 @@ export interface NotifiedPaymentRequest extends PaymentRequest {
   readonly days_from_due_date?: number | undefined;
 }
 
-export interface Slice {
-  readonly limit: number;
-  readonly offset: number;
-}
-
 export type ChangeKind = "buyers" | "sellers" | "payment-requests" | "payouts" | "endpoints";
 
 export interface SimulationInit {
@@ -68,115 +48,113 @@ export interface SimulationInit {
 }
 
 /** Simulates by the state rules of the spec. A state and its event are one transaction. Every method throws a SandboxError. */
-export class Simulation {
-  readonly #init: SimulationInit;
-  readonly #parties: Readonly<Record<PartyKind, Documents<{ readonly status: PartyStatus }>>>;
-  readonly #requests: Documents<PaymentRequest>;
-  readonly #confirmations: Documents<Confirmation>;
+export type Simulation = ReturnType<typeof createSimulation>;
 
-  constructor(init: SimulationInit) {
-    const { store } = init;
-    this.#init = init;
-    this.#parties = { buyer: new Documents(store, "buyers"), seller: new Documents(store, "sellers") };
-    this.#requests = new Documents(store, "payment requests");
-    this.#confirmations = new Documents(store, "confirmations");
-  }
+export function createSimulation({ store, deliveries, clock, changed }: SimulationInit) {
+  type Parties = Documents<{ readonly status: PartyStatus }>;
+  const parties: Readonly<Record<PartyKind, Parties>> = {
+    buyer: new Documents(store, "buyers"),
+    seller: new Documents(store, "sellers"),
+  };
+  const requests = new Documents<PaymentRequest>(store, "payment requests");
+  const confirmations = new Documents<Confirmation>(store, "confirmations");
 
-  status(kind: PartyKind, id: string): PartyStatus {
-    const status = this.#parties[kind].all.get(id)?.status;
+  const notify = (type: string, data: Readonly<Record<string, unknown>>): string => {
+    const eventId = randomUUID();
+    deliveries.notify([{ event_id: eventId, type, data }]);
+    return eventId;
+  };
+  const paymentRequest = (id: string): PaymentRequest => {
+    const request = requests.all.get(identifierOf(id));
+    if (request === undefined) throw new SandboxError("not-found", "no payment request of this id");
+    return request;
+  };
+  const pending = (id: string): PaymentRequest => {
+    const request = paymentRequest(id);
+    if (request.status === "PENDING_REPAYMENT") return request;
+    throw new SandboxError("payment-request-closed", "the payment request is CLOSED already");
+  };
+  const statusOfParty = (kind: PartyKind, id: string): PartyStatus => {
+    const status = parties[kind].all.get(identifierOf(id))?.status;
     if (status === undefined) throw new SandboxError("not-found", `no ${kind} of this id`);
     return status;
-  }
-
-  changeStatus(kind: PartyKind, id: string, status: PartyStatus): StatusChange {
-    return this.#init.store.atomically(() => {
-      const known = this.#parties[kind].all.get(id)?.status;
+  };
+  const changeStatus = (kind: PartyKind, id: string, status: PartyStatus): StatusChange =>
+    store.atomically(() => {
+      const known = parties[kind].all.get(identifierOf(id))?.status;
       const oldStatus = known ?? "PENDING";
       if (known === status) throw new SandboxError("status-unchanged", `the ${kind} is ${status} already`);
-      this.#parties[kind].put(id, { status });
-      this.#init.changed(`${kind}s`);
+      parties[kind].put(id, { status: statusOf({ status }) });
+      changed(`${kind}s`);
       if (oldStatus === status) return { status };
-      const eventId = this.#notify(`${kind}.status_changed`, {
+      const eventId = notify(`${kind}.status_changed`, {
         [`${kind}_id`]: id,
         old_status: oldStatus,
         new_status: status,
       });
       return { old_status: oldStatus, status, event_id: eventId };
     });
-  }
 
-  /** The newest first, and how many there are. */
-  parties(kind: PartyKind, slice: Slice): Readonly<Record<string, unknown>> {
-    const parties = Array.from(this.#parties[kind].all, ([id, party]) => ({ [`${kind}_id`]: id, ...party }));
-    return { [`${kind}s`]: newest(parties, slice), total: parties.length };
-  }
-
-  paymentRequests(slice: Slice): Readonly<Record<string, unknown>> {
-    const requests = [...this.#requests.all.values()];
-    return { payment_requests: newest(requests, slice), total: requests.length };
-  }
-
-  paymentRequest(id: string): PaymentRequest {
-    const request = this.#requests.all.get(id);
-    if (request === undefined) throw new SandboxError("not-found", "no payment request of this id");
-    return request;
-  }
-
-  createPaymentRequest({ payment_request_id = randomUUID(), due_date }: NewPaymentRequest): PaymentRequest {
-    if (this.#requests.all.has(payment_request_id))
-      throw new SandboxError("payment-request-exists", "there is a payment request of this id already");
-    const request: PaymentRequest = { payment_request_id, status: "PENDING_REPAYMENT", due_date };
-    this.#requests.put(payment_request_id, request);
-    this.#init.changed("payment-requests");
-    return request;
-  }
-
-  repay(id: string): NotifiedPaymentRequest {
-    return this.#init.store.atomically(() => {
-      const request: PaymentRequest = { ...this.#pending(id), status: "CLOSED" };
-      this.#requests.put(id, request);
-      this.#init.changed("payment-requests");
-      const eventId = this.#notify("payment_request.repayment.repaid", { payment_request_id: id });
-      return { ...request, event_id: eventId };
-    });
-  }
-
-  /** The payment request stays as it is. */
-  remind(id: string): NotifiedPaymentRequest {
-    const request = this.#pending(id);
-    const days = daysFromDueDate(request.due_date, this.#init.clock());
-    const eventId = this.#notify("payment_request.repayment.reminder", {
-      payment_request_id: id,
-      due_date: request.due_date,
-      days_from_due_date: days,
-    });
-    return { ...request, days_from_due_date: days, event_id: eventId };
-  }
-
-  /** A confirmation that is reported again is kept again. */
-  confirm(body: Confirmation["body"]): Confirmation {
-    const number = this.#confirmations.all.size + 1;
-    const received_at = new Date(this.#init.clock()).toISOString();
-    const confirmation = { confirmation_id: number, received_at, body };
-    this.#confirmations.put(String(number), confirmation);
-    return confirmation;
-  }
-
-  confirmations(): readonly Confirmation[] {
-    return [...this.#confirmations.all.values()];
-  }
-
-  #pending(id: string): PaymentRequest {
-    const request = this.paymentRequest(id);
-    if (request.status === "PENDING_REPAYMENT") return request;
-    throw new SandboxError("payment-request-closed", "the payment request is CLOSED already");
-  }
-
-  #notify(type: string, data: Readonly<Record<string, unknown>>): string {
-    const eventId = randomUUID();
-    this.#init.deliveries.notify([{ event_id: eventId, type, data }]);
-    return eventId;
-  }
+  return {
+    statusOfParty,
+    changeStatus,
+    paymentRequest,
+    buyerStatus: (id: string): PartyStatus => statusOfParty("buyer", id),
+    sellerStatus: (id: string): PartyStatus => statusOfParty("seller", id),
+    /** An unknown buyer is created as PENDING first. Refuses the status that the buyer has. */
+    changeBuyerStatus: (id: string, to: PartyStatus): StatusChange => changeStatus("buyer", id, to),
+    changeSellerStatus: (id: string, to: PartyStatus): StatusChange => changeStatus("seller", id, to),
+    /** The newest first, and how many there are. */
+    parties(kind: PartyKind, slice: Slice): Readonly<Record<string, unknown>> {
+      const all = Array.from(parties[kind].all, ([id, party]) => ({ [`${kind}_id`]: id, ...party }));
+      return { [`${kind}s`]: newest(all, slice), total: all.length };
+    },
+    paymentRequests(slice: Slice): Readonly<Record<string, unknown>> {
+      const all = [...requests.all.values()];
+      return { payment_requests: newest(all, slice), total: all.length };
+    },
+    createPaymentRequest(given: NewPaymentRequest): PaymentRequest {
+      const { payment_request_id = randomUUID(), due_date } = newPaymentRequestOf(given);
+      if (requests.all.has(payment_request_id))
+        throw new SandboxError("payment-request-exists", "there is a payment request of this id already");
+      const request: PaymentRequest = { payment_request_id, status: "PENDING_REPAYMENT", due_date };
+      requests.put(payment_request_id, request);
+      changed("payment-requests");
+      return request;
+    },
+    /** Repays in full. Refuses a payment request that is CLOSED. */
+    repay: (id: string): NotifiedPaymentRequest =>
+      store.atomically(() => {
+        const request: PaymentRequest = { ...pending(id), status: "CLOSED" };
+        requests.put(id, request);
+        changed("payment-requests");
+        return {
+          ...request,
+          event_id: notify("payment_request.repayment.repaid", { payment_request_id: id }),
+        };
+      }),
+    /** The payment request stays as it is. Refuses one that is CLOSED. */
+    remind(id: string): NotifiedPaymentRequest {
+      const request = pending(id);
+      const days = daysFromDueDate(request.due_date, clock());
+      const eventId = notify("payment_request.repayment.reminder", {
+        payment_request_id: id,
+        due_date: request.due_date,
+        days_from_due_date: days,
+      });
+      return { ...request, days_from_due_date: days, event_id: eventId };
+    },
+    /** A confirmation that is reported again is kept again. */
+    confirm(body: Confirmation["body"]): Confirmation {
+      const number = confirmations.all.size + 1;
+      const received_at = new Date(clock()).toISOString();
+      const confirmation = { confirmation_id: number, received_at, body };
+      confirmations.put(String(number), confirmation);
+      return confirmation;
+    },
+    /** Oldest first. */
+    confirmations: (): readonly Confirmation[] => [...confirmations.all.values()],
+  };
 }
 
 function newest<Item>(items: readonly Item[], { limit, offset }: Slice): readonly Item[] {
