@@ -1,5 +1,5 @@
 import { parseTimestamp, type WebhookEventMap } from "@countersign/webhooks";
-import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { beforeEach, describe, expect, test } from "@jest/globals";
 import type { PartyLedger } from "../src/ledgers/parties.ts";
 import { inTransaction, testEngines, type TestStorage } from "./test-storage.ts";
 
@@ -54,8 +54,6 @@ for (const engine of testEngines) {
     beforeEach(async () => {
       opened = await engine.open();
     });
-
-    afterEach(() => opened.close());
 
     describe("the status of a party", () => {
       test.each([

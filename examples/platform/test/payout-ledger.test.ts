@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { beforeEach, describe, expect, test } from "@jest/globals";
 import type { TransferOrder, TransferOutcome } from "../src/bank-rail.ts";
 import { accept, inTransaction, payout, tasks, testEngines, type TestStorage } from "./test-storage.ts";
 
@@ -13,8 +13,6 @@ for (const engine of testEngines) {
     beforeEach(async () => {
       opened = await engine.open();
     });
-
-    afterEach(() => opened.close());
 
     describe("accept", () => {
       test("writes the payout and the task to execute it", async () => {

@@ -1,39 +1,30 @@
 // A platform whose servers are restarted under it: private ones, which belong to this file alone.
-import { afterEach, beforeEach, expect, jest, test } from "@jest/globals";
+import { beforeEach, expect, jest, test } from "@jest/globals";
 import { pino } from "pino";
+import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import {
   startPrivatePostgres,
   type PrivatePostgres,
 } from "@countersign/test-support/servers/private-postgres.ts";
-import { startPrivateRedis, type PrivateRedis } from "@countersign/test-support/servers/private-redis.ts";
+import { startPrivateRedis } from "@countersign/test-support/servers/private-redis.ts";
 import { payoutBody, runPlatform, type RunningPlatform } from "./running-platform.ts";
 import { envelope, sendTestWebhook, webhookEnvironment } from "./webhook-sender.ts";
 
 jest.setTimeout(60_000);
 
 let postgres: PrivatePostgres | undefined;
-let redis: PrivateRedis | undefined;
-let platform: RunningPlatform | undefined;
 let log: string[];
 
 beforeEach(async () => {
   log = [];
   postgres = await startPrivatePostgres();
+  afterTest(() => postgres?.close());
 });
 
-afterEach(async () => {
-  await platform?.end();
-  platform = undefined;
-  await redis?.close();
-  redis = undefined;
-  await postgres?.close();
-});
-
-async function start(env: Readonly<Record<string, string | undefined>>): Promise<RunningPlatform> {
+function start(env: Readonly<Record<string, string | undefined>>): Promise<RunningPlatform> {
   const logger = pino({}, { write: (line: string) => log.push(line) });
-  platform = await runPlatform({ ...webhookEnvironment, WEBHOOK_ALLOW_HTTP: "1", ...env }, { logger });
-  return platform;
+  return runPlatform({ ...webhookEnvironment, WEBHOOK_ALLOW_HTTP: "1", ...env }, { logger });
 }
 
 async function readiness({ url }: RunningPlatform): Promise<number> {
@@ -98,7 +89,8 @@ test("a platform whose PostgreSQL has everything survives its crash", async () =
 });
 
 test("a platform whose Redis has the keys, and PostgreSQL the payouts, survives a kill of its Redis", async () => {
-  redis = await startPrivateRedis({ persist: true });
+  const redis = await startPrivateRedis({ persist: true });
+  afterTest(() => redis?.close());
   if (redis === undefined || postgres === undefined) return;
   const running = await start({ STORE_URL: redis.url, DATABASE_URL: postgres.url });
   await works(running);

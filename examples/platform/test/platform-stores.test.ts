@@ -1,13 +1,14 @@
 // The platform on each kind of STORE_URL: what must not depend on it.
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, expect, jest, test } from "@jest/globals";
+import { beforeEach, expect, jest, test } from "@jest/globals";
+import type { Environment } from "@countersign/example-settings";
+import { afterTest, testFolder } from "@countersign/test-support/runs/after-test.ts";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import type { BankRail } from "../src/bank-rail.ts";
 import type { PlatformPorts } from "../src/platform.ts";
-import { platformStores, type TestPlace } from "./platform-stores.ts";
+import { platformStores } from "./platform-stores.ts";
 import { capture, killAll, listeningUrl, type Captured } from "./platform-process.ts";
 import { payoutBody, payoutPath, runPlatform, type RunningPlatform } from "./running-platform.ts";
 import { makeTestKey, signPayout } from "./signer.ts";
@@ -28,34 +29,22 @@ interface InspectedEvent {
 
 for (const store of platformStores) {
   store.describe(`the platform on ${store.name}`, () => {
-    const running: RunningPlatform[] = [];
-    let place: TestPlace;
-    let folder: string;
+    let place: Environment;
     let keys: string;
 
     beforeEach(() => {
       place = store.place();
-      folder = mkdtempSync(path.join(tmpdir(), "platform-stores-"));
-      keys = path.join(folder, "keys.json");
+      keys = path.join(testFolder(), "keys.json");
       writeFileSync(keys, JSON.stringify({ [key.keyid]: key.publicKeyPem }));
     });
 
-    afterEach(async () => {
-      await Promise.all(running.splice(0).map((platform) => platform.end()));
-      await killAll();
-      await place.remove();
-      rmSync(folder, { recursive: true, force: true });
-    });
-
-    async function run(ports?: Partial<PlatformPorts>): Promise<RunningPlatform> {
-      const platform = await runPlatform({ ...place.env, ...webhooks, PAYOUT_KEYS: keys }, ports);
-      running.push(platform);
-      return platform;
-    }
+    const run = (ports?: Partial<PlatformPorts>): Promise<RunningPlatform> =>
+      runPlatform({ ...place, ...webhooks, PAYOUT_KEYS: keys }, ports);
 
     async function startProcess(): Promise<{ readonly url: string; readonly platform: Captured }> {
       const settings = { PORT: "0", DATABASE_URL: undefined, PLATFORM_INSPECT: "1", PAYOUT_KEYS: keys };
-      const platform = capture(process.execPath, [main], { env: { ...settings, ...webhooks, ...place.env } });
+      afterTest(killAll);
+      const platform = capture(process.execPath, [main], { env: { ...settings, ...webhooks, ...place } });
       return { url: await listeningUrl(platform), platform };
     }
 

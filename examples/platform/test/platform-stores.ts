@@ -1,9 +1,8 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Environment } from "@countersign/example-settings";
 import { describe } from "@jest/globals";
 import { createClient } from "redis";
+import { afterTest, testFolder } from "@countersign/test-support/runs/after-test.ts";
 import {
   describeOnPostgres,
   describeOnRedis,
@@ -13,18 +12,12 @@ import {
 } from "@countersign/test-support/servers/engines.ts";
 import { dropSchema } from "./test-storage.ts";
 
-/** Where a platform keeps everything: variables of its environment that processes can share. */
-export interface TestPlace {
-  readonly env: Environment;
-  /** Removes everything that platforms have left there. */
-  remove(): Promise<void>;
-}
-
 export interface PlatformStore {
   readonly name: string;
   readonly describe: typeof describe.skip;
   readonly isOneDatabase: boolean;
-  place(): TestPlace;
+  /** Where platforms keep everything until the test has ended: variables that processes can share. */
+  place(): Environment;
 }
 
 export const platformStores: readonly PlatformStore[] = [
@@ -38,32 +31,20 @@ export const platformStores: readonly PlatformStore[] = [
   },
 ];
 
-function sqlitePlace(): TestPlace {
-  const folder = mkdtempSync(path.join(tmpdir(), "platform-store-"));
-  return {
-    env: { STORE_URL: `sqlite:${path.join(folder, "platform.db")}` },
-    async remove() {
-      rmSync(folder, { recursive: true, force: true });
-    },
-  };
+function sqlitePlace(): Environment {
+  return { STORE_URL: `sqlite:${path.join(testFolder(), "platform.db")}` };
 }
 
-function postgresPlace(): TestPlace {
+function postgresPlace(): Environment {
   const schema = isolatedName("platform");
-  return {
-    env: { STORE_URL: postgresUrl, STORE_SCHEMA: schema },
-    remove: () => dropSchema(schema),
-  };
+  afterTest(() => dropSchema(schema));
+  return { STORE_URL: postgresUrl, STORE_SCHEMA: schema };
 }
 
-function redisPlace(): TestPlace {
+function redisPlace(): Environment {
   const name = isolatedName("platform");
-  return {
-    env: { STORE_URL: redisUrl, DATABASE_URL: postgresUrl, STORE_SCHEMA: name, KEY_PREFIX: name },
-    async remove() {
-      await Promise.all([dropSchema(name), dropKeys(name)]);
-    },
-  };
+  afterTest(() => Promise.all([dropSchema(name), dropKeys(name)]));
+  return { STORE_URL: redisUrl, DATABASE_URL: postgresUrl, STORE_SCHEMA: name, KEY_PREFIX: name };
 }
 
 export async function dropKeys(prefix: string): Promise<void> {

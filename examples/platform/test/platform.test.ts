@@ -1,34 +1,21 @@
 import { randomUUID } from "node:crypto";
-import { mkdtempSync, renameSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { renameSync, unlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { openKeys, readSettings, SettingError, type Environment } from "@countersign/example-settings";
+import { openKeys, readSettings, SettingError } from "@countersign/example-settings";
 import { importVerificationKey } from "@countersign/http-message-signatures";
-import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { beforeEach, describe, expect, test } from "@jest/globals";
 import { pino } from "pino";
 import request from "supertest";
+import { testFolder } from "@countersign/test-support/runs/after-test.ts";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import { createApp, type AppParts } from "../src/app.ts";
-import type { PlatformPorts } from "../src/platform.ts";
-import { payoutBody, payoutPath, runPlatform, sendHalf, type RunningPlatform } from "./running-platform.ts";
+import { payoutBody, payoutPath, runPlatform, sendHalf } from "./running-platform.ts";
 import { makeTestKey, signPayout } from "./signer.ts";
 import { memoryStorage, type TestStorage } from "./test-storage.ts";
 
-const running: RunningPlatform[] = [];
-
-afterEach(async () => {
-  await Promise.all(running.splice(0).map((platform) => platform.end()));
-});
-
-async function run(env?: Environment, ports?: Partial<PlatformPorts>): Promise<RunningPlatform> {
-  const platform = await runPlatform(env, ports);
-  running.push(platform);
-  return platform;
-}
-
 describe("the payout route", () => {
   test("accepts a signed payout and executes it once", async () => {
-    const platform = await run();
+    const platform = await runPlatform();
     expect((await platform.send(payoutBody("op.from.to"))).status).toBe(200);
     await eventually(async () => (await platform.inspect())[0]?.status === "executed");
     expect(await platform.inspect()).toEqual([
@@ -42,16 +29,16 @@ describe("the payout route", () => {
 
   test("pays the businesses that are configured alone, and any where none are", async () => {
     const unknown = payoutBody("op.from.to").replace("DE89370400440532013000", "GB82WEST12345698765432");
-    const platform = await run();
+    const platform = await runPlatform();
     expect((await platform.send(unknown)).status).toBe(400);
     expect((await platform.send(payoutBody("op.from.to").replace('"b-1"', '"b-2"'))).status).toBe(400);
     expect(await platform.inspect()).toEqual([]);
-    const open = await run({ BUSINESSES: undefined });
+    const open = await runPlatform({ BUSINESSES: undefined });
     expect((await open.send(unknown)).status).toBe(200);
   });
 
   test("refuses an unsigned payout, a foreign key and another path with one 401", async () => {
-    const platform = await run();
+    const platform = await runPlatform();
     const body = payoutBody("op.from.to");
     const headers = { "content-type": "application/json" };
     const unsigned = await fetch(platform.url + payoutPath, { method: "POST", headers, body });
@@ -64,14 +51,14 @@ describe("the payout route", () => {
   });
 
   test("asks for the reference text under its configured name", async () => {
-    const platform = await run({ REFERENCE_FIELD: "remittance" });
+    const platform = await runPlatform({ REFERENCE_FIELD: "remittance" });
     const body = payoutBody("op.from.to");
     expect((await platform.send(body)).status).toBe(400);
     expect((await platform.send(body.replace('{"idem', '{"remittance":"invoice 7","idem'))).status).toBe(200);
   });
 
   test("is signed with the prefix that a proxy takes off", async () => {
-    const platform = await run({ PATH_PREFIX: "/payments" });
+    const platform = await runPlatform({ PATH_PREFIX: "/payments" });
     const body = payoutBody("op.from.to");
     expect((await platform.send(body)).status).toBe(401);
     expect((await platform.send(body, { signedPath: `/payments${payoutPath}` })).status).toBe(200);
@@ -88,7 +75,7 @@ describe("the payout route", () => {
     ],
     ["an allowed address without a trusted proxy", undefined, "203.0.113.7", 401],
   ])("sees %s", async (_name, proxies, forwardedFor, status) => {
-    const platform = await run({ TRUST_PROXY: proxies, PAYOUT_ALLOWED_IPS: "203.0.113.7" });
+    const platform = await runPlatform({ TRUST_PROXY: proxies, PAYOUT_ALLOWED_IPS: "203.0.113.7" });
     const headers = { "x-forwarded-for": forwardedFor };
     expect((await platform.send(payoutBody("op.from.to"), { headers })).status).toBe(status);
   });
@@ -96,7 +83,7 @@ describe("the payout route", () => {
 
 describe("the other routes", () => {
   test("say that the platform lives and is ready, under helmet's header fields", async () => {
-    const platform = await run();
+    const platform = await runPlatform();
     const health = await fetch(`${platform.url}/healthz`);
     const ready = await fetch(`${platform.url}/readyz`);
     expect([health.status, ready.status]).toEqual([200, 200]);
@@ -110,7 +97,7 @@ describe("the other routes", () => {
     ["events", undefined],
     ["state", undefined],
   ])("have no /inspect/%s with PLATFORM_INSPECT %s", async (what, inspect) => {
-    const platform = await run({ PLATFORM_INSPECT: inspect });
+    const platform = await runPlatform({ PLATFORM_INSPECT: inspect });
     expect((await fetch(`${platform.url}/inspect/${what}`)).status).toBe(404);
   });
 });
@@ -122,32 +109,28 @@ describe("the keys of a running platform", () => {
   }
 
   test("follow a directory: a new key is taken, an old one refused, without a restart", async () => {
-    const keys = mkdtempSync(path.join(tmpdir(), "platform-rotation-"));
+    const keys = testFolder();
     const [old, next] = [makeTestKey("old"), makeTestKey("next")];
     writeFileSync(path.join(keys, "old.pem"), old.publicKeyPem);
-    const platform = await run({ PAYOUT_KEYS: keys });
+    const platform = await runPlatform({ PAYOUT_KEYS: keys });
     const pay = async (key: typeof old): Promise<number> =>
       (await platform.send(payoutBody(`${randomUUID()}.f.b`), { key })).status;
     const inspectKeys = async (): Promise<InspectedKeys> =>
       (await (await fetch(`${platform.url}/inspect/keys`)).json()) as InspectedKeys;
     const accepts = (count: number): Promise<void> =>
       eventually(async () => (await inspectKeys()).accepted.length === count);
-    try {
-      expect([await pay(old), await pay(next)]).toEqual([200, 401]);
-      writeFileSync(path.join(keys, "next.pem.new"), next.publicKeyPem);
-      renameSync(path.join(keys, "next.pem.new"), path.join(keys, "next.pem"));
-      await accepts(2);
-      expect([await pay(old), await pay(next)]).toEqual([200, 200]);
-      unlinkSync(path.join(keys, "old.pem"));
-      await accepts(1);
-      expect([await pay(old), await pay(next)]).toEqual([401, 200]);
-      expect((await inspectKeys()).used).toMatchObject([
-        { keyid: "next", count: 2 },
-        { keyid: "old", count: 2 },
-      ]);
-    } finally {
-      rmSync(keys, { recursive: true });
-    }
+    expect([await pay(old), await pay(next)]).toEqual([200, 401]);
+    writeFileSync(path.join(keys, "next.pem.new"), next.publicKeyPem);
+    renameSync(path.join(keys, "next.pem.new"), path.join(keys, "next.pem"));
+    await accepts(2);
+    expect([await pay(old), await pay(next)]).toEqual([200, 200]);
+    unlinkSync(path.join(keys, "old.pem"));
+    await accepts(1);
+    expect([await pay(old), await pay(next)]).toEqual([401, 200]);
+    expect((await inspectKeys()).used).toMatchObject([
+      { keyid: "next", count: 2 },
+      { keyid: "old", count: 2 },
+    ]);
   });
 
   test("are asked for at the start", async () => {
@@ -158,11 +141,10 @@ describe("the keys of a running platform", () => {
 
 describe("close", () => {
   test("cuts off a caller that never ends, and says so", async () => {
-    const platform = await run({}, { closeTimeoutMs: 50 });
+    const platform = await runPlatform({}, { closeTimeoutMs: 50 });
     const half = await sendHalf(platform.url, platform.key, payoutBody("op.from.to"));
     await expect(platform.close()).rejects.toThrow(/still ran after 50 ms/);
     await half.answer;
-    running.splice(0);
   });
 });
 
@@ -180,8 +162,6 @@ describe("the app", () => {
     opened = await memoryStorage();
     lines = [];
   });
-
-  afterEach(() => opened.close());
 
   function app(changes: Partial<AppParts> = {}): ReturnType<typeof createApp> {
     const { stores, ledger, parties } = opened;

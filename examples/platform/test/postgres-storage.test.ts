@@ -3,9 +3,10 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import type { PostgresLocation } from "@countersign/example-settings";
 import { answerOf } from "@countersign/idempotency/door";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, jest, test } from "@jest/globals";
+import { afterAll, beforeAll, beforeEach, expect, jest, test } from "@jest/globals";
 import { Client } from "pg";
 import { pino } from "pino";
+import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { describeOnPostgres, postgresUrl } from "@countersign/test-support/servers/engines.ts";
 import {
   startPrivatePostgres,
@@ -15,36 +16,28 @@ import { openPostgresStorage } from "../src/engines/postgres/storage.ts";
 import type { PlatformStorage } from "../src/engines/storage.ts";
 import { partyLedgerOn } from "../src/ledgers/parties.ts";
 import type { Payouts } from "../src/transfers.ts";
-import { accept, dropSchema, errorOf, isolatedPostgres, payout, payoutsOn, tasks } from "./test-storage.ts";
+import { accept, errorOf, isolatedPostgres, payout, payoutsOn, tasks } from "./test-storage.ts";
 
 // Some tests start a server.
 jest.setTimeout(30_000);
 
 const logger = pino({ level: "silent" });
 
-type OpenStorage = PlatformStorage & Pick<Payouts, "ledger">;
-
 describeOnPostgres("openPostgresStorage", () => {
   let location: PostgresLocation;
   let client: Client;
-  const opened: OpenStorage[] = [];
 
   beforeEach(async () => {
-    location = isolatedPostgres();
     client = new Client({ connectionString: postgresUrl });
     await client.connect();
+    afterTest(() => client.end());
+    location = isolatedPostgres();
   });
 
-  afterEach(async () => {
-    await Promise.all(opened.splice(0).map((storage) => storage.close()));
-    await client.end();
-    await dropSchema(location.schema);
-  });
-
-  async function open(url = location.url): Promise<OpenStorage> {
+  async function open(url = location.url): Promise<PlatformStorage & Pick<Payouts, "ledger">> {
     const storage = await openPostgresStorage({ ...location, url }, logger);
-    opened.push({ ...storage, ...(await payoutsOn(storage)) });
-    return opened.at(-1)!;
+    afterTest(() => storage.close());
+    return { ...storage, ...(await payoutsOn(storage)) };
   }
 
   test("creates the schema and the tables once, also for processes that start at once, and keeps what is there", async () => {
@@ -61,16 +54,13 @@ describeOnPostgres("openPostgresStorage", () => {
     await client.query(`GRANT USAGE ON SCHEMA ${schema} TO "${role}"`);
     await client.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${schema} TO "${role}"`);
     await client.query(`GRANT USAGE ON ALL SEQUENCES IN SCHEMA ${schema} TO "${role}"`);
-    try {
-      const url = new URL(location.url);
-      url.username = role;
-      const storage = await open(url.href);
-      expect(await accept(storage, payout("a.b.c"))).toBe("accepted");
-      await opened.pop()!.close();
-    } finally {
+    afterTest(async () => {
       await client.query(`DROP OWNED BY "${role}"`);
       await client.query(`DROP ROLE "${role}"`);
-    }
+    });
+    const url = new URL(location.url);
+    url.username = role;
+    expect(await accept(await open(url.href), payout("a.b.c"))).toBe("accepted");
   });
 
   test("refuses tables of these names that are another program's", async () => {

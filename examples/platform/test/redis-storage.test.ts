@@ -1,12 +1,12 @@
-import type { RedisLocation } from "@countersign/example-settings";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, jest, test } from "@jest/globals";
+import type { Environment, RedisLocation } from "@countersign/example-settings";
+import { afterAll, beforeAll, beforeEach, expect, jest, test } from "@jest/globals";
 import { pino } from "pino";
 import { createClient } from "redis";
 import { describeOnRedis, postgresUrl, redisUrl } from "@countersign/test-support/servers/engines.ts";
 import { startPrivateRedis, type PrivateRedis } from "@countersign/test-support/servers/private-redis.ts";
 import { connectRedis } from "@countersign/example-settings/redis-connection";
 import { openRedisStorage } from "../src/engines/redis.ts";
-import { dropKeys, platformStores, type TestPlace } from "./platform-stores.ts";
+import { dropKeys, platformStores } from "./platform-stores.ts";
 import { payoutBody, runPlatform, type RunningPlatform } from "./running-platform.ts";
 import { errorOf, isolatedPostgres } from "./test-storage.ts";
 import { envelope, sendTestWebhook, webhookEnvironment } from "./webhook-sender.ts";
@@ -18,7 +18,7 @@ const silent = pino({ level: "silent" });
 const redisStore = platformStores.find(({ isOneDatabase }) => !isOneDatabase)!;
 
 redisStore.describe("a platform whose Redis has lost a key that was paid", () => {
-  let place: TestPlace;
+  let place: Environment;
   let platform: RunningPlatform;
   let log: string[];
 
@@ -26,19 +26,11 @@ redisStore.describe("a platform whose Redis has lost a key that was paid", () =>
     place = redisStore.place();
     log = [];
     const logger = pino({}, { write: (line: string) => log.push(line) });
-    platform = await runPlatform(
-      { ...webhookEnvironment, WEBHOOK_ALLOW_HTTP: "1", ...place.env },
-      { logger },
-    );
-  });
-
-  afterEach(async () => {
-    await platform.end();
-    await place.remove();
+    platform = await runPlatform({ ...webhookEnvironment, WEBHOOK_ALLOW_HTTP: "1", ...place }, { logger });
   });
 
   function loseKeys(): Promise<void> {
-    return dropKeys(String(place.env["KEY_PREFIX"]));
+    return dropKeys(String(place["KEY_PREFIX"]));
   }
 
   test("acknowledges it, pays nothing more, and answers 409 from then on", async () => {

@@ -1,9 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { connect } from "node:net";
-import { tmpdir } from "node:os";
 import path from "node:path";
 import { type Environment, readSettings } from "@countersign/example-settings";
 import { pino } from "pino";
+import { afterTest, testFolder } from "@countersign/test-support/runs/after-test.ts";
 import { startPlatform, type Platform, type PlatformPorts } from "../src/platform.ts";
 import { business, makeTestKey, payoutBody, signPayout, type TestKey } from "./signer.ts";
 
@@ -11,10 +11,8 @@ export const payoutPath = "/api/v1/transaction";
 
 export interface RunningPlatform extends Platform {
   readonly key: TestKey;
-  readonly folder: string;
   send(body: string, changes?: SendChanges): Promise<Response>;
   inspect(): Promise<readonly { idempotency_key: string; status: string; created_at: string }[]>;
-  end(): Promise<void>;
 }
 
 interface SendChanges {
@@ -24,12 +22,12 @@ interface SendChanges {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Starts a platform on any port, with a fresh key and one business, in a folder that `end()` removes. */
+/** Starts a platform on any port, with a fresh key and one business, until the test has ended. */
 export async function runPlatform(
   env: Environment = {},
   ports: Partial<PlatformPorts> = {},
 ): Promise<RunningPlatform> {
-  const folder = mkdtempSync(path.join(tmpdir(), "platform-"));
+  const folder = testFolder();
   const key = makeTestKey("service-1");
   const files = { keys: path.join(folder, "keys.json"), businesses: path.join(folder, "businesses.json") };
   writeFileSync(files.keys, JSON.stringify({ [key.keyid]: key.publicKeyPem }));
@@ -43,10 +41,16 @@ export async function runPlatform(
     ...env,
   });
   const platform = await startPlatform(settings, { logger: pino({ level: "silent" }), ...ports });
+  let isClosed = false;
+  const close = (): Promise<void> => {
+    isClosed = true;
+    return platform.close();
+  };
+  afterTest(() => isClosed || close());
   return {
     ...platform,
+    close,
     key,
-    folder,
     send(body, { path: sentPath = payoutPath, signedPath = sentPath, key: signer = key, headers } = {}) {
       const signed = signPayout(signer, signedPath, body);
       return fetch(platform.url + sentPath, { method: "POST", headers: { ...signed, ...headers }, body });
@@ -54,10 +58,6 @@ export async function runPlatform(
     async inspect() {
       const response = await fetch(`${platform.url}/inspect/payouts`);
       return (await response.json()) as Awaited<ReturnType<RunningPlatform["inspect"]>>;
-    },
-    async end() {
-      await platform.close();
-      rmSync(folder, { recursive: true, force: true });
     },
   };
 }

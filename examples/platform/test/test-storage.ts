@@ -1,4 +1,5 @@
 import { type PostgresLocation, SettingError } from "@countersign/example-settings";
+import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { describe } from "@jest/globals";
 import { Pool } from "pg";
 import { pino } from "pino";
@@ -24,11 +25,12 @@ export interface TestStorage extends PlatformStorage {
 export interface TestEngine {
   readonly name: string;
   readonly describe: typeof describe.skip;
+  /** A storage that is open until the test has ended. */
   open(): Promise<TestStorage>;
 }
 
 export const testEngines: readonly TestEngine[] = [
-  { name: "SQLite", describe, open: () => memoryStorage() },
+  { name: "SQLite", describe, open: memoryStorage },
   { name: "PostgreSQL", describe: describeOnPostgres, open: postgresStorage },
 ];
 
@@ -46,18 +48,11 @@ export function memoryStorage(): Promise<TestStorage> {
 }
 
 async function postgresStorage(): Promise<TestStorage> {
-  const location = isolatedPostgres();
-  const storage = await openPostgresStorage(location, pino({ level: "silent" }));
-  return testStorage({
-    ...storage,
-    async close() {
-      await storage.close();
-      await dropSchema(location.schema);
-    },
-  });
+  return testStorage(await openPostgresStorage(isolatedPostgres(), pino({ level: "silent" })));
 }
 
 async function testStorage(storage: PlatformStorage): Promise<TestStorage> {
+  afterTest(() => storage.close());
   const { database } = storage;
   const { ledger } = await payoutsOn(storage, { now: () => opened.now });
   const opened: TestStorage = {
@@ -123,10 +118,11 @@ export function inTransaction<T>(
   return transactions.run(work);
 }
 
-/** A schema of its own in the database for tests. */
+/** A schema of its own in the database for tests, until the test has ended. */
 export function isolatedPostgres(): PostgresLocation {
   if (postgresUrl === undefined) throw new Error("there is no PostgreSQL for this test");
   const schema = isolatedName("platform");
+  afterTest(() => dropSchema(schema));
   return { kind: "postgres", url: postgresUrl, schema, storesSchema: schema, variable: "STORE_URL" };
 }
 

@@ -1,14 +1,15 @@
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingHttpHeaders } from "node:http";
+import { text } from "node:stream/consumers";
 import { startSandbox } from "@countersign/sandbox";
-import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { beforeEach, describe, expect, test } from "@jest/globals";
 import { pino } from "pino";
+import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
+import { close, listen } from "@countersign/test-support/servers/http-client.ts";
 import type { Environment } from "@countersign/example-settings";
 import type { BankRail } from "../src/bank-rail.ts";
 import type { PlatformPorts } from "../src/platform.ts";
-import type { Payouts } from "../src/transfers.ts";
-import { payoutBody, runPlatform, type RunningPlatform } from "./running-platform.ts";
+import { payoutBody, runPlatform } from "./running-platform.ts";
 import { accept, payout, payoutsOn, tasks, testEngines, type TestStorage } from "./test-storage.ts";
 
 interface Received {
@@ -17,7 +18,6 @@ interface Received {
   readonly body: string;
 }
 
-let service: Server;
 let url: string;
 let statuses: number[];
 let received: Received[];
@@ -25,34 +25,19 @@ let received: Received[];
 beforeEach(async () => {
   received = [];
   statuses = [];
-  service = createServer((req, res) => {
+  const { server, port } = await listen((req, res) => {
     void (async () => {
-      received.push({ method: req.method, headers: req.headers, body: await readText(req) });
+      received.push({ method: req.method, headers: req.headers, body: await text(req) });
       res.writeHead(statuses.shift() ?? 200, { location: "/elsewhere" }).end("answer");
     })();
   });
-  await new Promise<void>((resolve) => service.listen(0, "127.0.0.1", resolve));
-  url = `http://127.0.0.1:${(service.address() as AddressInfo).port}/confirm`;
+  afterTest(() => close(server));
+  url = `http://127.0.0.1:${port}/confirm`;
 });
 
-afterEach(() => new Promise((resolve) => service.close(resolve)));
-
-async function readText(req: IncomingMessage): Promise<string> {
-  let text = "";
-  for await (const chunk of req.setEncoding("utf8")) text += chunk;
-  return text;
-}
-
 describe("the outcome of a payout", () => {
-  let platform: RunningPlatform | undefined;
-
-  afterEach(async () => {
-    await platform?.end();
-    platform = undefined;
-  });
-
   async function pay(env: Environment, name?: string, ports?: Partial<PlatformPorts>): Promise<void> {
-    platform = await runPlatform(env, ports);
+    const platform = await runPlatform(env, ports);
     expect((await platform.send(payoutBody("op.from.to", name))).status).toBe(200);
   }
 
@@ -109,20 +94,15 @@ describe("the outcome of a payout", () => {
 for (const engine of testEngines)
   engine.describe(`transfers on ${engine.name}`, () => {
     let opened: TestStorage;
-    let payouts: Payouts | undefined;
 
     beforeEach(async () => {
       opened = await engine.open();
     });
 
-    afterEach(async () => {
-      await Promise.all(payouts?.workers.map((worker) => worker.drain()) ?? []);
-      await opened.close();
-    });
-
     async function work(rail?: BankRail): Promise<void> {
-      payouts = await payoutsOn(opened, { rail, confirmationUrl: new URL(url) });
-      for (const worker of payouts.workers) worker.start();
+      const { workers } = await payoutsOn(opened, { rail, confirmationUrl: new URL(url) });
+      for (const worker of workers) worker.start();
+      afterTest(() => Promise.all(workers.map((worker) => worker.drain())));
     }
 
     test("are asked for again when the bank throws, and settled and reported once", async () => {

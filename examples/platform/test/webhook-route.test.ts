@@ -1,28 +1,17 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import path from "node:path";
 import type { Environment } from "@countersign/example-settings";
-import { afterEach, describe, expect, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { pinoLog } from "@countersign/observe/log";
 import { pino } from "pino";
+import { testFolder } from "@countersign/test-support/runs/after-test.ts";
 import { testAuthority } from "@countersign/test-support/servers/certificates.ts";
 import type { PlatformPorts } from "../src/platform.ts";
 import { runPlatform, type RunningPlatform } from "./running-platform.ts";
 import { envelope, sendTestWebhook, webhookEnvironment, type SentWebhook } from "./webhook-sender.ts";
 
-const running: RunningPlatform[] = [];
-const folders: string[] = [];
-
-afterEach(async () => {
-  await Promise.all(running.splice(0).map((platform) => platform.end()));
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
-});
-
-async function run(env: Environment = {}, ports?: Partial<PlatformPorts>): Promise<RunningPlatform> {
-  const platform = await runPlatform({ ...webhookEnvironment, WEBHOOK_ALLOW_HTTP: "1", ...env }, ports);
-  running.push(platform);
-  return platform;
-}
+const run = (env: Environment = {}, ports?: Partial<PlatformPorts>): Promise<RunningPlatform> =>
+  runPlatform({ ...webhookEnvironment, WEBHOOK_ALLOW_HTTP: "1", ...env }, ports);
 
 async function inspect(platform: RunningPlatform, what: "events" | "state"): Promise<unknown> {
   const response = await fetch(`${platform.url}/inspect/${what}`);
@@ -120,8 +109,7 @@ describe("an unknown route", () => {
 
 describe("https", () => {
   test("is served by the platform itself", async () => {
-    const folder = mkdtempSync(path.join(tmpdir(), "platform-webhooks-"));
-    folders.push(folder);
+    const folder = testFolder();
     const authority = testAuthority();
     const { cert, key } = authority.issue();
     const files = { TLS_CERT: path.join(folder, "server.crt"), TLS_KEY: path.join(folder, "server.key") };

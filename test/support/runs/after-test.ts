@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { afterEach } from "@jest/globals";
 
 const cleanUps: (() => unknown)[] = [];
@@ -9,6 +12,13 @@ afterEach(async () => {
 /** Runs when the test has ended, last come first served. */
 export function afterTest(cleanUp: () => unknown): void {
   cleanUps.push(cleanUp);
+}
+
+/** A folder that is there until the test has ended. */
+export function testFolder(): string {
+  const folder = mkdtempSync(path.join(tmpdir(), "countersign-test-"));
+  afterTest(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
 }
 
 /** A clock that stands still until it is told. */
