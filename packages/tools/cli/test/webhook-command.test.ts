@@ -1,32 +1,20 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { parseWebhookEnvelope } from "@countersign/webhooks";
 import { CliBench, expectOneLine, run } from "./cli-bench.ts";
-import {
-  credentials,
-  DeliveryBench,
-  type Receiver,
-  type Respond,
-} from "../../sandbox/test/delivery-bench.ts";
+import { bench, credentials, type Receiver, type Respond } from "../../sandbox/test/delivery-bench.ts";
 import { selfSignedCertificate } from "@countersign/test-support/servers/certificates.ts";
 
 const cli = new CliBench();
-const bench = new DeliveryBench();
 let receiver: Receiver;
 
 const accept: Respond = (got) =>
   got.credentials === "service:test-password" && got.signedBy("test-secret") ? 200 : 404;
 
-beforeAll(async () => {
-  await cli.open();
+beforeAll(() => cli.open());
+beforeEach(async () => {
   receiver = await bench.receiver(accept);
 });
-afterEach(() => {
-  receiver.received.length = 0;
-});
-afterAll(async () => {
-  await bench.close();
-  await cli.close();
-});
+afterAll(() => cli.close());
 
 const secrets = ["--username", credentials.username, "--password", credentials.password];
 const signed = [...secrets, "--secret", credentials.secret];

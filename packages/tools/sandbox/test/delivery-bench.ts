@@ -2,6 +2,9 @@ import { createHmac } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
 import type { AddressInfo } from "node:net";
+import { afterTest } from "@countersign/test-support/runs/after-test.ts";
+import { close } from "@countersign/test-support/servers/http-client.ts";
+import { buffer } from "node:stream/consumers";
 import Database from "libsql";
 import { DeliveryService, type DeliveryServiceInit } from "../src/delivery/delivery-service.ts";
 import { DocumentStore } from "../src/documents.ts";
@@ -46,9 +49,7 @@ export async function startReceiver(
     open += 1;
     mostOpen = Math.max(mostOpen, open);
     res.on("close", () => (open -= 1));
-    const chunks: Buffer[] = [];
-    for await (const chunk of req) chunks.push(chunk as Buffer);
-    const webhook = read(req, Buffer.concat(chunks));
+    const webhook = read(req, await buffer(req));
     received.push(webhook);
     const status = await respond(webhook, received.length - 1, res);
     if (status !== undefined) res.writeHead(status).end();
@@ -61,11 +62,7 @@ export async function startReceiver(
     url: `${tls === undefined ? "http" : "https"}://127.0.0.1:${port}/hooks/a%2Fb?x=1`,
     received,
     mostAtOnce: () => mostOpen,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    close: () => close(server),
   };
 }
 
@@ -144,43 +141,34 @@ export function registration(url: string, changes: Partial<EndpointRegistration>
   return { url, ...credentials, allowHttp: true, ...changes };
 }
 
-export class DeliveryBench {
-  readonly #cleanUps: (() => unknown)[] = [];
-
+/** What the tests of deliveries open; each ends with its test. */
+export const bench = {
   async receiver(...args: Parameters<typeof startReceiver>): Promise<Receiver> {
     const receiver = await startReceiver(...args);
-    this.#cleanUps.push(() => receiver.close());
+    afterTest(() => receiver.close());
     return receiver;
-  }
+  },
 
   service(init: Partial<DeliveryServiceInit> = {}): DeliveryService {
-    const store = init.store ?? new DocumentStore(this.database());
+    const store = init.store ?? new DocumentStore(bench.database());
     const service = new DeliveryService({ ...init, store });
-    this.#cleanUps.push(() => service.stop());
+    afterTest(() => service.stop());
     return service;
-  }
+  },
 
   started(receiver: Receiver, init?: Partial<DeliveryServiceInit>): DeliveryService {
-    const service = this.service(init);
+    const service = bench.service(init);
     service.addEndpoint(registration(receiver.url));
     service.start();
     return service;
-  }
+  },
 
   database(path = ":memory:"): Database.Database {
     const database = new Database(path);
-    this.#cleanUps.push(() => database.close());
+    afterTest(() => database.close());
     return database;
-  }
-
-  async close(): Promise<void> {
-    // The database of a service is older than the service, and the receivers are to be there until it stops.
-    for (let cleanUp = this.#cleanUps.pop(); cleanUp !== undefined; cleanUp = this.#cleanUps.pop()) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other, for the reason above
-      await cleanUp();
-    }
-  }
-}
+  },
+};
 
 export function event(id: string, type = "buyer.status_changed"): ServiceEvent & { event_id: string } {
   return { event_id: id, type, data: { buyer_id: id } };

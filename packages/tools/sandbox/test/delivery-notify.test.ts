@@ -1,12 +1,9 @@
-import { afterEach, describe, expect, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import type { SandboxOptions } from "../src/service/options.ts";
 import type { ServiceEvent } from "../src/delivery/envelope.ts";
-import { DeliveryBench, event, FakeTime, registration, idsIn, idsOf } from "./delivery-bench.ts";
+import { bench, event, FakeTime, registration, idsIn, idsOf } from "./delivery-bench.ts";
 import type { DeliveryService } from "../src/delivery/delivery-service.ts";
 import { DocumentStore } from "../src/documents.ts";
-
-const bench = new DeliveryBench();
-afterEach(() => bench.close());
 
 describe("notify", () => {
   test("is undone with the transaction of its caller, and is one with it", async () => {

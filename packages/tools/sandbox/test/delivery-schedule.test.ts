@@ -1,8 +1,10 @@
-import { afterEach, describe, expect, test, jest } from "@jest/globals";
+import { describe, expect, test, jest } from "@jest/globals";
+import { testFolder } from "@countersign/test-support/runs/after-test.ts";
+import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import type { DeliveryAttempt } from "../src/delivery/delivery.ts";
 import type { SandboxOptions } from "../src/service/options.ts";
 import {
-  DeliveryBench,
+  bench,
   event,
   FakeTime,
   type Receiver,
@@ -11,15 +13,10 @@ import {
   registration,
   idsIn,
 } from "./delivery-bench.ts";
-import { DeliveryService } from "../src/delivery/delivery-service.ts";
+import type { DeliveryService } from "../src/delivery/delivery-service.ts";
 import { DocumentStore } from "../src/documents.ts";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "libsql";
-
-const bench = new DeliveryBench();
-afterEach(() => bench.close());
 
 const dayMs = 86_400_000;
 const hourMs = 3_600_000;
@@ -210,31 +207,22 @@ describe("trouble on purpose", () => {
 
 describe("stop and start", () => {
   test("a request that a process left under way is sent again by the next one", async () => {
-    const directory = mkdtempSync(join(tmpdir(), "countersign-delivery-"));
-    const file = join(directory, "sandbox.db");
-    try {
-      const receiver = await bench.receiver((_webhook, index) => (index === 0 ? undefined : 200));
-      const first = new Database(file);
-      const dying = new DeliveryService({ store: new DocumentStore(first), options: { stopWaitMs: 0 } });
-      dying.addEndpoint(registration(receiver.url));
-      dying.start();
-      dying.notify([event("e1")]);
-      while (receiver.received.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
-      dying.start();
-      await dying.stop();
-      expect(dying.list()).toMatchObject([{ state: "pending", attempts: [] }]);
-      first.close();
-      const second = new Database(file);
-      const service = new DeliveryService({ store: new DocumentStore(second) });
-      service.start();
-      await service.idle();
-      expect(service.list()).toMatchObject([{ state: "delivered", attempts: [{ status: 200 }] }]);
-      expect(receiver.received[1]?.body).toEqual(receiver.received[0]?.body);
-      await service.stop();
-      second.close();
-    } finally {
-      rmSync(directory, { recursive: true });
-    }
+    const file = join(testFolder(), "sandbox.db");
+    const receiver = await bench.receiver((_webhook, index) => (index === 0 ? undefined : 200));
+    const first = new Database(file);
+    const store = new DocumentStore(first);
+    const dying = bench.started(receiver, { store, options: { stopWaitMs: 0 } });
+    dying.notify([event("e1")]);
+    await eventually(() => receiver.received.length > 0);
+    dying.start();
+    await dying.stop();
+    expect(dying.list()).toMatchObject([{ state: "pending", attempts: [] }]);
+    first.close();
+    const service = bench.service({ store: new DocumentStore(bench.database(file)) });
+    service.start();
+    await service.idle();
+    expect(service.list()).toMatchObject([{ state: "delivered", attempts: [{ status: 200 }] }]);
+    expect(receiver.received[1]?.body).toEqual(receiver.received[0]?.body);
   });
 
   test("what became due while nothing ran gets its attempt, even after the day", async () => {

@@ -1,16 +1,7 @@
-import {
-  existsSync,
-  mkdtempSync,
-  readFileSync,
-  readdirSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { beforeEach, describe, expect, test } from "@jest/globals";
+import { testFolder } from "@countersign/test-support/runs/after-test.ts";
 import { generateKeyPair, writeKeyFiles } from "../src/index.ts";
 import { KeyFileError, importPrivateKey } from "../src/protocol/index.ts";
 import { createPublicKey, generateKeyPairSync, sign, verify } from "node:crypto";
@@ -18,10 +9,7 @@ import { createPublicKey, generateKeyPairSync, sign, verify } from "node:crypto"
 describe("writeKeyFiles", () => {
   let directory: string;
   beforeEach(() => {
-    directory = mkdtempSync(join(tmpdir(), "countersign-keys-"));
-  });
-  afterEach(() => {
-    rmSync(directory, { recursive: true, force: true });
+    directory = testFolder();
   });
 
   const keysJson = (): unknown => JSON.parse(readFileSync(join(directory, "keys.json"), "utf8"));

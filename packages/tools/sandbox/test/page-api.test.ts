@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import { payoutVariants } from "../src/payout-variants.ts";
 import { PageBench, secrets, seeded } from "./page-bench.ts";
 
@@ -14,7 +15,7 @@ afterEach(() => bench.close());
 async function tried(id: number, attempts: number): Promise<void> {
   const tries = (): number =>
     bench.sandbox.deliveries.list().find((one) => one.id === id)?.attempts.length ?? 0;
-  while (tries() < attempts) await new Promise((resolve) => setTimeout(resolve, 5));
+  await eventually(() => tries() >= attempts);
 }
 
 async function failingDelivery(): Promise<void> {
@@ -42,18 +43,10 @@ describe("a delivery", () => {
       schedule: { givesUpAt: clock + 86_400_000 },
       attempts: [{ status: 503, answerBody: expect.stringContaining('"length"') }],
     });
-    const {
-      headers,
-      body: bytes,
-      bodyBytes,
-    } = body["request"] as {
-      headers: [string, string][];
-      body: string;
-      bodyBytes: number;
-    };
-    expect(headers).toContainEqual(["Authorization", "Basic [masked]"]);
-    expect(JSON.parse(bytes)).toMatchObject({ events: [{ type: "buyer.status_changed" }] });
-    expect(Buffer.byteLength(bytes)).toBe(bodyBytes);
+    const request = body["request"] as { headers: [string, string][]; body: string; bodyBytes: number };
+    expect(request.headers).toContainEqual(["Authorization", "Basic [masked]"]);
+    expect(JSON.parse(request.body)).toMatchObject({ events: [{ type: "buyer.status_changed" }] });
+    expect(Buffer.byteLength(request.body)).toBe(request.bodyBytes);
     const { later } = body["schedule"] as { later: number[] };
     expect(later).toHaveLength(5);
     for (const [index, at] of later.entries()) expect(at).toBeGreaterThan(later[index - 1] ?? clock);
@@ -111,7 +104,7 @@ describe("a delivery", () => {
     const held = new Promise<void>((resolve) => (release = resolve));
     bench.hold = held;
     bench.sandbox.changeBuyerStatus("buyer-1", "ACTIVE");
-    while (bench.received === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await eventually(() => bench.received > 0);
     expect(await post(`/sandbox/deliveries/1/${action}`)).toMatchObject({ status: 200 });
     release();
     await tried(1, 1);
@@ -238,43 +231,22 @@ describe("a search", () => {
   });
 });
 
-describe("an endpoint from the page", () => {
-  const path = "/api/v2/b2b-payments/webhook-endpoints";
+test("an endpoint from the page gets what happens, and its credentials come back in no answer", async () => {
   const { username, password, secret } = seeded;
-  const given = (changes: object): object => ({
+  const given = {
     url: `${bench.platform}/hooks`,
     auth_username: username,
     auth_password: password,
     signature_secret: secret,
-    ...changes,
-  });
-
-  test("gets what happens, and its credentials come back in no answer", async () => {
-    const { status, text } = await bench.ask("POST", path, { body: given({}) });
-    expect(status).toBe(201);
-    bench.sandbox.changeBuyerStatus("buyer-1", "ACTIVE");
-    await bench.sandbox.deliveries.idle();
-    expect(bench.sandbox.deliveries.list()).toMatchObject([{ state: "delivered" }]);
-    const { text: overview } = await bench.ask("GET", "/sandbox/overview");
-    for (const credential of secrets) expect((text + overview).includes(credential)).toBe(false);
-  });
-
-  // The page shows the words at the field that they begin with, else at the URL.
-  test.each([
-    ["a URL without a host", { url: "http:///hooks" }, /^the URL/],
-    ["plain http to another host", { url: "http://platform.example/hooks" }, /^the URL/],
-    ["no user", { auth_username: "" }, /^username/],
-    ["a user with a colon", { auth_username: "a:b" }, /^username/],
-    ["no password", { auth_password: "" }, /^password/],
-    ["a secret with a line feed", { signature_secret: "a\nb" }, /^secret/],
-  ])("is refused with %s, by the name of what is wrong", async (_name, changes, detail) => {
-    expect(await post(path, given(changes))).toMatchObject({
-      status: 400,
-      code: "invalid-request",
-      detail: expect.stringMatching(detail),
-    });
-    expect(bench.sandbox.deliveries.endpoints()).toEqual([]);
-  });
+  };
+  const path = "/api/v2/b2b-payments/webhook-endpoints";
+  const { status, text } = await bench.ask("POST", path, { body: given });
+  expect(status).toBe(201);
+  bench.sandbox.changeBuyerStatus("buyer-1", "ACTIVE");
+  await bench.sandbox.deliveries.idle();
+  expect(bench.sandbox.deliveries.list()).toMatchObject([{ state: "delivered" }]);
+  const { text: overview } = await bench.ask("GET", "/sandbox/overview");
+  for (const credential of secrets) expect((text + overview).includes(credential)).toBe(false);
 });
 
 describe("a payout from the page", () => {
@@ -334,11 +306,9 @@ describe("a payout from the page", () => {
     ["a text byte for byte", '{"value":10.10, "big":12345678901234567890}', ""],
     ["an object as JSON", { value: "10.10" }, '{"value":"10.10"}'],
   ])("has the amount that it is given: %s", async (_name, amount, written) => {
-    const { body } = await bench.ask("POST", "/sandbox/payouts", {
-      body: { url: `${bench.platform}/pay`, amount },
-    });
+    const sent = await post("/sandbox/payouts", { url: `${bench.platform}/pay`, amount });
     const expected = `"amount":${written === "" ? String(amount) : written},"reference":`;
-    expect(body).toMatchObject({
+    expect(sent).toMatchObject({
       fields: { amount },
       steps: [{ request: { body: expect.stringContaining(expected) } }],
     });
@@ -346,8 +316,8 @@ describe("a payout from the page", () => {
 
   test("that gets no answer says why", async () => {
     bench.status = undefined;
-    const { body } = await bench.ask("POST", "/sandbox/payouts", { body: { url: `${bench.platform}/pay` } });
-    expect(body).toMatchObject({ asExpected: false, steps: [{ error: { code: "connection-lost" } }] });
+    const sent = await post("/sandbox/payouts", { url: `${bench.platform}/pay` });
+    expect(sent).toMatchObject({ asExpected: false, steps: [{ error: { code: "connection-lost" } }] });
   });
 
   test.each([

@@ -1,7 +1,6 @@
-import { once } from "node:events";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { Server } from "node:http";
 import { text } from "node:stream/consumers";
+import { listen } from "@countersign/test-support/servers/http-client.ts";
 import { asPage, streamOf, type Answer } from "@countersign/test-support/servers/page-client.ts";
 import { generateKeyPair } from "../src/key-pair.ts";
 import type { SandboxOptions } from "../src/service/options.ts";
@@ -49,6 +48,7 @@ export class PageBench {
   /** What stands in an answer before what the platform sends back. */
   before = "";
   hold: Promise<void> | undefined;
+  platform = "";
   #platform: Server | undefined;
   #sandbox: Sandbox | undefined;
 
@@ -61,16 +61,11 @@ export class PageBench {
     return /#token=(.+)$/.exec(this.sandbox.pageUrl ?? "")?.[1] ?? "";
   }
 
-  get platform(): string {
-    const address = this.#platform?.address() as AddressInfo;
-    return `http://127.0.0.1:${address.port}`;
-  }
-
   async open(options: Partial<SandboxOptions> = {}): Promise<void> {
     this.received = 0;
     this.hold = undefined;
     this.before = "";
-    const platform = createServer(async (req, res) => {
+    const { server, port } = await listen(async (req, res) => {
       const body = await text(req);
       this.received += 1;
       await this.hold;
@@ -83,9 +78,8 @@ export class PageBench {
         res.end(this.before + JSON.stringify({ known, headers, echoes, length: body.length }));
       }
     });
-    this.#platform = platform;
-    platform.listen(0, "127.0.0.1");
-    await once(platform, "listening");
+    this.#platform = server;
+    this.platform = `http://127.0.0.1:${port}`;
     const page = { payoutUrl: `${this.platform}/pay`, privateKey: pair.privateKeyPem, keyid: pair.keyid };
     this.#sandbox = await startSandbox({ apiKey: seeded.apiKey, allowHttp: "loopback", page, ...options });
   }

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import { generateKeyPair } from "../src/key-pair.ts";
 import { startSandbox } from "../src/service/sandbox.ts";
@@ -164,9 +165,9 @@ describe("a request with the page's token", () => {
   test("is good for this start alone", async () => {
     const other = new PageBench();
     await other.open();
+    afterTest(() => other.close());
     const headers = { "X-Page-Token": bench.token };
     expect(await other.ask("GET", "/sandbox/overview", { headers })).toMatchObject({ status: 401 });
-    await other.close();
   });
 
   test("writes from the page", async () => {
@@ -191,23 +192,23 @@ describe("an option of the page", () => {
 });
 
 describe("no secret", () => {
+  const lists = ["deliveries", "buyers", "sellers", "payment-requests", "payouts", "confirmations"];
+  const readable = ["deliveries/1", "payouts/1", "overview", ...lists];
+
   test("is in an answer when it stands over the end of what is shown", async () => {
     const own = new PageBench();
     await own.open();
-    try {
-      own.register();
-      own.before = "x".repeat(1024 - 21);
-      own.sandbox.changeBuyerStatus("buyer-1", "SUSPENDED");
-      await eventually(() => own.sandbox.deliveries.list()[0]?.state === "delivered");
-      const { text } = await own.ask("GET", "/sandbox/deliveries/1");
-      own.before = "x".repeat(16_384 - 21);
-      const payout = await own.ask("POST", "/sandbox/payouts", { body: { url: `${own.platform}/pay` } });
-      for (const shown of [text, payout.text]) {
-        expect(shown).toMatch(/x{1003}\{\\"known/);
-        expect(shown).not.toContain(seeded.apiKey.slice(0, 6));
-      }
-    } finally {
-      await own.close();
+    afterTest(() => own.close());
+    own.register();
+    own.before = "x".repeat(1024 - 21);
+    own.sandbox.changeBuyerStatus("buyer-1", "SUSPENDED");
+    await eventually(() => own.sandbox.deliveries.list()[0]?.state === "delivered");
+    const { text } = await own.ask("GET", "/sandbox/deliveries/1");
+    own.before = "x".repeat(16_384 - 21);
+    const payout = await own.ask("POST", "/sandbox/payouts", { body: { url: `${own.platform}/pay` } });
+    for (const shown of [text, payout.text]) {
+      expect(shown).toMatch(/x{1003}\{\\"known/);
+      expect(shown).not.toContain(seeded.apiKey.slice(0, 6));
     }
   });
 
@@ -216,25 +217,12 @@ describe("no secret", () => {
     bench.status = 500;
     const streamed = bench.stream((text) => text.includes('"payouts"'));
     bench.sandbox.changeBuyerStatus(seeded.password, "SUSPENDED");
-    while (bench.sandbox.deliveries.list().every(({ attempts }) => attempts.length === 0))
-      await new Promise((resolve) => setTimeout(resolve, 5));
+    await eventually(() => bench.sandbox.deliveries.list().some(({ attempts }) => attempts.length > 0));
     const payout = await bench.ask("POST", "/sandbox/payouts", { body: { url: `${bench.platform}/pay` } });
     expect(payout).toMatchObject({ status: 201, body: { asExpected: false } });
     const answers = [
       payout,
-      ...(await Promise.all(
-        [
-          "overview",
-          "deliveries",
-          "deliveries/1",
-          "buyers",
-          "sellers",
-          "payment-requests",
-          "payouts",
-          "payouts/1",
-          "confirmations",
-        ].map((path) => bench.ask("GET", `/sandbox/${path}`)),
-      )),
+      ...(await Promise.all(readable.map((path) => bench.ask("GET", `/sandbox/${path}`)))),
       await bench.ask("POST", "/sandbox/deliveries/1/spoil", { body: { part: "password" } }),
       await bench.ask("POST", "/sandbox/deliveries/1/pause", { body: {} }),
       await bench.ask("POST", "/sandbox/deliveries/resend", { body: { id: "1" } }),

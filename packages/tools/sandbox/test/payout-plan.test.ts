@@ -1,5 +1,4 @@
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { served } from "@countersign/test-support/servers/served.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { createPayoutInstruction, generateKeyPair } from "../src/index.ts";
 import { payoutPlans, statuses, type PayoutVariant } from "../src/protocol/index.ts";
@@ -28,6 +27,8 @@ function optionsOf(changes: Partial<PayoutPlanOptions> = {}): PayoutPlanOptions 
   };
 }
 
+const ran = (options: PayoutPlanOptions): Promise<PayoutReport> => payoutPlans.run(payoutPlans.make(options));
+
 function statusesOf({ outcomes }: PayoutReport): (number | undefined)[] {
   return outcomes.map(({ answer }) => answer?.status);
 }
@@ -51,7 +52,7 @@ describe("runPayoutPlan against a platform that verifies on its own", () => {
     ["replay", [200, 401], { signatureValid: true, digestValid: true }],
     ["duplicate", [200, 409], { signatureValid: true, digestValid: true }],
   ])("%s is answered %p and spoils only what it says", async (variant, expected, found) => {
-    const report = await payoutPlans.run(payoutPlans.make(optionsOf({ variant })));
+    const report = await ran(optionsOf({ variant }));
     expect(statusesOf(report)).toEqual(expected);
     expect(report).toMatchObject({ variant, asExpected: true, reached: true });
     expect(platform.received.at(-1)).toMatchObject(found);
@@ -65,8 +66,8 @@ describe("runPayoutPlan against a platform that verifies on its own", () => {
   });
 
   test("replay repeats the nonce; duplicate repeats the body under a fresh nonce", async () => {
-    await payoutPlans.run(payoutPlans.make(optionsOf({ variant: "replay" })));
-    await payoutPlans.run(payoutPlans.make(optionsOf({ variant: "duplicate" })));
+    await ran(optionsOf({ variant: "replay" }));
+    await ran(optionsOf({ variant: "duplicate" }));
     const [first, replay, paid, duplicate] = platform.received;
     expect(replay?.rawHeaders).toEqual(first?.rawHeaders);
     expect(duplicate?.body).toEqual(paid?.body);
@@ -74,7 +75,7 @@ describe("runPayoutPlan against a platform that verifies on its own", () => {
   });
 
   test("concurrent sends all at once and expects one acknowledgement", async () => {
-    const report = await payoutPlans.run(payoutPlans.make(optionsOf({ variant: "concurrent", count: 5 })));
+    const report = await ran(optionsOf({ variant: "concurrent", count: 5 }));
     expect(statusesOf(report).filter((status) => status === 200)).toHaveLength(1);
     expect(statusesOf(report).filter((status) => status === 409)).toHaveLength(4);
     expect(new Set(platform.received.map(({ params }) => params["nonce"])).size).toBe(5);
@@ -83,8 +84,8 @@ describe("runPayoutPlan against a platform that verifies on its own", () => {
 
   test("concurrent is not as expected when nobody is acknowledged", async () => {
     const options = optionsOf();
-    await payoutPlans.run(payoutPlans.make(options));
-    const report = await payoutPlans.run(payoutPlans.make({ ...options, variant: "concurrent" }));
+    await ran(options);
+    const report = await ran({ ...options, variant: "concurrent" });
     expect(statusesOf(report)).toEqual([409, 409]);
     expect(report.asExpected).toBe(false);
     const told = await payoutPlans.run(
@@ -95,10 +96,8 @@ describe("runPayoutPlan against a platform that verifies on its own", () => {
 
   test("expect judges the last request, the first of two stays 2xx", async () => {
     const replay = optionsOf({ variant: "replay", expect: ["200"] });
-    expect(
-      (await payoutPlans.run(payoutPlans.make(replay))).outcomes.map(({ asExpected }) => asExpected),
-    ).toEqual([true, false]);
-    const spent = await payoutPlans.run(payoutPlans.make({ ...replay, expect: ["409"] }));
+    expect((await ran(replay)).outcomes.map(({ asExpected }) => asExpected)).toEqual([true, false]);
+    const spent = await ran({ ...replay, expect: ["409"] });
     expect(spent.outcomes.map(({ asExpected }) => asExpected)).toEqual([false, false]);
   });
 
@@ -108,19 +107,10 @@ describe("runPayoutPlan against a platform that verifies on its own", () => {
 });
 
 describe("runPayoutPlan against a platform that acknowledges everything", () => {
-  const server = createServer((_req, res) => res.end());
-  let url = "";
-  beforeAll(async () => {
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/pay`;
-  });
-  afterAll(() => {
-    server.close();
-  });
-
   test.each(payoutPlans.variants.slice(1))("$variant is not as expected", async ({ variant }) => {
+    const url = `${await served((_req, res) => res.end())}/pay`;
     const { request } = optionsOf();
-    const report = await payoutPlans.run(payoutPlans.make({ request: { ...request, url }, variant }));
+    const report = await ran({ request: { ...request, url }, variant });
     expect(report).toMatchObject({ asExpected: false, reached: true });
   });
 });

@@ -1,6 +1,7 @@
 import { createHash, createPublicKey, verify } from "node:crypto";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { buffer } from "node:stream/consumers";
+import { close, listen } from "@countersign/test-support/servers/http-client.ts";
 
 /** One request as it arrived, and what an independent reading of it gives. */
 export interface Received {
@@ -20,39 +21,30 @@ export interface Received {
 export interface TestPlatform {
   readonly url: string;
   readonly received: Received[];
-  readonly handle: (req: IncomingMessage, res: ServerResponse) => void;
   readonly close: () => Promise<void>;
 }
 
 export async function startPlatform(keys: Readonly<Record<string, string>>): Promise<TestPlatform> {
   const received: Received[] = [];
-  const handle = platformHandler(keys, received);
-  const server = createServer(handle);
-  await new Promise<void>((resolve) => server.listen(0, "0.0.0.0", resolve));
-  const { port } = server.address() as AddressInfo;
+  const { server, port } = await listen(platformHandler(keys, received));
   return {
     url: `http://127.0.0.1:${port}/api/v1/transaction`,
     received,
-    handle,
-    close: () => new Promise((resolve) => server.close(() => resolve())),
+    close: () => close(server),
   };
 }
 
 export function platformHandler(
   keys: Readonly<Record<string, string>>,
   received: Received[],
-): TestPlatform["handle"] {
+): (req: IncomingMessage, res: ServerResponse) => void {
   const nonces = new Set<string>();
   const paid = new Set<string>();
-  return (req, res) => {
-    const chunks: Buffer[] = [];
-    req.on("data", (chunk: Buffer) => chunks.push(chunk));
-    req.on("end", () => {
-      const request = read(req, Buffer.concat(chunks), keys);
-      received.push(request);
-      const status = judge(request, nonces, paid);
-      res.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify({ status }));
-    });
+  return async (req, res) => {
+    const request = read(req, await buffer(req), keys);
+    received.push(request);
+    const status = judge(request, nonces, paid);
+    res.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify({ status }));
   };
 }
 

@@ -1,6 +1,6 @@
 import { Agent, type IncomingMessage } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
-import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
+import { createServer, type AddressInfo, type Socket } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
 import {
   buildPayoutRequest,
@@ -11,6 +11,7 @@ import {
   type PayoutRequest,
 } from "../src/index.ts";
 import { platformHandler, startPlatform, type Received, type TestPlatform } from "./platform.ts";
+import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { selfSignedCertificate } from "@countersign/test-support/servers/certificates.ts";
 
 type SendOptions = Parameters<typeof sendPayout>[1];
@@ -104,30 +105,19 @@ describe("sendPayout", () => {
 });
 
 describe("sendPayout without a proper answer", () => {
-  const open = new Set<Server>();
-  const sockets = new Set<Socket>();
-  afterEach(() => {
-    for (const socket of sockets) socket.destroy();
-    for (const server of open) server.close();
-    sockets.clear();
-    open.clear();
-  });
-
   async function serve(onData: (socket: Socket) => void): Promise<string> {
     const server = createServer((socket) => {
-      sockets.add(socket);
+      afterTest(() => socket.destroy());
       socket.on("error", () => {});
       socket.once("data", () => onData(socket));
     });
-    open.add(server);
+    afterTest(() => server.close());
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}/pay`;
   }
 
   test("rejects with connection-refused where nothing listens", async () => {
-    const url = await serve(() => {});
-    for (const server of open) server.close();
-    expect(await failure(url)).toMatchObject({
+    expect(await failure("http://127.0.0.1:1/pay")).toMatchObject({
       code: "connection-refused",
       message: expect.stringMatching(/nothing listens at http/),
     });

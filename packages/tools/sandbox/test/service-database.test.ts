@@ -1,18 +1,16 @@
-import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeEach, describe, expect, test } from "@jest/globals";
+import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { testFolder } from "@countersign/test-support/runs/after-test.ts";
 import Database from "libsql";
 import { closeDatabase, openDatabase } from "../src/service/database.ts";
 import { ServiceBench } from "./service-bench.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "countersign-sandbox-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
-let count = 0;
+let folder = "";
 let file = "";
 beforeEach(() => {
-  count += 1;
-  file = join(folder, `${count}.db`);
+  folder = testFolder();
+  file = join(folder, "sandbox.db");
 });
 
 describe("the database of the service", () => {
@@ -72,6 +70,7 @@ describe("the database of the service", () => {
 
 describe("after a restart", () => {
   const bench = new ServiceBench();
+  afterEach(() => bench.close());
 
   test("the service knows everything, and delivers what was left", async () => {
     await bench.open({ database: file, clock: () => Date.UTC(2024, 0, 2) });
@@ -106,7 +105,6 @@ describe("after a restart", () => {
       new_status: "ACTIVE",
     });
     expect(bench.events.filter(({ type }) => type === "payment_request.repayment.repaid")).toHaveLength(1);
-    await bench.close();
   });
 
   test("a change whose event cannot be written has not happened", async () => {
@@ -122,6 +120,5 @@ describe("after a restart", () => {
     expect(() => bench.sandbox.buyerStatus("b-1")).toThrow(/no buyer/);
     expect(bench.sandbox.paymentRequest("p-1").status).toBe("PENDING_REPAYMENT");
     expect(await bench.get(`/sandbox/deliveries?state=pending`)).toMatchObject({ body: { deliveries: [] } });
-    await bench.close();
   });
 });

@@ -1,7 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import type { SandboxOptions } from "../src/service/options.ts";
-import { startSandbox } from "../src/service/sandbox.ts";
+import { startSandbox, type Sandbox } from "../src/service/sandbox.ts";
 import { registration, ServiceBench } from "./service-bench.ts";
+
+async function started(options: Partial<SandboxOptions> = {}): Promise<Sandbox> {
+  const sandbox = await startSandbox({ apiKey: "test-key", ...options });
+  afterTest(() => sandbox.close());
+  return sandbox;
+}
 
 describe("startSandbox", () => {
   test.each<[string, object | undefined, RegExp]>([
@@ -31,32 +38,28 @@ describe("startSandbox", () => {
     ["127.8.9.10", /^http:\/\/127\.8\.9\.10:\d+$/],
     ["::1", /^http:\/\/\[::1\]:\d+$/],
   ])("listens on %s", async (host, url) => {
-    const sandbox = await startSandbox({ apiKey: "test-key", host });
-    const { status } = await fetch(sandbox.url);
-    await sandbox.close();
+    const sandbox = await started({ host });
     expect(sandbox.url).toMatch(url);
-    expect(status).toBe(401);
+    expect((await fetch(sandbox.url)).status).toBe(401);
   });
 
   test("takes the port that it is given, and rejects when another has it", async () => {
-    const sandbox = await startSandbox({ apiKey: "test-key" });
+    const sandbox = await started();
     const port = Number(new URL(sandbox.url).port);
     await expect(startSandbox({ apiKey: "test-key", port })).rejects.toMatchObject({ code: "EADDRINUSE" });
     await sandbox.close();
-    const again = await startSandbox({ apiKey: "test-key", port });
-    expect(again.url).toBe(sandbox.url);
-    await again.close();
+    expect((await started({ port })).url).toBe(sandbox.url);
   });
 
   test("closes once, however often it is told", async () => {
-    const sandbox = await startSandbox({ apiKey: "test-key" });
+    const sandbox = await started();
     await Promise.all([sandbox.close(), sandbox.close()]);
     await sandbox.close();
     await expect(fetch(sandbox.url)).rejects.toThrow();
   });
 
   test("changes nothing any more once it is closed", async () => {
-    const sandbox = await startSandbox({ apiKey: "test-key" });
+    const sandbox = await started();
     await sandbox.close();
     const changes: (() => unknown)[] = [
       () => sandbox.changeBuyerStatus("b", "ACTIVE"),
@@ -68,7 +71,7 @@ describe("startSandbox", () => {
   });
 
   test("refuses in the library what it refuses over HTTP", async () => {
-    const sandbox = await startSandbox({ apiKey: "test-key" });
+    const sandbox = await started();
     const refused: [() => unknown, string][] = [
       [() => sandbox.changeBuyerStatus("", "ACTIVE"), "invalid-request"],
       [() => sandbox.changeSellerStatus("s", "DELETED" as "ACTIVE"), "invalid-request"],
@@ -82,7 +85,6 @@ describe("startSandbox", () => {
     for (const [work, code] of refused) {
       expect(work).toThrow(expect.objectContaining({ name: "SandboxError", code }));
     }
-    await sandbox.close();
   });
 });
 
