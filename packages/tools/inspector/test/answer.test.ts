@@ -1,30 +1,26 @@
-import { once } from "node:events";
-import { createServer, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { RequestListener } from "node:http";
 import { gzipSync } from "node:zlib";
 import { verdicts } from "@countersign/core/door";
 import { checkedRoute } from "@countersign/fetch";
 import { send, type Answer } from "@countersign/test-support/servers/page-client.ts";
+import { served } from "@countersign/test-support/servers/served.ts";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
-import { afterEach, beforeEach, expect, test } from "@jest/globals";
+import { beforeEach, expect, test } from "@jest/globals";
 import { InspectorBench, seeded } from "./inspector-bench.ts";
 
 const bench = new InspectorBench();
 beforeEach(() => bench.open());
-afterEach(() => bench.close());
 
-/** A server whose one check lets everything pass. */
+/** The answer of a server whose one check lets everything pass, once it is recorded. */
 async function answered(listener: RequestListener, method = "POST"): Promise<Answer> {
-  const server = createServer((req, res) => {
+  const origin = await served((req, res) => {
     verdicts.publish({ name: "check", req }, verdicts.start(), undefined);
     return listener(req, res);
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  const answer = await send(`http://127.0.0.1:${port}/p`, { method });
-  server.closeAllConnections();
-  server.close();
+  return recorded(await send(`${origin}/p`, { method }));
+}
+
+async function recorded(answer: Answer): Promise<Answer> {
   await eventually(async () => (await bench.newest())["status"] !== undefined);
   return answer;
 }
@@ -45,8 +41,7 @@ test("the body of an answer is shown as it left, masked", async () => {
     isCut: false,
     text: '{"token":"[masked]"}',
   });
-  expect(await bench.pay("key-1")).toMatchObject({ status: 200 });
-  await eventually(async () => (await bench.newest())["status"] !== undefined);
+  expect(await recorded(await bench.pay("key-1"))).toMatchObject({ status: 200 });
   expect(await shown()).toMatchObject({ state: "read", text: '{"acknowledged":true}' });
 });
 
@@ -97,30 +92,21 @@ test("it is not known where node:http does not send it, and known where it does"
   const request = new Request("https://platform.example/p", { method: "POST", body: "{}" });
   await route(request);
   expect(await bench.newest()).toMatchObject({ answer: { state: "not-known" } });
-  const server = createServer(async (_req, res) => {
+  const origin = await served(async (_req, res) => {
     const answer = await route(new Request("https://platform.example/q"));
     res.writeHead(answer.status).end(await answer.text());
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  await send(`http://127.0.0.1:${(server.address() as AddressInfo).port}/q`, { method: "GET" });
-  server.closeAllConnections();
-  server.close();
-  await eventually(async () => (await bench.newest())["status"] !== undefined);
+  await recorded(await send(`${origin}/q`));
   expect(await bench.newest()).toMatchObject({ status: 200, answer: { text: '{"paid":true}' } });
 });
 
 test("without an inspector no response is touched", async () => {
   await bench.close();
   const own: boolean[] = [];
-  const server = createServer((_req, res) => {
+  const origin = await served((_req, res) => {
     own.push(Object.hasOwn(res, "write") || Object.hasOwn(res, "end"));
     res.end();
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  await send(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`, { method: "GET" });
-  server.closeAllConnections();
-  server.close();
+  await send(`${origin}/`);
   expect(own).toEqual([false]);
 });

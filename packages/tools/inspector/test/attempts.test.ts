@@ -1,19 +1,17 @@
 import { createHmac } from "node:crypto";
-import { once } from "node:events";
 import { traces, type PublishedEvents } from "@countersign/core";
 import { traced } from "@countersign/core/door";
 import { receiveWebhook } from "@countersign/webhooks";
 import { webhookHmac } from "@countersign/webhook-hmac";
+import { served } from "@countersign/test-support/servers/served.ts";
 import { send } from "@countersign/test-support/servers/page-client.ts";
-import { afterEach, beforeEach, expect, test } from "@jest/globals";
+import { beforeEach, expect, test } from "@jest/globals";
 import express from "express";
-import type { AddressInfo } from "node:net";
 import { envelope, handlerOf } from "../../../endpoints/webhooks/test/endpoint/endpoint.ts";
 import { InspectorBench, payoutPath, seeded } from "./inspector-bench.ts";
 
 const bench = new InspectorBench();
 beforeEach(() => bench.open());
-afterEach(() => bench.close());
 
 interface Row {
   readonly id: number;
@@ -73,11 +71,10 @@ test("a webhook that comes again is one row, found by event id and type", async 
   });
   const app = express();
   app.post("/hooks", webhookHmac({ secret: seeded.secret }), receiveWebhook(handler));
-  const server = app.listen(0, "127.0.0.1");
-  await once(server, "listening");
+  const origin = await served(app);
   const body = envelope("evt-4711");
   const notify = () =>
-    send(`http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks`, {
+    send(`${origin}/hooks`, {
       method: "POST",
       body,
       headers: {
@@ -86,8 +83,6 @@ test("a webhook that comes again is one row, found by event id and type", async 
       },
     });
   const answers = [await notify(), await notify()].map(({ status }) => status);
-  server.closeAllConnections();
-  server.close();
   expect(answers).toEqual([503, 200]);
   expect(await rows()).toMatchObject([
     {

@@ -1,6 +1,4 @@
-import { once } from "node:events";
-import { createServer, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { RequestListener } from "node:http";
 import { GuardError } from "@countersign/core";
 import { publishNotice, verdicts } from "@countersign/core/door";
 import { guardErrors } from "@countersign/express";
@@ -10,8 +8,9 @@ import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { payoutEndpoint } from "@countersign/payout";
 import { createSqliteStores } from "@countersign/store-sqlite";
-import { send } from "@countersign/test-support/servers/page-client.ts";
-import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { send, type Answer } from "@countersign/test-support/servers/page-client.ts";
+import { served } from "@countersign/test-support/servers/served.ts";
+import { beforeEach, describe, expect, test } from "@jest/globals";
 import Database from "libsql";
 import express, { type ErrorRequestHandler } from "express";
 import { fastify } from "fastify";
@@ -20,7 +19,6 @@ import { InspectorBench, payoutPath, payoutText, seeded, signer } from "./inspec
 
 const bench = new InspectorBench();
 beforeEach(() => bench.open());
-afterEach(() => bench.close());
 
 interface Told {
   readonly from: string;
@@ -60,15 +58,8 @@ const keys = () => ({
 const body = payoutText("key-1");
 const signed = (): Record<string, string> => ({ ...signByHand(signer, { path: payoutPath, body }) });
 
-async function answeredBy(listener: RequestListener, path = payoutPath) {
-  const server = createServer(listener).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  const answer = await send(`http://127.0.0.1:${port}${path}`, { method: "POST", headers: signed(), body });
-  server.closeAllConnections();
-  server.close();
-  return answer;
-}
+const answeredBy = async (listener: RequestListener): Promise<Answer> =>
+  send((await served(listener)) + payoutPath, { method: "POST", headers: signed(), body });
 
 const answering: ErrorRequestHandler = (_error, _req, res, _next) => {
   res.status(500).json({ status: "failed" });

@@ -1,13 +1,12 @@
 import { createHmac } from "node:crypto";
-import { once } from "node:events";
-import type { Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { inspector, type Inspector, type InspectorOptions } from "@countersign/inspector";
 import { payoutEndpoint } from "@countersign/payout";
 import { createWebhookHandler, webhookEndpoint } from "@countersign/webhooks";
 import express, { type Express } from "express";
+import { afterTest } from "@countersign/test-support/runs/after-test.ts";
+import { served } from "@countersign/test-support/servers/served.ts";
 import {
   asPage,
   send,
@@ -48,7 +47,7 @@ const newStore = () => memoryIdempotencyStore({ max: 100_000, retentionMs });
 export class InspectorBench {
   store = newStore();
   hold: Promise<void> | undefined;
-  #server: Server | undefined;
+  origin = "";
   #inspector: Inspector | undefined;
 
   get inspector(): Inspector {
@@ -60,17 +59,14 @@ export class InspectorBench {
     return /#token=(.+)$/.exec(this.inspector.pageUrl)?.[1] ?? "";
   }
 
-  get origin(): string {
-    const address = this.#server?.address() as AddressInfo;
-    return `http://127.0.0.1:${address.port}`;
-  }
-
+  /** Until the test has ended, or others are opened in their place. */
   async open(options: InspectorOptions = {}): Promise<void> {
+    await this.close();
     this.hold = undefined;
     this.store = newStore();
-    this.#server = this.#platform().listen(0, "127.0.0.1");
-    await once(this.#server, "listening");
+    this.origin = await served(this.#platform());
     this.#inspector = await inspector(this.optionsWith(options));
+    afterTest(() => this.close());
   }
 
   optionsWith(options: InspectorOptions): InspectorOptions {
@@ -113,8 +109,6 @@ export class InspectorBench {
 
   async close(): Promise<void> {
     await this.#inspector?.close();
-    this.#server?.closeAllConnections();
-    this.#server?.close();
   }
 
   /** Sends a payout, signed unless `headers` say otherwise. */

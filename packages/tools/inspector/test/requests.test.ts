@@ -7,7 +7,7 @@ import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { payoutPlugin } from "@countersign/fastify";
 import { payoutRoute } from "@countersign/fetch";
 import { signPayload, signPayloadHeaders } from "@countersign/webhook-hmac";
-import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
+import { beforeEach, describe, expect, jest, test } from "@jest/globals";
 import { fastify } from "fastify";
 import { payoutBody } from "../../../endpoints/payout/test/payout-body.ts";
 import { createHandSigner, signByHand } from "../../../endpoints/payout/test/sign-by-hand.ts";
@@ -24,7 +24,6 @@ import { send, type Answer } from "@countersign/test-support/servers/page-client
 
 const bench = new InspectorBench();
 beforeEach(() => bench.open());
-afterEach(() => bench.close());
 
 type Explained = Explanation & { readonly guard: string };
 
@@ -190,14 +189,11 @@ describe("an explanation", () => {
 
   test.each<[string, Record<string, string>, RegExp]>([
     ["the method in lower case", signedWith({ method: "post" }), /^Sign "@method" as "POST"/],
-    ["another path", signedWith({ path: `${payoutPath}/` }), /"@path"/],
     [
       "a body that was written again",
       signedWith({ body: JSON.stringify(JSON.parse(body), null, 2) }),
       /^Compute Content-Digest over the bytes that are sent/,
     ],
-    ["milliseconds", signedWith({ now: Date.now() }), /created.*seconds/],
-    ["no signature", { "Signature-Input": "", Signature: "" }, /Signature/],
   ])("names the mistake in its first sentence: %s", async (_name, headers, sentence) => {
     expect((await bench.pay("key-1", { body, headers })).status).toBe(401);
     const [first, ...others] = await explained();
@@ -267,7 +263,6 @@ describe("an explanation", () => {
       signPayloadHeaders(hook, "another", { scheme: "stripe", timestampSeconds: at / 1000 }),
     ],
   ] as const)("of an HMAC %s says what to do", async (_name, scheme, headers) => {
-    await bench.close();
     await bench.open({ hmac: { secret: seeded.secret, ...(scheme && { scheme }) } });
     const req = { method: "POST", url: hookPath, rawHeaders: Object.entries(headers).flat() };
     recordRawBody(req, hook);
@@ -279,7 +274,6 @@ describe("an explanation", () => {
   });
 
   test("is the code's cause and remedy where nothing explains it", async () => {
-    await bench.close();
     await bench.open({ signature: undefined, addresses: undefined });
     await bench.pay("key-1", { body, headers: signedWith({ method: "post" }) });
     const detail = await bench.newest();
@@ -313,7 +307,6 @@ describe("bytes", () => {
   });
 
   test("beyond the limit are cut between two characters, and not explained as if they were whole", async () => {
-    await bench.close();
     await bench.open({ bodyLimitBytes: 10 });
     await bench.notify(`"${"é".repeat(5000)}"`, {
       "X-Payload-Signature": Buffer.alloc(32).toString("base64"),

@@ -1,6 +1,7 @@
 import { createSqliteStores } from "@countersign/store-sqlite";
 import type { InspectorOptions } from "@countersign/inspector";
-import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
+import { beforeEach, describe, expect, jest, test } from "@jest/globals";
+import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import Database from "libsql";
 import { InspectorBench, seeded } from "./inspector-bench.ts";
 
@@ -10,11 +11,10 @@ let stores: ReturnType<typeof createSqliteStores>;
 beforeEach(() => {
   database = new Database(":memory:");
   stores = createSqliteStores({ database });
-});
-afterEach(async () => {
-  await bench.close();
-  stores.close();
-  database.close();
+  afterTest(() => {
+    stores.close();
+    database.close();
+  });
 });
 
 type Work = NonNullable<InspectorOptions["work"]>[string];
