@@ -66,7 +66,7 @@ function jsonVariants(text: string): readonly Row[] {
   const again = "the JSON serialised again";
   const compact = (): string => JSON.stringify(value);
   const spaced = (): string => spacedJson(compact());
-  const sorted = (): string => JSON.stringify(withSortedKeys(value));
+  const sorted = (): string => JSON.stringify(value, sortedMembers);
   const rows: readonly (readonly [says: string, make: () => string])[] = [
     [`${again}, without spaces`, compact],
     [`${again}, indented by two spaces`, () => JSON.stringify(value, null, 2)],
@@ -97,13 +97,9 @@ function unicodeEscape(character: string): string {
 }
 
 // JSON.parse has bounded the depth by its own stack.
-function withSortedKeys(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withSortedKeys);
-  if (typeof value !== "object" || value === null) return value;
-  const entries = Object.entries(value).map(([name, member]): [string, unknown] => [
-    name,
-    withSortedKeys(member),
-  ]);
+function sortedMembers(_name: string, value: unknown): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  const entries = Object.entries(value);
   entries.sort(([one], [other]) => (one < other ? -1 : 1));
   return Object.fromEntries(entries);
 }

@@ -1,4 +1,3 @@
-import { withDeadline } from "@countersign/core";
 import { warnOfError } from "@countersign/core/door";
 import {
   explainAddress,
@@ -18,6 +17,7 @@ import { signatureSchemes } from "@countersign/webhook-hmac";
 import { allCodes } from "@countersign/explain/codes";
 import type { Explainers, ResolvedInspectorOptions } from "./options.ts";
 import type { RecordedRequest, RecordedVerdict } from "./recorded-request.ts";
+import { inTime } from "./work-view.ts";
 
 export interface ExplainedRequest {
   readonly explanations: readonly (Explanation & { readonly guard: string })[];
@@ -113,9 +113,6 @@ function messageOf(record: RecordedRequest, { guard, code, message }: RecordedVe
   return { what, sentence, code, details };
 }
 
-const timeoutMs = 5000;
-const late = (): Error => new Error(`no answer within ${timeoutMs} ms`);
-
 /** Asks the first store that has the key; undefined if none has it and one does not answer. */
 export async function claimNow(
   stores: ResolvedInspectorOptions["stores"],
@@ -124,9 +121,7 @@ export async function claimNow(
 ): Promise<Explanation | undefined> {
   if (stores.size === 0) return undefined;
   const answers = await Promise.allSettled(
-    [...stores.values()].map(async (store) =>
-      withDeadline(Promise.resolve(store.read(key)), timeoutMs, late),
-    ),
+    [...stores.values()].map((store) => inTime(async () => store.read(key))),
   );
   const record = answers.map((each) => (each.status === "fulfilled" ? each.value : undefined)).find(Boolean);
   const isSilent = answers.some(({ status }) => status === "rejected");

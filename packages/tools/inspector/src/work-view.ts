@@ -54,7 +54,8 @@ function taskOf({ body: _body, failures, ...task }: TaskRecord): object {
   };
 }
 
-async function inTime<T>(ask: () => Promise<T>): Promise<T> {
+/** What a store answers, within five seconds. */
+export async function inTime<T>(ask: () => Promise<T>): Promise<T> {
   const late = (): Error => new Error(`no answer within ${timeoutMs} ms`);
   return withDeadline(Promise.resolve().then(ask), timeoutMs, late);
 }
