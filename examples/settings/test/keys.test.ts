@@ -2,10 +2,9 @@ import { execFileSync, spawn } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
 import { mkdirSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import path from "node:path";
 import { describe, expect, test } from "@jest/globals";
+import { served } from "@countersign/test-support/servers/served.ts";
 import type { Environment } from "../src/environment.ts";
 import { openKeys, readKeySource } from "../src/keys.ts";
 import { SettingError } from "../src/setting-error.ts";
@@ -85,22 +84,13 @@ describe("PAYOUT_KEYS", () => {
   });
 
   test("takes a URL, of http on loopback alone", async () => {
-    const server = createServer((_req, res) => {
+    const origin = await served((_req, res) => {
       res.setHeader("Content-Type", "application/json");
       res.end(JSON.stringify({ keys: [{ ...jwk, kid: "a" }] }));
     });
-    server.listen(0, "127.0.0.1");
-    await once(server, "listening");
-    try {
-      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/jwks`;
-      expect(await keyidsOf(url)).toEqual(["a"]);
-      expect((await errorOf(url, { NODE_ENV: "production" })).message).toMatch(
-        /http is for work on loopback/,
-      );
-    } finally {
-      server.closeAllConnections();
-      server.close();
-    }
+    const url = `${origin}/jwks`;
+    expect(await keyidsOf(url)).toEqual(["a"]);
+    expect((await errorOf(url, { NODE_ENV: "production" })).message).toMatch(/http is for work on loopback/);
   });
 
   test.each<[string, () => string | undefined, RegExp]>([

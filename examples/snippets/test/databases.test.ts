@@ -53,6 +53,8 @@ import {
   mysqlUrl,
   postgresUrl,
 } from "@countersign/test-support/servers/engines.ts";
+import { afterTest } from "@countersign/test-support/runs/after-test.ts";
+import { served } from "@countersign/test-support/servers/served.ts";
 import { serviceKey } from "@countersign/test-support/signers/test-keys.ts";
 import { createApp as createWebhooks } from "../dist/guide/webhooks-on-postgres.js";
 import { openPrisma } from "./prisma/client.ts";
@@ -175,45 +177,34 @@ describeOnPostgres("on PostgreSQL", () => {
       const key = `${library}.funding-1.business-1`;
       const admin = new Client({ connectionString: url });
       await admin.connect();
+      afterTest(() => admin.end());
       await admin.query("INSERT INTO payments VALUES ($1, '')", [`taken.${key}`]);
-      try {
-        expect(await statusesOf(await open(), key)).toEqual([200, 409, 500, 400]);
-        const { rows } = await admin.query(
-          "SELECT iban <> '' AS paid FROM payments WHERE key LIKE $1 ORDER BY iban",
-          [`%${key}`],
-        );
-        expect(rows.map(({ paid }) => paid as boolean)).toEqual([false, true]);
-      } finally {
-        await admin.end();
-      }
+      expect(await statusesOf(await open(), key)).toEqual([200, 409, 500, 400]);
+      const { rows } = await admin.query(
+        "SELECT iban <> '' AS paid FROM payments WHERE key LIKE $1 ORDER BY iban",
+        [`%${key}`],
+      );
+      expect(rows.map(({ paid }) => paid as boolean)).toEqual([false, true]);
     },
   );
 
   test("a webhook: each delivery is written once, and a forged one never", async () => {
     const pool = new Pool({ connectionString: url });
     await pool.query("CREATE TABLE deliveries (id text PRIMARY KEY, body jsonb)");
-    const listening = createWebhooks(pool, ["test-secret"]).listen(0, "127.0.0.1");
-    await once(listening, "listening");
-    const { port } = listening.address() as AddressInfo;
+    afterTest(() => pool.end());
+    const origin = await served(createWebhooks(pool, ["test-secret"]));
     const send = async (secret: string): Promise<number> => {
       const body = '{"action":"opened"}';
       const signed = signPayloadHeaders(Buffer.from(body), secret, { scheme: "github" });
       const headers = { "Content-Type": "application/json", "X-GitHub-Delivery": "72d3162e", ...signed };
-      return (await fetch(`http://127.0.0.1:${port}/webhooks/github`, { method: "POST", headers, body }))
-        .status;
+      return (await fetch(`${origin}/webhooks/github`, { method: "POST", headers, body })).status;
     };
-    try {
-      expect([await send("other"), await send("test-secret"), await send("test-secret")]).toEqual([
-        401, 200, 200,
-      ]);
-      const { rows } = await pool.query("SELECT * FROM deliveries");
-      expect(rows).toEqual([{ id: "72d3162e", body: { action: "opened" } }]);
-      expect(pool.listenerCount("error")).toBeGreaterThan(0);
-    } finally {
-      listening.closeAllConnections();
-      listening.close();
-      await pool.end();
-    }
+    expect([await send("other"), await send("test-secret"), await send("test-secret")]).toEqual([
+      401, 200, 200,
+    ]);
+    const { rows } = await pool.query("SELECT * FROM deliveries");
+    expect(rows).toEqual([{ id: "72d3162e", body: { action: "opened" } }]);
+    expect(pool.listenerCount("error")).toBeGreaterThan(0);
   });
 
   test("a start before the migration says what is missing, and does not listen", async () => {
@@ -224,12 +215,11 @@ describeOnPostgres("on PostgreSQL", () => {
     app.listen = () => {
       throw new Error("it listens");
     };
-    try {
-      await expect(ofPg(app, bare)).rejects.toThrow(/countersign migrate/);
-    } finally {
+    afterTest(async () => {
       await bare.end();
       await administer(`DROP DATABASE ${own} WITH (FORCE)`);
-    }
+    });
+    await expect(ofPg(app, bare)).rejects.toThrow(/countersign migrate/);
   });
 
   describe("migration tools leave the tables alone, by the filters of the page", () => {
@@ -338,21 +328,20 @@ describeOnMysql("on MariaDB", () => {
     await admin.query(`CREATE DATABASE ${name}`);
     const own = Object.assign(new URL(mysqlServer), { pathname: `/${name}` }).href;
     const pool = createPool(own);
-    const key = "payout-1.funding-1.business-1";
-    try {
-      await migrateMysql(fromMysql2(pool));
-      await pool.query("CREATE TABLE payments (id VARCHAR(256) PRIMARY KEY, iban TEXT NOT NULL)");
-      await pool.query("INSERT INTO payments VALUES (?, '')", [`taken.${key}`]);
-      await pool.query("CREATE TABLE businesses (id VARCHAR(256) PRIMARY KEY, iban TEXT)");
-      await pool.query("INSERT INTO businesses VALUES (?, ?)", [known.businessId, known.iban]);
-      expect(await statusesOf((app) => ofMysql2(app, createPool(own)), key)).toEqual([200, 409, 500, 400]);
-      const [rows] = await pool.query("SELECT id FROM payments WHERE iban <> ''");
-      expect(rows).toEqual([{ id: key }]);
-    } finally {
+    afterTest(async () => {
       await pool.end();
       await admin.query(`DROP DATABASE ${name}`);
       await admin.end();
-    }
+    });
+    const key = "payout-1.funding-1.business-1";
+    await migrateMysql(fromMysql2(pool));
+    await pool.query("CREATE TABLE payments (id VARCHAR(256) PRIMARY KEY, iban TEXT NOT NULL)");
+    await pool.query("INSERT INTO payments VALUES (?, '')", [`taken.${key}`]);
+    await pool.query("CREATE TABLE businesses (id VARCHAR(256) PRIMARY KEY, iban TEXT)");
+    await pool.query("INSERT INTO businesses VALUES (?, ?)", [known.businessId, known.iban]);
+    expect(await statusesOf((app) => ofMysql2(app, createPool(own)), key)).toEqual([200, 409, 500, 400]);
+    const [rows] = await pool.query("SELECT id FROM payments WHERE iban <> ''");
+    expect(rows).toEqual([{ id: key }]);
   });
 });
 

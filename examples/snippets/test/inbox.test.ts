@@ -1,9 +1,7 @@
 // The code of the page of the inbox: both handlers, through the endpoint.
-import { createServer } from "node:http";
-import { once } from "node:events";
-import type { AddressInfo } from "node:net";
 import { signPayload } from "@countersign/webhook-hmac";
 import { generateEndpoint } from "@countersign/webhooks";
+import { served } from "@countersign/test-support/servers/served.ts";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import { expect, jest, test } from "@jest/globals";
 import Database from "libsql";
@@ -30,8 +28,7 @@ test("the inbox of the page acknowledges, then writes and calls", async () => {
     },
   });
   app.set("trust proxy", "loopback");
-  const server = createServer(app).listen(0, "127.0.0.1");
-  await once(server, "listening");
+  const origin = await served(app);
   const timestamp = "2024-01-02T03:04:05Z";
   const body = JSON.stringify({
     webhook_id: "wh_1",
@@ -43,7 +40,7 @@ test("the inbox of the page acknowledges, then writes and calls", async () => {
       event("ev_4", "seller.status_changed", { seller_id: "s_1" }, 2),
     ],
   });
-  const answer = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}${endpoint.path}`, {
+  const answer = await fetch(origin + endpoint.path, {
     method: "POST",
     body,
     headers: {
@@ -70,7 +67,6 @@ test("the inbox of the page acknowledges, then writes and calls", async () => {
   expect(await inbox.drain()).toEqual({ keys: 0, claims: 0 });
   expect(told.mock.calls.map(([, id]) => id)).toEqual(["ev_4"]);
   told.mockRestore();
-  server.close();
   stores.close();
   database.close();
 });

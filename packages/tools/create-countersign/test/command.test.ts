@@ -1,24 +1,18 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
-import { manifest, workbench, type Workbench } from "./workbench.ts";
+import { beforeEach, describe, expect, test } from "@jest/globals";
+import { testFolder } from "@countersign/test-support/runs/after-test.ts";
+import { manifest, run } from "./workbench.ts";
 
-let bench: Workbench;
-let place: string;
-let count = 0;
-
-beforeAll(() => {
-  bench = workbench();
-});
-afterAll(() => bench.remove());
+const place = "case";
+let cwd: string;
 beforeEach(() => {
-  count += 1;
-  place = `case-${count}`;
-  mkdirSync(path.join(bench.folder, place));
+  cwd = testFolder();
+  mkdirSync(at());
 });
 
-const at = (...names: string[]): string => path.join(bench.folder, place, ...names);
+const at = (...names: string[]): string => path.join(cwd, place, ...names);
 const filesIn = (folder: string): string[] => readdirSync(folder).toSorted();
 const named = (folder: string): unknown =>
   JSON.parse(readFileSync(path.join(folder, "package.json"), "utf8"));
@@ -36,7 +30,7 @@ const project = [
 
 describe("flags", () => {
   test("that are left out are Express, SQLite and a folder of its name", () => {
-    const { code, out, error } = bench.run([], { cwd: at() });
+    const { code, out, error } = run([], { cwd: at() });
     expect({ code, error }).toEqual({ code: 0, error: "" });
     expect(out).toContain("(Express, SQLite, TypeScript)");
     const { dependencies } = named(at("payout-platform")) as { dependencies: object };
@@ -48,7 +42,7 @@ describe("flags", () => {
 
   test("write what they say, and the next steps, without a question", () => {
     const flags = ["--framework", "fastify", "--store", "postgres", "--name", "@a/b"];
-    const { code, out, error } = bench.run([`${place}/new`, ...flags]);
+    const { code, out, error } = run([`${place}/new`, ...flags], { cwd });
     expect({ code, error }).toEqual({ code: 0, error: "" });
     expect(filesIn(at("new"))).toEqual(project);
     expect(named(at("new"))).toMatchObject({ name: "@a/b", dependencies: { fastify: expect.anything() } });
@@ -79,7 +73,7 @@ describe("flags", () => {
     ["name with a capital letter", ["--name", "Platform"], /--name: npm does not take "Platform": .*capital/],
     ["name of Node's own", ["--name", "http"], /--name: npm does not take "http": .*core module/],
   ])("refuse one that is %s, with 2, and write nothing", (_name, args, message) => {
-    const { code, out, error } = bench.run(args, { cwd: at() });
+    const { code, out, error } = run(args, { cwd: at() });
     expect({ code, out }).toEqual({ code: 2, out: "" });
     expect(error).toMatch(message);
     expect(error).toMatch(/^error: [^\n\p{C}]+\n$/u);
@@ -87,20 +81,20 @@ describe("flags", () => {
   });
 
   test("--help tells all of them within 80 columns, --version the version", () => {
-    const { code, out } = bench.run(["--help", "--store", "postgres"]);
+    const { code, out } = run(["--help", "--store", "postgres"], { cwd });
     expect(code).toBe(0);
     for (const flag of ["framework", "store", "name", "install", "help", "version"]) {
       expect(out).toMatch(new RegExp(`^ .*--${flag} `, "m"));
     }
     expect(out.split("\n").filter((line) => line.length > 80)).toEqual([]);
-    expect(bench.run(["-v"])).toMatchObject({ code: 0, out: `${manifest.version}\n` });
+    expect(run(["-v"], { cwd })).toMatchObject({ code: 0, out: `${manifest.version}\n` });
   });
 
   test("npm install runs only with --install, and decides the exit code", () => {
     const installed: string[] = [];
     const install = (result: boolean) => (folder: string) => installed.push(folder) > 0 && result;
-    const good = bench.run(["good", "--install"], { cwd: at(), install: install(true) });
-    const bad = bench.run(["bad", "--install"], { cwd: at(), install: install(false) });
+    const good = run(["good", "--install"], { cwd: at(), install: install(true) });
+    const bad = run(["bad", "--install"], { cwd: at(), install: install(false) });
     expect(installed).toEqual([at("good"), at("bad")]);
     expect([good.code, bad.code]).toEqual([0, 1]);
     expect(good.out).not.toContain("npm install");
@@ -118,7 +112,7 @@ describe("the name of the package", () => {
     ["支付", "payout-platform"],
     ["a".repeat(230), "a".repeat(200)],
   ])("in the folder %s is %s", (folder, name) => {
-    bench.run([`${place}/${folder}`]);
+    run([`${place}/${folder}`], { cwd });
     expect(named(at(folder))).toMatchObject({ name });
   });
 });
@@ -129,7 +123,7 @@ describe("the first of the next steps", () => {
   test.each(["plain-folder.1", "two words", hostile, "'", "''", "-", "-P", "~", "*", "#a", "für Gäste"])(
     "leads a shell into the folder %s, and runs nothing",
     (name) => {
-      const { code, out } = bench.run(["--", name], { cwd: at() });
+      const { code, out } = run(["--", name], { cwd: at() });
       expect(code).toBe(0);
       const [step] = /^ {2}cd .*$/m.exec(out) ?? [];
       // What it prints is where it has come to; a shell of POSIX, with nothing of its user's.
@@ -148,18 +142,18 @@ describe("the first of the next steps", () => {
     ["a\u201D; calc", "(go to the folder a\u201D; calc)"],
     ["a & calc", "(go to the folder a & calc)"],
   ])("is one that cmd.exe and PowerShell read alike: %s", (name, step) => {
-    const { out } = bench.run([name], { cwd: at(), platform: "win32" });
+    const { out } = run([name], { cwd: at(), platform: "win32" });
     expect(out).toContain(`\n  ${step}\n`);
   });
 
   test("steers no terminal, whatever the folder is called that it is typed in", () => {
-    const cwd = at("\u001B[2J\u202E");
-    mkdirSync(cwd);
-    const { code, out } = bench.run(["new"], { cwd });
+    const hostileCwd = at("\u001B[2J\u202E");
+    mkdirSync(hostileCwd);
+    const { code, out } = run(["new"], { cwd: hostileCwd });
     expect(code).toBe(0);
     expect(out).toContain(String.raw`\u{1b}[2J\u{202e}/new`);
     expect(out).not.toMatch(/[^\P{C}\n]/u);
-    const again = bench.run(["new"], { cwd });
+    const again = run(["new"], { cwd: hostileCwd });
     expect(again.code).toBe(1);
     expect(again.error).not.toMatch(/[^\P{C}\n]/u);
   });
@@ -168,7 +162,7 @@ describe("the first of the next steps", () => {
 describe("the folder", () => {
   test("is refused with 1 when it is not empty, and says what is there", () => {
     writeFileSync(at("notes.txt"), "mine");
-    const { code, out, error } = bench.run([place]);
+    const { code, out, error } = run([place], { cwd });
     expect({ code, out }).toEqual({ code: 1, out: "" });
     expect(error).toContain(`${at()} is not empty:\n  notes.txt\nNothing was written`);
     expect(filesIn(at())).toEqual(["notes.txt"]);
@@ -178,7 +172,7 @@ describe("the folder", () => {
   test("shows at most ten of what is there, and no control characters", () => {
     for (let index = 0; index < 12; index += 1)
       writeFileSync(at(`${String(index).padStart(2, "0")}\u001B[2J`), "");
-    const { error } = bench.run([place]);
+    const { error } = run([place], { cwd });
     expect(error).toContain("  09\\u001b[2J\n  and 2 more\n");
     expect(error).not.toContain("\u001B");
   });
@@ -187,13 +181,13 @@ describe("the folder", () => {
     writeFileSync(at("file"), "");
     symlinkSync(at("nowhere"), at("link"));
     for (const name of ["file", "link", "file/below"]) {
-      expect(bench.run([`${place}/${name}`])).toMatchObject({ code: 1, out: "" });
+      expect(run([`${place}/${name}`], { cwd })).toMatchObject({ code: 1, out: "" });
     }
     expect(filesIn(at())).toEqual(["file", "link"]);
   });
 
   test("may be the empty one that the shell is in", () => {
-    const { code, out } = bench.run(["."], { cwd: at() });
+    const { code, out } = run(["."], { cwd: at() });
     expect(code).toBe(0);
     expect(filesIn(at())).toEqual(project);
     expect(named(at())).toMatchObject({ name: place });
@@ -203,13 +197,13 @@ describe("the folder", () => {
   test("may hold a .git, which stays", () => {
     mkdirSync(at(".git"));
     writeFileSync(at(".git", "HEAD"), "ref: refs/heads/main\n");
-    expect(bench.run([place])).toMatchObject({ code: 0 });
+    expect(run([place], { cwd })).toMatchObject({ code: 0 });
     expect(filesIn(at())).toEqual(project.toSpliced(1, 0, ".git"));
     expect(readFileSync(at(".git", "HEAD"), "utf8")).toBe("ref: refs/heads/main\n");
   });
 
   test("is made together with those above it, and quoted in the next steps", () => {
-    const { code, out } = bench.run([`${place}/a/b c`]);
+    const { code, out } = run([`${place}/a/b c`], { cwd });
     expect(code).toBe(0);
     expect(out).toContain(`\n  cd '${place}/a/b c'\n`);
     expect(filesIn(at("a"))).toEqual(["b c"]);

@@ -1,19 +1,18 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { beforeEach, describe, expect, test } from "@jest/globals";
+import { testFolder } from "@countersign/test-support/runs/after-test.ts";
 
 const home = fileURLToPath(new URL("..", import.meta.url));
 const program = path.join(home, "dist", "cli.js");
 
 let work: string;
 
-beforeAll(() => {
-  work = mkdtempSync(path.join(tmpdir(), "create-countersign-process-"));
+beforeEach(() => {
+  work = testFolder();
 });
-afterAll(() => rmSync(work, { recursive: true, force: true }));
 
 /** An npm that writes down how it is called. */
 function npm(name: string, status: number): string {

@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { choices, type Choices } from "../src/flags.ts";
@@ -15,42 +14,27 @@ export const manifest = JSON.parse(
   readonly version: string;
 };
 
-/** A folder for the tests of one file, to be removed by `remove`. */
-export interface Workbench {
-  readonly folder: string;
-  run(args: readonly string[], world?: Partial<World>): Ran;
-  remove(): void;
-}
-
 interface Ran {
   readonly code: ExitCode;
   readonly out: string;
   readonly error: string;
 }
 
-export function workbench(): Workbench {
-  const work = mkdtempSync(path.join(tmpdir(), "create-countersign-test-"));
-  const folder = mkdtempSync(path.join(work, "cwd-"));
-  return {
-    folder,
-    run(args, world = {}) {
-      const [out, error]: [string[], string[]] = [[], []];
-      const code = createCountersign(args, {
-        cwd: folder,
-        platform: "linux",
-        writeOut: (text) => out.push(text),
-        writeError: (text) => error.push(text),
-        install: () => {
-          throw new Error("npm install was not asked for");
-        },
-        templates,
-        manifest,
-        ...world,
-      });
-      return { code, out: out.join(""), error: error.join("") };
+/** Runs the command in the folder `cwd`. */
+export function run(args: readonly string[], world: Pick<World, "cwd"> & Partial<World>): Ran {
+  const [out, error]: [string[], string[]] = [[], []];
+  const code = createCountersign(args, {
+    platform: "linux",
+    writeOut: (text) => out.push(text),
+    writeError: (text) => error.push(text),
+    install: () => {
+      throw new Error("npm install was not asked for");
     },
-    remove: () => rmSync(work, { recursive: true, force: true }),
-  };
+    templates,
+    manifest,
+    ...world,
+  });
+  return { code, out: out.join(""), error: error.join("") };
 }
 
 export const combinations: readonly Choices[] = keysOf(choices.framework).flatMap((framework) =>

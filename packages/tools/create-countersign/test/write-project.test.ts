@@ -1,16 +1,15 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { beforeEach, describe, expect, test } from "@jest/globals";
+import { testFolder } from "@countersign/test-support/runs/after-test.ts";
 import type { ProjectFiles } from "../src/project-files.ts";
 import { FolderError, writeProject } from "../src/write-project.ts";
 
 let work: string;
 
 beforeEach(() => {
-  work = mkdtempSync(path.join(tmpdir(), "create-countersign-write-"));
+  work = testFolder();
 });
-afterEach(() => rmSync(work, { recursive: true, force: true }));
 
 const whole: ProjectFiles = new Map([
   ["README.md", "a"],
