@@ -14,19 +14,6 @@ import { makeTestKey, signPayout } from "./signer.ts";
 import { memoryStorage, type TestStorage } from "./test-storage.ts";
 
 describe("the payout route", () => {
-  test("accepts a signed payout and executes it once", async () => {
-    const platform = await runPlatform();
-    expect((await platform.send(payoutBody("op.from.to"))).status).toBe(200);
-    await eventually(async () => (await platform.inspect())[0]?.status === "executed");
-    expect(await platform.inspect()).toEqual([
-      expect.objectContaining({
-        idempotency_key: "op.from.to",
-        status: "executed",
-        created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
-      }),
-    ]);
-  });
-
   test("pays the businesses that are configured alone, and any where none are", async () => {
     const unknown = payoutBody("op.from.to").replace("DE89370400440532013000", "GB82WEST12345698765432");
     const platform = await runPlatform();
