@@ -8,6 +8,7 @@ import { payoutPlugin } from "@countersign/fastify";
 import { payoutRoute } from "@countersign/fetch";
 import { signPayload, signPayloadHeaders } from "@countersign/webhook-hmac";
 import { beforeEach, describe, expect, jest, test } from "@jest/globals";
+import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { fastify } from "fastify";
 import { payoutBody } from "../../../endpoints/payout/test/payout-body.ts";
 import { createHandSigner, signByHand } from "../../../endpoints/payout/test/sign-by-hand.ts";
@@ -372,7 +373,7 @@ describe("the stream", () => {
   });
 });
 
-describe("another door", () => {
+describe("another door is shown as Express is:", () => {
   const options = () => ({
     addresses: { allow: ["127.0.0.1"] },
     signature: { keys: { [signer.keyid]: signer.publicKeyPem }, nonces: memoryNonceStore() },
@@ -380,57 +381,43 @@ describe("another door", () => {
     referenceField: "reference",
   });
   const body = payoutText("key-1");
-  const wrong = (): Record<string, string> => ({
-    ...signByHand(signer, { path: payoutPath, body, method: "post" }),
-  });
-  const right = (): Record<string, string> => ({ ...signByHand(signer, { path: payoutPath, body }) });
+  type Post = (headers: Record<string, string>) => Promise<number>;
 
-  test("Fastify is shown as Express is", async () => {
+  async function onFastify(): Promise<Post> {
     const app = fastify();
     void app.register(payoutPlugin({ ...options(), url: payoutPath, handler: () => ({ paid: true }) }));
     const origin = await app.listen({ host: "127.0.0.1", port: 0 });
-    const headers = wrong();
-    await send(origin + payoutPath, { method: "POST", headers, body });
-    const refused = await bench.newest();
-    expect((await send(origin + payoutPath, { method: "POST", headers: right(), body })).status).toBe(200);
-    const passed = await bench.newest();
-    await app.close();
-    expect(refused).toMatchObject({
-      id: 1,
-      method: "POST",
-      target: payoutPath,
-      status: 401,
-      clientAddress: "127.0.0.1",
-    });
-    expect(refused["explanations"]).toEqual([
-      expect.objectContaining({ sentence: expect.stringContaining('"@method"') }),
-    ]);
-    expect(passed).toMatchObject({
-      id: 2,
-      outcome: "pass",
-      status: 200,
-      body: { state: "read", text: body },
-    });
-    expect((passed["life"] as { what: string }[]).map(({ what }) => what)).toContain("settled");
-  });
+    afterTest(() => app.close());
+    return async (headers) => (await send(origin + payoutPath, { method: "POST", headers, body })).status;
+  }
 
-  test("fetch is shown without the status of the answer, which somebody else sends", async () => {
+  async function onFetch(): Promise<Post> {
     const route = payoutRoute(options(), () => Response.json({ paid: true }));
-    const post = async (headers: Record<string, string>): Promise<number> =>
-      (
-        await route(new Request(`https://platform.example${payoutPath}`, { method: "POST", headers, body }), {
-          clientAddress: "127.0.0.1",
-        })
-      ).status;
-    expect(await post(wrong())).toBe(401);
+    const url = `https://platform.example${payoutPath}`;
+    return async (headers) => {
+      const request = new Request(url, { method: "POST", headers, body });
+      return (await route(request, { clientAddress: "127.0.0.1" })).status;
+    };
+  }
+
+  // What a fetch door answers somebody else sends.
+  test.each<[string, () => Promise<Post>, string, number[]]>([
+    ["Fastify", onFastify, "http", [401, 200]],
+    ["fetch", onFetch, "https", []],
+  ])("%s", async (_name, open, scheme, shown) => {
+    const post = await open();
+    expect(await post({ ...signByHand(signer, { path: payoutPath, body, method: "post" }) })).toBe(401);
     const refused = await bench.newest();
-    expect(refused).toMatchObject({ id: 1, method: "POST", target: payoutPath, scheme: "https" });
-    expect(refused["status"]).toBeUndefined();
+    const request = { method: "POST", target: payoutPath, scheme, clientAddress: "127.0.0.1" };
+    expect(refused).toMatchObject({ id: 1, ...request });
     expect(refused["explanations"]).toEqual([
       expect.objectContaining({ sentence: expect.stringContaining('"@method"') }),
     ]);
-    expect(await post(right())).toBe(200);
-    expect(await bench.newest()).toMatchObject({ id: 2, outcome: "pass", body: { text: body } });
+    expect(await post({ ...signByHand(signer, { path: payoutPath, body }) })).toBe(200);
+    const passed = await bench.newest();
+    expect(passed).toMatchObject({ id: 2, outcome: "pass", body: { state: "read", text: body } });
+    expect([refused["status"], passed["status"]]).toEqual([shown[0], shown[1]]);
+    expect(passed["life"]).toContainEqual(expect.objectContaining({ what: "settled" }));
   });
 });
 
