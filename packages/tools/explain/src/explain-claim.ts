@@ -6,26 +6,20 @@ import { explanation, quoted, type Explanation } from "./explanation.ts";
 export interface ExplainedClaim {
   readonly key: string;
   readonly record: IdempotencyRecord | undefined;
-  /** The digest of the payload that came again: it differs for a second payment under one key. */
-  readonly fingerprint?: string | undefined;
   /** Milliseconds since 1970; default now. */
   readonly nowMs?: number | undefined;
 }
 
-const otherPayload =
-  "The payload is another one than that of the attempt that has the key: use a key of its own for it.";
-
 /** Says who holds an idempotency key, since when, and what to do. Shows no token and no fingerprint. */
-export function explainClaim({ key, record, fingerprint, nowMs = Date.now() }: ExplainedClaim): Explanation {
+export function explainClaim({ key, record, nowMs = Date.now() }: ExplainedClaim): Explanation {
   const name = quoted(key);
   if (record === undefined) {
     const sentence = `Nobody holds ${name}, or its retention has ended: the next request with it is handled.`;
     return explanation(["claim-free", sentence], undefined);
   }
-  const isOther = fingerprint !== undefined && fingerprint !== record.fingerprint;
   const since = sinceWhen(record.fence, nowMs);
   const [what, sentence, code] = stateOf(name, record, since);
-  return explanation([what, sentence], code, isOther ? [otherPayload] : []);
+  return explanation([what, sentence], code);
 }
 
 function stateOf(

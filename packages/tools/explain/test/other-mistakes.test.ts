@@ -129,12 +129,6 @@ describe("explanations of the other checks", () => {
     expect(explained.what).toBe("address-is-proxy");
   });
 
-  test("says when a payload that comes again is another one", () => {
-    const record = { state: "done", token: "t", fence: 1, fingerprint: "f" } as const;
-    expect(explainClaim({ key: "k", record, fingerprint: "g" }).details).toHaveLength(1);
-    expect(explainClaim({ key: "k", record, fingerprint: "f" }).details).toEqual([]);
-  });
-
   test("does not call a payment made by an attempt what an operator has declared", () => {
     const decision = {
       outcome: "done",

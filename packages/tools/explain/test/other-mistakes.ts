@@ -121,8 +121,8 @@ export const otherMistakes: Readonly<Record<string, () => Explanation | Promise<
   "claim: running": () => claim({ state: "run", remainingMs: 4200 }),
   "claim: a lease that has ended": () => claim({ state: "run", remainingMs: -8000 }),
   "claim: free": () => explainClaim({ key: "k", record: undefined }),
-  "claim: another payload": () =>
-    explainClaim({ key: "k", record: { ...record, fence: 3, state: "done" }, fingerprint: "g" }),
+  "claim: done at a time that is not known": () =>
+    explainClaim({ key: "k", record: { ...record, fence: 3, state: "done" } }),
   "payload: a member of another name": () =>
     payload({ businessId: "b" }, "/business_id", "required", "is required"),
   "payload: a member at another place": () =>

@@ -117,7 +117,6 @@ function messageOf(record: RecordedRequest, { guard, code, message }: RecordedVe
 export async function claimNow(
   stores: ResolvedInspectorOptions["stores"],
   key: string,
-  nowMs: number,
 ): Promise<Explanation | undefined> {
   if (stores.size === 0) return undefined;
   const answers = await Promise.allSettled(
@@ -125,5 +124,5 @@ export async function claimNow(
   );
   const record = answers.map((each) => (each.status === "fulfilled" ? each.value : undefined)).find(Boolean);
   const isSilent = answers.some(({ status }) => status === "rejected");
-  return record === undefined && isSilent ? undefined : explainClaim({ key, record, nowMs });
+  return record === undefined && isSilent ? undefined : explainClaim({ key, record });
 }

@@ -131,7 +131,7 @@ async function detailOf(
     nonce: nonceOf(record),
     explanations,
     bases,
-    claim: key === undefined ? undefined : await claimNow(options.stores, key, Date.now()),
+    claim: key === undefined ? undefined : await claimNow(options.stores, key),
   });
 }
 

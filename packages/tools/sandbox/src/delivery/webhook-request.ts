@@ -32,15 +32,13 @@ export interface EndpointRegistration {
 export interface WebhookRequestOptions extends EndpointRegistration {
   /** Sent byte for byte. */
   readonly body: Buffer;
-  /** Name of the header field with the signature. Default `X-Payload-Signature`. */
-  readonly header?: string | undefined;
   /** Default none. */
   readonly tamper?: TamperedWebhookPart | undefined;
 }
 
 /** Throws a TypeError, which shows no credential, on what cannot be sent. */
 export function buildWebhookRequest(options: WebhookRequestOptions): OutgoingRequest {
-  const { url, username, password, secret, body, header = "X-Payload-Signature", tamper } = options;
+  const { url, username, password, secret, body, tamper } = options;
   const target = endpointTarget(options);
   const signature = signPayload(body, secret);
   return {
@@ -50,7 +48,8 @@ export function buildWebhookRequest(options: WebhookRequestOptions): OutgoingReq
     headers: {
       "Content-Type": "application/json",
       Authorization: basicCredentials(username, tamper === "password" ? `${password}?` : password),
-      [header]: tamper === "signature" ? tamperSignature(`:${signature}:`).slice(1, -1) : signature,
+      "X-Payload-Signature":
+        tamper === "signature" ? tamperSignature(`:${signature}:`).slice(1, -1) : signature,
     },
     bodyBytes: tamper === "body" ? tamperBody(body) : body,
   };
