@@ -1,7 +1,10 @@
-import { createServer, request, type IncomingMessage, type Server } from "node:http";
-import { connect, type AddressInfo } from "node:net";
+import { request, type IncomingMessage, type Server } from "node:http";
+import { connect } from "node:net";
 import { buffer, text } from "node:stream/consumers";
-import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { beforeEach, describe, expect, test } from "@jest/globals";
+import { afterTest } from "@countersign/test-support/runs/after-test.ts";
+import { eventually } from "@countersign/test-support/runs/eventually.ts";
+import { close, listen } from "@countersign/test-support/servers/http-client.ts";
 import { startRoundRobin, type RoundRobin } from "../src/round-robin.ts";
 
 const callerAddress = "203.0.113.7";
@@ -15,24 +18,21 @@ interface Received {
 }
 
 let received: Received[];
-let servers: Server[];
+let targets: readonly { readonly server: Server; readonly port: number }[];
 let proxy: RoundRobin;
 let answer: (req: IncomingMessage, target: number) => "answer" | "cut" | "hang";
 
 beforeEach(async () => {
   received = [];
   answer = () => "answer";
-  servers = await Promise.all([0, 1].map(startTarget));
-  proxy = await startRoundRobin({ targets: servers.map(urlOf), port: 0, callerAddress });
+  targets = await Promise.all([0, 1].map(startTarget));
+  const urls = targets.map(({ port }) => `http://127.0.0.1:${port}`);
+  proxy = await startRoundRobin({ targets: urls, port: 0, callerAddress });
+  afterTest(() => proxy.close());
 });
 
-afterEach(async () => {
-  await proxy.close();
-  await Promise.all(servers.map(close));
-});
-
-async function startTarget(target: number): Promise<Server> {
-  const server = createServer((req, res) => {
+async function startTarget(target: number) {
+  const started = await listen((req, res) => {
     void (async () => {
       const { method, url, rawHeaders } = req;
       received.push({ target, method, url, rawHeaders, body: await buffer(req) });
@@ -41,18 +41,8 @@ async function startTarget(target: number): Promise<Server> {
       if (wish === "answer") res.writeHead(201, ["X-Twice", "one", "X-Twice", "two"]).end(`target ${target}`);
     })();
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return server;
-}
-
-function urlOf(server: Server): string {
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
-
-async function close(server: Server): Promise<void> {
-  if (!server.listening) return;
-  server.closeAllConnections();
-  await new Promise((resolve) => server.close(resolve));
+  afterTest(() => close(started.server));
+  return started;
 }
 
 interface Answer {
@@ -125,7 +115,7 @@ describe("a round-robin proxy", () => {
   });
 
   test("passes over a target that cannot be reached", async () => {
-    await close(servers[0]!);
+    await close(targets[0]!.server);
     const bodies = [await send("/", { body: "1" }), await send("/", { body: "2" })].map(({ body }) => body);
     expect(bodies).toEqual(["target 1", "target 1"]);
     expect(received.map(({ body }) => body.toString())).toEqual(["1", "2"]);
@@ -148,10 +138,9 @@ describe("a round-robin proxy", () => {
     const { port, hostname } = new URL(proxy.url);
     const caller = connect(Number(port), hostname);
     caller.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello");
-    while (received.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await eventually(() => received.length > 0);
     caller.destroy();
-    const end = Date.now() + 5_000;
-    while (gone.length === 0 && Date.now() < end) await new Promise((resolve) => setTimeout(resolve, 5));
+    await eventually(() => gone.length > 0);
     expect(gone).toHaveLength(1);
   });
 });

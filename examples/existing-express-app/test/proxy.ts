@@ -1,16 +1,10 @@
-import { createServer, request } from "node:http";
-import type { AddressInfo } from "node:net";
+import { request } from "node:http";
 import { byProxy, callerField } from "@countersign/test-support/servers/example.ts";
+import { served } from "@countersign/test-support/servers/served.ts";
 
-/** A proxy as nginx is set up in the README. */
-export interface TestProxy {
-  readonly url: string;
-  close(): Promise<void>;
-}
-
-/** Hands each request on byte by byte, and replaces what it says itself: who calls, and by https. */
-export async function startProxy(target: string): Promise<TestProxy> {
-  const server = createServer((req, res) => {
+/** Starts a proxy as nginx is set up in the README, until the test has ended: it replaces what it says itself, who calls and by https. */
+export function startProxy(target: string): Promise<string> {
+  return served((req, res) => {
     const { method, headers: received, url: path } = req;
     // The caller's own claim, which a test makes, stands for the address of its socket.
     const caller = String(received[callerField.toLowerCase()] ?? byProxy["X-Forwarded-For"]);
@@ -23,13 +17,4 @@ export async function startProxy(target: string): Promise<TestProxy> {
     outgoing.once("error", () => res.destroy());
     req.pipe(outgoing);
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
 }

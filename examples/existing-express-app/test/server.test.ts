@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, expect, test } from "@jest/globals";
+import { beforeEach, expect, test } from "@jest/globals";
+import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import {
   eachOnce,
   exchange,
@@ -6,30 +7,26 @@ import {
   startExample,
   type RunningExample,
 } from "@countersign/test-support/servers/example.ts";
-import { startProxy, type TestProxy } from "./proxy.ts";
+import { startProxy } from "./proxy.ts";
 
 let example: RunningExample;
-let proxy: TestProxy;
+let proxy: string;
 
 beforeEach(async () => {
   example = await startExample(new URL("../dist/server.js", import.meta.url));
+  afterTest(() => example.stop());
   proxy = await startProxy(example.url);
-});
-afterEach(async () => {
-  await proxy.close();
-  await example.stop();
 });
 
 test("pays a payout once and handles an event once behind a proxy, and ends with 0", async () => {
-  expect(await exchange(proxy.url, {})).toEqual(eachOnce);
+  expect(await exchange(proxy, {})).toEqual(eachOnce);
   expect(example.records()).toEqual(recordedOnce);
-  await proxy.close();
   expect(await example.stop()).toBe(0);
 });
 
 test("goes on parsing the bodies of its other routes, and keeps their sessions", async () => {
   const visit = async (cookie?: string): Promise<Response> =>
-    fetch(`${proxy.url}/visits`, {
+    fetch(`${proxy}/visits`, {
       method: "POST",
       headers: { "Content-Type": "application/json", ...(cookie === undefined ? {} : { Cookie: cookie }) },
       body: JSON.stringify({ page: "prices" }),
@@ -44,6 +41,6 @@ test("goes on parsing the bodies of its other routes, and keeps their sessions",
 
 test("believes the proxy, and not what a caller says of itself", async () => {
   const claims = { "X-Forwarded-For": "192.0.2.10", "X-Test-Caller": "192.0.2.11" };
-  expect(await exchange(proxy.url, claims)).toMatchObject({ payout: 401, webhook: 200 });
+  expect(await exchange(proxy, claims)).toMatchObject({ payout: 401, webhook: 200 });
   expect(example.records().payouts).toEqual([]);
 });
