@@ -59,6 +59,7 @@ describe("explainSignature of what no verifier takes", () => {
     ["another tag", "tag-other", sending({ tag: '"other"' }), { tag: { require: "payout" } }],
     ["a key of another algorithm", "alg-not-taken", sending({ alg: '"ecdsa-p256-sha256"' }), ofEc],
     ["two servers", "authority-conflict", { headers: ["Host", "other.example"] }, {}],
+    ["no signature", "signature-absent", { received: { rawHeaders: ["Host", "platform.example"] } }, {}],
     ["no method", "method-invalid", { received: { method: "P OST" } }, {}],
     [
       "a body that is not covered",
