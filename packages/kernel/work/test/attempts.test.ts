@@ -1,9 +1,11 @@
 // What counts as an attempt: whatever has begun its handler.
+import type { createTaskQueue } from "@countersign/work";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { eventually, sleep } from "@countersign/test-support/runs/eventually.ts";
 import { describe, expect, test } from "@jest/globals";
 import {
   addTo,
+  attempted,
   changed,
   heard,
   lost,
@@ -17,6 +19,7 @@ import {
 } from "./queues.ts";
 
 type Run = Stores["transactions"]["run"];
+type Given = Partial<Parameters<typeof createTaskQueue<Db, "sync">>[0]>;
 
 /** Stores whose transactions run otherwise; what fails so is a lost line to them, but a full lock. */
 function running(stores: Stores, run: Run): Stores {
@@ -54,28 +57,18 @@ describe("an attempt whose handler never began", () => {
 
 describe("an attempt whose handler began counts, and is a dead letter some day", () => {
   /** Lets two attempts fail. */
-  async function untilDead(jobsOf: (stores: Stores) => ReturnType<typeof queueOn>): Promise<Stores> {
-    const { stores, clock } = openStores();
-    const { outcomes } = heard();
-    const jobs = jobsOf(stores);
-    await addTo(stores, jobs, { id: "1", body: "", entity: "e" });
-    jobs.start();
-    await eventually(() => {
-      clock.advance(10);
-      return outcomes.includes("dead");
-    });
+  async function untilDead(jobsOf: (stores: Stores) => Given) {
+    const given = ({ stores }: { stores: Stores }): Given => ({ maxAttempts: 2, ...jobsOf(stores) });
+    const { outcomes, record } = await attempted(given, { until: "dead", task: { entity: "e" } });
     expect(outcomes).toEqual(["failed", "dead"]);
-    return stores;
+    return record;
   }
 
   const run = (stores: Stores): Run => stores.transactions.run.bind(stores.transactions);
 
   test("its error looks like a lost line", async () => {
-    const stores = await untilDead((made) =>
-      queueOn(running(made, run(made)), { maxAttempts: 2, exactlyOnce: boom }),
-    );
-    const { failures } = (await stores.work.read(queue, "1")) ?? {};
-    expect(failures?.map(({ reason }) => reason)).toEqual([
+    const record = await untilDead((made) => ({ stores: running(made, run(made)), exactlyOnce: boom }));
+    expect(record?.failures.map(({ reason }) => reason)).toEqual([
       expect.stringMatching(/its connection was lost before COMMIT: TypeError: fetch failed$/),
       expect.stringMatching(/its connection was lost before COMMIT: TypeError: fetch failed$/),
     ]);
@@ -92,34 +85,29 @@ describe("an attempt whose handler began counts, and is a dead letter some day",
           return isFirst ? run(stores)(work) : lost();
         }) as Run,
       });
-      return queueOn(
-        { ...stores, transactions },
-        {
-          maxAttempts: 2,
-          exactlyOnce() {
-            throw conflict;
-          },
+      return {
+        stores: { ...stores, transactions },
+        exactlyOnce() {
+          throw conflict;
         },
-      );
+      };
     });
   });
 
   test.each(["by commit()", "by returning"])("it acted, and could not end %s", async (how) => {
     const acts: number[] = [];
-    await untilDead((stores) =>
-      queueOn(running(stores, lost), {
-        maxAttempts: 2,
-        async atLeastOnce(_task, { attempt, commit }) {
-          acts.push(attempt);
-          if (how === "by commit()") await commit(() => {});
-        },
-      }),
-    );
+    await untilDead((stores) => ({
+      stores: running(stores, lost),
+      async atLeastOnce(_task, { attempt, commit }) {
+        acts.push(attempt);
+        if (how === "by commit()") await commit(() => {});
+      },
+    }));
     expect(acts).toEqual([1, 2]);
   });
 
   test("its COMMIT got no reply, and was rolled back", async () => {
-    const stores = await untilDead((made) => {
+    const record = await untilDead((made) => {
       const rolledBack = async (work: (tx: Db) => unknown): Promise<never> => {
         try {
           await run(made)((tx) => {
@@ -131,44 +119,36 @@ describe("an attempt whose handler began counts, and is a dead letter some day",
         }
         return lost();
       };
-      const jobs = { exactlyOnce: (_task: unknown, { tx }: { tx: Db }) => writeNote(tx, "once") };
-      return queueOn(running(made, rolledBack), { maxAttempts: 2, ...jobs });
+      return { stores: running(made, rolledBack), exactlyOnce: (_task, { tx }) => writeNote(tx, "once") };
     });
-    const { failures } = (await stores.work.read(queue, "1")) ?? {};
-    expect(failures?.[1]?.reason).toMatch(/COMMIT was sent and its reply was lost/);
+    expect(record?.failures[1]?.reason).toMatch(/COMMIT was sent and its reply was lost/);
   });
 });
 
 test.each(["exactlyOnce", "atLeastOnce"] as const)(
   "an attempt whose COMMIT got no reply, and took effect, is done: %s",
   async (kind) => {
-    const { stores, db } = openStores();
-    const { codes, outcomes } = heard();
-    const committed = (async (work: (tx: Db) => unknown) => {
-      await stores.transactions.run(work);
-      return lost();
-    }) as Run;
-    const jobs = queueOn(
-      running(stores, committed),
+    const handler: Given =
       kind === "exactlyOnce"
         ? { exactlyOnce: (_task, { tx }) => writeNote(tx, "once") }
-        : { atLeastOnce: (_task, { commit }) => commit((tx) => writeNote(tx, "once")) },
-    );
-    jobs.start();
-    await addTo(stores, jobs, { id: "1", body: "" });
-    await eventually(() => outcomes.length > 0);
+        : { atLeastOnce: (_task, { commit }) => commit((tx) => writeNote(tx, "once")) };
+    const { db, codes, outcomes, record } = await attempted(({ stores }) => {
+      const committed = (async (work: (tx: Db) => unknown) => {
+        await stores.transactions.run(work);
+        return lost();
+      }) as Run;
+      return { stores: running(stores, committed), ...handler };
+    });
     expect([outcomes, codes]).toEqual([["done"], []]);
     expect(notesOf(db)).toEqual(["once"]);
-    expect(await stores.work.read(queue, "1")).toMatchObject({ state: "done", attempts: 1, failures: [] });
+    expect(record).toMatchObject({ state: "done", attempts: 1, failures: [] });
   },
 );
 
 describe("a handler that goes on after its commit()", () => {
   test("keeps its signal: no other worker has what is done", async () => {
-    const { stores } = openStores();
-    const { codes, outcomes } = heard();
     const aborted: boolean[] = [];
-    const jobs = queueOn(stores, {
+    const { codes, outcomes } = await attempted({
       leaseMs: 1_000,
       storeTimeoutMs: 500,
       async atLeastOnce(_task, { commit, signal }) {
@@ -178,44 +158,34 @@ describe("a handler that goes on after its commit()", () => {
         aborted.push(signal.aborted);
       },
     });
-    jobs.start();
-    await addTo(stores, jobs, { id: "1", body: "" });
-    await eventually(() => outcomes.length > 0);
     expect([outcomes, codes, aborted]).toEqual([["done"], [], [false]]);
   });
 
   test("keeps it while its COMMIT is under way, which another one's renewal may see before it", async () => {
-    const { stores } = openStores();
-    const { outcomes } = heard();
     const aborted: boolean[] = [];
-    const slow = changed(stores.transactions, {
-      run: (async (work: (tx: Db) => unknown) => {
-        const result = await stores.transactions.run(work);
-        await sleep(800);
-        return result;
-      }) as Run,
-    });
-    const jobs = queueOn(
-      { ...stores, transactions: slow },
-      {
+    const { outcomes } = await attempted(({ stores }) => {
+      const slow = changed(stores.transactions, {
+        run: (async (work: (tx: Db) => unknown) => {
+          const result = await stores.transactions.run(work);
+          await sleep(800);
+          return result;
+        }) as Run,
+      });
+      return {
+        stores: { ...stores, transactions: slow },
         leaseMs: 1_000,
         storeTimeoutMs: 500,
         async atLeastOnce(_task, { commit, signal }) {
           await commit(() => {});
           aborted.push(signal.aborted);
         },
-      },
-    );
-    jobs.start();
-    await addTo(stores, jobs, { id: "1", body: "" });
-    await eventually(() => outcomes.length > 0);
+      };
+    });
     expect([outcomes, aborted]).toEqual([["done"], [false]]);
   });
 
   test("for longer than its time is done all the same, and is told of", async () => {
-    const { stores } = openStores();
-    const { codes, outcomes } = heard();
-    const jobs = queueOn(stores, {
+    const { codes, outcomes } = await attempted({
       timeoutMs: 10,
       leaseMs: 1_000,
       storeTimeoutMs: 500,
@@ -224,9 +194,6 @@ describe("a handler that goes on after its commit()", () => {
         await new Promise(() => {});
       },
     });
-    jobs.start();
-    await addTo(stores, jobs, { id: "1", body: "" });
-    await eventually(() => outcomes.length > 0);
     expect([outcomes, codes]).toEqual([["done"], ["task-failed"]]);
   });
 });
@@ -250,20 +217,15 @@ describe("a commit() that nobody awaits", () => {
     "and that rejects fails the attempt, and ends no process: called %i times",
     async (times) => {
       const reasons = unhandled();
-      const { stores } = openStores();
-      const { outcomes } = heard();
-      const jobs = queueOn(stores, {
+      const { outcomes, record } = await attempted({
         maxAttempts: 1,
         atLeastOnce(_task, { commit }) {
           for (let call = 0; call < times; call += 1) void commit(boom);
         },
       });
-      jobs.start();
-      await addTo(stores, jobs, { id: "1", body: "" });
-      await eventually(() => outcomes.length > 0);
       await sleep(10);
       expect([outcomes, reasons]).toEqual([["dead"], []]);
-      expect((await stores.work.read(queue, "1"))?.failures[0]?.reason).toBe("TypeError: fetch failed");
+      expect(record?.failures[0]?.reason).toBe("TypeError: fetch failed");
     },
   );
 });
@@ -273,14 +235,8 @@ test.each<[string, () => unknown]>([
   ["a Response", () => new Response(null, { status: 500 })],
 ])("a task whose handler returns %s is not done", async (_what, make) => {
   for (const form of ["exactlyOnce", "atLeastOnce"] as const) {
-    const { stores } = openStores();
-    const { outcomes } = heard();
-    const jobs = queueOn(stores, { [form]: make });
     // oxlint-disable-next-line no-await-in-loop -- one after the other
-    await addTo(stores, jobs, { id: "1", body: "" });
-    jobs.start();
-    // oxlint-disable-next-line no-await-in-loop -- see above
-    await eventually(() => outcomes.length > 0);
+    const { outcomes } = await attempted({ [form]: make });
     expect(outcomes).toEqual(["failed"]);
   }
 });

@@ -1,6 +1,7 @@
 import { listen } from "@countersign/core/door";
 import { createSqliteStores, type SqliteStores } from "@countersign/store-sqlite";
 import { afterTest, testClock } from "@countersign/test-support/runs/after-test.ts";
+import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import { createTaskQueue, type TaskQueue } from "@countersign/work";
 import Database from "libsql";
 
@@ -40,6 +41,25 @@ export function queueOn(stores: Stores, options: Partial<TaskQueueOptions>): Que
   const made = createTaskQueue({ stores, queue, ...quick, ...options });
   afterTest(() => made.drain({ timeoutMs: 1_000 }));
   return made;
+}
+
+type Opened = ReturnType<typeof openStores>;
+
+/** A queue with the one task "1", whose attempt has ended; with `until` the clock goes on, and attempts follow until that outcome. */
+export async function attempted(
+  given: Partial<TaskQueueOptions> | ((opened: Opened) => Partial<TaskQueueOptions>),
+  { until, task = {} }: { readonly until?: string; readonly task?: object } = {},
+) {
+  const opened = openStores();
+  const told = heard();
+  const jobs = queueOn(opened.stores, typeof given === "function" ? given(opened) : given);
+  jobs.start();
+  await addTo(opened.stores, jobs, { id: "1", body: "", ...task });
+  await eventually(() => {
+    if (until !== undefined) opened.clock.advance(10);
+    return until === undefined ? told.outcomes.length > 0 : told.outcomes.includes(until);
+  });
+  return { ...opened, ...told, jobs, record: await opened.stores.work.read(queue, "1") };
 }
 
 /** Adds tasks in a transaction of their own. */

@@ -1,6 +1,10 @@
 import { eventually, sleep } from "@countersign/test-support/runs/eventually.ts";
 import { describe, expect, test } from "@jest/globals";
-import { addTo, changed, heard, lost, openStores, queue, queueOn, type Stores } from "./queues.ts";
+import { addTo, attempted, changed, heard, lost, openStores, queue, queueOn, type Stores } from "./queues.ts";
+
+const failing = (): never => {
+  throw new Error("no");
+};
 
 describe("where the store fails", () => {
   test("a worker that cannot claim tries again", async () => {
@@ -21,21 +25,12 @@ describe("where the store fails", () => {
   });
 
   test("an attempt whose end cannot be written is left to its lease", async () => {
-    const { stores } = openStores();
-    const { codes, outcomes } = heard();
-    const jobs = queueOn(
-      { ...stores, work: changed(stores.work, { fail: lost }) },
-      {
-        atLeastOnce() {
-          throw new Error("no");
-        },
-      },
-    );
-    jobs.start();
-    await addTo(stores, jobs, { id: "1", body: "" });
-    await eventually(() => outcomes.length > 0);
+    const { codes, record } = await attempted(({ stores }) => ({
+      stores: { ...stores, work: changed(stores.work, { fail: lost }) },
+      atLeastOnce: failing,
+    }));
     expect(codes).toEqual(["work-store-failed"]);
-    expect(await stores.work.read(queue, "1")).toMatchObject({ state: "open", attempts: 1, failures: [] });
+    expect(record).toMatchObject({ state: "open", attempts: 1, failures: [] });
   });
 
   test("what a claim brings too late is given back, and runs as if it had not been claimed", async () => {
@@ -91,23 +86,16 @@ describe("where the store fails", () => {
   });
 
   test("a lease that cannot be renewed aborts before it ends", async () => {
-    const { stores } = openStores();
-    const { codes } = heard();
     let reason: unknown;
-    const jobs = queueOn(
-      { ...stores, work: changed(stores.work, { extend: lost }) },
-      {
-        leaseMs: 1_000,
-        storeTimeoutMs: 500,
-        async atLeastOnce(_task, { signal }) {
-          await eventually(() => signal.aborted);
-          reason = signal.reason;
-        },
+    const { codes } = await attempted(({ stores }) => ({
+      stores: { ...stores, work: changed(stores.work, { extend: lost }) },
+      leaseMs: 1_000,
+      storeTimeoutMs: 500,
+      async atLeastOnce(_task, { signal }) {
+        await eventually(() => signal.aborted);
+        reason = signal.reason;
       },
-    );
-    jobs.start();
-    await addTo(stores, jobs, { id: "1", body: "" });
-    await eventually(() => reason !== undefined);
+    }));
     expect(String(reason)).toBe("Error: the task's lease could not be renewed");
     expect(codes).toContain("work-store-failed");
   });
@@ -153,9 +141,7 @@ describe("a dead letter is told of once, although its end", () => {
         leaseMs: 1_000,
         storeTimeoutMs: 500,
         maxAttempts: 1,
-        atLeastOnce() {
-          throw new Error("no");
-        },
+        atLeastOnce: failing,
         onFailure: (task, error, isDead) => void told.push([task.id, String(error), isDead]),
       },
     );
@@ -182,9 +168,7 @@ test("an end that comes too late to be written is not told of: another worker ha
     { ...stores, work },
     {
       maxAttempts: 1,
-      atLeastOnce() {
-        throw new Error("no");
-      },
+      atLeastOnce: failing,
       onFailure: () => void told.push("told"),
     },
   );
@@ -211,14 +195,7 @@ test("drain() writes once more what could not be written, and tells of it", asyn
   });
   const jobs = queueOn(
     { ...stores, work },
-    {
-      maxAttempts: 1,
-      backoffMs: 60_000,
-      maxBackoffMs: 60_000,
-      atLeastOnce() {
-        throw new Error("no");
-      },
-    },
+    { maxAttempts: 1, backoffMs: 60_000, maxBackoffMs: 60_000, atLeastOnce: failing },
   );
   await addTo(stores, jobs, { id: "1", body: "" });
   jobs.start();

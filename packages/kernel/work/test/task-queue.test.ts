@@ -1,7 +1,17 @@
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import { createTaskQueue, TaskError } from "@countersign/work";
 import { describe, expect, test } from "@jest/globals";
-import { addTo, heard, notesOf, openStores, queue, queueOn, writeNote, type Db } from "./queues.ts";
+import {
+  addTo,
+  attempted,
+  heard,
+  notesOf,
+  openStores,
+  queue,
+  queueOn,
+  writeNote,
+  type Db,
+} from "./queues.ts";
 
 type TaskQueueOptions = Parameters<typeof createTaskQueue<Db, "sync">>[0];
 
@@ -69,55 +79,36 @@ test("a task runs after the commit that added it, in the transaction that ends i
 });
 
 test("a throw rolls back what a task wrote, and its reasons stay on the record", async () => {
-  const { stores, db, clock } = openStores();
-  const { codes, outcomes } = heard();
   let attempts = 0;
-  const jobs = queueOn(stores, {
-    exactlyOnce(_task, { tx }) {
-      attempts += 1;
-      writeNote(tx, `attempt ${attempts}`);
-      if (attempts < 3) throw new Error(`no ${attempts}`);
-    },
-  });
-  jobs.start();
-  await addTo(stores, jobs, { id: "1", body: "" });
-  await eventually(() => {
-    clock.advance(10);
-    return outcomes.includes("done");
-  });
+  const exactlyOnce: TaskQueueOptions["exactlyOnce"] = (_task, { tx }) => {
+    attempts += 1;
+    writeNote(tx, `attempt ${attempts}`);
+    if (attempts < 3) throw new Error(`no ${attempts}`);
+  };
+  const { db, codes, outcomes, record } = await attempted({ exactlyOnce }, { until: "done" });
   expect(outcomes).toEqual(["failed", "failed", "done"]);
   expect(codes).toEqual(["task-failed", "task-failed"]);
   expect(notesOf(db)).toEqual(["attempt 3"]);
-  const { failures } = (await stores.work.read(queue, "1")) ?? {};
-  expect(failures?.map(({ attempt, reason }) => [attempt, reason])).toEqual([
+  expect(record?.failures.map(({ attempt, reason }) => [attempt, reason])).toEqual([
     [1, "no 1"],
     [2, "no 2"],
   ]);
 });
 
 test("a promise in a synchronous transaction ends no task", async () => {
-  const { stores, db } = openStores();
-  const { outcomes } = heard();
   const late = (tx: Db): Promise<void> => Promise.resolve().then(() => writeNote(tx, "late"));
   const exactlyOnce = (_task: unknown, { tx }: { tx: Db }): unknown => late(tx);
-  const jobs = queueOn(stores, { exactlyOnce: exactlyOnce as () => void, maxAttempts: 1 });
-  jobs.start();
-  await addTo(stores, jobs, { id: "1", body: "" });
-  await eventually(() => outcomes.length > 0);
+  const given = { exactlyOnce: exactlyOnce as () => void, maxAttempts: 1 };
+  const { db, outcomes, record } = await attempted(given);
   expect(outcomes).toEqual(["dead"]);
-  expect((await stores.work.read(queue, "1"))?.failures[0]?.reason).toMatch(/promise/);
+  expect(record?.failures[0]?.reason).toMatch(/promise/);
   expect(notesOf(db).length).toBeLessThan(2);
 });
 
 describe("what acts outside of the database", () => {
   test("ends when it returns", async () => {
-    const { stores } = openStores();
-    const { outcomes } = heard();
-    const jobs = queueOn(stores, { atLeastOnce: () => Promise.resolve() });
-    jobs.start();
-    await addTo(stores, jobs, { id: "1", body: "" });
-    await eventually(() => outcomes.length > 0);
-    expect((await stores.work.read(queue, "1"))?.state).toBe("done");
+    const { record } = await attempted({ atLeastOnce: () => Promise.resolve() });
+    expect(record?.state).toBe("done");
   });
 
   const writes = (tx: Db): void => writeNote(tx, "paid");
@@ -152,14 +143,9 @@ describe("what acts outside of the database", () => {
       [],
     ],
   ])("%s", async (_name, atLeastOnce, outcome, notes) => {
-    const { stores, db } = openStores();
-    const { outcomes } = heard();
-    const jobs = queueOn(stores, { atLeastOnce, maxAttempts: 1 });
-    jobs.start();
-    await addTo(stores, jobs, { id: "1", body: "" });
-    await eventually(() => outcomes.length > 0);
+    const { db, outcomes, record } = await attempted({ atLeastOnce, maxAttempts: 1 });
     expect(outcomes).toEqual([outcome]);
-    expect((await stores.work.read(queue, "1"))?.state).toBe(outcome);
+    expect(record?.state).toBe(outcome);
     expect(notesOf(db)).toEqual(notes);
   });
 });

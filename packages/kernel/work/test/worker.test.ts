@@ -1,9 +1,10 @@
 import { eventually, sleep } from "@countersign/test-support/runs/eventually.ts";
 import { transactionBroken } from "@countersign/idempotency/store";
-import { TaskError } from "@countersign/work";
+import { TaskError, type ClaimedTask } from "@countersign/work";
 import { describe, expect, test } from "@jest/globals";
 import {
   addTo,
+  attempted,
   changed,
   heard,
   notesOf,
@@ -11,7 +12,6 @@ import {
   queue,
   queueOn,
   writeNote,
-  type Stores,
 } from "./queues.ts";
 
 const decision = { by: "operator", note: "the partner is down" };
@@ -24,42 +24,30 @@ describe("a failed attempt", () => {
     ["a final TaskError", new TaskError("never", { isFinal: true }), "dead", "never", undefined],
     ["a TaskError with a time", new TaskError("later", { retryInMs: 60_000 }), "failed", "later", 60_000],
   ])("by %s is kept with its reason", async (_name, thrown, outcome, reason, retryInMs) => {
-    const { stores, clock } = openStores();
-    const { outcomes, errors } = heard();
-    const jobs = queueOn(stores, {
+    const { clock, outcomes, errors, record } = await attempted({
       atLeastOnce() {
         throw thrown;
       },
     });
-    jobs.start();
-    await addTo(stores, jobs, { id: "1", body: "" });
-    await eventually(() => outcomes.length > 0);
     expect([outcomes[0], errors[0]]).toEqual([outcome, thrown]);
-    const record = await stores.work.read(queue, "1");
     expect(record?.failures[0]).toMatchObject({ attempt: 1, reason });
     if (retryInMs !== undefined) expect(record?.dueAtMs).toBe(clock.now() + retryInMs);
   });
 
   test("is told to the app, which may fail at it", async () => {
-    const { stores, clock } = openStores();
-    const { codes, outcomes } = heard();
     const told: unknown[] = [];
-    const jobs = queueOn(stores, {
+    const failing = {
       maxAttempts: 2,
       atLeastOnce() {
         throw new Error("no");
       },
-      onFailure(task, error, isDead) {
+      onFailure(task: ClaimedTask, error: unknown, isDead: boolean) {
         told.push([task.attempt, String(error), isDead]);
         return Promise.reject(new Error("no logger"));
       },
-    });
-    jobs.start();
-    await addTo(stores, jobs, { id: "1", body: "" });
-    await eventually(() => {
-      clock.advance(10);
-      return outcomes.includes("dead") && codes.length === 3;
-    });
+    };
+    const { codes } = await attempted(failing, { until: "dead" });
+    await eventually(() => codes.length === 3);
     expect(told).toEqual([
       [1, "Error: no", false],
       [2, "Error: no", true],
@@ -68,18 +56,14 @@ describe("a failed attempt", () => {
   });
 
   test("a dead task runs again when an operator retries it", async () => {
-    const { stores } = openStores();
-    const { outcomes } = heard();
     let isFit = false;
-    const jobs = queueOn(stores, {
+    const { stores, jobs, outcomes } = await attempted({
       maxAttempts: 1,
       atLeastOnce() {
         if (!isFit) throw new Error("no");
       },
     });
-    jobs.start();
-    await addTo(stores, jobs, { id: "1", body: "" });
-    await eventually(() => outcomes.includes("dead"));
+    expect(outcomes).toEqual(["dead"]);
     isFit = true;
     expect(await stores.work.retry(queue, { deadSinceMs: 0 })).toBe(1);
     jobs.wake();
@@ -88,44 +72,33 @@ describe("a failed attempt", () => {
 });
 
 test("an attempt that takes too long is aborted, and tried again", async () => {
-  const { stores, clock } = openStores();
-  const { outcomes } = heard();
-  const jobs = queueOn(stores, {
-    timeoutMs: 20,
-    async atLeastOnce(_task, { attempt, signal }) {
-      if (attempt > 1) return;
-      await eventually(() => signal.aborted);
-      signal.throwIfAborted();
+  const { record } = await attempted(
+    {
+      timeoutMs: 20,
+      async atLeastOnce(_task, { attempt, signal }) {
+        if (attempt > 1) return;
+        await eventually(() => signal.aborted);
+        signal.throwIfAborted();
+      },
     },
-  });
-  jobs.start();
-  await addTo(stores, jobs, { id: "1", body: "" });
-  await eventually(() => {
-    clock.advance(10);
-    return outcomes.includes("done");
-  });
-  const { failures } = (await stores.work.read(queue, "1")) ?? {};
-  expect(failures?.[0]?.reason).toBe("the attempt took longer than 20 ms");
+    { until: "done" },
+  );
+  expect(record?.failures[0]?.reason).toBe("the attempt took longer than 20 ms");
 });
 
 test("one that never ends leaves its task after a lease more", async () => {
-  const { stores } = openStores();
-  const { outcomes } = heard();
-  const jobs = queueOn(stores, {
+  const { outcomes } = await attempted({
     timeoutMs: 10,
     leaseMs: 1_000,
     storeTimeoutMs: 500,
     maxAttempts: 1,
     atLeastOnce: () => new Promise(() => {}),
   });
-  jobs.start();
-  await addTo(stores, jobs, { id: "1", body: "" });
-  await eventually(() => outcomes.length > 0);
   expect(outcomes).toEqual(["dead"]);
 });
 
 /** Takes the task from its owner, as another process does after the lease. */
-async function takeOver(stores: Stores, clock: { advance: (ms: number) => void }): Promise<void> {
+async function takeOver({ stores, clock }: ReturnType<typeof openStores>): Promise<void> {
   clock.advance(60_000);
   const taken = await stores.work.claim({ queue, limit: 1, token: "another", leaseMs: 60_000 });
   expect(taken).toHaveLength(1);
@@ -133,47 +106,36 @@ async function takeOver(stores: Stores, clock: { advance: (ms: number) => void }
 
 describe("a task whose lease ended", () => {
   test.each(["commits", "fails"])("is gone for an owner that %s, and nothing of it stays", async (how) => {
-    const { stores, db, clock } = openStores();
-    const { codes, outcomes } = heard();
-    const jobs = queueOn(stores, {
+    const { db, codes, outcomes, record } = await attempted((opened) => ({
       async atLeastOnce(_task, { commit }) {
-        await takeOver(stores, clock);
+        await takeOver(opened);
         if (how === "fails") throw new Error("no");
         await commit((tx) => writeNote(tx, "twice"));
       },
-    });
-    jobs.start();
-    await addTo(stores, jobs, { id: "1", body: "" });
-    await eventually(() => outcomes.length > 0);
+    }));
     expect(outcomes).toEqual(["gone"]);
     expect(codes).toEqual(["task-gone"]);
     expect(notesOf(db)).toEqual([]);
-    expect(await stores.work.read(queue, "1")).toMatchObject({ state: "open", attempts: 2 });
+    expect(record).toMatchObject({ state: "open", attempts: 2 });
   });
 
   test("aborts its old attempt, also when this worker has claimed it again", async () => {
-    const { stores, clock } = openStores();
-    const { outcomes } = heard();
     const reasons: unknown[] = [];
-    const jobs = queueOn(stores, {
+    const { outcomes } = await attempted(({ clock }) => ({
       async atLeastOnce(_task, { attempt, signal }) {
         if (attempt > 1) return;
         clock.advance(60_000);
         await eventually(() => signal.aborted);
         reasons.push(signal.reason);
       },
-    });
-    jobs.start();
-    await addTo(stores, jobs, { id: "1", body: "" });
+    }));
     await eventually(() => outcomes.length === 2);
     expect(new Set(outcomes)).toEqual(new Set(["done", "gone"]));
     expect(String(reasons[0])).toBe("Error: another worker has the task");
   });
 
   test("is renewed while its owner lives", async () => {
-    const { stores, clock } = openStores();
-    const { outcomes } = heard();
-    const jobs = queueOn(stores, {
+    const { outcomes, record } = await attempted(({ clock }) => ({
       leaseMs: 1_000,
       storeTimeoutMs: 500,
       async atLeastOnce() {
@@ -181,28 +143,23 @@ describe("a task whose lease ended", () => {
         await sleep(700);
         clock.advance(900);
       },
-    });
-    jobs.start();
-    await addTo(stores, jobs, { id: "1", body: "" });
-    await eventually(() => outcomes.length > 0);
+    }));
     expect(outcomes).toEqual(["done"]);
-    expect((await stores.work.read(queue, "1"))?.attempts).toBe(1);
+    expect(record?.attempts).toBe(1);
   });
 });
 
 test("a task whose handler broke its transaction is told of, also to an app that hears of failures", async () => {
-  const { stores } = openStores();
-  const { codes, outcomes } = heard();
-  const transactions = changed(stores.transactions, {
-    keep() {
-      throw transactionBroken("it changed a table, which commits");
-    },
-  });
-  const times = { backoffMs: 60_000, maxBackoffMs: 60_000 };
-  const jobs = queueOn({ ...stores, transactions }, { exactlyOnce: () => {}, onFailure() {}, ...times });
-  await addTo(stores, jobs, { id: "1", body: "" });
-  jobs.start();
-  await eventually(() => outcomes.length > 0);
+  const keep = (): never => {
+    throw transactionBroken("it changed a table, which commits");
+  };
+  const { codes, outcomes } = await attempted(({ stores }) => ({
+    stores: { ...stores, transactions: changed(stores.transactions, { keep }) },
+    exactlyOnce: () => {},
+    onFailure() {},
+    backoffMs: 60_000,
+    maxBackoffMs: 60_000,
+  }));
   expect(outcomes).toEqual(["failed"]);
   expect(codes).toEqual(["transaction-broken"]);
 });
@@ -221,12 +178,7 @@ test("a paused queue begins nothing until it is resumed", async () => {
 });
 
 test("wake() does not wait for the next look, nor does add()", async () => {
-  const { stores } = openStores();
-  const { outcomes } = heard();
-  const jobs = queueOn(stores, { atLeastOnce: () => {}, pollMs: 3_600_000 });
-  jobs.start();
-  await addTo(stores, jobs, { id: "1", body: "" });
-  await eventually(() => outcomes.length === 1);
+  const { stores, jobs, outcomes } = await attempted({ atLeastOnce: () => {}, pollMs: 3_600_000 });
   await stores.transactions.run((tx) => void stores.work.add(tx, queue, [{ id: "2", body: "" }]));
   jobs.wake();
   await eventually(() => outcomes.length === 2);
