@@ -1,7 +1,17 @@
 import { eventually, sleep } from "@countersign/test-support/runs/eventually.ts";
 import { describe, expect, test } from "@jest/globals";
 import { createOutcomeSender, type OutcomesOptions } from "@countersign/outcomes";
-import { changed, heard, openStores, outcomesOn, report, settled, startService, status } from "./service.ts";
+import {
+  changed,
+  heard,
+  openStores,
+  outcomesOn,
+  report,
+  sentTo,
+  settled,
+  startService,
+  status,
+} from "./service.ts";
 
 type DeadOutcome = Parameters<NonNullable<OutcomesOptions<never>["onDeadLetter"]>>[0];
 
@@ -29,13 +39,7 @@ describe("an answer of", () => {
     [500, "failed"],
     [503, "failed"],
   ])("%i ends the attempt as %s", async (code, outcome) => {
-    const { stores } = openStores();
-    const { attempts } = heard();
-    const service = await startService(status(code, "", { location: "/elsewhere" }));
-    const outcomes = outcomesOn(stores, { url: service.url });
-    outcomes.start();
-    await report(stores, outcomes);
-    await eventually(() => attempts.length > 0);
+    const { attempts, service } = await sentTo([status(code, "", { location: "/elsewhere" })]);
     expect(attempts[0]).toBe(`${queue} ${outcome}`);
     expect(service.received.every(({ target }) => target === "/outcomes")).toBe(true);
   });
@@ -46,13 +50,7 @@ describe("an answer of", () => {
     [503, "refused", "dead"],
     [200, "later", "failed"],
   ])("%i is what answers() says of it: %s", async (code, meaning, outcome) => {
-    const { stores } = openStores();
-    const { attempts } = heard();
-    const service = await startService(status(code));
-    const outcomes = outcomesOn(stores, { url: service.url, answers: () => meaning as AnswerMeaning });
-    outcomes.start();
-    await report(stores, outcomes);
-    await eventually(() => attempts.length > 0);
+    const { attempts } = await sentTo([status(code)], { answers: () => meaning as AnswerMeaning });
     expect(attempts[0]).toBe(`${queue} ${outcome}`);
   });
 });
@@ -75,45 +73,23 @@ describe("the reason on the record", () => {
     ],
     ["hides the URL's query", [500, "bad token=t0ken"], /^the service answered 500: "bad \[redacted\]"$/],
   ])("%s", async (_name, answer, reason) => {
-    const { stores } = openStores();
-    const { attempts, codes, messages } = heard();
     const service = await startService(status(...answer));
-    const outcomes = outcomesOn(stores, {
-      url: `${service.url}?token=t0ken`,
-      headers: { "x-api-key": secret },
-    });
-    outcomes.start();
-    await report(stores, outcomes);
-    await eventually(() => attempts.length > 0);
-    const record = await stores.work.read(queue, id);
+    const url = `${service.url}?token=t0ken`;
+    const { codes, messages, record } = await sentTo([], { url, headers: { "x-api-key": secret } });
     expect(record?.failures[0]?.reason).toMatch(reason);
     expect(JSON.stringify([record, messages])).not.toMatch(/s3cret|t0ken/);
     expect(codes).toEqual(["outcome-not-sent"]);
   });
 
   test("is of the connection where none was made", async () => {
-    const { stores } = openStores();
-    const { attempts } = heard();
-    const outcomes = outcomesOn(stores, { url: "http://127.0.0.1:1/outcomes?token=t0ken" });
-    outcomes.start();
-    await report(stores, outcomes);
-    await eventually(() => attempts.length > 0);
-    const record = await stores.work.read(queue, id);
+    const { record } = await sentTo([], { url: "http://127.0.0.1:1/outcomes?token=t0ken" });
     expect(record?.failures[0]?.reason).toMatch(/^the connection to the service failed or was lost/);
     expect(JSON.stringify(record)).not.toMatch(/t0ken/);
   });
 
   test("is of the time-out where no answer came", async () => {
-    const { stores } = openStores();
-    const { attempts } = heard();
-    const service = await startService(() => {});
-    const outcomes = outcomesOn(stores, { url: service.url, timeoutMs: 30 });
-    outcomes.start();
-    await report(stores, outcomes);
-    await eventually(() => attempts.length > 0);
-    expect((await stores.work.read(queue, id))?.failures[0]?.reason).toBe(
-      "the attempt took longer than 30 ms",
-    );
+    const { record } = await sentTo([() => {}], { timeoutMs: 30 });
+    expect(record?.failures[0]?.reason).toBe("the attempt took longer than 30 ms");
   });
 
   test.each<[string, object, string]>([
@@ -128,14 +104,8 @@ describe("the reason on the record", () => {
     ["a failed body()", { body: () => Promise.reject(new Error("no")) }, "what body() gave is a promise"],
     ["a failed headers()", { headers: () => Promise.reject(new Error("no vault")) }, "no vault"],
   ])("is of the option where %s gives what cannot be sent", async (_name, options, reason) => {
-    const { stores } = openStores();
-    const { attempts } = heard();
-    const service = await startService(status(200));
-    const outcomes = outcomesOn(stores, { url: service.url, ...options });
-    outcomes.start();
-    await report(stores, outcomes);
-    await eventually(() => attempts.length > 0);
-    const text = (await stores.work.read(queue, id))?.failures[0]?.reason;
+    const { record, service } = await sentTo([status(200)], options);
+    const text = record?.failures[0]?.reason;
     expect(text).toContain(reason);
     expect(text).not.toMatch(/s3cret/);
     expect(service.received).toEqual([]);
@@ -173,24 +143,16 @@ test.each([
   ["2", 2_000],
   ["3600", 10_000],
 ])("Retry-After: %s is waited for, up to maxBackoffMs", async (retryAfter, waitMs) => {
-  const { stores, clock } = openStores();
-  const { attempts } = heard();
-  const service = await startService(status(503, "", { "retry-after": retryAfter }));
-  const outcomes = outcomesOn(stores, { url: service.url, maxBackoffMs: 10_000 });
-  outcomes.start();
-  await report(stores, outcomes);
-  await eventually(() => attempts.length > 0);
-  expect((await stores.work.read(queue, id))?.dueAtMs).toBe(clock.now() + waitMs);
+  const answer = status(503, "", { "retry-after": retryAfter });
+  const { clock, record } = await sentTo([answer], { maxBackoffMs: 10_000 });
+  expect(record?.dueAtMs).toBe(clock.now() + waitMs);
 });
 
 test("what was refused is a dead letter, and is sent when an operator retries it", async () => {
-  const { stores } = openStores();
-  const { attempts, codes } = heard();
-  const service = await startService(status(422, "unknown business"), status(200));
   const dead: DeadOutcome[] = [];
-  const outcomes = outcomesOn(stores, { url: service.url, onDeadLetter: (one) => void dead.push(one) });
-  outcomes.start();
-  await report(stores, outcomes);
+  const { stores, attempts, codes, service } = await sentTo([status(422, "unknown business"), status(200)], {
+    onDeadLetter: (one) => void dead.push(one),
+  });
   await eventually(() => dead.length > 0);
   expect(dead[0]).toMatchObject({
     outcome: { idempotencyKey: id, status: "SETTLED" },
@@ -205,12 +167,7 @@ test("what was refused is a dead letter, and is sent when an operator retries it
 });
 
 test("attempts that are exhausted make a dead letter too", async () => {
-  const { stores, clock } = openStores();
-  const { attempts } = heard();
-  const service = await startService(status(500));
-  const outcomes = outcomesOn(stores, { url: service.url, maxAttempts: 3 });
-  outcomes.start();
-  await report(stores, outcomes);
+  const { clock, attempts, service } = await sentTo([status(500)], { maxAttempts: 3 });
   await eventually(() => {
     clock.advance(10);
     return attempts.includes("outcomes dead");

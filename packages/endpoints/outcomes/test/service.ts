@@ -4,6 +4,7 @@ import { listen } from "@countersign/core/door";
 import { createOutcomes, type Outcomes, type OutcomesOptions } from "@countersign/outcomes";
 import { createSqliteStores, type SqliteStores } from "@countersign/store-sqlite";
 import { afterTest, testClock } from "@countersign/test-support/runs/after-test.ts";
+import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import Database from "libsql";
 
 export type Db = InstanceType<typeof Database>;
@@ -87,6 +88,19 @@ export async function report(
   outcome: Parameters<typeof outcomes.report>[1] = settled,
 ): Promise<void> {
   await transactions.run((tx) => outcomes.report(tx, outcome));
+}
+
+/** Reports {@link settled} to a service that answers so; resolves when the first attempt has ended. */
+export async function sentTo(answers: readonly Answer[], options: Partial<Options> = {}) {
+  const opened = openStores();
+  const told = heard();
+  const service = await startService(...answers);
+  const outcomes = outcomesOn(opened.stores, { url: service.url, ...options });
+  outcomes.start();
+  await report(opened.stores, outcomes);
+  await eventually(() => told.attempts.length > 0);
+  const record = await opened.stores.work.read("outcomes", settled.idempotencyKey);
+  return { ...opened, ...told, service, record };
 }
 
 /** Notices of createOutcomes and the words of attempts, until the test ends. */
