@@ -2,13 +2,12 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from "nod
 import type { AddressInfo } from "node:net";
 import { listen } from "@countersign/core/door";
 import { createOutcomes, type Outcomes, type OutcomesOptions } from "@countersign/outcomes";
-import { createSqliteStores, type SqliteStores } from "@countersign/store-sqlite";
-import { afterTest, testClock } from "@countersign/test-support/runs/after-test.ts";
+import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
-import Database from "libsql";
+import { openStores, quick, type Db, type Stores } from "@countersign/test-support/runs/work-stores.ts";
 
-export type Db = InstanceType<typeof Database>;
-export type Stores = SqliteStores<Db>;
+export { changed, openStores, type Db, type Stores } from "@countersign/test-support/runs/work-stores.ts";
+
 export type Options = OutcomesOptions<Db, "sync">;
 
 export interface Received {
@@ -49,20 +48,6 @@ export async function startService(
   });
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/outcomes`, received };
 }
-
-/** A database with a table of work. The clock stands still until it is told. */
-export function openStores(): { stores: Stores; db: Db; clock: ReturnType<typeof testClock> } {
-  const db = new Database(":memory:");
-  const clock = testClock();
-  const stores = createSqliteStores({ database: db, pruneIntervalMs: 0, now: clock.now });
-  afterTest(() => {
-    stores.close();
-    db.close();
-  });
-  return { stores, db, clock };
-}
-
-const quick = { pollMs: 10, backoffMs: 1, maxBackoffMs: 5 };
 
 /** Ends with the test. */
 export function outcomesOn(
@@ -116,14 +101,4 @@ export function heard(): { codes: string[]; messages: string[]; attempts: string
   });
   afterTest(end);
   return { codes, messages, attempts };
-}
-
-/** An object some of whose methods do otherwise. */
-export function changed<Target extends object>(target: Target, methods: Partial<Target>): Target {
-  return new Proxy(target, {
-    get(_target, name) {
-      const value: unknown = Reflect.get(methods, name) ?? Reflect.get(target, name);
-      return typeof value === "function" ? (value.bind(target) as unknown) : value;
-    },
-  });
 }

@@ -1,30 +1,27 @@
 import { listen } from "@countersign/core/door";
-import { createSqliteStores, type SqliteStores } from "@countersign/store-sqlite";
-import { afterTest, testClock } from "@countersign/test-support/runs/after-test.ts";
+import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
+import {
+  openStores as openWorkStores,
+  quick,
+  type Db,
+  type Stores,
+} from "@countersign/test-support/runs/work-stores.ts";
 import { createTaskQueue, type TaskQueue } from "@countersign/work";
-import Database from "libsql";
+
+export { changed, type Db, type Stores } from "@countersign/test-support/runs/work-stores.ts";
 
 type TaskQueueOptions = Parameters<typeof createTaskQueue<Db, "sync">>[0];
 
-export type Db = InstanceType<typeof Database>;
-export type Stores = SqliteStores<Db>;
 export type Queue = TaskQueue<Db, "sync">;
 
-const quick = { pollMs: 10, backoffMs: 1, maxBackoffMs: 5 };
 export const queue = "jobs";
 
 /** A database with a table of work, and of the app's own notes. The clock stands still. */
-export function openStores(): { stores: Stores; db: Db; clock: ReturnType<typeof testClock> } {
-  const db = new Database(":memory:");
-  const clock = testClock();
-  const stores = createSqliteStores({ database: db, pruneIntervalMs: 0, now: clock.now });
-  db.exec("CREATE TABLE notes (note TEXT NOT NULL)");
-  afterTest(() => {
-    stores.close();
-    db.close();
-  });
-  return { stores, db, clock };
+export function openStores(): ReturnType<typeof openWorkStores> {
+  const opened = openWorkStores();
+  opened.db.exec("CREATE TABLE notes (note TEXT NOT NULL)");
+  return opened;
 }
 
 export function notesOf(db: Db): readonly string[] {
@@ -88,16 +85,6 @@ export function heard(): { codes: string[]; messages: string[]; outcomes: string
   });
   afterTest(end);
   return { codes, messages, outcomes, errors };
-}
-
-/** An object some of whose methods do otherwise. */
-export function changed<Target extends object>(target: Target, methods: Partial<Target>): Target {
-  return new Proxy(target, {
-    get(_target, name) {
-      const value: unknown = Reflect.get(methods, name) ?? Reflect.get(target, name);
-      return typeof value === "function" ? (value.bind(target) as unknown) : value;
-    },
-  });
 }
 
 export const lost = (): Promise<never> => Promise.reject(new Error("connection lost"));

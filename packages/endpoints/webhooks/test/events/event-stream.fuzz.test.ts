@@ -187,14 +187,20 @@ function sqliteReceivers(model: Stream): Receiver[] {
   });
 }
 
-/** Handlers whose effect and event are in one transaction of ours, which lets no older event through. */
-function transactionReceivers(model: Stream): Receiver[] {
+/** Tables in which the last status written is a buyer's. */
+function kept() {
   const { stores, database } = sqlite();
   database.exec(`
     CREATE TABLE effects (event_id TEXT NOT NULL) STRICT;
     CREATE TABLE buyers (id TEXT NOT NULL PRIMARY KEY, status TEXT NOT NULL) STRICT`);
   const insert = database.prepare("INSERT INTO effects VALUES (?)");
   const upsert = database.prepare("INSERT OR REPLACE INTO buyers VALUES (?, ?)");
+  return { stores, database, insert, upsert };
+}
+
+/** Handlers whose effect and event are in one transaction of ours, which lets no older event through. */
+function transactionReceivers(model: Stream): Receiver[] {
+  const { stores, database, insert, upsert } = kept();
   const failure = failing(model.failures);
   return [1, 2].map(() => {
     const handler = createWebhookHandler({
@@ -217,12 +223,7 @@ function transactionReceivers(model: Stream): Receiver[] {
 
 /** Inboxes of two processes on one table of work; each event fails as often as the model says. */
 function inboxReceivers(model: Stream): Receiver[] {
-  const { stores, database } = sqlite();
-  database.exec(`
-    CREATE TABLE effects (event_id TEXT NOT NULL) STRICT;
-    CREATE TABLE buyers (id TEXT NOT NULL PRIMARY KEY, status TEXT NOT NULL) STRICT`);
-  const insert = database.prepare("INSERT INTO effects VALUES (?)");
-  const upsert = database.prepare("INSERT OR REPLACE INTO buyers VALUES (?, ?)");
+  const { stores, database, insert, upsert } = kept();
   const failure = failing(model.failures);
   const yields = cycle(model.yields, false);
   const skip = ({ event_id }: WebhookEventMap["buyer.status_changed"]): void => void insert.run(event_id);
