@@ -1,7 +1,6 @@
 import { OptionError } from "@countersign/core";
 import {
   option,
-  optionError,
   readOptions,
   type OptionOwner,
   type OptionTable,
@@ -70,7 +69,7 @@ export interface OutcomesOptions<Tx, Mode extends TransactionMode = TransactionM
 export const factoryName = "createOutcomes";
 
 // With `-expected` behind it, a queue's name.
-const queueName = /^[a-z0-9-]{1,55}$/;
+const readQueue = workerOptions.queueName(55);
 
 const senderTable = {
   url: option.own(readUrl),
@@ -89,10 +88,7 @@ export const table = {
   expectWithinMs: option.optional(option.integer({ min: 1, max: 259_200_000 })),
   onOverdue: option.optional(option.call()),
   onDeadLetter: option.optional(option.call()),
-  queue: option.own((value = "outcomes", owner, name) => {
-    if (typeof value === "string" && queueName.test(value)) return value;
-    throw optionError(owner, name, "1 to 55 of a-z, 0-9 and -", value);
-  }, '"outcomes"'),
+  queue: option.own((value = "outcomes", owner, name) => readQueue(value, owner, name), '"outcomes"'),
 } satisfies OptionTable<OutcomesOptions<never>, unknown>;
 
 export type ResolvedOutcomesOptions = ReadOptions<typeof table>;

@@ -1,5 +1,5 @@
 import { OptionError } from "@countersign/core";
-import { option, optionError, readOptions, type OptionTable } from "@countersign/core/door";
+import { option, readOptions, type OptionTable } from "@countersign/core/door";
 import type {
   Awaitable,
   DrainOptions,
@@ -62,15 +62,10 @@ export interface TaskQueue<Tx, Mode extends TransactionMode = TransactionMode> {
 
 const factory = "createTaskQueue";
 
-const queueName = /^[a-z0-9-]{1,64}$/;
-
 export const table = {
   ...workerOptions.table,
   stores: option.own(workerOptions.readStores),
-  queue: option.own((value, owner, name) => {
-    if (typeof value === "string" && queueName.test(value)) return value;
-    throw optionError(owner, name, "1 to 64 of a-z, 0-9 and -", value);
-  }),
+  queue: option.own(workerOptions.queueName()),
   exactlyOnce: option.optional(option.call()),
   atLeastOnce: option.optional(option.call()),
   onFailure: option.optional(option.call(), "a notice"),

@@ -50,6 +50,7 @@ const workerTable = {
 export const workerOptions = {
   table: workerTable,
   readStores: readWorkStores,
+  queueName: queueNameUpTo,
   assertFit: assertWorkerOptions,
 };
 
@@ -69,6 +70,15 @@ function assertWorkerOptions(owner: OptionOwner, options: ResolvedWorkerOptions)
   if (options.maxBackoffMs < options.backoffMs) {
     throw optionError(owner, "maxBackoffMs", "at least backoffMs", options.maxBackoffMs);
   }
+}
+
+/** Reads the name of a queue. Throws an OptionError. */
+function queueNameUpTo(longest = 64): (value: unknown, owner: OptionOwner, name: string) => string {
+  const queueName = new RegExp(`^[a-z0-9-]{1,${longest}}$`);
+  return (value, owner, name) => {
+    if (typeof value === "string" && queueName.test(value)) return value;
+    throw optionError(owner, name, `1 to ${longest} of a-z, 0-9 and -`, value);
+  };
 }
 
 const workMethods = ["add", "claim", "extend", "finish", "fail", "giveBack", "advance", "read"] as const;

@@ -1,10 +1,9 @@
 import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import { traces, type PublishedEvents } from "@countersign/core";
+import { OptionError, traces, type PublishedEvents } from "@countersign/core";
 import { escapeForLog, traced, workSlices } from "@countersign/core/door";
 import { Transactor } from "@countersign/idempotency/door";
 import { elsewhere, Leases, type Running } from "./leases.ts";
-import { assertOwnQueue } from "./own-queue.ts";
 import { longestPauseMs, pause, Settlement, type TaskOutcome } from "./settlement.ts";
 import { TaskAttempt, type AttemptEnd, type TaskWork } from "./task-attempt.ts";
 import { TaskError } from "./task-failure.ts";
@@ -230,4 +229,19 @@ async function within<T>(work: Promise<T>, timeoutMs: number): Promise<T | undef
   } finally {
     clearTimeout(timer);
   }
+}
+
+// The factory of each queue's workers, by its table of work.
+const factoriesOf = new WeakMap<object, Map<string, string>>();
+
+/** Throws an OptionError where another factory's workers have the queue: each would end the other's tasks, as done. */
+function assertOwnQueue<Tx>({ factory, queue, stores: { work } }: WorkerInit<Tx>): void {
+  const factories = factoriesOf.get(work) ?? new Map<string, string>();
+  factoriesOf.set(work, factories);
+  const other = factories.get(queue) ?? factory;
+  if (other !== factory) {
+    const what = `${other} works on the queue ${queue} of these stores already, and either would do the other's tasks; name another one`;
+    throw new OptionError(factory, { what });
+  }
+  factories.set(queue, factory);
 }

@@ -13,7 +13,6 @@ import type { TransactionStores } from "@countersign/idempotency";
 import { workerOptions } from "@countersign/work/door";
 import { knownEventTypes } from "../envelope/envelope.ts";
 import type { WebhookEvent } from "../envelope/events.ts";
-import { entityOf } from "./entity.ts";
 import type { Receiving } from "./event-routes.ts";
 import type { RoutedHandler } from "./failed-event.ts";
 import type {
@@ -85,4 +84,19 @@ function subjectOf(type: string, named: unknown, owner: OptionOwner): string {
   }
   const subject = JSON.stringify([type, named]);
   return subject.length <= longestSubject ? subject : `#${hash("sha256", subject, "base64url")}`;
+}
+
+/** The buyer, seller or payment request that an event of the spec is about; undefined for other types. */
+export function entityOf(event: WebhookEvent): string | undefined {
+  switch (event.type) {
+    case "buyer.status_changed":
+      return `buyer:${event.data.buyer_id}`;
+    case "seller.status_changed":
+      return `seller:${event.data.seller_id}`;
+    case "payment_request.repayment.repaid":
+    case "payment_request.repayment.reminder":
+      return `payment_request:${event.data.payment_request_id}`;
+    default:
+      return undefined;
+  }
 }

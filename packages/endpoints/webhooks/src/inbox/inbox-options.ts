@@ -1,15 +1,8 @@
-import {
-  option,
-  optionError,
-  readOptions,
-  type OptionOwner,
-  type OptionTable,
-  type ReadOptions,
-} from "@countersign/core/door";
+import { option, readOptions, type OptionTable, type ReadOptions } from "@countersign/core/door";
 import { transactionOptions } from "@countersign/idempotency/door";
 import { workerOptions } from "@countersign/work/door";
 import type { WebhookEvent } from "../envelope/events.ts";
-import { entityOf } from "../events/entity.ts";
+import { entityOf } from "../events/latest-only.ts";
 import { assertOwnKeys, handlerRules } from "../events/webhook-handler-options.ts";
 import type { EventFailure } from "../events/webhook-handler-types.ts";
 import type { CreateInboxOptions } from "./inbox-types.ts";
@@ -22,7 +15,7 @@ export const table = {
   ...workerOptions.table,
   stores: option.own(workerOptions.readStores<never>),
   fallback: handlerRules.fallback,
-  name: option.optional(option.own(readName), JSON.stringify(usualName)),
+  name: option.optional(option.own(workerOptions.queueName()), JSON.stringify(usualName)),
   entityOf: option.call<(event: WebhookEvent) => string | undefined>(entityOf, "by the spec's ids"),
   receiveOnly: option.boolean(false),
   onError: handlerRules.onError,
@@ -40,9 +33,4 @@ export function resolveInboxOptions(options: object): ResolvedInboxOptions {
   // Last, when this inbox is certain to be made.
   assertOwnKeys({ factory: factoryName, option: "name", store: stores.work }, name, read.name !== undefined);
   return { ...read, name };
-}
-
-function readName(name: unknown, owner: OptionOwner, at: string): string {
-  if (typeof name === "string" && /^[a-z0-9-]{1,64}$/.test(name)) return name;
-  throw optionError(owner, at, "1 to 64 of a-z, 0-9 and -", name);
 }
