@@ -162,10 +162,7 @@ function payments({ receive, drain }: PayoutPayment<GuardRequest>, refused: Erro
 }
 
 const door: Pick<PayoutDoor<GuardRequest>, "admission" | "show"> = {
-  admission: (addresses, owner) => {
-    const admit = expressAdmission(addresses, owner);
-    return (_request, req) => admit(req);
-  },
+  admission: expressAdmission,
   show: (req, found) => void Object.assign(req, found),
 };
 

@@ -27,16 +27,15 @@ type WhileConnected = Parameters<ReturnType<typeof keyOwner>["claim"]>[2];
 
 type KeyOwner = ReturnType<typeof keyOwner>;
 
+type AddressCheck<Native> = (native: Native, request: ReceivedRequest) => void;
+
 /** The part of an endpoint that its framework decides. `Native` is the request of the framework. */
 export interface PayoutDoor<Native> {
   /** The factory that TypeErrors of options name. Default `payoutEndpoint`. */
   readonly factory?: string | undefined;
   /** Checks the client's address. Default: `request.clientAddress` has to be in the list. */
   readonly admission?:
-    | ((
-        addresses: IpAllowlistOptions,
-        owner: OptionOwner,
-      ) => (request: ReceivedRequest, native: Native) => void)
+    | ((addresses: IpAllowlistOptions, owner: OptionOwner) => AddressCheck<Native>)
     | undefined;
   /** Throws the refusal of a path that is not the endpoint's. Runs after the signature, which covers it. Default: its router chose. */
   readonly assertPath?: ((native: Native) => void) | undefined;
@@ -142,7 +141,7 @@ export function instructionReader<Native extends object>(
     admit(request, native, steps) {
       steps.begin("ipAllowlist");
       keyClaims.assertNone("ipAllowlist", native);
-      admitAddress(request, native);
+      admitAddress(native, request);
     },
     read(request, native, steps) {
       steps.begin("payoutRequest");
@@ -206,10 +205,7 @@ function assertPost({ method }: ReceivedRequest): void {
   });
 }
 
-function usualAdmission(
-  addresses: IpAllowlistOptions,
-  owner: OptionOwner,
-): (request: ReceivedRequest) => void {
+function usualAdmission(addresses: IpAllowlistOptions, owner: OptionOwner): AddressCheck<object> {
   const admit = addressAdmission(addresses, owner);
-  return ({ clientAddress }) => admit(clientAddress);
+  return (_native, { clientAddress }) => admit(clientAddress);
 }

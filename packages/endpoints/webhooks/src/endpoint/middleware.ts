@@ -115,14 +115,8 @@ function createWarning(what: string): () => void {
 }
 
 const door: WebhookDoor<GuardRequest> = {
-  https: (options, owner) => {
-    const admit = expressHttps(options, owner);
-    return (_request, req) => admit(req);
-  },
-  admission: (addresses, owner) => {
-    const admit = expressAdmission(addresses, owner);
-    return (_request, req) => admit(req);
-  },
+  https: expressHttps,
+  admission: expressAdmission,
   show: (req, { credential, payload }) => {
     const webhook = { ...req.webhook };
     if (credential !== undefined) webhook.credentialIndex = credential.index;

@@ -25,7 +25,7 @@ import {
   type WebhookOptions,
 } from "./webhook-endpoint-options.ts";
 
-type DoorCheck<Native> = (request: ReceivedRequest, native: Native) => void;
+type DoorCheck<Native> = (native: Native, request: ReceivedRequest) => void;
 
 /** The part of an endpoint that its framework decides. `Native` is the request of the framework. */
 export interface WebhookDoor<Native> {
@@ -68,10 +68,10 @@ export function webhookReception<Native extends object>(
     const steps = new Steps(native);
     try {
       steps.begin("httpsOnly");
-      admitScheme(request, native);
+      admitScheme(native, request);
       if (admitAddress !== undefined) {
         steps.begin("ipAllowlist");
-        admitAddress(request, native);
+        admitAddress(native, request);
       }
       steps.begin("webhookBasicAuth");
       keyClaims.assertNone("webhookBasicAuth", native);
@@ -90,17 +90,14 @@ export function webhookReception<Native extends object>(
   };
 }
 
-function usualHttps(options: HttpsOnlyOptions, owner: OptionOwner): (request: ReceivedRequest) => void {
+function usualHttps(options: HttpsOnlyOptions, owner: OptionOwner): DoorCheck<object> {
   const admit = httpsAdmission(options, owner);
-  return (request) => admit(() => request.scheme);
+  return (_native, request) => admit(() => request.scheme);
 }
 
-function usualAdmission(
-  addresses: IpAllowlistOptions,
-  owner: OptionOwner,
-): (request: ReceivedRequest) => void {
+function usualAdmission(addresses: IpAllowlistOptions, owner: OptionOwner): DoorCheck<object> {
   const admit = addressAdmission(addresses, owner);
-  return ({ clientAddress }) => admit(clientAddress);
+  return (_native, { clientAddress }) => admit(clientAddress);
 }
 
 /** The check of `httpsOnly` by the door's own `schemeOf`, called only where it decides. Throws an OptionError. */
