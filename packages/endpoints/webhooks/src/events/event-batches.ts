@@ -1,6 +1,5 @@
-import { randomUUID } from "node:crypto";
-import { isGuardError, traces, type PublishedEvents } from "@countersign/core";
-import { escapeForLog, traced, workSlices } from "@countersign/core/door";
+import { isGuardError, traces } from "@countersign/core";
+import { workSlices } from "@countersign/core/door";
 import {
   noticeOfEnd,
   type KeyAttempt,
@@ -8,11 +7,10 @@ import {
   type Steps,
   type Transactor,
 } from "@countersign/idempotency/door";
-import { knownEventTypes } from "../envelope/envelope.ts";
 import type { WebhookEnvelope } from "../envelope/events.ts";
 import { webhookRefusal } from "../refusals.ts";
 import { planOf } from "./event-dispatch.ts";
-import { eventFingerprint, notAcquired, type KeyRefusal } from "./event-identity.ts";
+import { claimOf, notAcquired, traceEvent, type KeyRefusal } from "./event-identity.ts";
 import { reportFailure, type EventAttempt, type Reporting, type RoutedHandler } from "./failed-event.ts";
 import type { EventOutcome, WebhookOutcome } from "./webhook-handler-types.ts";
 
@@ -76,12 +74,7 @@ export class EventBatches {
     const { keyPrefix, routes, reporting } = this.#init;
     let events = deliveries.flatMap((delivery, position): readonly BatchEvent[] => {
       if (firsts[position] !== position) return [];
-      const claim = {
-        key: keyPrefix + delivery.event_id,
-        fingerprint: eventFingerprint(delivery),
-        token: randomUUID(),
-      };
-      const attempt = { delivery, claim, number: 1 };
+      const attempt = { delivery, claim: claimOf(delivery, keyPrefix), number: 1 };
       const { invalid } = delivery;
       if (invalid !== undefined) {
         const error = webhookRefusal(invalid.code, { message: invalid.detail });
@@ -120,7 +113,12 @@ export class EventBatches {
 
   #transact(batch: readonly BatchEvent[]): Promise<Batch> {
     const ended = this.#tryAll(batch);
-    if (traces.event.hasSubscribers) for (const event of batch) traceEvent(event, ended);
+    if (traces.event.hasSubscribers) {
+      for (const event of batch) {
+        const { delivery, number } = event.attempt;
+        void traceEvent(delivery, number, async () => (await ended).outcomes.get(event) ?? "busy");
+      }
+    }
     return ended;
   }
 
@@ -208,18 +206,4 @@ const faults: ReadonlyMap<string, EventOutcome> = new Map<string, EventOutcome>(
 
 function outcomeOfFault(error: unknown): EventOutcome {
   return (isGuardError(error) ? faults.get(error.code) : undefined) ?? "failed";
-}
-
-/** One trace on `countersign:event`, from the begin of its transaction until the webhook knows the outcome. */
-function traceEvent(event: BatchEvent, ended: Promise<Batch>): void {
-  const { type, event_id: eventId, webhookId } = event.attempt.delivery;
-  const context: PublishedEvents["event"] = {
-    type: escapeForLog(type),
-    isKnownType: knownEventTypes.includes(type),
-    eventId: escapeForLog(eventId, 256),
-    webhookId: escapeForLog(webhookId, 256),
-    attempt: event.attempt.number,
-  };
-  const work = async (): Promise<EventOutcome> => (await ended).outcomes.get(event) ?? "busy";
-  void traced(traces.event, context, { work, outcomeOf: (outcome) => outcome });
 }

@@ -1,10 +1,41 @@
-import { hash } from "node:crypto";
+import { hash, randomUUID } from "node:crypto";
+import { traces, type PublishedEvents } from "@countersign/core";
+import { escapeForLog, traced } from "@countersign/core/door";
 import type { IdempotencyClaimResult } from "@countersign/idempotency";
+import type { KeyAttempt } from "@countersign/idempotency/door";
+import { knownEventTypes } from "../envelope/envelope.ts";
 import { webhookRefusal } from "../refusals.ts";
 import { reportFailure, type EventAttempt, type Reporting } from "./failed-event.ts";
 import type { EventDelivery, EventOutcome } from "./webhook-handler-types.ts";
 
 export type KeyRefusal = Exclude<IdempotencyClaimResult, { readonly status: "acquired" }>;
+
+export type EventTrace = PublishedEvents["event"];
+
+/** `work` as one trace on `countersign:event`, until the webhook knows the outcome. */
+export async function traceEvent(
+  { type, event_id: eventId, webhookId }: EventDelivery,
+  attempt: number | undefined,
+  work: (trace: EventTrace) => Promise<EventOutcome>,
+): Promise<EventOutcome> {
+  const trace: EventTrace = {
+    type: escapeForLog(type),
+    isKnownType: knownEventTypes.includes(type),
+    eventId: escapeForLog(eventId, 256),
+    webhookId: escapeForLog(webhookId, 256),
+    attempt,
+  };
+  return traced(traces.event, trace, { work: () => work(trace), outcomeOf: (outcome) => outcome });
+}
+
+/** A new attempt at the key of an event. */
+export function claimOf(delivery: EventDelivery, keyPrefix: string): KeyAttempt {
+  return {
+    key: keyPrefix + delivery.event_id,
+    fingerprint: eventFingerprint(delivery),
+    token: randomUUID(),
+  };
+}
 
 /** The outcome of an event whose key another attempt has, or had. */
 export function notAcquired(state: Reporting, attempt: EventAttempt, refusal: KeyRefusal): EventOutcome {

@@ -1,12 +1,8 @@
-import { randomUUID } from "node:crypto";
-import { traces, type GuardError, type PublishedEvents } from "@countersign/core";
-import { escapeForLog, traced } from "@countersign/core/door";
-import type { KeyAttempt } from "@countersign/idempotency/door";
+import type { GuardError } from "@countersign/core";
 import type { OwnedKey } from "@countersign/idempotency";
-import { knownEventTypes } from "../envelope/envelope.ts";
 import { webhookRefusal } from "../refusals.ts";
 import { assertHandled } from "./event-dispatch.ts";
-import { eventFingerprint, notAcquired, type KeyRefusal } from "./event-identity.ts";
+import { claimOf, notAcquired, type EventTrace, type KeyRefusal } from "./event-identity.ts";
 import {
   countFailures,
   FailedEvent,
@@ -20,36 +16,18 @@ import type { EventContext, EventDelivery, EventOutcome } from "./webhook-handle
 
 const none: readonly RoutedHandler[] = [];
 
-/** {@link claimEvent} as one trace on `countersign:event`, until the webhook knows the outcome. */
-export async function claimTraced(state: EventState, delivery: EventDelivery): Promise<EventOutcome> {
-  const { type, event_id: eventId, webhookId } = delivery;
-  const context: PublishedEvents["event"] = {
-    type: escapeForLog(type),
-    isKnownType: knownEventTypes.includes(type),
-    eventId: escapeForLog(eventId, 256),
-    webhookId: escapeForLog(webhookId, 256),
-    attempt: undefined,
-  };
-  const work = (): Promise<EventOutcome> => claimEvent(state, delivery, context);
-  return traced(traces.event, context, { work, outcomeOf: (outcome) => outcome });
-}
-
 /** Claims an event's key and runs its handlers, unless it is done. Does not reject. Writes the attempt's number into `trace`. */
 export async function claimEvent(
   state: EventState,
   delivery: EventDelivery,
-  trace?: Pick<PublishedEvents["event"], "attempt">,
+  trace?: EventTrace,
 ): Promise<EventOutcome> {
   const handlers = delivery.invalid === undefined ? state.handlersOf(delivery.type) : none;
   if (handlers.length === 0 && delivery.invalid === undefined) {
     state.onIgnored(delivery.type);
     return "ignored";
   }
-  const claim: KeyAttempt = {
-    key: state.keyPrefix + delivery.event_id,
-    fingerprint: eventFingerprint(delivery),
-    token: randomUUID(),
-  };
+  const claim = claimOf(delivery, state.keyPrefix);
   const first = { delivery, claim, number: 1 };
   let key: OwnedKey | KeyRefusal;
   try {

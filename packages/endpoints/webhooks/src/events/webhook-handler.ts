@@ -1,14 +1,14 @@
 import { traces } from "@countersign/core";
 import { Deadlines } from "@countersign/core/door";
 import type { TransactionMode } from "@countersign/idempotency";
-import { readDrainTimeout, transactionOptions } from "@countersign/idempotency/door";
+import { transactionOptions } from "@countersign/idempotency/door";
 import type { Routes } from "./event-batches.ts";
 import { dispatchEvents } from "./event-dispatch.ts";
 import { RoutingHandler, type Receiving } from "./event-routes.ts";
-import { EventTransactions } from "./event-transactions.ts";
+import { traceEvent } from "./event-identity.ts";
+import { transacting } from "./event-transactions.ts";
 import type { EventState } from "./failed-event.ts";
-import { latestOnlyHandler } from "./latest-only.ts";
-import { claimEvent, claimTraced } from "./owned-event.ts";
+import { claimEvent } from "./owned-event.ts";
 import {
   factoryName,
   resolveTransactionHandlerOptions,
@@ -38,17 +38,8 @@ export function createWebhookHandler(options: object): WebhookHandler<never> {
     return new RoutingHandler({ factory: factoryName, fallback }, (routes) => claiming(resolved, routes));
   }
   const { fallback, ...resolved } = resolveTransactionHandlerOptions(options);
-  const { stores, keyPrefix } = resolved;
-  transactionOptions.assertInMode(stores, fallback, factoryName, "fallback");
-  return new RoutingHandler({ factory: factoryName, fallback }, (routes) => {
-    const transactions = new EventTransactions(resolved, routes);
-    return {
-      handle: (envelope) => transactions.handle(envelope),
-      drain: (drainOptions) => transactions.drain(readDrainTimeout(drainOptions)),
-      assertFit: (handler, place) => transactionOptions.assertInMode(stores, handler, factoryName, place),
-      withOptions: latestOnlyHandler({ factory: factoryName, scope: `handler ${keyPrefix}`, stores }),
-    };
-  });
+  transactionOptions.assertInMode(resolved.stores, fallback, factoryName, "fallback");
+  return new RoutingHandler({ factory: factoryName, fallback }, (routes) => transacting(resolved, routes));
 }
 
 /** Claims each event (owned-event.ts), which ends as done or failed (failed-event.ts). */
@@ -67,7 +58,9 @@ function claiming(options: Omit<ResolvedWebhookHandlerOptions, "fallback">, rout
   return {
     handle: (envelope) =>
       dispatchEvents(envelope, concurrency, (delivery) =>
-        traces.event.hasSubscribers ? claimTraced(state, delivery) : claimEvent(state, delivery),
+        traces.event.hasSubscribers
+          ? traceEvent(delivery, undefined, (trace) => claimEvent(state, delivery, trace))
+          : claimEvent(state, delivery),
       ),
     drain: (drainOptions) => keys.drain(drainOptions),
   };

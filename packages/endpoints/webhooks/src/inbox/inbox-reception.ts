@@ -9,11 +9,13 @@ import {
   type OpenTransaction,
   type Steps,
 } from "@countersign/idempotency/door";
-import type { ClaimedTask } from "@countersign/work";
+import { TaskError, type ClaimedTask, type NewTask } from "@countersign/work";
 import { Worker, type TaskWork } from "@countersign/work/door";
-import { assertReceived } from "../envelope/event-text.ts";
+import { readKept } from "../envelope/envelope.ts";
+import { assertReceived, receivedText } from "../envelope/event-text.ts";
 import type { WebhookEnvelope, WebhookEvent } from "../envelope/events.ts";
 import { EventBatches, type BatchEvent, type Ended, type Routes } from "../events/event-batches.ts";
+import { eventFingerprint } from "../events/event-identity.ts";
 import type { Receiving } from "../events/event-routes.ts";
 import { handleAll } from "../events/event-transactions.ts";
 import {
@@ -24,9 +26,8 @@ import {
   type RoutedHandler,
 } from "../events/failed-event.ts";
 import { latestOnlyHandler } from "../events/latest-only.ts";
-import type { WebhookOutcome } from "../events/webhook-handler-types.ts";
+import type { EventDelivery, WebhookOutcome } from "../events/webhook-handler-types.ts";
 import { factoryName, type ResolvedInboxOptions } from "./inbox-options.ts";
-import { deliveryOf, keptFingerprint, taskOf, type ValidDelivery } from "./inbox-tasks.ts";
 import type { AtLeastOnceContext, InboxEventContext } from "./inbox-types.ts";
 
 type OutsideContext = Parameters<Extract<TaskWork<never>, { readonly outside: unknown }>["outside"]>[0];
@@ -192,5 +193,34 @@ export class InboxReception implements Receiving {
     const failing = (fault: unknown): void =>
       this.#reporting.keys.alarm({ code: "dead-letter-failed", key, message, error: fault });
     void callHook(onDeadLetter, failureOf(attempt, failed), failing);
+  }
+}
+
+/** An event that was received. */
+type ValidDelivery = EventDelivery & { readonly event: WebhookEvent };
+
+/** The event as a task, with its text as it was verified. Throws a TypeError for an event that the parser did not make. */
+function taskOf({ webhookId, event_id: id, event }: ValidDelivery, entity: string | undefined): NewTask {
+  const body = `{"webhook_id":${JSON.stringify(webhookId)},"event":${receivedText(event)}}`;
+  return { id, body, entity };
+}
+
+/** Reads the body of a task. Throws a TaskError, final, for one that is no event: another attempt would read the same. */
+function deliveryOf(body: string): ValidDelivery {
+  try {
+    const { webhookId, event } = readKept(Buffer.from(body));
+    const { event_id, type } = event;
+    return { webhookId, event_id, type, event, invalid: undefined };
+  } catch (error) {
+    throw new TaskError("the task's body is no event", { isFinal: true, cause: error });
+  }
+}
+
+/** The fingerprint of a kept event; empty for one that cannot be read. */
+function keptFingerprint(body: string): string {
+  try {
+    return eventFingerprint(deliveryOf(body));
+  } catch {
+    return "";
   }
 }
