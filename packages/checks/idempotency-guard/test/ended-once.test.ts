@@ -92,62 +92,6 @@ describe.each(frameworks)("a handler's own transaction on %s", (_name, framework
     },
   );
 
-  test.each(["hold", "rerun"] as const)(
-    "whose savepoint took completeIn() back holds the key under %s: its payment may have committed",
-    async (recovery) => {
-      const payments: string[] = [];
-      const store = transactionalStore();
-      const app = await platform(framework, { ...short, store, recovery }, async (req, res) => {
-        const tx = new FakeTransaction();
-        await req.idempotency?.completeIn(tx);
-        tx.rollbackToSavepoint();
-        tx.onCommit(() => void payments.push("paid"));
-        tx.commit();
-        res.json({ paid: true });
-      });
-      const first = await app.pay();
-      expect(first.status).toBe(503);
-      expect(first.body).not.toContain("paid");
-      expect(await app.pay()).toMatchObject({ status: 503, code: "held" });
-      expect(await app.pay()).toMatchObject({ status: 503, code: "held" });
-      expect(payments).toEqual(["paid"]);
-      expect(notices.codes()).toContain("commit-not-confirmed");
-    },
-  );
-
-  test("whose 2xx comes one line before completeIn() is no payment: 503, held, and an alarm", async () => {
-    const payments: string[] = [];
-    const store = transactionalStore({ synchronous: true });
-    const app = await platform(framework, { ...short, store }, (req, res) => {
-      const tx = new FakeTransaction();
-      tx.onCommit(() => void payments.push("paid"));
-      res.json({ paid: true });
-      void req.idempotency?.completeIn(tx);
-      tx.commit();
-    });
-    const first = await app.pay();
-    expect(first.status).toBe(503);
-    expect(first.body).not.toContain("paid");
-    expect(await app.pay()).toMatchObject({ status: 503, code: "held" });
-    expect(payments).toEqual([]);
-    expect(notices.codes()).toEqual(["commit-not-confirmed", "held"]);
-  });
-
-  test("that begins when its 202 has left is rolled back, with an alarm about the done key", async () => {
-    const payments: string[] = [];
-    const app = await platform(framework, { ...short, store: transactionalStore() }, async (req, res) => {
-      res.status(202).json({});
-      await once(res, "finish");
-      const tx = new FakeTransaction();
-      await req.idempotency?.completeIn(tx);
-      payments.push("paid");
-    });
-    expect((await app.pay()).status).toBe(202);
-    await eventually(() => notices.codes().length > 0);
-    expect(notices.codes()).toEqual(["success-before-commit"]);
-    expect(payments).toEqual([]);
-  });
-
   test("that commits while the guard waits to hold its key lets its 2xx out", async () => {
     const app = await platform(framework, { ...short, store: transactionalStore() }, async (req, res) => {
       const tx = new FakeTransaction();
@@ -171,21 +115,6 @@ describe.each(frameworks)("a handler's own transaction on %s", (_name, framework
     expect((await app.pay()).status).toBe(500);
     expect(await app.pay()).toMatchObject({ status: 409, code: "already-processed" });
     expect(notices.codes()).toEqual([]);
-  });
-
-  test("begins nothing any more once the key was given back", async () => {
-    const store = transactionalStore();
-    let late: unknown;
-    const app = await platform(framework, { ...short, store, recovery: "rerun" }, async (req, res) => {
-      const { completeIn } = req.idempotency ?? {};
-      res.status(500).end();
-      late = await Promise.resolve()
-        .then(() => completeIn?.(new FakeTransaction()))
-        .catch((error: unknown) => error);
-    });
-    await app.pay();
-    await eventually(() => late !== undefined);
-    expect(late).toMatchObject({ code: "idempotency-lost" });
   });
 
   test("holds the key against everybody, so that a heartbeat that does not get through is no alarm", async () => {

@@ -4,16 +4,7 @@ import {
   type IdempotencyDecision,
   type IdempotencyStore,
 } from "@countersign/idempotency";
-import {
-  eachTest,
-  eventually,
-  faultyStore,
-  frameworks,
-  payoutGuard,
-  platform,
-  sleep,
-  type Handler,
-} from "./kit.ts";
+import { eachTest, faultyStore, frameworks, payoutGuard, platform, sleep } from "./kit.ts";
 
 const notices = eachTest();
 
@@ -27,78 +18,6 @@ const cases = frameworks.flatMap(([name, framework], index) =>
 );
 
 describe.each(cases)("idempotencyGuard on $name", ({ framework, createStore }) => {
-  test("answers 409 to a processed key with another payload, and tells it from a repetition", async () => {
-    const app = await platform(framework, { store: createStore() }, (_req, res) => res.json({}));
-    await app.pay();
-    expect(await app.pay({ body: '{"amount":2}' })).toMatchObject({
-      status: 409,
-      code: "idempotency-key-reused",
-    });
-    expect(notices.codes()).toEqual(["idempotency-key-reused"]);
-  });
-
-  test("answers 503 with Retry-After when the first attempt outlasts the wait", async () => {
-    let begun = false;
-    let finish = (): void => {};
-    const app = await platform(
-      framework,
-      { store: createStore(), waitMs: 60, retryAfterSeconds: 7 },
-      async (_req, res) => {
-        begun = true;
-        await new Promise<void>((resolve) => {
-          finish = resolve;
-        });
-        res.json({});
-      },
-    );
-    const first = app.pay();
-    await eventually(() => begun);
-    const second = await app.pay();
-    expect(second).toMatchObject({ status: 503, code: "in-flight" });
-    expect(second.headers["retry-after"]).toBe("7");
-    finish();
-    expect((await first).status).toBe(200);
-  });
-
-  const down = new Error("bank down");
-  test.each<[name: string, status: number, handler: Handler]>([
-    ["302", 302, (_req, res) => res.redirect("/")],
-    ["next(error)", 500, (_req, _res, next) => next(down)],
-    ["next() into the app's 404", 404, (_req, _res, next) => next()],
-  ])("frees the key after %s", async (_name, status, handler) => {
-    const store = createStore();
-    let fails = true;
-    const app = await platform(framework, { store }, (req, res, next) =>
-      fails ? handler(req, res, next) : res.json({}),
-    );
-    expect((await app.pay()).status).toBe(status);
-    expect(await store.read("op.a.b")).toBeUndefined();
-    fails = false;
-    expect((await app.pay()).status).toBe(200);
-  });
-
-  test("turns the handler's own 409 into a 500, and frees the key", async () => {
-    const store = createStore();
-    const app = await platform(framework, { store }, (_req, res) => {
-      res.set("X-Conflict", "balance").status(409).json({ conflict: "balance" });
-    });
-    const answer = await app.pay();
-    expect(answer).toMatchObject({ status: 500, code: undefined });
-    expect(JSON.parse(answer.body)).toEqual({
-      type: "about:blank",
-      title: "Internal Server Error",
-      status: 500,
-    });
-    expect(answer.headers).toMatchObject({
-      "content-type": "application/problem+json",
-      "cache-control": "no-store",
-    });
-    expect(answer.headers).not.toHaveProperty("x-conflict");
-    expect(answer.headers).not.toHaveProperty("etag");
-    expect(notices.codes()).toEqual(["handler-answered-409"]);
-    expect(await store.read("op.a.b")).toBeUndefined();
-  });
-
   // As res.status() of Express 4 leaves them on the response; Node makes whole numbers of them.
   test.each<[given: unknown, sent: number]>([
     ["409", 500],
