@@ -122,17 +122,6 @@ describe.each(frameworks)("a handler whose caller has left, on %s", (_name, fram
     await eventually(() => store.read(key)?.state === "done");
     expect(notices.codes()).toEqual([]);
   });
-
-  test("has its key freed as ever when it throws while its caller waits", async () => {
-    let ran = 0;
-    const app = await platform(framework, { waitMs: 0 }, (_req, res) => {
-      ran += 1;
-      if (ran === 1) throw new Error("the bank is away");
-      res.json({});
-    });
-    expect((await app.pay()).status).toBe(500);
-    expect((await app.pay()).status).toBe(200);
-  });
 });
 
 // Its responses have no `destroyed`.

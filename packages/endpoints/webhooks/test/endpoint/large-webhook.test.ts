@@ -17,7 +17,6 @@ import {
   handlerOf,
   optionsWith,
   path,
-  rejections,
   secret,
   siteOf,
   success,
@@ -144,25 +143,6 @@ describe.each(expressVersions)("a webhook of many events on %s", (_version, fact
   });
 
   describe("beyond maxEvents", () => {
-    test.each([
-      ["by the option", { maxEvents: 2 }, 3],
-      ["by default", {}, 1_001],
-    ])("%s is 413 before any event is handled", async (_how, options, count) => {
-      const handled: string[] = [];
-      const { codes, onReject } = rejections();
-      const handler = handlerOf(({ event_id }) => void handled.push(event_id));
-      const all = { ...options, handler, onReject, hmac: { limit: "1mb" }, hide: false };
-      await withServer(siteOf({ factory }, optionsWith(all)), async (port) => {
-        const answer = await exchange(port, delivery({ body: bodyOfIds(...ids(count)) }));
-        expect(answer).toMatch(/^HTTP\/1.1 413 /);
-        expect(answer).toContain('"code":"events-too-many"');
-        expect(handled).toEqual([]);
-        expect(await exchange(port, delivery({ body: bodyOfIds(...ids(count - 1)) }))).toBe(success);
-      });
-      expect(codes).toEqual(["events-too-many"]);
-      expect(handled).toHaveLength(count - 1);
-    });
-
     test("is 413 by receiveWebhook too", async () => {
       const app = factory();
       app.all(path, webhookHmac({ secret }), receiveWebhook(handlerOf(), { maxEvents: 1 }));

@@ -18,9 +18,6 @@ import {
   type WebhookChanges,
   expressVersions,
 } from "./endpoint.ts";
-import type { Overrides } from "@countersign/test-support/runs/sections.ts";
-
-type WebhookEndpointOptions = Parameters<typeof webhookEndpoint>[0];
 
 async function answerOf(app: Express, changes: WebhookChanges = {}): Promise<string> {
   return withServer(app, (port) => exchange(port, delivery(changes)));
@@ -63,25 +60,10 @@ describe.each(expressVersions)("webhookEndpoint on %s", (_version, factory) => {
   });
 
   describe("with hide: false", () => {
-    test.each<[string, RegExp, WebhookChanges, Overrides<WebhookEndpointOptions>]>([
-      [
-        "a wrong password",
-        /^HTTP\/1.1 401 [^]*WWW-Authenticate: Basic realm="hooks", charset="UTF-8"/i,
-        { headers: { Authorization: basic("service", "wrong") } },
-        { basicAuth: { realm: "hooks" } },
-      ],
-      ["a wrong signature", /^HTTP\/1.1 401 /, {}, { hmac: { secrets: ["test-secret-2"] } }],
-      [
-        "a failed event",
-        /^HTTP\/1.1 503 [^]*Retry-After: 5\r\n/,
-        {},
-        { handler: handlerOf(() => Promise.reject(new Error("secret detail"))) },
-      ],
-    ])("answers %s with its own status", async (_name, expected, changes, options) => {
-      const app = siteOf({ factory }, optionsWith({ hide: false, ...options }));
-      const answer = await answerOf(app, changes);
-      expect(answer).toMatch(expected);
-      expect(answer).not.toContain("secret");
+    test("answers a wrong password with its own status", async () => {
+      const app = siteOf({ factory }, optionsWith({ hide: false, basicAuth: { realm: "hooks" } }));
+      const answer = await answerOf(app, { headers: { Authorization: basic("service", "wrong") } });
+      expect(answer).toMatch(/^HTTP\/1.1 401 [^]*WWW-Authenticate: Basic realm="hooks", charset="UTF-8"/i);
     });
 
     test("leaves errors that are no guard's to the app", async () => {

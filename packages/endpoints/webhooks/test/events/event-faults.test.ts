@@ -47,29 +47,6 @@ describe.each(faults)("a store (asynchronous: %s) that %s the effect", (asynchro
     expect(runs).toEqual(["a", "b"]);
   });
 
-  test("at the completion: done when it happened, otherwise recorded later, never a second run", async () => {
-    const { store, runs, handler, codes } = setUp(asynchronous);
-    store.fail("complete", fault);
-    const happened = fault === "throws after" || fault === "hangs after";
-    expect(await handleAll(handler, "a", "b")).toEqual([happened ? "done" : "in-doubt", "done"]);
-    expect(codes()).toEqual(happened ? [] : ["completion-delayed"]);
-    await eventually(async () => (await handleAll(handler, "a", "b")).join() === "duplicate,duplicate");
-    expect(runs).toEqual(["a", "b"]);
-  });
-
-  test("at the release: the failed event is free again soon", async () => {
-    const { store, handler } = setUp(asynchronous);
-    let broken = true;
-    const failing = createHandler({ store, storeTimeoutMs: 50, leaseMs: 1_000 }).on(buyer, () => {
-      if (broken) throw new Error("no such buyer");
-    });
-    store.fail("release", fault);
-    expect(await handleAll(failing, "a")).toEqual(["failed"]);
-    broken = false;
-    await eventually(async () => (await handleAll(failing, "a")).join() === "done");
-    expect(await handleAll(handler, "a")).toEqual(["duplicate"]);
-  });
-
   test("at the count of the failures: the handler does not run", async () => {
     const { store, runs, counting } = setUp(asynchronous);
     counting.on(buyer, ({ event_id }) => void runs.push(event_id));

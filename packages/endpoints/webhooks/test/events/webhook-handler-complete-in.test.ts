@@ -1,15 +1,7 @@
 import { describe, expect, jest, test } from "@jest/globals";
 import { withImmediateTransaction } from "@countersign/store-sqlite";
 import type { EventContext, WebhookEvent } from "@countersign/webhooks";
-import {
-  collectNotices,
-  createHandler,
-  envelope,
-  faultyStore,
-  handleAll,
-  setClock,
-  sqlite,
-} from "./event-kit.ts";
+import { collectNotices, createHandler, faultyStore, handleAll, sqlite } from "./event-kit.ts";
 
 const buyer = "buyer.status_changed";
 const broken = new Error("no such buyer");
@@ -31,15 +23,6 @@ function setUp() {
 }
 
 describe("completeIn()", () => {
-  test("commits the effect and done together", async () => {
-    setClock(0);
-    const { store, apply, effects } = setUp();
-    const handler = createHandler({ store }).on(buyer, (event, context) => apply(event, context));
-    expect(await handler.handle(envelope("a"))).toMatchObject({ acknowledged: true });
-    expect(await handleAll(handler, "a")).toEqual(["duplicate"]);
-    expect(effects()).toBe(1);
-  });
-
   test("leaves neither when the transaction rolls back, and the next delivery runs", async () => {
     const { store, apply, effects } = setUp();
     let runs = 0;
@@ -161,13 +144,6 @@ describe("completeIn()", () => {
     );
     expect(await handleAll(handler, "a")).toEqual(["unavailable"]);
     expect(onDeadLetter).not.toHaveBeenCalled();
-  });
-
-  test("is refused by a store without transactions", async () => {
-    const onError = jest.fn();
-    const handler = createHandler({ onError }).on(buyer, (_event, { completeIn }) => completeIn({}));
-    expect(await handleAll(handler, "a")).toEqual(["failed"]);
-    expect(onError.mock.calls).toMatchObject([[{ error: expect.any(TypeError) }]]);
   });
 
   test("is refused in onAny() while the handler of the type is yet to come, and taken when none comes", async () => {

@@ -92,28 +92,6 @@ describe.each(storeKinds)("maxAttempts with %s", (_name, createStore) => {
     },
   );
 
-  test.each([false, true])(
-    "counts from one on a store that says null for what it does not have (asynchronous: %s)",
-    async (asynchronous) => {
-      const inner = faultyStore();
-      const readNow = (key: string): never => (inner.inner.read(key) ?? null) as never;
-      const read = asynchronous ? async (key: string): Promise<never> => readNow(key) : readNow;
-      const attempts: number[] = [];
-      const letters: number[] = [];
-      const handler = createHandler({
-        store: { ...inner, read },
-        maxAttempts: 2,
-        onDeadLetter: (letter) => void letters.push(letter.attempt),
-      }).on(buyer, (_event, { attempt }) => {
-        attempts.push(attempt);
-        throw broken;
-      });
-      expect(await handleAll(handler, "a")).toEqual(["failed"]);
-      expect(await handleAll(handler, "a")).toEqual(["dead-lettered"]);
-      expect([attempts, letters]).toEqual([[1, 2], [2]]);
-    },
-  );
-
   test("counts each event by itself, also when its id looks like a count", async () => {
     const store = createStore();
     const ran: string[] = [];

@@ -93,6 +93,9 @@ describe("one event_id twice in a webhook", () => {
     const webhook = ["a", wireEvent("a", { at: 1 })] as const;
     expect(await handleAll(handler, ...webhook)).toEqual(["done", "duplicate"]);
     expect(notices.map(({ code }) => code)).toEqual(["event-id-reused"]);
+    expect(await handleAll(handler, "a")).toEqual(["duplicate"]);
+    expect(await handleAll(handler, wireEvent("a", { at: 2 }))).toEqual(["duplicate"]);
+    expect(notices.map(({ code }) => code)).toEqual(["event-id-reused", "event-id-reused"]);
   });
 
   test("is skipped when whoever wrote to the store named no type", async () => {

@@ -1,6 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, jest, test } from "@jest/globals";
-import { memoryIdempotencyStore } from "@countersign/idempotency";
 import type { EventContext, WebhookEvent } from "@countersign/webhooks";
 import {
   badEvent,
@@ -11,13 +10,10 @@ import {
   faultyStore,
   gate,
   handleAll,
-  memoryStore,
   outcomes,
   sleep,
-  sqlite,
   storeKinds,
   wireEvent,
-  setClock,
 } from "./event-kit.ts";
 
 const buyer = "buyer.status_changed";
@@ -114,50 +110,9 @@ describe.each(storeKinds)("createWebhookHandler with %s", (_name, createStore) =
     expect(await handleAll(handler, "slow")).toEqual(["duplicate"]);
     expect(runs).toBe(1);
   });
-
-  test("repeats an event that failed after its time", async () => {
-    const { promise, fail } = gate();
-    const reported: string[] = [];
-    let runs = 0;
-    const handler = createHandler({
-      store: createStore(),
-      timeoutMs: 30,
-      onError: ({ outcome }) => reported.push(outcome),
-    }).on(buyer, () => {
-      runs += 1;
-      return runs === 1 ? promise : undefined;
-    });
-    expect(await handleAll(handler, "a")).toEqual(["timed-out"]);
-    fail(new Error("late"));
-    await sleep(20);
-    expect(reported).toEqual(["timed-out", "failed"]);
-    expect(await handleAll(handler, "a")).toEqual(["done"]);
-    expect(runs).toBe(2);
-  });
 });
 
 describe("handle()", () => {
-  test.each([
-    ["the memory store", () => memoryStore()],
-    ["SQLite", () => sqlite().store],
-  ])(
-    "tells what became of each event when %s and the handlers answer at once",
-    async (_name, createStore) => {
-      setClock(0);
-      const handler = createHandler({ store: createStore() }).on(buyer, ({ event_id }) => {
-        if (event_id === "b") throw new Error("no such buyer");
-      });
-      expect(await handler.handle(envelope("a", "b", "a"))).toEqual({
-        acknowledged: false,
-        events: [
-          { event_id: "a", type: buyer, outcome: "done" },
-          { event_id: "b", type: buyer, outcome: "failed" },
-          { event_id: "a", type: buyer, outcome: "duplicate" },
-        ],
-      });
-    },
-  );
-
   test("acknowledges an envelope without events", async () => {
     expect(await createHandler().handle(envelope())).toEqual({ acknowledged: true, events: [] });
   });
@@ -191,15 +146,6 @@ describe("handle()", () => {
     expect(begun).toEqual(ids);
     expect(outcome.events.map(({ event_id }) => event_id)).toEqual(ids);
     expect(outcomes(outcome)).toEqual(["done", "done", "done", "done", "done", "failed", "done"]);
-  });
-
-  test("gives each event its own time, whenever it began", async () => {
-    const handler = createHandler({ timeoutMs: 40 }).on(buyer, () => new Promise(() => {}));
-    const first = handleAll(handler, "a");
-    await sleep(25);
-    const second = handleAll(handler, "b");
-    expect(await first).toEqual(["timed-out"]);
-    expect(await second).toEqual(["timed-out"]);
   });
 
   test("says nothing of a time-out to a handler that ended in time", async () => {
@@ -261,45 +207,6 @@ describe("handle()", () => {
     );
     expect(await handleAll(handler, "a")).toEqual(["busy"]);
     expect(onDeadLetter).not.toHaveBeenCalled();
-  });
-
-  test("keeps the lease of a handler that outlives it", async () => {
-    const store = memoryStore();
-    const handler = createHandler({ store, leaseMs: 1_000, storeTimeoutMs: 300 }).on(buyer, () =>
-      sleep(1_400),
-    );
-    const first = handler.handle(envelope("a"));
-    await sleep(1_200);
-    expect(await handleAll(handler, "a")).toEqual(["busy"]);
-    expect(outcomes(await first)).toEqual(["done"]);
-  });
-
-  test("runs an event again whose owner fell silent", async () => {
-    let nowMs = 0;
-    const store = memoryIdempotencyStore({ retentionMs: 259_200_000, now: () => nowMs });
-    store.claim("webhook-event:a", claimOf("crashed", 30));
-    const handler = createHandler({ store }).on(buyer, () => {});
-    expect(await handleAll(handler, "a")).toEqual(["busy"]);
-    nowMs += 40;
-    expect(await handleAll(handler, "a")).toEqual(["done"]);
-  });
-
-  test("leaves an event that an operator holds alone", async () => {
-    const store = memoryStore();
-    store.claim("webhook-event:a", claimOf("operator"));
-    store.hold("webhook-event:a", "operator", "look into it");
-    const handler = createHandler({ store }).on(buyer, () => {});
-    expect(await handleAll(handler, "a")).toEqual(["busy"]);
-  });
-
-  test("skips an id that is done although it comes with another time, and says so", async () => {
-    const notices = collectNotices();
-    const handler = createHandler().on(buyer, () => {});
-    await handleAll(handler, "a");
-    expect(await handleAll(handler, "a")).toEqual(["duplicate"]);
-    expect(notices).toEqual([]);
-    expect(await handleAll(handler, wireEvent("a", { at: 1 }))).toEqual(["duplicate"]);
-    expect(notices.map(({ code }) => code)).toEqual(["event-id-reused"]);
   });
 });
 
