@@ -5,8 +5,9 @@ import { GuardError } from "@countersign/core";
 import { guard, guardErrors } from "@countersign/express";
 import type * as corePackage from "@countersign/core";
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
-import express, { type ErrorRequestHandler, type Express } from "express";
+import type { ErrorRequestHandler, Express } from "express";
 import express4 from "express4";
+import { expressVersionsWith, type ExpressFactory } from "@countersign/test-support/runs/express-versions.ts";
 import supertest from "supertest";
 import { exchange, rawRequest, withServer } from "@countersign/test-support/servers/wire.ts";
 
@@ -33,7 +34,7 @@ const lastResort: ErrorRequestHandler = (other: Error, _req, res, _next) => {
   res.status(500).send(`last resort: ${other.message}`);
 };
 
-function refusing(factory: typeof express, error: unknown, options?: GuardErrorsOptions): Express {
+function refusing(factory: ExpressFactory, error: unknown, options?: GuardErrorsOptions): Express {
   const app = factory();
   app.use(guard("exampleGuard", () => Promise.reject(error as Error)));
   app.use(guardErrors(options));
@@ -41,16 +42,13 @@ function refusing(factory: typeof express, error: unknown, options?: GuardErrors
   return app;
 }
 
-function answerOf(factory: typeof express, error: unknown, options?: GuardErrorsOptions): Promise<string> {
+function answerOf(factory: ExpressFactory, error: unknown, options?: GuardErrorsOptions): Promise<string> {
   return withServer(refusing(factory, error, options), (port) =>
     exchange(port, rawRequest("POST", "/payouts")),
   );
 }
 
-describe.each([
-  ["express 5", express],
-  ["express 4", express4],
-])("guardErrors on %s", (_version, factory) => {
+describe.each(expressVersionsWith(express4))("guardErrors on %s", (_version, factory) => {
   test("gives every 401 the same bytes", async () => {
     const causes: Partial<typeof init>[] = [
       { code: "signature-missing" },

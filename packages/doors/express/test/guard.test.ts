@@ -6,8 +6,9 @@ import { requestAborted } from "@countersign/core/door";
 import { guard, guardErrors } from "@countersign/express";
 import type { GuardFunction } from "../dist/guard.js";
 import { describe, expect, jest, test } from "@jest/globals";
-import express, { type ErrorRequestHandler, type Express } from "express";
+import type { ErrorRequestHandler, Express } from "express";
 import express4 from "express4";
+import { expressVersionsWith, type ExpressFactory } from "@countersign/test-support/runs/express-versions.ts";
 import supertest from "supertest";
 import { withServer } from "@countersign/test-support/servers/wire.ts";
 
@@ -23,7 +24,7 @@ const lastResort: ErrorRequestHandler = (error: Error, _req, res, _next) => {
   res.status(500).send(`${error.message} (${JSON.stringify(error.cause)})`);
 };
 
-function build(factory: typeof express, decide: GuardFunction): Express {
+function build(factory: ExpressFactory, decide: GuardFunction): Express {
   const app = factory();
   app.get("/", guard("exampleGuard", decide), (_req, res) => {
     res.send("paid");
@@ -96,10 +97,7 @@ async function statusOf(port: number): Promise<number | string> {
   }
 }
 
-describe.each([
-  ["express 5", express],
-  ["express 4", express4],
-])("guard on %s", (_version, factory) => {
+describe.each(expressVersionsWith(express4))("guard on %s", (_version, factory) => {
   test.each<[string, GuardFunction]>([
     ["returns", () => undefined],
     ["resolves", async () => {}],

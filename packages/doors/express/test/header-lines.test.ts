@@ -3,8 +3,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { guard, guardErrors, type GuardRequest } from "@countersign/express";
 import { describe, expect, jest, test } from "@jest/globals";
-import express from "express";
 import express4 from "express4";
+import { expressVersionsWith } from "@countersign/test-support/runs/express-versions.ts";
 import { exchange } from "@countersign/test-support/servers/wire.ts";
 
 const host = ["Host: platform.example", "Connection: close"];
@@ -18,10 +18,7 @@ function requestOf(count: number, last = "X: 1"): string {
   return ["GET / HTTP/1.1", ...host, ...filler, last, "", ""].join("\r\n");
 }
 
-describe.each([
-  ["express 5", express],
-  ["express 4", express4],
-])("guard on %s", (_version, factory) => {
+describe.each(expressVersionsWith(express4))("guard on %s", (_version, factory) => {
   async function ask(request: string, maxHeadersCount?: number): Promise<string> {
     const decide = jest.fn((req: GuardRequest) => expect(req.rawHeaders).toContain("Last"));
     const app = factory();
