@@ -1,6 +1,17 @@
-import type { ContractCase } from "@countersign/store-contract";
+import { type ContractCase, defineCases } from "@countersign/store-contract";
+import { describe, test } from "@jest/globals";
 
-/** The cases without those that the harness declares as not for it: the runs of this project have no skipped test. */
+/** Defines the cases without those that the harness declares as not for it: the runs of this project have no skipped test. */
+export function testContract(
+  title: string,
+  cases: readonly ContractCase[],
+  describeOn: (title: string, define: () => void) => unknown = describe,
+): void {
+  const applicable = cases.filter(({ skipped }) => skipped === undefined);
+  defineCases(applicable, { describe: describeOn, test, title });
+}
+
+/** The cases without those that the harness declares as not for it. */
 export function applicable(cases: readonly ContractCase[]): readonly ContractCase[] {
   return cases.filter(({ skipped }) => skipped === undefined);
 }

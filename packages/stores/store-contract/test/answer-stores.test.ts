@@ -1,12 +1,12 @@
 import { memoryAnswerStore, type AnswerStore } from "@countersign/idempotency";
-import { answerStoreContract, defineCases, type StoreHarnesses } from "@countersign/store-contract";
-import { describe, expect, test } from "@jest/globals";
-import { applicable } from "@countersign/test-support/runs/contract.ts";
+import { answerStoreContract, type StoreHarnesses } from "@countersign/store-contract";
+import { expect, test } from "@jest/globals";
+import { testContract } from "@countersign/test-support/runs/contract.ts";
 import { fillAnswers } from "./fill.ts";
 import { testClock, type Clock } from "./memory-harness.ts";
 import { onFile, sqliteAnswerHarness } from "./sqlite-harness.ts";
 import { testWrongStores } from "./wrong/noticed.ts";
-import { failuresOf } from "./wrong/wrong-store.ts";
+import { type FoundBy, failuresOf, listed, replacing } from "./wrong/wrong-store.ts";
 
 function memoryHarness({ now, advance }: Clock): StoreHarnesses["answers"] {
   const store = memoryAnswerStore({ max: 300, ...(now && { now }) });
@@ -20,33 +20,24 @@ function memoryHarness({ now, advance }: Clock): StoreHarnesses["answers"] {
 
 const inProcess = ["another", "engine", "durability", "transaction"] as const;
 
-defineCases(applicable(answerStoreContract(() => memoryHarness(testClock()), { without: inProcess })), {
-  describe,
-  test,
-  title: "memoryAnswerStore",
-});
-
-defineCases(applicable(answerStoreContract(() => sqliteAnswerHarness(testClock()), { without: onFile })), {
-  describe,
-  test,
-  title: "createSqliteAnswers, on a clock that is moved",
-});
-
-defineCases(
-  applicable(answerStoreContract(() => sqliteAnswerHarness({}), { without: [...onFile, "clock"] })),
-  {
-    describe,
-    test,
-    title: "createSqliteAnswers, by SQLite's clock",
-  },
+testContract(
+  "memoryAnswerStore",
+  answerStoreContract(() => memoryHarness(testClock()), { without: inProcess }),
 );
 
-/** A store of answers that breaks one rule, and how the name of the case begins that must notice. */
-interface Wrong {
-  readonly does: string;
-  readonly fails: string;
-  readonly wrong: (right: Shared) => Partial<AnswerStore<Tx>>;
-}
+testContract(
+  "createSqliteAnswers, on a clock that is moved",
+  answerStoreContract(() => sqliteAnswerHarness(testClock()), { without: onFile }),
+);
+
+testContract(
+  "createSqliteAnswers, by SQLite's clock",
+  answerStoreContract(() => sqliteAnswerHarness({}), { without: [...onFile, "clock"] }),
+);
+
+type Wrong = (right: Shared) => Partial<AnswerStore<Tx>>;
+
+const instead = replacing<Shared, AnswerStore<Tx>>();
 
 /** The tokens that a transaction has kept. */
 type Tx = { kept?: string[] };
@@ -98,7 +89,7 @@ class Shared {
   }
 }
 
-function casesOf(wrong: Wrong["wrong"] = () => ({})) {
+function casesOf(wrong: Wrong = () => ({})) {
   return answerStoreContract(() => {
     const shared = new Shared();
     const handle = (): AnswerStore<Tx> => ({ ...shared.store(), ...wrong(shared) });
@@ -135,67 +126,44 @@ function casesOf(wrong: Wrong["wrong"] = () => ({})) {
   });
 }
 
-const wrongStores: readonly Wrong[] = [
-  {
-    does: "forgets an answer that was found",
-    fails: "an answer is found by its token",
-    wrong: (right) => ({
-      find: async (token) => {
-        const answer = await right.store().find(token);
-        right.kept.delete(token);
-        return answer;
-      },
+const wrongStores: FoundBy<Wrong> = {
+  "an answer is found by its token": {
+    "forgets an answer that was found": instead("find", async (right, token) => {
+      const answer = await right.store().find(token);
+      right.kept.delete(token);
+      return answer;
     }),
+    "keeps answers as text": instead("keep", (right, token, answer) =>
+      right.store().keep(token, Buffer.from(Buffer.from(answer).toString())),
+    ),
   },
-  {
-    does: "keeps answers as text",
-    fails: "an answer is found by its token",
-    wrong: (right) => ({
-      keep: (token, answer) => right.store().keep(token, Buffer.from(Buffer.from(answer).toString())),
-    }),
+  "an answer that is kept again": {
+    "keeps the first answer of a token": instead("keep", (right, token, answer) =>
+      right.kept.has(token) ? undefined : right.store().keep(token, answer),
+    ),
   },
-  {
-    does: "keeps the first answer of a token",
-    fails: "an answer that is kept again",
-    wrong: (right) => ({
-      keep: (token, answer) => (right.kept.has(token) ? undefined : right.store().keep(token, answer)),
-    }),
+  "an answer that is kept in a transaction": {
+    "keeps the answer of a transaction that is rolled back": instead("keepIn", (right, _tx, token, answer) =>
+      right.store().keep(token, answer),
+    ),
+    "keeps an answer behind the end of its transaction": instead("keepIn", (right, tx, token, answer) =>
+      tx.kept === undefined ? right.store().keep(token, answer) : right.store().keepIn?.(tx, token, answer),
+    ),
   },
-  {
-    does: "keeps the answer of a transaction that is rolled back",
-    fails: "an answer that is kept in a transaction",
-    wrong: (right) => ({ keepIn: (_tx, token, answer) => right.store().keep(token, answer) }),
-  },
-  {
-    does: "keeps an answer behind the end of its transaction",
-    fails: "an answer that is kept in a transaction",
-    wrong: (right) => ({
-      keepIn: (tx, token, answer) =>
-        tx.kept === undefined ? right.store().keep(token, answer) : right.store().keepIn?.(tx, token, answer),
-    }),
-  },
-  {
-    does: "does not tell upper case from lower case",
-    fails: "answers of tokens",
-    wrong: (right) => ({
+  "answers of tokens": {
+    "does not tell upper case from lower case": (right) => ({
       keep: (token, answer) => right.store().keep(token.toLowerCase(), answer),
       find: (token) => right.store().find(token.toLowerCase()),
     }),
   },
-  {
-    does: "keeps the giver's own bytes",
-    fails: "an answer is what it was",
-    wrong: (right) => ({
-      keep: async (token, answer) => {
-        await right.store().keep(token, answer);
-        right.kept.set(token, { answer, untilMs: right.nowMs + right.retentionMs });
-      },
+  "an answer is what it was": {
+    "keeps the giver's own bytes": instead("keep", async (right, token, answer) => {
+      await right.store().keep(token, answer);
+      right.kept.set(token, { answer, untilMs: right.nowMs + right.retentionMs });
     }),
   },
-  {
-    does: "remembers for each handle on its own",
-    fails: "an answer is found through",
-    wrong: (right) => {
+  "an answer is found through": {
+    "remembers for each handle on its own": (right) => {
       const own = new Set<string>();
       return {
         keep: async (token, answer) => {
@@ -209,84 +177,60 @@ const wrongStores: readonly Wrong[] = [
       };
     },
   },
-  {
-    does: "never ends a retention",
-    fails: "an answer is found until",
-    wrong: (right) => ({
+  "an answer is found until": {
+    "never ends a retention": (right) => ({
       find: (token) => right.store().find(token) ?? right.kept.get(token)?.answer,
       prune: () => (right.assertUsable(), 0),
     }),
-  },
-  {
-    does: "does not prolong what is kept again",
-    fails: "an answer is found until",
-    wrong: (right) => ({
-      keep: async (token, answer) => {
-        const untilMs = right.kept.get(token)?.untilMs;
-        await right.store().keep(token, answer);
-        const entry = right.kept.get(token);
-        if (entry !== undefined && untilMs !== undefined) entry.untilMs = untilMs;
-      },
+    "does not prolong what is kept again": instead("keep", async (right, token, answer) => {
+      const untilMs = right.kept.get(token)?.untilMs;
+      await right.store().keep(token, answer);
+      const entry = right.kept.get(token);
+      if (entry !== undefined && untilMs !== undefined) entry.untilMs = untilMs;
     }),
   },
-  {
-    does: "counts all that it has when it prunes",
-    fails: "prune tells",
-    wrong: (right) => ({
-      prune: async () => {
-        const { size } = right.kept;
-        await right.store().prune();
-        return size;
-      },
+  "prune tells": {
+    "counts all that it has when it prunes": instead("prune", async (right) => {
+      const { size } = right.kept;
+      await right.store().prune();
+      return size;
     }),
   },
-  {
-    does: "goes on after close",
-    fails: "every call after",
-    wrong: (right) => ({
-      find: (token) => {
-        const { isClosed } = right;
-        right.isClosed = false;
-        const answer = right.store().find(token);
-        right.isClosed = isClosed;
-        return answer;
-      },
+  "every call after": {
+    "goes on after close": instead("find", (right, token) => {
+      const { isClosed } = right;
+      right.isClosed = false;
+      const answer = right.store().find(token);
+      right.isClosed = isClosed;
+      return answer;
     }),
   },
-  {
-    does: "makes room by forgetting",
-    fails: "a full store",
-    wrong: (right) => ({
-      keep: (token, answer) => {
-        if (right.kept.size >= right.max) right.kept.clear();
-        return right.store().keep(token, answer);
-      },
+  "a full store": {
+    "makes room by forgetting": instead("keep", (right, token, answer) => {
+      if (right.kept.size >= right.max) right.kept.clear();
+      return right.store().keep(token, answer);
     }),
   },
-  {
-    does: "finds nothing while its engine is stopped",
-    fails: "every call while",
-    wrong: (right) => ({ find: (token) => (right.isRunning ? right.store().find(token) : undefined) }),
+  "every call while": {
+    "finds nothing while its engine is stopped": instead("find", (right, token) =>
+      right.isRunning ? right.store().find(token) : undefined,
+    ),
   },
-  {
-    does: "forgets what it has with its engine",
-    fails: "after the engine is back it",
-    wrong: (right) => ({ find: (token) => (right.stops > 0 ? undefined : right.store().find(token)) }),
+  "after the engine is back it": {
+    "forgets what it has with its engine": instead("find", (right, token) =>
+      right.stops > 0 ? undefined : right.store().find(token),
+    ),
   },
-  {
-    does: "does not find its engine again",
-    fails: "after the engine is back the",
-    wrong: (right) => ({
-      keep: (token, answer) => {
-        if (right.stops > 0) throw new Error("the connection is gone");
-        return right.store().keep(token, answer);
-      },
+  "after the engine is back the": {
+    "does not find its engine again": instead("keep", (right, token, answer) => {
+      if (right.stops > 0) throw new Error("the connection is gone");
+      return right.store().keep(token, answer);
     }),
   },
-];
+};
 
 test("a right store of answers passes every case", async () => {
   expect(await failuresOf(casesOf())).toEqual({});
 });
 
-testWrongStores(wrongStores, (store) => casesOf(store?.wrong));
+testWrongStores(listed(wrongStores), casesOf);

@@ -13,7 +13,8 @@ const room = 300;
 
 /** A transaction: the keys that it has locked, and who completes them when it commits. */
 export type Tx = Map<string, string>;
-export type Store = IdempotencyStore<Tx>;
+/** It has what a store may have. */
+export type Store = IdempotencyStore<Tx> & Required<Pick<IdempotencyStore<Tx>, "completeIn" | "list">>;
 
 export interface Platform {
   readonly clock: { nowMs: number };

@@ -1,37 +1,37 @@
-import { defineCases, idempotencyStoreContract, nonceStoreContract } from "@countersign/store-contract";
-import { describe, test } from "@jest/globals";
-import { applicable } from "@countersign/test-support/runs/contract.ts";
+import { idempotencyStoreContract, nonceStoreContract } from "@countersign/store-contract";
+import { describe } from "@jest/globals";
+import { testContract } from "@countersign/test-support/runs/contract.ts";
 import { testClock } from "./memory-harness.ts";
 import { onFile, sqliteHarness, sqliteNonceHarness } from "./sqlite-harness.ts";
 
 const inProcess = [...onFile, "another"] as const;
 
 describe("createSqliteStores, idempotency", () => {
-  defineCases(
-    applicable(idempotencyStoreContract(() => sqliteHarness("file"), { without: [...onFile, "clock"] })),
-    { describe, test, title: "on a file and SQLite's clock" },
+  testContract(
+    "on a file and SQLite's clock",
+    idempotencyStoreContract(() => sqliteHarness("file"), { without: [...onFile, "clock"] }),
   );
-  defineCases(
-    applicable(idempotencyStoreContract(() => sqliteHarness("memory", testClock()), { without: inProcess })),
-    { describe, test, title: "in memory and on a clock that is moved" },
+  testContract(
+    "in memory and on a clock that is moved",
+    idempotencyStoreContract(() => sqliteHarness("memory", testClock()), { without: inProcess }),
   );
-  defineCases(
-    applicable(idempotencyStoreContract(() => sqliteHarness("memory"), { without: [...inProcess, "clock"] })),
-    { describe, test, title: "in memory and on SQLite's clock" },
+  testContract(
+    "in memory and on SQLite's clock",
+    idempotencyStoreContract(() => sqliteHarness("memory"), { without: [...inProcess, "clock"] }),
   );
 });
 
 describe("createSqliteStores, nonces", () => {
-  defineCases(
-    applicable(nonceStoreContract(() => sqliteNonceHarness("file"), { without: [...onFile, "clock"] })),
-    { describe, test, title: "on a file and SQLite's clock" },
+  testContract(
+    "on a file and SQLite's clock",
+    nonceStoreContract(() => sqliteNonceHarness("file"), { without: [...onFile, "clock"] }),
   );
-  defineCases(
-    applicable(nonceStoreContract(() => sqliteNonceHarness("memory", testClock()), { without: inProcess })),
-    { describe, test, title: "in memory and on a clock that is moved" },
+  testContract(
+    "in memory and on a clock that is moved",
+    nonceStoreContract(() => sqliteNonceHarness("memory", testClock()), { without: inProcess }),
   );
-  defineCases(
-    applicable(nonceStoreContract(() => sqliteNonceHarness("memory"), { without: [...inProcess, "clock"] })),
-    { describe, test, title: "in memory and on SQLite's clock" },
+  testContract(
+    "in memory and on SQLite's clock",
+    nonceStoreContract(() => sqliteNonceHarness("memory"), { without: [...inProcess, "clock"] }),
   );
 });

@@ -1,12 +1,11 @@
 import {
-  defineCases,
   idempotencyStoreContract,
   nonceStoreContract,
   transactionStoreContract,
   workStoreContract,
 } from "@countersign/store-contract";
-import { describe, test } from "@jest/globals";
-import { applicable } from "@countersign/test-support/runs/contract.ts";
+import { describe } from "@jest/globals";
+import { testContract } from "@countersign/test-support/runs/contract.ts";
 import { drivers } from "../../store-sqlite/test/connections.ts";
 import { testClock } from "./memory-harness.ts";
 import { paymentHarness } from "./payment-harness.ts";
@@ -15,29 +14,23 @@ import { workHarness } from "./work-harness.ts";
 
 // In memory, and by SQLite's clock, whose leases are waited for: sqlite-stores.long.test.ts.
 describe.each(drivers)("createSqliteStores on %s, idempotency", (_driver, connect) => {
-  defineCases(
-    applicable(
-      idempotencyStoreContract(() => sqliteHarness("file", testClock(), connect), { without: onFile }),
-    ),
-    { describe, test, title: "on a file and a clock that is moved" },
+  testContract(
+    "on a file and a clock that is moved",
+    idempotencyStoreContract(() => sqliteHarness("file", testClock(), connect), { without: onFile }),
   );
 });
 
 describe("createSqliteStores, nonces", () => {
-  defineCases(
-    applicable(nonceStoreContract(() => sqliteNonceHarness("file", testClock()), { without: onFile })),
-    { describe, test, title: "on a file and a clock that is moved" },
+  testContract(
+    "on a file and a clock that is moved",
+    nonceStoreContract(() => sqliteNonceHarness("file", testClock()), { without: onFile }),
   );
 });
 
 describe.each(drivers)("createSqliteStores on %s, transactions", (_driver, open) => {
   describe.each(["file", "memory"] as const)("%s", (where) => {
     const makeStore = () => paymentHarness(where, undefined, { open });
-    defineCases(applicable(transactionStoreContract(makeStore, { without: ["waiting"] })), {
-      describe,
-      test,
-      title: "on a clock that is moved",
-    });
+    testContract("on a clock that is moved", transactionStoreContract(makeStore, { without: ["waiting"] }));
   });
 });
 
@@ -46,10 +39,9 @@ describe.each(drivers)("createSqliteStores on %s, work", (_driver, open) => {
     ["file", ["waiting"]],
     ["memory", ["waiting", "another"]],
   ] as const)("%s", (where, without) => {
-    defineCases(applicable(workStoreContract(() => workHarness(where, { open }), { without })), {
-      describe,
-      test,
-      title: "on a clock that is moved",
-    });
+    testContract(
+      "on a clock that is moved",
+      workStoreContract(() => workHarness(where, { open }), { without }),
+    );
   });
 });

@@ -1,22 +1,16 @@
 import type { ContractCase } from "@countersign/store-contract";
 import { describe, expect, test } from "@jest/globals";
-import { type WrongStore, failuresOf } from "./wrong-store.ts";
-import { casesOf, usesReference } from "./wrong-stores.ts";
-
-interface Noticed {
-  readonly does: string;
-  /** How the name of the case begins that must notice. */
-  readonly fails: string;
-}
+import { type Listed, failuresOf, reference } from "./wrong-store.ts";
+import { casesOf, usesReference, type wrongStores } from "./wrong-stores.ts";
 
 /** Tests that each of these stores fails the case that is meant for it, and that each case is failed by one of them. */
-export function testWrongStores<Wrong extends Noticed>(
-  stores: readonly Wrong[],
+export function testWrongStores<Wrong>(
+  stores: readonly Listed<Wrong>[],
   bind: (wrong?: Wrong) => readonly ContractCase[],
   lacking?: RegExp,
 ): void {
   describe("the cases notice a store that", () => {
-    test.each(stores)("$does", (wrong) => expectNoticed(wrong.fails, bind(wrong), lacking));
+    test.each(stores)("$does", ({ fails, wrong }) => expectNoticed(fails, bind(wrong), lacking));
   });
 
   test("every case is failed by one of these stores", () => {
@@ -25,11 +19,11 @@ export function testWrongStores<Wrong extends Noticed>(
 }
 
 export function neverFailed(
-  stores: readonly { readonly fails?: string }[],
+  stores: readonly { readonly fails: string }[],
   cases: readonly ContractCase[],
 ): readonly string[] {
   const names = cases.map(({ name }) => name);
-  return names.filter((name) => !stores.some(({ fails }) => fails !== undefined && name.startsWith(fails)));
+  return names.filter((name) => !stores.some(({ fails }) => name.startsWith(fails)));
 }
 
 /** By what the case is about, and not by what the harness lacks. */
@@ -46,12 +40,12 @@ async function expectNoticed(
 }
 
 /** The same of the idempotency stores, some of which are only noticed beside the reference. */
-export function testNoticed(stores: readonly WrongStore[]): void {
+export function testNoticed(stores: typeof wrongStores): void {
   describe("the cases notice a store that", () => {
-    test.each(stores)("$does", async (store) => {
-      const { fails } = store;
-      if (fails === undefined) expect(await isNoticed(casesOf(store).filter(usesReference))).toBe(true);
-      else await expectNoticed(fails, casesOf(store));
+    test.each(stores)("$does", async ({ fails, wrong }) => {
+      const cases = casesOf(wrong);
+      if (fails === reference) expect(await isNoticed(cases.filter(usesReference))).toBe(true);
+      else await expectNoticed(fails, cases);
     });
   });
 }

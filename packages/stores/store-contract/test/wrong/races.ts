@@ -1,68 +1,64 @@
-import { type WrongStore, isExpired, ownerOf, roundTrip, runOf, stateOf } from "./wrong-store.ts";
+import {
+  type Change,
+  type WrongStores,
+  each,
+  instead,
+  isExpired,
+  ownerOf,
+  roundTrip,
+  runOf,
+  stateOf,
+} from "./wrong-store.ts";
 
 const absent = undefined;
 
-export const wrongRaces: readonly WrongStore[] = [
-  {
-    does: "looks first and takes an absent key later",
-    fails: "of many concurrent claims exactly",
-    wrong: (platform) => ({
-      async claim(key, claim) {
-        const wasAbsent = platform.memory.read(key) === absent;
-        await roundTrip();
-        const now = runOf(platform, key);
-        if (wasAbsent && now !== undefined && now.token !== claim.token) {
-          platform.memory.release(key, now.token);
-        }
-        return platform.store.claim(key, claim);
-      },
+export const wrongRaces: WrongStores = {
+  "of many concurrent claims exactly": {
+    "looks first and takes an absent key later": instead("claim", async (platform, key, claim) => {
+      const wasAbsent = platform.memory.read(key) === absent;
+      await roundTrip();
+      const now = runOf(platform, key);
+      if (wasAbsent && now !== undefined && now.token !== claim.token) {
+        platform.memory.release(key, now.token);
+      }
+      return platform.store.claim(key, claim);
+    }),
+    "looks first and takes an expired run over later": instead("claim", async (platform, key, claim) => {
+      const wasExpired = isExpired(platform, key) && claim.recovery === "rerun";
+      await roundTrip();
+      const now = runOf(platform, key);
+      if (wasExpired && now !== undefined && now.token !== claim.token) {
+        platform.memory.release(key, now.token);
+      }
+      return platform.store.claim(key, claim);
     }),
   },
-  {
-    does: "has a lock for each handle only, around looking and taking an absent key",
-    fails: "of many concurrent claims through",
-    isPerHandle: true,
-    wrong: (platform) => {
-      let last: Promise<unknown> = Promise.resolve();
-      return {
-        async claim(key, claim) {
-          const wasAbsent = platform.memory.read(key) === absent;
-          const before = last;
-          const mine = before.then(async () => {
-            await roundTrip();
-            const now = runOf(platform, key);
-            // Of another handle: the tokens of a race begin with the handle's number.
-            const isForeign = now !== undefined && now.token.split("-")[0] !== claim.token.split("-")[0];
-            if (wasAbsent && isForeign) platform.memory.release(key, now.token);
-            return platform.store.claim(key, claim);
-          });
-          last = mine.catch(() => {});
-          return mine;
-        },
-      };
+  "of many concurrent claims through": {
+    "has a lock for each handle only, around looking and taking an absent key": {
+      isPerHandle: true,
+      wrong: (platform) => {
+        let last: Promise<unknown> = Promise.resolve();
+        return {
+          async claim(key, claim) {
+            const wasAbsent = platform.memory.read(key) === absent;
+            const before = last;
+            const mine = before.then(async () => {
+              await roundTrip();
+              const now = runOf(platform, key);
+              // Of another handle: the tokens of a race begin with the handle's number.
+              const isForeign = now !== undefined && now.token.split("-")[0] !== claim.token.split("-")[0];
+              if (wasAbsent && isForeign) platform.memory.release(key, now.token);
+              return platform.store.claim(key, claim);
+            });
+            last = mine.catch(() => {});
+            return mine;
+          },
+        };
+      },
     },
-  },
-  {
-    does: "looks first and takes an expired run over later",
-    fails: "of many concurrent claims exactly",
-    wrong: (platform) => ({
-      async claim(key, claim) {
-        const wasExpired = isExpired(platform, key) && claim.recovery === "rerun";
-        await roundTrip();
-        const now = runOf(platform, key);
-        if (wasExpired && now !== undefined && now.token !== claim.token) {
-          platform.memory.release(key, now.token);
-        }
-        return platform.store.claim(key, claim);
-      },
-    }),
-  },
-  {
-    does: "has a lock for each handle only, around looking and taking an expired run over",
-    fails: "of many concurrent claims through",
-    isPerHandle: true,
-    wrong: (platform) => ({
-      async claim(key, claim) {
+    "has a lock for each handle only, around looking and taking an expired run over": {
+      isPerHandle: true,
+      wrong: instead("claim", async (platform, key, claim) => {
         const wasExpired = isExpired(platform, key) && claim.recovery === "rerun";
         await roundTrip();
         const now = runOf(platform, key);
@@ -71,26 +67,25 @@ export const wrongRaces: readonly WrongStore[] = [
           platform.memory.release(key, now.token);
         }
         return platform.store.claim(key, claim);
-      },
-    }),
+      }),
+    },
   },
-  {
-    does: "takes an absent key twice when its owner's claim is repeated at once",
-    fails: "of two steps at once on a key that was",
-    wrong: (platform) => ({
-      async claim(key, claim) {
+  "of two steps at once on a key that was": {
+    "takes an absent key twice when its owner's claim is repeated at once": instead(
+      "claim",
+      async (platform, key, claim) => {
         const wasAbsent = platform.memory.read(key) === absent;
         await roundTrip();
         if (wasAbsent) platform.memory.release(key, claim.token);
         return platform.store.claim(key, claim);
       },
-    }),
+    ),
   },
-  {
-    does: "looks whether a run has expired first and resolves it later",
-    fails: "of two steps at once on an",
-    wrong: (platform) => ({
-      async resolve(key, outcome, { fence, ...given }) {
+  "of two steps at once on an": {
+    ...each(["complete", "heartbeat", "release"], lateStep),
+    "looks whether a run has expired first and resolves it later": instead(
+      "resolve",
+      async (platform, key, outcome, { fence, ...given }) => {
         const found = runOf(platform, key);
         const wasExpired = isExpired(platform, key) && found?.fence === fence;
         await roundTrip();
@@ -100,25 +95,22 @@ export const wrongRaces: readonly WrongStore[] = [
         platform.memory.heartbeat(key, now.token, 0);
         return platform.store.resolve(key, outcome, { ...given, fence: now.fence });
       },
-    }),
+    ),
   },
-  {
-    does: "looks whether a key is held first and resolves it later",
-    fails: "of two steps at once on a held",
-    wrong: (platform) => ({
-      async resolve(key, outcome, decision) {
+  "of two steps at once on a held": {
+    "looks whether a key is held first and resolves it later": instead(
+      "resolve",
+      async (platform, key, outcome, decision) => {
         const wasHeld = stateOf(platform, key) === "held";
         const isIts = platform.memory.read(key)?.fence === decision.fence;
         await roundTrip();
         const now = await platform.store.resolve(key, outcome, decision);
         return wasHeld && isIts ? "ok" : now;
       },
-    }),
+    ),
   },
-  {
-    does: "looks which keys have ended first and prunes them later",
-    fails: "pruning leaves a",
-    wrong: (platform) => {
+  "pruning leaves a": {
+    "looks which keys have ended first and prunes them later": (platform) => {
       const doneKeys = new Set<string>();
       return {
         async complete(key, token) {
@@ -136,15 +128,18 @@ export const wrongRaces: readonly WrongStore[] = [
       };
     },
   },
-  ...(["complete", "heartbeat", "release", "hold"] as const).map((method): WrongStore => ({
-    does: `looks whose run it is first and takes the step later: ${method}()`,
-    fails: method === "hold" ? "of two steps at once through" : "of two steps at once on an",
-    wrong: (platform) => ({
+  "of two steps at once through": each(["hold"], lateStep),
+};
+
+function lateStep(method: "complete" | "heartbeat" | "release" | "hold"): readonly [string, Change] {
+  return [
+    `looks whose run it is first and takes the step later: ${method}()`,
+    (platform) => ({
       async [method](key: string, token: string, more: never) {
         const wasOwn = runOf(platform, key)?.token === token;
         await roundTrip();
         return platform.store[method](key, wasOwn ? ownerOf(platform, key, token) : token, more);
       },
     }),
-  })),
-];
+  ];
+}

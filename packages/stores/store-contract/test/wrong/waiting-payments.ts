@@ -93,16 +93,20 @@ const rolledBack = [
   "a nonce of an open transaction is waited for, and fresh",
 ];
 
-const failing = (meets: Meeting, all: readonly string[]): WrongPayments[] =>
-  all.map((fails) => ({ does: `${meets} where ${fails}`, fails, wrong: waitingTransactions(meets) }));
+const does = (meets: Meeting, fails: string) =>
+  [`${meets} where ${fails}`, waitingTransactions(meets)] as const;
+const failing = (meets: Meeting, all: readonly string[]): WrongPayments =>
+  Object.fromEntries(
+    all.map((fails) => [fails, Object.fromEntries([does("goes on", fails), does(meets, fails)])]),
+  );
 
-export const waitingPayments: readonly WrongPayments[] = [
-  ...failing("goes on", [...committed, ...rolledBack]),
+export const waitingPayments: WrongPayments = {
   ...failing("expects a commit", rolledBack),
   ...failing("expects a rollback", committed),
-  {
-    does: "has no fault for a wait that was too long",
-    fails: "a wait for an open transaction ends",
-    wrong: (platform) => ({ ...waitingTransactions()(platform), faultOf: () => undefined }),
+  "a wait for an open transaction ends": {
+    "has no fault for a wait that was too long": (platform) => ({
+      ...waitingTransactions()(platform),
+      faultOf: () => undefined,
+    }),
   },
-];
+};

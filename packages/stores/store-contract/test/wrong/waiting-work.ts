@@ -89,35 +89,28 @@ export function waitingStores(meets: Meetings = {}): WrongStores {
   };
 }
 
-const ofEndings = (start: string, endings: readonly string[]) => endings.map((ending) => `${start}${ending}`);
+const failing = (does: string, meets: Meetings, cases: readonly string[]): WrongWork =>
+  Object.fromEntries(cases.map((fails) => [fails, { [`${does}: ${fails}`]: waitingStores(meets) }]));
 
-const failing = (does: string, meets: Meetings, cases: readonly string[]): WrongWork[] =>
-  cases.map((fails) => ({ does: `${does}: ${fails}`, fails, wrong: waitingStores(meets) }));
+const endings = (start: string) => ["commit", "roll"].map((ending) => `${start} does ${ending}`);
 
-export const waitingWork: readonly WrongWork[] = [
-  ...failing(
-    "waits for no open transaction",
-    { add: "goes on" },
-    ofEndings("an id of an open transaction is ", ["known", "added"]),
-  ),
+export const waitingWork: WrongWork = {
+  ...failing("waits for no open transaction", { add: "goes on" }, [
+    "an id of an open transaction is known",
+    "an id of an open transaction is added",
+  ]),
   ...failing(
     "loses the lane it has waited for",
     { add: "loses the lane" },
-    ofEndings("a task that is added while its entity's last one ends is not lost: the end does ", [
-      "commit",
-      "roll",
-    ]),
+    endings("a task that is added while its entity's last one ends is not lost: the end"),
   ),
   ...failing(
     "has lost a task whose entity it waited for",
     { finish: "refuses" },
-    ofEndings(
-      "a task that an open transaction adds while its entity's last one ends is not lost: the adding does ",
-      ["commit", "roll"],
-    ),
+    endings("a task that an open transaction adds while its entity's last one ends is not lost: the adding"),
   ),
   ...failing("renews no lease beside an open transaction", { extend: "keeps the old time" }, [
     "a lease is renewed while an open transaction adds",
   ]),
   ...failing("waits with a claim", { claim: "waits" }, ["a claim waits for no open transaction"]),
-];
+};

@@ -3,13 +3,9 @@ import type { Awaitable } from "@countersign/idempotency";
 import type { NewTask, WorkStore } from "@countersign/work";
 import type { Connection } from "../../../store-sqlite/test/connections.ts";
 import type { WorkPlatform, WrongStores } from "../work-harness.ts";
+import type { FoundBy } from "./wrong-store.ts";
 
-export interface WrongWork {
-  readonly does: string;
-  /** How the name of the case begins that must notice. */
-  readonly fails: string;
-  readonly wrong: WrongStores;
-}
+export type WrongWork = FoundBy<WrongStores>;
 
 export type Work = WorkStore<Connection, "sync">;
 

@@ -1,13 +1,14 @@
 import type { NonceClaim } from "@countersign/core";
 import type { ContractNonceStore, EngineHarness } from "../../dist/harness.js";
 import type { Kept, NoncePlatform, NoncePlatformOptions } from "../nonce-platform.ts";
+import { type FoundBy, replacing } from "./wrong-store.ts";
+
+type Change = (platform: NoncePlatform) => Partial<ContractNonceStore>;
+export type WrongNonceStores = FoundBy<Change | WrongNonceStore>;
 
 export interface WrongNonceStore {
-  readonly does: string;
-  /** How the name of the case begins that must notice. */
-  readonly fails: string;
   /** The methods that are wrong. Called for each handle. */
-  readonly wrong?: (platform: NoncePlatform) => Partial<ContractNonceStore>;
+  readonly wrong?: Change;
   readonly platform?: NoncePlatformOptions;
   readonly engine?: (platform: NoncePlatform) => Partial<EngineHarness>;
 }
@@ -18,8 +19,8 @@ export function foundIn(platform: NoncePlatform, claim: NonceClaim): Kept | unde
   return found !== undefined && found.untilMs >= platform.now() ? found : undefined;
 }
 
-export function changed(change: (claim: NonceClaim) => Partial<NonceClaim>): Pick<WrongNonceStore, "wrong"> {
-  return {
-    wrong: ({ store }) => ({ claim: (claim) => store.claim({ ...claim, ...change(claim) }) }),
-  };
+export const instead = replacing<NoncePlatform, ContractNonceStore>();
+
+export function changed(change: (claim: NonceClaim) => Partial<NonceClaim>): Change {
+  return instead("claim", ({ store }, claim) => store.claim({ ...claim, ...change(claim) }));
 }

@@ -3,13 +3,9 @@ import type { TransactionBegun, TransactionStore } from "@countersign/idempotenc
 import { transactionBroken } from "@countersign/idempotency/store";
 import type { SqliteDatabase } from "@countersign/store-sqlite";
 import type { WrongTransactions } from "../payment-harness.ts";
+import type { FoundBy } from "./wrong-store.ts";
 
-export interface WrongPayments {
-  readonly does: string;
-  /** How the name of the case begins that must notice. */
-  readonly fails: string;
-  readonly wrong: WrongTransactions;
-}
+export type WrongPayments = FoundBy<WrongTransactions>;
 
 type Begin = TransactionStore<SqliteDatabase>["begin"];
 type Ending = TransactionStore<SqliteDatabase>["keep"];
@@ -43,34 +39,25 @@ const ending =
 const freed = (given: Parameters<Ending>[1]) =>
   `UPDATE ${keys} SET state = 'free' WHERE key IN (${given.map(({ key }) => `'${key}'`).join(", ")})`;
 
-export const wrongPayments: readonly WrongPayments[] = [
-  {
-    does: "begins a key without writing it",
-    fails: "a key that was begun is done for everybody",
-    wrong: beside("after", `UPDATE ${keys} SET state = 'free'`),
+/** Tells that the transaction is over, and leaves its keys as they are. */
+const onlyTold: WrongTransactions = ({ database }) => ({
+  keep() {
+    if (database.inTransaction === false) throw transactionBroken("it is over");
   },
-  {
-    does: "keeps the key running",
-    fails: "a key that was begun is done for everybody",
-    wrong: beside("after", `UPDATE ${keys} SET state = 'run'`),
-  },
-  {
-    does: "forgets the nonce of what it paid",
-    fails: "a key that was begun is done for everybody",
-    wrong: beside("after", "DELETE FROM countersign_nonces"),
-  },
-  {
-    does: "begins a key anew for the token that has paid it",
-    fails: "a key that was begun is done for everybody",
-    wrong: beginning((begin) => (tx, claim) => {
+});
+
+export const wrongPayments: WrongPayments = {
+  "a key that was begun is done for everybody": {
+    "begins a key without writing it": beside("after", `UPDATE ${keys} SET state = 'free'`),
+    "keeps the key running": beside("after", `UPDATE ${keys} SET state = 'run'`),
+    "forgets the nonce of what it paid": beside("after", "DELETE FROM countersign_nonces"),
+    "begins a key anew for the token that has paid it": beginning((begin) => (tx, claim) => {
       tx.exec(`UPDATE ${keys} SET state = 'free' WHERE token = '${claim.keys[0]?.token}'`);
       return begin(tx, claim);
     }),
   },
-  {
-    does: "commits what a failed handler has written",
-    fails: "a transaction that fails leaves no key",
-    wrong: ({ stores: { transactions } }) => ({
+  "a transaction that fails leaves no key": {
+    "commits what a failed handler has written": ({ stores: { transactions } }) => ({
       async run(work) {
         const errors: unknown[] = [];
         const results: unknown[] = [];
@@ -86,19 +73,13 @@ export const wrongPayments: readonly WrongPayments[] = [
       },
     }),
   },
-  {
-    does: "claims no nonce",
-    fails: "a nonce that was used before is seen",
-    wrong: beginning(
+  "a nonce that was used before is seen": {
+    "claims no nonce": beginning(
       (begin) =>
         (tx, { nonce: _nonce, ...claim }) =>
           begin(tx, claim),
     ),
-  },
-  {
-    does: "touches the keys of a seen nonce",
-    fails: "a nonce that was used before is seen",
-    wrong: ({ database, stores: { transactions, idempotency } }) => ({
+    "touches the keys of a seen nonce": ({ database, stores: { transactions, idempotency } }) => ({
       begin: (tx, claim) => transactions.begin(tx, claim),
       async run(work) {
         try {
@@ -113,86 +94,59 @@ export const wrongPayments: readonly WrongPayments[] = [
       },
     }),
   },
-  {
-    does: "takes over a key that is done",
-    fails: "a key that is done, running or held is answered",
-    wrong: beside("before", `UPDATE ${keys} SET state = 'free' WHERE state = 'done'`),
-  },
-  {
-    does: "takes over a run that is alive",
-    fails: "a key that is done, running or held is answered",
-    wrong: beside("before", `UPDATE ${keys} SET state = 'free' WHERE state = 'run'`),
-  },
-  {
-    does: "forgets the nonce where no key was begun",
-    fails: "a key that is done, running or held is answered",
-    wrong: beginning((begin) => (tx, claim) => {
+  "a key that is done, running or held is answered": {
+    "takes over a key that is done": beside(
+      "before",
+      `UPDATE ${keys} SET state = 'free' WHERE state = 'done'`,
+    ),
+    "takes over a run that is alive": beside(
+      "before",
+      `UPDATE ${keys} SET state = 'free' WHERE state = 'run'`,
+    ),
+    "forgets the nonce where no key was begun": beginning((begin) => (tx, claim) => {
       const begun = begin(tx, claim);
       if (begun.keys.every(({ status }) => status !== "begun")) tx.exec("DELETE FROM countersign_nonces");
       return begun;
     }),
   },
-  {
-    does: "runs an expired run again that an operator has to look at",
-    fails: "a run whose lease has ended is held",
-    wrong: beginning((begin) => (tx, claim) => begin(tx, { ...claim, recovery: "rerun" })),
+  "a run whose lease has ended is held": {
+    "runs an expired run again that an operator has to look at": beginning(
+      (begin) => (tx, claim) => begin(tx, { ...claim, recovery: "rerun" }),
+    ),
+    "answers held for an expired run, and writes nothing": beside(
+      "after",
+      `UPDATE ${keys} SET state = 'run' WHERE state = 'held'`,
+    ),
   },
-  {
-    does: "answers held for an expired run, and writes nothing",
-    fails: "a run whose lease has ended is held",
-    wrong: beside("after", `UPDATE ${keys} SET state = 'run' WHERE state = 'held'`),
+  "a run whose lease has ended is taken over": {
+    "holds each expired run": beginning((begin) => (tx, claim) => begin(tx, { ...claim, recovery: "hold" })),
+    "leaves the old owner its token": beside("after", `UPDATE ${keys} SET state = 'held', token = 'owner'`),
   },
-  {
-    does: "holds each expired run",
-    fails: "a run whose lease has ended is taken over",
-    wrong: beginning((begin) => (tx, claim) => begin(tx, { ...claim, recovery: "hold" })),
+  "a key that was released begins": {
+    "begins its fences anew": beside("after", `UPDATE ${keys} SET fence = 1`),
   },
-  {
-    does: "leaves the old owner its token",
-    fails: "a run whose lease has ended is taken over",
-    wrong: beside("after", `UPDATE ${keys} SET state = 'held', token = 'owner'`),
+  "a key is done for the retention": {
+    "remembers done keys for ever": beside("after", `UPDATE ${keys} SET until_ms = 9000000000000`),
+    "remembers done keys for a minute": beside("after", `UPDATE ${keys} SET until_ms = 1800000060000`),
   },
-  {
-    does: "begins its fences anew",
-    fails: "a key that was released begins",
-    wrong: beside("after", `UPDATE ${keys} SET fence = 1`),
+  "an operator's decision stays": {
+    "forgets what an operator has decided": beside("after", `UPDATE ${keys} SET decision = NULL`),
   },
-  {
-    does: "remembers done keys for ever",
-    fails: "a key is done for the retention",
-    wrong: beside("after", `UPDATE ${keys} SET until_ms = 9000000000000`),
-  },
-  {
-    does: "remembers done keys for a minute",
-    fails: "a key is done for the retention",
-    wrong: beside("after", `UPDATE ${keys} SET until_ms = 1800000060000`),
-  },
-  {
-    does: "forgets what an operator has decided",
-    fails: "an operator's decision stays",
-    wrong: beside("after", `UPDATE ${keys} SET decision = NULL`),
-  },
-  {
-    does: "answers in an order of its own",
-    fails: "of several keys each is answered",
-    wrong: beginning((begin) => (tx, claim) => {
+  "of several keys each is answered": {
+    "answers in an order of its own": beginning((begin) => (tx, claim) => {
       const sorted = [...claim.keys];
       sorted.sort((one, other) => (one.key < other.key ? -1 : 1));
       return begin(tx, { ...claim, keys: sorted });
     }),
   },
-  {
-    does: "writes the first hundred keys alone",
-    fails: "a thousand keys are begun",
-    wrong: beginning((begin) => (tx, claim) => {
+  "a thousand keys are begun": {
+    "writes the first hundred keys alone": beginning((begin) => (tx, claim) => {
       const { nonce, keys: begun } = begin(tx, { ...claim, keys: claim.keys.slice(0, 100) });
       return { nonce, keys: claim.keys.map((_key, index) => begun[index] ?? { status: "begun" }) };
     }),
   },
-  {
-    does: "takes small and capital letters for the same",
-    fails: "hostile keys are begun",
-    wrong: beginning((begin) => (tx, claim) => {
+  "hostile keys are begun": {
+    "takes small and capital letters for the same": beginning((begin) => (tx, claim) => {
       const seen = new Map(
         claim.keys.map((one) => [one.key.toLowerCase(), { ...one, key: one.key.toLowerCase() }]),
       );
@@ -200,15 +154,11 @@ export const wrongPayments: readonly WrongPayments[] = [
       return { nonce, keys: claim.keys.map((_key, index) => begun[index] ?? { status: "begun" }) };
     }),
   },
-  {
-    does: "keeps tokens in small letters",
-    fails: "hostile tokens, fingerprints and nonces",
-    wrong: beside("after", `UPDATE ${keys} SET token = lower(token)`),
+  "hostile tokens, fingerprints and nonces": {
+    "keeps tokens in small letters": beside("after", `UPDATE ${keys} SET token = lower(token)`),
   },
-  {
-    does: "takes an unfit claim for one without keys",
-    fails: "an unfit claim",
-    wrong: beginning((begin) => (tx, claim) => {
+  "an unfit claim": {
+    "takes an unfit claim for one without keys": beginning((begin) => (tx, claim) => {
       try {
         return begin(tx, claim);
       } catch {
@@ -216,39 +166,23 @@ export const wrongPayments: readonly WrongPayments[] = [
       }
     }),
   },
-  {
-    does: "forgets each nonce",
-    fails: "of payments with one nonce at once",
-    wrong: beside("before", "DELETE FROM countersign_nonces"),
+  "of payments with one nonce at once": {
+    "forgets each nonce": beside("before", "DELETE FROM countersign_nonces"),
   },
-  {
-    does: "begins each key anew",
-    fails: "of payments of one key at once",
-    wrong: beside("before", `UPDATE ${keys} SET state = 'free'`),
+  "of payments of one key at once": {
+    "begins each key anew": beside("before", `UPDATE ${keys} SET state = 'free'`),
   },
-  {
-    does: "hides from operators what it paid",
-    fails: "operators find a key",
-    wrong: beside("after", `UPDATE ${keys} SET state = 'free'`),
+  "operators find a key": {
+    "hides from operators what it paid": beside("after", `UPDATE ${keys} SET state = 'free'`),
   },
-  {
-    does: "leaves a key done that was undone",
-    fails: "undo takes back",
-    wrong: ({ database }) => ({
+  "undo takes back": {
+    "leaves a key done that was undone": ({ database }) => ({
       undo: () => void database.exec("ROLLBACK TO countersign; RELEASE countersign"),
     }),
-  },
-  {
-    does: "frees the key and keeps what was written",
-    fails: "undo takes back",
-    wrong: ({ database }) => ({
+    "frees the key and keeps what was written": ({ database }) => ({
       undo: (_tx, given) => void database.exec(`RELEASE countersign; ${freed(given)}`),
     }),
-  },
-  {
-    does: "takes the nonce back with the key",
-    fails: "undo takes back",
-    wrong: ending(
+    "takes the nonce back with the key": ending(
       (undo) => (tx, given, more) => {
         void undo(tx, given, more);
         tx.exec("DELETE FROM countersign_nonces");
@@ -256,36 +190,26 @@ export const wrongPayments: readonly WrongPayments[] = [
       "undo",
     ),
   },
-  {
-    does: "rolls back to the first savepoint of several",
-    fails: "of several keys each is kept or undone",
-    wrong: ({ database }) => ({
+  "of several keys each is kept or undone": {
+    "rolls back to the first savepoint of several": ({ database }) => ({
       keep: (_tx, _keys, more) => void (more || database.exec("RELEASE countersign")),
     }),
-  },
-  {
-    does: "takes back with a key that the one before it was freed",
-    fails: "of several keys each is kept or undone",
-    wrong: ({ database }) => ({
+    "takes back with a key that the one before it was freed": ({ database }) => ({
       undo(_tx, given, more) {
         database.exec(`ROLLBACK TO countersign; ${freed(given)}`);
         if (!more) database.exec("RELEASE countersign");
       },
     }),
   },
-  {
-    does: "sets no savepoint without keys",
-    fails: "without keys begin sets a savepoint",
-    wrong: beginning((begin) => (tx, claim) => {
+  "without keys begin sets a savepoint": {
+    "sets no savepoint without keys": beginning((begin) => (tx, claim) => {
       const begun = begin(tx, claim);
       if (claim.keys.length === 0) tx.exec("RELEASE countersign");
       return begun;
     }),
   },
-  {
-    does: "frees what it has only answered",
-    fails: "undo of a key leaves those that were answered",
-    wrong: ending(
+  "undo of a key leaves those that were answered": {
+    "frees what it has only answered": ending(
       (undo) => (tx, given, more) => {
         void undo(tx, given, more);
         tx.exec(`UPDATE ${keys} SET state = 'free'`);
@@ -293,17 +217,23 @@ export const wrongPayments: readonly WrongPayments[] = [
       "undo",
     ),
   },
-  {
-    does: "calls each error a conflict",
-    fails: "a statement that the engine refuses",
-    wrong: () => ({ faultOf: () => "conflict" }),
+  "a statement that the engine refuses": {
+    "calls each error a conflict": () => ({ faultOf: () => "conflict" }),
   },
-  ...(["an error that the handler swallowed", "a handler's own COMMIT or ROLLBACK"] as const).flatMap(
-    (fails): WrongPayments[] => [
+  "a handler's own COMMIT is told without keys": {
+    "looks for the transaction of its keys alone": ending(
+      (keep) => (tx, given, more) => (given.length > 0 ? keep(tx, given, more) : undefined),
+      "keep",
+    ),
+  },
+  "a handler's own COMMIT leaves no key done": {
+    "leaves a key done that no handler has seen": onlyTold,
+  },
+  ...Object.fromEntries(
+    ["an error that the handler swallowed", "a handler's own COMMIT or ROLLBACK"].map((told) => [
+      told,
       {
-        does: `tells nobody about ${fails}`,
-        fails,
-        wrong: ending(
+        [`tells nobody about ${told}`]: ending(
           (keep) =>
             (...given) => {
               try {
@@ -314,45 +244,23 @@ export const wrongPayments: readonly WrongPayments[] = [
             },
           "keep",
         ),
+        [`frees the key after ${told}`]: onlyTold,
       },
-      {
-        does: `frees the key after ${fails}`,
-        fails,
-        wrong: ({ database }) => ({
-          keep() {
-            if (database.inTransaction === false) throw transactionBroken("it is over");
-          },
-        }),
-      },
-    ],
+    ]),
   ),
-  ...(["its own COMMIT or ROLLBACK", "an error that it swallowed"] as const).map((what): WrongPayments => ({
-    does: `holds only what is still done after ${what}`,
-    fails: `what a handler commits after ${what}`,
-    wrong({ database }) {
-      const end = (): void => {
-        if (database.inTransaction !== false) return;
-        database.exec(`UPDATE ${keys} SET state = 'held', reason = 'broken' WHERE state = 'done'`);
-        throw transactionBroken("it is over");
-      };
-      return { keep: end, undo: end };
-    },
-  })),
-  {
-    does: "looks for the transaction of its keys alone",
-    fails: "a handler's own COMMIT is told without keys",
-    wrong: ending(
-      (keep) => (tx, given, more) => (given.length > 0 ? keep(tx, given, more) : undefined),
-      "keep",
-    ),
-  },
-  {
-    does: "leaves a key done that no handler has seen",
-    fails: "a handler's own COMMIT leaves no key done",
-    wrong: ({ database }) => ({
-      keep() {
-        if (database.inTransaction === false) throw transactionBroken("it is over");
+  ...Object.fromEntries(
+    ["its own COMMIT or ROLLBACK", "an error that it swallowed"].map((what) => [
+      `what a handler commits after ${what}`,
+      {
+        [`holds only what is still done after ${what}`]: ({ database }) => {
+          const end = (): void => {
+            if (database.inTransaction !== false) return;
+            database.exec(`UPDATE ${keys} SET state = 'held', reason = 'broken' WHERE state = 'done'`);
+            throw transactionBroken("it is over");
+          };
+          return { keep: end, undo: end };
+        },
       },
-    }),
-  },
-];
+    ]),
+  ),
+};

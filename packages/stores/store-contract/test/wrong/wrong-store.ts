@@ -7,11 +7,39 @@ import type {
 import type { EngineHarness } from "../../dist/harness.js";
 import type { Platform, PlatformOptions, Store } from "../platform.ts";
 
-export interface WrongStore {
+/** Stores by what they do wrong, and those by how the name of the case begins that must notice. */
+export type FoundBy<Wrong> = Readonly<Record<string, Readonly<Record<string, Wrong>>>>;
+
+/** A store that breaks one rule. */
+export interface Listed<Wrong> {
+  readonly fails: string;
   readonly does: string;
-  /** How the name of the case begins that must notice. Default: one of those that compare with the reference. */
-  readonly fails?: string;
-  readonly wrong?: (platform: Platform) => Partial<Store>;
+  readonly wrong: Wrong;
+}
+
+export function listed<Wrong>(stores: FoundBy<Wrong>): readonly Listed<Wrong>[] {
+  return Object.entries(stores).flatMap(([fails, found]) =>
+    Object.entries(found).map(([does, wrong]) => ({ fails, does, wrong })),
+  );
+}
+
+/** Stores that differ in one value. */
+export function each<const Item, Wrong>(
+  items: readonly Item[],
+  make: (item: Item) => readonly [does: string, wrong: Wrong],
+): Readonly<Record<string, Wrong>> {
+  return Object.fromEntries(items.map(make));
+}
+
+/** In place of a case's name: one of those that compare with the reference must notice. */
+export const reference = "whatever";
+
+/** The methods that are wrong. */
+export type Change = (platform: Platform) => Partial<Store>;
+export type WrongStores = FoundBy<Change | WrongStore>;
+
+export interface WrongStore {
+  readonly wrong?: Change;
   /** What is wrong is that it answers where the engine is stopped or a transaction has locked the key. */
   readonly ignores?: "a stopped engine" | "locks";
   /** What it remembers, it remembers for each handle on its own. */
@@ -19,6 +47,27 @@ export interface WrongStore {
   readonly platform?: PlatformOptions;
   readonly engine?: (platform: Platform) => Partial<EngineHarness>;
 }
+
+/** Each method of a store, given the base of the store too. */
+type Changed<Base, Whole> = {
+  readonly [Method in keyof Whole]-?: Whole[Method] extends
+    | ((...given: infer Given) => infer Answer)
+    | undefined
+    ? (base: Base, ...given: Given) => Answer
+    : never;
+};
+
+/** Makes the stores that have something else in place of one method. */
+export function replacing<Base, Whole>() {
+  return <Method extends keyof Whole>(method: Method, change: Changed<Base, Whole>[Method]) =>
+    (base: Base) => {
+      const changed = (...given: readonly unknown[]): unknown =>
+        Reflect.apply(change, undefined, [base, ...given]);
+      return { [method]: changed } as Partial<Whole>;
+    };
+}
+
+export const instead = replacing<Platform, Store>();
 
 /** The key's owner, when it is not absent. */
 export function ownerOf({ memory }: Platform, key: string, otherwise: string): string {
@@ -70,7 +119,7 @@ export function roundTrip(): Promise<void> {
 }
 
 /** The store of a platform with the wrong methods in it, which throw where a right one does. */
-export function wrongStoreOn(platform: Platform, { wrong, ignores }: Partial<WrongStore>): Store {
+export function wrongStoreOn(platform: Platform, { wrong, ignores }: WrongStore): Store {
   const methods = Object.entries(wrong?.(platform) ?? {}).map(([name, method]) => {
     if (typeof method !== "function") return [name, method] as const;
     const guarded = (...parameters: unknown[]): unknown => {

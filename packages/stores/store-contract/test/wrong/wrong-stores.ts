@@ -2,43 +2,26 @@
 import { type ContractCase, idempotencyStoreContract } from "@countersign/store-contract";
 import { type Store, createPlatform, harnessOf } from "../platform.ts";
 import { wrongClaims } from "./claims.ts";
-import { wrongClocks } from "./clocks.ts";
 import { wrongDecisions } from "./decisions.ts";
-import { wrongEffects } from "./effects.ts";
 import { wrongEngines } from "./engine.ts";
-import { wrongFences } from "./fences.ts";
-import { wrongKeeping } from "./keeping.ts";
-import { wrongLeases } from "./leases.ts";
-import { wrongListings } from "./listings.ts";
-import { wrongOnce } from "./once.ts";
 import { wrongRaces } from "./races.ts";
-import { wrongReopening } from "./reopening.ts";
-import { wrongRetention } from "./retention.ts";
 import { wrongSettling } from "./settling.ts";
 import { wrongTexts } from "./texts.ts";
 import { wrongTransactions } from "./transactions.ts";
-import { type WrongStore, wrongStoreOn } from "./wrong-store.ts";
+import { type Change, type WrongStore, listed, wrongStoreOn } from "./wrong-store.ts";
 
-export const wrongStores: readonly WrongStore[] = [
-  ...wrongClaims,
-  ...wrongRaces,
-  ...wrongLeases,
-  ...wrongClocks,
-  ...wrongSettling,
-  ...wrongDecisions,
-  ...wrongKeeping,
-  ...wrongReopening,
-  ...wrongFences,
-  ...wrongRetention,
-  ...wrongEffects,
-  ...wrongTexts,
-  ...wrongEngines,
-  ...wrongTransactions,
-  ...wrongOnce,
-  ...wrongListings,
-];
+export const wrongStores = [
+  wrongClaims,
+  wrongRaces,
+  wrongSettling,
+  wrongDecisions,
+  wrongTexts,
+  wrongEngines,
+  wrongTransactions,
+].flatMap(listed);
 
-export function casesOf(store: Partial<WrongStore>): readonly ContractCase[] {
+export function casesOf(given: Change | WrongStore): readonly ContractCase[] {
+  const store = typeof given === "function" ? { wrong: given } : given;
   return idempotencyStoreContract(
     () => {
       const platform = createPlatform(store.platform);
