@@ -10,8 +10,3 @@ export function testContract(
   const applicable = cases.filter(({ skipped }) => skipped === undefined);
   defineCases(applicable, { describe: describeOn, test, title });
 }
-
-/** The cases without those that the harness declares as not for it. */
-export function applicable(cases: readonly ContractCase[]): readonly ContractCase[] {
-  return cases.filter(({ skipped }) => skipped === undefined);
-}

@@ -1,13 +1,12 @@
 import {
   answerStoreContract,
-  defineCases,
   idempotencyStoreContract,
   nonceStoreContract,
   transactionStoreContract,
   workStoreContract,
 } from "@countersign/store-contract";
-import { describe, test } from "@jest/globals";
-import { applicable } from "@countersign/test-support/runs/contract.ts";
+import { describe } from "@jest/globals";
+import { testContract } from "@countersign/test-support/runs/contract.ts";
 import { isWhole } from "@countersign/test-support/runs/share.ts";
 import { describeOnMysql } from "@countersign/test-support/servers/engines.ts";
 import { answerHarness, idempotencyHarness, nonceHarness, paymentHarness } from "./harness.ts";
@@ -20,31 +19,31 @@ export function defineContracts(clock: "moved" | "the server's"): void {
   const hasClock = clock === "moved";
   const without = hasClock ? always : ([...always, "clock"] as const);
   describe(`the contract, by the clock: ${clock}`, () => {
-    defineCases(applicable(transactionStoreContract(() => paymentHarness({ hasClock }), { without })), {
-      describe: describeOnMysql,
-      test,
-      title: "transactions",
-    });
+    testContract(
+      "transactions",
+      transactionStoreContract(() => paymentHarness({ hasClock }), { without }),
+      describeOnMysql,
+    );
     if (!isWhole) return;
-    defineCases(applicable(idempotencyStoreContract(() => idempotencyHarness({ hasClock }), { without })), {
-      describe: describeOnMysql,
-      test,
-      title: "idempotency store",
-    });
-    defineCases(applicable(nonceStoreContract(() => nonceHarness({ hasClock }), { without })), {
-      describe: describeOnMysql,
-      test,
-      title: "nonce store",
-    });
-    defineCases(applicable(answerStoreContract(() => answerHarness({ hasClock }), { without })), {
-      describe: describeOnMysql,
-      test,
-      title: "store of answers",
-    });
-    defineCases(applicable(workStoreContract(() => paymentHarness({ hasClock }), { without })), {
-      describe: describeOnMysql,
-      test,
-      title: "work",
-    });
+    testContract(
+      "idempotency store",
+      idempotencyStoreContract(() => idempotencyHarness({ hasClock }), { without }),
+      describeOnMysql,
+    );
+    testContract(
+      "nonce store",
+      nonceStoreContract(() => nonceHarness({ hasClock }), { without }),
+      describeOnMysql,
+    );
+    testContract(
+      "store of answers",
+      answerStoreContract(() => answerHarness({ hasClock }), { without }),
+      describeOnMysql,
+    );
+    testContract(
+      "work",
+      workStoreContract(() => paymentHarness({ hasClock }), { without }),
+      describeOnMysql,
+    );
   });
 }

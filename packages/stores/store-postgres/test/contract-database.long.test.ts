@@ -1,8 +1,8 @@
 import { fromPg } from "@countersign/databases";
-import { idempotencyStoreContract, nonceStoreContract, defineCases } from "@countersign/store-contract";
+import { idempotencyStoreContract, nonceStoreContract } from "@countersign/store-contract";
 import { createPostgresStores } from "@countersign/store-postgres";
-import { describe, test } from "@jest/globals";
-import { applicable } from "@countersign/test-support/runs/contract.ts";
+import { describe } from "@jest/globals";
+import { testContract } from "@countersign/test-support/runs/contract.ts";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
 import type { Pool } from "pg";
 import { idempotencyHarness, nonceHarness } from "./harness.ts";
@@ -18,13 +18,14 @@ describe.each<[string, Create]>([
   ["with prepared statements", (options) => createPostgresStores({ ...options, prepare: true })],
 ])("the contract of the stores %s", (_way, create) => {
   const without = ["engine", "durability"] as const;
-  defineCases(
-    applicable(idempotencyStoreContract(() => idempotencyHarness({ hasClock: true }, create), { without })),
-    { describe: describeOnPostgres, test, title: "idempotency store" },
+  testContract(
+    "idempotency store",
+    idempotencyStoreContract(() => idempotencyHarness({ hasClock: true }, create), { without }),
+    describeOnPostgres,
   );
-  defineCases(applicable(nonceStoreContract(() => nonceHarness({ hasClock: true }, create), { without })), {
-    describe: describeOnPostgres,
-    test,
-    title: "nonce store",
-  });
+  testContract(
+    "nonce store",
+    nonceStoreContract(() => nonceHarness({ hasClock: true }, create), { without }),
+    describeOnPostgres,
+  );
 });

@@ -1,13 +1,12 @@
 import {
   answerStoreContract,
-  defineCases,
   idempotencyStoreContract,
   nonceStoreContract,
   transactionStoreContract,
   workStoreContract,
 } from "@countersign/store-contract";
-import { describe, test } from "@jest/globals";
-import { applicable } from "@countersign/test-support/runs/contract.ts";
+import { describe } from "@jest/globals";
+import { testContract } from "@countersign/test-support/runs/contract.ts";
 import { isWhole } from "@countersign/test-support/runs/share.ts";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
 import { fromPg } from "@countersign/databases";
@@ -27,49 +26,46 @@ export function defineContracts(clock: "moved" | "the server's"): void {
   const hasClock = clock === "moved";
   const without = hasClock ? always : ([...always, "clock"] as const);
   describe(`the contract, by the clock: ${clock}`, () => {
-    defineCases(applicable(idempotencyStoreContract(() => idempotencyHarness({ hasClock }), { without })), {
-      describe: describeOnPostgres,
-      test,
-      title: "idempotency store",
-    });
-    defineCases(applicable(nonceStoreContract(() => nonceHarness({ hasClock }), { without })), {
-      describe: describeOnPostgres,
-      test,
-      title: "nonce store",
-    });
+    testContract(
+      "idempotency store",
+      idempotencyStoreContract(() => idempotencyHarness({ hasClock }), { without }),
+      describeOnPostgres,
+    );
+    testContract(
+      "nonce store",
+      nonceStoreContract(() => nonceHarness({ hasClock }), { without }),
+      describeOnPostgres,
+    );
     for (const [library, as] of isWhole ? libraries : libraries.slice(0, 1)) {
       const makeStores = () => paymentHarness({ hasClock }, (database) => inOrder(as(database)));
-      defineCases(applicable(transactionStoreContract(makeStores, { without })), {
-        describe: describeOnPostgres,
-        test,
-        title: `transactions over ${library}`,
-      });
+      testContract(
+        `transactions over ${library}`,
+        transactionStoreContract(makeStores, { without }),
+        describeOnPostgres,
+      );
     }
     if (!isWhole) return;
     const answers = answerStoreContract(() => answerHarness({ hasClock }), {
       without: [...without, "transaction"],
     });
-    defineCases(applicable(answers), { describe: describeOnPostgres, test, title: "store of answers" });
+    testContract("store of answers", answers, describeOnPostgres);
     const inTransactions = answerStoreContract(() => answerHarness({ hasClock }, onDatabase), { without });
-    defineCases(
-      applicable(inTransactions).filter(({ name }) => name.includes("transaction")),
-      { describe: describeOnPostgres, test, title: "store of answers beside transactions" },
+    testContract(
+      "store of answers beside transactions",
+      inTransactions.filter(({ name }) => name.includes("transaction")),
+      describeOnPostgres,
     );
     const [whole, single] = libraries.map(([, as]) =>
-      applicable(
-        workStoreContract(() => paymentHarness({ hasClock }, (database) => inOrder(as(database))), {
-          without,
-        }),
-      ),
+      workStoreContract(() => paymentHarness({ hasClock }, (database) => inOrder(as(database))), { without }),
     );
-    defineCases(whole ?? [], { describe: describeOnPostgres, test, title: "work store" });
+    testContract("work store", whole ?? [], describeOnPostgres);
     // The steps in a transaction go by a library's own statements: their texts, and their waits.
     const isSent = ({ name }: { readonly name: string }) =>
       /hostile|transaction|not lost|side by side/.test(name);
-    defineCases((single ?? []).filter(isSent), {
-      describe: describeOnPostgres,
-      test,
-      title: "work store over a library that sends single statements",
-    });
+    testContract(
+      "work store over a library that sends single statements",
+      (single ?? []).filter(isSent),
+      describeOnPostgres,
+    );
   });
 }

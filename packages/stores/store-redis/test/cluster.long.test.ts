@@ -1,11 +1,11 @@
-import { defineCases, idempotencyStoreContract, nonceStoreContract } from "@countersign/store-contract";
+import { idempotencyStoreContract, nonceStoreContract } from "@countersign/store-contract";
 import { createRedisStores } from "@countersign/store-redis";
 import { afterAll, describe, expect, test } from "@jest/globals";
 import { Cluster as Cluster6 } from "ioredis";
 import { Cluster as Cluster5 } from "ioredis-5";
 import { createCluster as createCluster6 } from "redis";
 import { createCluster as createCluster5 } from "redis-5";
-import { applicable } from "@countersign/test-support/runs/contract.ts";
+import { testContract } from "@countersign/test-support/runs/contract.ts";
 import { isolatedName, redisUrl } from "@countersign/test-support/servers/engines.ts";
 import { startRedisCluster } from "@countersign/test-support/servers/private-redis.ts";
 import { type Connection, connectRedis } from "./clients.ts";
@@ -71,16 +71,12 @@ describe.each(clients)("on a cluster, over %s", (_client, connect) => {
   const ofAnyNode = idempotencyStoreContract(() => idempotencyHarness(engine), {
     without: [...without, "list"],
   });
-  defineCases(applicable(ofAnyNode), {
-    describe: onCluster,
-    test,
-    title: "the contract of the idempotency store",
-  });
-  defineCases(applicable(nonceStoreContract(() => nonceHarness(engine), { without })), {
-    describe: onCluster,
-    test,
-    title: "the contract of the nonce store",
-  });
+  testContract("the contract of the idempotency store", ofAnyNode, onCluster);
+  testContract(
+    "the contract of the nonce store",
+    nonceStoreContract(() => nonceHarness(engine), { without }),
+    onCluster,
+  );
 
   onCluster("its nodes", () => {
     test("share the keys, hash tags included, and follow a slot that has moved", async () => {

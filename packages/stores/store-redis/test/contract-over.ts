@@ -1,11 +1,10 @@
 import {
   answerStoreContract,
-  defineCases,
   idempotencyStoreContract,
   nonceStoreContract,
 } from "@countersign/store-contract";
-import { afterAll, describe, test } from "@jest/globals";
-import { applicable } from "@countersign/test-support/runs/contract.ts";
+import { afterAll, describe } from "@jest/globals";
+import { testContract } from "@countersign/test-support/runs/contract.ts";
 import { redisUrl } from "@countersign/test-support/servers/engines.ts";
 import { startPrivateRedis } from "@countersign/test-support/servers/private-redis.ts";
 import type { Client } from "./clients.ts";
@@ -32,25 +31,20 @@ export async function defineContracts(runs: Runs): Promise<void> {
       const hasClock = clock === "moved";
       const without = hasClock ? always : ([...always, "clock"] as const);
       const engine = { connect: () => connect(url ?? ""), hasClock, server };
-      defineCases(applicable(idempotencyStoreContract(() => idempotencyHarness(engine), { without })), {
-        describe: describeOnServer,
-        test,
-        title: "idempotency store",
-      });
-      defineCases(applicable(nonceStoreContract(() => nonceHarness(engine), { without })), {
-        describe: describeOnServer,
-        test,
-        title: "nonce store",
-      });
-      defineCases(
-        applicable(
-          answerStoreContract(() => answerHarness(engine), { without: [...without, "transaction"] }),
-        ),
-        {
-          describe: describeOnServer,
-          test,
-          title: "store of answers",
-        },
+      testContract(
+        "idempotency store",
+        idempotencyStoreContract(() => idempotencyHarness(engine), { without }),
+        describeOnServer,
+      );
+      testContract(
+        "nonce store",
+        nonceStoreContract(() => nonceHarness(engine), { without }),
+        describeOnServer,
+      );
+      testContract(
+        "store of answers",
+        answerStoreContract(() => answerHarness(engine), { without: [...without, "transaction"] }),
+        describeOnServer,
       );
     });
   }
