@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import type {
   IdempotencyClaim,
   IdempotencyClaimResult,
+  IdempotencyListing,
+  IdempotencyListQuery,
   IdempotencyOwnership,
   IdempotencyRecord,
   IdempotencyStore,
@@ -79,4 +81,28 @@ function knownEntry({ at, by, note }: OperatorEntry): OperatorEntry {
 export async function keptOf(store: Store, ofKey: string): Promise<ReleasedKey["decision"]> {
   const decision = (await store.read(ofKey))?.decision ?? (await store.readReleased(ofKey))?.decision;
   return decision ? knownDecision(decision) : assert.fail(`the decision about ${ofKey} must be kept`);
+}
+
+// An engine that keeps other keys too may give many pages, some of them empty.
+const listingMs = 20_000;
+
+export async function eachPage(
+  store: Store,
+  { state, limit }: Pick<IdempotencyListQuery, "state" | "limit">,
+  use: (entries: IdempotencyListing["entries"]) => Promise<void>,
+): Promise<void> {
+  const deadline = performance.now() + listingMs;
+  const cursors = new Set<string>();
+  let cursor: string | undefined;
+  do {
+    // oxlint-disable-next-line no-await-in-loop -- a page is found by the cursor of the one before
+    const listing: IdempotencyListing | undefined = await store.list?.({ state, limit, cursor });
+    // oxlint-disable-next-line no-await-in-loop -- what happens between two pages
+    await use(listing?.entries ?? []);
+    cursor = listing?.cursor;
+    if (cursor === undefined) return;
+    assert.ok(!cursors.has(cursor), "a cursor of list must lead to a further page, not back");
+    cursors.add(cursor);
+  } while (performance.now() < deadline);
+  assert.fail(`the pages must come to an end within ${listingMs} ms`);
 }

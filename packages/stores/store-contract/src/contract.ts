@@ -13,8 +13,7 @@ import { within } from "./waiting.ts";
 
 export interface CaseDefinition<Harness> {
   readonly name: string;
-  /** Default none. */
-  readonly needs?: readonly ContractFacility[] | undefined;
+  readonly needs: readonly ContractFacility[];
   readonly check: (harness: Harness, run: CaseRun<Harness>) => Promise<void>;
 }
 
@@ -26,11 +25,21 @@ export interface CaseRun<Harness> {
   readonly without: readonly ContractFacility[];
 }
 
+/** Cases by the names of their rules. All of them need this of the harness. */
+export function rules<Harness>(
+  needs: readonly ContractFacility[],
+  checks: Readonly<Record<string, CaseDefinition<Harness>["check"]>>,
+): readonly CaseDefinition<Harness>[] {
+  return Object.entries(checks).map(([name, check]) => ({ name, needs, check }));
+}
+
+export const idempotencyRules = rules<IdempotencyStoreHarness<unknown>>;
 export type IdempotencyCase = CaseDefinition<IdempotencyStoreHarness<unknown>>;
 
 export interface Contract<Harness> {
   readonly factory: string;
-  readonly options: readonly (keyof IdempotencyContractOptions)[];
+  /** Default `without` alone. */
+  readonly options?: readonly (keyof IdempotencyContractOptions)[];
   readonly definitions: readonly CaseDefinition<Harness>[];
 }
 
@@ -67,7 +76,7 @@ export function bindContract<Harness extends StoreHarness<object>>(
   options: IdempotencyContractOptions,
 ): readonly ContractCase[] {
   const { factory, definitions } = contract;
-  assertKnownOptions(factory, options, contract.options);
+  assertKnownOptions(factory, options, contract.options ?? ["without"]);
   const { without = [], seed = randomInt(2 ** 31), histories = 60 } = options;
   for (const [name, value] of Object.entries({ seed, histories })) {
     if (Number.isSafeInteger(value) && value >= 0) continue;
@@ -82,7 +91,7 @@ export function bindContract<Harness extends StoreHarness<object>>(
     throw new TypeError(`${factory}: option without knows ${known}; got ${unknown}`);
   }
   return definitions.map((definition) => {
-    const missing = (definition.needs ?? []).filter((facility) => without.includes(facility));
+    const missing = definition.needs.filter((facility) => without.includes(facility));
     return {
       name: definition.name,
       run: () => runCase(factory, definition, { makeStore, seed, histories, without }),
@@ -102,7 +111,7 @@ function assertHarness(harness: unknown, factory: string): void {
 
 async function runCase<Harness extends StoreHarness<object>>(
   factory: string,
-  { name, needs = [], check }: CaseDefinition<Harness>,
+  { name, needs, check }: CaseDefinition<Harness>,
   run: CaseRun<Harness>,
 ): Promise<void> {
   const harness = await run.makeStore();

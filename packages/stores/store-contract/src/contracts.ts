@@ -2,24 +2,19 @@ import type { Awaitable } from "@countersign/idempotency";
 import { answerCases } from "./cases/answer-cases.ts";
 import { beginCases } from "./cases/begin-cases.ts";
 import { beginTextCases } from "./cases/begin-text-cases.ts";
-import { clockCases } from "./cases/clock-cases.ts";
-import { fenceCases } from "./cases/fence-cases.ts";
+import { clockCases, fenceCases } from "./cases/clock-cases.ts";
 import { idempotencyEngineCases } from "./cases/idempotency-engine-cases.ts";
-import { listCases } from "./cases/list-cases.ts";
 import { modelCases } from "./cases/model-cases.ts";
-import { nonceCases } from "./cases/nonce-cases.ts";
-import { nonceTextCases } from "./cases/nonce-text-cases.ts";
+import { nonceCases, nonceTextCases } from "./cases/nonce-cases.ts";
 import { raceCases } from "./cases/race-cases.ts";
-import { textCases } from "./cases/text-cases.ts";
-import { brokenCases } from "./cases/broken-cases.ts";
+import { listCases, textCases } from "./cases/text-cases.ts";
 import { transactionCases } from "./cases/transaction-cases.ts";
-import { undoCases } from "./cases/undo-cases.ts";
+import { brokenCases, undoCases } from "./cases/undo-cases.ts";
 import { waitingCases } from "./cases/waiting-cases.ts";
 import { workAddCases } from "./cases/work-add-cases.ts";
 import { workClaimCases } from "./cases/work-claim-cases.ts";
 import { workEndCases } from "./cases/work-end-cases.ts";
-import { workListCases } from "./cases/work-list-cases.ts";
-import { workOperatorCases } from "./cases/work-operator-cases.ts";
+import { workListCases, workOperatorCases } from "./cases/work-operator-cases.ts";
 import { workRaceCases } from "./cases/work-race-cases.ts";
 import { workTextCases } from "./cases/work-text-cases.ts";
 import { bindContract } from "./contract.ts";
@@ -49,9 +44,8 @@ export function idempotencyStoreContract<Tx>(
     ...listCases,
     ...modelCases,
   ];
-  const known = ["without", "seed", "histories"] as const;
   return bindContract(
-    { factory: "idempotencyStoreContract", options: known, definitions },
+    { factory: "idempotencyStoreContract", definitions, options: ["without", "seed", "histories"] },
     makeStore,
     options,
   );
@@ -63,11 +57,7 @@ export function nonceStoreContract(
   options: ContractOptions = {},
 ): readonly ContractCase[] {
   const definitions = [...nonceCases, ...nonceTextCases];
-  return bindContract(
-    { factory: "nonceStoreContract", options: ["without"], definitions },
-    makeStore,
-    options,
-  );
+  return bindContract({ factory: "nonceStoreContract", definitions }, makeStore, options);
 }
 
 /** The rules of a store of answers, in the same way. Throws a TypeError on a wrong argument. */
@@ -75,12 +65,7 @@ export function answerStoreContract<Tx>(
   makeStore: () => Awaitable<AnswerStoreHarness<Tx>>,
   options: ContractOptions = {},
 ): readonly ContractCase[] {
-  const contract = {
-    factory: "answerStoreContract",
-    options: ["without"],
-    definitions: answerCases,
-  } as const;
-  return bindContract(contract, makeStore, options);
+  return bindContract({ factory: "answerStoreContract", definitions: answerCases }, makeStore, options);
 }
 
 /** The rules of stores with transactions (`TransactionStores`), in the same way. Throws a TypeError on a wrong argument. */
@@ -89,11 +74,7 @@ export function transactionStoreContract<Tx>(
   options: ContractOptions = {},
 ): readonly ContractCase[] {
   const definitions = [...beginCases, ...beginTextCases, ...undoCases, ...brokenCases, ...waitingCases];
-  return bindContract(
-    { factory: "transactionStoreContract", options: ["without"], definitions },
-    makeStore,
-    options,
-  );
+  return bindContract({ factory: "transactionStoreContract", definitions }, makeStore, options);
 }
 
 /** The rules of stores with a table of work (`WorkStores`), in the same way. Throws a TypeError on a wrong argument. */
@@ -110,9 +91,5 @@ export function workStoreContract<Tx>(
     ...workTextCases,
     ...workRaceCases,
   ];
-  return bindContract(
-    { factory: "workStoreContract", options: ["without"], definitions },
-    makeStore,
-    options,
-  );
+  return bindContract({ factory: "workStoreContract", definitions }, makeStore, options);
 }

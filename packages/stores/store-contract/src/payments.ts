@@ -7,11 +7,12 @@ import type {
 } from "@countersign/idempotency";
 import { type Steps, answerOf, runStepsIn } from "@countersign/idempotency/door";
 import { fingerprintOf, key as oneKey } from "./claims.ts";
-import type { CaseDefinition } from "./contract.ts";
+import { type CaseDefinition, rules } from "./contract.ts";
 import type { TransactionStoreHarness } from "./harness.ts";
 
 export type Payments = TransactionStoreHarness<unknown>;
 export type PaymentCase = CaseDefinition<Payments>;
+export const paymentRules = rules<Payments>;
 
 /** What a case's handler does with the keys that were begun. */
 export type Handler = (tx: unknown, keys: readonly TransactionKey[]) => Steps<unknown>;

@@ -10,13 +10,14 @@ import type {
   WorkStores,
 } from "@countersign/work";
 import { longLeaseMs } from "./claims.ts";
-import type { CaseDefinition } from "./contract.ts";
+import { type CaseDefinition, rules } from "./contract.ts";
 import type { WorkStoreHarness } from "./harness.ts";
 import { inTransaction } from "./payments.ts";
 import { outcomeOf } from "./waiting.ts";
 
 export type Work = WorkStoreHarness<unknown>;
 export type WorkCase = CaseDefinition<Work>;
+export const workRules = rules<Work>;
 type Stores = WorkStores<unknown>;
 
 export const queue = "reports";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { AnswerStore } from "@countersign/idempotency";
-import type { CaseDefinition } from "../contract.ts";
+import { type CaseDefinition, rules } from "../contract.ts";
 import type { AnswerStoreHarness } from "../harness.ts";
 import { hostileTexts, shown } from "../hostile-texts.ts";
 import { inTurn, needed } from "../waiting.ts";
@@ -15,10 +15,11 @@ const answers: readonly (readonly [name: string, answer: Uint8Array])[] = [
   ["of 256 kB", Buffer.alloc(262_144, everyByte)],
 ];
 
+const answerRules = rules<AnswerStoreHarness<unknown>>;
+
 export const answerCases: readonly CaseDefinition<AnswerStoreHarness<unknown>>[] = [
-  {
-    name: "an answer is found by its token, to the byte, as often as it is looked for",
-    async check({ store }) {
+  ...answerRules([], {
+    async "an answer is found by its token, to the byte, as often as it is looked for"({ store }) {
       assert.equal(await store.find("a"), undefined, "what was never kept must not be found");
       await inTurn(answers, async ([name, answer]) => {
         await store.keep(name, answer);
@@ -26,27 +27,12 @@ export const answerCases: readonly CaseDefinition<AnswerStoreHarness<unknown>>[]
         await assertFound(store, name, answer);
       });
     },
-  },
-  {
-    name: "an answer that is kept again under its token takes the earlier one's place",
-    async check({ store }) {
+    async "an answer that is kept again under its token takes the earlier one's place"({ store }) {
       await store.keep("a", Buffer.from("first"));
       await store.keep("a", Buffer.from("second"));
       await assertFound(store, "a", Buffer.from("second"));
     },
-  },
-  {
-    name: "an answer is found through every handle as soon as it was kept",
-    needs: ["another"],
-    async check(harness) {
-      const other = needed(await harness.another?.());
-      await harness.store.keep("a", everyByte);
-      await assertFound(other, "a", everyByte);
-    },
-  },
-  {
-    name: "answers of tokens that look alike are kept apart",
-    async check({ store }) {
+    async "answers of tokens that look alike are kept apart"({ store }) {
       const numbered = [...hostileTexts.entries()];
       await inTurn(numbered, async ([index, token]) => store.keep(token, Buffer.from(`answer ${index}`)));
       await inTurn(numbered, ([index, token]) => assertFound(store, token, Buffer.from(`answer ${index}`)));
@@ -56,10 +42,7 @@ export const answerCases: readonly CaseDefinition<AnswerStoreHarness<unknown>>[]
         "a token must not find another one's answer",
       );
     },
-  },
-  {
-    name: "an answer is what it was when it was kept, whatever becomes of the bytes",
-    async check({ store }) {
+    async "an answer is what it was when it was kept, whatever becomes of the bytes"({ store }) {
       const given = Buffer.from("answer");
       await store.keep("a", given);
       given.fill(0);
@@ -69,11 +52,16 @@ export const answerCases: readonly CaseDefinition<AnswerStoreHarness<unknown>>[]
       found?.fill(0);
       await assertFound(store, "a", Buffer.from("answer"));
     },
-  },
-  {
-    name: "an answer is found until its retention ends, pruned or not, and not after it",
-    needs: ["clock", "retention"],
-    async check(harness) {
+  }),
+  ...answerRules(["another"], {
+    async "an answer is found through every handle as soon as it was kept"(harness) {
+      const other = needed(await harness.another?.());
+      await harness.store.keep("a", everyByte);
+      await assertFound(other, "a", everyByte);
+    },
+  }),
+  ...answerRules(["clock", "retention"], {
+    async "an answer is found until its retention ends, pruned or not, and not after it"(harness) {
       const { store } = harness;
       const retentionMs = needed(store.retentionMs);
       await store.keep("a", everyByte);
@@ -87,11 +75,21 @@ export const answerCases: readonly CaseDefinition<AnswerStoreHarness<unknown>>[]
       await harness.advance?.(retentionMs - 2);
       await assertFound(store, "again", everyByte);
     },
-  },
-  {
-    name: "an answer that is kept in a transaction is found once that has committed, and only then",
-    needs: ["transaction"],
-    async check(harness) {
+    // An engine that removes them by itself has nothing to tell.
+    async "prune tells of no answer that is alive, and of none twice"(harness) {
+      const { store } = harness;
+      await store.keep("a", everyByte);
+      await store.keep("b", everyByte);
+      await harness.advance?.(needed(store.retentionMs));
+      await store.keep("c", everyByte);
+      const pruned = await store.prune();
+      assert.ok(pruned >= 0 && pruned <= 2, `prune must tell of what has ended alone, got ${pruned}`);
+      assert.equal(await store.prune(), 0, "prune must not count what is gone");
+      await assertFound(store, "c", everyByte);
+    },
+  }),
+  ...answerRules(["transaction"], {
+    async "an answer that is kept in a transaction is found once that has committed, and only then"(harness) {
       const { store } = harness;
       const ended: unknown[] = [];
       const keepIn = async (tx: unknown, token: string) => store.keepIn?.(tx, token, everyByte);
@@ -113,23 +111,7 @@ export const answerCases: readonly CaseDefinition<AnswerStoreHarness<unknown>>[]
       await assert.rejects(async () => keepIn(ended[0], "late"), "keepIn must throw without a transaction");
       assert.equal(await store.find("late"), undefined, "what keepIn refuses must not be kept");
     },
-  },
-  {
-    // An engine that removes them by itself has nothing to tell.
-    name: "prune tells of no answer that is alive, and of none twice",
-    needs: ["clock", "retention"],
-    async check(harness) {
-      const { store } = harness;
-      await store.keep("a", everyByte);
-      await store.keep("b", everyByte);
-      await harness.advance?.(needed(store.retentionMs));
-      await store.keep("c", everyByte);
-      const pruned = await store.prune();
-      assert.ok(pruned >= 0 && pruned <= 2, `prune must tell of what has ended alone, got ${pruned}`);
-      assert.equal(await store.prune(), 0, "prune must not count what is gone");
-      await assertFound(store, "c", everyByte);
-    },
-  },
+  }),
   ...engineCases<AnswerStore>({
     begin: async (store) => store.keep("a", everyByte),
     look: async (store) => store.find("a"),

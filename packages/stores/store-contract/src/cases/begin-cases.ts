@@ -22,6 +22,7 @@ import {
   keyOf,
   nonceOf,
   pay,
+  paymentRules,
   refuse,
   sorted,
   statusesOf,
@@ -33,9 +34,10 @@ const later = "later";
 
 /** begin() in the states of a key, and what holds for everybody else then. */
 export const beginCases: readonly PaymentCase[] = [
-  {
-    name: "a key that was begun is done for everybody once its transaction commits, and its nonce is used",
-    async check(harness) {
+  ...paymentRules([], {
+    async "a key that was begun is done for everybody once its transaction commits, and its nonce is used"(
+      harness,
+    ) {
       const { idempotency, transactions } = harness.store;
       const claim = claimOf([keyOf("a")]);
       assert.deepEqual(
@@ -55,10 +57,9 @@ export const beginCases: readonly PaymentCase[] = [
       assert.ok(await isUsed(harness, claim), "the nonce must have committed with the key");
       assert.ok(transactions.retentionMs > 0);
     },
-  },
-  {
-    name: "a transaction that fails leaves no key, no nonce and no row, and rejects with its own error",
-    async check(harness) {
+    async "a transaction that fails leaves no key, no nonce and no row, and rejects with its own error"(
+      harness,
+    ) {
       const claim = claimOf([keyOf("a")]);
       const failure = new Error("the handler failed");
       const { error } = await outcomeOf(() =>
@@ -72,10 +73,7 @@ export const beginCases: readonly PaymentCase[] = [
       assert.equal(await harness.store.idempotency.read(key), undefined, "the key must be as it was");
       assert.equal(await isUsed(harness, claim), false, "the nonce must be as it was");
     },
-  },
-  {
-    name: "a nonce that was used before is seen, and its claim touches no key",
-    async check(harness) {
+    async "a nonce that was used before is seen, and its claim touches no key"(harness) {
       const { nonces, idempotency } = harness.store;
       await nonces.claim(nonceOf("alone"));
       await pay(harness, claimOf([keyOf("a", "another key")], { nonce: nonceOf("in a transaction") }));
@@ -85,10 +83,7 @@ export const beginCases: readonly PaymentCase[] = [
       });
       assert.equal(await idempotency.read(key), undefined, "no key must be touched");
     },
-  },
-  {
-    name: "a key that is done, running or held is answered as it stays, and the nonce is used",
-    async check(harness) {
+    async "a key that is done, running or held is answered as it stays, and the nonce is used"(harness) {
       const { idempotency } = harness.store;
       const keys = ["done", "running", "held"];
       await inTurn(keys, (ofKey) => take(idempotency, "owner", { key: ofKey }));
@@ -109,10 +104,7 @@ export const beginCases: readonly PaymentCase[] = [
       assert.deepEqual(after, before, "what is answered must stay as it is");
       assert.ok(await isUsed(harness, claim), "the nonce must have committed without a key");
     },
-  },
-  {
-    name: "a run whose lease has ended is held under recovery hold",
-    async check(harness) {
+    async "a run whose lease has ended is held under recovery hold"(harness) {
       const { idempotency } = harness.store;
       await take(idempotency, "owner", { leaseMs: shortLeaseMs });
       await pass(harness, shortLeaseMs);
@@ -123,10 +115,9 @@ export const beginCases: readonly PaymentCase[] = [
       assert.equal(record?.state, "held", "the key must be held for everybody");
       assert.equal(record.token, "owner", "the key must stay the old owner's");
     },
-  },
-  {
-    name: "a run whose lease has ended is taken over under recovery rerun, and its old owner is lost",
-    async check(harness) {
+    async "a run whose lease has ended is taken over under recovery rerun, and its old owner is lost"(
+      harness,
+    ) {
       const { idempotency } = harness.store;
       const fence = await take(idempotency, "owner", { leaseMs: shortLeaseMs });
       await pass(harness, shortLeaseMs);
@@ -142,10 +133,7 @@ export const beginCases: readonly PaymentCase[] = [
       });
       assert.equal(answer, "lost", "the old owner's completeIn() must find it lost");
     },
-  },
-  {
-    name: "a key that was released begins, with a higher fence",
-    async check(harness) {
+    async "a key that was released begins, with a higher fence"(harness) {
       const { idempotency } = harness.store;
       const fence = await take(idempotency, "owner");
       assertOk(await idempotency.release(key, "owner"), "an owner must be able to release");
@@ -153,11 +141,28 @@ export const beginCases: readonly PaymentCase[] = [
       const record = await idempotency.read(key);
       assert.ok(record !== undefined && record.fence > fence, "the fence must be above the one before");
     },
-  },
-  {
-    name: "a key is done for the retention and begins again after it, pruned or not",
-    needs: ["clock"],
-    async check(harness) {
+    async "of several keys each is answered for itself, in the order of the claim"(harness) {
+      await pay(harness, claimOf([keyOf("a", "m")]));
+      const keys = ["z", "a", "m"].map((ofKey) => keyOf("b", ofKey));
+      assert.deepEqual(statusesOf(await pay(harness, claimOf(keys))), ["begun", "begun", "done"]);
+      assert.deepEqual(await writtenBy(harness), ["a", "m", "z"]);
+    },
+    async "of payments of one key at once a single one is made"(harness) {
+      const payments = await payAtOnce(harness, (token) => claimOf([keyOf(token)]));
+      const statuses = payments.map((begun) => String(statusesOf(begun)));
+      assert.deepEqual(sorted(statuses), ["begun", ...Array.from({ length: 7 }, () => "done")]);
+      assert.deepEqual(await writtenBy(harness), [key]);
+    },
+    async "of payments with one nonce at once a single one is made"(harness) {
+      const payments = await payAtOnce(harness, (token) =>
+        claimOf([keyOf(token, token)], { nonce: nonceOf("replayed") }),
+      );
+      assert.equal(payments.filter(({ nonce }) => nonce === "fresh").length, 1);
+      assert.equal((await writtenBy(harness)).length, 1);
+    },
+  }),
+  ...paymentRules(["clock"], {
+    async "a key is done for the retention and begins again after it, pruned or not"(harness) {
       const { transactions, idempotency } = harness.store;
       const late = { nonce: undefined };
       await pay(harness, claimOf([keyOf("a"), keyOf("a", "pruned")], late));
@@ -173,11 +178,7 @@ export const beginCases: readonly PaymentCase[] = [
       const pruned = await pay(harness, claimOf([keyOf("c", "pruned")], late), doNothing);
       assert.deepEqual(statusesOf(pruned), ["begun"]);
     },
-  },
-  {
-    name: "an operator's decision stays with the key, begun or undone, until the retention ends",
-    needs: ["clock"],
-    async check(harness) {
+    async "an operator's decision stays with the key, begun or undone, until the retention ends"(harness) {
       const { transactions, idempotency } = harness.store;
       const fence = await take(idempotency, "owner");
       assertOk(await idempotency.hold(key, "owner", "in doubt"), "an owner must be able to hold");
@@ -193,39 +194,11 @@ export const beginCases: readonly PaymentCase[] = [
       assert.equal(record?.token, "c");
       assert.equal(record.decision, undefined, "the decision ends with what it was about");
     },
-  },
-  {
-    name: "of several keys each is answered for itself, in the order of the claim",
-    async check(harness) {
-      await pay(harness, claimOf([keyOf("a", "m")]));
-      const keys = ["z", "a", "m"].map((ofKey) => keyOf("b", ofKey));
-      assert.deepEqual(statusesOf(await pay(harness, claimOf(keys))), ["begun", "begun", "done"]);
-      assert.deepEqual(await writtenBy(harness), ["a", "m", "z"]);
-    },
-  },
-  {
-    name: "of payments of one key at once a single one is made",
-    async check(harness) {
-      const payments = await payAtOnce(harness, (token) => claimOf([keyOf(token)]));
-      const statuses = payments.map((begun) => String(statusesOf(begun)));
-      assert.deepEqual(sorted(statuses), ["begun", ...Array.from({ length: 7 }, () => "done")]);
-      assert.deepEqual(await writtenBy(harness), [key]);
-    },
-  },
-  {
-    name: "of payments with one nonce at once a single one is made",
-    async check(harness) {
-      const payments = await payAtOnce(harness, (token) =>
-        claimOf([keyOf(token, token)], { nonce: nonceOf("replayed") }),
-      );
-      assert.equal(payments.filter(({ nonce }) => nonce === "fresh").length, 1);
-      assert.equal((await writtenBy(harness)).length, 1);
-    },
-  },
-  {
-    name: "operators find a key that was begun among the done ones, and can decide nothing about it",
-    needs: ["list"],
-    async check(harness) {
+  }),
+  ...paymentRules(["list"], {
+    async "operators find a key that was begun among the done ones, and can decide nothing about it"(
+      harness,
+    ) {
       const { idempotency } = harness.store;
       await pay(harness, claimOf([keyOf("a")]));
       const { entries: records } = needed(await idempotency.list?.({ state: "done", limit: 10 }));
@@ -239,7 +212,7 @@ export const beginCases: readonly PaymentCase[] = [
       await idempotency.prune();
       assert.equal((await idempotency.claim(key, claimBy(later))).status, "done");
     },
-  },
+  }),
 ];
 
 function pick({ token, fingerprint }: TransactionKey) {

@@ -1,16 +1,17 @@
 import assert from "node:assert/strict";
-import { assertOk, claimBy, key, longLeaseMs, shortLeaseMs, take } from "../claims.ts";
-import type { IdempotencyCase } from "../contract.ts";
+import { type Store, assertOk, claimBy, fenceOf, key, longLeaseMs, shortLeaseMs, take } from "../claims.ts";
+import { type IdempotencyCase, idempotencyRules } from "../contract.ts";
 import { withProcessClock } from "../process-clock.ts";
-import { needed, pass } from "../waiting.ts";
+import { inTurn, needed, pass } from "../waiting.ts";
+import { afterRecovery, withStoppedEngine } from "./engine-cases.ts";
 
 const tenMinutesMs = 600_000;
+
 const hourMs = 3_600_000;
 
 export const clockCases: readonly IdempotencyCase[] = [
-  {
-    name: "leases are measured by the store's clock, whatever the process thinks of the time",
-    async check(harness) {
+  ...idempotencyRules([], {
+    async "leases are measured by the store's clock, whatever the process thinks of the time"(harness) {
       const { store } = harness;
       const fence = await take(store, "a");
       const ahead = await withProcessClock(tenMinutesMs, async () => {
@@ -35,11 +36,9 @@ export const clockCases: readonly IdempotencyCase[] = [
       const behind = await store.claim("claimed by a slow clock", claimBy("b"));
       assert.equal(behind.status, "in-flight", "a lease must not be shortened by the clock of its owner");
     },
-  },
-  {
-    name: "retentions are measured by the store's clock, whatever the process thinks of the time",
-    needs: ["retention"],
-    async check(harness) {
+  }),
+  ...idempotencyRules(["retention"], {
+    async "retentions are measured by the store's clock, whatever the process thinks of the time"(harness) {
       const { store } = harness;
       const beyondMs = needed(store.retentionMs) + hourMs;
       await take(store, "a");
@@ -56,5 +55,62 @@ export const clockCases: readonly IdempotencyCase[] = [
       });
       assert.equal((await store.read(key))?.state, "done", "a fast clock must have removed nothing");
     },
-  },
+  }),
 ];
+
+const microsecondsIn2020 = Date.UTC(2020) * 1_000;
+
+/** A fence is above every earlier fence of its key: what an old owner still sends can be told from the new owner's. */
+export const fenceCases: readonly IdempotencyCase[] = [
+  ...idempotencyRules(["clock", "retention"], {
+    async "the fence grows when the clock was set back, over the pruning of a done key"(harness) {
+      const { store } = harness;
+      const retentionMs = needed(store.retentionMs);
+      const first = await raisedFence(store);
+      await store.complete(key, "a");
+      await harness.advance?.(retentionMs + 1);
+      await store.prune();
+      await harness.advance?.(-retentionMs - hourMs);
+      const result = await store.claim(key, claimBy("b"));
+      // Where pruning removes nothing, the key is done once more.
+      if (result.status === "done") return;
+      assertGrown(first, fenceOf(result, "a pruned key must be acquired"));
+    },
+  }),
+  ...idempotencyRules(["engine"], {
+    async "the fence grows over a restart of the engine, whatever that has lost"(harness) {
+      const { store } = harness;
+      const first = await raisedFence(store);
+      await store.release(key, "a");
+      await withStoppedEngine(harness, []);
+      const result = await afterRecovery(harness, () => store.claim(key, claimBy("b")));
+      assertGrown(first, fenceOf(result, "a released or forgotten key must be acquired"));
+    },
+  }),
+  ...idempotencyRules([], {
+    async "a fence is as high as the time in microseconds, above those of which the engine has lost every trace"({
+      store,
+    }) {
+      await inTurn(["the first key", "the second key"], async (ofKey) => {
+        const fence = await take(store, "a", { key: ofKey });
+        assert.ok(
+          fence >= microsecondsIn2020,
+          `a fence must be a time in microseconds since 1970, or more, got ${fence}`,
+        );
+      });
+    },
+  }),
+];
+
+/** The key as a run of `a`, with a fence that is not the first one of a new key. */
+async function raisedFence(store: Store): Promise<number> {
+  await take(store, "a");
+  await store.release(key, "a");
+  await take(store, "a");
+  await store.release(key, "a");
+  return fenceOf(await store.claim(key, claimBy("a")), "a released key must be acquired");
+}
+
+function assertGrown(before: number, after: number): void {
+  assert.ok(after > before, `the fence must be above ${before}, got ${after}`);
+}

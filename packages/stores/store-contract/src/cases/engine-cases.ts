@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Awaitable } from "@countersign/idempotency";
-import type { CaseDefinition } from "../contract.ts";
+import { type CaseDefinition, rules } from "../contract.ts";
 import type { StoreHarness } from "../harness.ts";
 import { needed, outcomeOf, pause, within } from "../waiting.ts";
 
@@ -23,19 +23,15 @@ export function engineCases<Store extends { close?(): unknown }>(
   kind: StoreKind<Store>,
 ): readonly CaseDefinition<StoreHarness<Store>>[] {
   return [
-    {
-      name: "every call after close throws",
-      needs: ["close"],
-      async check({ store }) {
+    ...rules<StoreHarness<Store>>(["close"], {
+      async "every call after close throws"({ store }) {
         await kind.begin(store);
         await store.close?.();
         await assertThrows(kind.calls(store), "after close");
       },
-    },
-    {
-      name: "a full store refuses a further record by a throw, and evicts nothing that is alive",
-      needs: ["fill"],
-      async check(harness) {
+    }),
+    ...rules<StoreHarness<Store>>(["fill"], {
+      async "a full store refuses a further record by a throw, and evicts nothing that is alive"(harness) {
         const { store } = harness;
         await kind.begin(store);
         const before = await kind.look(store);
@@ -44,19 +40,15 @@ export function engineCases<Store extends { close?(): unknown }>(
         assert.ok(error !== undefined, "a record that finds no room must be refused by a throw");
         await kind.assertKept(store, before);
       },
-    },
-    {
-      name: "every call while the engine is stopped is rejected in time, and none is answered by a guess",
-      needs: ["engine"],
-      async check(harness) {
+    }),
+    ...rules<StoreHarness<Store>>(["engine"], {
+      async "every call while the engine is stopped is rejected in time, and none is answered by a guess"(
+        harness,
+      ) {
         await kind.begin(harness.store);
         await withStoppedEngine(harness, kind.calls(harness.store));
       },
-    },
-    {
-      name: "after the engine is back the store works again by itself",
-      needs: ["engine"],
-      async check(harness) {
+      async "after the engine is back the store works again by itself"(harness) {
         const { store } = harness;
         await kind.begin(store);
         await withStoppedEngine(harness, []);
@@ -64,11 +56,9 @@ export function engineCases<Store extends { close?(): unknown }>(
         await afterRecovery(harness, () => kind.add(store));
         await kind.assertAdded(store);
       },
-    },
-    {
-      name: "after the engine is back it has everything that was answered before",
-      needs: ["engine", "durability"],
-      async check(harness) {
+    }),
+    ...rules<StoreHarness<Store>>(["engine", "durability"], {
+      async "after the engine is back it has everything that was answered before"(harness) {
         const { store } = harness;
         await kind.begin(store);
         const before = await kind.look(store);
@@ -76,7 +66,7 @@ export function engineCases<Store extends { close?(): unknown }>(
         const after = await afterRecovery(harness, () => kind.look(store));
         assert.deepEqual(after, before, "no answer must be undone");
       },
-    },
+    }),
   ];
 }
 

@@ -1,4 +1,4 @@
-import { type CaseRun, type IdempotencyCase, hasFacility } from "../contract.ts";
+import { type CaseRun, type IdempotencyCase, hasFacility, idempotencyRules } from "../contract.ts";
 import type { ContractFacility, IdempotencyStoreHarness } from "../harness.ts";
 import { type Event, type Possible, histories } from "../model/histories.ts";
 import { memberOf } from "../model/step.ts";
@@ -20,15 +20,14 @@ const triesMs = 12_000;
 const shortensMs = 8_000;
 
 export const modelCases: readonly IdempotencyCase[] = [
-  {
-    name: "whatever steps come, each answer and each record is the reference's",
-    check: (harness, run) => follow({ ...run, histories: run.histories / 4 }, harness, false),
-  },
-  {
-    name: "whatever steps come at whatever times, each answer and each record is the reference's",
-    needs: ["clock"],
-    check: (harness, run) => follow(run, harness, true),
-  },
+  ...idempotencyRules([], {
+    "whatever steps come, each answer and each record is the reference's": (harness, run) =>
+      follow({ ...run, histories: run.histories / 4 }, harness, false),
+  }),
+  ...idempotencyRules(["clock"], {
+    "whatever steps come at whatever times, each answer and each record is the reference's": (harness, run) =>
+      follow(run, harness, true),
+  }),
 ];
 
 async function follow(run: CaseRun<Harness>, first: Harness, clock: boolean): Promise<void> {

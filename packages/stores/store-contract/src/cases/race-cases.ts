@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type Store, claimBy, recordOf, shortLeaseMs, take } from "../claims.ts";
-import type { IdempotencyCase } from "../contract.ts";
+import { type IdempotencyCase, idempotencyRules } from "../contract.ts";
 import type { IdempotencyStoreHarness } from "../harness.ts";
 import type { Step } from "../model/step.ts";
 import { type Handle, World } from "../model/world.ts";
@@ -54,31 +54,20 @@ type Callers = readonly [Handle, Handle] | "in turn";
 
 /** Several at once: a claim, and every step of an owner or an operator, is one atomic step. */
 export const raceCases: readonly IdempotencyCase[] = [
-  {
-    name: "of many concurrent claims exactly one is acquired, of an absent key and of an expired run",
-    check: (harness) => raceClaims(harness, [harness.store]),
-  },
-  {
-    name: "of many concurrent claims through several handles exactly one is acquired",
-    needs: ["another"],
-    check: async (harness) => raceClaims(harness, await handlesOf(harness)),
-  },
-  ...Object.keys(states).map((name): IdempotencyCase => ({
-    name: `of two steps at once on ${name} one comes first, and the other one sees it`,
-    check: (harness) => raceSteps(worldOf(harness, harness.store), name, ["in turn", [0, 0]]),
-  })),
-  {
-    name: "of two steps at once through two handles one comes first, and the other one sees it",
-    needs: ["another"],
-    async check(harness) {
+  ...idempotencyRules([], {
+    "of many concurrent claims exactly one is acquired, of an absent key and of an expired run": (harness) =>
+      raceClaims(harness, [harness.store]),
+  }),
+  ...idempotencyRules(["another"], {
+    "of many concurrent claims through several handles exactly one is acquired": async (harness) =>
+      raceClaims(harness, await handlesOf(harness)),
+    async "of two steps at once through two handles one comes first, and the other one sees it"(harness) {
       const world = worldOf(harness, needed(await harness.another?.()));
       await inTurn(Object.keys(states), (name) => raceSteps(world, name, [[0, 1]]));
     },
-  },
-  {
-    name: "pruning leaves a key alone that is claimed again meanwhile",
-    needs: ["clock", "retention"],
-    async check(harness) {
+  }),
+  ...idempotencyRules(["clock", "retention"], {
+    async "pruning leaves a key alone that is claimed again meanwhile"(harness) {
       const { store } = harness;
       const keys = Array.from({ length: 20 }, (_, index) => `payout-${index}`);
       await inTurn(keys, async (ofKey) => {
@@ -95,7 +84,12 @@ export const raceCases: readonly IdempotencyCase[] = [
         assert.equal(record.token, rival, "a key that is claimed again must be its new owner's");
       });
     },
-  },
+  }),
+  ...Object.keys(states).map((name): IdempotencyCase => ({
+    name: `of two steps at once on ${name} one comes first, and the other one sees it`,
+    needs: [],
+    check: (harness) => raceSteps(worldOf(harness, harness.store), name, ["in turn", [0, 0]]),
+  })),
 ];
 
 async function raceClaims(harness: Harness, stores: readonly Store[]): Promise<void> {

@@ -3,6 +3,7 @@ import {
   type Store,
   assertOk,
   claimBy,
+  eachPage,
   fenceOf,
   fingerprintOf,
   keptOf,
@@ -11,15 +12,16 @@ import {
   recordOf,
   take,
 } from "../claims.ts";
-import type { IdempotencyCase } from "../contract.ts";
+import { type IdempotencyCase, idempotencyRules } from "../contract.ts";
 import { hostileTexts, mistakable, oversized, shown } from "../hostile-texts.ts";
 import { completeAlone } from "../transactions.ts";
 import { inTurn, outcomeOf } from "../waiting.ts";
 
 export const textCases: readonly IdempotencyCase[] = [
-  {
-    name: "hostile keys of up to 512 characters are all taken, kept apart, and found by every step",
-    async check({ store }) {
+  ...idempotencyRules([], {
+    async "hostile keys of up to 512 characters are all taken, kept apart, and found by every step"({
+      store,
+    }) {
       const fences = new Map<string, number>();
       await inTurn(hostileTexts.entries(), async ([index, text]) => {
         fences.set(text, await take(store, `token-${index}`, { key: text }));
@@ -40,10 +42,7 @@ export const textCases: readonly IdempotencyCase[] = [
         assert.equal(status, "done", rule);
       });
     },
-  },
-  {
-    name: "hostile tokens, fingerprints, reasons, names and notes are given back unchanged",
-    async check({ store }) {
+    async "hostile tokens, fingerprints, reasons, names and notes are given back unchanged"({ store }) {
       await inTurn(hostileTexts.entries(), async ([index, text]) => {
         const ofKey = `key-${index}`;
         // As long as the contract lets each be.
@@ -66,30 +65,7 @@ export const textCases: readonly IdempotencyCase[] = [
         assert.equal(record?.state === "held" ? record.reason : undefined, reason, rule);
       });
     },
-  },
-  {
-    name: "completeIn finds hostile keys, and compares hostile tokens as they were given",
-    needs: ["transaction"],
-    async check(harness) {
-      const { store } = harness;
-      await inTurn(hostileTexts, async (text) => {
-        const rule = `the text ${shown(text)} must be known in a transaction`;
-        await take(store, text, { key: text });
-        assertOk(await completeAlone(harness, text, text), rule);
-        assert.equal((await store.read(text))?.state, "done", rule);
-      });
-      await inTurn(mistakable.entries(), async ([index, [token, other]]) => {
-        const ofKey = `key of ${index}`;
-        await take(store, token, { key: ofKey });
-        const rule = `the token ${shown(other)} must not stand for ${shown(token)} in a transaction`;
-        assert.equal(await completeAlone(harness, other, ofKey), "lost", rule);
-        assert.equal((await store.read(ofKey))?.state, "run", rule);
-      });
-    },
-  },
-  {
-    name: "a token is compared as it was given: what looks like it is a stranger's",
-    async check({ store }) {
+    async "a token is compared as it was given: what looks like it is a stranger's"({ store }) {
       await inTurn(mistakable.entries(), async ([index, [token, other]]) => {
         const ofKey = `key of ${index}`;
         await take(store, token, { key: ofKey });
@@ -102,10 +78,9 @@ export const textCases: readonly IdempotencyCase[] = [
         assert.equal(await store.complete(ofKey, other), "lost", rule);
       });
     },
-  },
-  {
-    name: "a key, a token, a fingerprint or a reason of 10 kB is kept as it is or refused, never cut",
-    async check({ store }) {
+    async "a key, a token, a fingerprint or a reason of 10 kB is kept as it is or refused, never cut"({
+      store,
+    }) {
       const [first, second] = oversized;
       const rule = "a text that was not refused must be given back whole";
       const isTaken = await isAcquired(store, first, "a");
@@ -133,7 +108,25 @@ export const textCases: readonly IdempotencyCase[] = [
       if (held.error === undefined) assert.equal(record?.state === "held" && record.reason, first, rule);
       else assert.equal(record?.state, "run", "a hold that was refused must change nothing");
     },
-  },
+  }),
+  ...idempotencyRules(["transaction"], {
+    async "completeIn finds hostile keys, and compares hostile tokens as they were given"(harness) {
+      const { store } = harness;
+      await inTurn(hostileTexts, async (text) => {
+        const rule = `the text ${shown(text)} must be known in a transaction`;
+        await take(store, text, { key: text });
+        assertOk(await completeAlone(harness, text, text), rule);
+        assert.equal((await store.read(text))?.state, "done", rule);
+      });
+      await inTurn(mistakable.entries(), async ([index, [token, other]]) => {
+        const ofKey = `key of ${index}`;
+        await take(store, token, { key: ofKey });
+        const rule = `the token ${shown(other)} must not stand for ${shown(token)} in a transaction`;
+        assert.equal(await completeAlone(harness, other, ofKey), "lost", rule);
+        assert.equal((await store.read(ofKey))?.state, "run", rule);
+      });
+    },
+  }),
 ];
 
 /** False also when the store throws. */
@@ -143,3 +136,43 @@ async function isAcquired(store: Store, ofKey: string, token: string): Promise<b
   fenceOf(value, "a claim of an absent key must be acquired or throw");
   return true;
 }
+
+const owner = "owner";
+
+export const listCases = idempotencyRules(["list"], {
+  async "list misses no key that stays in its state while others come and go"({ store }) {
+    const keys = Array.from({ length: 20 }, (_, index) => `payout-${index}`);
+    await inTurn(keys, (ofKey) => take(store, owner, { key: ofKey }));
+    const seen = new Set<string>();
+    const left = new Set<string>();
+    let turn = 0;
+    await eachPage(store, { state: "run", limit: 3 }, async (entries) => {
+      for (const entry of entries) seen.add(entry.key);
+      // The first key of each page goes, and later on others come in front and behind.
+      const leaving = entries[0]?.key;
+      if (leaving !== undefined && (await store.release(leaving, owner)) === "ok") left.add(leaving);
+      if (turn >= 3 && turn < 6) {
+        await take(store, owner, { key: `a-new-${turn}` });
+        await take(store, owner, { key: `z-new-${turn}` });
+      }
+      turn += 1;
+    });
+    const missed = keys.filter((ofKey) => !left.has(ofKey) && !seen.has(ofKey));
+    assert.deepEqual(missed, [], "keys that stayed in the state must all be listed");
+  },
+  async "list gives hostile keys unchanged, on pages of any size"({ store }) {
+    await inTurn(hostileTexts, async (text) => {
+      await take(store, owner, { key: text });
+      await store.hold(text, owner, "in doubt");
+    });
+    await take(store, owner, { key: "running" });
+    await inTurn([1, 7, hostileTexts.length, 1_000], async (limit) => {
+      const listed = new Set<string>();
+      await eachPage(store, { state: "held", limit }, async (entries) => {
+        for (const entry of entries) listed.add(entry.key);
+      });
+      const rule = `every held key must be listed as it was given, in pages of ${limit}`;
+      assert.deepEqual(listed, new Set(hostileTexts), rule);
+    });
+  },
+});

@@ -2,17 +2,15 @@ import assert from "node:assert/strict";
 import type { Awaitable } from "@countersign/idempotency";
 import { type Store, assertOk, claimBy, key, recordOf, shortLeaseMs, take } from "../claims.ts";
 import type { IdempotencyStoreHarness } from "../harness.ts";
-import type { IdempotencyCase } from "../contract.ts";
+import { type IdempotencyCase, idempotencyRules } from "../contract.ts";
 import { completeAlone, completeIn, soon } from "../transactions.ts";
 import { type Outcome, inTurn, needed, outcomeOf, pass } from "../waiting.ts";
 
 type Harness = IdempotencyStoreHarness<unknown>;
 
 export const transactionCases: readonly IdempotencyCase[] = [
-  {
-    name: "completeIn is seen by nobody else before the commit",
-    needs: ["transaction", "another"],
-    async check(harness) {
+  ...idempotencyRules(["transaction", "another"], {
+    async "completeIn is seen by nobody else before the commit"(harness) {
       const other = needed(await harness.another?.());
       await take(harness.store, "a");
       await harness.transaction?.(async (tx) => {
@@ -25,11 +23,11 @@ export const transactionCases: readonly IdempotencyCase[] = [
       const { status } = await other.claim(key, claimBy("b"));
       assert.equal(status, "done", "the key must be done to everybody after the commit");
     },
-  },
-  {
-    name: "while a transaction that completes a key is open, no other step takes or settles the key",
-    needs: ["transaction"],
-    async check(harness) {
+  }),
+  ...idempotencyRules(["transaction"], {
+    async "while a transaction that completes a key is open, no other step takes or settles the key"(
+      harness,
+    ) {
       await assertNoOvertaking(harness, async (ofKey, late) => {
         assert.ok(
           late.error !== undefined || ["done", "lost", "not-held"].includes(answerOf(late.value)),
@@ -40,11 +38,7 @@ export const transactionCases: readonly IdempotencyCase[] = [
         assert.equal(record.token, "a", `${ofKey} must not take the key from who committed`);
       });
     },
-  },
-  {
-    name: "a step that waited for a transaction which is rolled back finds the run as it was",
-    needs: ["transaction"],
-    async check(harness) {
+    async "a step that waited for a transaction which is rolled back finds the run as it was"(harness) {
       const failure = new Error("no such account");
       await assertNoOvertaking(
         harness,
@@ -61,11 +55,9 @@ export const transactionCases: readonly IdempotencyCase[] = [
         failure,
       );
     },
-  },
-  {
-    name: "completeIn is lost on a key that its own owner has completed, in the same transaction and later",
-    needs: ["transaction"],
-    async check(harness) {
+    async "completeIn is lost on a key that its own owner has completed, in the same transaction and later"(
+      harness,
+    ) {
       const { store } = harness;
       await take(store, "a");
       await harness.transaction?.(async (tx) => {
@@ -83,11 +75,7 @@ export const transactionCases: readonly IdempotencyCase[] = [
       assert.equal(late, "lost", "a key that complete() has ended must not be paid again");
       assert.deepEqual(await recordOf(store), before, "a completion that is lost must change nothing");
     },
-  },
-  {
-    name: "of two transactions of one owner at once only one completes the key",
-    needs: ["transaction"],
-    async check(harness) {
+    async "of two transactions of one owner at once only one completes the key"(harness) {
       const { store } = harness;
       await take(store, "a");
       const waiting: Promise<Outcome<string>>[] = [];
@@ -106,11 +94,7 @@ export const transactionCases: readonly IdempotencyCase[] = [
         "the first transaction must have completed the key",
       );
     },
-  },
-  {
-    name: "completeIn throws where no transaction is open any more, and changes nothing",
-    needs: ["transaction"],
-    async check(harness) {
+    async "completeIn throws where no transaction is open any more, and changes nothing"(harness) {
       const { store } = harness;
       const ended: unknown[] = [];
       await harness.transaction?.(async (tx) => void ended.push(tx));
@@ -131,11 +115,7 @@ export const transactionCases: readonly IdempotencyCase[] = [
       const { status } = await store.claim(key, claimBy("b"));
       assert.equal(status, "in-flight", "the run must be as it was");
     },
-  },
-  {
-    name: "completeIn throws a TypeError at what is no transaction at all, and changes nothing",
-    needs: ["transaction"],
-    async check({ store }) {
+    async "completeIn throws a TypeError at what is no transaction at all, and changes nothing"({ store }) {
       await take(store, "a");
       const before = await recordOf(store);
       await inTurn([undefined, null, {}, "BEGIN", () => {}], async (tx) => {
@@ -145,11 +125,7 @@ export const transactionCases: readonly IdempotencyCase[] = [
       });
       assertOk(await store.complete(key, "a"), "the run must still be its owner's");
     },
-  },
-  {
-    name: "completeIn after close throws",
-    needs: ["transaction"],
-    async check(harness) {
+    async "completeIn after close throws"(harness) {
       const { store } = harness;
       await take(store, "a");
       await harness.transaction?.(async (tx) => {
@@ -158,7 +134,7 @@ export const transactionCases: readonly IdempotencyCase[] = [
         assert.ok(error !== undefined, "completeIn must throw after close");
       });
     },
-  },
+  }),
 ];
 
 type Overtaking = (store: Store, ofKey: string, fence: number) => Awaitable<unknown>;

@@ -3,7 +3,9 @@ import type { TransactionBegun } from "@countersign/idempotency";
 import { type Steps, answerOf } from "@countersign/idempotency/door";
 import { claimBy, fenceOf, key } from "../claims.ts";
 import {
+  type Handler,
   type PaymentCase,
+  type Payments,
   begin,
   claimOf,
   inTransaction,
@@ -11,102 +13,205 @@ import {
   keyOf,
   nonceOf,
   pay,
+  paymentRules,
   refuse,
   statusesOf,
   writtenBy,
 } from "../payments.ts";
-import { outcomeOf } from "../waiting.ts";
+import { inTurn, outcomeOf } from "../waiting.ts";
 
 /** What a handler that refuses leaves, and what an error means. */
-export const undoCases: readonly PaymentCase[] = [
-  {
-    name: "undo takes back what was written and frees the key, for both modes; the nonce stays used",
-    async check(harness) {
-      const { idempotency } = harness.store;
-      const claim = claimOf([keyOf("a")]);
-      assert.deepEqual(statusesOf(await refuse(harness, claim)), ["begun"]);
-      assert.deepEqual(await writtenBy(harness), [], "what the handler wrote must be taken back");
-      assert.equal(await idempotency.read(key), undefined, "the key must be free");
-      assert.ok(await isUsed(harness, claim), "the nonce must stay used");
-      fenceOf(await idempotency.claim(key, claimBy("b")), "a key that was undone must be acquired");
-      await idempotency.release(key, "b");
-      assert.deepEqual(statusesOf(await pay(harness, claimOf([keyOf("c")]))), ["begun"]);
-    },
+export const undoCases = paymentRules([], {
+  async "undo takes back what was written and frees the key, for both modes; the nonce stays used"(harness) {
+    const { idempotency } = harness.store;
+    const claim = claimOf([keyOf("a")]);
+    assert.deepEqual(statusesOf(await refuse(harness, claim)), ["begun"]);
+    assert.deepEqual(await writtenBy(harness), [], "what the handler wrote must be taken back");
+    assert.equal(await idempotency.read(key), undefined, "the key must be free");
+    assert.ok(await isUsed(harness, claim), "the nonce must stay used");
+    fenceOf(await idempotency.claim(key, claimBy("b")), "a key that was undone must be acquired");
+    await idempotency.release(key, "b");
+    assert.deepEqual(statusesOf(await pay(harness, claimOf([keyOf("c")]))), ["begun"]);
   },
-  {
-    name: "of several keys each is kept or undone by itself",
-    async check(harness) {
-      const { idempotency, transactions } = harness.store;
-      const steps = ["keep", "undo", "undo", "keep", "undo"] as const;
-      const keys = steps.map((step, index) => keyOf("a", `${index} ${step}`));
-      const claim = claimOf(keys);
-      await begin(harness, claim, function* each(tx): Steps<void> {
-        for (const [index, one] of keys.entries()) {
-          yield* answerOf(harness.write(tx, one.key));
-          const step = steps[index] ?? "undo";
-          yield* answerOf(transactions[step](tx, [one], index < keys.length - 1));
-        }
+  async "of several keys each is kept or undone by itself"(harness) {
+    const { idempotency, transactions } = harness.store;
+    const steps = ["keep", "undo", "undo", "keep", "undo"] as const;
+    const keys = steps.map((step, index) => keyOf("a", `${index} ${step}`));
+    const claim = claimOf(keys);
+    await begin(harness, claim, function* each(tx): Steps<void> {
+      for (const [index, one] of keys.entries()) {
+        yield* answerOf(harness.write(tx, one.key));
+        const step = steps[index] ?? "undo";
+        yield* answerOf(transactions[step](tx, [one], index < keys.length - 1));
+      }
+    });
+    assert.deepEqual(await writtenBy(harness), ["0 keep", "3 keep"]);
+    const states = await Promise.all(
+      keys.map(async (one) => (await idempotency.read(one.key))?.state ?? "free"),
+    );
+    assert.deepEqual(states, ["done", "free", "free", "done", "free"]);
+    assert.ok(await isUsed(harness, claim), "the nonce must stay used");
+  },
+  async "without keys begin sets a savepoint, to which undo rolls back and which keep ends"(harness) {
+    const { transactions } = harness.store;
+    const claim = claimOf([], { nonce: nonceOf("without keys") });
+    const begun = await inTransaction(harness.store, function* work(tx): Steps<TransactionBegun> {
+      yield* answerOf(harness.write(tx, "before"));
+      const answer = yield* answerOf(transactions.begin(tx, claim));
+      yield* answerOf(harness.write(tx, "undone"));
+      yield* answerOf(transactions.undo(tx, [], true));
+      yield* answerOf(harness.write(tx, "kept"));
+      yield* answerOf(transactions.keep(tx, [], false));
+      return answer;
+    });
+    assert.deepEqual(begun, { nonce: "fresh", keys: [] });
+    assert.deepEqual(await writtenBy(harness), ["before", "kept"]);
+    assert.ok(await isUsed(harness, claim), "the nonce must have committed");
+  },
+  async "undo of a key leaves those that were answered, and those of others, as they are"(harness) {
+    const { idempotency } = harness.store;
+    await pay(harness, claimOf([keyOf("a", "paid")]));
+    await refuse(harness, claimOf([keyOf("b"), keyOf("b", "paid")]));
+    assert.equal((await idempotency.read("paid"))?.token, "a");
+    assert.equal(await idempotency.read(key), undefined);
+    assert.deepEqual(await writtenBy(harness), ["paid"]);
+  },
+  async "a statement that the engine refuses is a fault named refused, and can be undone"(harness) {
+    const { idempotency, transactions } = harness.store;
+    await pay(harness, claimOf([keyOf("a", "taken")]));
+    const claim = claimOf([keyOf("b")]);
+    const errors: unknown[] = [];
+    await refuse(harness, claim, function* writeTwice(tx): Steps<void> {
+      try {
+        yield* answerOf(harness.write(tx, "taken"));
+      } catch (error) {
+        errors.push(error);
+      }
+    });
+    assert.deepEqual(
+      errors.map((error) => transactions.faultOf(error)),
+      ["refused"],
+    );
+    assert.equal(await idempotency.read(key), undefined, "the key must be free");
+    assert.ok(await isUsed(harness, claim), "the nonce must stay used");
+    const { error } = await outcomeOf(() => Promise.reject(new Error("the handler's own")));
+    assert.equal(transactions.faultOf(error?.thrown), undefined, "an error of nobody's engine is no fault");
+  },
+});
+
+const before = "before";
+
+const after = "after";
+
+/** Handlers after which the transaction cannot commit what they wrote. */
+export const brokenCases: readonly PaymentCase[] = [
+  ...paymentRules(["swallow"], {
+    async "an error that the handler swallowed is told, and what may be paid is not free to be paid again"(
+      harness,
+    ) {
+      await assertBroken(harness, keyOf("a"), { breakIt: (tx) => harness.swallow?.(tx) });
+    },
+    async "what a handler commits after an error that it swallowed is not free to be paid again"(harness) {
+      await assertCommitted(harness, "error", (tx) => harness.swallow?.(tx));
+    },
+  }),
+  ...paymentRules([], {
+    async "a handler's own COMMIT or ROLLBACK is told, and what may be paid is not free to be paid again"(
+      harness,
+    ) {
+      await inTurn(["COMMIT", "ROLLBACK"] as const, async (statement) => {
+        await assertBroken(harness, keyOf("a", `${key} ${statement}`), {
+          breakIt: (tx) => harness.end(tx, statement),
+        });
       });
-      assert.deepEqual(await writtenBy(harness), ["0 keep", "3 keep"]);
-      const states = await Promise.all(
-        keys.map(async (one) => (await idempotency.read(one.key))?.state ?? "free"),
+    },
+    async "a handler's own COMMIT is told without keys, too"(harness) {
+      const { store } = harness;
+      const { error } = await outcomeOf(() =>
+        inTransaction(store, function* work(tx): Steps<void> {
+          yield* answerOf(store.transactions.begin(tx, claimOf([], { nonce: undefined })));
+          yield* answerOf(harness.end(tx, "COMMIT"));
+          yield* answerOf(store.transactions.keep(tx, [], false));
+        }),
       );
-      assert.deepEqual(states, ["done", "free", "free", "done", "free"]);
-      assert.ok(await isUsed(harness, claim), "the nonce must stay used");
+      assertTold(error?.thrown);
     },
-  },
-  {
-    name: "without keys begin sets a savepoint, to which undo rolls back and which keep ends",
-    async check(harness) {
-      const { transactions } = harness.store;
-      const claim = claimOf([], { nonce: nonceOf("without keys") });
-      const begun = await inTransaction(harness.store, function* work(tx): Steps<TransactionBegun> {
-        yield* answerOf(harness.write(tx, "before"));
-        const answer = yield* answerOf(transactions.begin(tx, claim));
-        yield* answerOf(harness.write(tx, "undone"));
-        yield* answerOf(transactions.undo(tx, [], true));
-        yield* answerOf(harness.write(tx, "kept"));
-        yield* answerOf(transactions.keep(tx, [], false));
-        return answer;
+    async "what a handler commits after its own COMMIT or ROLLBACK is not free to be paid again"(harness) {
+      await inTurn(["COMMIT", "ROLLBACK"] as const, async (statement) => {
+        await assertCommitted(harness, statement, (tx) => harness.end(tx, statement));
       });
-      assert.deepEqual(begun, { nonce: "fresh", keys: [] });
-      assert.deepEqual(await writtenBy(harness), ["before", "kept"]);
-      assert.ok(await isUsed(harness, claim), "the nonce must have committed");
     },
-  },
-  {
-    name: "undo of a key leaves those that were answered, and those of others, as they are",
-    async check(harness) {
-      const { idempotency } = harness.store;
-      await pay(harness, claimOf([keyOf("a", "paid")]));
-      await refuse(harness, claimOf([keyOf("b"), keyOf("b", "paid")]));
-      assert.equal((await idempotency.read("paid"))?.token, "a");
-      assert.equal(await idempotency.read(key), undefined);
-      assert.deepEqual(await writtenBy(harness), ["paid"]);
-    },
-  },
-  {
-    name: "a statement that the engine refuses is a fault named refused, and can be undone",
-    async check(harness) {
+    async "a handler's own COMMIT leaves no key done that no handler has seen"(harness) {
       const { idempotency, transactions } = harness.store;
-      await pay(harness, claimOf([keyOf("a", "taken")]));
-      const claim = claimOf([keyOf("b")]);
-      const errors: unknown[] = [];
-      await refuse(harness, claim, function* writeTwice(tx): Steps<void> {
-        try {
-          yield* answerOf(harness.write(tx, "taken"));
-        } catch (error) {
-          errors.push(error);
-        }
-      });
-      assert.deepEqual(
-        errors.map((error) => transactions.faultOf(error)),
-        ["refused"],
+      const { error } = await outcomeOf(() =>
+        pay(
+          harness,
+          claimOf([keyOf("a", "first"), keyOf("a", "second")]),
+          function* first(tx, keys): Steps<void> {
+            yield* answerOf(harness.write(tx, "first"));
+            yield* answerOf(harness.end(tx, "COMMIT"));
+            yield* answerOf(transactions.keep(tx, keys.slice(0, 1), true));
+          },
+        ),
       );
-      assert.equal(await idempotency.read(key), undefined, "the key must be free");
-      assert.ok(await isUsed(harness, claim), "the nonce must stay used");
-      const { error } = await outcomeOf(() => Promise.reject(new Error("the handler's own")));
-      assert.equal(transactions.faultOf(error?.thrown), undefined, "an error of nobody's engine is no fault");
+      assertTold(error?.thrown);
+      assert.notEqual(await idempotency.read("first"), undefined, "the key that was paid must not be free");
+      const unseen = (await idempotency.read("second"))?.state;
+      assert.notEqual(unseen, "done", "the key that no handler has seen must not be done");
     },
-  },
+  }),
 ];
+
+interface Breaking {
+  readonly breakIt: (tx: unknown) => unknown;
+  /** Behind what it writes last. */
+  readonly last?: (tx: unknown) => unknown;
+  /** How the request ends. Default: keep(). */
+  readonly by?: typeof pay;
+}
+
+/** The handler writes a row, breaks the transaction, writes another one and ends it if it can, and returns as if nothing had been. */
+async function assertBroken(
+  harness: Payments,
+  one: ReturnType<typeof keyOf>,
+  { breakIt, last = () => undefined, by = pay }: Breaking,
+): Promise<void> {
+  const { idempotency, transactions } = harness.store;
+  const ids = [before, after].map((when) => `${when} ${one.key}`);
+  const handler: Handler = function* broken(tx): Steps<void> {
+    const [first = "", second = ""] = ids;
+    yield* answerOf(harness.write(tx, first));
+    yield* answerOf(breakIt(tx));
+    for (const step of [() => harness.write(tx, second), () => last(tx)]) {
+      try {
+        yield* answerOf(step());
+      } catch {
+        // As the engine likes: what counts is what stays. An engine that refuses the row may still take the COMMIT.
+      }
+    }
+  };
+  const { error } = await outcomeOf(() => by(harness, claimOf([one], { nonce: undefined }), handler));
+  assertTold(error?.thrown);
+  assert.equal(transactions.faultOf(error?.thrown), undefined, "it must not be run again as a conflict");
+  const record = await idempotency.read(one.key);
+  const left = (await writtenBy(harness)).filter((id) => ids.includes(id));
+  if (left.length > 0) assert.notEqual(record, undefined, `${String(left)} was written: the key is not free`);
+  else assert.notEqual(record?.state, "done", "nothing was written: the key must not be done");
+}
+
+/** The same with a COMMIT behind the last row, before keep() and before undo(). */
+async function assertCommitted(
+  harness: Payments,
+  how: string,
+  breakIt: (tx: unknown) => unknown,
+): Promise<void> {
+  const last = (tx: unknown): unknown => harness.end(tx, "COMMIT");
+  await inTurn([pay, refuse], (by) =>
+    assertBroken(harness, keyOf("a", `${key} ${how} ${by.name}`), { breakIt, last, by }),
+  );
+}
+
+function assertTold(error: unknown): void {
+  const { code }: { code?: unknown } = Object(error);
+  assert.equal(code, "transaction-broken", "keep() or undo() must throw what the handler has hidden");
+}

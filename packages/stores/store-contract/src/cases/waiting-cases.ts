@@ -9,6 +9,7 @@ import {
   keyOf,
   nonceOf,
   pay,
+  paymentRules,
   refuse,
   statusesOf,
   writtenBy,
@@ -37,6 +38,21 @@ const takenOver: readonly [string, (harness: Payments) => Promise<unknown>][] = 
 
 /** Claims beside an open transaction, of engines that have several. */
 export const waitingCases: readonly PaymentCase[] = [
+  ...paymentRules(["waiting"], {
+    async "a wait for an open transaction ends after waitMs, with the fault locked and nothing kept"(
+      harness,
+    ) {
+      const { transactions, idempotency } = harness.store;
+      const open = await openPayment(harness, "commit");
+      const late = claimOf([keyOf("b"), keyOf("b", "another key")], { waitMs: 200 });
+      const { error } = await outcomeOf(() => pay(harness, late));
+      await open.end();
+      assert.equal(transactions.faultOf(error?.thrown), "locked", "the wait was too long");
+      assert.equal(await idempotency.read("another key"), undefined, "nothing of it must be kept");
+      assert.equal(await isUsed(harness, late), false, "its nonce must be as it was");
+      assert.deepEqual(statusesOf(await pay(harness, claimOf([keyOf("c")]))), ["done"]);
+    },
+  }),
   ...doneOrNot.map(([what, how, status]): PaymentCase => ({
     name: `a key of an open transaction is waited for, and ${what}`,
     needs: ["waiting"],
@@ -64,21 +80,6 @@ export const waitingCases: readonly PaymentCase[] = [
       assert.deepEqual(statusesOf(waited), ["done"]);
     },
   })),
-  {
-    name: "a wait for an open transaction ends after waitMs, with the fault locked and nothing kept",
-    needs: ["waiting"],
-    async check(harness) {
-      const { transactions, idempotency } = harness.store;
-      const open = await openPayment(harness, "commit");
-      const late = claimOf([keyOf("b"), keyOf("b", "another key")], { waitMs: 200 });
-      const { error } = await outcomeOf(() => pay(harness, late));
-      await open.end();
-      assert.equal(transactions.faultOf(error?.thrown), "locked", "the wait was too long");
-      assert.equal(await idempotency.read("another key"), undefined, "nothing of it must be kept");
-      assert.equal(await isUsed(harness, late), false, "its nonce must be as it was");
-      assert.deepEqual(statusesOf(await pay(harness, claimOf([keyOf("c")]))), ["done"]);
-    },
-  },
 ];
 
 type Ending = "commit" | "undo" | "roll back";

@@ -18,6 +18,7 @@ import {
   rolledBack,
   taskOf,
   transact,
+  workRules,
 } from "../tasks.ts";
 import { inTurn } from "../waiting.ts";
 
@@ -26,9 +27,8 @@ const known = (id: string) => ({ status: "known", body: `body of ${id}` });
 
 /** What add() writes, and in which order it is worked on. */
 export const workAddCases: readonly WorkCase[] = [
-  {
-    name: "tasks commit with what their transaction wrote, and a rolled-back add leaves nothing",
-    async check(harness) {
+  ...workRules([], {
+    async "tasks commit with what their transaction wrote, and a rolled-back add leaves nothing"(harness) {
       const { store } = harness;
       const adding = function* adding(tx: unknown): Steps<unknown> {
         yield* answerOf(harness.write(tx, "cause"));
@@ -43,10 +43,7 @@ export const workAddCases: readonly WorkCase[] = [
       assert.deepEqual(await writtenBy(harness), ["cause"]);
       assert.deepEqual(new Set(await drain(harness)), new Set(["a", "b"]));
     },
-  },
-  {
-    name: "a known id is answered with its body, whatever its state, and nothing is added",
-    async check(harness) {
+    async "a known id is answered with its body, whatever its state, and nothing is added"(harness) {
       const { store } = harness;
       const answers = [known("a")];
       const assertKnown = async (state: string) => {
@@ -71,19 +68,13 @@ export const workAddCases: readonly WorkCase[] = [
       assert.deepEqual(await add(harness, [taskOf("b", { entity: "another" })]), [added]);
       assert.deepEqual(await drain(harness), ["b"], "the entity of what was known must not be stuck");
     },
-  },
-  {
-    name: "of several tasks each is answered for itself, in their order; of none, none",
-    async check(harness) {
+    async "of several tasks each is answered for itself, in their order; of none, none"(harness) {
       await add(harness, [taskOf("m"), ...inOrder("b")]);
       const answers = await add(harness, [taskOf("z"), taskOf("m"), ...inOrder("a", "b", "c")]);
       assert.deepEqual(answers, [added, known("m"), added, known("b"), added]);
       assert.deepEqual(await add(harness, []), []);
     },
-  },
-  {
-    name: "tasks of an entity run one after another, in the order of their array and of adding",
-    async check(harness) {
+    async "tasks of an entity run one after another, in the order of their array and of adding"(harness) {
       const { store } = harness;
       await add(harness, inOrder("z", "a", "m"));
       await transact(store, function* adding(tx): Steps<void> {
@@ -98,10 +89,9 @@ export const workAddCases: readonly WorkCase[] = [
       await add(harness, inOrder("w", "d"));
       assert.deepEqual(await drain(harness), ["w", "d"], "also once the entity had no task left");
     },
-  },
-  {
-    name: "entities run side by side, as do tasks without one; an id is no entity, and queues are apart",
-    async check(harness) {
+    async "entities run side by side, as do tasks without one; an id is no entity, and queues are apart"(
+      harness,
+    ) {
       const { store } = harness;
       const tasks = [
         ...["x", "ex", "tx"].map((id) => taskOf(id)),
@@ -119,11 +109,9 @@ export const workAddCases: readonly WorkCase[] = [
       assert.equal((await recordOf(store, "x", "other")).state, "open");
       assert.equal(await finish(harness, other), true);
     },
-  },
-  {
-    name: "a delayed task is not due before its time, and later tasks of its entity wait too",
-    needs: ["clock"],
-    async check(harness) {
+  }),
+  ...workRules(["clock"], {
+    async "a delayed task is not due before its time, and later tasks of its entity wait too"(harness) {
       const { store } = harness;
       await add(harness, [
         taskOf("late", { entity, delayMs: longLeaseMs }),
@@ -139,11 +127,7 @@ export const workAddCases: readonly WorkCase[] = [
       await harness.advance?.(1);
       assert.deepEqual(await drain(harness), ["late", "behind", "last"]);
     },
-  },
-  {
-    name: "a delayed task after another one waits for its own time",
-    needs: ["clock"],
-    async check(harness) {
+    async "a delayed task after another one waits for its own time"(harness) {
       const ends = ["done", "dead"] as const;
       await inTurn(ends, async (end) => {
         await add(harness, [
@@ -157,5 +141,5 @@ export const workAddCases: readonly WorkCase[] = [
       await harness.advance?.(longLeaseMs);
       assert.deepEqual(new Set(await drain(harness)), new Set(ends));
     },
-  },
+  }),
 ];

@@ -19,14 +19,14 @@ import {
   rolledBack,
   taskOf,
   transact,
+  workRules,
 } from "../tasks.ts";
 import { inTurn, pass } from "../waiting.ts";
 
 /** How an attempt ends. */
 export const workEndCases: readonly WorkCase[] = [
-  {
-    name: "a task is done with what its transaction wrote, once; rolled back, it stays its owner's",
-    async check(harness) {
+  ...workRules([], {
+    async "a task is done with what its transaction wrote, once; rolled back, it stays its owner's"(harness) {
       const { store } = harness;
       const { transactions, work } = store;
       await add(harness, inOrder("a"));
@@ -58,10 +58,7 @@ export const workEndCases: readonly WorkCase[] = [
       await pass(harness, shortLeaseMs);
       assert.deepEqual(await claim(store), [], "a done task must never run again");
     },
-  },
-  {
-    name: "after undo in the same transaction a task is its owner's, and what it wrote is gone",
-    async check(harness) {
+    async "after undo in the same transaction a task is its owner's, and what it wrote is gone"(harness) {
       const { store } = harness;
       const { transactions, work } = store;
       await add(harness, [taskOf("a")]);
@@ -76,11 +73,70 @@ export const workEndCases: readonly WorkCase[] = [
       assert.deepEqual(await claim(store), []);
       assert.equal(await finish(harness, task), true);
     },
-  },
-  {
-    name: "after a failure the task waits for its next attempt, and its successors with it",
-    needs: ["clock"],
-    async check(harness) {
+    async "a task without another attempt is dead, and its entity goes on"(harness) {
+      const { store } = harness;
+      await add(harness, inOrder("a", "b"));
+      const task = await claimOne(store, "a");
+      assert.equal(await store.work.fail(task, { reason: "no use", retryInMs: undefined }), true);
+      assert.equal(await finish(harness, task), false, "the attempt has ended");
+      assert.equal(await store.work.fail(task, { reason: "no use", retryInMs: 0 }), false);
+      const record = await recordOf(store, "a");
+      const { state, attempts, dueAtMs } = record;
+      assert.deepEqual({ state, attempts, dueAtMs }, { state: "dead", attempts: 1, dueAtMs: undefined });
+      assert.equal(record.failures.length, 1);
+      assertEndedBy(record, "no use");
+      assert.deepEqual(await drain(harness), ["b"]);
+      assert.deepEqual(await claim(store), []);
+    },
+    async "of many failures the newest 20 are kept, oldest first"(harness) {
+      const { store } = harness;
+      await add(harness, [taskOf("a")]);
+      const attempts = Array.from({ length: 22 }, (_none, index) => index + 1);
+      await inTurn(attempts, async (attempt) => {
+        const task = await claimOne(store, "a");
+        assert.equal(task.attempt, attempt);
+        await store.work.fail(task, { reason: `reason ${attempt}`, retryInMs: 0 });
+      });
+      const { failures } = await recordOf(store, "a");
+      assert.deepEqual(
+        failures.map(({ attempt, reason }) => `${attempt} ${reason}`),
+        attempts.slice(2).map((attempt) => `${attempt} reason ${attempt}`),
+      );
+    },
+    async "retry makes dead tasks open, due and the first of their entity, with attempts at 0"(harness) {
+      const { store } = harness;
+      await add(harness, inOrder("a", "b", "c", "d"));
+      await inTurn(["a", "b"], (id) => kill(store, id));
+      const ids = ["b", "a", "a", "c", "unknown"];
+      assert.equal(await store.work.retry(queue, { ids }), 2, "only the dead ones count, once each");
+      const { state, attempts, failures, endedAtMs } = await recordOf(store, "a");
+      assert.deepEqual({ state, attempts, endedAtMs }, { state: "open", attempts: 0, endedAtMs: undefined });
+      assert.deepEqual(
+        failures.map(({ reason }) => reason),
+        ["no use"],
+        "its failures must be kept",
+      );
+      assert.deepEqual(await drain(harness), ["a", "b", "c", "d"]);
+    },
+    async "retry by time takes those that were given up then or later, also of an entity without another task"(
+      harness,
+    ) {
+      const { store } = harness;
+      await add(harness, inOrder("a", "b", "c"));
+      await inTurn(["a", "b", "c"], async (id) => {
+        await kill(store, id);
+        await pass(harness, 5);
+      });
+      const { endedAtMs: deadSinceMs = 0 } = await recordOf(store, "b");
+      assert.equal(await store.work.retry("other", { deadSinceMs: 0 }), 0, "a queue of its own");
+      assert.equal(await store.work.retry(queue, { deadSinceMs }), 2);
+      assert.deepEqual(await drain(harness), ["b", "c"]);
+      assert.equal(await store.work.retry(queue, { deadSinceMs: 0 }), 1);
+      assert.equal((await claimOne(store, "a")).attempt, 1);
+    },
+  }),
+  ...workRules(["clock"], {
+    async "after a failure the task waits for its next attempt, and its successors with it"(harness) {
       const { store } = harness;
       await add(harness, inOrder("a", "b"));
       const task = await claimOne(store, "a");
@@ -100,47 +156,7 @@ export const workEndCases: readonly WorkCase[] = [
       assert.equal(await finish(harness, again), true);
       assert.deepEqual(await drain(harness), ["b"]);
     },
-  },
-  {
-    name: "a task without another attempt is dead, and its entity goes on",
-    async check(harness) {
-      const { store } = harness;
-      await add(harness, inOrder("a", "b"));
-      const task = await claimOne(store, "a");
-      assert.equal(await store.work.fail(task, { reason: "no use", retryInMs: undefined }), true);
-      assert.equal(await finish(harness, task), false, "the attempt has ended");
-      assert.equal(await store.work.fail(task, { reason: "no use", retryInMs: 0 }), false);
-      const record = await recordOf(store, "a");
-      const { state, attempts, dueAtMs } = record;
-      assert.deepEqual({ state, attempts, dueAtMs }, { state: "dead", attempts: 1, dueAtMs: undefined });
-      assert.equal(record.failures.length, 1);
-      assertEndedBy(record, "no use");
-      assert.deepEqual(await drain(harness), ["b"]);
-      assert.deepEqual(await claim(store), []);
-    },
-  },
-  {
-    name: "of many failures the newest 20 are kept, oldest first",
-    async check(harness) {
-      const { store } = harness;
-      await add(harness, [taskOf("a")]);
-      const attempts = Array.from({ length: 22 }, (_none, index) => index + 1);
-      await inTurn(attempts, async (attempt) => {
-        const task = await claimOne(store, "a");
-        assert.equal(task.attempt, attempt);
-        await store.work.fail(task, { reason: `reason ${attempt}`, retryInMs: 0 });
-      });
-      const { failures } = await recordOf(store, "a");
-      assert.deepEqual(
-        failures.map(({ attempt, reason }) => `${attempt} ${reason}`),
-        attempts.slice(2).map((attempt) => `${attempt} reason ${attempt}`),
-      );
-    },
-  },
-  {
-    name: "what is given back does not count, and is due in its order after the delay",
-    needs: ["clock"],
-    async check(harness) {
+    async "what is given back does not count, and is due in its order after the delay"(harness) {
       const { store } = harness;
       await add(harness, [...inOrder("a", "b"), taskOf("c", { entity: "other" }), taskOf("d", { entity })]);
       const tasks = await claim(store);
@@ -160,40 +176,5 @@ export const workEndCases: readonly WorkCase[] = [
         ["a", "b", "d"],
       );
     },
-  },
-  {
-    name: "retry makes dead tasks open, due and the first of their entity, with attempts at 0",
-    async check(harness) {
-      const { store } = harness;
-      await add(harness, inOrder("a", "b", "c", "d"));
-      await inTurn(["a", "b"], (id) => kill(store, id));
-      const ids = ["b", "a", "a", "c", "unknown"];
-      assert.equal(await store.work.retry(queue, { ids }), 2, "only the dead ones count, once each");
-      const { state, attempts, failures, endedAtMs } = await recordOf(store, "a");
-      assert.deepEqual({ state, attempts, endedAtMs }, { state: "open", attempts: 0, endedAtMs: undefined });
-      assert.deepEqual(
-        failures.map(({ reason }) => reason),
-        ["no use"],
-        "its failures must be kept",
-      );
-      assert.deepEqual(await drain(harness), ["a", "b", "c", "d"]);
-    },
-  },
-  {
-    name: "retry by time takes those that were given up then or later, also of an entity without another task",
-    async check(harness) {
-      const { store } = harness;
-      await add(harness, inOrder("a", "b", "c"));
-      await inTurn(["a", "b", "c"], async (id) => {
-        await kill(store, id);
-        await pass(harness, 5);
-      });
-      const { endedAtMs: deadSinceMs = 0 } = await recordOf(store, "b");
-      assert.equal(await store.work.retry("other", { deadSinceMs: 0 }), 0, "a queue of its own");
-      assert.equal(await store.work.retry(queue, { deadSinceMs }), 2);
-      assert.deepEqual(await drain(harness), ["b", "c"]);
-      assert.equal(await store.work.retry(queue, { deadSinceMs: 0 }), 1);
-      assert.equal((await claimOne(store, "a")).attempt, 1);
-    },
-  },
+  }),
 ];

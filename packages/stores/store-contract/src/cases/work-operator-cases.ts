@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
+import { answerOf } from "@countersign/idempotency/door";
+import type { TaskQuery } from "@countersign/work";
 import { longLeaseMs, shortLeaseMs } from "../claims.ts";
 import {
+  type Work,
   type WorkCase,
   add,
   assertEndedBy,
@@ -13,9 +16,12 @@ import {
   kill,
   queue,
   recordOf,
+  rolledBack,
   taskOf,
+  transact,
+  workRules,
 } from "../tasks.ts";
-import { inTurn, needed, pass } from "../waiting.ts";
+import { inTurn, needed, outcomeOf, pass } from "../waiting.ts";
 
 const decision = { by: "anna", note: "the service is down" } as const;
 
@@ -24,9 +30,8 @@ const retentionMs = 7 * 86_400_000;
 
 /** What operators do, and what they see. */
 export const workOperatorCases: readonly WorkCase[] = [
-  {
-    name: "discard ends dead tasks as done, with the decision as their last failure",
-    async check(harness) {
+  ...workRules([], {
+    async "discard ends dead tasks as done, with the decision as their last failure"(harness) {
       const { store } = harness;
       await add(harness, inOrder("a", "b", "c"));
       await inTurn(["a", "b"], (id) => kill(store, id));
@@ -41,10 +46,7 @@ export const workOperatorCases: readonly WorkCase[] = [
       assert.equal(await store.work.retry(queue, { deadSinceMs: 0 }), 1, "b alone is dead");
       assert.deepEqual(await drain(harness), ["b", "c"]);
     },
-  },
-  {
-    name: "a paused queue gives nobody a task until it resumes; what is owned goes on",
-    async check(harness) {
+    async "a paused queue gives nobody a task until it resumes; what is owned goes on"(harness) {
       const { store } = harness;
       const { work } = store;
       await add(harness, [taskOf("a")]);
@@ -59,29 +61,7 @@ export const workOperatorCases: readonly WorkCase[] = [
       assert.equal(await work.resume(queue), false, "it is paused no more");
       assert.deepEqual(await drain(harness), ["b"]);
     },
-  },
-  {
-    name: "another store of the database sees tasks and pauses, and takes over silent owners",
-    needs: ["another"],
-    async check(harness) {
-      const { store } = harness;
-      const other = needed(await harness.another?.());
-      await add(harness, inOrder("a", "b"));
-      await other.work.pause(queue, decision);
-      assert.deepEqual(await claim(store), []);
-      assert.equal(await store.work.resume(queue), true);
-      const silent = await claimOne(store, "a", { leaseMs: shortLeaseMs });
-      assert.deepEqual(await claim(other), []);
-      await pass(harness, shortLeaseMs);
-      const task = await claimOne(other, "a");
-      assert.equal(await finish({ store }, silent), false);
-      assert.equal(await finish({ store: other }, task), true);
-      assert.deepEqual(await drain(harness), ["b"]);
-    },
-  },
-  {
-    name: "summaries tell of every queue with tasks or a pause, by name",
-    async check(harness) {
+    async "summaries tell of every queue with tasks or a pause, by name"(harness) {
       const { store } = harness;
       const { work } = store;
       await work.pause("paused", { by: "before", note: "an older decision" });
@@ -111,11 +91,26 @@ export const workOperatorCases: readonly WorkCase[] = [
         ["a-queue", queue],
       );
     },
-  },
-  {
-    name: "summaries count as running what a living worker has",
-    needs: ["clock"],
-    async check(harness) {
+  }),
+  ...workRules(["another"], {
+    async "another store of the database sees tasks and pauses, and takes over silent owners"(harness) {
+      const { store } = harness;
+      const other = needed(await harness.another?.());
+      await add(harness, inOrder("a", "b"));
+      await other.work.pause(queue, decision);
+      assert.deepEqual(await claim(store), []);
+      assert.equal(await store.work.resume(queue), true);
+      const silent = await claimOne(store, "a", { leaseMs: shortLeaseMs });
+      assert.deepEqual(await claim(other), []);
+      await pass(harness, shortLeaseMs);
+      const task = await claimOne(other, "a");
+      assert.equal(await finish({ store }, silent), false);
+      assert.equal(await finish({ store: other }, task), true);
+      assert.deepEqual(await drain(harness), ["b"]);
+    },
+  }),
+  ...workRules(["clock"], {
+    async "summaries count as running what a living worker has"(harness) {
       const { store } = harness;
       const running = async () => (await store.work.summaries()).map((summary) => summary.running);
       await add(harness, [...inOrder("a", "b"), taskOf("c")]);
@@ -127,11 +122,7 @@ export const workOperatorCases: readonly WorkCase[] = [
       await store.work.extend(task === undefined ? [] : [task], longLeaseMs);
       assert.deepEqual(await running(), [1]);
     },
-  },
-  {
-    name: "prune removes done tasks alone, once their retention has ended",
-    needs: ["clock"],
-    async check(harness) {
+    async "prune removes done tasks alone, once their retention has ended"(harness) {
       const { store } = harness;
       const { work } = store;
       await add(harness, inOrder("dead", "discarded", "done", "open"));
@@ -149,5 +140,79 @@ export const workOperatorCases: readonly WorkCase[] = [
       assert.deepEqual(await add(harness, inOrder("done")), [{ status: "added" }]);
       assert.deepEqual(await drain(harness), ["open", "done"]);
     },
-  },
+  }),
 ];
+
+/** Pages of tasks, and the newest times. */
+export const workListCases = workRules([], {
+  async "a list pages through the tasks of a queue in the order of adding, of one state or of all"(harness) {
+    const { store } = harness;
+    const ids = ["d", "b", "a", "f", "c", "e"];
+    await inTurn(ids, async (id) => {
+      await add(harness, inOrder(id));
+      await pass(harness, 1);
+    });
+    await add(harness, [taskOf("other")], "other");
+    await inTurn(["d", "b", "a"], (id) => kill(store, id));
+    await store.work.discard(queue, ["b"], { by: "anna", note: "no use" });
+    assert.deepEqual(await pagesOf(harness, { limit: 4 }), [ids.slice(0, 4), ids.slice(4)]);
+    assert.deepEqual(await pagesOf(harness, { limit: 3 }), [ids.slice(0, 3), ids.slice(3)]);
+    assert.deepEqual(await pagesOf(harness, { limit: 1, state: "dead" }), [["d"], ["a"]]);
+    assert.deepEqual(await pagesOf(harness, { limit: 10, state: "done" }), [["b"]]);
+    assert.deepEqual(await pagesOf(harness, { limit: 2, state: "open" }), [["f", "c"], ["e"]]);
+    assert.deepEqual(await pagesOf(harness, { limit: 2, queue: "unknown" }), [[]]);
+    const { tasks } = await store.work.list({ queue, limit: 10 });
+    const read = await Promise.all(tasks.map(({ id }) => store.work.read(queue, id)));
+    assert.deepEqual(tasks, read, "a list must tell what read() does");
+  },
+  async "a page begins after the one before, also when tasks have ended meanwhile"(harness) {
+    const { work } = harness.store;
+    await add(harness, inOrder("a", "b", "c", "d"));
+    const { cursor } = await work.list({ queue, limit: 2, state: "open" });
+    await inTurn(["a", "b", "c"], (id) => kill(harness.store, id));
+    const page = await work.list({ queue, limit: 2, state: "open", cursor });
+    assert.deepEqual({ ids: idsOf(page.tasks), cursor: page.cursor }, { ids: ["d"], cursor: undefined });
+  },
+  async "a damaged cursor is a TypeError"(harness) {
+    const { work } = harness.store;
+    await add(harness, inOrder("a", "b"));
+    const { cursor = assert.fail("there must be another page") } = await work.list({ queue, limit: 1 });
+    const damaged = [
+      "",
+      "x",
+      "?",
+      `${cursor}x`,
+      ` ${cursor}`,
+      Buffer.from("not a cursor").toString("base64url"),
+    ];
+    await inTurn(damaged, async (one) => {
+      const { error } = await outcomeOf(() => work.list({ queue, limit: 1, cursor: one }));
+      assert.ok(error?.thrown instanceof TypeError, `${JSON.stringify(one)} must be refused`);
+    });
+  },
+  async "advance writes a time unless a newer one is there, each subject of a scope by itself"(harness) {
+    const { store } = harness;
+    const advance = (at: bigint, subject = "a", scope = "s") =>
+      transact(store, (tx) => answerOf(store.work.advance(tx, { scope, subject, at })));
+    // Beyond what 64 bits hold; with one digit more; before 1970.
+    const beyond = 2n ** 63n;
+    await inTurn([-beyond, -10n, -9n, 0n, 9n, 10n, beyond - 1n, beyond, 2n ** 64n + 1n], async (at) => {
+      assert.equal(await advance(at), true, `${at} is newer`);
+      assert.equal(await advance(at), true, `${at} is no older one again`);
+      assert.equal(await advance(at - 1n), false, `${at - 1n} is older`);
+    });
+    assert.equal(await advance(1n, "b"), true, "another subject");
+    assert.equal(await advance(1n, "a", "t"), true, "another scope");
+    await rolledBack(store, (tx) => answerOf(store.work.advance(tx, { scope: "s", subject: "b", at: 3n })));
+    assert.equal(await advance(2n, "b"), true, "what was rolled back must not count");
+  },
+});
+
+async function pagesOf(
+  harness: Work,
+  query: Partial<TaskQuery> & Pick<TaskQuery, "limit">,
+): Promise<readonly (readonly string[])[]> {
+  const { tasks, cursor } = await harness.store.work.list({ queue, ...query });
+  const more = cursor === undefined ? [] : await pagesOf(harness, { ...query, cursor });
+  return [idsOf(tasks), ...more];
+}

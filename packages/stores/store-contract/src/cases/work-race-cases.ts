@@ -17,6 +17,7 @@ import {
   recordOf,
   taskOf,
   transact,
+  workRules,
 } from "../tasks.ts";
 import { gate, handlesOf, inTurn, outcomeOf, pass, pause } from "../waiting.ts";
 
@@ -28,9 +29,8 @@ const endings: readonly Ending[] = ["commit", "roll back"];
 
 /** Workers, adders and open transactions beside each other. */
 export const workRaceCases: readonly WorkCase[] = [
-  {
-    name: "of adders of one id at once a single one adds it",
-    async check(harness) {
+  ...workRules([], {
+    async "of adders of one id at once a single one adds it"(harness) {
       const adders = Array.from({ length: 8 }, (_none, index) => String(index));
       const answers = await Promise.all(
         adders.map((body) => add(harness, [taskOf("a", { body }), taskOf("b", { entity: "e", body })])),
@@ -45,10 +45,7 @@ export const workRaceCases: readonly WorkCase[] = [
         adders.slice(1).map(() => [known, known]),
       );
     },
-  },
-  {
-    name: "workers side by side write each task's effect once, in its entity's order",
-    async check(harness) {
+    async "workers side by side write each task's effect once, in its entity's order"(harness) {
       const stores =
         harness.another === undefined ? [1, 2, 3, 4].map(() => harness.store) : await handlesOf(harness);
       const effects: string[] = [];
@@ -66,7 +63,40 @@ export const workRaceCases: readonly WorkCase[] = [
       }
       assert.deepEqual(await claim(harness.store), []);
     },
-  },
+  }),
+  ...workRules(["waiting"], {
+    async "a lease is renewed while an open transaction adds to its entity"(harness) {
+      const { store } = harness;
+      await add(harness, inOrder("a"));
+      const task = await claimOne(store, "a", { leaseMs: shortLeaseMs });
+      const open = await openTransaction(harness, (tx) => store.work.add(tx, queue, inOrder("b")));
+      const renewed = await outcomeOf(() => store.work.extend([task], longLeaseMs));
+      // The transaction is open for longer than the first lease.
+      await pass(harness, shortLeaseMs);
+      await open.end("commit");
+      assert.deepEqual(renewed.value, ["a"], "it must be renewed without a wait");
+      assert.deepEqual(await claim(store), [], "the task must be its owner's still");
+      assert.equal(await finish(harness, task), true);
+      assert.deepEqual(await drain(harness), ["b"]);
+    },
+    async "a claim waits for no open transaction, and takes nothing of it"(harness) {
+      const { store } = harness;
+      await add(harness, inOrder("a", "b"));
+      const task = await claimOne(store, "a");
+      const open = await openTransaction(harness, async (tx) => {
+        await store.work.finish(tx, task);
+        await store.work.add(tx, queue, [taskOf("new")]);
+      });
+      // The transaction stays open until it has answered: on a busy machine that takes a while.
+      const outcome = await soon(
+        outcomeOf(() => claim(store)),
+        5_000,
+      );
+      await open.end("commit");
+      assert.deepEqual(outcome?.value, [], "nothing must be claimed that did not commit");
+      assert.deepEqual(new Set(await drain(harness)), new Set(["b", "new"]));
+    },
+  }),
   ...endings.map((ending): WorkCase => ({
     name: `an id of an open transaction is ${ending === "commit" ? "known once it commits" : "added once it rolls back"}`,
     needs: ["waiting"],
@@ -115,45 +145,6 @@ export const workRaceCases: readonly WorkCase[] = [
       assert.deepEqual(await drain(harness), ["c"], "the entity must go on");
     },
   })),
-  {
-    name: "a lease is renewed while an open transaction adds to its entity",
-    needs: ["waiting"],
-    async check(harness) {
-      const { store } = harness;
-      await add(harness, inOrder("a"));
-      const task = await claimOne(store, "a", { leaseMs: shortLeaseMs });
-      const open = await openTransaction(harness, (tx) => store.work.add(tx, queue, inOrder("b")));
-      const renewed = await outcomeOf(() => store.work.extend([task], longLeaseMs));
-      // The transaction is open for longer than the first lease.
-      await pass(harness, shortLeaseMs);
-      await open.end("commit");
-      assert.deepEqual(renewed.value, ["a"], "it must be renewed without a wait");
-      assert.deepEqual(await claim(store), [], "the task must be its owner's still");
-      assert.equal(await finish(harness, task), true);
-      assert.deepEqual(await drain(harness), ["b"]);
-    },
-  },
-  {
-    name: "a claim waits for no open transaction, and takes nothing of it",
-    needs: ["waiting"],
-    async check(harness) {
-      const { store } = harness;
-      await add(harness, inOrder("a", "b"));
-      const task = await claimOne(store, "a");
-      const open = await openTransaction(harness, async (tx) => {
-        await store.work.finish(tx, task);
-        await store.work.add(tx, queue, [taskOf("new")]);
-      });
-      // The transaction stays open until it has answered: on a busy machine that takes a while.
-      const outcome = await soon(
-        outcomeOf(() => claim(store)),
-        5_000,
-      );
-      await open.end("commit");
-      assert.deepEqual(outcome?.value, [], "nothing must be claimed that did not commit");
-      assert.deepEqual(new Set(await drain(harness)), new Set(["b", "new"]));
-    },
-  },
 ];
 
 function namesOf(entity: string): readonly string[] {

@@ -1,9 +1,8 @@
 import { AssertionError } from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import type { IdempotencyRecord } from "@countersign/idempotency";
-import { type Store, knownOf } from "../claims.ts";
+import { type Store, eachPage, knownOf } from "../claims.ts";
 import type { IdempotencyStoreHarness } from "../harness.ts";
-import { eachPage } from "../cases/list-cases.ts";
 import { completeIn } from "../transactions.ts";
 import { inTurn, outcomeOf, pass } from "../waiting.ts";
 import { ReferenceStore } from "./reference-store.ts";
