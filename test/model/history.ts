@@ -5,10 +5,25 @@ import {
   type PayStep,
   type Step,
 } from "../../packages/stores/store-contract/dist/model/step.js";
-import { type Platform, type ProcessIndex, leaseMs } from "./engine.ts";
+import type { IdempotencyStore } from "@countersign/idempotency";
 import { type Call, failed } from "./linearizability.ts";
 
 export const contested = "a.b.c";
+export const leaseMs = 1_000;
+
+/** Two processes on one store. */
+export interface Platform {
+  /** In the place of the contested one. */
+  readonly key: string;
+  readonly stores: readonly [IdempotencyStore, IdempotencyStore];
+  /** A transaction with the completion of its key. Answers what the store said about the key. */
+  pay(by: ProcessIndex, step: PayStep): Promise<unknown>;
+  /** Whether a step failed because it met a lock for too long, as it may under concurrency. */
+  gaveUpWaiting(error: unknown): boolean;
+}
+
+/** Which of the two processes does a step. */
+type ProcessIndex = 0 | 1;
 
 /** A decision is about the attempt that its operator has read a moment before. */
 export type PlannedStep =
@@ -30,7 +45,7 @@ export interface Contest {
 }
 
 /** Steps on one key. Tokens are shared: a driver may send a step again while others are under way. */
-export function plannedSteps({ pays }: { readonly pays: boolean }): fc.Arbitrary<PlannedStep> {
+export function plannedSteps(pays: boolean): fc.Arbitrary<PlannedStep> {
   const key = fc.constant(contested);
   const token = fc.constantFrom("t1", "t2", "t3");
   const lease = fc.constant(leaseMs);
@@ -55,8 +70,8 @@ export function plannedSteps({ pays }: { readonly pays: boolean }): fc.Arbitrary
   );
 }
 
-export function contests(engine: { readonly pays: boolean }): fc.Arbitrary<Contest> {
-  const step = plannedSteps(engine);
+export function contests(pays: boolean): fc.Arbitrary<Contest> {
+  const step = plannedSteps(pays);
   const program = fc.record({
     by: fc.constantFrom<ProcessIndex>(0, 1),
     steps: fc.array(step, { minLength: 1, maxLength: 3 }),
@@ -73,14 +88,12 @@ export async function record(platform: Platform, programs: readonly Program[]): 
   const calls: Call[] = [];
   let time = 0;
   const run = async ({ by, steps }: Program): Promise<void> => {
-    const take = async (step: Step): Promise<unknown> => {
+    const take = async (planned: Step): Promise<unknown> => {
+      const step = { ...planned, key: platform.key };
       const sentAt = ++time;
-      const pay = async (paying: PayStep): Promise<unknown> => {
-        if (platform.payments === undefined) throw new Error("this engine has no transactions");
-        return platform.payments.pay(by, paying);
-      };
-      const answer = await performStep(platform.store(by), step, pay).catch((error: unknown) => {
-        if (platform.gaveUpWaiting?.(error) !== true) throw error;
+      const pay = (paying: PayStep): Promise<unknown> => platform.pay(by, paying);
+      const answer = await performStep(platform.stores[by], step, pay).catch((error: unknown) => {
+        if (!platform.gaveUpWaiting(error)) throw error;
         return failed;
       });
       calls.push({ step, answer, sentAt, answeredAt: ++time });

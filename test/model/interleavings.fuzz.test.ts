@@ -1,40 +1,53 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { IdempotencyStore } from "@countersign/idempotency";
+import { type IdempotencyStore, memoryIdempotencyStore } from "@countersign/idempotency";
+import type { StoreHarnesses } from "@countersign/store-contract";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { ReferenceStore } from "../../packages/stores/store-contract/dist/model/reference-store.js";
+import { payIn } from "../../packages/stores/store-contract/dist/transactions.js";
+import { testClock } from "../../packages/stores/store-contract/test/memory-harness.ts";
+import { idempotencyHarness as postgresHarness } from "../../packages/stores/store-postgres/test/harness.ts";
+import { connectRedis } from "../../packages/stores/store-redis/test/clients.ts";
+import { idempotencyHarness as redisHarness } from "../../packages/stores/store-redis/test/harness.ts";
 import * as fc from "fast-check";
 import { fuzzRuns } from "../support/runs/share.ts";
-import { describeOnPostgres, describeOnRedis, postgresUrl, redisUrl } from "../support/servers/engines.ts";
-import { type Clock, type Engine, memoryEngine, type Platform, retentionMs } from "./engine.ts";
-import { type Contest, contested, contests, record } from "./history.ts";
+import { describeOnPostgres, describeOnRedis, redisUrl } from "../support/servers/engines.ts";
+import { type Contest, contested, contests, type Platform, record } from "./history.ts";
 import { type Call, isLinearizable } from "./linearizability.ts";
-import { postgresEngine } from "./postgres-engine.ts";
-import { redisEngine } from "./redis-engine.ts";
 
-const startMs = 1_800_000_000_000;
+type Sql = { query(sql: string): Promise<unknown> };
+/** The transactions, if any, are PostgreSQL's. */
+type Harness = StoreHarnesses<Sql>["idempotency"];
+
 /** On a busy machine fewer contests are tried, and none is cut short. */
 const propertyTimeMs = 7_000;
+// SQLSTATE of a lock_timeout.
+const lockNotAvailable = "55P03";
 
-describe("memoryIdempotencyStore", () => agreesOnAnOrder(async () => memoryEngine()));
+describe("memoryIdempotencyStore", () => agreesOnAnOrder(async () => memoryHarness(), 1_000));
 
-describeOnRedis("createRedisStores", () => agreesOnAnOrder(() => redisEngine(redisUrl ?? "")));
+describeOnRedis("createRedisStores", () => {
+  const connect = () => connectRedis(redisUrl ?? "");
+  agreesOnAnOrder(() => redisHarness({ connect, hasClock: true }), 300);
+});
 
-describeOnPostgres("createPostgresStores", () => agreesOnAnOrder(() => postgresEngine(postgresUrl ?? "")));
+describeOnPostgres("createPostgresStores", () => {
+  agreesOnAnOrder(() => postgresHarness({ hasClock: true }), 300);
+});
 
 describe("contests", () => {
   test("notice a claim that reads and writes in two steps", async () => {
-    const engine = memoryEngine();
-    const open = async (clock: Clock): Promise<Platform> => {
-      const platform = await engine.open(clock);
-      return { ...platform, store: (index) => inTwoSteps(platform.store(index)) };
-    };
-    const property = fc.asyncProperty(contests(engine), (contest) =>
-      expectOneOrder({ ...engine, open }, contest),
-    );
-    const { failed } = await fc.check(property, { numRuns: 500, endOnFailure: true });
+    const harness = memoryHarness();
+    const ground = await groundOf({ ...harness, store: inTwoSteps(harness.store) });
+    const { failed } = await fc.check(oneOrder(ground), { numRuns: 500, endOnFailure: true });
     expect(failed).toBe(true);
   });
 });
+
+function memoryHarness(): Harness {
+  const { now, advance } = testClock();
+  const store = memoryIdempotencyStore({ max: 5_000, now });
+  return { store, advance, close: () => store.close() };
+}
 
 function inTwoSteps(store: IdempotencyStore): IdempotencyStore {
   return {
@@ -58,43 +71,71 @@ function inTwoSteps(store: IdempotencyStore): IdempotencyStore {
   };
 }
 
-function agreesOnAnOrder(start: () => Promise<Engine>): void {
-  let engine: Engine;
+function agreesOnAnOrder(start: () => Promise<Harness>, numRuns: number): void {
+  let harness: Harness;
   beforeAll(async () => {
-    engine = await start();
+    harness = await start();
   });
-  afterAll(() => engine.close());
+  afterAll(() => harness.close());
 
   test("answers concurrent steps as if they came one after the other, and pays at most once", async () => {
-    const property = fc.asyncProperty(contests(engine), (contest) => expectOneOrder(engine, contest));
-    await fc.assert(property, { ...fuzzRuns(engine.numRuns), interruptAfterTimeLimit: propertyTimeMs });
+    const options = { ...fuzzRuns(numRuns), interruptAfterTimeLimit: propertyTimeMs };
+    await fc.assert(oneOrder(await groundOf(harness)), options);
   }, 30_000);
 }
 
-async function expectOneOrder(engine: Engine, { before, passedMs, programs }: Contest): Promise<void> {
-  const clock = { nowMs: startMs };
-  const platform = await engine.open(clock);
-  try {
-    const reference = new ReferenceStore({ retentionMs });
-    const earlier = await record(platform, [{ by: 0, steps: before }]);
-    for (const { step, answer } of earlier) expect(answer).toEqual(reference.apply(step, answer));
-    clock.nowMs += passedMs;
-    reference.nowMs += passedMs;
-    const calls = await record(platform, [...programs]);
-    // After all of them: whatever was answered has to agree with what remained.
-    const [last] = await record(platform, [{ by: 1, steps: [{ op: "read", key: contested }] }]);
-    const read = { step: last!.step, answer: last!.answer, sentAt: Infinity, answeredAt: Infinity };
-    expect({ calls, read, isLinearizable: isLinearizable([...calls, read], reference) }).toMatchObject({
-      isLinearizable: true,
-    });
-    await expectOnePayment(platform, [...earlier, ...calls]);
-  } finally {
-    await platform.close();
-  }
+interface Ground {
+  readonly harness: Harness;
+  readonly stores: Platform["stores"];
 }
 
-/** I1, by the accounts of the owners and by the payments on record. */
-async function expectOnePayment(platform: Platform, calls: readonly Call[]): Promise<void> {
+async function groundOf(harness: Harness): Promise<Ground> {
+  return { harness, stores: [harness.store, (await harness.another?.()) ?? harness.store] };
+}
+
+/** Each contest is about a key of its own. */
+function oneOrder(ground: Ground): fc.IAsyncProperty<[Contest]> {
+  let keys = 0;
+  return fc.asyncProperty(contests(ground.harness.transaction !== undefined), (contest) => {
+    keys += 1;
+    return expectOneOrder(ground, contest, `${contested} ${keys}`);
+  });
+}
+
+async function expectOneOrder(
+  { harness, stores }: Ground,
+  { before, passedMs, programs }: Contest,
+  key: string,
+): Promise<void> {
+  const platform: Platform = {
+    key,
+    stores,
+    pay: (by, step) => payIn(harness, stores[by], step, cutOff),
+    gaveUpWaiting: (error) =>
+      error instanceof Error && Reflect.get(error.cause ?? error, "code") === lockNotAvailable,
+  };
+  const reference = new ReferenceStore({ retentionMs: harness.store.retentionMs ?? Infinity });
+  const earlier = await record(platform, [{ by: 0, steps: before }]);
+  for (const { step, answer } of earlier) expect(answer).toEqual(reference.apply(step, answer));
+  await harness.advance?.(passedMs);
+  reference.nowMs += passedMs;
+  const calls = await record(platform, [...programs]);
+  // After all of them: whatever was answered has to agree with what remained.
+  const [last] = await record(platform, [{ by: 1, steps: [{ op: "read", key }] }]);
+  const read = { step: last!.step, answer: last!.answer, sentAt: Infinity, answeredAt: Infinity };
+  expect({ calls, read, isLinearizable: isLinearizable([...calls, read], reference) }).toMatchObject({
+    isLinearizable: true,
+  });
+  expectOnePayment([...earlier, ...calls]);
+}
+
+/** As the death of its process: the server ends the transaction with the connection. */
+async function cutOff(tx: Sql): Promise<void> {
+  await tx.query("SELECT pg_terminate_backend(pg_backend_pid())").catch(() => {});
+}
+
+/** I1, by the accounts of the owners. */
+function expectOnePayment(calls: readonly Call[]): void {
   const payers = new Set<string>();
   let transactions = 0;
   for (const { step, answer } of calls) {
@@ -105,5 +146,4 @@ async function expectOnePayment(platform: Platform, calls: readonly Call[]): Pro
   }
   expect(payers.size).toBeLessThanOrEqual(1);
   expect(transactions).toBeLessThanOrEqual(1);
-  if (platform.payments !== undefined) expect(await platform.payments.paidKeys()).toHaveLength(transactions);
 }

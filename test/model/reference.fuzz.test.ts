@@ -4,11 +4,10 @@ import { fenceIn, type Step } from "../../packages/stores/store-contract/dist/mo
 import { expect, test } from "@jest/globals";
 import * as fc from "fast-check";
 import { fuzzRuns } from "../support/runs/share.ts";
-import { leaseMs, retentionMs } from "./engine.ts";
-import { type PlannedStep, plannedSteps } from "./history.ts";
+import { type PlannedStep, contested as key, leaseMs, plannedSteps } from "./history.ts";
 import { PaymentRecord } from "./payment-record.ts";
 
-const key = "a.b.c";
+const retentionMs = 86_400_000;
 
 class Platform {
   readonly reference = new ReferenceStore({ retentionMs });
@@ -38,7 +37,7 @@ class Platform {
 
 test("the reference pays a key once, says done of no other, and always leaves a way out", () => {
   const ms = fc.constantFrom(1, leaseMs - 1, leaseMs, retentionMs);
-  const events = fc.array(fc.oneof({ weight: 5, arbitrary: plannedSteps({ pays: true }) }, ms), {
+  const events = fc.array(fc.oneof({ weight: 5, arbitrary: plannedSteps(true) }, ms), {
     maxLength: 60,
     size: "max",
   });

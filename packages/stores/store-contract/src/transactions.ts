@@ -1,6 +1,7 @@
-import type { IdempotencyOwnership } from "@countersign/idempotency";
+import type { IdempotencyOwnership, IdempotencyStore } from "@countersign/idempotency";
 import { type Store, key } from "./claims.ts";
 import type { IdempotencyStoreHarness } from "./harness.ts";
+import type { PayStep } from "./model/step.ts";
 import { type Outcome, needed, pause } from "./waiting.ts";
 
 // How long a step is given to go wrong while the transaction is open.
@@ -27,6 +28,27 @@ export async function completeAlone(
   });
   const [answer] = answers;
   if (answer === undefined) throw new Error("transaction() of the harness must run its work");
+  return answer;
+}
+
+/** The transaction of a step that pays, by this store. `crash` cuts it off. */
+export async function payIn<Tx>(
+  harness: Pick<IdempotencyStoreHarness<Tx>, "transaction">,
+  store: IdempotencyStore<Tx>,
+  { key: ofKey, token, ending }: PayStep,
+  crash?: (tx: Tx) => unknown,
+): Promise<unknown> {
+  let answer: unknown;
+  const rolledBack = new Error("rolled back");
+  try {
+    await harness.transaction?.(async (tx) => {
+      answer = await store.completeIn?.(tx, ofKey, token);
+      if (ending === "crash") await crash?.(tx);
+      if (ending !== "commit") throw rolledBack;
+    });
+  } catch (error) {
+    if (error !== rolledBack) throw error;
+  }
   return answer;
 }
 

@@ -3,10 +3,10 @@ import { isDeepStrictEqual } from "node:util";
 import type { IdempotencyRecord } from "@countersign/idempotency";
 import { type Store, eachPage, knownOf } from "../claims.ts";
 import type { IdempotencyStoreHarness } from "../harness.ts";
-import { completeIn } from "../transactions.ts";
+import { payIn } from "../transactions.ts";
 import { inTurn, outcomeOf, pass } from "../waiting.ts";
 import { ReferenceStore } from "./reference-store.ts";
-import { type PayStep, type Step, fenceIn, memberOf, performStep } from "./step.ts";
+import { type Step, fenceIn, memberOf, performStep } from "./step.ts";
 
 /** Which of the two stores on the same data takes a step. */
 export type Handle = 0 | 1;
@@ -176,26 +176,13 @@ export class World {
   }
 
   async #perform(step: Step, by: Handle): Promise<unknown> {
+    const store = this.#stores[by];
     try {
-      return await performStep(this.#stores[by], step, (pays) => this.#pay(pays, by));
+      return await performStep(store, step, (pays) => payIn(this.#harness, store, pays));
     } catch (error) {
       this.lines.push(`${shown(step)} throws`);
       throw error;
     }
-  }
-
-  async #pay({ key, token, ending }: PayStep, by: Handle): Promise<unknown> {
-    let answer: unknown;
-    const rolledBack = new Error("rolled back");
-    try {
-      await this.#harness.transaction?.(async (tx) => {
-        answer = await completeIn(this.#stores[by], tx, token, key);
-        if (ending !== "commit") throw rolledBack;
-      });
-    } catch (error) {
-      if (error !== rolledBack) throw error;
-    }
-    return answer;
   }
 
   #moveReference(ms: number, keys: Keys): void {
