@@ -51,32 +51,19 @@ export async function inTransaction<T>(
   return store.run((tx) => runStepsIn(store.mode, work(tx)));
 }
 
-/** As an endpoint pays: the handler works if any key was begun; then keep(). Rolls back after a seen nonce. By default it writes a row a key. */
-export async function pay(
-  harness: Payments,
-  claim: TransactionClaim,
-  handler: Handler = writingIn(harness),
-): Promise<TransactionBegun> {
-  const { transactions } = harness.store;
-  const steps: Handler = function* steps(tx, keys): Steps<void> {
-    yield* handler(tx, keys);
-    yield* answerOf(transactions.keep(tx, keys, false));
-  };
-  return begin(harness, claim, steps);
-}
+type Pays = (harness: Payments, claim: TransactionClaim, handler?: Handler) => Promise<TransactionBegun>;
 
+/** As an endpoint pays: the handler works if any key was begun; then keep(). Rolls back after a seen nonce. By default it writes a row a key. */
+export const pay = endingBy("keep");
 /** As an endpoint refuses: the handler works, and undo() takes it back. */
-export async function refuse(
-  harness: Payments,
-  claim: TransactionClaim,
-  handler: Handler = writingIn(harness),
-): Promise<TransactionBegun> {
-  const { transactions } = harness.store;
-  const steps: Handler = function* steps(tx, keys): Steps<void> {
-    yield* handler(tx, keys);
-    yield* answerOf(transactions.undo(tx, keys, false));
-  };
-  return begin(harness, claim, steps);
+export const refuse = endingBy("undo");
+
+function endingBy(end: "keep" | "undo"): Pays {
+  return async (harness, claim, handler = writingIn(harness)) =>
+    begin(harness, claim, function* steps(tx, keys): Steps<void> {
+      yield* handler(tx, keys);
+      yield* answerOf(harness.store.transactions[end](tx, keys, false));
+    });
 }
 
 /** Begins, and hands the keys that were begun to the steps, if there are any. */

@@ -31,7 +31,7 @@ export async function completeAlone(
   return answer;
 }
 
-/** The transaction of a step that pays, by this store. `crash` cuts it off. */
+/** The transaction of a step that pays, by this store: twice, of which the second time must be lost. `crash` cuts it off. */
 export async function payIn<Tx>(
   harness: Pick<IdempotencyStoreHarness<Tx>, "transaction">,
   store: IdempotencyStore<Tx>,
@@ -43,6 +43,8 @@ export async function payIn<Tx>(
   try {
     await harness.transaction?.(async (tx) => {
       answer = await store.completeIn?.(tx, ofKey, token);
+      const again = await store.completeIn?.(tx, ofKey, token);
+      if (again !== "lost") answer = `${String(answer)}, and ${String(again)} again`;
       if (ending === "crash") await crash?.(tx);
       if (ending !== "commit") throw rolledBack;
     });

@@ -1,4 +1,4 @@
-import { AssertionError } from "node:assert/strict";
+import assert, { AssertionError } from "node:assert/strict";
 import type { Awaitable } from "@countersign/idempotency";
 import type { StoreHarness } from "./harness.ts";
 
@@ -65,8 +65,26 @@ export async function outcomeOf<T>(call: () => Awaitable<T>): Promise<Outcome<T>
   }
 }
 
+/** Begins a transaction and resolves once it says that it is open. It waits then for what `end` tells it. */
+export async function openUntilEnded<How extends string>(
+  begin: (opened: () => void, ending: Promise<How>) => Promise<unknown>,
+): Promise<{ end(how: How): Promise<void> }> {
+  const [ending, finish] = gate<How>();
+  const [open, opened] = gate<void>();
+  const transaction = outcomeOf(() => begin(() => opened(), ending));
+  await Promise.race([open, transaction]);
+  return {
+    async end(how) {
+      finish(how);
+      const { error } = await transaction;
+      const hasEnded = `the open transaction must end as its handler does: ${String(error?.thrown)}`;
+      assert.equal(error === undefined, how !== "roll back", hasEnded);
+    },
+  };
+}
+
 /** A promise, and what resolves it. */
-export function gate<T>(): readonly [Promise<T>, (value: T) => void] {
+function gate<T>(): readonly [Promise<T>, (value: T) => void] {
   const opens: ((value: T) => void)[] = [];
   const promise = new Promise<T>((resolve) => {
     opens.push(resolve);

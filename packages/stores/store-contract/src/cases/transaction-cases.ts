@@ -55,26 +55,6 @@ export const transactionCases: readonly IdempotencyCase[] = [
         failure,
       );
     },
-    async "completeIn is lost on a key that its own owner has completed, in the same transaction and later"(
-      harness,
-    ) {
-      const { store } = harness;
-      await take(store, "a");
-      await harness.transaction?.(async (tx) => {
-        assertOk(await completeIn(store, tx, "a"), "the owner's completion must be ok");
-        const again = await completeIn(store, tx, "a");
-        assert.equal(again, "lost", "a second payment in the same transaction must be lost");
-      });
-      const before = await recordOf(store);
-      assert.equal(before?.state, "done", "a completion that is lost must not undo the one before");
-      const repeated = await completeAlone(harness, "a");
-      assert.equal(repeated, "lost", "a transaction that is repeated after its commit must not pay again");
-      await take(store, "a", { key: "completed without a transaction" });
-      await store.complete("completed without a transaction", "a");
-      const late = await completeAlone(harness, "a", "completed without a transaction");
-      assert.equal(late, "lost", "a key that complete() has ended must not be paid again");
-      assert.deepEqual(await recordOf(store), before, "a completion that is lost must change nothing");
-    },
     async "of two transactions of one owner at once only one completes the key"(harness) {
       const { store } = harness;
       await take(store, "a");

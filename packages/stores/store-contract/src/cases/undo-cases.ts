@@ -206,8 +206,8 @@ async function assertCommitted(
   breakIt: (tx: unknown) => unknown,
 ): Promise<void> {
   const last = (tx: unknown): unknown => harness.end(tx, "COMMIT");
-  await inTurn([pay, refuse], (by) =>
-    assertBroken(harness, keyOf("a", `${key} ${how} ${by.name}`), { breakIt, last, by }),
+  await inTurn(Object.entries({ pay, refuse }), ([name, by]) =>
+    assertBroken(harness, keyOf("a", `${key} ${how} ${name}`), { breakIt, last, by }),
   );
 }
 

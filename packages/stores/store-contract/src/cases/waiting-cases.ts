@@ -16,7 +16,7 @@ import {
 } from "../payments.ts";
 import { key, shortLeaseMs, take } from "../claims.ts";
 import { soon } from "../transactions.ts";
-import { type Outcome, gate, outcomeOf, pass } from "../waiting.ts";
+import { type Outcome, openUntilEnded, outcomeOf, pass } from "../waiting.ts";
 
 const seenOrNot = [
   ["seen once that one commits", "commit", "seen"],
@@ -99,24 +99,14 @@ async function waitedFor(harness: Payments, how: Ending, claim: TransactionClaim
 }
 
 /** A payment of `a` whose handler has written, and waits. */
-async function openPayment(harness: Payments, how: Ending): Promise<{ end(): Promise<unknown> }> {
-  const [ending, finish] = gate<"end">();
-  const [open, opened] = gate<"open">();
+async function openPayment(harness: Payments, how: Ending): Promise<{ end(): Promise<void> }> {
   const by = how === "undo" ? refuse : pay;
-  const payment = outcomeOf(() =>
+  const open = await openUntilEnded<Ending>((opened, ending) =>
     by(harness, claimOf([keyOf("a")]), function* work(tx, keys): Steps<void> {
       yield* answerOf(harness.write(tx, keys[0]?.key ?? ""));
-      opened("open");
-      yield* answerOf(ending);
-      if (how === "roll back") throw new Error("rolled back");
+      opened();
+      if ((yield* answerOf(ending)) === "roll back") throw new Error("rolled back");
     }),
   );
-  await Promise.race([open, payment]);
-  return {
-    async end() {
-      finish("end");
-      const { error } = await payment;
-      assert.equal(error === undefined, how !== "roll back", "the open payment must end as its handler does");
-    },
-  };
+  return { end: () => open.end(how) };
 }

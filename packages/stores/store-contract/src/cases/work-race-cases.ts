@@ -19,7 +19,7 @@ import {
   transact,
   workRules,
 } from "../tasks.ts";
-import { gate, handlesOf, inTurn, outcomeOf, pass, pause } from "../waiting.ts";
+import { handlesOf, inTurn, openUntilEnded, outcomeOf, pass, pause } from "../waiting.ts";
 
 const entities = ["e1", "e2", "e3", "e4", "e5"] as const;
 const tasksOfEach = 6;
@@ -97,54 +97,52 @@ export const workRaceCases: readonly WorkCase[] = [
       assert.deepEqual(new Set(await drain(harness)), new Set(["b", "new"]));
     },
   }),
-  ...endings.map((ending): WorkCase => ({
-    name: `an id of an open transaction is ${ending === "commit" ? "known once it commits" : "added once it rolls back"}`,
-    needs: ["waiting"],
-    async check(harness) {
-      const open = await openTransaction(harness, (tx) => harness.store.work.add(tx, queue, inOrder("a")));
-      const late = add(harness, [{ ...taskOf("a", { body: "late", entity: "other" }) }]);
-      const early = await soon(outcomeOf(() => late));
-      await open.end(ending);
-      assert.equal(early, undefined, "the open transaction must be waited for");
-      const known = { status: "known", body: "body of a" };
-      assert.deepEqual(await late, [ending === "commit" ? known : { status: "added" }]);
-      assert.deepEqual(await drain(harness), ["a"]);
-    },
-  })),
-  ...endings.map((ending): WorkCase => ({
-    name: `a task that is added while its entity's last one ends is not lost: the end does ${ending}`,
-    needs: ["waiting"],
-    async check(harness) {
-      await add(harness, inOrder("a"));
-      const task = await claimOne(harness.store, "a");
-      const open = await openTransaction(harness, (tx) => harness.store.work.finish(tx, task));
-      const adding = outcomeOf(() => add(harness, inOrder("b")));
-      await soon(adding);
-      await open.end(ending);
-      assert.deepEqual((await adding).value, [{ status: "added" }]);
-      if (ending === "roll back") {
-        assert.deepEqual(await claim(harness.store), [], "the task must be its owner's as before");
-        assert.equal(await finish(harness, task), true);
-      }
-      assert.deepEqual(await drain(harness), ["b"]);
-    },
-  })),
-  ...endings.map((ending): WorkCase => ({
-    name: `a task that an open transaction adds while its entity's last one ends is not lost: the adding does ${ending}`,
-    needs: ["waiting"],
-    async check(harness) {
-      await add(harness, inOrder("a"));
-      const task = await claimOne(harness.store, "a");
-      const open = await openTransaction(harness, (tx) => harness.store.work.add(tx, queue, inOrder("b")));
-      const ended = outcomeOf(() => finish(harness, task));
-      await soon(ended);
-      await open.end(ending);
-      assert.equal((await ended).value, true);
-      assert.deepEqual(await drain(harness), ending === "commit" ? ["b"] : []);
-      await add(harness, inOrder("c"));
-      assert.deepEqual(await drain(harness), ["c"], "the entity must go on");
-    },
-  })),
+  ...endings.flatMap((ending) =>
+    workRules(["waiting"], {
+      async [`an id of an open transaction is ${ending === "commit" ? "known once it commits" : "added once it rolls back"}`](
+        harness,
+      ) {
+        const open = await openTransaction(harness, (tx) => harness.store.work.add(tx, queue, inOrder("a")));
+        const late = add(harness, [{ ...taskOf("a", { body: "late", entity: "other" }) }]);
+        const early = await soon(outcomeOf(() => late));
+        await open.end(ending);
+        assert.equal(early, undefined, "the open transaction must be waited for");
+        const known = { status: "known", body: "body of a" };
+        assert.deepEqual(await late, [ending === "commit" ? known : { status: "added" }]);
+        assert.deepEqual(await drain(harness), ["a"]);
+      },
+      async [`a task that is added while its entity's last one ends is not lost: the end does ${ending}`](
+        harness,
+      ) {
+        await add(harness, inOrder("a"));
+        const task = await claimOne(harness.store, "a");
+        const open = await openTransaction(harness, (tx) => harness.store.work.finish(tx, task));
+        const adding = outcomeOf(() => add(harness, inOrder("b")));
+        await soon(adding);
+        await open.end(ending);
+        assert.deepEqual((await adding).value, [{ status: "added" }]);
+        if (ending === "roll back") {
+          assert.deepEqual(await claim(harness.store), [], "the task must be its owner's as before");
+          assert.equal(await finish(harness, task), true);
+        }
+        assert.deepEqual(await drain(harness), ["b"]);
+      },
+      async [`a task that an open transaction adds while its entity's last one ends is not lost: the adding does ${ending}`](
+        harness,
+      ) {
+        await add(harness, inOrder("a"));
+        const task = await claimOne(harness.store, "a");
+        const open = await openTransaction(harness, (tx) => harness.store.work.add(tx, queue, inOrder("b")));
+        const ended = outcomeOf(() => finish(harness, task));
+        await soon(ended);
+        await open.end(ending);
+        assert.equal((await ended).value, true);
+        assert.deepEqual(await drain(harness), ending === "commit" ? ["b"] : []);
+        await add(harness, inOrder("c"));
+        assert.deepEqual(await drain(harness), ["c"], "the entity must go on");
+      },
+    }),
+  ),
 ];
 
 function namesOf(entity: string): readonly string[] {
@@ -189,25 +187,11 @@ async function openTransaction(
   { store }: Work,
   step: (tx: unknown) => unknown,
 ): Promise<{ end(how: Ending): Promise<void> }> {
-  const [ending, finishing] = gate<Ending>();
-  const [open, opened] = gate<"open">();
-  const transaction = outcomeOf(() =>
+  return openUntilEnded<Ending>((opened, ending) =>
     transact(store, function* waiting(tx): Steps<void> {
       yield* answerOf(step(tx));
-      opened("open");
+      opened();
       if ((yield* answerOf(ending)) === "roll back") throw new Error("rolled back");
     }),
   );
-  await Promise.race([open, transaction]);
-  return {
-    async end(how) {
-      finishing(how);
-      const { error } = await transaction;
-      assert.equal(
-        error === undefined,
-        how === "commit",
-        `the open transaction must end: ${String(error?.thrown)}`,
-      );
-    },
-  };
 }

@@ -20,7 +20,7 @@ export const wrongTransactions: WrongStores = {
       },
     ),
   },
-  "completeIn is lost": {
+  [reference]: {
     "says ok to a completion that is repeated in its transaction": instead(
       "completeIn",
       (platform, tx, key, token) =>
@@ -33,8 +33,6 @@ export const wrongTransactions: WrongStores = {
           ? "ok"
           : platform.store.completeIn(tx, key, token),
     ),
-  },
-  [reference]: {
     "refuses to complete a held key in a transaction": instead("completeIn", (platform, tx, key, token) =>
       platform.memory.read(key)?.state === "held" ? "lost" : platform.store.completeIn(tx, key, token),
     ),
