@@ -71,3 +71,30 @@ export function testArchitecture(bugs: readonly (readonly [bug: string, invarian
     expect(entry).toMatch(new RegExp(`\\b${bug}\\b`));
   });
 }
+
+/** A bug that is put back into a machine, and the invariant that is the first to break. */
+interface Planted<Name extends string> {
+  readonly in: Name;
+  readonly breaks: string;
+}
+
+export function describeBugs<State, S extends Step, Name extends string, Bug extends string>(
+  switches: Readonly<Record<Bug, Planted<Name>>>,
+  check: (name: Name, bugs: Readonly<Partial<Record<Bug, true>>>) => Exploration<State, S>,
+): void {
+  describe("a bug that is put back", () => {
+    const bugs = Object.entries(switches) as [Bug, Planted<Name>][];
+
+    test.each(bugs)(
+      "%s breaks its invariant first",
+      (bug, { in: where, breaks }) => {
+        const planted: Partial<Record<Bug, true>> = {};
+        planted[bug] = true;
+        expect(reported(`${where}, ${bug}`, check(where, planted)).violation?.name).toBe(breaks);
+      },
+      timeoutMs,
+    );
+
+    testArchitecture(bugs.map(([bug, { breaks }]) => [bug, breaks]));
+  });
+}

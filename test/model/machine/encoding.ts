@@ -1,21 +1,14 @@
-import type { Attempt, Decision, KeyRecord, State } from "./state.ts";
+import {
+  type Attempt,
+  type Decision,
+  guards,
+  handlers,
+  type KeyRecord,
+  type State,
+  transactions,
+} from "./state.ts";
 
 const { fromCharCode } = String;
-const guards = [
-  "none",
-  "claiming",
-  "abandoning",
-  "running",
-  "outlived",
-  "completing",
-  "releasing",
-  "holding",
-  "takingBack",
-  "over",
-  "dead",
-];
-const handlers = ["none", "begun", "inTransaction", "unsure", "paid", "ended"];
-const transactions = ["none", "open", "committing"];
 const guardCodes = codesOf(guards);
 const handlerCodes = codesOf(handlers);
 const transactionCodes = codesOf(transactions);

@@ -14,10 +14,10 @@ export interface Machine<State, S extends Step> {
   steps(state: State, take: (step: S, after: State) => void): void;
 }
 
-export interface Invariant<State, S extends Step> {
-  readonly name: string;
-  holds(after: State, step: S, before: State): boolean;
-}
+/** What holds of every transition, by its name. */
+export type Invariants<State, S extends Step> = Readonly<
+  Record<string, (after: State, step: S, before: State) => boolean>
+>;
 
 /** Has to stay within reach: from every reachable state, fair steps alone lead to a state where `reached` is true. */
 export interface Goal<State> {
@@ -40,7 +40,7 @@ export interface Exploration<State, S extends Step> {
 }
 
 interface Expectations<State, S extends Step> {
-  readonly invariants: readonly Invariant<State, S>[];
+  readonly invariants: Invariants<State, S>;
   readonly goal?: Goal<State> | undefined;
   /** Throws a RangeError beyond so many states. Default 5,000,000. */
   readonly maxStates?: number | undefined;
@@ -57,6 +57,7 @@ export function explore<State, S extends Step>(
   const startedAtMs = performance.now();
   const graph = new Graph(machine.encode(machine.initial));
   const names = new Set<string>();
+  const named = Object.entries(invariants);
   const reached: boolean[] = [goal?.reached(machine.initial) ?? true];
   let frontier: State[] = [machine.initial];
   let transitions = 0;
@@ -74,8 +75,8 @@ export function explore<State, S extends Step>(
       machine.steps(before, (step, after) => {
         transitions += 1;
         names.add(step.name);
-        const invariant = invariants.find(({ holds }) => !holds(after, step, before));
-        if (invariant !== undefined) broken ??= { name: invariant.name, last: { step, after } };
+        const invariant = named.find(([, holds]) => !holds(after, step, before));
+        if (invariant !== undefined) broken ??= { name: invariant[0], last: { step, after } };
         const number = graph.add(machine.encode(after), index);
         if (number === reached.length) {
           next.push(after);

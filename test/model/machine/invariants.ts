@@ -1,56 +1,34 @@
 // Named as in docs/architecture.md. I5, that whatever is in doubt is 503, is what I2 and I4 leave of the answers.
 import type { Rules } from "./configuration.ts";
-import type { Goal, Invariant } from "./explorer.ts";
+import type { Goal, Invariants } from "./explorer.ts";
 import { hasLock, isAlive, isWorking, type KeyStep, type State } from "./state.ts";
 
-export type InvariantName =
-  | "I1"
-  | "I2"
-  | "I3"
-  | "I4"
-  | "I6"
-  | "I7"
-  | "I8"
-  | "I9"
-  | "I10"
-  | "I11"
-  | "I12"
-  | "I13"
-  | "I14"
-  | "I15"
-  | "I25";
-
-interface KeyInvariant extends Invariant<State, KeyStep> {
-  readonly name: InvariantName;
-}
+export type InvariantName = keyof ReturnType<typeof invariantsOf> | "I3";
 
 /** From wherever things got, the payment can still be made. */
 export const noWedge: Goal<State> = {
-  name: "I3" satisfies InvariantName,
+  name: "I3",
   reached: ({ payments }) => payments > 0,
 };
 
 /** All but I3. */
-export function invariantsOf(rules: Rules): readonly KeyInvariant[] {
-  return [
-    { name: "I1", holds: ({ payments }) => payments <= 1 },
-    { name: "I2", holds: saysDoneOfPaymentsAlone },
-    { name: "I4", holds: ({ record }, { told }) => told !== "2xx" || record.state === "done" },
-    { name: "I6", holds: onlyItsOwnerEndsIt },
-    { name: "I7", holds: (after, step, before) => takesOnlyWhatIsFree(after, step, before, rules) },
-    {
-      name: "I8",
-      holds: ({ record }, _, before) => !hasNewOwner(record, before) || record.fence > before.record.fence,
-    },
-    { name: "I9", holds: (after, step) => runsAlone(after, step, rules) },
-    { name: "I10", holds: endsOnce },
-    { name: "I11", holds: abortsFirst },
-    { name: "I12", holds: beginsUnderALease },
-    { name: "I13", holds: holdsNothingThatNeverRan },
-    { name: "I14", holds: decidesWhatWasSeen },
-    { name: "I15", holds: (after, step, before) => givesItsAnswerAgain(after, step, before, rules) },
-    { name: "I25", holds: (after, step, before) => leavesNoKeyFree(after, step, before, rules) },
-  ];
+export function invariantsOf(rules: Rules) {
+  return {
+    I1: ({ payments }) => payments <= 1,
+    I2: saysDoneOfPaymentsAlone,
+    I4: ({ record }, { told }) => told !== "2xx" || record.state === "done",
+    I6: onlyItsOwnerEndsIt,
+    I7: (after, step, before) => takesOnlyWhatIsFree(after, step, before, rules),
+    I8: ({ record }, _, before) => !hasNewOwner(record, before) || record.fence > before.record.fence,
+    I9: (after, step) => runsAlone(after, step, rules),
+    I10: endsOnce,
+    I11: abortsFirst,
+    I12: beginsUnderALease,
+    I13: holdsNothingThatNeverRan,
+    I14: decidesWhatWasSeen,
+    I15: (after, step, before) => givesItsAnswerAgain(after, step, before, rules),
+    I25: (after, step, before) => leavesNoKeyFree(after, step, before, rules),
+  } satisfies Invariants<State, KeyStep>;
 }
 
 function isStepOfAttempt(step: KeyStep): step is KeyStep & { readonly by: number } {

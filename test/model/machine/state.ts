@@ -24,6 +24,22 @@ export interface KeyRecord {
 /** For who looks under the token of the record: no answer, that of the attempt that ended the key, or another one. */
 export type FoundAnswer = "none" | "own" | "other";
 
+export const guards = [
+  "none",
+  "claiming",
+  "abandoning",
+  "running",
+  "outlived",
+  "completing",
+  "releasing",
+  "holding",
+  "takingBack",
+  "over",
+  "dead",
+] as const;
+export const handlers = ["none", "begun", "inTransaction", "unsure", "paid", "ended"] as const;
+export const transactions = ["none", "open", "committing"] as const;
+
 /** One request with the guard that serves it and the handler that it began, and what is still on its way of them. */
 export interface Attempt {
   /**
@@ -32,25 +48,14 @@ export interface Attempt {
    * `takingBack`: may have paid without the key, and takes back an operator's decision that no money has moved. A message that is late is in no way different
    * from a process that stands still before it sends: nothing bounds how long any of these takes.
    */
-  readonly guard:
-    | "none"
-    | "claiming"
-    | "abandoning"
-    | "running"
-    | "outlived"
-    | "completing"
-    | "releasing"
-    | "holding"
-    | "takingBack"
-    | "over"
-    | "dead";
+  readonly guard: (typeof guards)[number];
   /**
    * Where the handler stands. `unsure`: nobody told it whether its effect has happened. `paid`: it was told so, or says so. `ended` and `none`
    * work no more, or never did.
    */
-  readonly handler: "none" | "begun" | "inTransaction" | "unsure" | "paid" | "ended";
+  readonly handler: (typeof handlers)[number];
   /** Its transaction, as the server has it: the row of the key is locked while it is open or its COMMIT under way. */
-  readonly transaction: "none" | "open" | "committing";
+  readonly transaction: (typeof transactions)[number];
   /** Whether a claim is on its way to the store. */
   readonly isClaimSent: boolean;
   readonly isGranted: boolean;

@@ -1,10 +1,9 @@
 // A key whose handler gets the transaction, alone and beside leases; invariants are named as in docs/architecture.md.
-import { describe, expect, test } from "@jest/globals";
-import { describeSound, reported, testArchitecture, timeoutMs, wayTo } from "../machine/describe-machine.ts";
-import { type Exploration, explore, type Invariant } from "../machine/explorer.ts";
+import { describeBugs, describeSound, wayTo } from "../machine/describe-machine.ts";
+import { type Exploration, explore, type Invariants } from "../machine/explorer.ts";
 import { transactionMachine } from "./machine.ts";
 import { isLocked, type TransactionRules, type TransactionState, type TransactionStep } from "./state.ts";
-import { type TransactionSwitch, transactionSwitches } from "./switches.ts";
+import { transactionSwitches } from "./switches.ts";
 
 type Explored = Exploration<TransactionState, TransactionStep>;
 type Configuration = Omit<TransactionRules, "bugs">;
@@ -29,38 +28,26 @@ const configurations = {
 
 type ConfigurationName = keyof typeof configurations;
 
-function invariantsOf({ recovery }: Configuration): readonly Invariant<TransactionState, TransactionStep>[] {
-  return [
-    { name: "I1", holds: ({ payments }) => payments <= 1 },
-    {
-      name: "I2",
-      holds: ({ record, payments }, { told }) => payments > 0 || (record.state !== "done" && told !== "409"),
+function invariantsOf({ recovery }: Configuration): Invariants<TransactionState, TransactionStep> {
+  return {
+    I1: ({ payments }) => payments <= 1,
+    I2: ({ record, payments }, { told }) => payments > 0 || (record.state !== "done" && told !== "409"),
+    I17: isDoneWithItsPayment,
+    I6: (_, { told, by }, { record }) => told !== "ok" || record.owner === by,
+    I7(_, { told }, before) {
+      if (told !== "begun" && told !== "acquired") return true;
+      const { state, isExpired } = before.record;
+      const isOver = state === "run" && isExpired && recovery === "rerun";
+      return (state === "free" || isOver) && !isLocked(before);
     },
-    { name: "I17", holds: isDoneWithItsPayment },
-    { name: "I6", holds: (_, { told, by }, { record }) => told !== "ok" || record.owner === by },
-    {
-      name: "I7",
-      holds: (_, { told }, before) => {
-        if (told !== "begun" && told !== "acquired") return true;
-        const { state, isExpired } = before.record;
-        const isOver = state === "run" && isExpired && recovery === "rerun";
-        return (state === "free" || isOver) && !isLocked(before);
-      },
-    },
-    { name: "I8", holds: ({ record }, _, before) => record.fence >= before.record.fence },
-    {
-      name: "I10",
-      holds: ({ record }, { decides }, { record: before }) =>
-        before.state !== "done" ||
-        record.state === "done" ||
-        (before.isDecided && decides?.outcome === "reopened"),
-    },
-    {
-      name: "I16",
-      holds: ({ payments }, { told }, before) => told !== "2xx" || payments === before.payments + 1,
-    },
-    { name: "I18", holds: ({ finalAnswers }) => finalAnswers <= 1 },
-  ];
+    I8: ({ record }, _, before) => record.fence >= before.record.fence,
+    I10: ({ record }, { decides }, { record: before }) =>
+      before.state !== "done" ||
+      record.state === "done" ||
+      (before.isDecided && decides?.outcome === "reopened"),
+    I16: ({ payments }, { told }, before) => told !== "2xx" || payments === before.payments + 1,
+    I18: ({ finalAnswers }) => finalAnswers <= 1,
+  };
 }
 
 /** I17: what a request does makes the key done exactly when it makes a payment. An operator's decisions and payments are their own, and so are those of a handler that commits by itself. */
@@ -110,19 +97,4 @@ describeSound({
   ],
 });
 
-describe("a bug that is put back", () => {
-  const bugs = Object.entries(transactionSwitches) as [
-    TransactionSwitch,
-    (typeof transactionSwitches)[TransactionSwitch],
-  ][];
-
-  test.each(bugs)(
-    "%s breaks its invariant first",
-    (bug, { in: where, breaks }) => {
-      expect(reported(`${where}, ${bug}`, check(where, { [bug]: true })).violation?.name).toBe(breaks);
-    },
-    timeoutMs,
-  );
-
-  testArchitecture(bugs.map(([bug, { breaks }]) => [bug, breaks]));
-});
+describeBugs(transactionSwitches, check);

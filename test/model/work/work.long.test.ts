@@ -1,10 +1,9 @@
 // The tasks of one entity; invariants are named as in docs/architecture.md.
-import { describe, expect, test } from "@jest/globals";
-import { describeSound, reported, testArchitecture, timeoutMs, wayTo } from "../machine/describe-machine.ts";
-import { type Exploration, explore, type Invariant } from "../machine/explorer.ts";
+import { describeBugs, describeSound, wayTo } from "../machine/describe-machine.ts";
+import { type Exploration, explore, type Invariants } from "../machine/explorer.ts";
 import { workMachine } from "./machine.ts";
 import type { WorkRules, WorkState, WorkStep } from "./state.ts";
-import { type WorkSwitch, workSwitches } from "./switches.ts";
+import { workSwitches } from "./switches.ts";
 
 type Explored = Exploration<WorkState, WorkStep>;
 type Configuration = Omit<WorkRules, "bugs">;
@@ -24,36 +23,20 @@ type ConfigurationName = keyof typeof configurations;
 
 const isInside = ({ handler }: Configuration): boolean => handler === "inside";
 
-function invariantsOf(rules: Configuration): readonly Invariant<WorkState, WorkStep>[] {
+function invariantsOf(rules: Configuration): Invariants<WorkState, WorkStep> {
   const { hasOperator } = rules;
-  return [
-    {
-      name: "I19",
-      holds: ({ tasks }, { told, task }) => told !== "claimed" || tasks[task!]!.isCaused,
-    },
-    {
-      name: "I20",
-      holds: ({ tasks }) =>
-        !isInside(rules) || tasks.every(({ state, applied }) => applied === (state === "done" ? 1 : 0)),
-    },
-    {
-      name: "I21",
-      // A dead task that runs again is older than what ran meanwhile.
-      holds: (_, { told, task }, { tasks }) =>
-        hasOperator ||
-        (told !== "committed" && told !== "claimed") ||
-        !tasks.some(({ state, added }) => state === "open" && added < tasks[task!]!.added),
-    },
-    {
-      name: "I23",
-      holds: ({ tasks }, { told, task }) => told !== "acknowledged" || tasks[task!]!.isCaused,
-    },
-    {
-      name: "I24",
-      holds: ({ tasks }) =>
-        isInside(rules) || tasks.every(({ state, isActed }) => state !== "done" || isActed),
-    },
-  ];
+  return {
+    I19: ({ tasks }, { told, task }) => told !== "claimed" || tasks[task!]!.isCaused,
+    I20: ({ tasks }) =>
+      !isInside(rules) || tasks.every(({ state, applied }) => applied === (state === "done" ? 1 : 0)),
+    // A dead task that runs again is older than what ran meanwhile.
+    I21: (_, { told, task }, { tasks }) =>
+      hasOperator ||
+      (told !== "committed" && told !== "claimed") ||
+      !tasks.some(({ state, added }) => state === "open" && added < tasks[task!]!.added),
+    I23: ({ tasks }, { told, task }) => told !== "acknowledged" || tasks[task!]!.isCaused,
+    I24: ({ tasks }) => isInside(rules) || tasks.every(({ state, isActed }) => state !== "done" || isActed),
+  };
 }
 
 const allEnd = {
@@ -94,16 +77,4 @@ describeSound({
   ],
 });
 
-describe("a bug that is put back", () => {
-  const bugs = Object.entries(workSwitches) as [WorkSwitch, (typeof workSwitches)[WorkSwitch]][];
-
-  test.each(bugs)(
-    "%s breaks its invariant first",
-    (bug, { in: where, breaks }) => {
-      expect(reported(`${where}, ${bug}`, check(where, { [bug]: true })).violation?.name).toBe(breaks);
-    },
-    timeoutMs,
-  );
-
-  testArchitecture(bugs.map(([bug, { breaks }]) => [bug, breaks]));
-});
+describeBugs(workSwitches, check);
