@@ -1,8 +1,9 @@
-// An engine with several open transactions, made of SQLite: the second one waits in begin() until the first one has ended.
+// A transaction waits in begin() until the one before it has ended.
 import { setTimeout as pause } from "node:timers/promises";
-import type { Awaitable, TransactionStore } from "@countersign/idempotency";
+import type { TransactionStore } from "@countersign/idempotency";
 import type { Connection } from "../../../store-sqlite/test/connections.ts";
 import type { WrongTransactions } from "../payment-harness.ts";
+import { OpenTransactions } from "./open-transactions.ts";
 import type { WrongPayments } from "./wrong-payments.ts";
 
 /** What a claim does that meets an open transaction. */
@@ -10,65 +11,28 @@ type Meeting = "waits" | "goes on" | "expects a commit" | "expects a rollback";
 
 class LockWait extends Error {}
 
-interface Tx extends Connection {
-  isOpen: boolean;
-  end: () => void;
-}
-
 /** A right store, unless a claim does something else than wait. */
 export function waitingTransactions(meets: Meeting = "waits"): WrongTransactions {
   return ({ database, stores: { transactions } }) => {
-    let held: Promise<void> | undefined;
-    const txs = new Set<Tx>();
-    const lock = (tx: Tx): void => {
-      held = new Promise((resolve) => {
-        tx.end = () => {
-          held = undefined;
-          resolve();
-        };
-      });
-      tx.isOpen = true;
-      database.exec("BEGIN IMMEDIATE");
-    };
+    const open = new OpenTransactions(database);
     const store: Partial<TransactionStore<Connection, "async">> = {
       mode: "async",
-      async run<T>(work: (tx: Connection) => Awaitable<T>): Promise<T> {
-        const tx: Tx = {
-          exec: (sql) => database.exec(sql),
-          prepare: (sql) => database.prepare(sql),
-          close() {},
-          isOpen: false,
-          end() {},
-        };
-        txs.add(tx);
-        try {
-          const result = await work(tx);
-          if (tx.isOpen) database.exec("COMMIT");
-          return result;
-        } catch (error) {
-          if (tx.isOpen) database.exec("ROLLBACK");
-          throw error;
-        } finally {
-          tx.end();
-        }
-      },
+      run: (work) => open.run(work),
       async begin(tx, claim) {
-        const own = [...txs].find((one) => one === tx);
-        if (own === undefined) throw new TypeError("no transaction of this store");
-        const meeting = held;
+        const meeting = open.held;
         if (meeting !== undefined && meets === "goes on") {
           return { nonce: "fresh", keys: claim.keys.map(() => ({ status: "begun" })) };
         }
         const late = pause(claim.waitMs).then(() => "late");
         if (meeting !== undefined && (await Promise.race([meeting, late])) === "late") throw new LockWait();
-        lock(own);
+        open.lock(tx);
         if (meeting !== undefined && meets === "expects a commit") return { nonce: "seen", keys: [] };
         if (meeting === undefined || meets === "waits") return transactions.begin(database, claim);
         database.exec("UPDATE countersign_idempotency SET state = 'free'; DELETE FROM countersign_nonces");
         return transactions.begin(database, claim);
       },
       async keep(tx, keys, more) {
-        if ([...txs].some((one) => one === tx && one.isOpen)) await transactions.keep(database, keys, more);
+        if (open.has(tx)) await transactions.keep(database, keys, more);
       },
       async undo(_tx, keys, more) {
         await transactions.undo(database, keys, more);

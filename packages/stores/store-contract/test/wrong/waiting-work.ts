@@ -1,8 +1,8 @@
-// An engine with several open transactions, made of SQLite: the second one waits in its first step until the first one has ended.
-import type { Awaitable } from "@countersign/idempotency";
+// A transaction waits in its first step until the one before it has ended.
 import type { WorkStores } from "@countersign/work";
 import type { Connection } from "../../../store-sqlite/test/connections.ts";
 import type { WrongStores } from "../work-harness.ts";
+import { OpenTransactions } from "./open-transactions.ts";
 import { type WrongWork, bound } from "./work-kit.ts";
 
 /** What a step does that meets an open transaction. */
@@ -14,55 +14,29 @@ interface Meetings {
   readonly claim?: "waits";
 }
 
-interface Tx extends Connection {
-  end?: () => void;
-}
-
 /** Right stores, unless a step does something else that meets an open transaction. */
 export function waitingStores(meets: Meetings = {}): WrongStores {
   return ({ database, work, transactions, now }) => {
-    let held: Promise<void> | undefined;
+    const open = new OpenTransactions(database);
     /** Whether it had to wait. */
-    const lock = async (tx: Tx): Promise<boolean> => {
-      if (tx.end !== undefined) return false;
-      const meeting = held;
+    const lock = async (tx: Connection): Promise<boolean> => {
+      if (open.has(tx)) return false;
+      const meeting = open.held;
       await meeting;
-      held = new Promise((resolve) => {
-        tx.end = () => {
-          held = undefined;
-          resolve();
-        };
-      });
-      database.exec("BEGIN IMMEDIATE");
+      open.lock(tx);
       return meeting !== undefined;
-    };
-    const run = async <T>(steps: (tx: Connection) => Awaitable<T>): Promise<T> => {
-      const tx: Tx = {
-        exec: (sql) => database.exec(sql),
-        prepare: (sql) => database.prepare(sql),
-        close() {},
-      };
-      try {
-        const result = await steps(tx);
-        if (tx.end !== undefined) database.exec("COMMIT");
-        return result;
-      } catch (error) {
-        if (tx.end !== undefined) database.exec("ROLLBACK");
-        throw error;
-      } finally {
-        tx.end?.();
-      }
     };
     const stores: Pick<WorkStores<Connection>, "work" | "transactions"> = {
       transactions: Object.assign(Object.create(transactions), {
         mode: "async",
-        run,
+        run: open.run.bind(open),
         faultOf: () => undefined,
       }),
       work: Object.assign(bound(work), {
         mode: "async",
         async add(...[tx, queue, tasks]: Parameters<typeof work.add>) {
-          if (held !== undefined && meets.add === "goes on") return tasks.map(() => ({ status: "added" }));
+          if (open.held !== undefined && meets.add === "goes on")
+            return tasks.map(() => ({ status: "added" }));
           const waited = await lock(tx);
           const answers = work.add(database, queue, tasks);
           if (waited && meets.add === "loses the lane") database.exec("DELETE FROM countersign_lanes");
@@ -73,15 +47,15 @@ export function waitingStores(meets: Meetings = {}): WrongStores {
           return !(waited && meets.finish === "refuses") && work.finish(database, task);
         },
         async extend(...[tasks, leaseMs]: Parameters<typeof work.extend>) {
-          if (held === undefined) return work.extend(tasks, leaseMs);
+          if (open.held === undefined) return work.extend(tasks, leaseMs);
           // In the open transaction: the connection is one for both.
           const renewal = database.prepare("UPDATE countersign_lanes SET due_at = ? WHERE token = ?");
           if (meets.extend === undefined) for (const { token } of tasks) renewal.run(now() + leaseMs, token);
           return tasks.map(({ id }) => id);
         },
         async claim(claim: Parameters<typeof work.claim>[0]) {
-          if (meets.claim === "waits") await held;
-          return held === undefined ? work.claim(claim) : [];
+          if (meets.claim === "waits") await open.held;
+          return open.held === undefined ? work.claim(claim) : [];
         },
       }),
     };
