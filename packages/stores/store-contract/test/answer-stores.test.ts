@@ -4,6 +4,7 @@ import { expect, test } from "@jest/globals";
 import { testContract } from "@countersign/test-support/runs/contract.ts";
 import { fillAnswers } from "./fill.ts";
 import { testClock, type Clock } from "./memory-harness.ts";
+import { engineOf } from "./platform.ts";
 import { onFile, sqliteAnswerHarness } from "./sqlite-harness.ts";
 import { testWrongStores } from "./wrong/noticed.ts";
 import { type FoundBy, failuresOf, listed, replacing } from "./wrong/wrong-store.ts";
@@ -112,14 +113,11 @@ function casesOf(wrong: Wrong = () => ({})) {
       },
       fill: () => fillAnswers(shared.store()),
       engine: {
-        stop: () => {
+        ...engineOf(shared),
+        stop() {
           shared.isRunning = false;
           shared.stops += 1;
         },
-        start: () => void (shared.isRunning = true),
-        durable: true,
-        rejectsWithinMs: 50,
-        recoversWithinMs: 100,
       },
       close() {},
     };

@@ -2,6 +2,7 @@
 import type { NonceClaim } from "@countersign/core";
 import type { ContractNonceStore, EngineHarness } from "../dist/harness.js";
 import type { StoreHarnesses } from "@countersign/store-contract";
+import { engineOf, fillUpTo } from "./platform.ts";
 
 const room = 300;
 
@@ -74,24 +75,12 @@ export function nonceHarnessOf(
     store: handle(),
     advance: (ms) => void (platform.clock.nowMs += ms),
     another: handle,
-    async fill() {
+    fill() {
       const filler = handle();
-      for (let index = 0; index < room; index += 1) {
-        try {
-          await filler.claim({ scope: "filler", nonce: `${index}`, token: "filler", retainMs: 1_000_000 });
-        } catch {
-          return;
-        }
-      }
+      const claim = { scope: "filler", token: "filler", retainMs: 1_000_000 };
+      return fillUpTo(room, (index) => filler.claim({ ...claim, nonce: `${index}` }));
     },
-    engine: {
-      stop: () => void (platform.engine.isRunning = false),
-      start: () => void (platform.engine.isRunning = true),
-      durable: true,
-      rejectsWithinMs: 50,
-      recoversWithinMs: 100,
-      ...engine,
-    },
+    engine: { ...engineOf(platform.engine), ...engine },
     close: () => platform.store.close(),
   };
 }

@@ -80,6 +80,27 @@ export function createPlatform({
   return { clock, memory, store, locks, open, engine };
 }
 
+/** A server that is stopped and started, and keeps everything. */
+export function engineOf(engine: { isRunning: boolean }): EngineHarness {
+  return {
+    stop: () => void (engine.isRunning = false),
+    start: () => void (engine.isRunning = true),
+    durable: true,
+    rejectsWithinMs: 50,
+    recoversWithinMs: 100,
+  };
+}
+
+export async function fillUpTo(count: number, add: (index: number) => unknown): Promise<void> {
+  for (let index = 0; index < count; index += 1) {
+    try {
+      await add(index);
+    } catch {
+      return;
+    }
+  }
+}
+
 /** The harness of a platform. `handle` makes a store on it: as it is, or wrong. */
 export function harnessOf(
   platform: Platform,
@@ -92,15 +113,7 @@ export function harnessOf(
     store,
     advance: (ms) => void (clock.nowMs += ms),
     another: () => handle(platform),
-    async fill() {
-      for (let index = 0; index < room; index += 1) {
-        try {
-          await store.claim(`filler-${index}`, fillerClaim);
-        } catch {
-          return;
-        }
-      }
-    },
+    fill: () => fillUpTo(room, (index) => store.claim(`filler-${index}`, fillerClaim)),
     async transaction(work) {
       const tx: Tx = new Map();
       open.add(tx);
@@ -112,14 +125,7 @@ export function harnessOf(
         for (const key of tx.keys()) locks.delete(key);
       }
     },
-    engine: {
-      stop: () => void (platform.engine.isRunning = false),
-      start: () => void (platform.engine.isRunning = true),
-      durable: true,
-      rejectsWithinMs: 50,
-      recoversWithinMs: 100,
-      ...engine,
-    },
+    engine: { ...engineOf(platform.engine), ...engine },
     close: () => memory.close(),
   };
 }

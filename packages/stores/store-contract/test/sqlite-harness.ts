@@ -75,6 +75,28 @@ export class SqliteDatabaseOfTest {
 /** Which connections: in memory there is only one. */
 type Where = "file" | "memory";
 
+/** What the harnesses of all stores have, on a connection of their own. */
+function harnessOn<Store>(
+  database: SqliteDatabaseOfTest,
+  own: Connection,
+  { where, clock }: { readonly where: Where; readonly clock: Clock },
+  storeOn: (connection: Connection) => Store,
+  fill: (store: Store) => Promise<void>,
+) {
+  const store = storeOn(own);
+  return {
+    store,
+    path: database.path,
+    ...(clock.advance && { advance: clock.advance }),
+    ...(where === "file" && { another: () => storeOn(database.connect()) }),
+    async fill() {
+      own.exec(`PRAGMA max_page_count = ${pageCount(own)}`);
+      await fill(store);
+    },
+    close: () => database.close(),
+  };
+}
+
 export function sqliteHarness(
   where: Where,
   clock: Clock = {},
@@ -82,22 +104,14 @@ export function sqliteHarness(
 ): StoreHarnesses<SqliteDatabase>["idempotency"] & { path: string } {
   const database = new SqliteDatabaseOfTest(where, clock, open);
   const own = database.connect();
-  const { idempotency: store } = database.open(own);
+  const storeOn = (connection: Connection) => database.open(connection).idempotency;
   return {
-    store,
-    path: database.path,
-    ...(clock.advance && { advance: clock.advance }),
-    ...(where === "file" && { another: () => database.open(database.connect()).idempotency }),
-    async fill() {
-      own.exec(`PRAGMA max_page_count = ${pageCount(own)}`);
-      await fillKeys(store);
-    },
+    ...harnessOn(database, own, { where, clock }, storeOn, fillKeys),
     async transaction(work) {
       const tx = where === "file" ? database.connect() : own;
       if (where === "file") tx.exec("PRAGMA synchronous = FULL");
       await inTransaction(tx, work);
     },
-    close: () => database.close(),
   };
 }
 
@@ -106,35 +120,17 @@ export function sqliteNonceHarness(
   clock: Clock = {},
 ): StoreHarnesses["nonces"] & { path: string } {
   const database = new SqliteDatabaseOfTest(where, clock);
-  const own = database.connect();
-  const { nonces: store } = database.open(own);
-  return {
-    store,
-    path: database.path,
-    ...(clock.advance && { advance: clock.advance }),
-    ...(where === "file" && { another: () => database.open(database.connect()).nonces }),
-    async fill() {
-      own.exec(`PRAGMA max_page_count = ${pageCount(own)}`);
-      await fillNonces(store);
-    },
-    close: () => database.close(),
-  };
+  const storeOn = (connection: Connection) => database.open(connection).nonces;
+  return harnessOn(database, database.connect(), { where, clock }, storeOn, fillNonces);
 }
 
 export function sqliteAnswerHarness(clock: Clock = {}): StoreHarnesses<Connection>["answers"] {
   const database = new SqliteDatabaseOfTest("file", clock);
   const own = database.connect();
-  const store = database.openAnswers(own);
+  const storeOn = (connection: Connection) => database.openAnswers(connection);
   return {
-    store,
-    ...(clock.advance && { advance: clock.advance }),
-    another: () => database.openAnswers(database.connect()),
+    ...harnessOn(database, own, { where: "file", clock }, storeOn, fillAnswers),
     transaction: (work) => inTransaction(own, work),
-    async fill() {
-      own.exec(`PRAGMA max_page_count = ${pageCount(own)}`);
-      await fillAnswers(store);
-    },
-    close: () => database.close(),
   };
 }
 
