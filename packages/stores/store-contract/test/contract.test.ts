@@ -4,7 +4,7 @@ import {
   nonceStoreContract,
   type StoreHarnesses,
 } from "@countersign/store-contract";
-import type { ContractOptions, IdempotencyContractOptions } from "../dist/harness.js";
+import type { ContractOptions, EngineHarness, IdempotencyContractOptions } from "../dist/harness.js";
 import { afterEach, describe, expect, jest, test } from "@jest/globals";
 import { createNoncePlatform, nonceHarnessOf } from "./nonce-platform.ts";
 import { createPlatform, harnessOf } from "./platform.ts";
@@ -83,49 +83,35 @@ describe("a case", () => {
     return { store, close: () => store.close() };
   };
 
-  test.each([
-    ["clock", "whatever steps come at whatever times"],
-    ["another", "of many concurrent claims through several handles"],
-    ["fill", "a full store refuses"],
-    ["engine", "every call while the engine is stopped"],
-    ["transaction", "completeIn throws a TypeError"],
-  ])("fails, and does not hide, when the harness lacks what it needs: %s", async (facility, rule) => {
-    const found = idempotencyStoreContract(bare).find(({ name }) => name.startsWith(rule));
-    await expect(found?.run()).rejects.toThrow(`the harness lacks ${facility}; add it, or declare without`);
-  });
-
-  test.each([
-    ["list", "list misses no key", { list: undefined }],
-    ["retention", "retentions are measured", { retentionMs: undefined }],
-  ])("fails when the store lacks what it needs: %s", async (facility, rule, lacking) => {
-    const platform = createPlatform();
-    const store = { ...platform.store, ...lacking } as typeof platform.store;
-    const found = idempotencyStoreContract(() => harnessOf(platform, () => store)).find(({ name }) =>
-      name.startsWith(rule),
-    );
-    await expect(found?.run()).rejects.toThrow(`the harness lacks ${facility}; add it`);
-  });
-
-  test.each([
-    ["prune", "pruning removes the nonces"],
-    ["close", "every call after close"],
-  ])("fails when the nonce store lacks what it needs: %s", async (facility, rule) => {
+  const lacking = (members: object, engine?: Partial<EngineHarness>) =>
+    idempotencyStoreContract(() => {
+      const platform = createPlatform();
+      return harnessOf(platform, () => ({ ...platform.store, ...members }), engine);
+    });
+  const claimsAlone = () => {
     const platform = createNoncePlatform();
     const { claim } = platform.store;
-    const found = nonceStoreContract(() => nonceHarnessOf(platform, () => ({ claim }))).find(({ name }) =>
-      name.startsWith(rule),
-    );
-    await expect(found?.run()).rejects.toThrow(`the harness lacks ${facility}; add it`);
-  });
+    return nonceStoreContract(() => nonceHarnessOf(platform, () => ({ claim })));
+  };
 
-  test("fails when an engine does not say that it is durable", async () => {
-    const platform = createPlatform();
-    const cases = idempotencyStoreContract(() =>
-      harnessOf(platform, ({ store }) => store, { durable: false }),
-    );
-    const found = cases.find(({ name }) => name.includes("everything that was answered before"));
-    await expect(found?.run()).rejects.toThrow("the harness lacks durability");
-  });
+  test.each([
+    ["clock", "whatever steps come at whatever times", () => idempotencyStoreContract(bare)],
+    ["another", "of many concurrent claims through several handles", () => idempotencyStoreContract(bare)],
+    ["fill", "a full store refuses", () => idempotencyStoreContract(bare)],
+    ["engine", "every call while the engine is stopped", () => idempotencyStoreContract(bare)],
+    ["transaction", "completeIn throws a TypeError", () => idempotencyStoreContract(bare)],
+    ["list", "list misses no key", () => lacking({ list: undefined })],
+    ["retention", "retentions are measured", () => lacking({ retentionMs: undefined })],
+    ["durability", "after the engine is back it has everything", () => lacking({}, { durable: false })],
+    ["prune", "pruning removes the nonces", claimsAlone],
+    ["close", "every call after close", claimsAlone],
+  ] as const)(
+    "fails, and does not hide, when what it needs is lacking: %s",
+    async (facility, rule, cases) => {
+      const found = cases().find(({ name }) => name.startsWith(rule));
+      await expect(found?.run()).rejects.toThrow(`the harness lacks ${facility}; add it, or declare without`);
+    },
+  );
 
   test("makes a store of its own and closes it, also when it fails or cannot be checked", async () => {
     const open = new Set<number>();
