@@ -17,31 +17,31 @@ import { inTurn, needed, outcomeOf, pause, within } from "../waiting.ts";
 
 export type Call = readonly [method: string, call: () => unknown];
 
-export interface StoreKind<Store> {
-  readonly begin: (store: Store) => Promise<void>;
-  readonly look: (store: Store) => Promise<unknown>;
+export interface StoreKind<Tested> {
+  readonly begin: (store: Tested) => Promise<void>;
+  readonly look: (store: Tested) => Promise<unknown>;
   /** Throws when the full store has given one of these records away. `before` is what `look` gave. */
-  readonly assertKept: (store: Store, before: unknown) => Promise<void>;
+  readonly assertKept: (store: Tested, before: unknown) => Promise<void>;
   /** Adds a record of one more owner; can be repeated. */
-  readonly add: (store: Store) => Awaitable<unknown>;
-  readonly assertAdded: (store: Store) => Promise<void>;
+  readonly add: (store: Tested) => Awaitable<unknown>;
+  readonly assertAdded: (store: Tested) => Promise<void>;
   /** A call of each method that changes nothing in these records, however late an engine executes it. */
-  readonly calls: (store: Store) => readonly Call[];
+  readonly calls: (store: Tested) => readonly Call[];
 }
 
 /** What a store does when it cannot do its work: it throws, and forgets nothing. */
-export function engineCases<Store extends { close?(): unknown }>(
-  kind: StoreKind<Store>,
-): readonly CaseDefinition<StoreHarness<Store>>[] {
+export function engineCases<Tested extends { close?(): unknown }>(
+  kind: StoreKind<Tested>,
+): readonly CaseDefinition<StoreHarness<Tested>>[] {
   return [
-    ...rules<StoreHarness<Store>>(["close"], {
+    ...rules<StoreHarness<Tested>>(["close"], {
       async "every call after close throws"({ store }) {
         await kind.begin(store);
         await store.close?.();
         await assertThrows(kind.calls(store), "after close");
       },
     }),
-    ...rules<StoreHarness<Store>>(["fill"], {
+    ...rules<StoreHarness<Tested>>(["fill"], {
       async "a full store refuses a further record by a throw, and evicts nothing that is alive"(harness) {
         const { store } = harness;
         await kind.begin(store);
@@ -52,7 +52,7 @@ export function engineCases<Store extends { close?(): unknown }>(
         await kind.assertKept(store, before);
       },
     }),
-    ...rules<StoreHarness<Store>>(["engine"], {
+    ...rules<StoreHarness<Tested>>(["engine"], {
       async "every call while the engine is stopped is rejected in time, and none is answered by a guess"(
         harness,
       ) {
@@ -68,7 +68,7 @@ export function engineCases<Store extends { close?(): unknown }>(
         await kind.assertAdded(store);
       },
     }),
-    ...rules<StoreHarness<Store>>(["engine", "durability"], {
+    ...rules<StoreHarness<Tested>>(["engine", "durability"], {
       async "after the engine is back it has everything that was answered before"(harness) {
         const { store } = harness;
         await kind.begin(store);

@@ -9,7 +9,7 @@ import { type Call, engineCases } from "./engine-cases.ts";
 
 type NonceCase = CaseDefinition<NonceStoreHarness>;
 
-export const nonceRules = rules<NonceStoreHarness>;
+const nonceRules = rules<NonceStoreHarness>;
 
 /** A claim of the one nonce by the request of this token, and its answer; or milliseconds that pass exactly; or a pruning. */
 type Event = readonly [token: string, answer: "fresh" | "seen", retainMs?: number] | number | "prune";
@@ -24,7 +24,7 @@ const racers = 40;
 
 const tenMinutesMs = 600_000;
 
-export function useBy(token: string, overrides: Partial<NonceClaim> = {}): NonceClaim {
+function useBy(token: string, overrides: Partial<NonceClaim> = {}): NonceClaim {
   const nonce = "0b7d1b5e-6d5c-4a2c-9d7e-6a7c1f1f9b11";
   return { scope: "key-1", nonce, token, retainMs: longRetainMs, ...overrides };
 }
