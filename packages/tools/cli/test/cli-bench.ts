@@ -14,12 +14,19 @@ export interface Run {
   readonly err: string;
 }
 
+/** The words of a command line; a text holds them between spaces. */
+export type Args = string | readonly string[];
+
+export function wordsOf(args: Args): readonly string[] {
+  return typeof args === "string" ? args.split(" ").filter(Boolean) : args;
+}
+
 export async function run(
-  args: readonly string[],
+  args: Args,
   {
     colours = false,
     columns,
-    ask = isUnasked(args) ? () => Promise.resolve(undefined) : undefined,
+    ask = isUnasked(wordsOf(args)) ? () => Promise.resolve(undefined) : undefined,
     login = () => "the-login",
   }: {
     colours?: boolean;
@@ -29,7 +36,7 @@ export async function run(
   } = {},
 ): Promise<Run> {
   let [out, err] = ["", ""];
-  const code = await runCli(args, {
+  const code = await runCli(wordsOf(args), {
     writeOut: (text) => (out += text),
     writeError: (text) => (err += text),
     colours,

@@ -18,7 +18,7 @@ describe("countersign code", () => {
   });
 
   test("says with --json what the page of codes says", async () => {
-    const { out } = await run(["code", "in-flight", "--json"]);
+    const { out } = await run("code in-flight --json");
     expect(JSON.parse(out)).toEqual({ code: "in-flight", ...codes["in-flight"] });
     expect(codes["in-flight"]).toMatchObject({ kind: "status 503" });
   });

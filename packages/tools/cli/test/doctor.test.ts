@@ -9,7 +9,7 @@ import { redisDoubts } from "../src/operator/redis-store.ts";
 import { close, listen } from "@countersign/test-support/servers/http-client.ts";
 import { run, type Run, spawnCli } from "./cli-bench.ts";
 import { folder, imports, moduleOf, mounted, type Report } from "./doctor-bench.ts";
-import { engines, hold, runOn, type OperatorBench } from "./operator-bench.ts";
+import { engines, hold, onEngines, runOn } from "./operator-bench.ts";
 
 function reportOf({ out }: Run): Report {
   return JSON.parse(out) as Report;
@@ -131,33 +131,23 @@ describe("countersign doctor --url", () => {
   });
 });
 
-for (const engine of engines) {
-  engine.describe(`countersign doctor on ${engine.name}`, () => {
-    let bench: OperatorBench;
-    beforeEach(async () => {
-      bench = await engine.open();
-    });
-    afterEach(() => bench.close());
-
-    test("reads the settings of the engine, and finds nothing wrong with the tables", async () => {
-      const ended = await runOn(bench, ["doctor", "--json"]);
-      const ids = idsOf(ended);
-      // What the tests' own server is set to is not the subject.
-      const settings = ["postgres-fsync", "postgres-full-page-writes", "postgres-synchronous-commit"];
-      settings.push("mysql-flush", "mysql-binlog");
-      const others = ["redis-evicts", "redis-forgets", "redis-appendfsync", "redis-old"];
-      expect(ids.filter((id) => ![...settings, ...others].includes(id))).toEqual([]);
-      expect(reportOf(ended).subjects).toEqual([expect.stringMatching(/\((?:tables|prefix) /)]);
-    });
-
-    test("counts the keys that wait, where that needs no walk over all of them", async () => {
-      await hold(bench, "key");
-      expect(idsOf(await runOn(bench, ["doctor", "--json"])).includes("keys-held")).toBe(
-        engine.name !== "Redis",
-      );
-    });
+onEngines(engines, "countersign doctor", (bench, engine) => {
+  test("reads the settings of the engine, and finds nothing wrong with the tables", async () => {
+    const ended = await runOn(bench, "doctor --json");
+    const ids = idsOf(ended);
+    // What the tests' own server is set to is not the subject.
+    const settings = ["postgres-fsync", "postgres-full-page-writes", "postgres-synchronous-commit"];
+    settings.push("mysql-flush", "mysql-binlog");
+    const others = ["redis-evicts", "redis-forgets", "redis-appendfsync", "redis-old"];
+    expect(ids.filter((id) => ![...settings, ...others].includes(id))).toEqual([]);
+    expect(reportOf(ended).subjects).toEqual([expect.stringMatching(/\((?:tables|prefix) /)]);
   });
-}
+
+  test("counts the keys that wait, where that needs no walk over all of them", async () => {
+    await hold(bench, "key");
+    expect(idsOf(await runOn(bench, "doctor --json")).includes("keys-held")).toBe(engine.name !== "Redis");
+  });
+});
 
 describe("countersign doctor on SQLite", () => {
   test("knows a journal that is no WAL, and tables of another version", async () => {

@@ -3,7 +3,7 @@ import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { afterAll, beforeEach, describe, expect, test } from "@jest/globals";
 import express, { type ErrorRequestHandler } from "express";
 import { idempotencyGuard } from "../../../checks/idempotency-guard/dist/index.js";
 import { rawBody } from "../../../checks/raw-body/dist/index.js";
@@ -16,138 +16,129 @@ import {
   engineRows,
   hold,
   methodsOf,
+  onEngines,
   runJson,
   runOn,
   statusOf,
-  type OperatorBench,
 } from "./operator-bench.ts";
 
 const dayMs = 86_400_000;
 const why = ["--yes", "--by", "anna", "--note", "TICKET-1"];
 const restore = ["keys", "restore", ...why];
 
-for (const engine of engineRows) {
-  engine.describe(`countersign keys restore on ${engine.name}`, () => {
-    let bench: OperatorBench;
-    beforeEach(async () => {
-      bench = await engine.open();
-    });
-    afterEach(() => bench.close());
-
-    test("enters unknown keys as done, by whom and why, so that no retry pays", async () => {
-      const { code, out, err } = await runOn(bench, [...restore, "payout:1", "payout:2", "payout:1"]);
-      expect({ code, err }).toEqual({ code: 0, err: "" });
-      const line =
-        /^\S+Z payout:1 at fence \d+: was unknown \(restored: paid before the restore\), is done, by anna, note "TICKET-1"$/gm;
-      expect(out.match(line)).toHaveLength(1);
-      expect(out).toMatch(/^2 restored, 0 done already, 0 not done: \S+ \(/m);
-      expect(await statusOf(bench, "payout:2")).toBe("done");
-      expect((await runOn(bench, ["keys", "show", "payout:1"])).out).toMatch(
-        /^state +done: declared as paid\n[\s\S]*^decided +done, by anna, [^\n]*\nheld for +restored: paid before the restore\nnote +TICKET-1$/m,
-      );
-    });
-
-    test("leaves what the store knows as it is, and ends with 1 unless all is done", async () => {
-      await complete(bench, "payout:done");
-      const done = await bench.idempotency.read("payout:done");
-      const onlyDone = await runOn(bench, [...restore, "payout:done", "payout:new"]);
-      expect(onlyDone.code).toBe(0);
-      expect(onlyDone.out).toMatch(/^payout:done: known, left as it is: done: processed$/m);
-      await begin(bench, "payout:run");
-      await hold(bench, "payout:held");
-      const keys = ["payout:run", "payout:held", "payout:done", "payout:new", "payout:more"];
-      const { code, out } = await runOn(bench, [...restore, ...keys]);
-      expect(code).toBe(1);
-      expect(out).toMatch(/^payout:run: known, left as it is: run: lease ends in /m);
-      expect(out).toMatch(/^payout:held: known, left as it is: held: the bank timed out$/m);
-      expect(out).toMatch(/^payout:new: known, left as it is: done: declared as paid; done by anna$/m);
-      expect(out).toMatch(/^1 restored, 2 done already, 2 not done: /m);
-      expect(await bench.idempotency.read("payout:done")).toEqual(done);
-      expect(await bench.idempotency.read("payout:run")).toMatchObject({
-        state: "run",
-        token: "token-payout:run",
-      });
-      expect(await bench.idempotency.read("payout:held")).toMatchObject({ token: "token-payout:held" });
-    });
-
-    test("prints JSON, and remembers a key for --retention-days", async () => {
-      await hold(bench, "payout:held");
-      const [first, second] = await runJson(
-        bench,
-        ...restore,
-        "payout:1",
-        "payout:held",
-        "--retention-days",
-        "365",
-      );
-      expect(first).toMatchObject({
-        key: "payout:1",
-        restored: true,
-        state: "done",
-        decision: {
-          outcome: "done",
-          by: "anna",
-          note: "TICKET-1",
-          reason: "restored: paid before the restore",
-        },
-      });
-      expect(second).toMatchObject({ key: "payout:held", restored: false, state: "held" });
-      expect(JSON.stringify([first, second])).not.toContain("token");
-      expect(await bench.behind(-100 * dayMs).idempotency.read("payout:1")).toMatchObject({ state: "done" });
-    });
-
-    test("can be taken back; then it leaves the key to whoever did that", async () => {
-      await runOn(bench, [...restore, "payout:1"]);
-      expect((await runOn(bench, ["keys", "reopen", "payout:1"])).code).toBe(0);
-      expect((await runOn(bench, [...restore, "payout:1"])).code).toBe(1);
-      expect(await bench.idempotency.read("payout:1")).toMatchObject({ state: "held" });
-      const release = ["keys", "resolve", "payout:1", "--as", "released", "--yes"];
-      expect((await runOn(bench, release, { ask: () => Promise.resolve("") })).code).toBe(0);
-      const { code, out } = await runOn(bench, [...restore, "payout:1"]);
-      expect(code).toBe(1);
-      expect(out).toMatch(/^payout:1: known, left as it is: free: [^\n]*; released by the-login$/m);
-      expect(await statusOf(bench, "payout:1")).toBe("acquired");
-    });
-
-    test("enters a key that was released before the backup and paid after it", async () => {
-      await hold(bench, "payout:1");
-      const release = ["keys", "resolve", "payout:1", "--as", "released", "--yes"];
-      expect((await runOn(bench, release, { ask: () => Promise.resolve("") })).code).toBe(0);
-      expect((await runOn(bench, [...restore, "payout:1"])).code).toBe(0);
-      expect(await statusOf(bench, "payout:1")).toBe("done");
-    });
-
-    test("two at once restore each key once", async () => {
-      const keys = Array.from({ length: 10 }, (_, index) => `payout:${index}`);
-      const ended = await Promise.all([
-        runOn(bench, [...restore, ...keys]),
-        runOn(bench, [...restore, ...keys]),
-      ]);
-      for (const key of keys) expect(await statusOf(bench, key)).toBe("done");
-      const lines = ended.flatMap(({ out }) => out.match(/was unknown/g) ?? []);
-      expect(lines).toHaveLength(keys.length);
-    });
-
-    test("takes keys of standard input, odd ones as the list prints them", async () => {
-      const odd = "payout:it's \u001B é";
-      await complete(bench, odd);
-      const { out: listed } = await runOn(bench, ["keys", "list", "--state", "done"]);
-      const printed = /^"(?:[^"\\]|\\.)*"/m.exec(listed)?.[0] ?? "";
-      const other = await engine.open();
-      try {
-        const cli = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
-        const args = [cli, "keys", "restore", "-", ...why, ...other.flags];
-        const input = `payout:1\r\n\n${printed}\n${JSON.stringify("payout:ü")}\n`;
-        const { status, stderr } = spawnSync(process.execPath, args, { input, encoding: "utf8" });
-        expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
-        for (const key of ["payout:1", odd, "payout:ü"])
-          expect(await other.idempotency.read(key)).toMatchObject({ state: "done" });
-      } finally {
-        await other.close();
-      }
-    });
+onEngines(engineRows, "countersign keys restore", (bench, engine) => {
+  test("enters unknown keys as done, by whom and why, so that no retry pays", async () => {
+    const { code, out, err } = await runOn(bench, [...restore, "payout:1", "payout:2", "payout:1"]);
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    const line =
+      /^\S+Z payout:1 at fence \d+: was unknown \(restored: paid before the restore\), is done, by anna, note "TICKET-1"$/gm;
+    expect(out.match(line)).toHaveLength(1);
+    expect(out).toMatch(/^2 restored, 0 done already, 0 not done: \S+ \(/m);
+    expect(await statusOf(bench, "payout:2")).toBe("done");
+    expect((await runOn(bench, "keys show payout:1")).out).toMatch(
+      /^state +done: declared as paid\n[\s\S]*^decided +done, by anna, [^\n]*\nheld for +restored: paid before the restore\nnote +TICKET-1$/m,
+    );
   });
-}
+
+  test("leaves what the store knows as it is, and ends with 1 unless all is done", async () => {
+    await complete(bench, "payout:done");
+    const done = await bench.idempotency.read("payout:done");
+    const onlyDone = await runOn(bench, [...restore, "payout:done", "payout:new"]);
+    expect(onlyDone.code).toBe(0);
+    expect(onlyDone.out).toMatch(/^payout:done: known, left as it is: done: processed$/m);
+    await begin(bench, "payout:run");
+    await hold(bench, "payout:held");
+    const keys = ["payout:run", "payout:held", "payout:done", "payout:new", "payout:more"];
+    const { code, out } = await runOn(bench, [...restore, ...keys]);
+    expect(code).toBe(1);
+    expect(out).toMatch(/^payout:run: known, left as it is: run: lease ends in /m);
+    expect(out).toMatch(/^payout:held: known, left as it is: held: the bank timed out$/m);
+    expect(out).toMatch(/^payout:new: known, left as it is: done: declared as paid; done by anna$/m);
+    expect(out).toMatch(/^1 restored, 2 done already, 2 not done: /m);
+    expect(await bench.idempotency.read("payout:done")).toEqual(done);
+    expect(await bench.idempotency.read("payout:run")).toMatchObject({
+      state: "run",
+      token: "token-payout:run",
+    });
+    expect(await bench.idempotency.read("payout:held")).toMatchObject({ token: "token-payout:held" });
+  });
+
+  test("prints JSON, and remembers a key for --retention-days", async () => {
+    await hold(bench, "payout:held");
+    const [first, second] = await runJson(bench, [
+      ...restore,
+      "payout:1",
+      "payout:held",
+      "--retention-days",
+      "365",
+    ]);
+    expect(first).toMatchObject({
+      key: "payout:1",
+      restored: true,
+      state: "done",
+      decision: {
+        outcome: "done",
+        by: "anna",
+        note: "TICKET-1",
+        reason: "restored: paid before the restore",
+      },
+    });
+    expect(second).toMatchObject({ key: "payout:held", restored: false, state: "held" });
+    expect(JSON.stringify([first, second])).not.toContain("token");
+    expect(await bench.behind(-100 * dayMs).idempotency.read("payout:1")).toMatchObject({ state: "done" });
+  });
+
+  test("can be taken back; then it leaves the key to whoever did that", async () => {
+    await runOn(bench, [...restore, "payout:1"]);
+    expect((await runOn(bench, "keys reopen payout:1")).code).toBe(0);
+    expect((await runOn(bench, [...restore, "payout:1"])).code).toBe(1);
+    expect(await bench.idempotency.read("payout:1")).toMatchObject({ state: "held" });
+    const release = "keys resolve payout:1 --as released --yes";
+    expect((await runOn(bench, release, { ask: () => Promise.resolve("") })).code).toBe(0);
+    const { code, out } = await runOn(bench, [...restore, "payout:1"]);
+    expect(code).toBe(1);
+    expect(out).toMatch(/^payout:1: known, left as it is: free: [^\n]*; released by the-login$/m);
+    expect(await statusOf(bench, "payout:1")).toBe("acquired");
+  });
+
+  test("enters a key that was released before the backup and paid after it", async () => {
+    await hold(bench, "payout:1");
+    const release = "keys resolve payout:1 --as released --yes";
+    expect((await runOn(bench, release, { ask: () => Promise.resolve("") })).code).toBe(0);
+    expect((await runOn(bench, [...restore, "payout:1"])).code).toBe(0);
+    expect(await statusOf(bench, "payout:1")).toBe("done");
+  });
+
+  test("two at once restore each key once", async () => {
+    const keys = Array.from({ length: 10 }, (_, index) => `payout:${index}`);
+    const ended = await Promise.all([
+      runOn(bench, [...restore, ...keys]),
+      runOn(bench, [...restore, ...keys]),
+    ]);
+    for (const key of keys) expect(await statusOf(bench, key)).toBe("done");
+    const lines = ended.flatMap(({ out }) => out.match(/was unknown/g) ?? []);
+    expect(lines).toHaveLength(keys.length);
+  });
+
+  test("takes keys of standard input, odd ones as the list prints them", async () => {
+    const odd = "payout:it's \u001B é";
+    await complete(bench, odd);
+    const { out: listed } = await runOn(bench, "keys list --state done");
+    const printed = /^"(?:[^"\\]|\\.)*"/m.exec(listed)?.[0] ?? "";
+    const other = await engine.open();
+    try {
+      const cli = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
+      const args = [cli, "keys", "restore", "-", ...why, ...other.flags];
+      const input = `payout:1\r\n\n${printed}\n${JSON.stringify("payout:ü")}\n`;
+      const { status, stderr } = spawnSync(process.execPath, args, { input, encoding: "utf8" });
+      expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+      for (const key of ["payout:1", odd, "payout:ü"])
+        expect(await other.idempotency.read(key)).toMatchObject({ state: "done" });
+    } finally {
+      await other.close();
+    }
+  });
+});
 
 describe("a store of one's own", () => {
   const folder = mkdtempSync(join(tmpdir(), "countersign-restore-"));

@@ -9,7 +9,7 @@ import { createRedisStores } from "@countersign/store-redis";
 import { createSqliteStores } from "@countersign/store-sqlite";
 import type { NewTask, OwnedTask, WorkStore, WorkStores } from "@countersign/work";
 import type { SqliteNonceStore } from "../../../stores/store-sqlite/dist/nonce-store.js";
-import { describe } from "@jest/globals";
+import { afterEach, beforeEach, describe } from "@jest/globals";
 import Database from "libsql";
 import { createPool } from "mysql2/promise";
 import { Pool } from "pg";
@@ -24,7 +24,7 @@ import {
   redisUrl,
 } from "@countersign/test-support/servers/engines.ts";
 import { isWhole } from "@countersign/test-support/runs/share.ts";
-import { run, type Run } from "./cli-bench.ts";
+import { type Args, run, type Run, wordsOf } from "./cli-bench.ts";
 
 type NonceClaim = Parameters<SqliteNonceStore["claim"]>[0];
 
@@ -178,6 +178,22 @@ export const engines: readonly Engine[] = [
 /** What a command prints hangs on no engine: `npm test` asks SQLite alone. */
 export const engineRows: readonly Engine[] = isWhole ? engines : engines.slice(0, 1);
 
+/** Tests on each of the engines, with a bench that is opened anew for every one. */
+export function onEngines(
+  rows: readonly Engine[],
+  title: string,
+  define: (bench: OperatorBench, engine: Engine) => void,
+): void {
+  for (const engine of rows) {
+    engine.describe(`${title} on ${engine.name}`, () => {
+      const bench = {} as OperatorBench;
+      beforeEach(async () => void Object.assign(bench, await engine.open()));
+      afterEach(() => bench.close());
+      define(bench, engine);
+    });
+  }
+}
+
 /** Takes a key, for a minute or until its lease has expired. */
 export async function begin(bench: OperatorBench, key: string, { expired = false } = {}): Promise<void> {
   const leaseMs = expired ? 1 : 60_000;
@@ -216,8 +232,8 @@ export async function statusOf({ idempotency }: OperatorBench, key: string): Pro
 }
 
 /** Runs `countersign …` on the bench, and reads what it printed as one JSON document a line. */
-export async function runJson(bench: OperatorBench, ...args: readonly string[]): Promise<unknown[]> {
-  const { code, out, err } = await run([...args, ...bench.flags, "--json"]);
+export async function runJson(bench: OperatorBench, args: Args): Promise<unknown[]> {
+  const { code, out, err } = await runOn(bench, [...wordsOf(args), "--json"]);
   // 1 may only say that something waits.
   if (code === null || code > 1 || /^error: /m.test(err)) throw new Error(`ended with ${code}: ${err}`);
   return out
@@ -226,12 +242,8 @@ export async function runJson(bench: OperatorBench, ...args: readonly string[]):
     .map((line) => JSON.parse(line) as unknown);
 }
 
-export function runOn(
-  bench: OperatorBench,
-  args: readonly string[],
-  io: Parameters<typeof run>[1] = {},
-): Promise<Run> {
-  return run([...args, ...bench.flags], io);
+export function runOn(bench: OperatorBench, args: Args, io: Parameters<typeof run>[1] = {}): Promise<Run> {
+  return run([...wordsOf(args), ...bench.flags], io);
 }
 
 /** A store of somebody's own: the methods of one in memory, which need no `this`. */

@@ -2,12 +2,12 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { createServer, type AddressInfo, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { describeOnRedis } from "@countersign/test-support/servers/engines.ts";
 import { freePort } from "@countersign/test-support/servers/private-process.mjs";
 import { run, type Run, spawnCli } from "./cli-bench.ts";
 import { installedWith } from "./installed-with.ts";
-import { engines, hold, platformDatabase, type OperatorBench } from "./operator-bench.ts";
+import { engines, hold, onEngines, type OperatorBench, platformDatabase } from "./operator-bench.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "countersign-operator-processes-"));
 const file = (name: string): string => join(folder, name);
@@ -102,33 +102,25 @@ async function decided({ idempotency }: OperatorBench): Promise<readonly string[
   return ["--note", "TICKET-1", "--fence", String(fence), "--yes"];
 }
 
-for (const engine of engines) {
-  engine.describe(`a process on ${engine.name}`, () => {
-    let bench: OperatorBench;
-    beforeEach(async () => {
-      bench = await engine.open();
-    });
-    afterEach(() => bench.close());
-
-    // A connection that stayed open would keep it alive.
-    test.each([
-      [["keys", "resolve", "key", "--as", "done"], 0],
-      [["keys", "resolve", "other", "--as", "done"], 1],
-      [["keys", "restore", "payout:other", "--note", "n", "--yes"], 0],
-      [["prune"], 0],
-    ])(
-      "%j ends by itself",
-      async (command, code) => {
-        await hold(bench, "key");
-        const args = command.includes("resolve") ? [...command, ...(await decided(bench))] : command;
-        const [, url = "", ...names] = bench.flags;
-        const err = code === 0 ? "" : expect.stringMatching(/^error: [^\n]*\n$/);
-        expect(await spawned([...args, ...names], { STORE_URL: url })).toMatchObject({ code, err });
-      },
-      20_000,
-    );
-  });
-}
+onEngines(engines, "a process", (bench) => {
+  // A connection that stayed open would keep it alive.
+  test.each([
+    [["keys", "resolve", "key", "--as", "done"], 0],
+    [["keys", "resolve", "other", "--as", "done"], 1],
+    [["keys", "restore", "payout:other", "--note", "n", "--yes"], 0],
+    [["prune"], 0],
+  ])(
+    "%j ends by itself",
+    async (command, code) => {
+      await hold(bench, "key");
+      const args = command.includes("resolve") ? [...command, ...(await decided(bench))] : command;
+      const [, url = "", ...names] = bench.flags;
+      const err = code === 0 ? "" : expect.stringMatching(/^error: [^\n]*\n$/);
+      expect(await spawned([...args, ...names], { STORE_URL: url })).toMatchObject({ code, err });
+    },
+    20_000,
+  );
+});
 
 test.each([
   ["postgres", "pg"],

@@ -245,7 +245,7 @@ describe("countersign sandbox", () => {
   });
 
   test("ends within this process too", async () => {
-    const ended = run(["sandbox", "--api-key", "test-api-key", "--reorder", "0.5", "--drop-connection", "1"]);
+    const ended = run("sandbox --api-key test-api-key --reorder 0.5 --drop-connection 1");
     let told = false;
     const telling = setInterval(() => (told = process.emit("SIGTERM")), 20);
     const { code, out, err } = await ended;

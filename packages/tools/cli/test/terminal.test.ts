@@ -34,7 +34,7 @@ describe("help", () => {
   });
 
   test("and the version are printed; a bare countersign shows the usage as an error", async () => {
-    expect(await run(["--version"])).toMatchObject({ code: 0, out: `${version}\n`, err: "" });
+    expect(await run("--version")).toMatchObject({ code: 0, out: `${version}\n`, err: "" });
     const usage = expect.stringMatching(/^Usage: countersign/);
     expect(await run([])).toMatchObject({ code: 2, out: "", err: usage });
   });
