@@ -99,7 +99,7 @@ describe("failingInOneLine", () => {
 
 test("a package that a driver lacks is no driver that is missing", async () => {
   const error = coded("Cannot find package 'pg-types' imported from here", "ERR_MODULE_NOT_FOUND");
-  await expect(loadDriver("pg", () => Promise.reject(error))).rejects.toBe(error);
+  await expect(loadDriver(["pg"], () => Promise.reject(error))).rejects.toBe(error);
 });
 
 describe("parseStoreUrl", () => {

@@ -10,6 +10,7 @@ import type { KeyEntry } from "../operator/store.ts";
 import {
   addStoreOptions,
   givenStoreFlags,
+  placeFlags,
   readTarget,
   type StoreFlags,
   type StoreTarget,
@@ -136,10 +137,8 @@ function heldCommand(io: CommandIo, finish: Finish): Command {
 // Also with --quiet: an empty store beside the platform's would say each night that nothing waits.
 function emptyNote({ location, shown }: StoreTarget, others: readonly string[]): string {
   const seen = printableLine(others.join(", "));
-  const isRedis = location.engine === "redis";
-  const flags = location.engine === "postgres" ? "--schema and --table" : isRedis ? "--prefix" : "--table";
-  const what = isRedis ? "keys of such a store" : "such tables";
-  return `note: ${shown}: no key at all; ${what} are also at ${seen}; if those are the platform's, name them by ${flags}\n`;
+  const what = location.engine === "redis" ? "keys of such a store" : "such tables";
+  return `note: ${shown}: no key at all; ${what} are also at ${seen}; if those are the platform's, name them by ${placeFlags(location)}\n`;
 }
 
 function showCommand(io: CommandIo): Command {

@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import { UsageError, type CommandIo, type Switches } from "../command-io.ts";
-import { failingInOneLine, loadMysql, loadPostgres, loadSqlite } from "../operator/operator-store.ts";
+import { failingInOneLine, loadEngine } from "../operator/operator-store.ts";
 import {
   addNameOptions,
   readTarget,
@@ -50,24 +50,23 @@ export function migrateCommand(io: CommandIo): Command {
 async function sqlOf({ storeUrl, schema, table }: MigrateFlags): Promise<string> {
   const engine =
     storeUrl === undefined ? "postgres" : readTarget({ storeUrl, schema, table }).location.engine;
-  if (engine === "redis") throw new UsageError("--print: Redis has no tables");
-  if (engine === "sqlite") return (await loadSqlite()).sqliteTables(table);
-  if (engine === "mysql") return (await loadMysql()).mysqlTables(table);
-  return (await loadPostgres()).postgresTables({ schema, table });
+  const { tables } = engine === "redis" ? {} : await loadEngine(engine);
+  if (tables === undefined) throw new UsageError("--print: Redis has no tables");
+  return tables({ schema, table });
 }
 
 async function migrateStore({ storeUrl, schema, table, json }: MigrateFlags): Promise<string> {
   const target = readUrlTarget({ storeUrl, schema, table });
   const { engine, shown } = target.location;
-  if (engine !== "postgres" && engine !== "mysql") {
+  const { migrate } = engine === "postgres" || engine === "mysql" ? await loadEngine(engine) : {};
+  if (migrate === undefined) {
     const why =
       engine === "redis"
         ? "Redis has no tables"
         : "the store creates its tables when a platform opens the file";
     return json === true ? jsonLine({ engine }) : `${shown}: nothing to migrate; ${why}\n`;
   }
-  const { migrateTables } = await (engine === "mysql" ? loadMysql() : loadPostgres());
-  const migration = await failingInOneLine(target, () => migrateTables(target.location, { schema, table }));
+  const migration = await failingInOneLine(target, () => migrate(target));
   if (json === true) return jsonLine({ engine, ...migration });
   const { before, version } = migration;
   // A typo in a name shows up as tables that are created.

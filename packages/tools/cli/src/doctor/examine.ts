@@ -134,14 +134,14 @@ async function examineStore(target: StoreTarget): Promise<Examined> {
   const found = findingsOf(shown);
   const missed = (what: string, why: string): readonly Missed[] => [{ what: `${what} of ${shown}`, why }];
   try {
-    const { doubts, clock, usable } = await inspectStore(target);
+    const { doubts, clock } = await inspectStore(target);
     const findings = [
       ...doubts.map(([id, message]) => found(id, message)),
       ...(clock === undefined ? [] : clockFinding(found, clock)),
     ];
     const checked = [...checkedOfStore[location.engine], ...(clock === undefined ? [] : ["clock"])];
     // The store itself refuses what is an error here.
-    const isSound = usable && findings.every(({ severity }) => severity !== "error");
+    const isSound = findings.every(({ severity }) => severity !== "error");
     if (!isSound || location.engine === "redis") {
       const why = isSound ? "Redis would have to scan all keys" : "the store has a fault";
       return { subject: { shown, checked }, missed: missed("undecided keys and tasks", why), findings };

@@ -137,7 +137,6 @@ export interface StoreCondition {
   readonly doubts: readonly Doubt[];
   /** Undefined if the engine uses this machine's clock. */
   readonly clock?: ClockReading | undefined;
-  readonly usable: boolean;
 }
 
 /** Another clock, read between two times of this machine's. */
@@ -162,8 +161,12 @@ export function schemaVersionOf(row: unknown): SchemaVersion {
   };
 }
 
+export function isError([id]: Doubt): boolean {
+  return findingKinds[id][0] === "error";
+}
+
 /** True for the tables of this release, and for those of a later one that takes this one's processes beside its own. */
-export function isUsableVersion(found: SchemaVersion | undefined, needed: number): boolean {
+function isUsableVersion(found: SchemaVersion | undefined, needed: number): boolean {
   if (found === undefined || found.version < needed) return false;
   return found.version === needed || (found.oldest !== undefined && found.oldest <= needed);
 }

@@ -11,7 +11,7 @@ type Exports = Readonly<Record<string, unknown>>;
 
 export const moduleEngine: Engine = {
   open: ({ location }) => openModuleStore(location),
-  inspect: () => ({ doubts: [], usable: true }),
+  inspect: () => ({ doubts: [] }),
 };
 
 /** Throws a UsageError if file, export or store is missing, and whatever the module's own code throws. */

@@ -6,84 +6,12 @@ import {
   mysqlMigration,
   mysqlSchemaVersion,
 } from "@countersign/store-mysql";
-import { CommandError, exitCodes, inWordsOfFlags, memberOf, messageOf, type Texts } from "../command-io.ts";
-import {
-  doubtsOf,
-  findingKinds,
-  schemaVersionOf,
-  type Row,
-  type SchemaVersion,
-  type StoreCondition,
-  versionDoubts,
-} from "../doctor/findings.ts";
+import { CommandError, exitCodes, inWordsOfFlags, messageOf } from "../command-io.ts";
+import type { Row } from "../doctor/findings.ts";
 import { loadDriver } from "../load-package.ts";
-import type { Engine, Migration, OperatorStore } from "./store.ts";
-import {
-  goodbyeMs,
-  oneLine,
-  openedInTime,
-  openTimeoutMs,
-  queryTimeoutMs,
-  storeFailure,
-  withinTime,
-  wrongPlace,
-} from "./store-failure.ts";
-import { refusingUrl, type StoreLocation, type StoreTarget } from "./store-target.ts";
-
-export const mysqlEngine: Engine = { open, inspect };
-
-async function open(target: StoreTarget, retentionMs: number | undefined): Promise<OperatorStore> {
-  const { location, table } = target;
-  mysqlTables(table);
-  const { database, close } = await connect(location, queryTimeoutMs);
-  const elsewhere = async (): Promise<string[]> => {
-    const rows = await database.alone(placesQuery, [`${table ?? "countersign"}_*`]);
-    return rows.map(({ place }) => String(place));
-  };
-  try {
-    const stores = createMysqlStores({ database, table, retentionMs, pruneIntervalMs: 0 });
-    await openedInTime(location.shown, stores.ready());
-    return {
-      ...stores,
-      elsewhere,
-      async close() {
-        stores.close();
-        await close();
-      },
-    };
-  } catch (error) {
-    const missing = { missing: noSuchTable, flags: "--table", elsewhere };
-    const failure = await wrongPlace(target, error, missing);
-    await close();
-    throw failure;
-  }
-}
-
-const placesQuery = `SELECT CONCAT(LEFT(table_name, CHAR_LENGTH(table_name) - CHAR_LENGTH('idempotency')), '*') AS place
-  FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name LIKE '%\\_idempotency'
-  HAVING place <> ? ORDER BY place LIMIT 5`;
-
-function inspect({ location, table = "countersign" }: StoreTarget): Promise<StoreCondition> {
-  return connected(location, { table }, queryTimeoutMs, async (database) => {
-    const sentMs = Date.now();
-    const [row] = await database.alone(serverQuery, []);
-    const receivedMs = Date.now();
-    if (row === undefined) throw new Error("the server said nothing about itself");
-    const version = await readVersion(database, table);
-    const doubts = [
-      ...doubtsOf(mysqlRows, (name) => String(row[name])),
-      ...versionDoubts(version, mysqlSchemaVersion, `${table}_*`),
-    ];
-    if (doubts.every(([id]) => findingKinds[id][0] !== "error")) {
-      const refusal = await refusalOf(database, location, table);
-      if (refusal !== undefined) doubts.push(["tables-refused", refusal]);
-    }
-    const usable = doubts.every(([id]) => findingKinds[id][0] !== "error");
-    return { doubts, clock: { theirsMs: Number(row["now_ms"]), sentMs, receivedMs }, usable };
-  });
-}
-
-type Fact = (name: "version" | "flushed" | "has_binlog" | "synced" | "read_only") => string;
+import { sqlEngine, type Fact } from "./sql-engine.ts";
+import { goodbyeMs, oneLine, openTimeoutMs, storeFailure, withinTime } from "./store-failure.ts";
+import { refusingUrl, type StoreLocation } from "./store-target.ts";
 
 const serverQuery = `SELECT VERSION() AS version, @@innodb_flush_log_at_trx_commit AS flushed, @@log_bin AS has_binlog,
   @@sync_binlog AS synced, @@read_only AS read_only, ROUND(UNIX_TIMESTAMP(NOW(3)) * 1000) AS now_ms`;
@@ -113,21 +41,36 @@ export const mysqlRows: readonly Row<Fact>[] = [
   ],
 ];
 
-/** Why the stores themselves refuse the tables, with the remedy. */
-async function refusalOf(
-  database: Database<unknown>,
-  location: StoreLocation,
-  table: string,
-): Promise<string | undefined> {
-  try {
+export const mysqlEngine = sqlEngine<Database<unknown>>({
+  schemaVersion: mysqlSchemaVersion,
+  tables: ({ table }) => inWordsOfFlags(() => mysqlMigration({ table })),
+  async migrate(database, { table }) {
+    await migrateMysql(database, { table });
     await assertReady(database, table);
-    return undefined;
-  } catch (error) {
-    const failure = storeFailure(location, error);
-    if (failure.exitCode === exitCodes.unreachable) throw failure;
-    return oneLine(location.hide(messageOf(error)));
-  }
-}
+  },
+  connect,
+  stores: (database, { table, retentionMs, pruneIntervalMs }) =>
+    createMysqlStores({ database, table, retentionMs, pruneIntervalMs }),
+  versionTable: ({ table }) => `\`${table}_schema\``,
+  placeOf: ({ table }) => `${table}_*`,
+  placesQuery: `SELECT CONCAT(LEFT(table_name, CHAR_LENGTH(table_name) - CHAR_LENGTH('idempotency')), '*') AS place
+  FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name LIKE '%\\_idempotency'
+  HAVING place <> ? ORDER BY place LIMIT 5`,
+  noSuchTable: 1146,
+  serverQuery: () => [serverQuery, []],
+  rows: mysqlRows,
+  /** Why the stores themselves refuse the tables, with the remedy. */
+  async tableDoubts(database, { location, table }, isSound) {
+    try {
+      if (isSound) await assertReady(database, table);
+      return [];
+    } catch (error) {
+      const failure = storeFailure(location, error);
+      if (failure.exitCode === exitCodes.unreachable) throw failure;
+      return [["tables-refused", oneLine(location.hide(messageOf(error)))]];
+    }
+  },
+});
 
 async function assertReady(database: Database<unknown>, table: string | undefined): Promise<void> {
   const stores = createMysqlStores({ database, table, pruneIntervalMs: 0 });
@@ -138,57 +81,8 @@ async function assertReady(database: Database<unknown>, table: string | undefine
   }
 }
 
-/** The migration's SQL. Throws a UsageError on a bad name. */
-export function mysqlTables(table: string | undefined): string {
-  return inWordsOfFlags(() => mysqlMigration({ table }));
-}
-
-/** Creates the tables, however long it takes. Throws where the stores refuse server or tables. */
-export function migrateTables(location: StoreLocation, { table }: Texts<"table">): Promise<Migration> {
-  return connected(location, { table }, 0, async (database) => {
-    const before = (await readVersion(database, table))?.version ?? null;
-    await migrateMysql(database, { table });
-    await assertReady(database, table);
-    return { version: (await readVersion(database, table))?.version ?? mysqlSchemaVersion, before };
-  });
-}
-
-const noSuchTable = 1146;
-
-async function readVersion(
-  database: Database<unknown>,
-  table: string = "countersign",
-): Promise<SchemaVersion | undefined> {
-  try {
-    // A later version adds a column `oldest`.
-    const [row] = await database.alone(`SELECT * FROM \`${table}_schema\` WHERE id = 1`, []);
-    // Without a row a migration has ended early.
-    return row === undefined ? undefined : schemaVersionOf(row);
-  } catch (error) {
-    if (memberOf(error, "errno") === noSuchTable) return undefined;
-    throw error;
-  }
-}
-
-/** Checks the names of the tables before it connects. */
-async function connected<T>(
-  location: StoreLocation,
-  { table }: Texts<"table">,
-  timeoutMs: number,
-  work: (database: Database<unknown>) => Promise<T>,
-): Promise<T> {
-  mysqlTables(table);
-  const { database, close } = await connect(location, timeoutMs);
-  try {
-    return await work(database);
-  } finally {
-    await close();
-  }
-}
-
-/** `timeoutMs` is for each statement; 0 for no limit. */
 async function connect(location: StoreLocation, timeoutMs: number) {
-  const { createPool } = await loadDriver("mysql2", () => import("mysql2/promise"));
+  const { createPool } = await loadDriver(["mysql2"], () => import("mysql2/promise"));
   const config = { uri: location.address, connectTimeout: openTimeoutMs, connectionLimit: 2 };
   const pool = refusingUrl(location, () => createPool(config));
   const connections = new Set<{ destroy(): void }>();
@@ -216,9 +110,9 @@ async function connect(location: StoreLocation, timeoutMs: number) {
     },
   });
   return {
-    database,
-    /** Gives a hanging server a moment to say goodbye. */
-    close: async (): Promise<void> => {
+    connection: database,
+    query: (text: string, values: readonly string[]) => database.alone(text, values),
+    async close(): Promise<void> {
       await withinTime(goodbyeMs, pool.end(), (why) => new Error(why)).catch(() => {});
       destroy();
     },

@@ -7,33 +7,36 @@ import type { Engine, OperatorStore } from "./store.ts";
 import { storeFailure } from "./store-failure.ts";
 import type { EngineName, StoreTarget } from "./store-target.ts";
 
+interface Source {
+  /** Packages that are installed with the engine. */
+  readonly needs: readonly string[];
+  readonly load: () => Promise<Engine>;
+}
+
 // Loaded on demand: one engine's command neither waits for the others nor needs their packages.
-const engines: Readonly<Record<EngineName, () => Awaitable<Engine>>> = {
-  module: () => moduleEngine,
-  sqlite: async () => (await loadSqlite()).sqliteEngine,
-  postgres: async () => (await loadPostgres()).postgresEngine,
-  mysql: async () => (await loadMysql()).mysqlEngine,
-  redis: async () => {
-    const name = "@countersign/store-redis";
-    return (await loadDriver(name, () => import("./redis-store.ts"), `${name} redis`)).redisEngine;
+const engines: Readonly<Record<EngineName, Source>> = {
+  module: { needs: [], load: () => Promise.resolve(moduleEngine) },
+  sqlite: {
+    needs: ["@countersign/store-sqlite", "libsql"],
+    load: async () => (await import("./sqlite-store.ts")).sqliteEngine,
+  },
+  postgres: {
+    needs: ["@countersign/store-postgres", "pg"],
+    load: async () => (await import("./postgres-store.ts")).postgresEngine,
+  },
+  mysql: {
+    needs: ["@countersign/store-mysql", "@countersign/databases", "mysql2"],
+    load: async () => (await import("./mysql-store.ts")).mysqlEngine,
+  },
+  redis: {
+    needs: ["@countersign/store-redis", "redis"],
+    load: async () => (await import("./redis-store.ts")).redisEngine,
   },
 };
 
-export function loadSqlite() {
-  const install = "@countersign/store-sqlite libsql";
-  const load = () => loadDriver("libsql", () => import("./sqlite-store.ts"), install);
-  return loadDriver("@countersign/store-sqlite", load, install);
-}
-
-export function loadPostgres() {
-  const name = "@countersign/store-postgres";
-  return loadDriver(name, () => import("./postgres-store.ts"), `${name} pg`);
-}
-
-export function loadMysql() {
-  const install = "@countersign/store-mysql @countersign/databases mysql2";
-  const load = () => loadDriver("@countersign/databases", () => import("./mysql-store.ts"), install);
-  return loadDriver("@countersign/store-mysql", load, install);
+export function loadEngine(name: EngineName): Promise<Engine> {
+  const { needs, load } = engines[name];
+  return loadDriver(needs, load);
 }
 
 /** Opens and closes the store around the work. Throws a CommandError for wrong names and whatever the engine refuses. */
@@ -43,7 +46,7 @@ export async function withOperatorStore<T>(
   retentionMs?: number,
 ): Promise<T> {
   const store = await failingInOneLine(target, async () =>
-    (await engines[target.location.engine]()).open(target, retentionMs),
+    (await loadEngine(target.location.engine)).open(target, retentionMs),
   );
   try {
     return await failingInOneLine(target, () => work(store));
@@ -53,7 +56,7 @@ export async function withOperatorStore<T>(
 }
 
 export function inspectStore(target: StoreTarget): Promise<StoreCondition> {
-  return failingInOneLine(target, async () => (await engines[target.location.engine]()).inspect(target));
+  return failingInOneLine(target, async () => (await loadEngine(target.location.engine)).inspect(target));
 }
 
 /** Only the command's own faults pass unchanged. */

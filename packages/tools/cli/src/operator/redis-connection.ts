@@ -24,7 +24,7 @@ const socket = { connectTimeout: openTimeoutMs, reconnectStrategy: false } as co
 
 /** Throws when the servers do not answer in time. */
 export async function connectToRedis(location: StoreLocation): Promise<RedisConnection> {
-  const redis = await loadDriver("redis", () => import("redis"));
+  const redis = await loadDriver(["redis"], () => import("redis"));
   const options = { url: location.address, socket, disableOfflineQueue: true } as const;
   const client: RedisClientType = refusingUrl(location, () => redis.createClient(options));
   const close = closing(client);

@@ -119,7 +119,7 @@ async function inspect({ location, prefix }: StoreTarget): Promise<StoreConditio
       const theirsMs = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
       clock ??= { theirsMs, sentMs, receivedMs: Date.now() };
     }
-    return { doubts: [...doubts.values()], usable: true, clock };
+    return { doubts: [...doubts.values()], clock };
   } finally {
     close();
   }

@@ -2,11 +2,11 @@ import { statSync } from "node:fs";
 import { createSqliteStores, sqliteMigration, sqliteSchemaVersion } from "@countersign/store-sqlite";
 import Database from "libsql";
 import { codeOf, memberOf, UsageError, inWordsOfFlags } from "../command-io.ts";
-import { isUsableVersion, schemaVersionOf, type StoreCondition, versionDoubts } from "../doctor/findings.ts";
+import { schemaVersionOf, type StoreCondition, versionDoubts } from "../doctor/findings.ts";
 import type { Engine, OperatorStore } from "./store.ts";
 import type { StoreLocation, StoreTarget } from "./store-target.ts";
 
-export const sqliteEngine: Engine = { open, inspect };
+export const sqliteEngine: Engine = { open, inspect, tables: ({ table }) => sqliteTables(table) };
 
 /** Throws a UsageError, without touching the disk, if the file or its tables are missing: a typo must not create an empty store. */
 function open(target: StoreTarget, retentionMs: number | undefined): OperatorStore {
@@ -49,13 +49,13 @@ function inspect({ location, table = "countersign" }: StoreTarget): StoreConditi
       const message = `synchronous is ${synchronous} on a new connection: a power failure can undo a commit`;
       doubts.push(["sqlite-synchronous", message]);
     }
-    return { doubts, usable: isUsableVersion(version, sqliteSchemaVersion) };
+    return { doubts };
   } finally {
     database.close();
   }
 }
 
-export function sqliteTables(table: string | undefined): string {
+function sqliteTables(table: string | undefined): string {
   return inWordsOfFlags(() => sqliteMigration(table));
 }
 

@@ -1,6 +1,6 @@
 import { CommandError, codeOf, exitCodes, memberOf, messageOf } from "../command-io.ts";
 import { printableLine } from "../output.ts";
-import type { StoreLocation, StoreTarget } from "./store-target.ts";
+import type { StoreLocation } from "./store-target.ts";
 
 export const openTimeoutMs = 5000;
 export const queryTimeoutMs = 60_000;
@@ -70,31 +70,7 @@ function isGone(message: string, codes: readonly string[]): boolean {
   return answered === undefined ? lost.test(message) : serverGone.test(answered);
 }
 
-/** Instead of an error that has this SQLSTATE or errno: creating tables there would make an empty store. Other errors pass unchanged. */
-export async function wrongPlace(
-  target: StoreTarget,
-  error: unknown,
-  {
-    missing,
-    flags,
-    elsewhere,
-  }: {
-    readonly missing: string | number;
-    readonly flags: string;
-    readonly elsewhere: () => Promise<readonly string[]>;
-  },
-): Promise<unknown> {
-  if (!causesOf(error).some((one) => [memberOf(one, "code"), memberOf(one, "errno")].includes(missing)))
-    return error;
-  const places = await elsewhere().catch(() => []);
-  const seen = places.length === 0 ? "none is in this database" : `in this database are ${places.join(", ")}`;
-  const message =
-    `${target.shown}: there are no such tables: this looks like another database or schema than the platform's; ` +
-    `name the right one by STORE_URL, ${flags}; ${printableLine(seen)}`;
-  return new CommandError(message, exitCodes.otherwise, { cause: error });
-}
-
-function causesOf(error: unknown): unknown[] {
+export function causesOf(error: unknown): unknown[] {
   const causes = [error];
   for (
     let cause = memberOf(error, "cause");

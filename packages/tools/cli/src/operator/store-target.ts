@@ -58,6 +58,11 @@ const placesOf: Readonly<Record<EngineName, readonly (typeof places)[number][]>>
   module: [],
 };
 
+/** Those that say where in a store the keys are. */
+export function placeFlags({ engine }: StoreLocation): string {
+  return placesOf[engine].map(flagOf).join(" and ");
+}
+
 const missingUrl = "required option '--store-url <url>' not specified, nor STORE_URL";
 
 /** Throws a UsageError, also for another engine's flag: it would look for the keys in the wrong place. */

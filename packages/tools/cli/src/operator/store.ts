@@ -6,6 +6,7 @@ import type {
   ReleasedKey,
 } from "@countersign/idempotency";
 import type { WorkStore } from "@countersign/work";
+import type { Texts } from "../command-io.ts";
 import type { StoreCondition } from "../doctor/findings.ts";
 import type { StoreTarget } from "./store-target.ts";
 
@@ -13,9 +14,13 @@ export interface Engine {
   /** `retentionMs` is for keys resolved as done; undefined means the stores' default. */
   readonly open: (target: StoreTarget, retentionMs: number | undefined) => Awaitable<OperatorStore>;
   readonly inspect: (target: StoreTarget) => Awaitable<StoreCondition>;
+  /** The migration's SQL. Throws a UsageError on a bad name. */
+  readonly tables?: (names: Texts<"schema" | "table">) => string;
+  /** Creates the tables or brings them up to date, however long it takes. */
+  readonly migrate?: (target: StoreTarget) => Promise<Migration>;
 }
 
-export interface Migration {
+interface Migration {
   readonly version: number;
   /** The schema version before; null if there were no tables. Each of several concurrent migrations may report null. */
   readonly before: number | null;

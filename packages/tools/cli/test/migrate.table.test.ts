@@ -7,12 +7,13 @@ import { postgresMigration } from "@countersign/store-postgres";
 import { sqliteMigration } from "@countersign/store-sqlite";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { Pool } from "pg";
+import { isWhole } from "@countersign/test-support/runs/share.ts";
 import { describeOnPostgres, isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
 import { startTcpProxy } from "@countersign/test-support/servers/tcp-proxy.ts";
 import { startPgBouncer } from "@countersign/test-support/servers/pgbouncer.ts";
-import { postgresEngine } from "../src/operator/postgres-store.ts";
 import { readTarget } from "../src/operator/store-target.ts";
 import { expectOneLine, run, spawnCli } from "./cli-bench.ts";
+import { flagsOf, sqlServers, tableNames, type Place } from "./sql-places.ts";
 
 const url = postgresUrl ?? "";
 
@@ -21,79 +22,170 @@ afterAll(() => bouncer?.close());
 // The start has said loudly that there is no PgBouncer, and fails with CI=true.
 const describeOnBouncer = bouncer === undefined ? describe.skip : describe;
 
-describeOnPostgres("countersign migrate on PostgreSQL", () => {
+const started: ChildProcess[] = [];
+afterEach(() => {
+  for (const child of started.splice(0)) child.kill("SIGKILL");
+});
+
+/** The built command as a process of its own. */
+function start(args: readonly string[]): {
+  child: ChildProcess;
+  ended: Promise<{ code: unknown; err: string }>;
+} {
+  const cli = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
+  const env = { ...process.env, FORCE_COLOR: undefined, NO_COLOR: undefined };
+  const child = spawn(process.execPath, [cli, "migrate", ...args], { env });
+  started.push(child);
+  let err = "";
+  child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
+  return { child, ended: once(child, "close").then(([code]) => ({ code: code as unknown, err })) };
+}
+
+// What is said hangs on no server: `npm test` asks PostgreSQL alone.
+for (const server of isWhole ? sqlServers : sqlServers.slice(0, 1)) {
+  server.describe(`countersign migrate on ${server.name}`, () => {
+    let place: Place;
+    let flags: readonly string[];
+    let allTables: readonly string[];
+    beforeEach(() => {
+      place = server.open();
+      flags = flagsOf(server, place);
+      allTables = tableNames.map((name) => `${place.prefix}${name}`.replace(/^.*\./, ""));
+    });
+    afterEach(() => place.close());
+
+    const migrate = (...more: readonly string[]) => run(["migrate", ...flags, ...more]);
+    const held = () => run(["keys", "held", ...flags]);
+
+    test("creates the tables, says so, and changes nothing the next time", async () => {
+      for (const words of ["created the tables", "nothing to do, the tables were there"]) {
+        const { code, out, err } = await migrate();
+        expect({ code, err }).toEqual({ code: 0, err: "" });
+        const [scheme] = server.url.split(":");
+        const { version } = server.says;
+        expect(out).toMatch(
+          new RegExp(`^${scheme}\\S* \\(tables ${place.shown}\\): ${words}; schema version ${version}\n$`),
+        );
+        expect(await place.tables()).toEqual(allTables);
+      }
+    });
+
+    test("says with --json which version the tables have now, and had before", async () => {
+      for (const before of [null, server.says.version])
+        expect(JSON.parse((await migrate("--json")).out)).toEqual({ ...server.says, before });
+    });
+
+    test("is what no other command proposes where the tables of a platform are elsewhere", async () => {
+      for (const command of ["keys held", "keys list --state run", "prune", "inbox"]) {
+        const { code, out, err } = await run([...command.split(" "), ...flags]);
+        expect({ code, out }).toEqual({ code: 1, out: "" });
+        expect(err).toMatch(
+          new RegExp(
+            `^error: \\S+ \\(tables ${place.shown}\\): there are no such tables: this looks like another database [^\n]*--table[^\n]*\n$`,
+          ),
+        );
+        expect(err).not.toContain("migrate");
+      }
+      expect(await place.tables()).toEqual([]);
+    });
+
+    test("works once when four processes begin at once", async () => {
+      const ended = await Promise.all(Array.from({ length: 4 }, () => start(flags).ended));
+      expect(ended).toEqual(Array.from({ length: 4 }, () => ({ code: 0, err: "" })));
+      expect(await place.tables()).toEqual(allTables);
+    }, 30_000);
+
+    test("tables that another connection keeps locked end the other commands with one line", async () => {
+      await migrate();
+      const unlock = await place.lock(`${place.prefix}schema`);
+      try {
+        const { code, out, err } = await spawnCli(["keys", "held", ...flags], { env: {} });
+        expect({ code, out }).toEqual({ code: 3, out: "" });
+        expect(err).toMatch(/^error: \S+ cannot be reached: no answer within 5000 ms\n$/);
+      } finally {
+        await unlock();
+      }
+    }, 30_000);
+
+    test("a store closes within seconds although the server hangs", async () => {
+      await migrate();
+      const through = new URL(server.url);
+      const proxy = await startTcpProxy(Number(through.port || server.port));
+      through.port = String(proxy.port);
+      try {
+        const target = readTarget({ storeUrl: through.href, ...place.flags });
+        const store = await server.engine.open(target, undefined);
+        proxy.delay(60_000);
+        const startedAt = performance.now();
+        await store.close();
+        expect(performance.now() - startedAt).toBeLessThan(10_000);
+      } finally {
+        await proxy.close();
+      }
+    }, 20_000);
+
+    test("--print prints the SQL and does nothing", async () => {
+      expect(await migrate("--print")).toMatchObject({ code: 0, out: place.migration });
+      expect(await place.tables()).toEqual([]);
+      await place.query(place.migration);
+      await place.query(place.migration);
+      expect((await held()).code).toBe(0);
+    });
+
+    test("a later release's tables end it with 1, and stay as they are", async () => {
+      await migrate();
+      await place.query(`UPDATE ${place.prefix}schema SET ${server.later}`);
+      await place.query(`DROP TABLE ${place.prefix}answers`);
+      const { code, err } = await migrate();
+      expect(code).toBe(1);
+      expect(err).toMatch(/^error: [^\n]*schema version 99[^\n]*upgrade[^\n]*\n$/);
+      expect(await place.tables()).toEqual(allTables.slice(1));
+      expect((await held()).code).toBe(1);
+    });
+
+    test("an account that may do nothing, or has another password, ends it with 1 and one line", async () => {
+      const user = isolatedName("u");
+      await place.query(server.createUser(user));
+      try {
+        for (const password of ["s3cret", "an0ther"]) {
+          const as = Object.assign(new URL(server.url), { username: user, password });
+          const { code, out, err } = await migrate("--store-url", as.href);
+          expect({ code, out }).toEqual({ code: 1, out: "" });
+          expect(err).toMatch(/^error: [^\n]*\n$/);
+          expect(err).not.toContain(password);
+        }
+        expect(await place.tables()).toEqual([]);
+      } finally {
+        await place.query(`DROP USER ${user}`);
+      }
+    });
+  });
+}
+
+describeOnPostgres("countersign migrate on PostgreSQL alone", () => {
   let pool: Pool;
   let schema = "";
-  const started: ChildProcess[] = [];
-
+  let flags: readonly string[];
   beforeAll(() => {
     pool = new Pool({ connectionString: url, max: 3 });
   });
   beforeEach(() => {
-    schema = isolatedName("migrate");
+    schema = isolatedName("mig");
+    flags = ["--store-url", url, "--schema", schema];
   });
-  afterEach(async () => {
-    for (const child of started.splice(0)) child.kill("SIGKILL");
-    await pool.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
-  });
+  afterEach(() => pool.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`));
   afterAll(() => pool.end());
 
-  const flags = () => ["--store-url", url, "--schema", schema];
-  const tables = async (): Promise<string[]> => {
-    const query =
-      "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = $1 ORDER BY 1";
-    return (await pool.query<{ name: string }>(query, [schema])).rows.map(({ name }) => name);
-  };
-  const tablesOf = (prefix: string) =>
-    ["answers", "idempotency", "lanes", "newest", "nonces", "queues", "schema", "tasks"].map(
-      (table) => `${prefix}_${table}`,
-    );
-  const allTables = tablesOf("countersign");
-
-  /** The built command as a process of its own. */
-  function start(): { child: ChildProcess; ended: Promise<{ code: unknown; err: string }> } {
-    const cli = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
-    const env = { ...process.env, STORE_URL: url, FORCE_COLOR: undefined, NO_COLOR: undefined };
-    const child = spawn(process.execPath, [cli, "migrate", "--schema", schema], { env });
-    started.push(child);
-    let err = "";
-    child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
-    return { child, ended: once(child, "close").then(([code]) => ({ code: code as unknown, err })) };
-  }
-
-  test("creates the tables, says so, and changes nothing the next time", async () => {
-    const said = ["created the tables", "nothing to do, the tables were there"];
-    for (const words of said) {
-      const { code, out, err } = await run(["migrate", ...flags()]);
-      expect({ code, err }).toEqual({ code: 0, err: "" });
-      expect(out).toMatch(
-        new RegExp(`^postgres\\S* \\(tables ${schema}\\.countersign_\\*\\): ${words}; schema version 1\n$`),
-      );
-      expect(await tables()).toEqual(allTables);
-    }
-  });
-
-  test("says with --json which version the tables have now, and had before", async () => {
-    const migrated = async (...more: string[]): Promise<unknown> =>
-      JSON.parse((await run(["migrate", ...flags(), "--json", ...more])).out);
-    expect(await migrated()).toEqual({ engine: "postgres", version: 1, before: null });
-    expect(await migrated()).toEqual({ engine: "postgres", version: 1, before: 1 });
-    expect(await migrated("--table", "other")).toEqual({ engine: "postgres", version: 1, before: null });
-  });
-
-  test("is what no other command proposes where the tables of a platform are elsewhere", async () => {
-    const typo = `${schema}_typo`;
-    for (const command of [["keys", "held"], ["keys", "list", "--state", "run"], ["prune"], ["inbox"]]) {
-      const { code, out, err } = await run([...command, "--store-url", url, "--schema", typo]);
-      expect({ code, out }).toEqual({ code: 1, out: "" });
-      expect(err).toMatch(
-        new RegExp(
-          `^error: \\S+ \\(tables ${typo}\\.countersign_\\*\\): there are no such tables: this looks like another database [^\n]*--schema[^\n]*\n$`,
-        ),
-      );
-      expect(err).not.toContain("countersign migrate");
-    }
-    expect(await tables()).toEqual([]);
+  test("takes the names of schema and tables", async () => {
+    const named = [...flags, "--table", "Payouts"];
+    expect((await run(["migrate", ...flags])).code).toBe(0);
+    const [{ before }] = [
+      JSON.parse((await run(["migrate", ...named, "--json"])).out) as { before: unknown },
+    ];
+    expect(before).toBeNull();
+    await pool.query(`SELECT FROM ${schema}."Payouts_schema"`);
+    expect((await run(["keys", "held", ...named])).code).toBe(0);
+    expect((await run(["keys", "held", ...flags, "--table", "payouts"])).code).toBe(1);
   });
 
   test("other commands name the tables that are in the database", async () => {
@@ -126,19 +218,6 @@ describeOnPostgres("countersign migrate on PostgreSQL", () => {
     }
   });
 
-  test("takes the names of schema and tables", async () => {
-    expect((await run(["migrate", ...flags(), "--table", "Payouts"])).code).toBe(0);
-    expect(await tables()).toEqual(tablesOf("Payouts"));
-    expect((await run(["keys", "held", ...flags(), "--table", "Payouts"])).code).toBe(0);
-    expect((await run(["keys", "held", ...flags()])).code).toBe(1);
-  });
-
-  test("works once when four processes begin at once", async () => {
-    const ended = await Promise.all(Array.from({ length: 4 }, () => start().ended));
-    expect(ended).toEqual(Array.from({ length: 4 }, () => ({ code: 0, err: "" })));
-    expect(await tables()).toEqual(allTables);
-  }, 30_000);
-
   test.each(["SIGKILL", "SIGINT"] as const)(
     "works when it is repeated after %s has ended it",
     async (signal) => {
@@ -147,7 +226,7 @@ describeOnPostgres("countersign migrate on PostgreSQL", () => {
       try {
         // The last table is another transaction's: the migration has made all others, and waits.
         await blocker.query(`BEGIN; CREATE TABLE ${schema}.countersign_nonces (a int)`);
-        const { child, ended } = start();
+        const { child, ended } = start(flags);
         const waiting = `SELECT FROM pg_stat_activity WHERE application_name = 'countersign' AND wait_event_type = 'Lock'
         AND query LIKE '%' || $1 || '%'`;
         while ((await pool.query(waiting, [schema])).rowCount === 0) {
@@ -160,87 +239,19 @@ describeOnPostgres("countersign migrate on PostgreSQL", () => {
         await blocker.query("ROLLBACK");
         blocker.release();
       }
-      expect((await run(["migrate", ...flags()])).code).toBe(0);
-      expect(await tables()).toEqual(allTables);
-      expect((await run(["keys", "held", ...flags()])).code).toBe(0);
+      expect((await run(["migrate", ...flags])).code).toBe(0);
+      expect((await run(["keys", "held", ...flags])).code).toBe(0);
     },
     30_000,
   );
 
-  test("tables that a transaction keeps locked end the other commands with one line", async () => {
-    await run(["migrate", ...flags()]);
-    const blocker = await pool.connect();
-    try {
-      await blocker.query(`BEGIN; LOCK TABLE ${schema}.countersign_schema IN ACCESS EXCLUSIVE MODE`);
-      const { code, out, err } = await spawnCli(["keys", "held", "--schema", schema], {
-        env: { STORE_URL: url },
-      });
-      expect({ code, out }).toEqual({ code: 3, out: "" });
-      expect(err).toMatch(/^error: \S+ cannot be reached: no answer within 5000 ms\n$/);
-    } finally {
-      await blocker.query("ROLLBACK");
-      blocker.release();
-    }
-  }, 20_000);
-
-  test("a store closes within seconds although the server hangs", async () => {
-    await run(["migrate", ...flags()]);
-    const through = new URL(url);
-    const proxy = await startTcpProxy(Number(through.port || 5432));
-    through.port = String(proxy.port);
-    try {
-      const store = await postgresEngine.open(readTarget({ storeUrl: through.href, schema }), undefined);
-      proxy.delay(60_000);
-      const startedAt = performance.now();
-      await store.close();
-      expect(performance.now() - startedAt).toBeLessThan(10_000);
-    } finally {
-      await proxy.close();
-    }
-  }, 20_000);
-
-  test("--print prints the SQL and does nothing", async () => {
-    const { code, out } = await run(["migrate", ...flags(), "--print"]);
-    expect({ code, out }).toEqual({ code: 0, out: postgresMigration({ schema }) });
-    expect(await tables()).toEqual([]);
-    await pool.query(out);
-    await pool.query(out);
-    expect((await run(["keys", "held", ...flags()])).code).toBe(0);
-  });
-
   test("leaves a later release's tables that take this one beside them", async () => {
-    await run(["migrate", ...flags()]);
+    await run(["migrate", ...flags]);
     await pool.query(`UPDATE ${schema}.countersign_schema SET version = 99`);
-    const { code, out } = await run(["migrate", ...flags()]);
+    const { code, out } = await run(["migrate", ...flags]);
     expect({ code, out }).toEqual({ code: 0, out: expect.stringContaining("nothing to do") });
     expect(out).toContain("; schema version 99\n");
-    expect((await run(["keys", "held", ...flags()])).code).toBe(0);
-  });
-
-  test("a later release's tables end it with 1", async () => {
-    await run(["migrate", ...flags()]);
-    await pool.query(`UPDATE ${schema}.countersign_schema SET version = 99, oldest = 99`);
-    const { code, err } = await run(["migrate", ...flags()]);
-    expect(code).toBe(1);
-    expect(err).toMatch(/^error: [^\n]*schema version 99[^\n]*upgrade[^\n]*\n$/);
-    expect((await run(["keys", "held", ...flags()])).code).toBe(1);
-  });
-
-  test("a role that may not create ends it with 1 and one line", async () => {
-    const role = isolatedName("role");
-    await pool.query(`CREATE ROLE ${role} LOGIN`);
-    try {
-      const as = new URL(url);
-      as.username = role;
-      as.password = "s3cret";
-      const { code, out, err } = await run(["migrate", "--store-url", as.href, "--schema", schema]);
-      expect({ code, out }).toEqual({ code: 1, out: "" });
-      expect(err).toMatch(/^error: [^\n]*\n$/);
-      expect(err).not.toContain("s3cret");
-      expect(await tables()).toEqual([]);
-    } finally {
-      await pool.query(`DROP ROLE ${role}`);
-    }
+    expect((await run(["keys", "held", ...flags])).code).toBe(0);
   });
 });
 
