@@ -23,6 +23,8 @@ export type Finish = (code: ExitCode) => void;
 
 export type Texts<Name extends string> = { readonly [Flag in Name]?: string | undefined };
 
+export type Lists<Name extends string> = { readonly [Flag in Name]?: readonly string[] | undefined };
+
 export type Switches<Name extends string> = { readonly [Flag in Name]?: boolean | undefined };
 
 /** Returns the typed line; undefined when the input ended without one. */

@@ -31,23 +31,15 @@ export function readStandardInput(): Buffer {
 /** Throws a UsageError: node:tls would ignore text without certificates. */
 export function readCertificates(file: string): Buffer {
   const pem = readNamedFile("--ca", file);
-  if (!holdsCertificate(pem)) throw new UsageError(`--ca ${file}: holds no certificate in PEM form`);
-  return pem;
-}
-
-function holdsCertificate(pem: Buffer): boolean {
   try {
-    return new X509Certificate(pem).raw.length > 0;
-  } catch {
-    return false;
+    new X509Certificate(pem).toString();
+    return pem;
+  } catch (error) {
+    throw new UsageError(`--ca ${file}: holds no certificate in PEM form`, { cause: error });
   }
 }
 
-export function parseInteger(
-  option: string,
-  text: string,
-  { min, max }: { min: number; max: number },
-): number {
+export function parseInteger(option: string, text: string, { min, max }: { min: number; max: number }) {
   const value = /^[0-9]{1,16}$/.test(text) ? Number(text) : Number.NaN;
   if (!(value >= min && value <= max))
     throw new UsageError(`${option}: expected an integer from ${min} to ${max}`);

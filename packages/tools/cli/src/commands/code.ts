@@ -31,11 +31,7 @@ export function codeCommand(io: CommandIo): Command {
     });
 }
 
-function shownCode(
-  code: string,
-  { kind, by, cause, remedy }: CodeText,
-  { colours, columns }: CommandIo,
-): string {
+function shownCode(code: string, { kind, by, cause, remedy }: CodeText, { colours, columns }: CommandIo) {
   const head = `${createPaint(colours)("bold", code)}  ${kind}; ${by}\n`;
   const room = Math.min(columns ?? 80, 80);
   return `${head}\nCause\n${wrapped(cause, room)}\nRemedy\n${wrapped(remedy, room)}`;

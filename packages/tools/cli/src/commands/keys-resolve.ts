@@ -1,14 +1,7 @@
 import type { IdempotencyRecord } from "@countersign/idempotency";
 import { operatorEntry } from "@countersign/idempotency/store";
 import { Command, Option } from "commander";
-import {
-  CommandError,
-  exitCodes,
-  UsageError,
-  type CommandIo,
-  type Switches,
-  type Texts,
-} from "../command-io.ts";
+import { UsageError, type CommandIo, type Switches, type Texts } from "../command-io.ts";
 import { parseInteger } from "../input.ts";
 import type { Entry, EntryFlags, Outcome } from "../operator/decide.ts";
 import { addEntryOptions, readEntry, readNote, reopenKey, resolveKey } from "../operator/decide.ts";
@@ -34,7 +27,7 @@ import {
   type StoreTarget,
 } from "../operator/store-target.ts";
 import { wordingOf } from "../operator/wording.ts";
-import { assertAskable } from "../operator/work.ts";
+import { assertAskable, confirm, notConfirmed } from "../operator/work.ts";
 import { jsonLine } from "../output.ts";
 
 /** For what is resolved as done. */
@@ -111,11 +104,7 @@ interface GivenKey {
   readonly storeFlags: readonly string[];
 }
 
-async function resolve(
-  { key, target, storeFlags }: GivenKey,
-  flags: ResolveFlags,
-  io: CommandIo,
-): Promise<void> {
+async function resolve({ key, target, storeFlags }: GivenKey, flags: ResolveFlags, io: CommandIo) {
   const { as: outcome, json, yes } = flags;
   const fence = readFence(flags);
   const entry = readEntry(flags, io);
@@ -148,11 +137,10 @@ function assertDecided({ note }: Entry, fence: number | undefined): void {
     throw new UsageError("--fence: without a terminal, give the fence that keys held shows");
 }
 
-async function confirmed(outcome: Outcome, entry: Entry, { ask }: CommandIo): Promise<Entry> {
-  const note = entry.note ?? (await ask?.("Note for the record, such as a ticket (may be empty): "));
-  const answer = note === undefined ? undefined : await ask?.(`Type ${outcome} to confirm: `);
-  if (answer?.trim() !== outcome)
-    throw new CommandError("not confirmed; nothing was changed", exitCodes.otherwise);
+async function confirmed(outcome: Outcome, entry: Entry, io: CommandIo): Promise<Entry> {
+  const note = entry.note ?? (await io.ask?.("Note for the record, such as a ticket (may be empty): "));
+  if (note === undefined) throw notConfirmed();
+  await confirm(outcome, io);
   return { ...entry, ...readNote(note) };
 }
 
@@ -195,11 +183,7 @@ export function reopenCommand(io: CommandIo): Command {
     });
 }
 
-async function reopen(
-  { key, target, storeFlags }: GivenKey,
-  flags: ReopenFlags,
-  io: CommandIo,
-): Promise<void> {
+async function reopen({ key, target, storeFlags }: GivenKey, flags: ReopenFlags, io: CommandIo) {
   const fence = readFence(flags);
   const entry = readEntry(flags, io);
   const { was, now } = await withOperatorStore(target, ({ idempotency }) =>

@@ -1,16 +1,25 @@
 import { Command } from "commander";
-import { exitCodes, UsageError, type CommandIo, type Finish, type Switches } from "../command-io.ts";
+import {
+  CommandError,
+  exitCodes,
+  UsageError,
+  type CommandIo,
+  type Finish,
+  type Switches,
+} from "../command-io.ts";
 import { readStandardInput } from "../input.ts";
-import { addEntryOptions, type EntryFlags } from "../operator/decide.ts";
+import { addEntryOptions, type Entry, type EntryFlags } from "../operator/decide.ts";
 import { changedLine, decisionMarks, explainState, recordJson } from "../operator/key-report.ts";
 import { addKeysOptions, readKeys, shownKey, type KeysFlags } from "../operator/key-text.ts";
 import { withOperatorStore } from "../operator/operator-store.ts";
-import { restoredReason, restoreKey } from "../operator/restore.ts";
-import type { KnownRecord } from "../operator/store.ts";
+import { readAny } from "../operator/records.ts";
+import type { KnownRecord, OperatorStore } from "../operator/store.ts";
 import { addStoreOptions, readTarget } from "../operator/store-target.ts";
 import { assertAskable, confirm, readDecision } from "../operator/work.ts";
 import { jsonLine } from "../output.ts";
 import { dayMs, readRetentionDays, type RetentionFlags } from "./keys-resolve.ts";
+
+const restoredReason = "restored: paid before the restore";
 
 type RestoreFlags = RetentionFlags & KeysFlags & EntryFlags & Switches<"unscoped" | "yes" | "json">;
 
@@ -69,9 +78,7 @@ async function restore(given: readonly string[], flags: RestoreFlags, io: Comman
   const entry = await readDecision(flags, io);
   if (flags.yes !== true) await confirm("restore", io);
   const counts = { restored: 0, known: 0, open: 0 };
-  const work = async ({
-    idempotency,
-  }: Parameters<Parameters<typeof withOperatorStore>[1]>[0]): Promise<void> => {
+  const work = async ({ idempotency }: OperatorStore): Promise<void> => {
     for (const key of keys) {
       // oxlint-disable-next-line no-await-in-loop -- a store may have one connection
       const { restored, record } = await restoreKey(idempotency, key, entry);
@@ -103,4 +110,35 @@ function assertScopes(keys: readonly string[], { unscoped }: RestoreFlags): void
   throw new UsageError(
     `${shownKey(bare)}: has no scope, such as payout: in front; a guard without one takes --unscoped`,
   );
+}
+
+// Not random: a command that is run again goes on with what one before left. Who resolves or reopens the key takes it away.
+const token = "countersign keys restore";
+// The payload that was paid is unknown. No digest looks like this.
+const fingerprint = "restored";
+const leaseMs = 30_000;
+
+/** The key as it is now, and whether this call made it done. Leaves a key that the store knows as it is. */
+async function restoreKey(
+  store: OperatorStore["idempotency"],
+  key: string,
+  entry: Entry,
+): Promise<{ readonly restored: boolean; readonly record: KnownRecord }> {
+  const restored = await enter(store, key, entry);
+  const record = await readAny(store, key);
+  if (record !== undefined) return { restored, record };
+  throw new CommandError(`${shownKey(key)}: has changed meanwhile, look at it again`, exitCodes.otherwise);
+}
+
+async function enter(store: OperatorStore["idempotency"], key: string, entry: Entry): Promise<boolean> {
+  const known = await readAny(store, key);
+  if (known?.state === "free" ? known.fingerprint === fingerprint : known && known.token !== token)
+    return false;
+  if (known?.state !== "held") {
+    const { status } = await store.claim(key, { token, fingerprint, leaseMs, recovery: "hold" });
+    if (status === "acquired") await store.hold(key, token, restoredReason);
+  }
+  const held = await store.read(key);
+  if (held?.state !== "held" || held.token !== token) return false;
+  return (await store.resolve(key, "done", { fence: held.fence, ...entry })) === "ok";
 }

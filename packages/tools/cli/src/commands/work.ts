@@ -10,7 +10,7 @@ import {
 } from "../command-io.ts";
 import { parseInteger } from "../input.ts";
 import { addIdOptions, readIds, type IdFlags } from "../operator/key-text.ts";
-import { refusingCursor } from "../operator/records.ts";
+import { pagesOf, refusingCursor } from "../operator/records.ts";
 import { givenStoreFlags, readUrlTarget } from "../operator/store-target.ts";
 import {
   addWorkOptions,
@@ -33,8 +33,7 @@ import {
 } from "../operator/work-report.ts";
 import type { OperatorWork } from "../operator/store.ts";
 import { jsonLine, printable } from "../output.ts";
-import { drainCommand, pauseCommand, resumeCommand } from "./work-pause.ts";
-import { discardCommand, retryCommand } from "./work-retry.ts";
+import { discardCommand, drainCommand, pauseCommand, resumeCommand, retryCommand } from "./work-changes.ts";
 
 type StatusFlags = WorkFlags & Switches<"quiet">;
 
@@ -148,10 +147,7 @@ const mostOverdue = 100;
 const unseenMs = 300_000;
 
 /** How many payouts' outcomes were due and are not reported, by the queue that expects them. The oldest come first. */
-async function overdueOf(
-  work: OperatorWork,
-  summaries: readonly QueueSummary[],
-): Promise<ReadonlyMap<string, string>> {
+async function overdueOf(work: OperatorWork, summaries: readonly QueueSummary[]) {
   const found = new Map<string, string>();
   for (const summary of summaries) {
     const { queue, open } = summary;
@@ -166,20 +162,19 @@ async function overdueOf(
 async function countOverdue(work: OperatorWork, { queue, oldestOpenMs = 0 }: QueueSummary): Promise<number> {
   let late = 0;
   let nowMs: number | undefined;
-  let cursor: string | undefined;
-  do {
-    // oxlint-disable-next-line no-await-in-loop -- the cursor of a page leads to the next
-    const page = await work.list({ queue, state: "open", limit: mostOverdue, cursor });
+  for await (const { tasks } of pagesOf((cursor) =>
+    work.list({ queue, state: "open", limit: mostOverdue, cursor }),
+  )) {
     // By the engine's clock.
-    nowMs ??= (page.tasks[0]?.addedAtMs ?? 0) + oldestOpenMs;
+    nowMs ??= (tasks[0]?.addedAtMs ?? 0) + oldestOpenMs;
     const unseenSinceMs = nowMs - unseenMs;
-    const due = page.tasks.filter(({ attempts, dueAtMs = 0 }) => attempts > 0 || dueAtMs < unseenSinceMs);
+    const due = tasks.filter(({ attempts, dueAtMs = 0 }) => attempts > 0 || dueAtMs < unseenSinceMs);
     // One that was reported since is seen at the next look of the platform.
     const outcomesOf = due.map(({ id }) => work.read(queue.slice(0, -expectedSuffix.length), id));
-    // oxlint-disable-next-line no-await-in-loop -- as above
+    // oxlint-disable-next-line no-await-in-loop -- one page after the other
     late += (await Promise.all(outcomesOf)).filter((outcome) => outcome === undefined).length;
-    cursor = due.length > 0 ? page.cursor : undefined;
-  } while (cursor !== undefined && late < mostOverdue);
+    if (due.length === 0 || late >= mostOverdue) break;
+  }
   return Math.min(late, mostOverdue);
 }
 

@@ -1,34 +1,27 @@
+import type { QueueSummary } from "@countersign/work";
 import { CommandError, UsageError, type CommandIo, type Switches, type Texts } from "../command-io.ts";
 import { parseTimeout } from "../input.ts";
+import { duration } from "../operator/key-report.ts";
 import { inspectStore, withOperatorStore } from "../operator/operator-store.ts";
-import { undecidedKeys } from "../operator/records.ts";
+import { pagesOf, undecidedKeys } from "../operator/records.ts";
+import type { OperatorWork } from "../operator/store.ts";
 import { readTarget, type EngineName, type StoreFlags, type StoreTarget } from "../operator/store-target.ts";
+import { countOf, decisionText } from "../operator/work-report.ts";
 import { printable } from "../output.ts";
 import { appFindings } from "./app-findings.ts";
 import { askApp, type AppFacts } from "./ask-app.ts";
-import { clockFinding, findingsOf, type Finding, type Found } from "./findings.ts";
+import { clockFinding, doubtsOf, findingsOf, type Doubt, type Finding, type Row } from "./findings.ts";
 import { assertProbe, urlFindings } from "./probe-url.ts";
-import { workDoubts } from "./work-doubts.ts";
 
 export interface ExamineFlags extends StoreFlags, Texts<"app" | "url">, Switches<"allowHttp"> {
   readonly timeout: string;
 }
 
-/** What was looked at, and for what. */
-interface Subject {
-  readonly shown: string;
-  readonly checked: readonly string[];
-}
-
-/** What was not looked at. */
-interface Missed {
-  readonly what: string;
-  readonly why: string;
-}
-
 export interface Diagnosis {
-  readonly subjects: readonly Subject[];
-  readonly missed: readonly Missed[];
+  /** What was looked at, and for what. */
+  readonly subjects: readonly { readonly shown: string; readonly checked: readonly string[] }[];
+  /** What was not looked at. */
+  readonly missed: readonly { readonly what: string; readonly why: string }[];
   readonly findings: readonly Finding[];
 }
 
@@ -48,31 +41,29 @@ export async function examine(flags: ExamineFlags, io: CommandIo): Promise<Diagn
       : await examineStore(target),
   ];
   return {
-    subjects: examined.flatMap(({ subject }) => subject ?? []),
+    subjects: examined.flatMap(({ subjects }) => subjects),
     missed: examined.flatMap(({ missed }) => missed),
     findings: examined.flatMap(({ findings }) => findings),
   };
 }
 
-interface Examined extends Pick<Diagnosis, "missed" | "findings"> {
-  readonly subject?: Subject;
+function leftOut(what: string, why: string): Diagnosis {
+  return { subjects: [], missed: [{ what, why }], findings: [] };
 }
 
-function leftOut(what: string, why: string): Examined {
-  return { missed: [{ what, why }], findings: [] };
-}
-
-async function examineApp(app: string, timeoutMs: number, now: number): Promise<Examined> {
+async function examineApp(app: string, timeoutMs: number, now: number): Promise<Diagnosis> {
   const facts = await askApp(app, timeoutMs);
   const names = [...new Set(facts.built.map(({ factory }) => factory))];
   const kind = facts.kind === "unknown" ? "" : `${facts.kind}; `;
   const name = `app ${printable(app)}`;
   const isProduction = process.env["NODE_ENV"] === "production";
   return {
-    subject: {
-      shown: `${name} (${kind}${names.length === 0 ? "no check" : printable(names.join(", "))})`,
-      checked: ["options of its checks and stores", ...checkedOf[facts.kind]],
-    },
+    subjects: [
+      {
+        shown: `${name} (${kind}${names.length === 0 ? "no check" : printable(names.join(", "))})`,
+        checked: ["options of its checks and stores", ...checkedOf[facts.kind]],
+      },
+    ],
     missed: missedRows.flatMap(([isMissed, what, why]) => (isMissed(facts) ? [{ what, why }] : [])),
     findings: appFindings(name, facts, { now, isProduction }),
   };
@@ -105,18 +96,13 @@ const missedRows: readonly MissedRow[] = [
   ],
 ];
 
-async function examineUrl(url: string, timeoutMs: number): Promise<Examined> {
+async function examineUrl(url: string, timeoutMs: number): Promise<Diagnosis> {
   const findings = await urlFindings(url, timeoutMs);
   const shown = printable(url);
-  if (findings.some(({ id }) => id === "url-unreachable"))
-    return {
-      subject: { shown, checked: [] },
-      missed: [{ what: `answers of ${shown}`, why: "there are none" }],
-      findings,
-    };
+  const isSilent = findings.some(({ id }) => id === "url-unreachable");
   return {
-    subject: { shown, checked: ["answers to a text and to broken JSON", "clock"] },
-    missed: [],
+    subjects: [{ shown, checked: isSilent ? [] : ["answers to a text and to broken JSON", "clock"] }],
+    missed: isSilent ? [{ what: `answers of ${shown}`, why: "there are none" }] : [],
     findings,
   };
 }
@@ -129,56 +115,96 @@ const checkedOfStore: Readonly<Record<EngineName, readonly string[]>> = {
   module: ["that it opens"],
 };
 
-async function examineStore(target: StoreTarget): Promise<Examined> {
+async function examineStore(target: StoreTarget): Promise<Diagnosis> {
   const { shown, location } = target;
   const found = findingsOf(shown);
-  const missed = (what: string, why: string): readonly Missed[] => [{ what: `${what} of ${shown}`, why }];
+  const missed = (what: string, why: string): Diagnosis["missed"] => [{ what: `${what} of ${shown}`, why }];
   try {
     const { doubts, clock } = await inspectStore(target);
+    const checked = [...checkedOfStore[location.engine], ...(clock === undefined ? [] : ["clock"])];
     const findings = [
       ...doubts.map(([id, message]) => found(id, message)),
       ...(clock === undefined ? [] : clockFinding(found, clock)),
     ];
-    const checked = [...checkedOfStore[location.engine], ...(clock === undefined ? [] : ["clock"])];
     // The store itself refuses what is an error here.
-    const isSound = findings.every(({ severity }) => severity !== "error");
-    if (!isSound || location.engine === "redis") {
-      const why = isSound ? "Redis would have to scan all keys" : "the store has a fault";
-      return { subject: { shown, checked }, missed: missed("undecided keys and tasks", why), findings };
+    const hasFault = findings.some(({ severity }) => severity === "error");
+    if (hasFault || location.engine === "redis") {
+      const why = hasFault ? "the store has a fault" : "Redis would have to scan all keys";
+      return { subjects: [{ shown, checked }], missed: missed("undecided keys and tasks", why), findings };
     }
-    const waits = await waiting(found, target);
-    return {
-      subject: { shown, checked: [...checked, ...waits.checked] },
-      missed: [],
-      findings: [...findings, ...waits.findings],
-    };
+    await withOperatorStore(target, async ({ idempotency, canList = true, work }) => {
+      if (!canList) {
+        findings.push(found("keys-not-listable", "the store has no list()"));
+        return;
+      }
+      checked.push("undecided keys", ...(work === undefined ? [] : ["tasks"]));
+      let count = 0;
+      for await (const _key of undecidedKeys(idempotency)) count += 1;
+      const held = `${count === 1 ? "1 key waits" : `${count} keys wait`} for a decision`;
+      if (count > 0) findings.push(found("keys-held", held));
+      const late = work === undefined ? [] : await workDoubts(work);
+      findings.push(...late.map(([id, message]) => found(id, message)));
+    });
+    return { subjects: [{ shown, checked }], missed: [], findings };
   } catch (error) {
     if (error instanceof UsageError || !(error instanceof CommandError)) throw error;
-    const unreachable = found("store-unreachable", error.message);
     return {
-      subject: { shown, checked: [] },
+      subjects: [{ shown, checked: [] }],
       missed: missed("settings", "it cannot be reached"),
-      findings: [unreachable],
+      findings: [found("store-unreachable", error.message)],
     };
   }
 }
 
-async function waiting(
-  found: Found,
-  target: StoreTarget,
-): Promise<Pick<Subject, "checked"> & Pick<Diagnosis, "findings">> {
-  return await withOperatorStore(target, async ({ idempotency, canList = true, work }) => {
-    if (!canList) return { checked: [], findings: [found("keys-not-listable", "the store has no list()")] };
-    let count = 0;
-    for await (const _key of undecidedKeys(idempotency)) count += 1;
-    const held = `${count === 1 ? "1 key waits" : `${count} keys wait`} for a decision`;
-    const doubts = work === undefined ? [] : await workDoubts(work);
-    return {
-      checked: ["undecided keys", ...(work === undefined ? [] : ["tasks"])],
-      findings: [
-        ...(count === 0 ? [] : [found("keys-held", held)]),
-        ...doubts.map(([id, message]) => found(id, message)),
-      ],
-    };
-  });
+interface Queue extends QueueSummary {
+  /** The age of a task that is neither new nor meant to wait; undefined without one. */
+  readonly lateMs: number | undefined;
+}
+
+const lateAfterMs = 3_600_000;
+const mostPages = 20;
+
+const queueRows: readonly Row<Queue>[] = [
+  ["tasks-dead", ({ queue, dead }) => dead > 0 && `${countOf(dead, "dead ")} in the queue ${queue}`],
+  [
+    "tasks-old",
+    ({ queue, lateMs }) =>
+      lateMs !== undefined &&
+      `a task was added to the queue ${queue} ${duration(lateMs)} ago, and is not done`,
+  ],
+  [
+    "queue-paused",
+    ({ queue, paused }) => paused !== undefined && `the queue ${queue} is paused ${decisionText(paused)}`,
+  ],
+];
+
+async function workDoubts(work: OperatorWork): Promise<readonly Doubt[]> {
+  const doubts: Doubt[] = [];
+  for (const summary of await work.summaries()) {
+    // oxlint-disable-next-line no-await-in-loop -- a store may have one connection
+    doubts.push(...doubtsOf(queueRows, { ...summary, lateMs: await lateMsOf(work, summary) }));
+  }
+  return doubts;
+}
+
+/** A task whose first attempt lies ahead is meant to wait, such as for an outcome that is expected. */
+async function lateMsOf(work: OperatorWork, { queue, oldestOpenMs = 0 }: QueueSummary) {
+  if (oldestOpenMs <= lateAfterMs) return undefined;
+  let nowMs: number | undefined;
+  let pages = 0;
+  for await (const { tasks } of pagesOf((cursor) =>
+    work.list({ queue, state: "open", limit: 1_000, cursor }),
+  )) {
+    // By the engine's clock.
+    nowMs ??= (tasks[0]?.addedAtMs ?? 0) + oldestOpenMs;
+    const reached = nowMs;
+    const late = tasks.find(({ attempts, dueAtMs = 0 }) => attempts > 0 || dueAtMs <= reached);
+    const last = late ?? tasks.at(-1);
+    // Whatever follows is younger.
+    if (last === undefined || reached - last.addedAtMs <= lateAfterMs) return undefined;
+    if (late !== undefined) return reached - late.addedAtMs;
+    pages += 1;
+    if (pages === mostPages) break;
+  }
+  return undefined;
 }

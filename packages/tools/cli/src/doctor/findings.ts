@@ -107,19 +107,13 @@ export function findingsOf(subject: string): Found {
   return (id, message, severity = findingKinds[id][0]) => ({ id, severity, subject, message });
 }
 
-let causes: Readonly<Record<string, string>> | undefined;
+// Made from the page of findings by `npm run docs:markdown`.
+const causes: unknown = JSON.parse(readFileSync(new URL("../../findings.json", import.meta.url), "utf8"));
 
-/** What the page of findings says of one, without the network. */
+/** What the page says of one, without the network. */
 export function causeOf(id: FindingId): string {
-  causes ??= readCauses();
-  return causes[id] ?? "";
-}
-
-// Made from that page by `npm run docs:markdown`.
-function readCauses(): Readonly<Record<string, string>> {
-  const made = readFileSync(new URL("../../findings.json", import.meta.url), "utf8");
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a file of this package
-  return JSON.parse(made) as Readonly<Record<string, string>>;
+  const cause = memberOf(causes, id);
+  return typeof cause === "string" ? cause : "";
 }
 
 export type Doubt = readonly [id: FindingId, message: string];
@@ -186,10 +180,7 @@ export function versionDoubts(
 // The Date field has whole seconds, and a request takes time; a signature's window is far wider.
 const toleratedMs = 5000;
 
-export function clockFinding(
-  found: Found,
-  { theirsMs, sentMs, receivedMs }: ClockReading,
-): readonly Finding[] {
+export function clockFinding(found: Found, { theirsMs, sentMs, receivedMs }: ClockReading) {
   const off = theirsMs < sentMs ? theirsMs - sentMs : Math.max(0, theirsMs - receivedMs);
   if (!Number.isFinite(off) || Math.abs(off) <= toleratedMs) return [];
   const seconds = Math.round(Math.abs(off) / 1000);

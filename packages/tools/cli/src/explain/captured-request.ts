@@ -1,13 +1,8 @@
 import { fieldLines } from "@countersign/core/door";
-import { knownBody } from "@countersign/explain";
+import { knownBody, type ExplainedRequest } from "@countersign/explain";
 import { UsageError } from "../command-io.ts";
 
-export interface CapturedRequest {
-  readonly method: string;
-  /** As on the wire. */
-  readonly target: string;
-  readonly rawHeaders: readonly string[];
-  readonly body: Uint8Array | undefined;
+export interface CapturedRequest extends ExplainedRequest {
   /** What is doubtful about the capture, one sentence each. */
   readonly notes: readonly string[];
 }

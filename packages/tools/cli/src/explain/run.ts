@@ -13,7 +13,7 @@ import type { VerificationKey } from "@countersign/http-message-signatures";
 import { importKeys, importVerificationKey, parseSignatureInput } from "@countersign/http-message-signatures";
 import { keyDocuments } from "@countersign/http-message-signatures/door";
 import path from "node:path";
-import type { CommandIo, ExitCode, Switches, Texts } from "../command-io.ts";
+import type { CommandIo, Lists, Switches, Texts } from "../command-io.ts";
 import { exitCodes, inWordsOfFlags, UsageError, usageErrorOf } from "../command-io.ts";
 import { parseInteger, readNamedFile, readStandardInput } from "../input.ts";
 import { jsonDocument, printable } from "../output.ts";
@@ -22,16 +22,10 @@ import { type CapturedRequest, readCapture } from "./captured-request.ts";
 export interface ExplainFlags
   extends
     Texts<"data" | "keys" | "webhook" | "components" | "origin" | "pathPrefix" | "signerBase" | "now">,
-    Switches<"json"> {
-  readonly key?: readonly string[] | undefined;
-  readonly secretEnv?: readonly string[] | undefined;
-}
+    Lists<"key" | "secretEnv">,
+    Switches<"json"> {}
 
-export async function runExplain(
-  file: string | undefined,
-  flags: ExplainFlags,
-  io: CommandIo,
-): Promise<ExitCode> {
+export async function runExplain(file: string | undefined, flags: ExplainFlags, io: CommandIo) {
   const content = file === undefined ? readStandardInput() : readNamedFile("explain", file);
   const data = flags.data === undefined ? undefined : readNamedFile("--data", flags.data);
   const request = readCapture(content, data);
@@ -196,12 +190,8 @@ function formatOne(explained: Explained): string {
   if (expectedBase !== undefined) lines.push("", ...block("expected base", expectedBase));
   if (signerBase !== undefined) lines.push("", ...block("signer's base", signerBase));
   if (difference !== undefined) {
-    const {
-      line,
-      column,
-      expected = "(no such line, or not shown)",
-      signer = "(no such line, or not shown)",
-    } = difference;
+    const none = "(no such line, or not shown)";
+    const { line, column, expected = none, signer = none } = difference;
     lines.push(
       "",
       `  first difference: line ${line}, character ${column}`,

@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import { CommandError, exitCodes, UsageError, type CommandIo, type Texts } from "../command-io.ts";
 import { decisionMarks } from "./key-report.ts";
 import { printable } from "../output.ts";
-import { keyWords, maxKeyLength, shownKey } from "./key-text.ts";
+import { assertLength, keyWords, maxKeyLength, shownKey } from "./key-text.ts";
 import { isDecided, isUndecided, readAny, type DecidedRecord } from "./records.ts";
 import type { KnownRecord, OperatorStore } from "./store.ts";
 
@@ -36,11 +36,6 @@ export function readNote(note: string | undefined): { readonly note?: string } {
   if (/^(?:\.\.\.|…)$/.test(note.trim())) throw new UsageError("--note: say why, in place of the dots");
   assertLength("--note", note, 512);
   return { note };
-}
-
-function assertLength(flag: string, text: string, longest: number): void {
-  if (text.length < 1 || text.length > longest)
-    throw new UsageError(`${flag}: expected 1 to ${longest} characters`);
 }
 
 interface Subject {
@@ -85,11 +80,7 @@ function changed(key: string, fence: number): CommandError {
   return new CommandError(`${now}; nothing was resolved, look at it again`, exitCodes.otherwise);
 }
 
-async function nothingToDecide(
-  store: Store,
-  subject: Subject,
-  record: KnownRecord | undefined,
-): Promise<CommandError> {
+async function nothingToDecide(store: Store, subject: Subject, record: KnownRecord | undefined) {
   if (record === undefined || (record.state === "free" && !isDecided(record)))
     return await unknownKey(store, subject);
   if (isDecided(record)) return decidedKey(subject, record);

@@ -1,5 +1,5 @@
 import { Argument, type Command } from "commander";
-import { UsageError, type Texts } from "../command-io.ts";
+import { UsageError, type Lists, type Texts } from "../command-io.ts";
 import { collect } from "../input.ts";
 import { asciiJson } from "../output.ts";
 
@@ -31,9 +31,7 @@ export function addKeyOptions(command: Command): Command {
     .option("--key-json <json>", "the key as a JSON string, as keys list prints it in double quotes");
 }
 
-export interface KeysFlags {
-  readonly keyJson?: readonly string[] | undefined;
-}
+export type KeysFlags = Lists<"keyJson">;
 
 export function addKeysOptions(command: Command): Command {
   return command
@@ -42,11 +40,7 @@ export function addKeysOptions(command: Command): Command {
 }
 
 /** Each once; for `-`, those of standard input. Throws a UsageError. */
-export function readKeys(
-  given: readonly string[],
-  { keyJson = [] }: KeysFlags,
-  readInput: () => Buffer,
-): readonly string[] {
+export function readKeys(given: readonly string[], { keyJson = [] }: KeysFlags, readInput: () => Buffer) {
   const keys = given.flatMap((key) => (key === "-" ? keysOfLines(readInput()) : [key]));
   keys.push(...keyJson.map((text) => parseTextJson("--key-json", text)));
   if (keys.length === 0)
@@ -93,9 +87,7 @@ function parseTextJson(flag: string, text: string): string {
   return parsed;
 }
 
-export interface IdFlags {
-  readonly idJson?: readonly string[] | undefined;
-}
+export type IdFlags = Lists<"idJson">;
 
 export function addIdOptions(command: Command, argument: "[id]" | "[id...]"): Command {
   return command
@@ -110,7 +102,7 @@ export function readIds(given: readonly string[], { idJson = [] }: IdFlags): rea
   return [...new Set(ids)];
 }
 
-function assertLength(name: string, text: string): void {
-  if (text === "" || text.length > maxKeyLength)
-    throw new UsageError(`${name}: expected 1 to ${maxKeyLength} characters`);
+export function assertLength(name: string, text: string, longest: number = maxKeyLength): void {
+  if (text === "" || text.length > longest)
+    throw new UsageError(`${name}: expected 1 to ${longest} characters`);
 }

@@ -1,21 +1,18 @@
 import { statSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import type { IdempotencyStore } from "@countersign/idempotency";
-import { codeOf, UsageError } from "../command-io.ts";
+import { codeOf, memberOf, UsageError } from "../command-io.ts";
 import { describeBy } from "./describe-key.ts";
 import type { Engine, OperatorStore } from "./store.ts";
 import { oneLine, openedInTime } from "./store-failure.ts";
-import type { StoreLocation } from "./store-target.ts";
+import type { StoreLocation, StoreTarget } from "./store-target.ts";
 
 type Exports = Readonly<Record<string, unknown>>;
 
-export const moduleEngine: Engine = {
-  open: ({ location }) => openModuleStore(location),
-  inspect: () => ({ doubts: [] }),
-};
+export const moduleEngine: Engine = { open, inspect: () => ({ doubts: [] }) };
 
 /** Throws a UsageError if file, export or store is missing, and whatever the module's own code throws. */
-async function openModuleStore(location: StoreLocation): Promise<OperatorStore> {
+async function open({ location }: StoreTarget): Promise<OperatorStore> {
   const exports = await loadModule(location);
   try {
     const store = await storeOf(exports, location);
@@ -66,19 +63,18 @@ async function storeOf({ createStore }: Exports, { shown }: StoreLocation): Prom
     Promise.resolve(Reflect.apply(createStore, undefined, [])),
   );
   if (isStore(store)) return store;
-  const lacks = missing(store).map((method) => `${method}()`);
+  const lacks = methods.filter((method) => !hasMethod(store, method)).map((method) => `${method}()`);
   throw new UsageError(
     `--store-module: ${shown}: createStore() gave no idempotency store: it has no ${lacks.join(", ")}`,
   );
 }
 
 function isStore(value: unknown): value is IdempotencyStore {
-  return missing(value).length === 0;
+  return methods.every((method) => hasMethod(value, method));
 }
 
-function missing(value: unknown): readonly string[] {
-  if (typeof value !== "object" || value === null) return methods;
-  return methods.filter((method) => typeof Reflect.get(value, method) !== "function");
+function hasMethod(value: unknown, method: string): boolean {
+  return typeof memberOf(value, method) === "function";
 }
 
 /** A custom store may return null for what is absent, as the guard allows. */

@@ -1,5 +1,10 @@
 import { failureCounts } from "@countersign/idempotency/door";
-import type { IdempotencyListing, IdempotencyListQuery, ReleasedKey } from "@countersign/idempotency";
+import type {
+  Awaitable,
+  IdempotencyListing,
+  IdempotencyListQuery,
+  ReleasedKey,
+} from "@countersign/idempotency";
 import { messageOf, UsageError } from "../command-io.ts";
 import type { KeyEntry, KnownRecord, OperatorStore } from "./store.ts";
 
@@ -39,10 +44,7 @@ type Query = Omit<IdempotencyListQuery, "state"> & {
 };
 
 /** As {@link listKeys}; without a state, of all of them one after the other. */
-export async function listAnyKeys(
-  store: Store,
-  { state, cursor, limit }: Query,
-): Promise<IdempotencyListing> {
+export async function listAnyKeys(store: Store, { state, cursor, limit }: Query) {
   if (state !== undefined) return await listKeys(store, { state, cursor, limit });
   const [begun, at] = /^(\w+):(.*)$/s.exec(cursor ?? "run:")?.slice(1) ?? [];
   let index = states.findIndex((each) => each === begun);
@@ -68,8 +70,9 @@ export async function listKeys(store: Store, query: IdempotencyListQuery): Promi
   let { cursor, limit } = query;
   const entries: KeyEntry[] = [];
   do {
+    const asked = { ...query, cursor, limit };
     // oxlint-disable-next-line no-await-in-loop -- the cursor of a page leads to the next
-    const page = await readPage(store, { ...query, cursor, limit });
+    const page = await refusingCursor(async () => await store.list(asked));
     entries.push(...page.entries);
     cursor = page.cursor;
     limit = page.entries.length === 0 ? Math.min(2 * limit, pageLimit) : query.limit - entries.length;
@@ -77,26 +80,34 @@ export async function listKeys(store: Store, query: IdempotencyListQuery): Promi
   return { entries, cursor };
 }
 
+/** Page after page, each when it is wanted. */
+export async function* pagesOf<Page extends { readonly cursor?: string | undefined }>(
+  read: (cursor: string | undefined) => Awaitable<Page>,
+): AsyncGenerator<Page, void> {
+  let cursor: string | undefined;
+  do {
+    // oxlint-disable-next-line no-await-in-loop -- the cursor of a page leads to the next
+    const page = await read(cursor);
+    yield page;
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+}
+
 /** Lists each key once. Runs come first: one that is held meanwhile is found among the held keys. */
 export async function* undecidedKeys(store: Store): AsyncGenerator<KeyEntry, void> {
   const shown = new Set<string>();
-  for (const state of ["run", "held"] as const) {
-    let cursor: string | undefined;
-    do {
-      // oxlint-disable-next-line no-await-in-loop -- the cursor of a page leads to the next
-      const page = await listKeys(store, { state, cursor, limit: pageLimit });
-      cursor = page.cursor;
-      for (const { key, record } of page.entries) {
-        if (!isUndecided(record) || failureCounts.has(key, record) || shown.has(key)) continue;
-        shown.add(key);
-        yield { key, record };
-      }
-    } while (cursor !== undefined);
-  }
+  for (const state of ["run", "held"] as const) yield* undecidedIn(store, state, shown);
 }
 
-function readPage(store: Store, query: IdempotencyListQuery): Promise<IdempotencyListing> {
-  return refusingCursor(async () => await store.list(query));
+async function* undecidedIn(store: Store, state: "run" | "held", shown: Set<string>) {
+  const pages = pagesOf((cursor) => listKeys(store, { state, cursor, limit: pageLimit }));
+  for await (const { entries } of pages) {
+    for (const { key, record } of entries) {
+      if (!isUndecided(record) || failureCounts.has(key, record) || shown.has(key)) continue;
+      shown.add(key);
+      yield { key, record };
+    }
+  }
 }
 
 /** A TypeError about the cursor becomes a UsageError. State and limit are checked already. */

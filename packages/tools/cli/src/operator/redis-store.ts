@@ -1,4 +1,4 @@
-import type { IdempotencyListing, IdempotencyListQuery } from "@countersign/idempotency";
+import type { IdempotencyListQuery } from "@countersign/idempotency";
 import { createRedisStores, type RedisStores, type RedisStoresOptions } from "@countersign/store-redis";
 import { CommandError, exitCodes, memberOf, inWordsOfFlags } from "../command-io.ts";
 import { doubtsOf, type Row, type StoreCondition } from "../doctor/findings.ts";
@@ -186,10 +186,7 @@ function assertOptions(options: Omit<RedisStoresOptions, "sendCommand">): void {
 }
 
 /** Lists one server after another; a cursor is the server's id and its own cursor. */
-async function listShards(
-  shards: readonly Shard[],
-  { cursor, ...query }: IdempotencyListQuery,
-): Promise<IdempotencyListing> {
+async function listShards(shards: readonly Shard[], { cursor, ...query }: IdempotencyListQuery) {
   const [id, at] = cursor?.split(":") ?? [shards[0]?.id];
   const index = shards.findIndex((shard) => shard.id === id);
   const shard = shards[index];

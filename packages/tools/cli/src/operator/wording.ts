@@ -1,14 +1,5 @@
-/** What an operator reads about the two decisions, in the words of what a key stands for. */
-export interface Wording {
-  /** What a record says that an operator has declared as done. */
-  readonly declared: string;
-  /** When to decide `done`, and when `released`. */
-  readonly when: Readonly<Record<"done" | "released", string>>;
-  /** What each decision does, for the person who confirms it. */
-  readonly effect: Readonly<Record<"done" | "released", string>>;
-}
-
-const ofPayments: Wording = {
+/** What a record says that an operator has declared as done; when to decide what; and what that does, for who confirms it. */
+const ofPayments = {
   declared: "declared as paid",
   when: {
     done: "money has moved, or will be sent by hand after this",
@@ -21,7 +12,7 @@ const ofPayments: Wording = {
   },
 };
 
-const ofEvents: Wording = {
+const ofEvents: typeof ofPayments = {
   declared: "declared as processed",
   when: {
     done: "the event was processed, or will be by hand after this",
@@ -35,6 +26,6 @@ const ofEvents: Wording = {
 };
 
 /** Events have the usual `keyPrefix` of createWebhookHandler before them; everything else is taken for a payment. */
-export function wordingOf(key: string): Wording {
+export function wordingOf(key: string): typeof ofPayments {
   return key.startsWith("webhook-event:") ? ofEvents : ofPayments;
 }

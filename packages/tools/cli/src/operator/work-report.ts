@@ -11,10 +11,7 @@ export function isAlarming({ dead, paused }: QueueSummary): boolean {
 
 const counts = ["open", "running", "dead", "done"] as const;
 
-export function queuesTable(
-  summaries: readonly QueueSummary[],
-  { colours, columns, clock }: CommandIo,
-): string {
+export function queuesTable(summaries: readonly QueueSummary[], { colours, columns, clock }: CommandIo) {
   const paint = createPaint(colours);
   const rows = summaries.map((summary) => [
     summary.queue,
@@ -111,10 +108,7 @@ function isDiscard(reason: string): boolean {
   return reason.startsWith("discarded by ");
 }
 
-function explainTask(
-  { state, failures, dueAtMs = 0, endedAtMs = 0 }: TaskRecord,
-  clock: CommandIo["clock"],
-): string {
+function explainTask({ state, failures, dueAtMs = 0, endedAtMs = 0 }: TaskRecord, clock: CommandIo["clock"]) {
   const last = failures.at(-1)?.reason;
   const why = last === undefined ? "" : `; ${printableLine(last)}`;
   if (state !== "open") {

@@ -11,6 +11,7 @@ import {
 import { readEntry, type EntryFlags } from "./decide.ts";
 import { shownKey } from "./key-text.ts";
 import { withOperatorStore } from "./operator-store.ts";
+import { pagesOf } from "./records.ts";
 import type { OperatorWork } from "./store.ts";
 import {
   addNameOptions,
@@ -81,11 +82,7 @@ export async function readTask(work: OperatorWork, queue: string, id: string): P
 }
 
 /** Throws a CommandError unless all of these tasks are dead. */
-export async function readDead(
-  work: OperatorWork,
-  queue: string,
-  ids: readonly string[],
-): Promise<readonly TaskRecord[]> {
+export async function readDead(work: OperatorWork, queue: string, ids: readonly string[]) {
   const tasks: TaskRecord[] = [];
   for (const id of ids) {
     // oxlint-disable-next-line no-await-in-loop -- a store may have one connection
@@ -106,13 +103,9 @@ const pageLimit = 50;
 export async function countDead(work: OperatorWork, queue: string, sinceMs: number): Promise<number> {
   if (sinceMs === 0) return (await summaryOf(work, queue))?.dead ?? 0;
   let count = 0;
-  let cursor: string | undefined;
-  do {
-    // oxlint-disable-next-line no-await-in-loop -- the cursor of a page leads to the next
-    const page = await work.list({ queue, state: "dead", limit: pageLimit, cursor });
-    count += page.tasks.filter(({ endedAtMs = 0 }) => endedAtMs >= sinceMs).length;
-    cursor = page.cursor;
-  } while (cursor !== undefined);
+  const pages = pagesOf((cursor) => work.list({ queue, state: "dead", limit: pageLimit, cursor }));
+  for await (const { tasks } of pages)
+    count += tasks.filter(({ endedAtMs = 0 }) => endedAtMs >= sinceMs).length;
   return count;
 }
 
@@ -128,8 +121,11 @@ export async function readDecision(flags: EntryFlags, io: CommandIo): Promise<Wo
 /** Throws a CommandError unless `word` is typed; a UsageError if nobody can be asked. */
 export async function confirm(word: string, { ask }: CommandIo): Promise<void> {
   const answer = await ask?.(`Type ${word} to confirm: `);
-  if (answer?.trim() !== word)
-    throw new CommandError("not confirmed; nothing was changed", exitCodes.otherwise);
+  if (answer?.trim() !== word) throw notConfirmed();
+}
+
+export function notConfirmed(): CommandError {
+  return new CommandError("not confirmed; nothing was changed", exitCodes.otherwise);
 }
 
 export function assertAskable(yes: boolean | undefined, word: string, { ask }: CommandIo): void {

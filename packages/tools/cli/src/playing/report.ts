@@ -16,10 +16,7 @@ export type OutgoingRequest = Parameters<typeof sendRequest>[0];
 
 export type WebhookReport = Omit<PayoutOutcome, "request"> & { readonly request: OutgoingRequest };
 
-export function payoutText(
-  { outcomes, variant, asExpected, reached }: PayoutReport,
-  colours: boolean,
-): string {
+export function payoutText({ outcomes, variant, asExpected, reached }: PayoutReport, colours: boolean) {
   const paint = createPaint(colours);
   const lines = outcomes.flatMap((outcome) => {
     const { signature, bodyBytes } = outcome.request;

@@ -72,12 +72,7 @@ function sandboxOptions(flags: SandboxFlags, apiKey: string): SandboxOptions {
   };
 }
 
-function pageOptions({
-  payoutUrl,
-  key,
-  keyid,
-  allowHttp,
-}: SandboxFlags): NonNullable<SandboxOptions["page"]> {
+function pageOptions({ payoutUrl, key, keyid, allowHttp }: SandboxFlags) {
   if ((key === undefined) !== (keyid === undefined)) throw new UsageError("--key and --keyid go together");
   if (payoutUrl !== undefined) assertHttpAllowed("--payout-url", payoutUrl, allowHttp);
   return key === undefined

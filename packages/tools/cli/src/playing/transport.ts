@@ -1,19 +1,15 @@
 import type { KeyObject } from "node:crypto";
-import type { sendRequest } from "@countersign/sandbox";
 import { importPrivateKey, statuses } from "@countersign/sandbox/protocol";
-import { messageOf, UsageError, type Switches, type Texts } from "../command-io.ts";
+import { messageOf, UsageError, type Lists, type Switches, type Texts } from "../command-io.ts";
 import { parseTimeout, readCertificates, readNamedFile } from "../input.ts";
 
-export interface TransportFlags extends Texts<"ca" | "expect">, Switches<"allowHttp" | "json"> {
+export interface TransportFlags
+  extends Texts<"ca" | "expect">, Lists<"header">, Switches<"allowHttp" | "json"> {
   readonly url: string;
-  readonly header?: readonly string[] | undefined;
   readonly timeout: string;
 }
 
-export function sendOptionsOf({
-  timeout,
-  ca,
-}: Pick<TransportFlags, "timeout" | "ca">): NonNullable<Parameters<typeof sendRequest>[1]> {
+export function sendOptionsOf({ timeout, ca }: Pick<TransportFlags, "timeout" | "ca">) {
   return { timeoutMs: parseTimeout(timeout), ca: ca === undefined ? undefined : readCertificates(ca) };
 }
 

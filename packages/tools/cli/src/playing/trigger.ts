@@ -46,10 +46,7 @@ const pauseMs = 100;
 const answerLimitBytes = 16 * 1024 * 1024;
 
 /** Polls until each delivery has been tried, or the time is over. */
-async function attempted(
-  list: () => Promise<readonly Happening[]>,
-  waitMs: number,
-): Promise<readonly Happening[]> {
+async function attempted(list: () => Promise<readonly Happening[]>, waitMs: number) {
   const endsAtMs = performance.now() + waitMs;
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- one reading after the other
