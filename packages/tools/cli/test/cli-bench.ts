@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { expect } from "@jest/globals";
+import { afterAll, expect } from "@jest/globals";
 import type { Ask } from "../src/command-io.ts";
 import { runCli } from "../src/program.ts";
 import { startPlatform, type TestPlatform } from "../../sandbox/test/platform.ts";
@@ -59,6 +59,22 @@ export function expectOneLine({ code, out, err }: Run, expected: number, line: R
   expect(err).toMatch(line);
   expect(err).toMatch(/^error: [^\n]*\n$/);
 }
+
+/** Expects an exit code, and texts on stdout or stderr. */
+export function expectRun(ended: Run, code: number, texts: Partial<Record<"out" | "err", RegExp>>): void {
+  const matching = Object.entries(texts).map(([name, text]) => [name, expect.stringMatching(text)]);
+  expect(ended).toMatchObject({ code, ...Object.fromEntries(matching) });
+}
+
+/** A folder that is removed after the tests of a file. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "countersign-folder-"));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** The built command line. */
+export const builtCli: string = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
 
 /** Writes a module into a folder of its own below `folder`, since a process loads a file once; gives its path. */
 export function moduleIn(folder: string, text: string, name: string): string {
@@ -116,12 +132,20 @@ export function spawnCli(
   {
     env,
     cwd,
-    cli = fileURLToPath(new URL("../dist/cli.js", import.meta.url)),
-  }: { env: Readonly<Record<string, string>>; cwd?: string | undefined; cli?: string | undefined },
+    cli = builtCli,
+    input,
+  }: {
+    env: Readonly<Record<string, string>>;
+    cwd?: string | undefined;
+    cli?: string | undefined;
+    /** Of standard input. */
+    input?: string | Buffer;
+  },
 ): Promise<Run> {
   // jest sets FORCE_COLOR for its workers; Node warns when both are set.
   const colours = { FORCE_COLOR: undefined, NO_COLOR: undefined };
   const child = spawn(process.execPath, [cli, ...args], { env: { ...process.env, ...colours, ...env }, cwd });
+  if (input !== undefined) child.stdin.end(input);
   let [out, err] = ["", ""];
   child.stdout.on("data", (chunk: Buffer) => (out += chunk.toString()));
   child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));

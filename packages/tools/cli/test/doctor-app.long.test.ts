@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { expectOneLine, run, spawnCli, type Run } from "./cli-bench.ts";
+import { expectOneLine, run, type Run, spawnCli } from "./cli-bench.ts";
 import { folder, imports, moduleOf, mounted, publicKeyPem, secrets, type Report } from "./doctor-bench.ts";
 
 const now = Math.floor(Date.now() / 1000);

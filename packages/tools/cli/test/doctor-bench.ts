@@ -1,14 +1,11 @@
-import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { generateKeyPair } from "@countersign/sandbox";
-import { afterAll } from "@jest/globals";
-import { moduleIn } from "./cli-bench.ts";
+import { moduleIn, temporaryFolder } from "./cli-bench.ts";
 
 /** Where apps stand that the doctor looks at; its node_modules are those of the project. */
-export const folder = mkdtempSync(join(tmpdir(), "countersign-doctor-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+export const folder = temporaryFolder();
 symlinkSync(
   fileURLToPath(new URL("../../../../node_modules", import.meta.url)),
   join(folder, "node_modules"),

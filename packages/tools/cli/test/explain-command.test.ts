@@ -1,15 +1,12 @@
-import { spawnSync } from "node:child_process";
 import { createHash, createHmac } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
+import { afterEach, beforeAll, describe, expect, test } from "@jest/globals";
 import { signRequest, type SignedRequest } from "@countersign/test-support/signers/independent-signer.ts";
 import { servicePublicPem, strangerKey } from "@countersign/test-support/signers/test-keys.ts";
-import { expectOneLine, run } from "./cli-bench.ts";
+import { expectOneLine, expectRun, run, spawnCli, temporaryFolder } from "./cli-bench.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "countersign-explain-"));
+const folder = temporaryFolder();
 const secretName = "COUNTERSIGN_TEST_WEBHOOK_SECRET";
 const secret = "a webhook secret of nobody";
 
@@ -20,7 +17,6 @@ beforeAll(() => {
 afterEach(() => {
   delete process.env[secretName];
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 function file(name: string, content: string | Buffer): string {
   const path = join(folder, name);
@@ -220,9 +216,8 @@ describe("countersign explain", () => {
   test("says which clock was taken, and that a signature was left out", async () => {
     const seconds = Math.floor(Date.now() / 1000);
     const fresh = file("fresh", rawOf(signed({ created: seconds })));
-    expect(await run(["explain", fresh, ...key])).toMatchObject({
-      code: 0,
-      err: expect.stringMatching(/at created, \d s behind this machine's clock; --now sets the time/),
+    expectRun(await run(["explain", fresh, ...key]), 0, {
+      err: /at created, \d s behind this machine's clock; --now sets the time/,
     });
     const ahead = file("ahead", rawOf(signed({ created: seconds + 600 })));
     expect(await run(["explain", ahead, ...key])).toMatchObject({
@@ -275,15 +270,9 @@ describe("countersign explain", () => {
     expectOneLine(await run(["explain", ...args()]), 2, expected);
   });
 
-  test("reads the request from standard input", () => {
-    const cli = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
-    const { status, stdout } = spawnSync(process.execPath, [cli, "explain", ...key], {
-      input: rawOf(signed()),
-      encoding: "utf8",
-    });
-    expect({ status, stdout }).toMatchObject({
-      status: 0,
-      stdout: expect.stringMatching(/^signature: The signature verifies/),
+  test("reads the request from standard input", async () => {
+    expectRun(await spawnCli(["explain", ...key], { env: {}, input: rawOf(signed()) }), 0, {
+      out: /^signature: The signature verifies/,
     });
   });
 });

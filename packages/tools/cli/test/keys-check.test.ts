@@ -1,9 +1,8 @@
 import { generateKeyPairSync } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import path from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import { run } from "./cli-bench.ts";
+import { describe, expect, test } from "@jest/globals";
+import { run, temporaryFolder } from "./cli-bench.ts";
 
 // The key of RFC 8037 appendix A.2, whose thumbprint is in A.3.
 const x = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";
@@ -14,11 +13,7 @@ const pem = `-----BEGIN PUBLIC KEY-----\n${der.toString("base64")}\n-----END PUB
 const { privateKey } = generateKeyPairSync("ed25519");
 const privateJwk = { ...privateKey.export({ format: "jwk" }), kid: "bad" };
 
-let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(path.join(tmpdir(), "countersign-check-"));
-});
-afterEach(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder();
 
 const check = (name: string, content: unknown, ...flags: string[]) => {
   const file = path.join(folder, name);

@@ -55,23 +55,26 @@ onEngines(engineRows, "countersign keys list and held", (bench) => {
     expect(JSON.stringify(await runJson(bench, "keys held"))).not.toContain("token");
   });
 
+  /** The keys of all pages; people are told the same cursor as programs. */
+  async function listedKeys(...args: readonly string[]): Promise<unknown[]> {
+    const listed: unknown[] = [];
+    let more: readonly string[] = [];
+    do {
+      const list = ["keys", "list", ...args, ...more];
+      const { out } = await runOn(bench, list);
+      const lines = (await runJson(bench, list)) as { cursor?: string; key?: string }[];
+      const { cursor } = lines.at(-1) ?? {};
+      if (cursor !== undefined) expect(out).toContain(`more may follow: --cursor ${cursor}\n`);
+      more = cursor === undefined ? [] : ["--cursor", cursor];
+      listed.push(...lines.flatMap(({ key }) => key ?? []));
+    } while (more.length > 0);
+    return listed;
+  }
+
   test("--limit and --cursor give every key over the pages", async () => {
     const keys = Array.from({ length: 7 }, (_none, at) => `key-${at}`);
     for (const key of keys) await hold(bench, key);
-    const listed: unknown[] = [];
-    let cursor: string | undefined;
-    do {
-      const more = cursor === undefined ? [] : ["--cursor", cursor];
-      const people = ["keys", "list", "--state", "held", "--limit", "3", ...more];
-      const { out } = await runOn(bench, people);
-      const lines = await runJson(bench, ["keys", "list", "--state", "held", "--limit", "3", ...more]);
-      const last = lines.at(-1) as { cursor?: string; key?: unknown } | undefined;
-      cursor = last?.cursor;
-      if (cursor !== undefined) expect(out).toContain(`more may follow: --cursor ${cursor}\n`);
-      if (cursor !== undefined) lines.pop();
-      listed.push(...lines.map((line) => (line as { key: unknown }).key));
-    } while (cursor !== undefined);
-    expect(new Set(listed)).toEqual(new Set(keys));
+    expect(new Set(await listedKeys("--state", "held", "--limit", "3"))).toEqual(new Set(keys));
   });
 
   test("without a state it lists the keys of all, also over pages", async () => {
@@ -82,20 +85,8 @@ onEngines(engineRows, "countersign keys list and held", (bench) => {
     for (const key of keys) await put[key.split("-")[0] as keyof typeof put](bench, key);
     const { out } = await runOn(bench, "keys list");
     for (const key of keys) expect(out).toMatch(new RegExp(`^${key} +${key.split("-")[0]} `, "m"));
-    for (const limit of ["1", "2", "3"]) {
-      const listed: unknown[] = [];
-      let more: string[] = [];
-      do {
-        const lines = (await runJson(bench, ["keys", "list", "--limit", limit, ...more])) as {
-          cursor?: string;
-          key?: string;
-        }[];
-        const { cursor } = lines.at(-1) ?? {};
-        more = cursor === undefined ? [] : ["--cursor", cursor];
-        listed.push(...lines.flatMap(({ key }) => key ?? []));
-      } while (more.length > 0);
-      expect(new Set(listed)).toEqual(new Set(keys));
-    }
+    for (const limit of ["1", "2", "3"])
+      expect(new Set(await listedKeys("--limit", limit))).toEqual(new Set(keys));
   });
 
   test("held --quiet prints nothing when no key waits", async () => {
@@ -103,7 +94,9 @@ onEngines(engineRows, "countersign keys list and held", (bench) => {
     expect(await runOn(bench, "keys held --quiet")).toEqual({ code: 0, out: "", err: "" });
     await hold(bench, "key");
     const { out } = await runOn(bench, "keys held");
+    expect(out).toMatch(/^1 key waits for a decision, /m);
     expect(await runOn(bench, "keys held --quiet")).toEqual({ code: 1, out, err: "" });
+    expect(await runOn(bench, "keys held --json")).toMatchObject({ code: 1, err: "" });
   });
 
   test("held prints held keys and abandoned runs, and no run that goes on", async () => {
@@ -129,7 +122,7 @@ onEngines(engineRows, "countersign keys list and held", (bench) => {
     const listed = (await runJson(bench, "keys held")).map((line) => (line as { key: unknown }).key);
     expect(listed).toHaveLength(keys.length);
     expect(new Set(listed)).toEqual(new Set(keys));
-  }, 30_000);
+  });
 
   test("says where it has found nothing", async () => {
     const place = /in \S+ \((?:tables|prefix) \S+\)\n$/;

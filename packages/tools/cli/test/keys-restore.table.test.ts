@@ -1,15 +1,13 @@
 import { spawnSync } from "node:child_process";
-import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { appendFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { afterAll, beforeEach, describe, expect, test } from "@jest/globals";
+import { beforeEach, describe, expect, test } from "@jest/globals";
 import express, { type ErrorRequestHandler } from "express";
 import { idempotencyGuard } from "../../../checks/idempotency-guard/dist/index.js";
 import { rawBody } from "../../../checks/raw-body/dist/index.js";
 import { memoryIdempotencyStore, type IdempotencyStore } from "@countersign/idempotency";
 import { fileText } from "../../../../site/scripts/file-text.mjs";
-import { expectOneLine, moduleIn, run } from "./cli-bench.ts";
+import { builtCli, expectOneLine, expectRun, moduleIn, run, spawnCli, temporaryFolder } from "./cli-bench.ts";
 import {
   begin,
   complete,
@@ -22,6 +20,7 @@ import {
   statusOf,
 } from "./operator-bench.ts";
 
+const folder = temporaryFolder();
 const dayMs = 86_400_000;
 const why = ["--yes", "--by", "anna", "--note", "TICKET-1"];
 const restore = ["keys", "restore", ...why];
@@ -127,11 +126,9 @@ onEngines(engineRows, "countersign keys restore", (bench, engine) => {
     const printed = /^"(?:[^"\\]|\\.)*"/m.exec(listed)?.[0] ?? "";
     const other = await engine.open();
     try {
-      const cli = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
-      const args = [cli, "keys", "restore", "-", ...why, ...other.flags];
       const input = `payout:1\r\n\n${printed}\n${JSON.stringify("payout:ü")}\n`;
-      const { status, stderr } = spawnSync(process.execPath, args, { input, encoding: "utf8" });
-      expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+      const ended = await spawnCli(["keys", "restore", "-", ...why, ...other.flags], { env: {}, input });
+      expect(ended).toMatchObject({ code: 0, err: "" });
       for (const key of ["payout:1", odd, "payout:ü"])
         expect(await other.idempotency.read(key)).toMatchObject({ state: "done" });
     } finally {
@@ -141,8 +138,6 @@ onEngines(engineRows, "countersign keys restore", (bench, engine) => {
 });
 
 describe("a store of one's own", () => {
-  const folder = mkdtempSync(join(tmpdir(), "countersign-restore-"));
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
   const shared = globalThis as { restoredOfTest?: IdempotencyStore };
   let store: IdempotencyStore;
   beforeEach(() => {
@@ -170,10 +165,7 @@ describe("a store of one's own", () => {
       }),
     };
     shared.restoredOfTest = crash;
-    expect(await restoreOn("payout:1")).toMatchObject({
-      code: 1,
-      err: expect.stringMatching(/the line was lost/),
-    });
+    expectRun(await restoreOn("payout:1"), 1, { err: /the line was lost/ });
     const attempt = { token: "retry", fingerprint: "f", leaseMs: 1000, recovery: "hold" } as const;
     expect((await store.claim("payout:1", attempt)).status).not.toBe("acquired");
     shared.restoredOfTest = store;
@@ -190,10 +182,7 @@ describe("a store of one's own", () => {
         return store.claim(key, claim);
       },
     };
-    expect(await restoreOn("payout:1")).toMatchObject({
-      code: 1,
-      out: expect.stringMatching(/left as it is: run/),
-    });
+    expectRun(await restoreOn("payout:1"), 1, { out: /left as it is: run/ });
     expect(await store.read("payout:1")).toMatchObject({ state: "run", token: "other" });
   });
 
@@ -209,9 +198,8 @@ describe("a store of one's own", () => {
       err: "error: not confirmed; nothing was changed\n",
     });
     expect(await store.read("payout:1")).toBeUndefined();
-    expect(await run(args, { ask: answers("restore") })).toMatchObject({
-      code: 0,
-      out: expect.stringMatching(/^key +payout:1\n[\s\S]*note "TICKET-2"\n1 restored/m),
+    expectRun(await run(args, { ask: answers("restore") }), 0, {
+      out: /^key +payout:1\n[\s\S]*note "TICKET-2"\n1 restored/m,
     });
     expect(questions).toHaveLength(4);
   });
@@ -241,14 +229,15 @@ describe("a store of one's own", () => {
 });
 
 test("the commands of the guide tell what is missing, enter it, and are quiet afterwards", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "countersign-restore-guide-"));
   const bench = await engineRows[0]?.open();
   if (bench === undefined) throw new Error("there is no engine");
   try {
-    const cli = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
     const shell = (region: string) => {
       const commands = fileText("site/snippets/operate.sh", { region });
-      const script = commands.replaceAll("npx countersign ", `${JSON.stringify(process.execPath)} ${cli} `);
+      const script = commands.replaceAll(
+        "npx countersign ",
+        `${JSON.stringify(process.execPath)} ${builtCli} `,
+      );
       const env = { ...process.env, STORE_URL: bench.url, USER: "anna", LC_ALL: "C" };
       const { status, stdout, stderr } = spawnSync("bash", ["-c", script], {
         cwd: folder,
@@ -271,9 +260,8 @@ test("the commands of the guide tell what is missing, enter it, and are quiet af
     expect(shell("cron")).toMatchObject({ status: 1, stdout: expect.stringContaining("1 key waits") });
   } finally {
     await bench.close();
-    rmSync(folder, { recursive: true, force: true });
   }
-}, 30_000);
+});
 
 test.each<[string, readonly string[], RegExp]>([
   ["no key", [], /a key is missing/],
@@ -304,13 +292,8 @@ test.each([
   ["a space at the end", "payout:1 "],
   ["a document of the list", '{"key":"payout:1","state":"done"}'],
   ["half a string", '"payout:1'],
-])("refuses %s on standard input, before anything is entered", (_name, line) => {
-  const cli = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
-  const args = [cli, "keys", "restore", "-", ...why, "--store-url", "sqlite:missing.db"];
-  const { status, stderr } = spawnSync(process.execPath, args, {
-    input: `payout:0\n${line}\n`,
-    encoding: "utf8",
-  });
-  expect(status).toBe(2);
-  expect(stderr).toMatch(/^error: line 2 of standard input: expected [^\n]*\n$/);
+])("refuses %s on standard input, before anything is entered", async (_name, line) => {
+  const args = ["keys", "restore", "-", ...why, "--store-url", "sqlite:missing.db"];
+  const ended = await spawnCli(args, { env: {}, input: `payout:0\n${line}\n` });
+  expectOneLine(ended, 2, /^error: line 2 of standard input: expected /);
 });

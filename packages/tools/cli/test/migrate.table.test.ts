@@ -1,7 +1,6 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { mysqlMigration } from "@countersign/store-mysql";
 import { postgresMigration } from "@countersign/store-postgres";
 import { sqliteMigration } from "@countersign/store-sqlite";
@@ -12,7 +11,7 @@ import { describeOnPostgres, isolatedName, postgresUrl } from "@countersign/test
 import { startTcpProxy } from "@countersign/test-support/servers/tcp-proxy.ts";
 import { startPgBouncer } from "@countersign/test-support/servers/pgbouncer.ts";
 import { readTarget } from "../src/operator/store-target.ts";
-import { expectOneLine, run, spawnCli } from "./cli-bench.ts";
+import { builtCli, expectOneLine, run, spawnCli } from "./cli-bench.ts";
 import { flagsOf, sqlServers, tableNames, type Place } from "./sql-places.ts";
 
 const url = postgresUrl ?? "";
@@ -32,9 +31,8 @@ function start(args: readonly string[]): {
   child: ChildProcess;
   ended: Promise<{ code: unknown; err: string }>;
 } {
-  const cli = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
   const env = { ...process.env, FORCE_COLOR: undefined, NO_COLOR: undefined };
-  const child = spawn(process.execPath, [cli, "migrate", ...args], { env });
+  const child = spawn(process.execPath, [builtCli, "migrate", ...args], { env });
   started.push(child);
   let err = "";
   child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
@@ -93,7 +91,7 @@ for (const server of isWhole ? sqlServers : sqlServers.slice(0, 1)) {
       const ended = await Promise.all(Array.from({ length: 4 }, () => start(flags).ended));
       expect(ended).toEqual(Array.from({ length: 4 }, () => ({ code: 0, err: "" })));
       expect(await place.tables()).toEqual(allTables);
-    }, 30_000);
+    });
 
     test("tables that another connection keeps locked end the other commands with one line", async () => {
       await migrate();
@@ -105,7 +103,7 @@ for (const server of isWhole ? sqlServers : sqlServers.slice(0, 1)) {
       } finally {
         await unlock();
       }
-    }, 30_000);
+    });
 
     test("a store closes within seconds although the server hangs", async () => {
       await migrate();
@@ -122,7 +120,7 @@ for (const server of isWhole ? sqlServers : sqlServers.slice(0, 1)) {
       } finally {
         await proxy.close();
       }
-    }, 20_000);
+    });
 
     test("--print prints the SQL and does nothing", async () => {
       expect(await migrate("--print")).toMatchObject({ code: 0, out: place.migration });
@@ -242,7 +240,6 @@ describeOnPostgres("countersign migrate on PostgreSQL alone", () => {
       expect((await run(["migrate", ...flags])).code).toBe(0);
       expect((await run(["keys", "held", ...flags])).code).toBe(0);
     },
-    30_000,
   );
 
   test("leaves a later release's tables that take this one beside them", async () => {
@@ -275,7 +272,7 @@ describeOnBouncer("the operator's commands through PgBouncer in transaction mode
       await pool.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
       await pool.end();
     }
-  }, 20_000);
+  });
 });
 
 describe("countersign migrate", () => {

@@ -1,17 +1,14 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { createServer, type AddressInfo, type Server } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { describeOnRedis } from "@countersign/test-support/servers/engines.ts";
+import { beforeAll, describe, expect, test } from "@jest/globals";
 import { freePort } from "@countersign/test-support/servers/private-process.mjs";
-import { run, type Run, spawnCli } from "./cli-bench.ts";
+import { expectRun, type Run, run, spawnCli, temporaryFolder } from "./cli-bench.ts";
 import { installedWith } from "./installed-with.ts";
 import { engines, hold, onEngines, type OperatorBench, platformDatabase } from "./operator-bench.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "countersign-operator-processes-"));
+const folder = temporaryFolder();
 const file = (name: string): string => join(folder, name);
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 function spawned(args: readonly string[], env: Readonly<Record<string, string>>, cli?: string): Promise<Run> {
   return spawnCli(args, { env, cwd: folder, cli });
@@ -23,17 +20,14 @@ describe("the built command line", () => {
     const { code, out, err } = await spawned(["keys", "held"], { STORE_URL: "sqlite:environment.db" });
     expect({ code, err }).toEqual({ code: 1, err: "" });
     expect(out).toMatch(/^key\n.*\n {2}why +why\n {2}fence +\d{16}$/m);
-  }, 20_000);
+  });
 
   test("asks nobody when its input is a pipe", async () => {
     platformDatabase(file("pipe.db"));
     const resolve = ["keys", "resolve", "key", "--as", "released"];
-    expect(await spawned(resolve, { STORE_URL: "sqlite:pipe.db" })).toMatchObject({
-      code: 2,
-      err: expect.stringMatching(/add --yes/),
-    });
+    expectRun(await spawned(resolve, { STORE_URL: "sqlite:pipe.db" }), 2, { err: /add --yes/ });
     expect((await run(["keys", "held", "--store-url", `sqlite:${file("pipe.db")}`])).out).toMatch(/^key$/m);
-  }, 20_000);
+  });
 
   describe.each(["postgres", "mysql", "redis"])("on a server of %s", (scheme) => {
     test("that refuses connections ends with 3 and one line", async () => {
@@ -43,7 +37,7 @@ describe("the built command line", () => {
       expect({ code, out }).toEqual({ code: 3, out: "" });
       expect(err).toMatch(/^error: \S+ cannot be reached: the connection was refused \(ECONNREFUSED\)\n$/);
       expect(err).not.toContain("s3cret");
-    }, 20_000);
+    });
 
     test.each<[string, (server: Server) => void]>([
       ["never answers", () => {}],
@@ -52,48 +46,38 @@ describe("the built command line", () => {
         (server) => server.on("connection", (socket) => socket.end("HTTP/1.1 400 Bad\r\n\r\n")),
       ],
       ["closes the connection", (server) => server.on("connection", (socket) => socket.destroy())],
-    ])(
-      "that %s ends with 3 and one line",
-      async (_name, prepare) => {
-        const server = createServer((socket) => socket.on("error", () => {}).resume());
-        prepare(server);
-        await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-        try {
-          const store = {
-            STORE_URL: `${scheme}://user:s3cret@127.0.0.1:${(server.address() as AddressInfo).port}/0`,
-          };
-          const { code, out, err } = await spawned(["keys", "held"], store);
-          expect({ code, out }).toEqual({ code: 3, out: "" });
-          expect(err).toMatch(/^error: [^\n]*\n$/);
-          expect(err).not.toContain("s3cret");
-        } finally {
-          server.close();
-        }
-      },
-      20_000,
-    );
+    ])("that %s ends with 3 and one line", async (_name, prepare) => {
+      const server = createServer((socket) => socket.on("error", () => {}).resume());
+      prepare(server);
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+      try {
+        const store = {
+          STORE_URL: `${scheme}://user:s3cret@127.0.0.1:${(server.address() as AddressInfo).port}/0`,
+        };
+        const { code, out, err } = await spawned(["keys", "held"], store);
+        expect({ code, out }).toEqual({ code: 3, out: "" });
+        expect(err).toMatch(/^error: [^\n]*\n$/);
+        expect(err).not.toContain("s3cret");
+      } finally {
+        server.close();
+      }
+    });
   });
 });
 
-describeOnRedis("the built command line with redis 5", () => {
+const redis = engines.filter(({ name }) => name === "Redis");
+onEngines(redis, "the built command line with redis 5", (bench) => {
   test("lists and resolves", async () => {
-    const engine = engines.find(({ name }) => name === "Redis");
-    if (engine === undefined) throw new Error("Redis is no engine");
-    const bench = await engine.open();
-    try {
-      const cli = installedWith({ redis: "redis-5" }, folder);
-      await hold(bench, "key");
-      const env = { STORE_URL: bench.url };
-      const flags = bench.flags.slice(2);
-      const listed = await spawned(["keys", "held", ...flags], env, cli);
-      expect(listed).toMatchObject({ code: 1, out: expect.stringMatching(/^ {2}why +/m), err: "" });
-      const resolve = ["keys", "resolve", "key", "--as", "done", ...(await decided(bench)), ...flags];
-      expect(await spawned(resolve, env, cli)).toMatchObject({ code: 0, err: "" });
-      expect(await bench.idempotency.read("key")).toMatchObject({ state: "done" });
-    } finally {
-      await bench.close();
-    }
-  }, 20_000);
+    const cli = installedWith({ redis: "redis-5" }, folder);
+    await hold(bench, "key");
+    const env = { STORE_URL: bench.url };
+    const flags = bench.flags.slice(2);
+    const listed = await spawned(["keys", "held", ...flags], env, cli);
+    expect(listed).toMatchObject({ code: 1, out: expect.stringMatching(/^ {2}why +/m), err: "" });
+    const resolve = ["keys", "resolve", "key", "--as", "done", ...(await decided(bench)), ...flags];
+    expect(await spawned(resolve, env, cli)).toMatchObject({ code: 0, err: "" });
+    expect(await bench.idempotency.read("key")).toMatchObject({ state: "done" });
+  });
 });
 
 /** What is needed to resolve the key without a terminal. */
@@ -109,37 +93,29 @@ onEngines(engines, "a process", (bench) => {
     [["keys", "resolve", "other", "--as", "done"], 1],
     [["keys", "restore", "payout:other", "--note", "n", "--yes"], 0],
     [["prune"], 0],
-  ])(
-    "%j ends by itself",
-    async (command, code) => {
-      await hold(bench, "key");
-      const args = command.includes("resolve") ? [...command, ...(await decided(bench))] : command;
-      const [, url = "", ...names] = bench.flags;
-      const err = code === 0 ? "" : expect.stringMatching(/^error: [^\n]*\n$/);
-      expect(await spawned([...args, ...names], { STORE_URL: url })).toMatchObject({ code, err });
-    },
-    20_000,
-  );
+  ])("%j ends by itself", async (command, code) => {
+    await hold(bench, "key");
+    const args = command.includes("resolve") ? [...command, ...(await decided(bench))] : command;
+    const [, url = "", ...names] = bench.flags;
+    const err = code === 0 ? "" : expect.stringMatching(/^error: [^\n]*\n$/);
+    expect(await spawned([...args, ...names], { STORE_URL: url })).toMatchObject({ code, err });
+  });
 });
 
 test.each([
   ["postgres", "pg"],
   ["mysql", "mysql2"],
   ["redis", "redis"],
-])(
-  "a store on %s says to install its driver, without which SQLite works",
-  async (scheme, driver) => {
-    const cli = installedWith({ [driver]: undefined }, folder);
-    const store = { STORE_URL: `${scheme}://user:s3cret@127.0.0.1:1/0` };
-    expect(await spawned(["keys", "held"], store, cli)).toMatchObject({
-      code: 2,
-      err: `error: --store-url: this engine needs the package ${driver}; run npm install ${driver}\n`,
-    });
-    const url = platformDatabase(file(`${driver}.db`));
-    expect(await spawned(["keys", "held"], { STORE_URL: url }, cli)).toMatchObject({ code: 1, err: "" });
-  },
-  20_000,
-);
+])("a store on %s says to install its driver, without which SQLite works", async (scheme, driver) => {
+  const cli = installedWith({ [driver]: undefined }, folder);
+  const store = { STORE_URL: `${scheme}://user:s3cret@127.0.0.1:1/0` };
+  expect(await spawned(["keys", "held"], store, cli)).toMatchObject({
+    code: 2,
+    err: `error: --store-url: this engine needs the package ${driver}; run npm install ${driver}\n`,
+  });
+  const url = platformDatabase(file(`${driver}.db`));
+  expect(await spawned(["keys", "held"], { STORE_URL: url }, cli)).toMatchObject({ code: 1, err: "" });
+});
 
 describe("without @countersign/sandbox, countersign", () => {
   let cli: string;
@@ -168,16 +144,13 @@ describe("without @countersign/sandbox, countersign", () => {
 
   test("operates a store, and helps", async () => {
     const url = platformDatabase(join(folder, "platform.db"));
-    expect(await without(["keys", "held"], { STORE_URL: url })).toMatchObject({
-      code: 1,
-      out: expect.stringMatching(/^ {2}why +/m),
-    });
+    expectRun(await without(["keys", "held"], { STORE_URL: url }), 1, { out: /^ {2}why +/m });
     expect(await without(["migrate", "--print"])).toMatchObject({ code: 0, err: "" });
     expect(await without(["payout", "--help"])).toMatchObject({ code: 0, err: "" });
     const endpoint = ["endpoint", "create", "--base-url", "https://127.0.0.1:1", "--generate"];
     const generated = [...endpoint, "--platform-url", "https://platform.example", "--retries", "0"];
     expect(await without(generated, { COUNTERSIGN_API_KEY: "key" })).toMatchObject({ code: 3 });
-  }, 20_000);
+  });
 });
 
 describe.each<[string, readonly string[], string]>([
@@ -190,19 +163,15 @@ describe.each<[string, readonly string[], string]>([
   ],
   ["redis://:s3cret@127.0.0.1:1", ["@countersign/store-redis"], "@countersign/store-redis redis"],
 ])("the store %s", (url, packages, install) => {
-  test.each(packages)(
-    "needs %s, and the command says so",
-    async (missing) => {
-      const cli = installedWith({ [missing]: undefined }, folder);
-      const err = `error: --store-url: this engine needs the package ${missing}; run npm install ${install}\n`;
-      const prune = await spawnCli(["prune"], { env: { STORE_URL: url }, cwd: folder, cli });
-      expect(prune).toEqual({ code: 2, out: "", err });
-      const migrate = await spawnCli(["migrate", "--print"], { env: { STORE_URL: url }, cwd: folder, cli });
-      if (url.startsWith("redis"))
-        expect(migrate).toMatchObject({ code: 2, err: expect.stringMatching(/no tables/) });
-      else expect(migrate).toEqual({ code: 2, out: "", err });
-      expect(await spawnCli(["--help"], { env: {}, cwd: folder, cli })).toMatchObject({ code: 0, err: "" });
-    },
-    20_000,
-  );
+  test.each(packages)("needs %s, and the command says so", async (missing) => {
+    const cli = installedWith({ [missing]: undefined }, folder);
+    const err = `error: --store-url: this engine needs the package ${missing}; run npm install ${install}\n`;
+    const prune = await spawnCli(["prune"], { env: { STORE_URL: url }, cwd: folder, cli });
+    expect(prune).toEqual({ code: 2, out: "", err });
+    const migrate = await spawnCli(["migrate", "--print"], { env: { STORE_URL: url }, cwd: folder, cli });
+    if (url.startsWith("redis"))
+      expect(migrate).toMatchObject({ code: 2, err: expect.stringMatching(/no tables/) });
+    else expect(migrate).toEqual({ code: 2, out: "", err });
+    expect(await spawnCli(["--help"], { env: {}, cwd: folder, cli })).toMatchObject({ code: 0, err: "" });
+  });
 });

@@ -1,14 +1,12 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, describe, expect, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import Database from "libsql";
-import { expectOneLine, run } from "./cli-bench.ts";
+import { expectOneLine, run, temporaryFolder } from "./cli-bench.ts";
 import { platformDatabase } from "./operator-bench.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "countersign-operator-store-"));
+const folder = temporaryFolder();
 const file = (name: string): string => join(folder, name);
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const commands: readonly (readonly string[])[] = [
   ["keys", "held"],
@@ -112,5 +110,5 @@ describe("a store on SQLite", () => {
     } finally {
       locking.close();
     }
-  }, 20_000);
+  });
 });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { createClient, createCluster } from "redis";
 import { freePort } from "@countersign/test-support/servers/private-process.mjs";
 import { startPrivateRedis, startRedisCluster } from "@countersign/test-support/servers/private-redis.ts";
-import { run, spawnCli } from "./cli-bench.ts";
+import { expectRun, run, spawnCli } from "./cli-bench.ts";
 import { fingerprint } from "./operator-bench.ts";
 
 const cluster = await startRedisCluster();
@@ -87,10 +87,7 @@ describeOnCluster("countersign keys on a Redis Cluster", () => {
     "a cursor %s of no server of it ends with 2",
     async (cursor) => {
       const args = ["keys", "list", "--state", "held", "--cursor", cursor, "--store-url", nodes[0] ?? ""];
-      expect(await run(args)).toMatchObject({
-        code: 2,
-        err: expect.stringMatching(/^error: --cursor: [^\n]*\n$/),
-      });
+      expectRun(await run(args), 2, { err: /^error: --cursor: [^\n]*\n$/ });
     },
   );
 
@@ -108,7 +105,7 @@ describeOnCluster("countersign keys on a Redis Cluster", () => {
   test("ends by itself as a process of its own", async () => {
     const ended = await spawnCli(["keys", "held"], { env: { STORE_URL: nodes[0] ?? "" } });
     expect(ended).toMatchObject({ code: 1, err: "" });
-  }, 20_000);
+  });
 });
 
 describeOnCluster("countersign keys on a Redis Cluster with a password", () => {
@@ -125,7 +122,7 @@ describeOnCluster("countersign keys on a Redis Cluster with a password", () => {
     }
     client.destroy();
     await withStores(url(password), (stores) => hold(stores, "key"), { password });
-  }, 20_000);
+  });
 
   test("works where INFO is forbidden, as on a single server", async () => {
     const client = createClient({ url: url(password) });

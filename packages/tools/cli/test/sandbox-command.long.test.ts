@@ -1,35 +1,32 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { connect } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { afterAll, afterEach, describe, expect, test } from "@jest/globals";
+import { afterEach, describe, expect, test } from "@jest/globals";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import { close, listen } from "@countersign/test-support/servers/http-client.ts";
-import { expectOneLine, run } from "./cli-bench.ts";
+import { builtCli, expectOneLine, run, temporaryFolder } from "./cli-bench.ts";
 import { registration } from "../../sandbox/test/service-bench.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "countersign-sandbox-command-"));
+const folder = temporaryFolder();
 const running: ChildProcess[] = [];
 afterEach(() => {
   for (const child of running.splice(0)) child.kill("SIGKILL");
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** `countersign sandbox` as a process that has said where it listens. */
 interface RunningSandbox {
-  readonly child: ChildProcess;
+  readonly child: ReturnType<typeof spawn>;
   readonly url: string;
-  readonly out: string;
+  /** What it has written until now. */
+  readonly written: () => { readonly out: string; readonly err: string };
   /** Sends a signal, and gives exit code and what was written to stderr. */
-  end(signal: "SIGTERM" | "SIGINT" | "SIGKILL"): Promise<{ code: unknown; err: string }>;
+  end(signal?: "SIGTERM" | "SIGINT" | "SIGKILL"): Promise<{ code: unknown; err: string }>;
 }
 
 async function start(args: readonly string[], env: Record<string, string> = {}): Promise<RunningSandbox> {
-  const cli = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
-  const child = spawn(process.execPath, [cli, "sandbox", ...args], {
+  const child = spawn(process.execPath, [builtCli, "sandbox", ...args], {
     env: { ...process.env, FORCE_COLOR: undefined, COUNTERSIGN_API_KEY: undefined, ...env },
   });
   running.push(child);
@@ -38,14 +35,14 @@ async function start(args: readonly string[], env: Record<string, string> = {}):
   child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
   const closed = once(child, "close");
   await Promise.race([once(child.stdout, "data"), closed]);
-  const url = /^listening {2}(http:\S+)$/m.exec(out)?.[1];
+  const url = /http:\/\/127\.0\.0\.1:\d+/.exec(out)?.[0];
   if (url === undefined) throw new Error(`the sandbox did not start: ${out}${err}`);
   return {
     child,
     url,
-    out,
+    written: () => ({ out, err }),
     async end(signal) {
-      child.kill(signal);
+      if (signal !== undefined) child.kill(signal);
       const [code] = (await closed) as [unknown];
       return { code, err };
     },
@@ -75,13 +72,13 @@ async function listens(port: number): Promise<boolean> {
 describe("countersign sandbox", () => {
   test("makes up an API key, prints it, and ends with 0 at SIGTERM", async () => {
     const sandbox = await start([]);
-    const key = /^X-API-KEY {2}(\S{32})$/m.exec(sandbox.out)?.[1] ?? "";
+    const key = /^X-API-KEY {2}(\S{32})$/m.exec(sandbox.written().out)?.[1] ?? "";
     expect(await call(`${sandbox.url}/sandbox/buyers/b-1/status`, key, { status: "ACTIVE" })).toMatchObject({
       status: "ACTIVE",
       old_status: "PENDING",
     });
     expect(await call(`${sandbox.url}/sandbox/buyers/b-1`, `${key}x`)).toMatchObject({ status: 401 });
-    expect(sandbox.out).toContain("in memory");
+    expect(sandbox.written().out).toContain("in memory");
     expect(await sandbox.end("SIGTERM")).toEqual({ code: 0, err: "" });
   });
 
@@ -90,11 +87,8 @@ describe("countersign sandbox", () => {
     expect(code).toBe(0);
     const key = join(folder, "page.private.pem");
     const flags = ["--key", key, "--keyid", "page", "--payout-url", "http://127.0.0.1:9/pay", "--json"];
-    const cli = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
-    const child = spawn(process.execPath, [cli, "sandbox", ...flags]);
-    running.push(child);
-    const [line] = (await once(child.stdout, "data")) as [Buffer];
-    const { url, page, apiKey } = JSON.parse(line.toString()) as Record<string, string>;
+    const { url, written } = await start(flags);
+    const { page, apiKey } = JSON.parse(written().out) as Record<string, string>;
     expect(page).toMatch(/#token=[\w-]{24}$/);
     expect((await fetch(String(page))).headers.get("Content-Type")).toMatch(/^text\/html/);
     const overview = await call(`${url}/sandbox/overview`, String(apiKey));
@@ -104,7 +98,7 @@ describe("countersign sandbox", () => {
     expect(JSON.stringify(overview)).not.toContain("PRIVATE");
 
     const without = await start(["--no-page"]);
-    expect(without.out).not.toContain("#token");
+    expect(without.written().out).not.toContain("#token");
     expect(await call(without.url, "any")).toMatchObject({ status: 401 });
   });
 
@@ -122,7 +116,7 @@ describe("countersign sandbox", () => {
 
   test("takes the API key from the environment, and does not print it", async () => {
     const sandbox = await start([], { COUNTERSIGN_API_KEY: "test-api-key" });
-    expect(sandbox.out).not.toMatch(/test-api-key|X-API-KEY/);
+    expect(sandbox.written().out).not.toMatch(/test-api-key|X-API-KEY/);
     expect(await call(`${sandbox.url}/sandbox/deliveries`, "test-api-key")).toMatchObject({ deliveries: [] });
   });
 
@@ -156,7 +150,7 @@ describe("countersign sandbox", () => {
       });
       await first.end(signal);
       const second = await start(args);
-      expect(second.out).toContain(file);
+      expect(second.written().out).toContain(file);
       expect(await call(`${second.url}/sandbox/sellers/s-1`, "test-api-key")).toMatchObject({
         status: "REJECTED",
       });
@@ -195,14 +189,8 @@ describe("countersign sandbox", () => {
   test.each([false, true])("prints a line for each delivery as it happens; as JSON: %p", async (json) => {
     const { server: receiver, port } = await listen((_req, res) => res.end());
     const hooks = `http://127.0.0.1:${port}/hooks`;
-    const cli = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
-    const args = [cli, "sandbox", "--api-key", "test-api-key", ...(json ? ["--json"] : [])];
-    const child = spawn(process.execPath, args, { env: { ...process.env, FORCE_COLOR: undefined } });
-    running.push(child);
-    let out = "";
-    child.stdout.on("data", (chunk: Buffer) => (out += chunk.toString()));
-    await eventually(() => out.includes("\n"));
-    const [url = ""] = /http:\/\/127\.0\.0\.1:\d+/.exec(out) ?? [];
+    const sandbox = await start(["--api-key", "test-api-key", ...(json ? ["--json"] : [])]);
+    const { url, child, written } = sandbox;
     await call(`${url}/api/v2/b2b-payments/webhook-endpoints`, "test-api-key", {
       url: hooks,
       ...registration,
@@ -212,15 +200,12 @@ describe("countersign sandbox", () => {
     const line = json
       ? /^\{"delivery":\{"id":1,.*"state":"delivered".*\}\}$/m
       : /^\d\d:\d\d:\d\dZ +#1 +delivered +200 +buyer\.status_changed$/m;
-    await eventually(() => line.test(out));
+    await eventually(() => line.test(written().out));
     // Nobody reads its output any more.
-    let err = "";
-    child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
-    child.stdout.destroy();
-    const ended = once(child, "close");
+    child.stdout?.destroy();
     await call(`${url}/sandbox/events`, "test-api-key", event);
-    expect({ code: (await ended)[0] as unknown, err }).toEqual({ code: 1, err: "" });
-    expect(out).not.toContain("auth_password");
+    expect(await sandbox.end()).toEqual({ code: 1, err: "" });
+    expect(written().out).not.toContain("auth_password");
     await close(receiver);
   });
 
