@@ -1,90 +1,13 @@
-import { describe, expect, test } from "@jest/globals";
-import type { TransactionBegun, TransactionFault, TransactionStore } from "@countersign/idempotency";
+import { GuardError } from "@countersign/core";
 import { sleep } from "@countersign/test-support/runs/eventually.ts";
+import { describe, expect, test } from "@jest/globals";
 import { transactionBroken } from "../../src/refusals.ts";
-import { answerOf, type Steps } from "../../src/transactions/steps.ts";
-import type { Behind, OpenTransaction } from "../../src/transactions/transaction-attempt.ts";
-import { Transactor } from "../../src/transactions/transactor.ts";
+import { is, keys, scripted, type Script, type Step } from "./scripted.ts";
 
-type Step = "connect" | "begin" | "work" | "keep" | "undo" | "commit" | "claim";
-
-/** What a call does, by its number from 1: an error to throw, milliseconds to wait, or nothing. */
-type Script = Partial<Record<Step, (call: number) => unknown>>;
-
-const tx = { name: "tx" };
-const keys = [{ key: "k", token: "t", fingerprint: "f" }];
-const nonce = { scope: "s", nonce: "n", token: "t", retainMs: 1_000 };
-const fresh: TransactionBegun = { nonce: "fresh", keys: [{ status: "begun" }] };
-
-class EngineError extends Error {
-  readonly fault: TransactionFault;
-  constructor(fault: TransactionFault) {
-    super(fault);
-    this.fault = fault;
-  }
-}
-
-const is = (fault: TransactionFault) => () => new EngineError(fault);
 const boom = new Error("boom");
 const mistake = new TypeError("no transaction");
 const broken = transactionBroken("a statement failed behind it");
-
-function scripted(script: Script, { begun = fresh, storeTimeoutMs = 20_000 } = {}) {
-  const calls: Partial<Record<Step, number>> = {};
-  const log: string[] = [];
-  const play = async (step: Step): Promise<void> => {
-    const call = (calls[step] = (calls[step] ?? 0) + 1);
-    log.push(step);
-    const does = script[step]?.(call);
-    if (does instanceof Error) throw does;
-    if (typeof does === "number") await sleep(does);
-    else await does;
-  };
-  const transactions: TransactionStore<typeof tx> = {
-    engine: "scripted",
-    mode: "async",
-    retentionMs: 1,
-    async run(work) {
-      await play("connect");
-      let result: Awaited<ReturnType<typeof work>>;
-      try {
-        result = await work(tx);
-      } catch (error) {
-        log.push("rollback");
-        throw error;
-      }
-      await play("commit");
-      return result;
-    },
-    async begin() {
-      await play("begin");
-      return begun;
-    },
-    keep: () => play("keep"),
-    undo: () => play("undo"),
-    faultOf: (error) => (error instanceof EngineError ? error.fault : undefined),
-  };
-  const nonces = {
-    async claim() {
-      await play("claim");
-      return "fresh" as const;
-    },
-    close: () => {},
-  };
-  const options = { waitMs: 0, storeTimeoutMs, idleTimeoutMs: 1_000, maxWaiters: 10, retryAfterSeconds: 7 };
-  const unused = { recovery: "hold", transactionTimeoutMs: 60_000 } as const;
-  const transactor = new Transactor({ transactions, nonces }, { ...options, ...unused });
-  const run = () =>
-    transactor.run({ keys, nonce }, function* pay({ tx: its }: OpenTransaction<typeof tx>): Steps<
-      Behind<string>
-    > {
-      return yield* transactor.behindSavepoint(its, keys, false, function* work() {
-        yield* answerOf(play("work"));
-        return "paid";
-      });
-    });
-  return { transactor, run, log, calls };
-}
+const refusal = new GuardError({ status: 400, code: "frozen", message: "refused" });
 
 const paid = { value: "paid" };
 const refused = (code: string, status = 503) => expect.objectContaining({ code, status });
@@ -167,6 +90,28 @@ describe("Transactor", () => {
       `${usual} claim`,
     ],
     [
+      "a refusal whose undo fails, told once its nonce is claimed alone",
+      { work: () => refusal, undo: is("unavailable") },
+      refusal,
+      1,
+      "connect begin work undo rollback claim",
+    ],
+    // A replay may still be paid.
+    ...[() => "seen", () => boom].map((claim): [string, Script, unknown, number, string] => [
+      `a refusal whose nonce cannot be claimed alone: ${claim()}`,
+      { work: () => refusal, undo: is("unavailable"), claim },
+      expect.objectContaining({ status: 503, code: "transaction-unavailable", cause: refusal }),
+      1,
+      "connect begin work undo rollback claim",
+    ]),
+    [
+      "a handler's own error, which is no answer for good, whose nonce a replay has had meanwhile",
+      { work: () => boom, undo: is("unavailable"), claim: () => "seen" },
+      boom,
+      1,
+      "connect begin work undo rollback claim",
+    ],
+    [
       "an undo and a nonce that fail",
       { work: () => boom, undo: is("unavailable"), claim: () => mistake },
       boom,
@@ -181,6 +126,11 @@ describe("Transactor", () => {
     // The lane is free again.
     await run().catch(() => {});
     expect(calls.connect).toBeGreaterThan(times);
+  });
+
+  test("tells a refusal whose undo fails where requests have no nonce", async () => {
+    const { run } = scripted({ work: () => refusal, undo: is("unavailable"), claim: () => "seen" });
+    await expect(run({ keys })).rejects.toBe(refusal);
   });
 
   test("rolls back what meets a used nonce, and runs no handler", async () => {

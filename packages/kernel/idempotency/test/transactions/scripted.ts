@@ -1,0 +1,97 @@
+import type { TransactionBegun, TransactionFault, TransactionStore } from "@countersign/idempotency";
+import { sleep } from "@countersign/test-support/runs/eventually.ts";
+import { answerOf, type Steps } from "../../src/transactions/steps.ts";
+import type {
+  Behind,
+  OpenTransaction,
+  TransactionAttempt,
+} from "../../src/transactions/transaction-attempt.ts";
+import { Transactor } from "../../src/transactions/transactor.ts";
+
+export type Step = "connect" | "begin" | "work" | "keep" | "undo" | "commit" | "claim";
+
+/** What a call does, by its number from 1: an error to throw, milliseconds or a promise to wait for, or nothing. */
+export type Script = Partial<Record<Step, (call: number) => unknown>>;
+
+const tx = { name: "tx" };
+export const keys = [{ key: "k", token: "t", fingerprint: "f" }];
+const nonce = { scope: "s", nonce: "n", token: "t", retainMs: 1_000 };
+const fresh: TransactionBegun = { nonce: "fresh", keys: [{ status: "begun" }] };
+
+class EngineError extends Error {
+  readonly fault: TransactionFault;
+  constructor(fault: TransactionFault) {
+    super(fault);
+    this.fault = fault;
+  }
+}
+
+export const is = (fault: TransactionFault) => () => new EngineError(fault);
+
+const usual = {
+  waitMs: 0,
+  storeTimeoutMs: 20_000,
+  idleTimeoutMs: 1_000,
+  transactionTimeoutMs: 60_000,
+  maxWaiters: 10,
+  retryAfterSeconds: 7,
+  recovery: "hold",
+} as const;
+
+interface Engine extends Partial<Record<keyof typeof usual & `${string}Ms`, number>> {
+  readonly begun?: TransactionBegun;
+  readonly mode?: "async" | "sync";
+}
+
+/** A transactor whose handler and whose engine, named `scripted`, do as the script says. */
+export function scripted(script: Script, { begun = fresh, mode = "async", ...times }: Engine = {}) {
+  const calls: Partial<Record<Step, number>> = {};
+  const log: string[] = [];
+  const play = (step: Step): unknown => {
+    const call = (calls[step] = (calls[step] ?? 0) + 1);
+    log.push(step);
+    const does = script[step]?.(call);
+    if (does instanceof Error) throw does;
+    return typeof does === "number" ? sleep(does) : does;
+  };
+  /** Answers behind the step, in one turn where the engine does. */
+  const played = <T>(step: Step, answer: T): T | Promise<T> => {
+    const does = play(step);
+    return mode === "sync" ? answer : Promise.resolve(does).then(() => answer);
+  };
+  const transactions: TransactionStore<typeof tx> = {
+    engine: "scripted",
+    mode,
+    retentionMs: 1,
+    async run(work) {
+      await play("connect");
+      let result: Awaited<ReturnType<typeof work>>;
+      try {
+        result = await work(tx);
+      } catch (error) {
+        log.push("rollback");
+        throw error;
+      }
+      await play("commit");
+      return result;
+    },
+    begin: () => played("begin", begun),
+    keep: () => played("keep", undefined),
+    undo: () => played("undo", undefined),
+    faultOf: (error) => (error instanceof EngineError ? error.fault : undefined),
+  };
+  const nonces = {
+    async claim() {
+      return (await play("claim")) === "seen" ? ("seen" as const) : ("fresh" as const);
+    },
+  };
+  const transactor = new Transactor({ transactions, nonces }, { ...usual, ...times });
+  const run = (attempt: TransactionAttempt = { keys, nonce }) =>
+    transactor.run(attempt, function* pay({ tx: its }: OpenTransaction<typeof tx>): Steps<Behind<string>> {
+      return yield* transactor.behindSavepoint(its, keys, false, function* work() {
+        yield* answerOf(play("work"));
+        return "paid";
+      });
+    });
+  return { transactor, run, log, calls };
+}
