@@ -16,34 +16,18 @@ const always = ["engine", "durability"] as const;
 
 /** Defines the contracts of the stores, by a clock that the test moves or by the server's; outside of the whole table that of transactions alone. */
 export function defineContracts(clock: "moved" | "the server's"): void {
-  const hasClock = clock === "moved";
-  const without = hasClock ? always : ([...always, "clock"] as const);
+  const engine = { hasClock: clock === "moved" };
+  const without = engine.hasClock ? always : ([...always, "clock"] as const);
+  const contracts = {
+    transactions: transactionStoreContract(() => paymentHarness(engine), { without }),
+    ...(isWhole && {
+      "idempotency store": idempotencyStoreContract(() => idempotencyHarness(engine), { without }),
+      "nonce store": nonceStoreContract(() => nonceHarness(engine), { without }),
+      "store of answers": answerStoreContract(() => answerHarness(engine), { without }),
+      work: workStoreContract(() => paymentHarness(engine), { without }),
+    }),
+  };
   describe(`the contract, by the clock: ${clock}`, () => {
-    testContract(
-      "transactions",
-      transactionStoreContract(() => paymentHarness({ hasClock }), { without }),
-      describeOnMysql,
-    );
-    if (!isWhole) return;
-    testContract(
-      "idempotency store",
-      idempotencyStoreContract(() => idempotencyHarness({ hasClock }), { without }),
-      describeOnMysql,
-    );
-    testContract(
-      "nonce store",
-      nonceStoreContract(() => nonceHarness({ hasClock }), { without }),
-      describeOnMysql,
-    );
-    testContract(
-      "store of answers",
-      answerStoreContract(() => answerHarness({ hasClock }), { without }),
-      describeOnMysql,
-    );
-    testContract(
-      "work",
-      workStoreContract(() => paymentHarness({ hasClock }), { without }),
-      describeOnMysql,
-    );
+    for (const [title, cases] of Object.entries(contracts)) testContract(title, cases, describeOnMysql);
   });
 }

@@ -1,9 +1,9 @@
 import {
   answerStoreContract,
-  defineCases,
   idempotencyStoreContract,
   nonceStoreContract,
 } from "@countersign/store-contract";
+import { testContract } from "@countersign/test-support/runs/contract.ts";
 import { afterAll, afterEach, describe, expect, test } from "@jest/globals";
 import { mysqlUrl } from "@countersign/test-support/servers/engines.ts";
 import { type MariadbServer, startMariadbServer } from "@countersign/test-support/servers/mariadb-server.mjs";
@@ -26,11 +26,7 @@ const contracts = {
 };
 
 for (const [name, cases] of Object.entries(contracts)) {
-  defineCases(cases.filter(isAboutEngine), {
-    describe: onOwnServer,
-    test,
-    title: `contract on a server that crashes: ${name}`,
-  });
+  testContract(`contract on a server that crashes: ${name}`, cases.filter(isAboutEngine), onOwnServer);
 }
 
 onOwnServer("a server that crashes", () => {

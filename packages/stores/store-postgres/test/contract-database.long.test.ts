@@ -18,14 +18,8 @@ describe.each<[string, Create]>([
   ["with prepared statements", (options) => createPostgresStores({ ...options, prepare: true })],
 ])("the contract of the stores %s", (_way, create) => {
   const without = ["engine", "durability"] as const;
-  testContract(
-    "idempotency store",
-    idempotencyStoreContract(() => idempotencyHarness({ hasClock: true }, create), { without }),
-    describeOnPostgres,
-  );
-  testContract(
-    "nonce store",
-    nonceStoreContract(() => nonceHarness({ hasClock: true }, create), { without }),
-    describeOnPostgres,
-  );
+  const keys = idempotencyStoreContract(() => idempotencyHarness({ hasClock: true }, create), { without });
+  const nonces = nonceStoreContract(() => nonceHarness({ hasClock: true }, create), { without });
+  testContract("idempotency store", keys, describeOnPostgres);
+  testContract("nonce store", nonces, describeOnPostgres);
 });

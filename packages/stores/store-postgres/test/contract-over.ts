@@ -23,49 +23,41 @@ const onDatabase: NonNullable<Parameters<typeof answerHarness>[1]> = ({ pool, ..
 
 /** Defines the contracts of the stores, by a clock that the test moves or by the server's; outside of the whole table those of payouts alone. */
 export function defineContracts(clock: "moved" | "the server's"): void {
-  const hasClock = clock === "moved";
-  const without = hasClock ? always : ([...always, "clock"] as const);
+  const engine = { hasClock: clock === "moved" };
+  const without = engine.hasClock ? always : ([...always, "clock"] as const);
+  const define = (title: string, cases: Parameters<typeof testContract>[1]): void =>
+    testContract(title, cases, describeOnPostgres);
   describe(`the contract, by the clock: ${clock}`, () => {
-    testContract(
+    define(
       "idempotency store",
-      idempotencyStoreContract(() => idempotencyHarness({ hasClock }), { without }),
-      describeOnPostgres,
+      idempotencyStoreContract(() => idempotencyHarness(engine), { without }),
     );
-    testContract(
+    define(
       "nonce store",
-      nonceStoreContract(() => nonceHarness({ hasClock }), { without }),
-      describeOnPostgres,
+      nonceStoreContract(() => nonceHarness(engine), { without }),
     );
     for (const [library, as] of isWhole ? libraries : libraries.slice(0, 1)) {
-      const makeStores = () => paymentHarness({ hasClock }, (database) => inOrder(as(database)));
-      testContract(
-        `transactions over ${library}`,
-        transactionStoreContract(makeStores, { without }),
-        describeOnPostgres,
-      );
+      const makeStores = () => paymentHarness(engine, (database) => inOrder(as(database)));
+      define(`transactions over ${library}`, transactionStoreContract(makeStores, { without }));
     }
     if (!isWhole) return;
-    const answers = answerStoreContract(() => answerHarness({ hasClock }), {
-      without: [...without, "transaction"],
-    });
-    testContract("store of answers", answers, describeOnPostgres);
-    const inTransactions = answerStoreContract(() => answerHarness({ hasClock }, onDatabase), { without });
-    testContract(
+    define(
+      "store of answers",
+      answerStoreContract(() => answerHarness(engine), { without: [...without, "transaction"] }),
+    );
+    const inTransactions = answerStoreContract(() => answerHarness(engine, onDatabase), { without });
+    define(
       "store of answers beside transactions",
       inTransactions.filter(({ name }) => name.includes("transaction")),
-      describeOnPostgres,
     );
-    const [whole, single] = libraries.map(([, as]) =>
-      workStoreContract(() => paymentHarness({ hasClock }, (database) => inOrder(as(database))), { without }),
+    const [whole = [], single = []] = libraries.map(([, as]) =>
+      workStoreContract(() => paymentHarness(engine, (database) => inOrder(as(database))), { without }),
     );
-    testContract("work store", whole ?? [], describeOnPostgres);
+    define("work store", whole);
     // The steps in a transaction go by a library's own statements: their texts, and their waits.
-    const isSent = ({ name }: { readonly name: string }) =>
-      /hostile|transaction|not lost|side by side/.test(name);
-    testContract(
+    define(
       "work store over a library that sends single statements",
-      (single ?? []).filter(isSent),
-      describeOnPostgres,
+      single.filter(({ name }) => /hostile|transaction|not lost|side by side/.test(name)),
     );
   });
 }

@@ -1,9 +1,9 @@
 import {
   answerStoreContract,
-  defineCases,
   idempotencyStoreContract,
   nonceStoreContract,
 } from "@countersign/store-contract";
+import { testContract } from "@countersign/test-support/runs/contract.ts";
 import { withPostgresTransaction } from "@countersign/store-postgres";
 import { afterAll, afterEach, describe, expect, test } from "@jest/globals";
 import { postgresUrl } from "@countersign/test-support/servers/engines.ts";
@@ -25,21 +25,15 @@ afterAll(() => server?.close());
 // Only what needs the engine: the rest runs on the shared server.
 const isAboutEngine = ({ name }: { readonly name: string }): boolean => name.includes("engine is");
 
-defineCases(idempotencyStoreContract(() => idempotencyHarness({ server })).filter(isAboutEngine), {
-  describe: onOwnServer,
-  test,
-  title: "idempotency store contract on a server that crashes",
-});
-defineCases(nonceStoreContract(() => nonceHarness({ server })).filter(isAboutEngine), {
-  describe: onOwnServer,
-  test,
-  title: "nonce store contract on a server that crashes",
-});
-defineCases(answerStoreContract(() => answerHarness({ server })).filter(isAboutEngine), {
-  describe: onOwnServer,
-  test,
-  title: "contract of answers on a server that crashes",
-});
+const contracts = {
+  keys: idempotencyStoreContract(() => idempotencyHarness({ server })),
+  nonces: nonceStoreContract(() => nonceHarness({ server })),
+  answers: answerStoreContract(() => answerHarness({ server })),
+};
+
+for (const [name, cases] of Object.entries(contracts)) {
+  testContract(`contract on a server that crashes: ${name}`, cases.filter(isAboutEngine), onOwnServer);
+}
 
 onOwnServer("a server with synchronous_commit off that crashes", () => {
   test("has everything again that the stores and a transaction with completeIn had answered", async () => {

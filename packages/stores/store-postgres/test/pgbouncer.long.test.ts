@@ -13,13 +13,7 @@ afterAll(() => bouncer?.close());
 // A server that others use is not stopped: engine.long.test.ts has one of its own.
 const without = ["engine", "durability"] as const;
 const engine = { url: bouncer?.url, hasClock: true };
-testContract(
-  "idempotency store contract behind PgBouncer",
-  idempotencyStoreContract(() => idempotencyHarness(engine), { without }),
-  behindPgBouncer,
-);
-testContract(
-  "nonce store contract behind PgBouncer",
-  nonceStoreContract(() => nonceHarness(engine), { without }),
-  behindPgBouncer,
-);
+const keys = idempotencyStoreContract(() => idempotencyHarness(engine), { without });
+const nonces = nonceStoreContract(() => nonceHarness(engine), { without });
+testContract("idempotency store contract behind PgBouncer", keys, behindPgBouncer);
+testContract("nonce store contract behind PgBouncer", nonces, behindPgBouncer);

@@ -71,12 +71,9 @@ describe.each(clients)("on a cluster, over %s", (_client, connect) => {
   const ofAnyNode = idempotencyStoreContract(() => idempotencyHarness(engine), {
     without: [...without, "list"],
   });
+  const nonceCases = nonceStoreContract(() => nonceHarness(engine), { without });
   testContract("the contract of the idempotency store", ofAnyNode, onCluster);
-  testContract(
-    "the contract of the nonce store",
-    nonceStoreContract(() => nonceHarness(engine), { without }),
-    onCluster,
-  );
+  testContract("the contract of the nonce store", nonceCases, onCluster);
 
   onCluster("its nodes", () => {
     test("share the keys, hash tags included, and follow a slot that has moved", async () => {

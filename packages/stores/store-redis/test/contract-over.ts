@@ -31,21 +31,16 @@ export async function defineContracts(runs: Runs): Promise<void> {
       const hasClock = clock === "moved";
       const without = hasClock ? always : ([...always, "clock"] as const);
       const engine = { connect: () => connect(url ?? ""), hasClock, server };
-      testContract(
-        "idempotency store",
-        idempotencyStoreContract(() => idempotencyHarness(engine), { without }),
-        describeOnServer,
-      );
-      testContract(
-        "nonce store",
-        nonceStoreContract(() => nonceHarness(engine), { without }),
-        describeOnServer,
-      );
-      testContract(
-        "store of answers",
-        answerStoreContract(() => answerHarness(engine), { without: [...without, "transaction"] }),
-        describeOnServer,
-      );
+      const contracts = {
+        "idempotency store": idempotencyStoreContract(() => idempotencyHarness(engine), { without }),
+        "nonce store": nonceStoreContract(() => nonceHarness(engine), { without }),
+        "store of answers": answerStoreContract(() => answerHarness(engine), {
+          without: [...without, "transaction"],
+        }),
+      };
+      for (const [title, cases] of Object.entries(contracts)) {
+        testContract(title, cases, describeOnServer);
+      }
     });
   }
 }
