@@ -1,3 +1,4 @@
+import type { IdempotencyRecord } from "@countersign/idempotency";
 import { leaseExpired, fenceMemoryMs } from "@countersign/idempotency/store";
 import type { ResolvedPostgresOptions } from "./options.ts";
 import { removal } from "./pruning.ts";
@@ -87,8 +88,16 @@ SELECT state FROM removed`,
   };
 }
 
+/** A page after key $1, of $2 rows, in key order: no key changes pages. The state is a literal: a partial index serves no parameter. */
+export function pageStatement(options: ResolvedPostgresOptions, state: IdempotencyRecord["state"]): string {
+  const now = clockOf(options)(2);
+  const live = state === "done" ? ` AND kept.until_at > (SELECT ${now})` : "";
+  return `SELECT kept.key, ${keyColumns(now)} FROM ${options.names.idempotency} AS kept
+WHERE kept.state = '${state}'${live} AND kept.key > $1 ORDER BY kept.key LIMIT $2`;
+}
+
 /** Selects a key's row, with the seconds that remain until its end by the clock. */
-export function keyColumns(now: string): string {
+function keyColumns(now: string): string {
   return `kept.state, kept.token, kept.fence, kept.fingerprint, kept.reason, ${remaining(now)}, ${decisionColumns}`;
 }
 

@@ -13,7 +13,9 @@ import type {
 import {
   assertTransaction,
   decideClaim,
+  decodeText,
   encodeText,
+  keyBefore,
   pageOf,
   pruning,
   storedRecords,
@@ -24,14 +26,16 @@ import {
 } from "@countersign/idempotency/store";
 import type { Engine } from "./engine.ts";
 import { inTransaction } from "./errors.ts";
-import { type IdempotencyStatements, idempotencyStatements } from "./idempotency-statements.ts";
-import { claimedOf, storedOf } from "./key-row.ts";
-import { pageParameters, pageReading, pageStatement } from "./listing.ts";
+import {
+  type IdempotencyStatements,
+  idempotencyStatements,
+  pageStatement,
+} from "./idempotency-statements.ts";
 import type { ResolvedPostgresOptions } from "./options.ts";
 import { PrunedTable, type PrunedBatch } from "./pruning.ts";
-import { type PostgresTransaction, singleRow } from "./queryable.ts";
+import { type PostgresTransaction, integerOf, millisecondsOf, singleRow } from "./queryable.ts";
 import { timed } from "./statement-parts.ts";
-import { encodeKey } from "./stored-key.ts";
+import { decodeKey, encodeKey } from "./stored-key.ts";
 
 export interface PostgresIdempotencyStore extends RemoteIdempotencyStore<PostgresTransaction> {
   /**
@@ -147,9 +151,14 @@ export class IdempotencyTable extends PrunedTable implements PostgresIdempotency
 
   async list(query: IdempotencyListQuery): Promise<IdempotencyListing> {
     this.gate.assertList(query);
-    const statement = pageStatement(this.options, query.state);
-    const rows = await this.run(statement, ...pageParameters(name, query));
-    return pageOf(rows, query.limit, pageReading);
+    const { state, cursor, limit } = query;
+    // One row more than asked for tells whether another page follows.
+    const rows = await this.run(pageStatement(this.options, state), keyBefore(name, cursor), limit + 1);
+    // A done key can end between the condition and the column: each reads the clock.
+    return pageOf(rows, limit, {
+      keyOf: decodeKey,
+      recordOf: (row) => storedRecords.recordOf(storedOf(row)),
+    });
   }
 
   /** Only in `transaction`, if given: once that has ended, `done` could commit in somebody else's, and the payout not at all. */
@@ -198,6 +207,25 @@ export class IdempotencyTable extends PrunedTable implements PostgresIdempotency
   protected override batchOf(removed: readonly Row[]): PrunedBatch {
     return pruning.batchOf(removed);
   }
+}
+
+function storedOf(row: Row): StoredRecord {
+  return storedRecords.ofRow(row, {
+    fence: integerOf(row["fence"]),
+    remainingMs: millisecondsOf(row["remaining_seconds"]),
+    integerOf,
+  });
+}
+
+/** Answers a claim by the row that it wrote: it has the key, it cut another owner's lease, or it held an expired run. */
+function claimedOf(row: Row): IdempotencyClaimResult {
+  const isRun = row["state"] === "run";
+  if (isRun && row["is_own"] === true) return { status: "acquired", fence: integerOf(row["fence"]) };
+  const fingerprint = decodeText(String(row["fingerprint"]));
+  if (isRun) {
+    return { status: "in-flight", fingerprint, remainingMs: millisecondsOf(row["remaining_seconds"]) };
+  }
+  return { status: "held", fingerprint, reason: decodeText(String(row["reason"])) };
 }
 
 function ownershipOf(changed: readonly Row[]): IdempotencyOwnership {

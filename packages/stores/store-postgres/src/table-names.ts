@@ -11,41 +11,16 @@ export interface PostgresTables {
   readonly table?: string | undefined;
 }
 
-export interface TableNames {
-  /** `schema.table_*`, as messages name the tables. */
-  readonly place: string;
-  /** The command that makes these tables. */
-  readonly migrate: string;
-  readonly schema: string;
-  readonly idempotency: string;
-  readonly nonces: string;
-  readonly lanes: string;
-  readonly tasks: string;
-  readonly queues: string;
-  readonly newest: string;
-  readonly addWork: string;
-  readonly claimWork: string;
-  readonly extendWork: string;
-  readonly settleWork: string;
-  readonly retryWork: string;
-  /** Of `createPostgresAnswers`, with a migration of its own. */
-  readonly answers: string;
-  readonly version: string;
-  readonly begin: string;
-}
+export type TableNames = Readonly<ReturnType<typeof tableNames>>;
 
 /** Every name is qualified, so that no search_path and no temporary table can put another one in its place. */
-export function tableNames({
-  schema,
-  table,
-}: {
-  readonly schema: string;
-  readonly table: string;
-}): TableNames {
+export function tableNames({ schema, table }: Given<PostgresTables>) {
   const qualified = (suffix: string): string =>
     `${quoteIdentifier(schema)}.${quoteIdentifier(table + suffix)}`;
   return {
+    /** As messages name the tables. */
     place: `${schema}.${table}_*`,
+    /** The command that makes these tables. */
     migrate: `countersign migrate${flag("schema", schema)}${flag("table", table)}`,
     schema: quoteIdentifier(schema),
     idempotency: qualified("_idempotency"),
@@ -59,6 +34,7 @@ export function tableNames({
     extendWork: qualified("_work_extend"),
     settleWork: qualified("_work_settle"),
     retryWork: qualified("_work_retry"),
+    /** Of `createPostgresAnswers`. */
     answers: qualified("_answers"),
     version: qualified("_schema"),
     begin: qualified("_begin"),
