@@ -1,4 +1,4 @@
-import type { TransactionKey } from "@countersign/idempotency";
+import type { IdempotencyRecord, TransactionKey } from "@countersign/idempotency";
 import { fenceMemoryMs, leaseExpired } from "@countersign/idempotency/store";
 import { keyColumns } from "./key-row.ts";
 import type { ResolvedMysqlOptions } from "./options.ts";
@@ -65,6 +65,13 @@ WHERE seen.digest = ? LOCK IN SHARE MODE`,
       `seen.fence = ? AND seen.decision_fence = seen.fence AND seen.state IN ('done', 'free') AND seen.until_us > ${now}`,
     ),
   };
+}
+
+/** A page after the first digest, of as many rows as the second value says, by digest: no key changes pages. */
+export function pageStatement(idempotency: string, state: IdempotencyRecord["state"], now: string): string {
+  const live = state === "done" ? ` AND until_us > ${now}` : "";
+  return `SELECT digest, name, ${keyColumns(now)} FROM ${idempotency}
+WHERE state = '${state}'${live} AND digest > ? ORDER BY digest LIMIT ?`;
 }
 
 /** Frees keys that a transaction has begun. Values: {@link identitiesOf}. */

@@ -11,7 +11,10 @@ import type {
   SqlValue,
 } from "@countersign/idempotency";
 import {
+  damagedCursor,
   decideClaim,
+  keyBefore,
+  pageOf,
   pruning,
   storedRecords,
   type RemoteIdempotencyStore,
@@ -20,13 +23,12 @@ import {
 } from "@countersign/idempotency/store";
 import { claimStatement } from "./claim-statement.ts";
 import type { Engine } from "./engine.ts";
-import { idempotencyStatements } from "./idempotency-statements.ts";
-import { standingOf, storedOf } from "./key-row.ts";
-import { pageFrom, pageStatement, pageValues } from "./listing.ts";
+import { idempotencyStatements, pageStatement } from "./idempotency-statements.ts";
+import { nameOf, standingOf, storedOf } from "./key-row.ts";
 import type { ResolvedMysqlOptions } from "./options.ts";
 import { PrunedTable, type PrunedBatch } from "./pruning.ts";
 import { isInTransaction } from "./statement-parts.ts";
-import { bytesOf, digestOf, integerOf, isTrue, singleRow } from "./values.ts";
+import { bytesOf, digestOf, hexOf, integerOf, isTrue, singleRow } from "./values.ts";
 
 export interface MysqlIdempotencyStore<Tx> extends RemoteIdempotencyStore<Tx> {
   /**
@@ -152,8 +154,12 @@ export class IdempotencyTable<Tx> extends PrunedTable<Tx> implements MysqlIdempo
 
   async list(query: IdempotencyListQuery): Promise<IdempotencyListing> {
     this.gate.assertList(query);
-    const text = pageStatement(this.options.names.idempotency, query.state, this.now());
-    return pageFrom(await this.alone(text, pageValues(name, query)), query.limit);
+    const { state, cursor, limit } = query;
+    const digest = keyBefore(name, cursor);
+    if (digest !== "" && !/^[0-9a-f]{64}$/.test(digest)) throw damagedCursor(name);
+    const text = pageStatement(this.options.names.idempotency, state, this.now());
+    // One row more than asked for tells whether another page follows.
+    return pageFrom(await this.alone(text, [Buffer.from(digest, "hex"), limit + 1]), limit);
   }
 
   async #read(key: string): Promise<IdempotencyRecord | undefined> {
@@ -186,6 +192,15 @@ export class IdempotencyTable<Tx> extends PrunedTable<Tx> implements MysqlIdempo
   protected override batchOf(removed: readonly Row[]): PrunedBatch {
     return pruning.batchOf(removed);
   }
+}
+
+function pageFrom(rows: readonly Row[], limit: number): IdempotencyListing {
+  const names = new Map(rows.map((row) => [hexOf(row["digest"]), nameOf(row)]));
+  const keyed = rows.map((row) => ({ ...row, key: hexOf(row["digest"]) }));
+  return pageOf(keyed, limit, {
+    keyOf: (digest) => names.get(digest) ?? "",
+    recordOf: (row) => storedRecords.recordOf(storedOf(row)),
+  });
 }
 
 function entryOf({ by, note }: IdempotencyDecision): [by: Buffer | null, note: Buffer | null] {

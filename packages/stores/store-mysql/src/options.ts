@@ -36,14 +36,8 @@ const clock = option.clock(Date.now, "Date.now");
 export const table = {
   database: option.own(readDatabase),
   ...tablesTable,
-  retentionMs: {
-    ...option.integer({ min: dayMs, max: 36_500 * dayMs, fallback: 90 * dayMs }),
-    byDefault: "90 days",
-  },
-  taskRetentionMs: {
-    ...option.integer({ min: 3 * dayMs, max: 36_500 * dayMs, fallback: 7 * dayMs }),
-    byDefault: "7 days",
-  },
+  retentionMs: option.integer({ min: dayMs, max: 36_500 * dayMs, fallback: 90 * dayMs }, "90 days"),
+  taskRetentionMs: option.integer({ min: 3 * dayMs, max: 36_500 * dayMs, fallback: 7 * dayMs }, "7 days"),
   pruneIntervalMs: option.integer({ min: 0, max: dayMs, fallback: 60_000 }),
   lockTimeoutMs: option.integer({ min: 1, max: 60_000, fallback: 2_000 }),
   now: option.optional(option.own(readClock), "the server's clock"),

@@ -10,40 +10,28 @@ export interface MysqlTables {
 }
 
 /** Quoted, unless said otherwise. */
-export interface TableNames {
-  /** `table_*`, as messages name the tables; not quoted. */
-  readonly place: string;
-  /** What makes these tables. */
-  readonly migrate: string;
-  readonly idempotency: string;
-  readonly nonces: string;
-  /** One row: the version of the tables, and the highest fence of a pruned key. */
-  readonly schema: string;
-  /** Of `createMysqlAnswers`. */
-  readonly answers: string;
-  readonly lanes: string;
-  readonly tasks: string;
-  /** Those that are paused. */
-  readonly queues: string;
-  readonly newest: string;
-  /** The prefix as given. */
-  readonly prefix: string;
-}
+export type TableNames = Readonly<ReturnType<typeof tableNames>>;
 
-export function tableNames(prefix: string): TableNames {
+export function tableNames(prefix: string) {
   const named = (suffix: string): string => `\`${prefix}_${suffix}\``;
   const flag = prefix === defaultPrefix ? "" : ` --table ${prefix}`;
   return {
+    /** As messages name the tables; not quoted. */
     place: `${prefix}_*`,
+    /** What makes these tables. */
     migrate: `countersign migrate${flag}, or migrateMysql()`,
     idempotency: named("idempotency"),
     nonces: named("nonces"),
+    /** One row: the version of the tables, and the highest fence of a pruned key. */
     schema: named("schema"),
+    /** Of `createMysqlAnswers`. */
     answers: named("answers"),
     lanes: named("lanes"),
     tasks: named("tasks"),
+    /** Those that are paused. */
     queues: named("queues"),
     newest: named("newest"),
+    /** As given. */
     prefix,
   };
 }
