@@ -11,6 +11,11 @@ export type IdempotencyStatements = ReturnType<typeof prepareIdempotency>;
 export function prepareIdempotency(database: SqliteDatabase, table: string) {
   const { idempotency, schema } = tableNames(table);
   const prepare = (sql: string): SqliteStatement => database.prepare(sql);
+  const kept = `state, token, fence, fingerprint, reason, until_ms, ${decisionColumns.join(", ")}`;
+  const page = (condition: string): SqliteStatement =>
+    prepare(
+      `SELECT key, ${kept}, ${time} AS now_ms FROM ${idempotency} WHERE ${condition} ORDER BY key LIMIT ?`,
+    );
   return {
     complete: prepareCompletion(database, table),
     look: prepare(
@@ -58,6 +63,12 @@ export function prepareIdempotency(database: SqliteDatabase, table: string) {
          SELECT key FROM ${idempotency} WHERE state IN ('done', 'free') AND until_ms <= ${time} ORDER BY until_ms LIMIT ?)
        RETURNING state, fence`,
     ),
+    // Pages in key order, each from the last key of the page before: no key changes pages when others come or go. SQLite uses a partial
+    // index only where the query repeats its terms.
+    pages: {
+      live: page("state IN ('run', 'held') AND state = ? AND key > ?"),
+      done: page(`state = 'done' AND until_ms > ${time} AND key > ?`),
+    },
     raiseFenceFloor: prepare(`UPDATE ${schema} SET fence_floor = max(fence_floor, ?) WHERE id = 1`),
   };
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { pageOf } from "@countersign/core/door";
+import { pageOf as pageAt } from "@countersign/core/door";
 import type {
   IdempotencyClaim,
   IdempotencyClaimResult,
@@ -14,8 +14,11 @@ import type {
 import {
   assertTransaction,
   decideClaim,
+  decodeText,
   encodeText,
+  keyBefore,
   leaseExpired,
+  pageOf,
   pruning,
   storedRecords,
 } from "@countersign/idempotency/store";
@@ -28,6 +31,7 @@ import {
   singleRow,
   isInTransaction,
   lookAt,
+  storedAt,
   takeRow,
   withImmediateTransaction,
 } from "./connection.ts";
@@ -38,7 +42,6 @@ import {
   prepareIdempotency,
   takeWriteLock,
 } from "./idempotency-statements.ts";
-import { type ReadPage, preparePages } from "./listing.ts";
 import { factoryName, type ResolvedSqliteOptions } from "./options.ts";
 import { PrunedTable, pruneBatchSize, type PrunedBatch } from "./pruning.ts";
 
@@ -71,13 +74,12 @@ const neededTransaction: Parameters<typeof assertTransaction>[2] = {
   needs: "the connection on which your transaction is open, as withImmediateTransaction() gives it",
   has: ["exec", "prepare"],
   lacks: {},
-  page: pageOf("reference/packages/store-sqlite#what-completein-takes"),
+  page: pageAt("reference/packages/store-sqlite#what-completein-takes"),
 };
 
 export class IdempotencyTable extends PrunedTable implements SqliteIdempotencyStore {
   readonly retentionMs: number;
   readonly #sql: IdempotencyStatements;
-  readonly #readPage: ReadPage;
   readonly #lockSql: string;
   readonly #completions = new WeakMap<SqliteDatabase, SqliteStatement>();
 
@@ -86,7 +88,6 @@ export class IdempotencyTable extends PrunedTable implements SqliteIdempotencySt
     const { database, table } = options;
     this.retentionMs = options.retentionMs;
     this.#sql = prepareIdempotency(database, table);
-    this.#readPage = preparePages(database, table);
     this.#lockSql = takeWriteLock(table);
     this.#completions.set(database, this.#sql.complete);
   }
@@ -172,7 +173,16 @@ export class IdempotencyTable extends PrunedTable implements SqliteIdempotencySt
 
   list(query: IdempotencyListQuery): IdempotencyListing {
     this.gate.assertList(query);
-    return this.#readPage(query, this.options.now());
+    const { state, cursor, limit } = query;
+    const { live, done } = this.#sql.pages;
+    const now = this.options.now();
+    // One row more tells whether another page follows.
+    const page = [keyBefore(name, cursor), limit + 1];
+    const rows = state === "done" ? done.all(now, now, ...page) : live.all(now, state, ...page);
+    return pageOf(rows.map(singleRow), limit, {
+      keyOf: decodeText,
+      recordOf: (row) => storedRecords.recordOf(storedAt(row, integerOf(row["now_ms"]))),
+    });
   }
 
   #claimLocked(storedKey: string, claim: IdempotencyClaim): IdempotencyClaimResult {

@@ -22,18 +22,8 @@ const decisionTypes = {
 
 export const decisionColumns: readonly string[] = Object.keys(decisionTypes);
 
-export interface TableNames {
-  readonly idempotency: string;
-  readonly nonces: string;
-  readonly lanes: string;
-  readonly tasks: string;
-  readonly queues: string;
-  readonly newest: string;
-  readonly schema: string;
-}
-
 /** `main` is named so that no temporary table of the same name can stand in front. */
-export function tableNames(table: string): TableNames {
+export function tableNames(table: string) {
   return {
     idempotency: `"main"."${table}_idempotency"`,
     nonces: `"main"."${table}_nonces"`,
