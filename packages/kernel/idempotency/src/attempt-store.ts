@@ -120,32 +120,25 @@ export class AttemptStore {
   }
 
   heartbeat(): Awaitable<IdempotencyOwnership> {
-    const { store, leaseMs } = this.options;
-    const { key, token } = this.attempt;
-    return askStore(this.#steps.heartbeat, () => store.heartbeat(key, token, leaseMs));
+    return this.#ask("heartbeat", (store, key, token) => store.heartbeat(key, token, this.options.leaseMs));
   }
 
   complete(): Awaitable<IdempotencyOwnership> {
-    const { key, token } = this.attempt;
-    return askStore(this.#steps.complete, () => this.options.store.complete(key, token));
+    return this.#ask("complete", (store, key, token) => store.complete(key, token));
   }
 
   /** In the caller's own transaction. Fails with a GuardError (503), or the store's TypeError without a transaction. */
   completeIn(tx: unknown): Awaitable<IdempotencyOwnership> {
-    const { store } = this.options;
-    const { key, token } = this.attempt;
-    return askStore(this.#steps.completeIn, () => store.completeIn?.(tx, key, token) ?? "lost");
+    return this.#ask("completeIn", (store, key, token) => store.completeIn?.(tx, key, token) ?? "lost");
   }
 
   release(): Awaitable<IdempotencyOwnership> {
-    const { key, token } = this.attempt;
-    return askStore(this.#steps.release, () => this.options.store.release(key, token));
+    return this.#ask("release", (store, key, token) => store.release(key, token));
   }
 
   /** `ok` also when an earlier call, whose answer was lost or late, has held it. */
   async hold(reason: string): Promise<IdempotencyOwnership> {
-    const { key, token } = this.attempt;
-    const held = await askStore(this.#steps.hold, () => this.options.store.hold(key, token, reason));
+    const held = await this.#ask("hold", (store, key, token) => store.hold(key, token, reason));
     return held === "ok" || this.#isOwn(await this.read(), "held") ? "ok" : "lost";
   }
 
@@ -160,24 +153,28 @@ export class AttemptStore {
 
   /** Frees a key of which nothing has run (I13), even if its lease has ended and a claim has held it. */
   async giveBack(): Promise<IdempotencyOwnership> {
-    const { key } = this.attempt;
     if ((await this.release()) === "ok") return "ok";
     const record = await this.read();
     if (record === undefined || !this.#isOwn(record, "held")) return "lost";
     const decision = { fence: record.fence, ...neverRan };
-    const { store } = this.options;
-    const resolved = await askStore(this.#steps.resolve, () => store.resolve(key, "released", decision));
+    const resolved = await this.#ask("resolve", (store, key) => store.resolve(key, "released", decision));
     return resolved === "ok" ? "ok" : "lost";
   }
 
   /** I25: holds the key again when an operator has released it from this attempt, and nobody has had it since. */
   async takeBack(fence: number): Promise<boolean> {
-    const { key } = this.attempt;
-    const { store } = this.options;
-    const released = await askStore(this.#steps.readReleased, () => store.readReleased(key));
+    const released = await this.#ask("readReleased", (store, key) => store.readReleased(key));
     if (released?.decision.fence !== fence) return false;
-    const reopened = await askStore(this.#steps.reopen, () => store.reopen(key, { fence, ...mayHavePaid }));
-    return reopened === "ok";
+    const decision = { fence, ...mayHavePaid };
+    return (await this.#ask("reopen", (store, key) => store.reopen(key, decision))) === "ok";
+  }
+
+  #ask<Answer>(
+    step: KeyStep,
+    call: (store: ResolvedKeyOptions["store"], key: string, token: string) => Awaitable<Answer>,
+  ): Awaitable<Answer> {
+    const { key, token } = this.attempt;
+    return askStore(this.#steps[step], () => call(this.options.store, key, token));
   }
 
   #isOwn(record: IdempotencyRecord | undefined, state: IdempotencyRecord["state"]): boolean {

@@ -27,13 +27,8 @@ export function keysDraining(retryAfterSeconds: number): GuardError<IdempotencyC
 
 /** Says that the attempt does not own the key any more: its transaction has to roll back. */
 export function idempotencyLost(retryAfterSeconds: number): GuardError<IdempotencyCode> {
-  return new GuardError<IdempotencyCode>(
-    comeAgain(
-      "idempotency-lost",
-      "this attempt does not own the idempotency key any more",
-      retryAfterSeconds,
-    ),
-  );
+  const message = "this attempt does not own the idempotency key any more";
+  return new GuardError<IdempotencyCode>(comeAgain("idempotency-lost", message, retryAfterSeconds));
 }
 
 export function noTransactions(factoryName: string): TypeError {
@@ -43,44 +38,35 @@ export function noTransactions(factoryName: string): TypeError {
   );
 }
 
-/** No transaction could be begun, or its connection was lost before COMMIT: nothing was written. */
-export function transactionUnavailable(
-  cause: unknown,
-  retryAfterSeconds: number,
-): GuardError<IdempotencyCode> {
-  const message = "no transaction could be begun, or its connection was lost before COMMIT";
-  return new GuardError<IdempotencyCode>({
-    ...comeAgain("transaction-unavailable", message, retryAfterSeconds),
-    cause,
-  });
+type TransactionRefusal = (cause: unknown, retryAfterSeconds: number) => GuardError<IdempotencyCode>;
+
+function refusalOf(code: IdempotencyCode, message: string): TransactionRefusal {
+  return (cause, retryAfterSeconds) =>
+    new GuardError<IdempotencyCode>({ ...comeAgain(code, message, retryAfterSeconds), cause });
 }
 
-/** Each attempt was rolled back because of other transactions. */
-export function transactionConflict(cause: unknown, retryAfterSeconds: number): GuardError<IdempotencyCode> {
-  const message = "the transaction was rolled back because of others, each time";
-  return new GuardError<IdempotencyCode>({
-    ...comeAgain("transaction-conflict", message, retryAfterSeconds),
-    cause,
-  });
-}
+/** Nothing was written. */
+export const transactionUnavailable: TransactionRefusal = refusalOf(
+  "transaction-unavailable",
+  "no transaction could be begun, or its connection was lost before COMMIT",
+);
 
-/** The handler did not end in time: whatever it still does is rolled back. */
-export function transactionTimedOut(cause: unknown, retryAfterSeconds: number): GuardError<IdempotencyCode> {
-  const message = "the transaction was not ready for COMMIT in time, and is rolled back";
-  return new GuardError<IdempotencyCode>({
-    ...comeAgain("transaction-timed-out", message, retryAfterSeconds),
-    cause,
-  });
-}
+export const transactionConflict: TransactionRefusal = refusalOf(
+  "transaction-conflict",
+  "the transaction was rolled back because of others, each time",
+);
 
-/** COMMIT was sent and not answered: the retry finds out. */
-export function commitUnknown(cause: unknown, retryAfterSeconds: number): GuardError<IdempotencyCode> {
-  const message = "COMMIT was sent and its reply was lost: the key is done if it took effect";
-  return new GuardError<IdempotencyCode>({
-    ...comeAgain("commit-unknown", message, retryAfterSeconds),
-    cause,
-  });
-}
+/** Whatever its handler still does is rolled back. */
+export const transactionTimedOut: TransactionRefusal = refusalOf(
+  "transaction-timed-out",
+  "the transaction was not ready for COMMIT in time, and is rolled back",
+);
+
+/** The retry finds out. */
+export const commitUnknown: TransactionRefusal = refusalOf(
+  "commit-unknown",
+  "COMMIT was sent and its reply was lost: the key is done if it took effect",
+);
 
 const broken = "transaction-broken";
 
