@@ -1,93 +1,30 @@
 import { fromMysql2 } from "@countersign/databases";
 import { createMysqlStores, migrateMysql } from "@countersign/store-mysql";
-import { describe, expect, test } from "@jest/globals";
+import { describe } from "@jest/globals";
 import type { Pool, PoolConnection, RowDataPacket } from "mysql2/promise";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import { mysqlUrl } from "@countersign/test-support/servers/engines.ts";
 import { type MariadbServer, startMariadbServer } from "@countersign/test-support/servers/mariadb-server.mjs";
 import { reportMissing } from "@countersign/test-support/servers/server-binaries.mjs";
-import { payerOn, payUntilLost, sorted } from "../../databases/test/table/payer.ts";
+import { type Cluster, type Side, describeFailover } from "../../databases/test/table/failover.ts";
+import { payerOn, sorted } from "../../databases/test/table/payer.ts";
 import { connectPool } from "./connections.ts";
 
-const timeoutMs = 120_000;
-
-(mysqlUrl === undefined ? describe.skip : describe)("a failover to a replica", () => {
-  test(
-    "that is semi-synchronous forgets no payment that was answered, and pays none twice",
-    async () => {
-      const cluster = await openCluster();
-      if (cluster === undefined) return;
-      const { primary, first, second } = cluster;
-      await makeSemiSynchronous(first.admin, second.admin);
-      const { keys, answered, lost } = payUntilLost(first.pay, 200);
-      await eventually(() => answered.length >= 100);
-      await primary.kill();
-      for (const answer of await lost) expect(answer).toMatch(/^(commit-unknown|transaction-unavailable)$/);
-      await promote(second.admin);
-      const kept = await second.paid();
-      expect(answered.filter((key) => !kept.includes(key))).toEqual([]);
-      const retried = await Promise.all(keys.map((key) => second.pay(key)));
-      const isKnown = (index: number): boolean => retried[index] === "already-processed";
-      expect(sorted(keys.filter((_key, index) => isKnown(index)))).toEqual(kept);
-      expect(await second.paid()).toEqual(sorted(keys));
-    },
-    timeoutMs,
-  );
-
-  test(
-    "that is asynchronous forgets the last payments with their keys: their retries pay there once",
-    async () => {
-      const cluster = await openCluster();
-      if (cluster === undefined) return;
-      const { primary, first, second } = cluster;
-      expect(await first.pay("early")).toBe(200);
-      await eventually(async () => (await second.paid()).length === 1);
-      await second.admin.query("STOP SLAVE");
-      expect(await first.pay("late")).toBe(200);
-      await primary.kill();
-      await promote(second.admin);
-      expect(await second.paid()).toEqual(["early"]);
-      expect(await second.pay("early")).toBe("already-processed");
-      const retried = await Promise.all(["late", "late", "late"].map((key) => second.pay(key)));
-      expect(sorted(retried)).toEqual([200, "already-processed", "already-processed"]);
-      expect(await second.paid()).toEqual(["early", "late"]);
-    },
-    timeoutMs,
-  );
-
-  test(
-    "is used by the stores that the replica had refused, once it is promoted",
-    async () => {
-      const cluster = await openCluster();
-      if (cluster === undefined) return;
-      const { first, second } = cluster;
-      expect(await first.pay("early")).toBe(200);
-      await eventually(async () => (await second.paid()).length === 1);
-      expect(await second.pay("early")).toBe("transaction-unavailable");
-      expect(await second.pay("other")).toBe("transaction-unavailable");
-      await promote(second.admin);
-      expect(await second.pay("early")).toBe("already-processed");
-      expect(await second.pay("other")).toBe(200);
-      expect(await second.paid()).toEqual(["early", "other"]);
-    },
-    timeoutMs,
-  );
+describeFailover(mysqlUrl === undefined ? describe.skip : describe, {
+  to: "a replica",
+  synchronous: "semi-synchronous",
+  refusal: /read-only; connect to the primary/,
+  open: openCluster,
 });
 
-interface Side {
+interface MariadbSide extends Side {
   /** By root, whom read_only does not stop. */
   readonly admin: Pool;
-  /** What an endpoint answers to a payment. */
-  readonly pay: (key: string) => Promise<unknown>;
-  /** Sorted. */
-  paid(): Promise<string[]>;
 }
 
 /** A primary and a replica that follows it by GTID, each with stores of a process of its own. */
-async function openCluster(): Promise<
-  { readonly primary: MariadbServer; readonly first: Side; readonly second: Side } | undefined
-> {
+async function openCluster(isSynchronous: boolean): Promise<Cluster | undefined> {
   const binlog = ["--log-bin=binlog", "--sync-binlog=1", "--binlog-format=ROW"];
   const primary = await startOwn(["--server-id=1", ...binlog]);
   const replica = await startOwn(["--server-id=2", "--read-only=1"]);
@@ -103,7 +40,14 @@ async function openCluster(): Promise<
   await migrateMysql(fromMysql2(first.admin));
   await first.admin.query("CREATE TABLE payouts (id VARCHAR(60) PRIMARY KEY) ENGINE = InnoDB");
   await eventually(async () => (await second.paid().catch(() => undefined)) !== undefined);
-  return { primary, first, second };
+  if (isSynchronous) await makeSemiSynchronous(first.admin, second.admin);
+  return {
+    first,
+    second,
+    kill: () => primary.kill(),
+    stopFollowing: () => second.admin.query("STOP SLAVE"),
+    promote: () => promote(second.admin),
+  };
 }
 
 async function startOwn(options: readonly string[]): Promise<MariadbServer | undefined> {
@@ -116,13 +60,14 @@ async function startOwn(options: readonly string[]): Promise<MariadbServer | und
   return server;
 }
 
-function sideOf({ url }: MariadbServer): Side {
+function sideOf({ url }: MariadbServer): MariadbSide {
   const admin = connectPool({ uri: url });
   const pool = connectPool({ uri: url.replace("root@", "platform@") });
   const stores = createMysqlStores({ database: fromMysql2(pool), pruneIntervalMs: 0 });
   afterTest(() => stores.close());
   return {
     admin,
+    ready: stores.ready,
     pay: payerOn(stores, (tx: PoolConnection, key) => tx.query("INSERT INTO payouts VALUES (?)", [key])),
     async paid() {
       const [rows] = await admin.query<RowDataPacket[]>("SELECT id FROM payouts");
