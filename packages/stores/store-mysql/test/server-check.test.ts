@@ -1,4 +1,3 @@
-import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { fromMysql2 } from "@countersign/databases";
 import type { Database } from "@countersign/idempotency";
 import type { Row } from "@countersign/idempotency/store";
@@ -10,15 +9,16 @@ import {
 } from "@countersign/store-mysql";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { describeOnMysql, isolatedName } from "@countersign/test-support/servers/engines.ts";
-import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import { refusesUnanswered } from "@countersign/test-support/runs/unanswered.ts";
+import { describe, expect, test } from "@jest/globals";
+import { describeServerCheck } from "@countersign/test-support/runs/server-check.ts";
 import type { Pool } from "mysql2/promise";
 import { newKey, payOne } from "./transactions.ts";
 import { dropping } from "./spare-tables.ts";
 import { connectPool, createStores, createTables, newStores } from "./connections.ts";
 
+type Settings = Partial<Record<keyof typeof sound, Row>>;
+
 const claim = { token: "a", fingerprint: "f", leaseMs: 60_000, recovery: "hold" } as const;
-const use = { scope: "s", nonce: "n", token: "a", retainMs: 1_000 };
 
 const sound = {
   VERSION: { version: "10.11.19-MariaDB-0+deb12u1" },
@@ -28,7 +28,7 @@ const sound = {
 };
 
 /** Answers the check's statements, each by a word in it. */
-function serverWith(rows: Partial<Record<keyof typeof sound, Row>>) {
+function serverWith(rows: Settings) {
   const asked: string[] = [];
   const answers: Record<string, Row> = { ...sound, ...rows };
   const database: Database<object> = {
@@ -52,48 +52,15 @@ function storesOn(database: Database<object>) {
   return stores;
 }
 
-describe("a line that never answers stops nobody for ever", () => {
-  const isLate = refusesUnanswered();
+const settings = sound.innodb_flush_log_at_trx_commit;
 
-  test("at the check of the server", async () => {
-    const { database } = serverWith({});
-    const answers = [() => new Promise<never>(() => {})];
-    const alone: typeof database.alone = (...sent) => answers.shift()?.() ?? database.alone(...sent);
-    const { ready } = storesOn({ ...database, alone });
-    await isLate(() => ready());
-    expect(await ready()).toBeUndefined();
-  });
-
-  test("at the proof that a library's transactions are some", async () => {
-    const { database } = serverWith({});
-    let runs = 0;
-    const { transactions } = storesOn({
-      ...database,
-      run: () => (++runs === 1 ? new Promise(() => {}) : Promise.reject(new Error("asked again"))),
-    });
-    await isLate(() => transactions.run(() => {}));
-    await expect(transactions.run(() => {})).rejects.toThrow("asked again");
-  });
-});
-
-describe("ready()", () => {
-  const environment = process.env["NODE_ENV"];
-  let notices: unknown[];
-  const listener = (notice: unknown) => notices.push(notice);
-
-  beforeEach(() => {
-    notices = [];
-    subscribe("countersign:notice", listener);
-  });
-
-  afterEach(() => {
-    unsubscribe("countersign:notice", listener);
-    process.env["NODE_ENV"] = environment;
-  });
-
-  const settings = sound.innodb_flush_log_at_trx_commit;
-
-  test.each<[string, Partial<Record<keyof typeof sound, Row>>, RegExp]>([
+describeServerCheck<Settings>({
+  guard: "createMysqlStores",
+  code: "mysql-not-durable",
+  statements: 4,
+  serverWith,
+  storesOn,
+  refused: [
     ["is MySQL 8", { VERSION: { version: "8.0.36" } }, /8\.0\.36, not MariaDB: MySQL has no RETURNING/],
     [
       "is older than 10.6",
@@ -130,55 +97,23 @@ describe("ready()", () => {
       { countersign_schema: { version: 0 } },
       /version 0, .* run countersign migrate, or migrateMysql\(\)/,
     ],
-  ])("rejects where the server %s, and so does the first step", async (_case, rows, message) => {
-    const stores = storesOn(serverWith(rows).database);
-    await expect(stores.ready()).rejects.toThrow(message);
-    await expect(stores.idempotency.claim("k", claim)).rejects.toThrow(message);
-    await expect(stores.nonces.claim(use)).rejects.toThrow(message);
-    await expect(stores.transactions.run(() => 1)).rejects.toThrow(message);
-  });
-
-  test.each<[string, Row, RegExp]>([
-    ["the log is not flushed", { ...settings, flushed: 2 }, /^innodb_flush_log_at_trx_commit is not 1: /],
-    ["the binary log is not synced", { ...settings, has_binlog: 1 }, /^sync_binlog is not 1: /],
-  ])("publishes a notice, once, where %s", async (_case, row, message) => {
-    const { ready } = storesOn(serverWith({ innodb_flush_log_at_trx_commit: row }).database);
-    await ready();
-    await ready();
-    const guard = "createMysqlStores";
-    expect(notices).toEqual([{ guard, code: "mysql-not-durable", message: expect.stringMatching(message) }]);
-  });
-
-  test("rejects in production where the log is not flushed, every time", async () => {
-    process.env["NODE_ENV"] = "production";
-    const row = { ...settings, flushed: 0 };
-    const stores = storesOn(serverWith({ innodb_flush_log_at_trx_commit: row }).database);
-    await expect(stores.ready()).rejects.toThrow(/run the server with innodb_flush_log_at_trx_commit = 1/);
-    await expect(stores.idempotency.claim("k", claim)).rejects.toThrow(/innodb_flush_log_at_trx_commit/);
-  });
-
-  test("says nothing about a sound server, is asked once by many, and sends nothing before", async () => {
-    const { asked, database } = serverWith({});
-    const { ready } = storesOn(database);
-    expect(asked).toEqual([]);
-    await Promise.all([ready(), ready(), ready()]);
-    await ready();
-    expect(asked).toHaveLength(4);
-    expect(notices).toEqual([]);
-  });
-
-  test("asks again after a check that failed", async () => {
-    const { database } = serverWith({});
-    let isDown = true;
-    const flapping: Database<object> = {
-      ...database,
-      alone: (text, values) => (isDown ? Promise.reject(new Error("down")) : database.alone(text, values)),
-    };
-    const { ready } = storesOn(flapping);
-    await expect(Promise.all([ready(), ready()])).rejects.toThrow("down");
-    isDown = false;
-    await ready();
-  });
+  ],
+  noticed: [
+    [
+      "the log is not flushed",
+      { innodb_flush_log_at_trx_commit: { ...settings, flushed: 2 } },
+      /^innodb_flush_log_at_trx_commit is not 1: /,
+    ],
+    [
+      "the binary log is not synced",
+      { innodb_flush_log_at_trx_commit: { ...settings, has_binlog: 1 } },
+      /^sync_binlog is not 1: /,
+    ],
+  ],
+  inProduction: [
+    { innodb_flush_log_at_trx_commit: { ...settings, flushed: 0 } },
+    /run the server with innodb_flush_log_at_trx_commit = 1/,
+  ],
 });
 
 describe("the options", () => {

@@ -1,17 +1,17 @@
-import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import {
   createPostgresStores,
   migratePostgres,
   postgresMissingKeys,
   postgresSchemaVersion,
 } from "@countersign/store-postgres";
-import type { Row } from "@countersign/idempotency/store";
-import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import { refusesUnanswered } from "@countersign/test-support/runs/unanswered.ts";
+import type { Database } from "@countersign/idempotency";
+import { afterTest } from "@countersign/test-support/runs/after-test.ts";
+import { describeServerCheck } from "@countersign/test-support/runs/server-check.ts";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
+import { expect, test } from "@jest/globals";
 import { connectPool, createSchema, createStores, newStores } from "./connections.ts";
 
-type PostgresQueryable = Parameters<typeof migratePostgres>[0];
+type Settings = Partial<Record<keyof typeof sound, unknown>>;
 
 const claim = { token: "a", fingerprint: "f", leaseMs: 60_000, recovery: "hold" } as const;
 
@@ -25,72 +25,38 @@ const sound = {
   missing_keys: null,
 };
 
-function serverWith(
-  settings: Partial<Record<keyof typeof sound, unknown>>,
-): PostgresQueryable & { asked: string[] } {
+function serverWith(settings: Settings) {
   const asked: string[] = [];
-  return {
-    asked,
-    query: (text) => {
+  const database: Database<object> = {
+    dialect: "postgresql",
+    library: "fake",
+    tellsRollback: true,
+    run: () => Promise.reject(new Error("not asked for")),
+    query: () => Promise.reject(new Error("not asked for")),
+    alone(text) {
       asked.push(text);
-      return Promise.resolve({
-        rows: [
-          text.includes("server_version_num")
-            ? { ...sound, ...settings }
-            : { version: String(postgresSchemaVersion) },
-        ],
-      });
+      const isSettings = text.includes("server_version_num");
+      return Promise.resolve([
+        isSettings ? { ...sound, ...settings } : { version: String(postgresSchemaVersion) },
+      ]);
     },
   };
+  return { asked, database };
 }
 
-describe("a line that never answers stops nobody for ever", () => {
-  const isLate = refusesUnanswered();
+function storesOn(database: Database<object>) {
+  const stores = createPostgresStores({ database, pruneIntervalMs: 0 });
+  afterTest(() => stores.close());
+  return stores;
+}
 
-  test("at the check of the server", async () => {
-    const { query } = serverWith({});
-    const answers = [() => new Promise<never>(() => {})];
-    const pool: PostgresQueryable = { query: (text) => answers.shift()?.() ?? query(text) };
-    const { ready } = createPostgresStores({ pool, pruneIntervalMs: 0 });
-    await isLate(() => ready());
-    expect(await ready()).toBeUndefined();
-  });
-
-  test("at the proof that a library's transactions are some", async () => {
-    const { query } = serverWith({});
-    let runs = 0;
-    const { transactions } = createPostgresStores<object>({
-      database: {
-        dialect: "postgresql",
-        library: "fake",
-        tellsRollback: true,
-        run: () => (++runs === 1 ? new Promise(() => {}) : Promise.reject(new Error("asked again"))),
-        query: () => Promise.reject(new Error("not asked for")),
-        alone: async (text) => (await query(text)).rows as Row[],
-      },
-      pruneIntervalMs: 0,
-    });
-    await isLate(() => transactions.run(() => {}));
-    await expect(transactions.run(() => {})).rejects.toThrow("asked again");
-  });
-});
-
-describe("ready()", () => {
-  const environment = process.env["NODE_ENV"];
-  let notices: unknown[];
-  const listener = (notice: unknown) => notices.push(notice);
-
-  beforeEach(() => {
-    notices = [];
-    subscribe("countersign:notice", listener);
-  });
-
-  afterEach(() => {
-    unsubscribe("countersign:notice", listener);
-    process.env["NODE_ENV"] = environment;
-  });
-
-  test.each<[string, Partial<Record<keyof typeof sound, unknown>>, RegExp]>([
+describeServerCheck<Settings>({
+  guard: "createPostgresStores",
+  code: "postgres-not-durable",
+  statements: 2,
+  serverWith,
+  storesOn,
+  refused: [
     ["is older than 13", { version: "120022" }, /PostgreSQL 12 is too old, 13 or newer/],
     ["tells no version", { version: "" }, /no integer/],
     [
@@ -105,61 +71,20 @@ describe("ready()", () => {
       { missing_keys: "ALTER TABLE …" },
       /lost their primary key, .*; run: ALTER TABLE …/,
     ],
-  ])("rejects where the server %s", async (_case, settings, message) => {
-    const { ready } = createStores(serverWith(settings), {});
-    await expect(ready()).rejects.toThrow(message);
-  });
+  ],
+  noticed: [
+    ["fsync is off", { fsync: "off" }, /^fsync off/],
+    ["full_page_writes is off", { full_page_writes: "off" }, /^full_page_writes off/],
+    ["both are off", { fsync: "off", full_page_writes: "off" }, /^fsync and full_page_writes off/],
+  ],
+  inProduction: [{ fsync: "off" }, /fsync off: .* fsync = on/],
+});
 
-  test.each([
-    ["fsync", { fsync: "off" }, /^fsync off/],
-    ["full_page_writes", { full_page_writes: "off" }, /^full_page_writes off/],
-    ["both", { fsync: "off", full_page_writes: "off" }, /^fsync and full_page_writes off/],
-  ])("publishes a notice, once, where %s is off", async (_case, settings, message) => {
-    const { ready } = createStores(serverWith(settings), {});
-    await ready();
-    await ready();
-    expect(notices).toEqual([
-      {
-        guard: "createPostgresStores",
-        code: "postgres-not-durable",
-        message: expect.stringMatching(message),
-      },
-    ]);
-  });
-
-  test("says nothing about a sound server", async () => {
-    await createStores(serverWith({}), {}).ready();
-    expect(notices).toEqual([]);
-  });
-
-  test("rejects in production where fsync is off, every time, and lets full_page_writes be off", async () => {
-    process.env["NODE_ENV"] = "production";
-    const stores = createStores(serverWith({ fsync: "off" }), {});
-    await expect(stores.ready()).rejects.toThrow(/fsync off: .* fsync = on/);
-    await expect(stores.idempotency.claim("k", claim)).rejects.toThrow(/fsync off/);
-    await createStores(serverWith({ full_page_writes: "off" }), {}).ready();
-  });
-
-  test("is asked once by many first steps, and sends nothing before the first", async () => {
-    const server = serverWith({});
-    const { ready } = createStores(server, {});
-    expect(server.asked).toEqual([]);
-    await Promise.all([ready(), ready(), ready()]);
-    await ready();
-    expect(server.asked).toHaveLength(2);
-  });
-
-  test("asks again after a check that failed", async () => {
-    let isDown = true;
-    const server = serverWith({});
-    const flapping: PostgresQueryable = {
-      query: (text, values) => (isDown ? Promise.reject(new Error("down")) : server.query(text, values)),
-    };
-    const { ready } = createStores(flapping, {});
-    await expect(Promise.all([ready(), ready()])).rejects.toThrow("down");
-    isDown = false;
-    await ready();
-  });
+test("full_page_writes may be off in production", async () => {
+  const environment = process.env["NODE_ENV"];
+  afterTest(() => void (process.env["NODE_ENV"] = environment));
+  process.env["NODE_ENV"] = "production";
+  await storesOn(serverWith({ full_page_writes: "off" }).database).ready();
 });
 
 describeOnPostgres("ready() on a server", () => {
