@@ -1,7 +1,6 @@
 import type { Database, SqlValue } from "@countersign/idempotency";
 import type { Row } from "@countersign/idempotency/store";
-import { compound, compoundRows } from "./compound.ts";
-import { rowList, rowsOf } from "./rows.ts";
+import { compound, compoundRows, rowList, rowsOf } from "./rows.ts";
 
 export type Dialect = Database<unknown>["dialect"];
 
@@ -43,6 +42,28 @@ export async function sendOn(
   if (dialect === "mysql") return Array.isArray(result) ? rowList("mysql2", result) : [];
   const all: readonly unknown[] = Array.isArray(result) ? result : [result];
   return all.flatMap((each) => rowsOf("pg", each));
+}
+
+/** Where an ORM's pool lends the driver's connections, by Knex's names. */
+export interface Lender {
+  acquireConnection(): Promise<unknown>;
+  releaseConnection(connection: unknown): unknown;
+}
+
+/** Sends a statement on a connection that is lent for it. */
+export async function sendOnLent(
+  caller: string,
+  lender: Lender,
+  dialect: Dialect,
+  statement: Statement,
+): Promise<readonly Row[]> {
+  const connection = await lender.acquireConnection();
+  try {
+    assertDriverConnection(caller, connection);
+    return await sendOn(connection, dialect, statement);
+  } finally {
+    await lender.releaseConnection(connection);
+  }
 }
 
 /** mysql2 writes only a Buffer as bytes. */

@@ -1,7 +1,6 @@
 import type { Database, SqlValue } from "@countersign/idempotency";
-import { compound, compoundRows } from "./compound.ts";
+import { compound, compoundRows, rowList, rowsOf } from "./rows.ts";
 import { driverValues, onSqlite, type Dialect } from "./driver-connection.ts";
-import { rowList, rowsOf } from "./rows.ts";
 import { inTransaction } from "./transaction.ts";
 
 /** As much of Drizzle's `SQL` as `execute` calls. */

@@ -1,17 +1,9 @@
 import type { Database } from "@countersign/idempotency";
-import {
-  assertDriverConnection,
-  dialectOf,
-  sendOn,
-  type Dialect,
-  type Statement,
-} from "./driver-connection.ts";
+import { dialectOf, sendOnLent, type Dialect, type Lender, type Statement } from "./driver-connection.ts";
 import { inTransaction, withoutEnd } from "./transaction.ts";
 
-interface KnexClient {
+interface KnexClient extends Lender {
   readonly dialect: string;
-  acquireConnection(): Promise<unknown>;
-  releaseConnection(connection: unknown): Promise<unknown>;
 }
 
 export interface KnexTransaction {
@@ -41,6 +33,8 @@ const dialects = new Map<unknown, Dialect>([
 export function fromKnex<Tx extends KnexTransaction>(knex: KnexInstance<Tx>): Database<Tx> {
   if (knex.isTransaction) throw new TypeError(`${caller}: needs a Knex, got its Transaction`);
   const dialect = dialectOf(caller, knex.client.dialect, dialects);
+  // On the driver's connection: `raw` reads `?` and `:name` in the text, and hooks of the app rename columns.
+  const send = (client: KnexClient, statement: Statement) => sendOnLent(caller, client, dialect, statement);
   return {
     dialect,
     library,
@@ -53,21 +47,10 @@ export function fromKnex<Tx extends KnexTransaction>(knex: KnexInstance<Tx>): Da
           return withoutEnd(caller, tx, work);
         },
       ),
-    query: async (tx, text, values) => send(clientOf(tx), dialect, { text, values }),
-    alone: (text, values) => send(knex.client, dialect, { text, values }),
-    script: async (tx, text) => send(clientOf(tx), dialect, { text }),
+    query: async (tx, text, values) => send(clientOf(tx), { text, values }),
+    alone: (text, values) => send(knex.client, { text, values }),
+    script: async (tx, text) => send(clientOf(tx), { text }),
   };
-}
-
-/** On the driver's connection: `raw` reads `?` and `:name` in the text, and hooks of the app rename columns. */
-async function send(client: KnexClient, dialect: Dialect, statement: Statement) {
-  const connection = await client.acquireConnection();
-  try {
-    assertDriverConnection(caller, connection);
-    return await sendOn(connection, dialect, statement);
-  } finally {
-    await client.releaseConnection(connection);
-  }
 }
 
 function clientOf(tx: KnexTransaction): KnexClient {

@@ -1,13 +1,18 @@
 import type { Database, SqlValue } from "@countersign/idempotency";
 import type { Row } from "@countersign/idempotency/store";
-import { assertDriverConnection, dialectOf, sendOn, type Dialect } from "./driver-connection.ts";
+import {
+  assertDriverConnection,
+  dialectOf,
+  sendOn,
+  sendOnLent,
+  type Dialect,
+  type Lender,
+} from "./driver-connection.ts";
 import { type KyselyExecutor, sendByKysely, sendScriptByKysely } from "./kysely-executor.ts";
 import { inTransaction, withoutEnd } from "./transaction.ts";
 
-interface KnexClient {
+interface KnexClient extends Lender {
   readonly driverName: unknown;
-  acquireConnection(): Promise<unknown>;
-  releaseConnection(connection: unknown): Promise<unknown>;
 }
 
 /** Of MikroORM 6. */
@@ -113,15 +118,7 @@ function byKnex(connection: KnexConnection): Sender {
   return {
     dialect,
     sendsScripts: true,
-    async alone(text, values) {
-      const taken = await client.acquireConnection();
-      try {
-        assertDriverConnection(caller, taken);
-        return await sendOn(taken, dialect, { text, values });
-      } finally {
-        await client.releaseConnection(taken);
-      }
-    },
+    alone: (text, values) => sendOnLent(caller, client, dialect, { text, values }),
     async inside(context) {
       if (!isOpenKnex(context)) return undefined;
       const taken = await context.client.acquireConnection();

@@ -1,5 +1,5 @@
 import type { Database } from "@countersign/idempotency";
-import { assertDriverConnection, dialectOf, sendOn, type Dialect } from "./driver-connection.ts";
+import { assertDriverConnection, dialectOf, sendOn, sendOnLent, type Dialect } from "./driver-connection.ts";
 import { inTransaction, withoutEnd } from "./transaction.ts";
 
 export interface SequelizeTransaction {
@@ -29,6 +29,11 @@ export function fromSequelize<Tx extends SequelizeTransaction>(
   sequelize: SequelizeInstance<Tx>,
 ): Database<Tx> {
   const dialect = dialectOf("fromSequelize", sequelize.getDialect(), dialects);
+  const { connectionManager } = sequelize;
+  const pool = {
+    acquireConnection: () => connectionManager.getConnection({ type: "write" }),
+    releaseConnection: (connection: object) => connectionManager.releaseConnection(connection),
+  };
   return {
     dialect,
     library: "Sequelize",
@@ -38,15 +43,7 @@ export function fromSequelize<Tx extends SequelizeTransaction>(
         (tx) => withoutEnd("fromSequelize", tx, work),
       ),
     query: async (tx, text, values) => sendOn(connectionOf(tx), dialect, { text, values }),
-    async alone(text, values) {
-      const connection = await sequelize.connectionManager.getConnection({ type: "write" });
-      try {
-        assertDriverConnection("fromSequelize", connection);
-        return await sendOn(connection, dialect, { text, values });
-      } finally {
-        sequelize.connectionManager.releaseConnection(connection);
-      }
-    },
+    alone: (text, values) => sendOnLent("fromSequelize", pool, dialect, { text, values }),
     script: async (tx, text) => sendOn(connectionOf(tx), dialect, { text }),
   };
 }

@@ -1,8 +1,7 @@
 import type { SqlValue } from "@countersign/idempotency";
 import type { Row } from "@countersign/idempotency/store";
-import { compound, compoundRows } from "./compound.ts";
 import { driverValues, onSqlite, type Dialect } from "./driver-connection.ts";
-import { rowsOf } from "./rows.ts";
+import { compound, compoundRows, rowsOf } from "./rows.ts";
 
 /** What Kysely's `CompiledQuery.raw` makes. */
 interface KyselyQuery {

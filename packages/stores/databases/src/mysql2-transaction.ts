@@ -1,6 +1,6 @@
 import type { SqlValue } from "@countersign/idempotency";
 import { pooledClients, type PooledClient, type Row } from "@countersign/idempotency/store";
-import { compound, compoundRows } from "./compound.ts";
+import { compound, compoundRows } from "./rows.ts";
 import { late } from "./transaction.ts";
 
 export type QueryResult = readonly [result: unknown, fields: unknown];
