@@ -1,10 +1,7 @@
-import { once } from "node:events";
-import { fork } from "node:child_process";
-import { fileURLToPath } from "node:url";
-import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { steadyTest } from "@countersign/test-support/runs/steadily.ts";
 import { describe, expect, test } from "@jest/globals";
 import { type Connection, connect, createStores, drivers, temporaryFile } from "./connections.ts";
+import { waitsForWriteLock } from "./lock-holder.ts";
 import { claimOf, failureOf, insert, key, platform } from "./payments.ts";
 
 function busyTimeoutOf(database: Connection): unknown {
@@ -48,24 +45,16 @@ describe.each(drivers)("transactions.run(), %s", (_driver, open) => {
 
   steadyTest("waits for the write lock of another process while the event loop goes on", async () => {
     const { file, database, transactions, paid } = platform(open);
-    const child = fork(fileURLToPath(new URL("children/lock-holder.mjs", import.meta.url)), [file]);
-    afterTest(() => child.kill("SIGKILL"));
-    await once(child, "message");
-    let ended = false;
-    const payment = transactions.run((tx) => {
-      ended = true;
-      insert(tx, "a");
-    });
-    // A blocking wait would end before the first of these turns.
-    for (let turn = 0; turn < 20; turn += 1) {
-      await new Promise((resolve) => {
-        setTimeout(resolve, 5);
+    let isBegun = false;
+    const pay = () =>
+      transactions.run((tx) => {
+        isBegun = true;
+        insert(tx, "a");
       });
-    }
-    expect(ended).toBe(false);
-    expect(busyTimeoutOf(database)).toBe(5000);
-    child.send("let go");
-    await payment;
+    await waitsForWriteLock(file, pay, () => {
+      expect(isBegun).toBe(false);
+      expect(busyTimeoutOf(database)).toBe(5000);
+    });
     expect(paid()).toEqual(["a"]);
   });
 

@@ -1,11 +1,9 @@
-import { fork } from "node:child_process";
-import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 import { afterTest, testClock } from "@countersign/test-support/runs/after-test.ts";
 import { steadyTest } from "@countersign/test-support/runs/steadily.ts";
 import { createSqliteStores } from "@countersign/store-sqlite";
 import { describe, expect, test } from "@jest/globals";
 import { connect, createStores, drivers, openLibsql, temporaryFile } from "./connections.ts";
+import { waitsForWriteLock } from "./lock-holder.ts";
 
 const queue = "reports";
 const claim = { queue, limit: 10, token: "mine", leaseMs: 60_000 } as const;
@@ -88,22 +86,7 @@ describe.each(drivers)("createSqliteStores().work, %s", (_driver, open) => {
   steadyTest("waits for the write lock of another process while the event loop goes on", async () => {
     const { work, add, file } = platform(open);
     await add("a");
-    const child = fork(fileURLToPath(new URL("children/lock-holder.mjs", import.meta.url)), [file]);
-    afterTest(() => child.kill("SIGKILL"));
-    await once(child, "message");
-    let ended = false;
-    const claiming = work.claim(claim).finally(() => {
-      ended = true;
-    });
-    // A blocking wait would end before the first of these turns.
-    for (let turn = 0; turn < 20; turn += 1) {
-      await new Promise((resolve) => {
-        setTimeout(resolve, 5);
-      });
-    }
-    expect(ended).toBe(false);
-    child.send("let go");
-    expect(await claiming).toMatchObject([{ id: "a", attempt: 1 }]);
+    expect(await waitsForWriteLock(file, () => work.claim(claim))).toMatchObject([{ id: "a", attempt: 1 }]);
   });
 
   test("remembers a done task as long as the process that ended it says: a command that prunes knows no retention", async () => {
