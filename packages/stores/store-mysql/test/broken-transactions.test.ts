@@ -1,6 +1,5 @@
 import { expect, test } from "@jest/globals";
 import type { Pool, PoolConnection, RowDataPacket } from "mysql2/promise";
-import { GuardError } from "@countersign/core";
 import { fromMysql2 } from "@countersign/databases";
 import type { Database } from "@countersign/idempotency";
 import type { Row } from "@countersign/idempotency/store";
@@ -309,16 +308,6 @@ describeOnMysql("a handler that", () => {
     expect(error).toMatchObject({ code: "transaction-broken", cause: expect.any(AggregateError) });
     // The lock of another one is no reason to run the handler again.
     expect(transactions.faultOf(error)).toBeUndefined();
-  });
-
-  test("refuses after it has ended the transaction is broken too", async () => {
-    const { transactions } = await newStores();
-    const paid = payOne(transactions, newKey("k"), async (tx) => {
-      await tx.query("ROLLBACK");
-      throw new Error("refused");
-    });
-    await expect(paid).rejects.toBeInstanceOf(GuardError);
-    await expect(paid).rejects.toEqual(broken);
   });
 
   test("goes on after the transaction's end writes nothing", async () => {

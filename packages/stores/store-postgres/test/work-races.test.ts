@@ -137,17 +137,6 @@ describeOnPostgres("workers on many connections", () => {
     await Promise.all(adders);
     expect((await work.list({ queue, limit: 10 })).tasks.length).toBeGreaterThanOrEqual(3);
   });
-
-  test("of one entity have at most one of its tasks", async () => {
-    const { work, addAll, finishAlone } = await newWork();
-    await addAll(...Array.from({ length: 20 }, (_, index) => `${index}@a`));
-    for (let index = 0; index < 20; index++) {
-      const claims = await Promise.all(Array.from({ length: 5 }, () => work.claim(taskClaim())));
-      const [task, ...others] = claims.flat();
-      expect([task?.id, others]).toEqual([String(index), []]);
-      await finishAlone(task!);
-    }
-  });
 });
 
 describeOnPostgres("a snapshot that is older than the lane", () => {

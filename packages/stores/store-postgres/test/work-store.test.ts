@@ -41,23 +41,6 @@ describeOnPostgres("the table of work", () => {
     expect((await pool.query(`SELECT FROM ${schema}.countersign_lanes`)).rowCount).toBe(2);
   });
 
-  test("forgets a done task after its retention, and no other one", async () => {
-    const clock = testClock();
-    const { work, addAll, finishAlone } = await newWork({ now: clock.now, taskRetentionMs: 3 * dayMs });
-    await addAll("done");
-    await finishAlone((await work.claim(taskClaim()))[0]!);
-    await addAll("dead");
-    await work.fail((await work.claim(taskClaim()))[0]!, { reason: "why", retryInMs: undefined });
-    await addAll("open");
-    clock.advance(3 * dayMs - 1);
-    expect(await work.prune()).toBe(0);
-    expect(await addAll("done")).toEqual(["known"]);
-    clock.advance(1);
-    expect(await work.prune()).toBe(1);
-    expect(await addAll("done")).toEqual(["added"]);
-    expect(await work.summaries()).toMatchObject([{ open: 2, dead: 1, done: 0 }]);
-  });
-
   test("remembers a done task as long as the process that ended it says: a command that prunes knows no retention", async () => {
     const clock = testClock();
     const { work, another, addAll, finishAlone } = await newWork({
