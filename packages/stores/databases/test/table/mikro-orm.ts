@@ -1,7 +1,8 @@
-import { EntitySchema, Utils } from "@mikro-orm/core";
+import { type EntityManager, EntitySchema, Utils } from "@mikro-orm/core";
 import { MikroORM as MysqlOrm, type EntityManager as MysqlManager } from "@mikro-orm/mysql";
 import { MikroORM as PostgresOrm, type EntityManager as PostgresManager } from "@mikro-orm/postgresql";
 import { fromMikroOrm } from "@countersign/databases";
+import type { Database } from "@countersign/idempotency";
 import { openTable, poolSize, servers, type TableRow, unusedTable } from "./row.ts";
 
 interface Payment {
@@ -12,53 +13,41 @@ interface Payment {
 const isSeven = Utils.getORMVersion().startsWith("7.");
 const byKysely = isSeven ? ({ tellsRollback: true } as const) : {};
 
-type Insert = "flushes" | "only persists";
-
-export const mikroOrmOnPostgresql: readonly TableRow<PostgresManager>[] = [
-  onPostgresql("only persists"),
-  onPostgresql("flushes"),
-];
-export const mikroOrmOnMysql: readonly TableRow<MysqlManager>[] = [
-  onMysql("only persists"),
-  onMysql("flushes"),
-];
-
-function onPostgresql(insert: Insert): TableRow<PostgresManager> {
-  return {
-    name: `MikroORM on postgresql, whose handler ${insert}`,
-    engine: "postgresql",
-    ...byKysely,
-    lacks: isSeven ? ["script"] : [],
-    async open() {
-      const { table, entity, options } = model();
-      const orm = await PostgresOrm.init({ ...options, clientUrl: servers.postgresql });
-      return {
-        ...(await openTable(fromMikroOrm(orm), table)),
-        async insertByHandler(em, id) {
-          em.persist(em.create(entity, { id }));
-          if (insert === "flushes") await em.flush();
-        },
-        nest: (em, work) => em.transactional(work),
-        nonTransaction: orm.em,
-        async end() {
-          await orm.em.getConnection().execute(`DROP TABLE ${table}`);
-          await orm.close();
-        },
-      };
-    },
-  };
+interface Manager<Em> extends Pick<EntityManager, "create" | "flush" | "persist"> {
+  transactional(work: (em: Em) => Promise<void>): Promise<unknown>;
 }
 
-function onMysql(insert: Insert): TableRow<MysqlManager> {
-  return {
-    name: `MikroORM on mysql, whose handler ${insert}`,
-    engine: "mysql",
+interface Orm<Em> {
+  readonly em: Em;
+  readonly database: Database<Em>;
+  close(): Promise<void>;
+}
+
+type Options = ReturnType<typeof model>["options"];
+
+export const mikroOrmOnPostgresql = rows<PostgresManager>("postgresql", async (options) => {
+  const orm = await PostgresOrm.init({ ...options, clientUrl: servers.postgresql });
+  return { em: orm.em, database: fromMikroOrm(orm), close: () => orm.close() };
+});
+export const mikroOrmOnMysql = rows<MysqlManager>("mysql", async (options) => {
+  const orm = await MysqlOrm.init({ ...options, clientUrl: servers.mysql });
+  return { em: orm.em, database: fromMikroOrm(orm), close: () => orm.close() };
+});
+
+function rows<Em extends Manager<Em>>(
+  engine: "mysql" | "postgresql",
+  open: (options: Options) => Promise<Orm<Em>>,
+): readonly TableRow<Em>[] {
+  return (["only persists", "flushes"] as const).map((insert) => ({
+    name: `MikroORM on ${engine}, whose handler ${insert}`,
+    engine,
     ...byKysely,
+    lacks: isSeven && engine === "postgresql" ? ["script"] : [],
     async open() {
       const { table, entity, options } = model();
-      const orm = await MysqlOrm.init({ ...options, clientUrl: servers.mysql });
+      const orm = await open(options);
       return {
-        ...(await openTable(fromMikroOrm(orm), table)),
+        ...(await openTable(orm.database, table)),
         async insertByHandler(em, id) {
           em.persist(em.create(entity, { id }));
           if (insert === "flushes") await em.flush();
@@ -66,12 +55,12 @@ function onMysql(insert: Insert): TableRow<MysqlManager> {
         nest: (em, work) => em.transactional(work),
         nonTransaction: orm.em,
         async end() {
-          await orm.em.getConnection().execute(`DROP TABLE ${table}`);
+          await orm.database.alone(`DROP TABLE ${table}`, []);
           await orm.close();
         },
       };
     },
-  };
+  }));
 }
 
 function model() {
