@@ -7,7 +7,10 @@ export type HostileRow = readonly [title: string, code: string, make: () => Wire
 
 const now = (): number => Math.floor(Date.now() / 1000);
 
-/** Requests to the sample path that no verifier may take, all of them a 401. `sign` makes the genuine one that each differs from. */
+/**
+ * Requests to the sample path that no verifier may take, all of them a 401: of each refusal one, and what a server could change. Further
+ * ones are in test/vectors. `sign` makes the genuine one that each differs from.
+ */
 export function hostileSignatures(sign: (plan?: SigningPlan) => WireRequest): readonly HostileRow[] {
   const digest = sha256Field(sign().body);
   const covered = [
@@ -31,20 +34,6 @@ export function hostileSignatures(sign: (plan?: SigningPlan) => WireRequest): re
   const covering = (...components: (readonly [string, string])[]): WireRequest =>
     sign({ covered: components });
 
-  const unsound: readonly (readonly [title: string, bytes: Buffer])[] = [
-    ["R of order 1", Buffer.concat([Buffer.from([1]), Buffer.alloc(63)])],
-    [
-      "R beyond the field",
-      Buffer.concat([Buffer.from("f0", "hex"), Buffer.alloc(30, 0xff), Buffer.alloc(33, 0x7f)]),
-    ],
-    ["S of ones", Buffer.concat([Buffer.alloc(32, 2), Buffer.alloc(32, 0xff)])],
-  ];
-  const withSignatureBytes = (keyid: string, bytes: Buffer): WireRequest => {
-    const signed = sign({ keyid });
-    const headers = withHeader(signed.headers, "signature", () => `sig1=:${bytes.toString("base64")}:`);
-    return { ...signed, headers };
-  };
-
   return [
     [
       "no signature at all",
@@ -56,19 +45,6 @@ export function hostileSignatures(sign: (plan?: SigningPlan) => WireRequest): re
       "signature-missing",
       () => edit("signature-input", () => undefined),
     ],
-    ["Signature-Input without Signature", "signature-missing", () => edit("signature", () => undefined)],
-    ["an empty Signature-Input", "field-invalid", () => edit("signature-input", () => "")],
-    ["an empty Signature", "field-invalid", () => edit("signature", () => "")],
-    [
-      "a label in one field only",
-      "signature-missing",
-      () => edit("signature", (value) => value.replace("sig1", "sig2")),
-    ],
-    [
-      "a repeated label in one line",
-      "field-invalid",
-      () => edit("signature", (value) => `${value}, ${value}`),
-    ],
     [
       "a repeated label in two lines",
       "field-invalid",
@@ -76,11 +52,6 @@ export function hostileSignatures(sign: (plan?: SigningPlan) => WireRequest): re
         const signed = sign();
         return { ...signed, headers: [...signed.headers, ...signed.headers.slice(4, 6)] };
       },
-    ],
-    [
-      "a repeated parameter",
-      "field-invalid",
-      () => edit("signature-input", (value) => `${value};nonce="again"`),
     ],
     [
       "two signatures that both fit",
@@ -92,46 +63,12 @@ export function hostileSignatures(sign: (plan?: SigningPlan) => WireRequest): re
       },
     ],
     [
-      "a member that is no inner list",
-      "field-invalid",
-      () => edit("signature-input", () => 'sig1="@method";created=1'),
-    ],
-    ["a signature that is no byte sequence", "field-invalid", () => edit("signature", () => 'sig1="abc"')],
-    ["parameters on the signature", "field-invalid", () => edit("signature", (value) => `${value};a=1`)],
-    [
-      "an upper-case label",
-      "field-invalid",
-      () => edit("signature", (value) => value.replace("sig1", "SIG1")),
-    ],
-    ["unpadded base64", "field-invalid", () => edit("signature", (value) => value.replace("==:", ":"))],
-    ["base64url", "field-invalid", () => edit("signature", () => `sig1=:${"-_".repeat(43)}==:`)],
-    [
-      "white space in base64",
-      "field-invalid",
-      () => edit("signature", (value) => value.replace("=:", "=: ")),
-    ],
-    ["an empty byte sequence", "field-invalid", () => edit("signature", () => "sig1=::")],
-    [
       "a signature of 63 bytes",
       "signature-malformed",
       () => edit("signature", () => `sig1=:${Buffer.alloc(63, 1).toString("base64")}:`),
     ],
-    [
-      "five labels",
-      "field-limit",
-      () => edit("signature", (value) => `${value}, a=:AAAA:, b=:AAAA:, c=:AAAA:, d=:AAAA:`),
-    ],
-    [
-      "seventeen components",
-      "field-limit",
-      () => edit("signature-input", (value) => value.replace("(", `(${'"x" '.repeat(17)}`)),
-    ],
-    ["nine parameters", "field-limit", () => parameters({ a: "1", b: "1", c: "1", d: "1" })],
     ["a field over 4 KiB", "field-limit", () => parameters({ tag: `"${"x".repeat(4096)}"` })],
     ["a tag that is a token", "tag-invalid", () => parameters({ tag: "payout" })],
-    ["a tag that is an integer", "tag-invalid", () => parameters({ tag: "1" })],
-    ["a tag that is a boolean", "tag-invalid", () => parameters({ tag: "?1" })],
-    ["a tag that is bytes", "tag-invalid", () => parameters({ tag: ":AAAA:" })],
     ["a required component missing", "component-required", () => covering(...covered.slice(0, 3))],
     [
       "a required component with a parameter instead",
@@ -141,11 +78,6 @@ export function hostileSignatures(sign: (plan?: SigningPlan) => WireRequest): re
     ["no covered component", "components-empty", () => covering()],
     ["a component covered twice", "component-duplicate", () => covering(...covered, covered[0])],
     ["an unknown derived component", "component-unsupported", () => covering(...covered, ['"@x"', "1"])],
-    [
-      "@signature-params covered",
-      "component-unsupported",
-      () => covering(...covered, ['"@signature-params"', "1"]),
-    ],
     [
       "an upper-case component",
       "component-name-invalid",
@@ -171,10 +103,7 @@ export function hostileSignatures(sign: (plan?: SigningPlan) => WireRequest): re
     ["X-HTTP-Method-Override", "method-override", () => add("X-HTTP-Method-Override", "DELETE")],
     ["X-HTTP-Method", "method-override", () => add("X-HTTP-Method", "DELETE")],
     ["X-Method-Override", "method-override", () => add("X-Method-Override", "DELETE")],
-    ["alg hmac-sha256", "alg-mismatch", () => parameters({ alg: '"hmac-sha256"' })],
     ["alg none", "alg-mismatch", () => parameters({ alg: '"none"' })],
-    ["alg in upper case", "alg-mismatch", () => parameters({ alg: '"ED25519"' })],
-    ["alg as a token", "alg-invalid", () => parameters({ alg: "ed25519" })],
     ["alg absent", "alg-invalid", () => parameters({ alg: undefined })],
     ["a signature of another key", "signature-mismatch", () => sign({ key: strangerKey })],
     [
@@ -186,46 +115,18 @@ export function hostileSignatures(sign: (plan?: SigningPlan) => WireRequest): re
           () => `sig1=:${Buffer.concat([Buffer.from([1]), Buffer.alloc(63)]).toString("base64")}:`,
         ),
     ],
-    ...["key-unknown", "signature-mismatch"].flatMap((code) =>
-      unsound.map(([title, bytes]): [string, string, () => WireRequest] => [
-        `${title}, under a keyid that gives ${code}`,
-        code,
-        () => withSignatureBytes(code === "key-unknown" ? "other" : "test-key", bytes),
-      ]),
-    ),
     ["an unknown keyid", "key-unknown", () => sign({ keyid: "other" })],
     ["the keyid __proto__", "key-unknown", () => sign({ keyid: "__proto__" })],
-    ["the keyid constructor", "key-unknown", () => sign({ keyid: "constructor" })],
     ["a keyid of 257 characters", "keyid-invalid", () => sign({ keyid: "k".repeat(257) })],
-    ["keyid absent", "keyid-invalid", () => parameters({ keyid: undefined })],
     ["created absent", "created-invalid", () => parameters({ created: undefined })],
-    ["created as a string", "created-invalid", () => parameters({ created: `"${now()}"` })],
-    ["created as a token", "created-invalid", () => parameters({ created: "now" })],
-    ["created as a boolean", "created-invalid", () => parameters({ created: "?1" })],
-    ["created as a decimal", "created-invalid", () => parameters({ created: `${now()}.0` })],
-    ["created as a date", "field-invalid", () => parameters({ created: `@${now()}` })],
-    ["created negative", "created-invalid", () => parameters({ created: "-1" })],
-    ["created of 16 digits", "field-invalid", () => parameters({ created: "1000000000000000" })],
-    ["expires absent", "expires-invalid", () => parameters({ expires: undefined })],
     ["expires equal to created", "expires-invalid", () => sign({ lifetime: 0 })],
     ["a window of 61 seconds", "window-too-long", () => sign({ lifetime: 61 })],
     ["created in the future", "created-in-future", () => sign({ created: now() + 40 })],
     ["an expired signature", "signature-expired", () => sign({ created: now() - 70 })],
     ["nonce absent", "nonce-invalid", () => parameters({ nonce: undefined })],
-    ["an empty nonce", "nonce-invalid", () => parameters({ nonce: '""' })],
-    ["a nonce that is a token", "nonce-invalid", () => parameters({ nonce: "abc" })],
-    ["a nonce of 129 characters", "nonce-invalid", () => parameters({ nonce: `"${"n".repeat(129)}"` })],
     ["a nonce outside ASCII", "field-invalid", () => parameters({ nonce: '"n\u00e9"' })],
     ["Content-Digest missing", "covered-field-missing", () => edit("content-digest", () => undefined)],
     ["a digest of another body", "content-digest-mismatch", () => ({ ...sign(), body: Buffer.from("{}") })],
-    [
-      "a body one byte longer",
-      "content-digest-mismatch",
-      () => {
-        const signed = sign();
-        return { ...signed, body: Buffer.concat([signed.body, Buffer.from(" ")]) };
-      },
-    ],
     [
       "an unknown digest algorithm alone",
       "content-digest-unsupported",

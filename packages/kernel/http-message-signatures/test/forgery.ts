@@ -1,4 +1,4 @@
-import { createHash, createPublicKey, type KeyObject } from "node:crypto";
+import { createHash } from "node:crypto";
 import { ed25519, ED25519_TORSION_SUBGROUP } from "@noble/curves/ed25519.js";
 import { bytesToNumberLE, numberToBytesLE } from "@noble/curves/utils.js";
 import { privateKey } from "./hand-signer.ts";
@@ -34,7 +34,6 @@ export const torsion: readonly Point[] = ED25519_TORSION_SUBGROUP.map((hex) => e
 const { scalar, pointBytes } = ed25519.utils.getExtendedPublicKey(
   privateKey.export({ format: "der", type: "pkcs8" }).subarray(16),
 );
-export const publicBytes: Uint8Array = pointBytes;
 
 /** S = r + k a for the test key and any R: it solves the equation that multiplies by the cofactor whenever R is r B plus torsion. */
 export function signWith(R: Uint8Array, r: bigint, message: Uint8Array): Buffer {
@@ -45,10 +44,4 @@ export function signWith(R: Uint8Array, r: bigint, message: Uint8Array): Buffer 
 export function withS(signature: Uint8Array, change: (s: bigint) => bigint): Buffer {
   const s = change(bytesToNumberLE(signature.subarray(32)));
   return Buffer.concat([signature.subarray(0, 32), numberToBytesLE(s, 32)]);
-}
-
-/** A KeyObject from 32 bytes; node:crypto does not look at them. */
-export function keyObjectOf(bytes: Uint8Array): KeyObject {
-  const prefix = Buffer.from("302a300506032b6570032100", "hex");
-  return createPublicKey({ key: Buffer.concat([prefix, bytes]), format: "der", type: "spki" });
 }

@@ -92,6 +92,35 @@ function base32(bytes: Uint8Array): string {
   return digits.join("").padEnd(Math.ceil(digits.length / 8) * 8, "=");
 }
 
+/** All keys and bare items of a case: a signature base has no others than those of parameters. */
+export function parametersOf({ expected }: Case): Parameters {
+  const found = new Map<string, BareItem>();
+  const visit = (part: unknown, at: string): void => {
+    if (!Array.isArray(part)) {
+      found.set(at, bareItem(part));
+      return;
+    }
+    const [first] = part as unknown[];
+    if (part.length === 2 && typeof first === "string" && !isParams(part[1])) visit(part[1], first);
+    else part.forEach((each) => visit(each, at));
+  };
+  visit(expected, "v");
+  return found;
+}
+
+// An item is a pair as well: of a bare item and its parameters.
+const isParams = (value: unknown): boolean =>
+  Array.isArray(value) && value.every((each) => Array.isArray(each) && typeof each[0] === "string");
+
+function bareItem(value: unknown): BareItem {
+  if (typeof value === "boolean") return { type: "boolean", value };
+  if (typeof value === "string") return { type: "string", value };
+  if (typeof value === "object") return { type: "token", text: String(Object(value).value) };
+  return Number.isInteger(value)
+    ? { type: "integer", value: Number(value) }
+    : { type: "decimal", text: JSON.stringify(value) };
+}
+
 // The two that are not named after it read "a,a=1" and "foo; a;a=1".
 const repeatedKey = /duplicate|0x2c in dictionary key|0x3b in parameterised list key/;
 

@@ -1,11 +1,14 @@
+import { join } from "node:path";
 import { describe, expect, test } from "@jest/globals";
 import { parseByteSequenceDictionary } from "@countersign/http-message-signatures/door";
 import { parseSignatureInput } from "@countersign/http-message-signatures";
+import { assertSerializable } from "../../src/structured-field.ts";
 import { verdictOf } from "../hand-signer.ts";
 import {
   canonicalText,
   expectedMembers,
   inSuiteForm,
+  parametersOf,
   parseCase,
   readCases,
   stricterReason,
@@ -13,79 +16,17 @@ import {
 } from "./structured-field-suite.ts";
 import { suiteFolder } from "./vectors.ts";
 
-// RFC 8941, sections 3.1.2, 3.2, 3.3: enough to notice when the suite is not there and something broke.
+// RFC 8941, sections 3.1.2 and 3.3.3: enough to notice when the suite is not there and something broke.
 const examples: readonly Case[] = [
   {
-    name: "item",
-    raw: ["2; a; b=?0"],
+    name: "string",
+    raw: [String.raw` "a\"b" `],
     header_type: "item",
-    expected: [
-      2,
-      [
-        ["a", true],
-        ["b", false],
-      ],
-    ],
-    canonical: ["2;a;b=?0"],
-  },
-  { name: "decimal", raw: [" 4.50 "], header_type: "item", expected: [4.5, []], canonical: ["4.5"] },
-  { name: "string", raw: [String.raw`"a\"b"`], header_type: "item", expected: ['a"b', []] },
-  {
-    name: "token",
-    raw: ["foo123/456"],
-    header_type: "item",
-    expected: [{ __type: "token", value: "foo123/456" }, []],
-  },
-  {
-    name: "bytes",
-    raw: [":aGVsbG8=:"],
-    header_type: "item",
-    expected: [{ __type: "binary", value: "NBSWY3DP" }, []],
-  },
-  {
-    name: "inner list",
-    raw: ["( 1  2;a );b"],
-    header_type: "list",
-    expected: [
-      [
-        [
-          [1, []],
-          [2, [["a", true]]],
-        ],
-        [["b", true]],
-      ],
-    ],
-    canonical: ["(1 2;a);b"],
-  },
-  {
-    name: "dictionary",
-    raw: ["a=1", "b=(2)"],
-    header_type: "dictionary",
-    expected: [
-      ["a", [1, []]],
-      ["b", [[[2, []]], []]],
-    ],
-    canonical: ["a=1, b=(2)"],
-  },
-  {
-    name: "duplicate key",
-    raw: ["a=1, a=2"],
-    header_type: "dictionary",
-    expected: [["a", [2, []]]],
-    canonical: ["a=2"],
+    expected: ['a"b', []],
+    canonical: [String.raw`"a\"b"`],
   },
   { name: "date", raw: ["@1"], header_type: "item", expected: [{ __type: "date", value: 1 }, []] },
-  {
-    name: "non-canonical bytes",
-    raw: [":iZ==:"],
-    header_type: "item",
-    can_fail: true,
-    expected: [{ __type: "binary", value: "RE======" }, []],
-  },
-  { name: "empty item", raw: [""], header_type: "item", must_fail: true },
   { name: "two items", raw: ["1 2"], header_type: "item", must_fail: true },
-  { name: "upper-case key", raw: ["A=1"], header_type: "dictionary", must_fail: true },
-  { name: "open inner list", raw: ["(1"], header_type: "list", must_fail: true },
 ];
 
 const folder = suiteFolder("structured-field-tests");
@@ -122,6 +63,16 @@ describe("the structured field suite", () => {
     }
     expect(counts).toEqual(folder === undefined ? countsOfExamples : countsOfSuite);
   });
+});
+
+// The rest of these rounds decimals, which are kept as text here: nothing is rounded, and nothing of a field has to be.
+test("what has no serialisation by the suite is refused", () => {
+  const unserialisable = folder === undefined ? [] : readCases(join(folder, "serialisation-tests"));
+  for (const each of unserialisable.filter(({ must_fail: mustFail }) => mustFail === true))
+    expect([each.name, verdictOf(() => assertSerializable(parametersOf(each)))]).toEqual([
+      each.name,
+      "field-invalid",
+    ]);
 });
 
 describe("the two parsers of the package on the suite's dictionaries", () => {
@@ -165,13 +116,7 @@ describe("the two parsers of the package on the suite's dictionaries", () => {
   });
 });
 
-const countsOfExamples = {
-  "must fail": 4,
-  taken: 7,
-  "a repeated key": 1,
-  "Date or Display String": 1,
-  "bytes that are not canonical base64": 1,
-};
+const countsOfExamples = { "must fail": 1, taken: 1, "Date or Display String": 1 };
 const countsOfSuite = {
   "must fail": 864,
   taken: 696,
