@@ -65,6 +65,14 @@ describe("the validity of a key", () => {
   });
 
   test.each<[string, Record<string, unknown>]>([
+    ["notBefore of another type", { notBefore: "1800000000" }],
+    ["notBefore with a fraction", { notBefore: 0.5 }],
+    ["notBefore below zero", { notBefore: -1 }],
+    ["notAfter as a Date", { notAfter: new Date() }],
+    ["notAfter that is NaN", { notAfter: Number.NaN }],
+    ["notAfter before notBefore", { notBefore: 2, notAfter: 1 }],
+    ["retired as text", { retired: "true" }],
+    ["retired as null", { retired: null }],
     ["a misspelt member", { notAftre: 1 }],
     ["revokedAt as text", { revokedAt: "1800000000" }],
     ["revokedAt in milliseconds", { revokedAt: 1_800_000_000_000 }],
@@ -85,6 +93,11 @@ describe("the validity of a key", () => {
     ["an empty environment", { scope: { environment: "" } }],
   ])("throws on %s", (_title, validity) => {
     expect(() => importVerificationKey("k1", publicKey, validity)).toThrow(/^importVerificationKey: /);
+  });
+
+  test("keeps the times that are given", () => {
+    const validity = { notBefore: 1, notAfter: 1, retired: true };
+    expect(importVerificationKey("k1", publicKey, validity)).toMatchObject(validity);
   });
 
   test("is kept as it was given, and cannot be changed later", () => {

@@ -1,12 +1,10 @@
 import { describe, expect, test } from "@jest/globals";
 import {
-  assertTimely,
   readSignature,
   verify,
   type SignatureProfile,
   type VerifyOptions,
 } from "@countersign/http-message-signatures";
-import { endOf } from "@countersign/http-message-signatures/door";
 import {
   now,
   profile,
@@ -114,36 +112,4 @@ test("required components are compared as full identifiers, whatever the order o
   expect(code('"x-d";key="a"')).toBe("component-required");
   expect(code('"x-d";key="b";sf')).toBe("component-required");
   expect(code("x-d")).toBe("component-required");
-});
-
-describe("the time of a signature with fewer parameters", () => {
-  const limits = { windowSeconds: 60, clockSkewSeconds: 30 };
-  type Time = number | undefined;
-  test.each<[string, Time, Time, number, string]>([
-    ["created alone, after the window", now, undefined, now + 60.001, "signature-expired"],
-    ["created alone, as far ahead as allowed", now + 30, undefined, now, "accepted"],
-    ["created alone, further ahead", now + 30.001, undefined, now, "created-in-future"],
-    ["expires alone, now", undefined, now, now, "accepted"],
-    ["expires alone, gone", undefined, now, now + 0.001, "signature-expired"],
-    ["expires alone, by a clock that gives NaN", undefined, now, Number.NaN, "window-too-long"],
-    ["created alone, by a clock that gives NaN", now, undefined, Number.NaN, "created-in-future"],
-  ])("%s", (_title, created, expires, clock, code) => {
-    expect(verdictOf(() => assertTimely({ created, expires }, limits, clock))).toBe(code);
-  });
-
-  test("is refused where the window is no number", () => {
-    const unset = { ...limits, windowSeconds: undefined as unknown as number };
-    for (const times of [
-      { created: now, expires: undefined },
-      { created: undefined, expires: now },
-    ]) {
-      expect(verdictOf(() => assertTimely(times, unset, now))).toBe("window-too-long");
-    }
-  });
-
-  test("has an end: expires, or created and the window", () => {
-    expect(endOf({ created: now, expires: now + 5 }, 60)).toBe(now + 5);
-    expect(endOf({ created: now, expires: undefined }, 60)).toBe(now + 60);
-    expect(endOf({ created: undefined, expires: undefined }, 60)).toBeUndefined();
-  });
 });
