@@ -1,5 +1,4 @@
-import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { noticeChannelName, type GuardNotice, type ReceivedRequest } from "@countersign/core";
+import type { ReceivedRequest } from "@countersign/core";
 import {
   httpSignatureVerifier,
   memoryNonceStore,
@@ -7,18 +6,17 @@ import {
 } from "@countersign/http-signature-verify";
 import { afterEach, beforeEach, expect, jest, test } from "@jest/globals";
 import { servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
+import { hearNotices } from "./live-keys-bench.ts";
 
-const notices: GuardNotice[] = [];
-const hear = (notice: unknown): void => void notices.push(notice as GuardNotice);
+let notices: ReturnType<typeof hearNotices>;
 let warnings: ReturnType<typeof jest.spyOn>;
 
 beforeEach(() => {
-  notices.length = 0;
-  subscribe(noticeChannelName, hear);
+  notices = hearNotices();
   warnings = jest.spyOn(process, "emitWarning").mockImplementation(() => undefined);
 });
 afterEach(() => {
-  unsubscribe(noticeChannelName, hear);
+  notices.stop();
   warnings.mockRestore();
 });
 
@@ -45,11 +43,13 @@ async function saidOf(
     // oxlint-disable-next-line no-await-in-loop -- a first one and later ones
     await expect(verify(unsigned(method))).rejects.toMatchObject({ code: "signature-missing", status: 401 });
   }
-  expect(warnings).toHaveBeenCalledTimes(notices.length);
+  expect(warnings).toHaveBeenCalledTimes(notices.heard.length);
   expect(
-    notices.filter(({ guard, code }) => `${guard} ${code}` !== "httpSignatureVerify signature-covers-little"),
+    notices.heard.filter(
+      ({ guard, code }) => `${guard} ${code}` !== "httpSignatureVerify signature-covers-little",
+    ),
   ).toEqual([]);
-  return notices.map(({ message }) => /does not cover ([^,]*)/.exec(message)?.[1] ?? message);
+  return notices.heard.map(({ message }) => /does not cover ([^,]*)/.exec(message)?.[1] ?? message);
 }
 
 test.each<[string, Partial<HttpSignatureVerifyOptions>, string]>([

@@ -20,13 +20,13 @@ import {
   verifier,
   versions,
 } from "./kit.ts";
-import { collectNotices, type Notices } from "./notices.ts";
+import { hearNotices } from "../live-keys-bench.ts";
 
 type SignResponseOptions = Parameters<typeof signResponse>[0];
 
-let notices: Notices;
+let notices: ReturnType<typeof hearNotices>;
 beforeEach(() => {
-  notices = collectNotices();
+  notices = hearNotices();
 });
 afterEach(async () => {
   notices.stop();
@@ -78,7 +78,7 @@ describe.each(versions)("an answer that signResponse signs, on %s", (_name, fram
     const got = await exchange(port, signedRequest(method === "HEAD" ? "" : "{}", { method }));
     expect(got.body).toHaveLength(0);
     expect(verifyReceipt(got, { keys })).toMatchObject({ status: got.status });
-    expect(notices.all()).toEqual([]);
+    expect(notices.heard).toEqual([]);
   });
 
   test.each<[string, RequestHandler, string]>([
@@ -97,7 +97,7 @@ describe.each(versions)("an answer that signResponse signs, on %s", (_name, fram
     const { status, body } = await exchange(port, signedRequest());
     expect(status).toBe(500);
     expect(String(body)).not.toContain("paid");
-    expect(notices.all()).toEqual([
+    expect(notices.heard).toEqual([
       expect.objectContaining({
         guard: "signResponse",
         code: "answer-unsendable",
@@ -121,7 +121,7 @@ describe.each(versions)("an answer that signResponse signs, on %s", (_name, fram
   ])("is 503 with %s", async (_kind, options) => {
     const port = await serve(framework, (_req, res) => void res.json({}), options);
     expect((await exchange(port, signedRequest())).status).toBe(503);
-    expect(notices.all()).toEqual([expect.objectContaining({ code: "signing-failed" })]);
+    expect(notices.heard).toEqual([expect.objectContaining({ code: "signing-failed" })]);
   });
 
   const gzip = ["Accept-Encoding", "gzip"];
@@ -142,7 +142,7 @@ describe.each(versions)("an answer that signResponse signs, on %s", (_name, fram
     const plain = await exchange(port, signedRequest());
     expect([plain.headers["content-encoding"], String(plain.body)]).toEqual([undefined, text]);
     expect(verifyReceipt(plain, { keys })).toMatchObject({ status: 200 });
-    expect(notices.all()).toEqual([]);
+    expect(notices.heard).toEqual([]);
   });
 
   test("says once that it is no receipt behind compression", async () => {
@@ -156,7 +156,7 @@ describe.each(versions)("an answer that signResponse signs, on %s", (_name, fram
       );
     }
     warn.mockRestore();
-    expect(notices.all()).toEqual([
+    expect(notices.heard).toEqual([
       expect.objectContaining({ guard: "signResponse", code: "digest-of-other-bytes" }),
     ]);
   });
@@ -173,7 +173,7 @@ describe.each(versions)("an answer that signResponse signs, on %s", (_name, fram
     );
     const { status, headers } = await exchange(port, signedRequest());
     expect([status, headers["signature"]]).toEqual([500, undefined]);
-    expect(notices.all()).toEqual([expect.objectContaining({ code: "answer-too-large" })]);
+    expect(notices.heard).toEqual([expect.objectContaining({ code: "answer-too-large" })]);
     expect(source?.listenerCount("data")).toBe(0);
   });
 

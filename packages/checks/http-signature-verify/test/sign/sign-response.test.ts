@@ -4,13 +4,13 @@ import { verifyReceipt } from "@countersign/service-client";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import type { RequestHandler } from "express";
 import { closeAll, exchange, keys, platform, serve, signedRequest, versions } from "./kit.ts";
-import { collectNotices, type Notices } from "./notices.ts";
+import { hearNotices } from "../live-keys-bench.ts";
 
 type SignResponseOptions = Parameters<typeof signResponse>[0];
 
-let notices: Notices;
+let notices: ReturnType<typeof hearNotices>;
 beforeEach(() => {
-  notices = collectNotices();
+  notices = hearNotices();
 });
 afterEach(async () => {
   notices.stop();
@@ -119,7 +119,7 @@ describe.each(versions)("signResponse on %s", (_name, framework) => {
     const { status, headers, body } = await exchange(port, signedRequest());
     expect([status, headers["retry-after"], headers["signature"]]).toEqual([503, "1", undefined]);
     expect(String(body)).not.toContain("paid");
-    expect(notices.all()).toEqual([
+    expect(notices.heard).toEqual([
       expect.objectContaining({ guard: "signResponse", code: "signing-failed" }),
     ]);
   });
@@ -127,7 +127,7 @@ describe.each(versions)("signResponse on %s", (_name, framework) => {
   test("answers 500 in place of a body over the limit, and says so", async () => {
     const port = await serve(framework, (_req, res) => void res.send("x".repeat(33)), { limit: 32 });
     expect(await exchange(port, signedRequest())).toMatchObject({ status: 500 });
-    expect(notices.all()).toEqual([expect.objectContaining({ code: "answer-too-large" })]);
+    expect(notices.heard).toEqual([expect.objectContaining({ code: "answer-too-large" })]);
   });
 
   test("signs a body of exactly the limit", async () => {
