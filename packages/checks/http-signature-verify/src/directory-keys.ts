@@ -6,8 +6,13 @@ import { quoteForLog } from "@countersign/core";
 import { option, optionError, readOptions, type Given, type OptionTable } from "@countersign/core/door";
 import type { ImportedKeys, VerificationKey } from "@countersign/http-message-signatures";
 import { keyDocuments } from "@countersign/http-message-signatures/door";
-import { importInSlices } from "./import-slices.ts";
-import { liveKeys, liveKeysRules, type LiveKeysOptions, type LiveKeyStore } from "./live-keys.ts";
+import {
+  importInSlices,
+  liveKeys,
+  liveKeysRules,
+  type LiveKeysOptions,
+  type LiveKeyStore,
+} from "./live-keys.ts";
 
 export interface DirectoryKeysOptions extends LiveKeysOptions {
   /** How often the files are read where no watcher reports a change, in seconds. Default 30. */

@@ -1,7 +1,12 @@
 import { OptionError, withDeadline } from "@countersign/core";
 import { option, optionError, type OptionTable, readOptions } from "@countersign/core/door";
-import { importInSlices } from "./import-slices.ts";
-import { liveKeys, liveKeysRules, type LiveKeysOptions, type LiveKeyStore } from "./live-keys.ts";
+import {
+  importInSlices,
+  liveKeys,
+  liveKeysRules,
+  type LiveKeysOptions,
+  type LiveKeyStore,
+} from "./live-keys.ts";
 
 type Fetch = (url: URL, init: RequestInit) => Promise<Response>;
 
@@ -145,22 +150,16 @@ function assertJson({ status, headers }: Response): void {
 async function readBytes({ body, headers }: Response, maxBytes: number): Promise<Buffer> {
   const tooLarge = (): Error => new Error(`the key set has more than ${maxBytes} bytes`);
   if (Number(headers.get("content-length") ?? 0) > maxBytes) throw tooLarge();
+  if (body === null) throw new Error("the key set has no body");
   const chunks: Uint8Array[] = [];
   let length = 0;
-  const reader: ReadableStreamDefaultReader<Uint8Array> | undefined = body?.getReader();
-  if (reader === undefined) throw new Error("the key set has no body");
-  try {
-    for (;;) {
-      // oxlint-disable-next-line no-await-in-loop -- a stream
-      const { done, value } = await reader.read();
-      if (done) return Buffer.concat(chunks);
-      length += value.length;
-      if (length > maxBytes) throw tooLarge();
-      chunks.push(value);
-    }
-  } finally {
-    reader.releaseLock();
+  // A throw cancels the stream.
+  for await (const chunk of body) {
+    length += chunk.length;
+    if (length > maxBytes) throw tooLarge();
+    chunks.push(chunk);
   }
+  return Buffer.concat(chunks);
 }
 
 function parse(bytes: Buffer): unknown {

@@ -4,9 +4,11 @@ import {
   publishFailure,
   publishNotice,
   RefreshingValue,
+  workSlices,
   type OptionTable,
 } from "@countersign/core/door";
 import type { ImportedKeys, KeyValidity, VerificationKey } from "@countersign/http-message-signatures";
+import { keyDocuments } from "@countersign/http-message-signatures/door";
 import type { KeyStore } from "./key-store.ts";
 
 /** A KeyStore that refreshes its keys itself and replaces them as one set. */
@@ -145,6 +147,19 @@ export function liveKeys({
     keys: () => [...(live.value?.keys.values() ?? [])],
     close: () => live.close(),
   };
+}
+
+type Importing = typeof keyDocuments.importEach;
+
+/** As importKeys(), while requests are served: a large document takes longer than they may wait. */
+export async function importInSlices(...given: Parameters<Importing>): Promise<ImportedKeys> {
+  const importing = keyDocuments.importEach(...given);
+  for (;;) {
+    const { done, value } = importing.next();
+    if (done === true) return value;
+    // oxlint-disable-next-line no-await-in-loop -- yields to the event loop
+    while (workSlices.over) await workSlices.next();
+  }
 }
 
 const maxPublished = 5;

@@ -62,18 +62,9 @@ function narrowed(given: KeyValidity, content: unknown, keyid: string): KeyValid
   const times = [given, ...jwksOf(content, keyid).map(jwkTimes)];
   return readKeyValidity({
     ...given,
-    notBefore: outermost(
-      Math.max,
-      times.map(({ notBefore }) => notBefore),
-    ),
-    notAfter: outermost(
-      Math.min,
-      times.map(({ notAfter }) => notAfter),
-    ),
-    revokedAt: outermost(
-      Math.min,
-      times.map(({ revokedAt }) => revokedAt),
-    ),
+    notBefore: outermost(Math.max, "notBefore", times),
+    notAfter: outermost(Math.min, "notAfter", times),
+    revokedAt: outermost(Math.min, "revokedAt", times),
   });
 }
 
@@ -99,11 +90,12 @@ function jwkTimes({ nbf, exp, revoked }: JwkMembers): KeyValidity {
 }
 
 function outermost(
-  choose: (one: number, other: number) => number,
-  times: readonly (number | undefined)[],
+  choose: (...times: readonly number[]) => number,
+  name: "notBefore" | "notAfter" | "revokedAt",
+  times: readonly KeyValidity[],
 ): number | undefined {
-  const known = times.filter((time) => time !== undefined);
-  return known.length === 0 ? undefined : known.reduce((one, other) => choose(one, other));
+  const known = times.map((each) => each[name]).filter((time) => time !== undefined);
+  return known.length === 0 ? undefined : choose(...known);
 }
 
 /**

@@ -17,10 +17,7 @@ export interface Wanted {
 }
 
 // By the curve, or else the type, that Node names.
-const kinds: ReadonlyMap<string | undefined, readonly SignatureAlgorithm[]> = new Map<
-  string | undefined,
-  readonly SignatureAlgorithm[]
->([
+const kinds = new Map<string | undefined, readonly SignatureAlgorithm[]>([
   ["ed25519", ["ed25519"]],
   ["prime256v1", ["ecdsa-p256-sha256"]],
   ["secp384r1", ["ecdsa-p384-sha384"]],
