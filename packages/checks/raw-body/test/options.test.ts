@@ -41,9 +41,6 @@ describe("the limit of a body", () => {
     expect(() => limitOf(limit)).toThrow(/^rawBody: option limit must be an integer/);
   });
 
-  test("has the documented default", () => {
-    expect(limitOf(undefined)).toBe(102_400);
-  });
 });
 
 describe("rawBody", () => {
