@@ -46,6 +46,11 @@ describe("readBody", () => {
     expect(await codeOf(() => readRawBody(req, 100))).toBe("400 body-length-mismatch");
   });
 
+  test.each(["", "identity, br"])("refuses a content coding of %j", async (coding) => {
+    const req = requestOf({ "Content-Encoding": coding }, ["x"]);
+    expect(await codeOf(() => readRawBody(req, 100))).toBe("415 content-encoding-unsupported");
+  });
+
   test("refuses a coding that a platform shows in req.headers alone", async () => {
     const req = requestOf({}, ["x"]);
     req.headers["content-encoding"] = "gzip";

@@ -50,23 +50,6 @@ describe.each(expressVersions)("rawBody on %s", (_version, express) => {
   });
 
   test.each([
-    ["gzip", "Content-Encoding: gzip\r\n"],
-    ["an unknown coding", "Content-Encoding: x-none\r\n"],
-    ["a second line", "Content-Encoding: identity\r\nContent-Encoding: gzip\r\n"],
-    ["a list", "Content-Encoding: identity, br\r\n"],
-    ["an empty value", "Content-Encoding:\r\n"],
-  ])("refuses a content coding: %s", async (_name, lines) => {
-    const { app, seen } = appWith(express, rawBody());
-    const answer = await withServer(app, (port) =>
-      exchange(port, head(`${lines}Connection: close\r\n`, 2) + "{}"),
-    );
-    expect(answer).toMatch(/^HTTP\/1.1 415 /);
-    expect(answer).toMatch(/\r\naccept-encoding: identity\r\n/i);
-    expect(seen.codes).toEqual(["content-encoding-unsupported"]);
-    expect(seen.bodies).toEqual([]);
-  });
-
-  test.each([
     ["gzip before chunked", "Transfer-Encoding: gzip, chunked\r\n"],
     ["identity before chunked", "Transfer-Encoding: identity, chunked\r\n"],
     ["two lines", "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n"],

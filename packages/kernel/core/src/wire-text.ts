@@ -50,8 +50,8 @@ function parseWithoutPrototypes(text: string, hasEscape: boolean): unknown {
   if (!hasEscape && !text.includes("__proto__") && !text.includes("constructor")) return parsePlain(text);
   const value: unknown = safeParse(text);
   if (value === undefined) throw invalid();
-  // safeParse says null for a forbidden key too.
-  if (value === null && text.trim() !== "null") {
+  // Said for a forbidden key alone: the literal null has no escape.
+  if (value === null) {
     throw refusal("json-forbidden-key", "the JSON has a key that reaches a prototype");
   }
   return value;

@@ -1,84 +1,8 @@
 import { describe, expect, test } from "@jest/globals";
-import type { BareItem, Parameters } from "../dist/field-scanner.js";
-import type { InnerList, Item, Member } from "../dist/structured-field.js";
-import * as fc from "fast-check";
-import { fuzzRuns } from "@countersign/test-support/runs/share.ts";
 import { FieldScanner } from "../src/field-scanner.ts";
 import { parseQueryParams } from "../src/components.ts";
-import {
-  parseDictionary,
-  parseItem,
-  parseList,
-  serializeDictionary,
-  serializeList,
-  serializeMember,
-} from "../src/structured-field.ts";
+import { parseDictionary, parseList } from "../src/structured-field.ts";
 import { verdictOf } from "./hand-signer.ts";
-
-const fieldKey = fc.stringMatching(/^[a-z*][a-z0-9_\-.*]{0,5}$/);
-const bare: fc.Arbitrary<BareItem> = fc.oneof(
-  fc
-    .integer({ min: -999_999_999_999_999, max: 999_999_999_999_999 })
-    .map((value): BareItem => ({ type: "integer", value })),
-  fc
-    .stringMatching(/^-?(?:0|[1-9]\d{0,11})\.\d{0,2}[1-9]$/)
-    .map((value): BareItem => ({ type: "decimal", text: value })),
-  fc.stringMatching(/^[\x20-\x7e]{0,12}$/).map((value): BareItem => ({ type: "string", value })),
-  fc
-    .stringMatching(/^[A-Za-z*][!#$%&'*+\-.^_`|~0-9A-Za-z:/]{0,8}$/)
-    .map((value): BareItem => ({ type: "token", text: value })),
-  fc
-    .uint8Array({ maxLength: 8 })
-    .map((bytes): BareItem => ({ type: "binary", base64: Buffer.from(bytes).toString("base64") })),
-  fc.boolean().map((value): BareItem => ({ type: "boolean", value })),
-);
-const parameters = fc
-  .array(fc.tuple(fieldKey, bare), { maxLength: 4 })
-  .map((list): Parameters => new Map(list));
-const item: fc.Arbitrary<Item> = fc.record({ item: bare, parameters });
-const innerList: fc.Arbitrary<InnerList> = fc.record({ items: fc.array(item, { maxLength: 4 }), parameters });
-const member: fc.Arbitrary<Member> = fc.oneof(item, innerList);
-const members = fc.array(member, { minLength: 1, maxLength: 5 });
-const dictionary = fc
-  .array(fc.tuple(fieldKey, member), { minLength: 1, maxLength: 5 })
-  .map((list) => new Map(list));
-
-describe("what is serialised is parsed to the same", () => {
-  test("items, lists and dictionaries", () => {
-    fc.assert(
-      fc.property(item, members, dictionary, (one, list, map) => {
-        expect(parseItem(serializeMember(one), "x")).toEqual(one);
-        expect(parseList(serializeList(list), "x")).toEqual(list);
-        const parsed = parseDictionary(serializeDictionary(map), "x");
-        expect([...parsed]).toEqual([...map]);
-      }),
-      fuzzRuns(500),
-    );
-  });
-
-  test("and what is parsed is serialised to what is parsed to the same", () => {
-    const wild = fc.string({
-      unit: fc.constantFrom("a", "1", ".", "=", ",", ";", " ", '"', "(", ")", ":", "?", "-", "\t", "A"),
-    });
-    let taken = 0;
-    fc.assert(
-      fc.property(wild, (text) => {
-        if (verdictOf(() => parseList(text, "x")) === "accepted") {
-          taken++;
-          const canonical = serializeList(parseList(text, "x"));
-          expect(serializeList(parseList(canonical, "x"))).toBe(canonical);
-        }
-        if (verdictOf(() => parseDictionary(text, "x")) === "accepted") {
-          const canonical = serializeDictionary(parseDictionary(text, "x"));
-          expect(serializeDictionary(parseDictionary(canonical, "x"))).toBe(canonical);
-        }
-      }),
-      { ...fuzzRuns(3000), examples: [["a"], ["a=1,A"], ["(a 1);a"]] },
-    );
-    // Otherwise nothing was tried but garbage.
-    expect(taken).toBeGreaterThan(0);
-  });
-});
 
 /** How often a parser looks at its text: reads of a character count one, those of a part its length. */
 function stepsOf(text: string, parse: (text: string) => unknown): number {
