@@ -40,7 +40,6 @@ describe("the limit of a body", () => {
   ])("throws on %s", (_name, limit) => {
     expect(() => limitOf(limit)).toThrow(/^rawBody: option limit must be an integer/);
   });
-
 });
 
 describe("rawBody", () => {

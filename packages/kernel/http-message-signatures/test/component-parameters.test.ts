@@ -14,7 +14,7 @@ const request: RequestMessage = {
   target: "/a?param=value&foo=bar&qux=&twice=1&twice=2&spaced=with+plus%20and%0Aline&fa%C3%A7ade%22%3A%20=x",
   rawHeaders: [
     ["Host", "example.com", "Content-Type", "application/json"],
-    ["Example-Dict", " a=1,    b=2;x=1;y=2,   c=(a   b   c), d;p", "Example-Dict", "e=?0;z"],
+    ["Example-Dict", " a=1,    b=2;x=1;y=2,   c=(a   b;q   c), d;p", "Example-Dict", "e=?0;z"],
     ["Example-Header", "value, with, lots", "Example-Header", "of, commas "],
     ["Bytes", "caf\u00e9", "Priority", "u=1, u=2", "Empty-Dict", "", "Sec-CH-UA", '"a";v="1",  "b"'],
     ["Client-Cert", " :AAEC: ", "Signature", "sig1=:AAEC:, sig2=:AwQF:"],
@@ -32,7 +32,7 @@ const valueOf = (text: string, message: Message = request): string => {
 
 describe("the values of components with parameters (RFC 9421 sections 2.1 to 2.4)", () => {
   test.each<[text: string, value: string]>([
-    ['"example-dict";sf', "a=1, b=2;x=1;y=2, c=(a b c), d;p, e=?0;z"],
+    ['"example-dict";sf', "a=1, b=2;x=1;y=2, c=(a b;q c), d;p, e=?0;z"],
     ['"example-dict";key="e"', "?0;z"],
     ['"sec-ch-ua";sf', '"a";v="1", "b"'],
     ['"signature";key="sig2"', ":AwQF:"],
