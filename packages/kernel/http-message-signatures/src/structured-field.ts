@@ -15,7 +15,7 @@ export interface Item {
 }
 
 /** RFC 8941 section 3.1.1. */
-export interface InnerList {
+interface InnerList {
   readonly items: readonly Item[];
   readonly parameters: Parameters;
 }
