@@ -51,6 +51,7 @@ export class OwnedRun {
   #responseEnded = false;
   #hasBegun = true;
   #hasFailed = false;
+  #hasPassedOn = false;
 
   constructor({ keys, options, replay, isReserved }: GuardState, attempt: Attempt, owned: OwnedKey) {
     this.#attempt = attempt;
@@ -91,6 +92,11 @@ export class OwnedRun {
     this.#hasFailed = true;
   }
 
+  /** I9: a 404 or 405 from here on is no handler's, and the one that handed the request on may have paid. */
+  passedOn(): void {
+    this.#hasPassedOn = this.#recovery === "hold" && !this.#hasFailed;
+  }
+
   /** Makes any failure from here on hold the key; throws when it is too late. */
   hold(reason: string): void {
     if (this.#responseEnded) throw new Error("req.idempotency.hold: the response has ended already");
@@ -111,6 +117,9 @@ export class OwnedRun {
     // apps answer to nobody.
     const isDoubt = status >= 500 || status === 408 || (hasLeft && status === 499);
     if (this.#recovery === "hold" && isDoubt) return this.#failedInDoubt(status, hasLeft);
+    if (this.#hasPassedOn && (status === 404 || status === 405) && !this.owned.inTransaction) {
+      this.#doubt(`answered with ${status} behind its handler, which passed it on and may have paid`);
+    }
     return this.#failed(status);
   }
 
@@ -235,13 +244,8 @@ export class OwnedRun {
   /** For an answer that was let out and could not be sent. */
   unsendable(error: unknown): void {
     const { key, req } = this.#attempt;
-    this.#keys.alarm({
-      code: "answer-unsendable",
-      key,
-      message: "has an answer that could not be sent",
-      req,
-      error,
-    });
+    const message = "has an answer that could not be sent";
+    this.#keys.alarm({ code: "answer-unsendable", key, message, req, error });
   }
 
   /** Holds the key when it is left, unless nothing has begun. What the app said itself, by hold(), stays. */

@@ -4,7 +4,17 @@ import {
   type IdempotencyDecision,
   type IdempotencyStore,
 } from "@countersign/idempotency";
-import { eachTest, faultyStore, frameworks, payoutGuard, platform, sleep } from "./kit.ts";
+import {
+  bytesOf,
+  eachTest,
+  faultyStore,
+  frameworks,
+  listen,
+  payoutGuard,
+  platform,
+  sleep,
+  type Handler,
+} from "./kit.ts";
 
 const notices = eachTest();
 
@@ -18,6 +28,37 @@ const cases = frameworks.flatMap(([name, framework], index) =>
 );
 
 describe.each(cases)("idempotencyGuard on $name", ({ framework, createStore }) => {
+  test("holds the key when its handler works on after next(), and the app's 404 answers", async () => {
+    const store = createStore();
+    let runs = 0;
+    const app = await platform(framework, { store, waitMs: 0 }, (_req, _res, next) => {
+      runs += 1;
+      next();
+    });
+    expect((await app.pay()).status).toBe(404);
+    expect(await store.read("op.a.b")).toMatchObject({
+      state: "held",
+      reason: expect.stringContaining("404 behind its handler"),
+    });
+    expect(await app.pay()).toMatchObject({ status: 503, code: "held" });
+    expect(runs).toBe(1);
+  });
+
+  test.each<[name: string, recovery: "hold" | "rerun", handler: Handler | undefined]>([
+    ["a handler's own 404", "hold", (_req, res) => void res.sendStatus(404)],
+    ["a 404 where no handler follows the guard", "hold", undefined],
+    ["next() under rerun", "rerun", (_req, _res, next) => next()],
+  ])("frees the key after %s", async (_name, recovery, handler) => {
+    const store = createStore();
+    const app = framework();
+    app.use(bytesOf(framework));
+    app.post("/pay", payoutGuard({ store, recovery }), ...(handler === undefined ? [] : [handler]));
+    const { pay } = await listen(app);
+    expect((await pay()).status).toBe(404);
+    expect((await pay()).status).toBe(404);
+    expect(await store.read("op.a.b")).toBeUndefined();
+  });
+
   // As res.status() of Express 4 leaves them on the response; Node makes whole numbers of them.
   test.each<[given: unknown, sent: number]>([
     ["409", 500],

@@ -22,6 +22,8 @@ export interface AnswerDecider {
   ): Promise<{ readonly headers: HeaderFields } | Replacement | undefined>;
   /** What follows failed before it had ended an answer: an error handler's comes. */
   failed?(error: unknown): void;
+  /** The route's handlers have handed the request on: whoever answers now is none of them. */
+  passedOn?(): void;
   /** A success that a middleware behind it had begun may have had its end when another answer came. */
   hold?(reason: string): void;
   /** The app destroyed the response before the decision. */

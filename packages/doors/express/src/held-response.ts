@@ -138,6 +138,11 @@ class HeldResponse implements ResponseHooks {
     this.#below.failed?.(error);
   }
 
+  passedOn(): void {
+    this.#decider.passedOn?.();
+    this.#below.passedOn?.();
+  }
+
   hold(reason: string): void {
     this.#decider.hold?.(reason);
     this.#below.hold?.(reason);

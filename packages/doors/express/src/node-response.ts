@@ -2,7 +2,7 @@ import { STATUS_CODES, type OutgoingHttpHeader } from "node:http";
 import { createRequestFact, type RequestFact } from "@countersign/core";
 import { problems, type Replacement } from "@countersign/core/door";
 import { expectManyProperties } from "./guard.ts";
-import type { ErrorMiddleware, GuardRequest, GuardResponse, OverHttp2 } from "./types.ts";
+import type { ErrorMiddleware, GuardRequest, GuardResponse, Middleware, OverHttp2 } from "./types.ts";
 
 export interface ResponseHooks {
   write(chunk: unknown, encoding: unknown, callback: unknown): boolean;
@@ -12,6 +12,7 @@ export interface ResponseHooks {
   destroy(error: Error | undefined): void;
   /** What follows the hooks has failed. */
   failed?(error: unknown): void;
+  passedOn?(): void;
   /** Nobody can tell any more whether the handler has answered with success. */
   hold?(reason: string): void;
 }
@@ -80,13 +81,14 @@ export function reportFailure(res: GuardResponse, error: unknown): void {
 
 interface ExpressRoute extends Readonly<Record<string, unknown>> {
   readonly methods: Readonly<Record<string, unknown>>;
+  readonly stack?: readonly { readonly handle: object }[];
 }
 
 const reportingRoutes = new WeakMap<object, Set<string>>();
 
 /**
- * Reports what fails in the route of `req`, by an error handler at its end, added once. Nobody else knows: the app's error handlers come
- * behind it, and to a guard Express tells nothing of what its `next()` leads to. Does nothing outside of a route.
+ * Reports what fails in the route of `req`, and what its handlers hand on, by handlers at its end, added once. Nobody else knows: the
+ * app's handlers come behind it, and to a guard Express tells nothing of what its `next()` leads to. Does nothing outside of a route.
  */
 export function reportRoute(req: GuardRequest & { readonly route?: unknown }): void {
   const { route, method = "" } = req;
@@ -98,7 +100,9 @@ export function reportRoute(req: GuardRequest & { readonly route?: unknown }): v
   const names = reportingRoutes.get(route) ?? new Set();
   if (names.has(name)) return;
   reportingRoutes.set(route, names.add(name));
-  Reflect.apply(add, route, [reportErrors]);
+  // I13: behind a guard that is the last of its route no handler of it has run.
+  const isBare = "drain" in (route.stack?.at(-1)?.handle ?? {});
+  Reflect.apply(add, route, isBare ? [reportErrors] : [reportErrors, reportPassing]);
 }
 
 function isExpressRoute(route: unknown): route is ExpressRoute {
@@ -114,6 +118,11 @@ function isExpressRoute(route: unknown): route is ExpressRoute {
 const reportErrors: ErrorMiddleware = (error, _req, res, next) => {
   reportFailure(res, error);
   next(error);
+};
+
+const reportPassing: Middleware = (_req, res, next) => {
+  hooksOf.get(res)?.passedOn?.();
+  next();
 };
 
 function hookedWrite(this: GuardResponse, chunk: unknown, encoding?: unknown, callback?: unknown): boolean {
