@@ -25,9 +25,15 @@ export async function checkServer<Tx>(options: ResolvedMysqlOptions<Tx>): Promis
   // First and by itself: MySQL does not know what the next one asks for.
   assertVersion(singleRow(await database.alone("SELECT VERSION() AS version", []))["version"]);
   assertSettings(singleRow(await database.alone(readSettings, [])));
-  assertTables(await database.alone(readTables(names.prefix, Object.keys(primaryKeys)), []), names);
+  // Before the tables: a migration writes it last.
   const [row] = await database.alone(readVersion(names), []);
+  const missing = missingOf(
+    await database.alone(readTables(names.prefix, Object.keys(primaryKeys)), []),
+    names,
+  );
   assertSchemaVersion(row, names);
+  if (missing.length === 0 || integerOf(row?.["version"]) !== mysqlSchemaVersion) return;
+  throw new Error(`${factoryName}: missing tables: ${missing.join(", ")}; run ${names.migrate}`);
 }
 
 function assertVersion(version: unknown): void {
@@ -69,15 +75,17 @@ function assertSettings(row: Row): void {
 
 // The names are a prefix that was checked, and ours.
 function readTables(prefix: string, suffixes: readonly string[]): string {
-  const names = suffixes.map((suffix) => `'${prefix}_${suffix}'`).join(", ");
-  return `SELECT t.TABLE_NAME AS name, t.ENGINE AS engine, (SELECT GROUP_CONCAT(s.COLUMN_NAME) FROM information_schema.STATISTICS AS s
+  const names = suffixes.map((suffix) => `SELECT '${prefix}_${suffix}' AS name`).join(" UNION ALL ");
+  return `SELECT made.name, t.TABLE_NAME AS found, t.ENGINE AS engine, (SELECT GROUP_CONCAT(s.COLUMN_NAME) FROM information_schema.STATISTICS AS s
   WHERE s.TABLE_SCHEMA = t.TABLE_SCHEMA AND s.TABLE_NAME = t.TABLE_NAME AND s.INDEX_NAME = 'PRIMARY') AS primary_key
-FROM information_schema.TABLES AS t WHERE t.TABLE_SCHEMA = DATABASE() AND t.TABLE_NAME IN (${names})`;
+FROM (${names}) AS made LEFT JOIN information_schema.TABLES AS t ON t.TABLE_SCHEMA = DATABASE() AND t.TABLE_NAME = made.name`;
 }
 
-/** Which tables there are, the next statement tells. */
-function assertTables(rows: readonly Row[], { prefix, place }: TableNames): void {
+/** The tables that are missing. Throws where one that is there cannot be used. */
+function missingOf(rows: readonly Row[], { prefix, place }: TableNames): readonly string[] {
+  const missing = rows.filter(({ found }) => found === null);
   for (const row of rows) {
+    if (missing.includes(row)) continue;
     if (String(row["engine"]).toLowerCase() !== "innodb") {
       throw new Error(
         `${factoryName}: tables ${place} are not InnoDB, and know no transactions; run ALTER TABLE … ENGINE = InnoDB`,
@@ -91,6 +99,7 @@ function assertTables(rows: readonly Row[], { prefix, place }: TableNames): void
       `${factoryName}: the table ${name} has lost its primary key; run: ALTER TABLE \`${name}\` ADD PRIMARY KEY (${column})`,
     );
   }
+  return missing.map(({ name }) => String(name));
 }
 
 function assertSchemaVersion(row: Row | undefined, { place, migrate }: TableNames): void {

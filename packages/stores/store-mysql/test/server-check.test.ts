@@ -179,6 +179,23 @@ describeOnMysql("ready() on a server", () => {
     expect(await stores.idempotency.claim("k", claim)).toMatchObject({ status: "acquired" });
   });
 
+  test.each(["idempotency", "nonces", "lanes", "tasks", "queues", "newest", "answers"])(
+    "finds that the table of %s alone is missing, and the migration makes it again",
+    async (name) => {
+      const pool = connectPool();
+      const table = await createTables(pool);
+      await pool.query(`DROP TABLE ${table}_${name}`);
+      const { ready, nonces } = createStores(pool, { table });
+      const use = { scope: "s", nonce: "n", token: "a", retainMs: 1 };
+      const remedy = `missing tables: ${table}_${name}; run countersign migrate --table ${table}`;
+      await expect(ready()).rejects.toThrow(remedy);
+      await expect(nonces.claim(use)).rejects.toThrow(remedy);
+      await migrateMysql(fromMysql2(pool), { table });
+      await ready();
+      expect(await nonces.claim(use)).toBe("fresh");
+    },
+  );
+
   test("finds a table that knows no transactions", async () => {
     const pool = connectPool();
     const table = await createTables(pool);

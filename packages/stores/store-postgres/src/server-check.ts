@@ -3,7 +3,8 @@ import type { Row } from "@countersign/idempotency/store";
 import { postgresSchemaVersion } from "./migration.ts";
 import { type ResolvedPostgresOptions, factoryName } from "./options.ts";
 import { integerOf } from "./queryable.ts";
-import { assertKeys, durableTables, missingKeys } from "./table-keys.ts";
+import { assertKeys, checkedTables, durableTables, missingKeys } from "./table-keys.ts";
+import { quoteLiteral } from "./table-names.ts";
 
 /** Reads what {@link assertServer} checks. The parameters are `checkedTables`. */
 export const readServer = `SELECT current_setting('server_version_num')::text AS version, current_setting('server_encoding') AS encoding,
@@ -13,8 +14,12 @@ export const readServer = `SELECT current_setting('server_version_num')::text AS
 
 const oldestVersion = 130_000;
 
+/** Tables of the version's own migration are there when its row is: they commit together. */
 export function readVersion({ names }: ResolvedPostgresOptions): string {
-  return `SELECT version::text AS version, oldest FROM ${names.version} WHERE id = 1`;
+  const made = checkedTables(names).map((name) => `(${quoteLiteral(name)})`);
+  return `SELECT version::text AS version, oldest,
+  (SELECT string_agg(name, ', ') FROM (VALUES ${made.join(", ")}) AS made (name) WHERE to_regclass(name) IS NULL) AS missing
+  FROM ${names.version} WHERE id = 1`;
 }
 
 /**
@@ -48,7 +53,10 @@ export function assertServer(row: Row, { names }: ResolvedPostgresOptions): void
 
 export function assertVersion(row: Row | undefined, { names }: ResolvedPostgresOptions): void {
   const version = row === undefined ? 0 : integerOf(row["version"]);
-  if (version === postgresSchemaVersion) return;
+  if (version === postgresSchemaVersion) {
+    if (typeof row?.["missing"] !== "string") return;
+    throw new Error(`${factoryName}: missing tables: ${row["missing"]}; run: ${names.migrate}`);
+  }
   const oldest = row?.["oldest"] ?? undefined;
   if (version > postgresSchemaVersion && oldest !== undefined && integerOf(oldest) <= postgresSchemaVersion) {
     return;

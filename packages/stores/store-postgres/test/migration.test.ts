@@ -165,6 +165,7 @@ describeOnPostgres("migratePostgres()", () => {
       await expect(stores.ready()).rejects.toThrow(begun);
       await expect(stores.idempotency.claim("k", claim)).rejects.toThrow(begun);
       await setVersion(pool, schema, postgresSchemaVersion, null);
+      await migratePostgres(pool, { schema });
       expect((await stores.idempotency.claim("k", claim)).status).toBe("acquired");
     },
   );

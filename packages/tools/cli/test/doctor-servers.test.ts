@@ -17,6 +17,8 @@ const steps: Readonly<
     [`UPDATE ${prefix}schema SET oldest = 1`, []],
     [`UPDATE ${prefix}schema SET oldest = NULL`, ["tables-newer"]],
     [`UPDATE ${prefix}schema SET version = 1`, []],
+    [`ALTER TABLE ${prefix}answers RENAME TO gone`, ["tables-refused"]],
+    [`ALTER TABLE ${prefix.replace(/\..*/, "")}.gone RENAME TO countersign_answers`, []],
     [`ALTER TABLE ${prefix}nonces SET UNLOGGED`, ["tables-unlogged"]],
     [`ALTER TABLE ${prefix}nonces SET LOGGED`, []],
     [`ALTER TABLE ${prefix}nonces DROP CONSTRAINT countersign_nonces_pkey`, ["tables-without-key"]],
@@ -26,6 +28,8 @@ const steps: Readonly<
     [`UPDATE ${prefix}schema SET version = 2`, ["tables-newer"]],
     [`ALTER TABLE ${prefix}schema ADD COLUMN oldest INT DEFAULT 1`, []],
     [`UPDATE ${prefix}schema SET version = 1`, []],
+    [`RENAME TABLE ${prefix}answers TO ${prefix}gone`, ["tables-refused"]],
+    [`RENAME TABLE ${prefix}gone TO ${prefix}answers`, []],
     [`ALTER TABLE ${prefix}nonces DROP PRIMARY KEY`, ["tables-refused"]],
   ],
 };

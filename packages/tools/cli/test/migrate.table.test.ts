@@ -68,6 +68,20 @@ for (const server of isWhole ? sqlServers : sqlServers.slice(0, 1)) {
       }
     });
 
+    test("creates tables that are missing, and names them", async () => {
+      await migrate();
+      const lost = allTables.filter((name) => /_(?:answers|tasks)$/.test(name));
+      const lose = () => place.query(`DROP TABLE ${place.prefix}answers, ${place.prefix}tasks`);
+      await lose();
+      const { code, err } = await held();
+      expect({ code, named: lost.every((name) => err.includes(name)) }).toEqual({ code: 1, named: true });
+      expect((await migrate()).out).toContain(`: created what was missing: ${lost.join(", ")}; schema`);
+      await lose();
+      const { out } = await migrate("--json");
+      expect(JSON.parse(out)).toEqual({ ...server.says, before: server.says.version, created: lost });
+      expect(await place.tables()).toEqual(allTables);
+    });
+
     test("says with --json which version the tables have now, and had before", async () => {
       for (const before of [null, server.says.version])
         expect(JSON.parse((await migrate("--json")).out)).toEqual({ ...server.says, before });

@@ -66,10 +66,11 @@ async function migrateStore({ storeUrl, schema, table, json }: MigrateFlags): Pr
         : "the store creates its tables when a platform opens the file";
     return json === true ? jsonLine({ engine }) : `${shown}: nothing to migrate; ${why}\n`;
   }
-  const migration = await failingInOneLine(target, () => migrate(target));
-  if (json === true) return jsonLine({ engine, ...migration });
-  const { before, version } = migration;
+  const { before, version, created } = await failingInOneLine(target, () => migrate(target));
+  const isRepaired = before !== null && created.length > 0;
+  if (json === true) return jsonLine({ engine, version, before, ...(isRepaired && { created }) });
   // A typo in a name shows up as tables that are created.
-  const what = before === null ? "created the tables" : "nothing to do, the tables were there";
+  const all = before === null ? "created the tables" : "nothing to do, the tables were there";
+  const what = isRepaired ? `created what was missing: ${created.join(", ")}` : all;
   return `${target.shown}: ${what}; schema version ${version}\n`;
 }

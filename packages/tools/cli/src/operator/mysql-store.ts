@@ -6,11 +6,11 @@ import {
   mysqlMigration,
   mysqlSchemaVersion,
 } from "@countersign/store-mysql";
-import { CommandError, exitCodes, inWordsOfFlags, messageOf } from "../command-io.ts";
+import { CommandError, exitCodes, inWordsOfFlags } from "../command-io.ts";
 import type { Row } from "../doctor/findings.ts";
 import { loadDriver } from "../load-package.ts";
 import { sqlEngine, type Fact } from "./sql-engine.ts";
-import { goodbyeMs, oneLine, openTimeoutMs, storeFailure, withinTime } from "./store-failure.ts";
+import { goodbyeMs, openTimeoutMs, withinTime } from "./store-failure.ts";
 import { refusingUrl, type StoreLocation } from "./store-target.ts";
 
 const serverQuery = `SELECT VERSION() AS version, @@innodb_flush_log_at_trx_commit AS flushed, @@log_bin AS has_binlog,
@@ -44,10 +44,7 @@ export const mysqlRows: readonly Row<Fact>[] = [
 export const mysqlEngine = sqlEngine<Database<unknown>>({
   schemaVersion: mysqlSchemaVersion,
   tables: ({ table }) => inWordsOfFlags(() => mysqlMigration({ table })),
-  async migrate(database, { table }) {
-    await migrateMysql(database, { table });
-    await assertReady(database, table);
-  },
+  migrate: (database, { table }) => migrateMysql(database, { table }),
   connect,
   stores: (database, { table, retentionMs, pruneIntervalMs }) =>
     createMysqlStores({ database, table, retentionMs, pruneIntervalMs }),
@@ -56,30 +53,14 @@ export const mysqlEngine = sqlEngine<Database<unknown>>({
   placesQuery: `SELECT CONCAT(LEFT(table_name, CHAR_LENGTH(table_name) - CHAR_LENGTH('idempotency')), '*') AS place
   FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name LIKE '%\\_idempotency'
   HAVING place <> ? ORDER BY place LIMIT 5`,
+  tablesQuery: ({ table }) => [
+    "SELECT TABLE_NAME AS name FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND LOCATE(?, TABLE_NAME) = 1 ORDER BY 1",
+    [`${table}_`],
+  ],
   noSuchTable: 1146,
   serverQuery: () => [serverQuery, []],
   rows: mysqlRows,
-  /** Why the stores themselves refuse the tables, with the remedy. */
-  async tableDoubts(database, { location, table }, isSound) {
-    try {
-      if (isSound) await assertReady(database, table);
-      return [];
-    } catch (error) {
-      const failure = storeFailure(location, error);
-      if (failure.exitCode === exitCodes.unreachable) throw failure;
-      return [["tables-refused", oneLine(location.hide(messageOf(error)))]];
-    }
-  },
 });
-
-async function assertReady(database: Database<unknown>, table: string | undefined): Promise<void> {
-  const stores = createMysqlStores({ database, table, pruneIntervalMs: 0 });
-  try {
-    await stores.ready();
-  } finally {
-    stores.close();
-  }
-}
 
 async function connect(location: StoreLocation, timeoutMs: number) {
   const { createPool } = await loadDriver(["mysql2"], () => import("mysql2/promise"));

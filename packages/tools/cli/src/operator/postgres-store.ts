@@ -78,11 +78,15 @@ export const postgresEngine = sqlEngine<Client>({
     AND EXISTS (SELECT FROM pg_catalog.pg_class AS other
       WHERE other.relnamespace = n.oid AND other.relname = left(c.relname, -length('idempotency')) || 'schema')
   ORDER BY place LIMIT 5`,
+  tablesQuery: ({ schema, table }) => [
+    "SELECT tablename::text AS name FROM pg_catalog.pg_tables WHERE schemaname = $1 AND starts_with(tablename, $2) ORDER BY 1",
+    [schema, `${table}_`],
+  ],
   noSuchTable: "42P01",
   serverQuery: ({ schema, table }) => [serverQuery, [`${table}\\_%`, schema]],
   rows: postgresRows,
-  async tableDoubts(client, { schema, table }) {
-    const missing = await postgresMissingKeys(client, { schema, table });
+  async tableDoubts(client, names) {
+    const missing = await postgresMissingKeys(client, names);
     if (missing === undefined) return [];
     return [["tables-without-key", `tables have lost their primary key: ${missing}`]];
   },

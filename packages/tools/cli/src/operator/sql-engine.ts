@@ -1,4 +1,4 @@
-import { CommandError, exitCodes, memberOf } from "../command-io.ts";
+import { CommandError, exitCodes, memberOf, messageOf } from "../command-io.ts";
 import {
   doubtsOf,
   isError,
@@ -9,7 +9,7 @@ import {
 } from "../doctor/findings.ts";
 import { printableLine } from "../output.ts";
 import type { Engine, OperatorStore } from "./store.ts";
-import { causesOf, openedInTime, queryTimeoutMs } from "./store-failure.ts";
+import { causesOf, oneLine, openedInTime, queryTimeoutMs, storeFailure } from "./store-failure.ts";
 import { placeFlags, type StoreLocation, type StoreTarget } from "./store-target.ts";
 
 type Names = Readonly<Record<"schema" | "table", string>>;
@@ -41,17 +41,14 @@ interface SqlServer<Connection> extends Pick<Required<Engine>, "tables"> {
   readonly placeOf: (names: Names) => string;
   /** The `place` of other tables in this database than those of the parameter. */
   readonly placesQuery: string;
+  /** The `name` of each table that is there, sorted. */
+  readonly tablesQuery: (names: Names) => readonly [text: string, values: readonly string[]];
   /** SQLSTATE or errno. */
   readonly noSuchTable: string | number;
   /** One row with the settings, and the server's time as `now_ms`. */
   readonly serverQuery: (names: Names) => readonly [text: string, values: readonly string[]];
   readonly rows: readonly Row<Fact>[];
-  /** `isSound` unless something is an error already. */
-  readonly tableDoubts: (
-    connection: Connection,
-    target: Names & Pick<StoreTarget, "location">,
-    isSound: boolean,
-  ) => Promise<readonly Doubt[]>;
+  readonly tableDoubts?: (connection: Connection, names: Names) => Promise<readonly Doubt[]>;
 }
 
 /** What the commands do is the same on each server. They check the names of the tables before they connect. */
@@ -88,18 +85,52 @@ export function sqlEngine<Connection>(server: SqlServer<Connection>): Required<E
     }
   }
 
+  function storesOf({ connection }: Connected, names: Names, retentionMs?: number) {
+    return server.stores(connection, { ...names, retentionMs, pruneIntervalMs: 0 });
+  }
+
+  async function assertReady(opened: Connected, names: Names): Promise<void> {
+    const stores = storesOf(opened, names);
+    try {
+      await stores.ready();
+    } finally {
+      stores.close();
+    }
+  }
+
+  /** Why the stores themselves refuse the tables, with the remedy. */
+  async function refusals(
+    opened: Connected,
+    names: Names,
+    location: StoreLocation,
+  ): Promise<readonly Doubt[]> {
+    try {
+      await assertReady(opened, names);
+      return [];
+    } catch (error) {
+      const failure = storeFailure(location, error);
+      if (failure.exitCode === exitCodes.unreachable) throw failure;
+      return [["tables-refused", oneLine(location.hide(messageOf(error)))]];
+    }
+  }
+
+  async function listTables({ query }: Connected, names: Names): Promise<readonly string[]> {
+    return (await query(...server.tablesQuery(names))).map(({ name }) => String(name));
+  }
+
   return {
     tables: server.tables,
 
     async open(target, retentionMs) {
-      const { connection, query, close } = await connect(target, queryTimeoutMs);
+      const opened = await connect(target, queryTimeoutMs);
+      const { query, close } = opened;
       const names = namesOf(target);
       const elsewhere = async (): Promise<string[]> => {
         const rows = await query(server.placesQuery, [server.placeOf(names)]);
         return rows.map(({ place }) => String(place));
       };
       try {
-        const stores = server.stores(connection, { ...names, retentionMs, pruneIntervalMs: 0 });
+        const stores = storesOf(opened, names, retentionMs);
         await openedInTime(target.location.shown, stores.ready());
         return {
           ...stores,
@@ -128,19 +159,23 @@ export function sqlEngine<Connection>(server: SqlServer<Connection>): Required<E
           ...doubtsOf(server.rows, (name) => String(row[name])),
           ...versionDoubts(version, server.schemaVersion, server.placeOf(names)),
         ];
-        const place = { ...names, location: target.location };
-        const ofTables = await server.tableDoubts(opened.connection, place, !doubts.some(isError));
+        const ofTables = (await server.tableDoubts?.(opened.connection, names)) ?? [];
+        const found = [...doubts, ...ofTables];
+        const refused = found.some(isError) ? [] : await refusals(opened, names, target.location);
         const clock = { theirsMs: Number(row["now_ms"]), sentMs, receivedMs };
-        return { doubts: [...doubts, ...ofTables], clock };
+        return { doubts: [...found, ...refused], clock };
       }),
 
     migrate: (target) =>
       connected(target, 0, async (opened, names) => {
         const before = (await readVersion(opened, names))?.version ?? null;
+        const found = await listTables(opened, names);
         await server.migrate(opened.connection, names);
+        await assertReady(opened, names);
         // Tables of a later release that takes this one beside it are left as they are.
         const version = (await readVersion(opened, names))?.version ?? server.schemaVersion;
-        return { version, before };
+        const created = (await listTables(opened, names)).filter((name) => !found.includes(name));
+        return { version, before, created };
       }),
   };
 }

@@ -24,6 +24,8 @@ interface Migration {
   readonly version: number;
   /** The schema version before; null if there were no tables. Each of several concurrent migrations may report null. */
   readonly before: number | null;
+  /** The tables that were missing among them. */
+  readonly created: readonly string[];
 }
 
 export interface OperatorStore {
