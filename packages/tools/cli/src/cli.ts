@@ -28,9 +28,12 @@ function loginName(): string | undefined {
   }
 }
 
-// The output's reader, such as head, may stop early.
+// The output's reader, such as head, may stop early; its disk may be full.
 function endWithoutReader(error: Error): void {
-  if (codeOf(error) !== "EPIPE") throw error;
+  if (codeOf(error) !== "EPIPE")
+    process.stderr.write(
+      `error: the output cannot be written (${error.message}); look whether the command took effect\n`,
+    );
   process.exit(exitCodes.otherwise);
 }
 

@@ -1,7 +1,10 @@
-import { readFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Command } from "commander";
 import { askAtTerminal, type Ask, type CommandIo } from "../src/command-io.ts";
@@ -135,6 +138,32 @@ describe("plain http to another host", () => {
     expect(withFlag(/^--(?:base-|platform-)?url$/)).toEqual(new Set([...asked, endpoint]));
     // The sandbox takes the URLs of endpoints at its API.
     expect(withFlag(/^--allow-http$/)).toEqual(new Set([...asked, "sandbox"]));
+  });
+});
+
+describe("output that cannot be written", () => {
+  const cli = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
+  const ended = async (output: number | "pipe") => {
+    const child = spawn(process.execPath, [cli, "--help"], { stdio: ["ignore", output, "pipe"] });
+    child.stdout?.destroy();
+    const [err, [code]] = await Promise.all([
+      child.stderr === null ? "" : text(child.stderr),
+      once(child, "close"),
+    ]);
+    return { code: code as unknown, err };
+  };
+
+  test("is one line, as on a full disk", async () => {
+    const full = openSync("/dev/full", "w");
+    const { code, err } = await ended(full).finally(() => closeSync(full));
+    expect({ code, err }).toEqual({
+      code: 1,
+      err: expect.stringMatching(/^error: the output cannot be written \(ENOSPC[^\n]*\); look [^\n]*\n$/),
+    });
+  });
+
+  test("is not said of where its reader has left", async () => {
+    expect(await ended("pipe")).toEqual({ code: 1, err: "" });
   });
 });
 
