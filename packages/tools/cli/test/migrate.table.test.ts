@@ -126,7 +126,7 @@ for (const server of isWhole ? sqlServers : sqlServers.slice(0, 1)) {
       through.port = String(proxy.port);
       try {
         const target = readTarget({ storeUrl: through.href, ...place.flags });
-        const store = await server.engine.open(target, undefined);
+        const store = await server.engine.open(target, {});
         proxy.delay(60_000);
         const startedAt = performance.now();
         await store.close();

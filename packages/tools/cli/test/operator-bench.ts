@@ -45,7 +45,7 @@ export interface OperatorBench {
 }
 
 /** The queues of a platform. */
-export interface Tasks extends Pick<WorkStore<never>, "claim" | "fail" | "read" | "pause"> {
+export interface Tasks extends Pick<WorkStore<never>, "claim" | "fail" | "read" | "pause" | "prune"> {
   add(queue: string, ...tasks: readonly NewTask[]): Promise<void>;
   finish(task: OwnedTask): Promise<void>;
 }
@@ -57,6 +57,7 @@ function withTasks<Tx, Stores extends WorkStores<Tx>>(stores: Stores): Stores & 
     fail: (task, failure) => work.fail(task, failure),
     read: (queue, id) => work.read(queue, id),
     pause: (queue, decision) => work.pause(queue, decision),
+    prune: () => work.prune(),
     add: async (queue, ...added) => {
       await transactions.run<unknown>((tx) => work.add(tx, queue, added));
     },

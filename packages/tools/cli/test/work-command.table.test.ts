@@ -156,6 +156,7 @@ onEngines(withTasks, "countersign inbox", (bench) => {
     ["retry --since 2026-11-24T08:30 --yes", 2, /--since: expected a time with its zone/],
     ["discard dead --yes", 2, /--note: say why/],
     ["discard dead --note why", 2, /add --yes to discard/],
+    ["discard dead --note why --yes --retention-days 2", 2, /--retention-days: expected/],
     ["pause", 2, /--note: say why/],
     ["pause --note why --queue The_Inbox", 2, /--queue: expected 1 to 64 of/],
     ["show", 2, /give one task/],
@@ -187,6 +188,16 @@ onEngines(withTasks, "countersign inbox", (bench) => {
       code: 0,
       out: '{"queue":"inbox","discarded":1,"by":"anna","note":"why"}\n',
     });
+  });
+
+  test("remembers a discarded task for 7 days, or as long as --retention-days says", async () => {
+    await kill(tasks, "usual", "longer");
+    await runInbox("discard usual --note why --yes");
+    await runInbox("discard longer --note why --yes --retention-days 60");
+    await tasksOf(bench.behind(-6 * 24 * hourMs)).prune();
+    expect(await stateOf("usual")).toBe("done");
+    await tasksOf(bench.behind(-8 * 24 * hourMs)).prune();
+    expect([await stateOf("usual"), await stateOf("longer")]).toEqual([undefined, "done"]);
   });
 
   test("pauses and resumes, and says by whom and why", async () => {

@@ -113,7 +113,7 @@ async function resolve({ key, target, storeFlags }: GivenKey, flags: ResolveFlag
   if (io.ask === undefined) assertDecided(entry, fence);
   const store = target.shown;
   const show = json === true ? io.writeError : io.writeOut;
-  const retentionMs = days === undefined ? undefined : days * dayMs;
+  const remembered = { retentionMs: days === undefined ? undefined : days * dayMs };
   const work = async ({ idempotency, describe }: OperatorStore) =>
     resolveKey(idempotency, { key, outcome, fence, store, storeFlags, clock: io.clock }, async (record) => {
       const described = await describe?.({ key, record });
@@ -121,7 +121,7 @@ async function resolve({ key, target, storeFlags }: GivenKey, flags: ResolveFlag
       show(`${facts}\n${meaning(key, outcome, days, record)}`);
       return yes === true ? entry : await confirmed(outcome, entry, io);
     });
-  const { was, decision } = await withOperatorStore(target, work, retentionMs);
+  const { was, decision } = await withOperatorStore(target, work, remembered);
   if (json === true) {
     io.writeOut(jsonLine({ key, outcome, was: recordJson(was), decision: decisionJson(decision) }));
     return;

@@ -91,7 +91,7 @@ async function restore(given: readonly string[], flags: RestoreFlags, io: Comman
       }
     }
   };
-  await withOperatorStore(target, work, days === undefined ? undefined : days * dayMs);
+  await withOperatorStore(target, work, { retentionMs: days === undefined ? undefined : days * dayMs });
   const { restored, known, open } = counts;
   if (flags.json !== true)
     io.writeOut(`${restored} restored, ${known} done already, ${open} not done: ${target.shown}\n`);

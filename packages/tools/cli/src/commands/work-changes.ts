@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { QueueSummary } from "@countersign/work";
 import { Command } from "commander";
 import { exitCodes, UsageError, type CommandIo, type Switches, type Texts } from "../command-io.ts";
-import { parseTimeout } from "../input.ts";
+import { parseInteger, parseTimeout } from "../input.ts";
 import { addEntryOptions, readEntry, type EntryFlags } from "../operator/decide.ts";
 import { addIdOptions, readIds, type IdFlags } from "../operator/key-text.ts";
 import type { OperatorWork } from "../operator/store.ts";
@@ -24,10 +24,11 @@ import {
 } from "../operator/work.ts";
 import { countOf, decisionText, queuesTable, summaryJson, tasksTable } from "../operator/work-report.ts";
 import { jsonLine } from "../output.ts";
+import { dayMs } from "./keys-resolve.ts";
 
 type RetryFlags = WorkFlags & IdFlags & Texts<"since"> & Switches<"all" | "yes">;
 
-type DiscardFlags = WorkFlags & IdFlags & EntryFlags & Switches<"yes">;
+type DiscardFlags = WorkFlags & IdFlags & EntryFlags & Texts<"retentionDays"> & Switches<"yes">;
 
 const exitNotes = `
 Exit codes:
@@ -83,32 +84,37 @@ function readSince({ all, since }: RetryFlags): number | undefined {
 
 export function discardCommand(group: WorkGroup, { io, finish }: WorkCommandInit): Command {
   const command = new Command("discard").description("end dead tasks as done, without running them");
-  addIdOptions(command, "[id...]").option("--yes", "do not ask");
+  addIdOptions(command, "[id...]")
+    .option("--retention-days <n>", "for how long a task that is done is remembered (default: 7)")
+    .option("--yes", "do not ask");
   return addWorkOptions(addEntryOptions(command), group)
     .option("--json", "print one JSON document")
     .addHelpText(
       "after",
       `
 A discarded task never runs, and is never added again while it is remembered:
-what it should have caused has to be done by hand. The decision stays on its
-record (show); keep the last line. Without a terminal, --note and --yes are
-needed.
+what it should have caused has to be done by hand. Without a terminal, --note
+and --yes are needed. --retention-days has to be what the platform's stores
+have. The decision stays on its record (show); keep the last line.
 ${exitNotes}`,
     )
     .action(async (given: readonly string[], flags: DiscardFlags) => {
       const ids = readIds(given, flags);
       if (ids.length === 0) throw new UsageError("say which: ids of tasks");
       readEntry(flags, io);
+      const days = parseInteger("--retention-days", flags.retentionDays ?? "7", { min: 3, max: 36_500 });
       const { queue, target } = readQueueTarget(flags, group);
       assertAskable(flags.yes, "discard", io);
-      const { discarded, decision } = await withWork(target, async (work) => {
+      const discard = async (work: OperatorWork) => {
         const show = flags.json === true ? io.writeError : io.writeOut;
         show(tasksTable(await readDead(work, queue, ids), io));
         show("discarded: these never run; what they should have caused has to be done by hand.\n");
         const made = await readDecision(flags, io);
         if (flags.yes !== true) await confirm("discard", io);
         return { decision: made, discarded: await work.discard(queue, ids, made) };
-      });
+      };
+      const remembered = { taskRetentionMs: days * dayMs };
+      const { discarded, decision } = await withWork(target, discard, remembered);
       if (discarded < ids.length) finish(exitCodes.otherwise);
       if (flags.json === true) {
         io.writeOut(jsonLine({ queue, discarded, ...decision }));

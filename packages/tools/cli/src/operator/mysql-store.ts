@@ -46,8 +46,7 @@ export const mysqlEngine = sqlEngine<Database<unknown>>({
   tables: ({ table }) => inWordsOfFlags(() => mysqlMigration({ table })),
   migrate: (database, { table }) => migrateMysql(database, { table }),
   connect,
-  stores: (database, { table, retentionMs, pruneIntervalMs }) =>
-    createMysqlStores({ database, table, retentionMs, pruneIntervalMs }),
+  stores: (database, { schema: _schema, ...options }) => createMysqlStores({ database, ...options }),
   versionTable: ({ table }) => `\`${table}_schema\``,
   placeOf: ({ table }) => `${table}_*`,
   placesQuery: `SELECT CONCAT(LEFT(table_name, CHAR_LENGTH(table_name) - CHAR_LENGTH('idempotency')), '*') AS place

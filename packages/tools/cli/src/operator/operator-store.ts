@@ -3,7 +3,7 @@ import { UsageError } from "../command-io.ts";
 import type { StoreCondition } from "../doctor/findings.ts";
 import { loadDriver } from "../load-package.ts";
 import { moduleEngine } from "./module-store.ts";
-import type { Engine, OperatorStore } from "./store.ts";
+import type { Engine, OperatorStore, Remembered } from "./store.ts";
 import { storeFailure } from "./store-failure.ts";
 import type { EngineName, StoreTarget } from "./store-target.ts";
 
@@ -43,10 +43,10 @@ export function loadEngine(name: EngineName): Promise<Engine> {
 export async function withOperatorStore<T>(
   target: StoreTarget,
   work: (store: OperatorStore) => Promise<T>,
-  retentionMs?: number,
+  remembered: Remembered = {},
 ): Promise<T> {
   const store = await failingInOneLine(target, async () =>
-    (await loadEngine(target.location.engine)).open(target, retentionMs),
+    (await loadEngine(target.location.engine)).open(target, remembered),
   );
   try {
     return await failingInOneLine(target, () => work(store));

@@ -2,7 +2,7 @@ import type { IdempotencyListQuery } from "@countersign/idempotency";
 import { createRedisStores, type RedisStores, type RedisStoresOptions } from "@countersign/store-redis";
 import { CommandError, exitCodes, memberOf, inWordsOfFlags } from "../command-io.ts";
 import { doubtsOf, type Row, type StoreCondition } from "../doctor/findings.ts";
-import type { Engine, OperatorStore } from "./store.ts";
+import type { Engine, OperatorStore, Remembered } from "./store.ts";
 import { connectToRedis } from "./redis-connection.ts";
 import { openedInTime, openTimeoutMs } from "./store-failure.ts";
 import type { StoreTarget } from "./store-target.ts";
@@ -16,10 +16,7 @@ interface Shard {
   readonly stores: RedisStores;
 }
 
-async function open(
-  { location, prefix }: StoreTarget,
-  retentionMs: number | undefined,
-): Promise<OperatorStore> {
+async function open({ location, prefix }: StoreTarget, { retentionMs }: Remembered): Promise<OperatorStore> {
   const options = { prefix, retentionMs, commandTimeoutMs: openTimeoutMs };
   assertOptions(options);
   const { masters, close } = await connectToRedis(location);

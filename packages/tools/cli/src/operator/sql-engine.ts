@@ -8,7 +8,7 @@ import {
   type Row,
 } from "../doctor/findings.ts";
 import { printableLine } from "../output.ts";
-import type { Engine, OperatorStore } from "./store.ts";
+import type { Engine, OperatorStore, Remembered } from "./store.ts";
 import { causesOf, oneLine, openedInTime, queryTimeoutMs, storeFailure } from "./store-failure.ts";
 import { placeFlags, type StoreLocation, type StoreTarget } from "./store-target.ts";
 
@@ -34,7 +34,7 @@ interface SqlServer<Connection> extends Pick<Required<Engine>, "tables"> {
   readonly connect: (location: StoreLocation, timeoutMs: number) => Promise<SqlConnection<Connection>>;
   readonly stores: (
     connection: Connection,
-    options: Names & { readonly retentionMs: number | undefined; readonly pruneIntervalMs: 0 },
+    options: Names & Remembered & { readonly pruneIntervalMs: 0 },
   ) => Omit<OperatorStore, "close"> & { ready(): Promise<void>; close(): void };
   readonly versionTable: (names: Names, connection: Connection) => string;
   /** The tables in a message. */
@@ -85,8 +85,8 @@ export function sqlEngine<Connection>(server: SqlServer<Connection>): Required<E
     }
   }
 
-  function storesOf({ connection }: Connected, names: Names, retentionMs?: number) {
-    return server.stores(connection, { ...names, retentionMs, pruneIntervalMs: 0 });
+  function storesOf({ connection }: Connected, names: Names, remembered: Remembered = {}) {
+    return server.stores(connection, { ...names, ...remembered, pruneIntervalMs: 0 });
   }
 
   async function assertReady(opened: Connected, names: Names): Promise<void> {
@@ -121,7 +121,7 @@ export function sqlEngine<Connection>(server: SqlServer<Connection>): Required<E
   return {
     tables: server.tables,
 
-    async open(target, retentionMs) {
+    async open(target, remembered) {
       const opened = await connect(target, queryTimeoutMs);
       const { query, close } = opened;
       const names = namesOf(target);
@@ -130,7 +130,7 @@ export function sqlEngine<Connection>(server: SqlServer<Connection>): Required<E
         return rows.map(({ place }) => String(place));
       };
       try {
-        const stores = storesOf(opened, names, retentionMs);
+        const stores = storesOf(opened, names, remembered);
         await openedInTime(target.location.shown, stores.ready());
         return {
           ...stores,

@@ -3,13 +3,13 @@ import { createSqliteStores, sqliteMigration, sqliteSchemaVersion } from "@count
 import Database from "libsql";
 import { codeOf, memberOf, UsageError, inWordsOfFlags } from "../command-io.ts";
 import { schemaVersionOf, type StoreCondition, versionDoubts } from "../doctor/findings.ts";
-import type { Engine, OperatorStore } from "./store.ts";
+import type { Engine, OperatorStore, Remembered } from "./store.ts";
 import type { StoreLocation, StoreTarget } from "./store-target.ts";
 
 export const sqliteEngine: Engine = { open, inspect, tables: ({ table }) => sqliteTables(table) };
 
 /** Throws a UsageError, without touching the disk, if the file or its tables are missing: a typo must not create an empty store. */
-function open(target: StoreTarget, retentionMs: number | undefined): OperatorStore {
+function open(target: StoreTarget, remembered: Remembered): OperatorStore {
   const { location, table = "countersign" } = target;
   const database = openFile(location, table);
   try {
@@ -17,7 +17,7 @@ function open(target: StoreTarget, retentionMs: number | undefined): OperatorSto
       const reason = `belongs to another program, or its tables do not begin with ${table}_ (--table)`;
       throw new UsageError(`--store-url: ${location.shown} ${reason}`);
     }
-    const stores = createSqliteStores({ database, table, retentionMs, pruneIntervalMs: 0 });
+    const stores = createSqliteStores({ database, table, ...remembered, pruneIntervalMs: 0 });
     return {
       ...stores,
       close() {

@@ -10,9 +10,14 @@ import type { Texts } from "../command-io.ts";
 import type { StoreCondition } from "../doctor/findings.ts";
 import type { StoreTarget } from "./store-target.ts";
 
+/** For how long the store remembers keys that are resolved as done, and discarded tasks; undefined means the stores' default. */
+export interface Remembered {
+  readonly retentionMs?: number | undefined;
+  readonly taskRetentionMs?: number | undefined;
+}
+
 export interface Engine {
-  /** `retentionMs` is for keys resolved as done; undefined means the stores' default. */
-  readonly open: (target: StoreTarget, retentionMs: number | undefined) => Awaitable<OperatorStore>;
+  readonly open: (target: StoreTarget, remembered: Remembered) => Awaitable<OperatorStore>;
   readonly inspect: (target: StoreTarget) => Awaitable<StoreCondition>;
   /** The migration's SQL. Throws a UsageError on a bad name. */
   readonly tables?: (names: Texts<"schema" | "table">) => string;

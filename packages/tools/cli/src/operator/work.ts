@@ -12,7 +12,7 @@ import { readEntry, type EntryFlags } from "./decide.ts";
 import { shownKey } from "./key-text.ts";
 import { withOperatorStore } from "./operator-store.ts";
 import { pagesOf } from "./records.ts";
-import type { OperatorWork } from "./store.ts";
+import type { OperatorStore, OperatorWork, Remembered } from "./store.ts";
 import {
   addNameOptions,
   readUrlTarget,
@@ -61,12 +61,17 @@ export function readQueueTarget(flags: WorkFlags, group: WorkGroup): QueueTarget
 }
 
 /** Throws a UsageError where the store keeps no tasks. */
-export async function withWork<T>(target: StoreTarget, use: (work: OperatorWork) => Promise<T>): Promise<T> {
-  return await withOperatorStore(target, async ({ work }) => {
+export async function withWork<T>(
+  target: StoreTarget,
+  use: (work: OperatorWork) => Promise<T>,
+  remembered?: Remembered,
+): Promise<T> {
+  const ask = async ({ work }: OperatorStore): Promise<T> => {
     if (work !== undefined) return await use(work);
     const where = "tasks are rows of PostgreSQL, MariaDB or SQLite";
     throw new UsageError(`--store-url: ${target.shown} has no table of work; ${where}`);
-  });
+  };
+  return await withOperatorStore(target, ask, remembered);
 }
 
 export async function summaryOf(work: OperatorWork, queue: string): Promise<QueueSummary | undefined> {
