@@ -124,6 +124,16 @@ onEngines(withTasks, "countersign inbox", (bench) => {
     expect(await runInbox("--quiet")).toEqual(quiet);
   });
 
+  test("--quiet ends with 1 where a task waits and no worker has looked at it for long", async () => {
+    const old = tasksOf(bench.behind(2 * hourMs));
+    await old.add("inbox", { id: "later", body: "{}", delayMs: 4 * hourMs });
+    expect(await runInbox("--quiet")).toEqual({ code: 0, out: "", err: "" });
+    await old.add("inbox", { id: "late", body: "{}" });
+    const late = "\na task was added to the queue inbox 2 h ago, and is not done:\n  countersign inbox list ";
+    expect(await runInbox("--quiet")).toMatchObject({ code: 1, out: expect.stringContaining(late) });
+    expect((await runOn(bench, "work --quiet --json")).code).toBe(1);
+  });
+
   test("lets all run again, or those since a time, once that is confirmed", async () => {
     await kill(tasksOf(bench.behind(2 * hourMs)), "event-1");
     await kill(tasks, "event-2");
@@ -343,7 +353,7 @@ onEngines(engines.slice(0, 1), "countersign outcomes and work", (bench) => {
       code: 1,
       out: expect.stringContaining("\n1 overdue in outcomes-expected:\n"),
     });
-    await tasks.add("outcomes", { id: "key-1", body: "{}" });
+    await tasksOf(bench).add("outcomes", { id: "key-1", body: "{}" });
     expect(await runOn(bench, "outcomes --quiet")).toMatchObject({ code: 0, out: "" });
   });
 

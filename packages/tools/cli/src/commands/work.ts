@@ -15,6 +15,7 @@ import { givenStoreFlags, readUrlTarget } from "../operator/store-target.ts";
 import {
   addWorkOptions,
   givenQueue,
+  lateMsOf,
   readQueueTarget,
   readTask,
   withWork,
@@ -25,6 +26,7 @@ import {
 import {
   countOf,
   isAlarming,
+  lateText,
   queuesTable,
   summaryJson,
   taskJson,
@@ -45,7 +47,8 @@ interface ListFlags extends WorkFlags, Texts<"cursor"> {
 const exitNotes = `
 Exit codes:
   0  as expected
-  1  something is dead, paused, overdue, unknown or left, or the store refuses
+  1  something is dead, old, paused, overdue, unknown or left, or the store
+     refuses
   2  usage   3  store not reached
 `;
 
@@ -87,13 +90,13 @@ function statusCommand(group: WorkGroup, { io, finish }: WorkCommandInit): Comma
     "show how many tasks are open, running, dead and done, and who has paused what",
   );
   return addWorkOptions(command, group)
-    .option("--quiet", "print nothing when nothing is dead, paused or overdue")
+    .option("--quiet", "print nothing when nothing is dead, old, paused or overdue")
     .option("--json", "print a JSON document for each queue")
     .addHelpText(
       "after",
       `
-oldest is the age of the oldest open task. Ends with 1 when a task is dead, a
-queue is paused, or an expected outcome is overdue.
+oldest is the age of the oldest open task. Ends with 1 when a task is dead or
+old, a queue is paused, or an expected outcome overdue.
 
 Example:
   STORE_URL=postgres://… countersign ${name}
@@ -107,12 +110,16 @@ ${exitNotes}`,
         queue === undefined
           ? group.queue === undefined || found === group.queue || found.startsWith(`${group.queue}-`)
           : found === queue;
-      const { summaries, overdue } = await withWork(target, async (work) => {
+      const { summaries, overdue, unworked } = await withWork(target, async (work) => {
         const known = await work.summaries();
         const ofGroup = known.filter((summary) => isOfGroup(summary.queue));
-        return { summaries: ofGroup, overdue: await overdueOf(work, ofGroup) };
+        return {
+          summaries: ofGroup,
+          overdue: await overdueOf(work, ofGroup),
+          unworked: await unworkedOf(work, ofGroup),
+        };
       });
-      if (summaries.some(isAlarming) || overdue.size > 0) finish(exitCodes.otherwise);
+      if (summaries.some(isAlarming) || overdue.size > 0 || unworked.size > 0) finish(exitCodes.otherwise);
       else if (flags.quiet === true) return;
       if (flags.json === true) {
         io.writeOut(summaries.map(summaryJson).join(""));
@@ -134,6 +141,9 @@ ${exitNotes}`,
           io.writeOut(`\n${late} overdue in ${alarming}:\n${next("list --state open")}`);
         else if (open > 0 && group.queue !== undefined && alarming !== group.queue)
           io.writeOut(`\n${open} open in ${alarming}:\n${next("list")}`);
+        const waitsMs = unworked.get(alarming);
+        if (waitsMs !== undefined)
+          io.writeOut(`\n${lateText(alarming, waitsMs)}:\n${next("list --state open")}`);
         if (dead > 0)
           io.writeOut(`\n${countOf(dead, "dead ")} of ${alarming}:\n${next("list --state dead")}`);
         if (paused !== undefined) io.writeOut(`\n${alarming} is paused; to go on:\n${next("resume")}`);
@@ -155,6 +165,20 @@ async function overdueOf(work: OperatorWork, summaries: readonly QueueSummary[])
     // oxlint-disable-next-line no-await-in-loop -- one queue of the platform, seldom two
     const late = await countOverdue(work, summary);
     if (late > 0) found.set(queue, late === mostOverdue ? `${late} or more` : String(late));
+  }
+  return found;
+}
+
+/** How long a task waits that a worker should have ended, by its queue. What is expected is overdue instead. */
+async function unworkedOf(
+  work: OperatorWork,
+  summaries: readonly QueueSummary[],
+): Promise<ReadonlyMap<string, number>> {
+  const found = new Map<string, number>();
+  for (const summary of summaries) {
+    // oxlint-disable-next-line no-await-in-loop -- a store may have one connection
+    const lateMs = summary.queue.endsWith(expectedSuffix) ? undefined : await lateMsOf(work, summary);
+    if (lateMs !== undefined) found.set(summary.queue, lateMs);
   }
   return found;
 }

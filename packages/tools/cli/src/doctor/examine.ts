@@ -1,12 +1,12 @@
 import type { QueueSummary } from "@countersign/work";
 import { CommandError, UsageError, type CommandIo, type Switches, type Texts } from "../command-io.ts";
 import { parseTimeout } from "../input.ts";
-import { duration } from "../operator/key-report.ts";
 import { inspectStore, withOperatorStore } from "../operator/operator-store.ts";
-import { pagesOf, undecidedKeys } from "../operator/records.ts";
+import { undecidedKeys } from "../operator/records.ts";
 import type { OperatorWork } from "../operator/store.ts";
 import { readTarget, type EngineName, type StoreFlags, type StoreTarget } from "../operator/store-target.ts";
-import { countOf, decisionText } from "../operator/work-report.ts";
+import { lateMsOf } from "../operator/work.ts";
+import { countOf, decisionText, lateText } from "../operator/work-report.ts";
 import { printable } from "../output.ts";
 import { appFindings } from "./app-findings.ts";
 import { askApp, type AppFacts } from "./ask-app.ts";
@@ -161,17 +161,9 @@ interface Queue extends QueueSummary {
   readonly lateMs: number | undefined;
 }
 
-const lateAfterMs = 3_600_000;
-const mostPages = 20;
-
 const queueRows: readonly Row<Queue>[] = [
   ["tasks-dead", ({ queue, dead }) => dead > 0 && `${countOf(dead, "dead ")} in the queue ${queue}`],
-  [
-    "tasks-old",
-    ({ queue, lateMs }) =>
-      lateMs !== undefined &&
-      `a task was added to the queue ${queue} ${duration(lateMs)} ago, and is not done`,
-  ],
+  ["tasks-old", ({ queue, lateMs }) => lateMs !== undefined && lateText(queue, lateMs)],
   [
     "queue-paused",
     ({ queue, paused }) => paused !== undefined && `the queue ${queue} is paused ${decisionText(paused)}`,
@@ -185,26 +177,4 @@ async function workDoubts(work: OperatorWork): Promise<readonly Doubt[]> {
     doubts.push(...doubtsOf(queueRows, { ...summary, lateMs: await lateMsOf(work, summary) }));
   }
   return doubts;
-}
-
-/** A task whose first attempt lies ahead is meant to wait, such as for an outcome that is expected. */
-async function lateMsOf(work: OperatorWork, { queue, oldestOpenMs = 0 }: QueueSummary) {
-  if (oldestOpenMs <= lateAfterMs) return undefined;
-  let nowMs: number | undefined;
-  let pages = 0;
-  for await (const { tasks } of pagesOf((cursor) =>
-    work.list({ queue, state: "open", limit: 1_000, cursor }),
-  )) {
-    // By the engine's clock.
-    nowMs ??= (tasks[0]?.addedAtMs ?? 0) + oldestOpenMs;
-    const reached = nowMs;
-    const late = tasks.find(({ attempts, dueAtMs = 0 }) => attempts > 0 || dueAtMs <= reached);
-    const last = late ?? tasks.at(-1);
-    // Whatever follows is younger.
-    if (last === undefined || reached - last.addedAtMs <= lateAfterMs) return undefined;
-    if (late !== undefined) return reached - late.addedAtMs;
-    pages += 1;
-    if (pages === mostPages) break;
-  }
-  return undefined;
 }

@@ -9,6 +9,10 @@ export function isAlarming({ dead, paused }: QueueSummary): boolean {
   return dead > 0 || paused !== undefined;
 }
 
+export function lateText(queue: string, lateMs: number): string {
+  return `a task was added to the queue ${queue} ${duration(lateMs)} ago, and is not done`;
+}
+
 const counts = ["open", "running", "dead", "done"] as const;
 
 export function queuesTable(summaries: readonly QueueSummary[], { colours, columns, clock }: CommandIo) {

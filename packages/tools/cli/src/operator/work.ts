@@ -78,6 +78,31 @@ export async function summaryOf(work: OperatorWork, queue: string): Promise<Queu
   return (await work.summaries()).find((summary) => summary.queue === queue);
 }
 
+const lateAfterMs = 3_600_000;
+const mostPages = 20;
+
+/** A task whose first attempt lies ahead is meant to wait, such as for an outcome that is expected. */
+export async function lateMsOf(work: OperatorWork, { queue, oldestOpenMs = 0 }: QueueSummary) {
+  if (oldestOpenMs <= lateAfterMs) return undefined;
+  let nowMs: number | undefined;
+  let pages = 0;
+  for await (const { tasks } of pagesOf((cursor) =>
+    work.list({ queue, state: "open", limit: 1_000, cursor }),
+  )) {
+    // By the engine's clock.
+    nowMs ??= (tasks[0]?.addedAtMs ?? 0) + oldestOpenMs;
+    const reached = nowMs;
+    const late = tasks.find(({ attempts, dueAtMs = 0 }) => attempts > 0 || dueAtMs <= reached);
+    const last = late ?? tasks.at(-1);
+    // Whatever follows is younger.
+    if (last === undefined || reached - last.addedAtMs <= lateAfterMs) return undefined;
+    if (late !== undefined) return reached - late.addedAtMs;
+    pages += 1;
+    if (pages === mostPages) break;
+  }
+  return undefined;
+}
+
 /** Throws a CommandError for a task that is unknown. */
 export async function readTask(work: OperatorWork, queue: string, id: string): Promise<TaskRecord> {
   const task = await work.read(queue, id);
