@@ -50,7 +50,9 @@ export function parseWebhookEnvelope(
 }
 
 export class EnvelopeReading {
-  readonly #received: EnvelopeOfUnchecked;
+  /** Complete once readEvent() returned false. */
+  readonly envelope: WebhookEnvelope;
+  readonly #received: readonly unknown[];
   readonly #source: EventSource;
   readonly #events: WebhookEvent[] = [];
   readonly #invalid: InvalidWebhookEvent[] = [];
@@ -64,21 +66,14 @@ export class EnvelopeReading {
     if (received.events.length > maxEvents) {
       throw webhookRefusal("events-too-many", { message: `the webhook has more than ${maxEvents} events` });
     }
-    this.#received = received;
+    this.#received = received.events;
+    this.envelope = Object.assign(received, { events: this.#events, invalid: this.#invalid });
     this.#source = new EventSource(text);
-  }
-
-  /** Complete once readEvent() returned false. */
-  get envelope(): WebhookEnvelope {
-    const [events, invalid] = [this.#events, this.#invalid];
-    // V8 is slow at adding a member to a copy, so `invalid` comes before it; again after it, against a received field of that name.
-    const copy = { invalid, ...this.#received };
-    return { ...copy, events, invalid };
   }
 
   /** Reads the next event; false when there is none. Throws when the event has no valid id and type. */
   readEvent(): boolean {
-    const { events } = this.#received;
+    const events = this.#received;
     const index = this.#next;
     if (index >= events.length) return false;
     this.#next += 1;
@@ -151,7 +146,7 @@ class Broken {
   }
 }
 
-/** Returns the value to use for a received one, which it leaves as it is. */
+/** Returns the value to use for a received one. */
 type Rule<Value> = (received: unknown) => Value | Broken;
 
 const identifierRule =
@@ -202,23 +197,20 @@ export const dataRules: {
 const knownEvents = new Map(
   Object.entries<FieldRules<object>>(dataRules).map(([type, rules]) => [
     type,
-    objectOf({ event_id: identifier, timestamp, data: objectOf(rules) }),
+    objectOf({ event_id: identifier, timestamp, data: objectOf(rules) }, true),
   ]),
 );
 
 // An unknown type may carry and leave out anything.
-const unknownEvent = objectOf({
-  event_id: identifier,
-  timestamp,
-  type: identifier,
-  data: (received: unknown) => received,
-});
+const unknownEvent = objectOf(
+  { event_id: identifier, timestamp, type: identifier, data: (received: unknown) => received },
+  true,
+);
 
-const readEnvelope: Rule<EnvelopeOfUnchecked> = objectOf({
-  webhook_id: identifier,
-  timestamp,
-  events: list,
-});
+const readEnvelope: Rule<EnvelopeOfUnchecked> = objectOf(
+  { webhook_id: identifier, timestamp, events: list },
+  true,
+);
 
 /** An event without these is an error of the whole envelope. Holds for every result of {@link readEvent}. */
 const readIdentified: Rule<IdentifiedEvent> = objectOf({ event_id: identifier, type: identifier });
@@ -244,23 +236,30 @@ function broken(message: string): Broken {
 
 type FieldRules<Fields> = { readonly [Name in keyof Fields]: Rule<Fields[Name]> };
 
-/** The rule of an object with these fields, and any others. */
+/**
+ * The rule of an object with these fields, and any others. `isOwn`: one that keeps the rules is changed itself, since a copy of thousands
+ * of fields takes as long as to parse them. Inside of another object it is not: that may break its own rules, and is then shown as it came.
+ */
 function objectOf<Fields extends object>(
   fields: FieldRules<Fields>,
+  isOwn = false,
 ): Rule<Fields & Readonly<Record<string, unknown>>> {
   const rules = Object.entries<Rule<unknown>>(fields);
   return (received) => {
     if (!isObject(received)) return broken("must be an object");
-    const taken: Record<string, unknown> = { ...received };
+    const changed: [name: string, value: unknown][] = [];
     let issues: Issue[] | undefined;
     for (const [name, rule] of rules) {
       const value = rule(received[name]);
       if (value instanceof Broken) (issues ??= []).push(...under([name], value));
-      // An unchanged field need not be written; 0 and -0 differ.
-      else if (value === undefined || !Object.is(value, received[name])) taken[name] = value;
+      // 0 and -0 differ.
+      else if (value === undefined || !Object.is(value, received[name])) changed.push([name, value]);
     }
+    if (issues !== undefined) return new Broken(issues);
+    const taken: Record<string, unknown> = isOwn || changed.length === 0 ? received : { ...received };
+    for (const [name, value] of changed) taken[name] = value;
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each field is what its rule gave
-    return issues === undefined ? (taken as Fields & Readonly<Record<string, unknown>>) : new Broken(issues);
+    return taken as Fields & Readonly<Record<string, unknown>>;
   };
 }
 

@@ -174,6 +174,15 @@ describe("an invalid event", () => {
     ]);
   });
 
+  test("is shown as it came, though a field of its data is read in another form", () => {
+    const bad = {
+      ...reminderEvent,
+      timestamp: "yesterday",
+      data: { ...reminderEvent.data, days_from_due_date: "-3" },
+    };
+    expect(parse(envelopeOf(bad)).invalid.map(({ raw }) => raw)).toEqual([bad]);
+  });
+
   const none = undefined;
 
   test.each<[string, object, pointer: string]>([
