@@ -22,28 +22,67 @@ export async function beginPostgresJs<Tx extends PostgresJsTransaction>(
   sql: PostgresJsPool<Tx>,
   work: (tx: Tx) => Promise<void>,
 ): Promise<void> {
-  let isOpen = true;
-  let cause: unknown;
-  const assertOpen = (): void => {
-    // A lost connection is no mistake of the work's: the caller has to know it.
-    if (!isOpen) throw new Error("the transaction has ended, or has lost its connection", { cause });
-  };
+  const life = new Life();
   try {
     await sql.begin(async (outer) => {
       try {
-        await work(guarded(await forgiving(outer), assertOpen));
+        await work(guarded(await forgiving(outer), life));
         await commit(outer);
       } finally {
-        // After a lost connection, COMMIT or ROLLBACK would go to the next transaction on it, or to no socket and end the process.
-        await setImmediate();
-        if (!isOpen) await pending();
+        await life.stillThere();
       }
     });
+    life.end(undefined);
   } catch (error) {
-    cause = error;
+    life.end(error);
     throw error;
-  } finally {
-    isOpen = false;
+  }
+}
+
+/** How long statements of a transaction may be sent. */
+class Life {
+  #isOpen = true;
+  #cause: unknown;
+  readonly #sent = new Set<unknown>();
+
+  /** Statements that wait for a connection which is lost would wait for ever. */
+  end(cause: unknown): void {
+    this.#isOpen = false;
+    this.#cause = cause;
+    for (const query of this.#sent) {
+      const reject: unknown = Reflect.get(Object(query), "reject");
+      // Not one that nobody has awaited: its rejection would end the process.
+      const isBegun = Reflect.get(Object(query), "executed") !== false;
+      if (isBegun && typeof reject === "function") Reflect.apply(reject, query, [cause ?? this.#ended()]);
+    }
+  }
+
+  /** Refuses after the end as the library tells of errors, and as quietly where nobody looks: its queries begin when they are awaited. */
+  send(query: () => unknown): unknown {
+    if (!this.#isOpen) {
+      const refused = Promise.reject(this.#ended());
+      refused.catch(() => {});
+      return refused;
+    }
+    const sent = query();
+    this.#sent.add(sent);
+    // Before the work hears of it, whose next statement would go to no socket and end the process. Not by its own then(), which begins it.
+    const look = (error: unknown): void => {
+      if (isLost(error)) this.end(error);
+    };
+    if (sent instanceof Promise) void Promise.prototype.then.call(sent, undefined, look);
+    return sent;
+  }
+
+  /** After a lost connection, COMMIT or ROLLBACK would go to the next transaction on it, or to no socket and end the process. */
+  async stillThere(): Promise<void> {
+    await setImmediate();
+    if (!this.#isOpen) await pending();
+  }
+
+  // A lost connection is no mistake of the work's: the caller has to know it.
+  #ended(): Error {
+    return new Error("the transaction has ended, or has lost its connection", { cause: this.#cause });
   }
 }
 
@@ -70,26 +109,53 @@ function forgiving<Tx extends PostgresJsTransaction>(outer: Tx): Promise<Tx> {
   });
 }
 
+function isLost(error: unknown): boolean {
+  const code: unknown = Reflect.get(Object(error), "code");
+  return typeof code === "string" && /^(?:CONNECTION_|ECONN|EPIPE|ETIMEDOUT)/.test(code);
+}
+
+/** They make parts of statements, and send nothing. */
+const parts: ReadonlySet<string | symbol> = new Set(["typed", "types", "array", "json"]);
+
 /** Refuses statements after the end: postgres.js would send them in another request's transaction on this connection. */
-function guarded<Tx extends PostgresJsTransaction>(tx: Tx, assertOpen: () => void): Tx {
+function guarded<Tx extends PostgresJsTransaction>(tx: Tx, life: Life): Tx {
   return new Proxy(tx, {
     apply(target, self, values) {
-      assertOpen();
       if (typeof target !== "function") throw new TypeError("fromPostgresJs: needs postgres.js 3");
-      return Reflect.apply(target, self, values);
+      const call = (): unknown => Reflect.apply(target, self, values);
+      const isStatement = Reflect.has(Object(values[0]), "raw");
+      return isStatement ? life.send(call) : call();
     },
     get(target, name) {
-      assertOpen();
       const member: unknown = Reflect.get(target, name);
-      if (name !== "savepoint" || typeof member !== "function") return member;
+      if (typeof member !== "function" || parts.has(name)) return member;
+      if (name !== "savepoint")
+        return (...values: unknown[]) => life.send(() => Reflect.apply(member, target, values));
       return (...values: unknown[]) => {
-        const guardedValues = values.map((value) =>
-          typeof value === "function" ? (inner: Tx) => value(guarded(inner, assertOpen)) : value,
-        );
-        return Reflect.apply(member, target, guardedValues);
+        const inner = values.map((value) => (typeof value === "function" ? scopeOf(value, life) : value));
+        return life.send(() => rejectable(Promise.resolve(Reflect.apply(member, target, inner))));
       };
     },
   });
+}
+
+/** The work of a savepoint, whose ROLLBACK TO goes to no lost connection either. */
+function scopeOf(work: Function, life: Life): (tx: PostgresJsTransaction) => Promise<unknown> {
+  return async (tx) => {
+    try {
+      const done: unknown = Reflect.apply(work, undefined, [guarded(tx, life)]);
+      return await (Array.isArray(done) ? Promise.all(done) : done);
+    } catch (error) {
+      await life.stillThere();
+      throw error;
+    }
+  };
+}
+
+function rejectable(work: Promise<unknown>): Promise<unknown> {
+  let reject: ((reason: unknown) => void) | undefined;
+  const lost = new Promise<never>((_resolve, rejectLost) => (reject = rejectLost));
+  return Object.assign(Promise.race([work, lost]), { reject });
 }
 
 /** A new one each time: what awaits it is kept as long as it is. */
