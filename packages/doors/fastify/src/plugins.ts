@@ -29,7 +29,6 @@ import {
   passageOf,
   routeTable,
   watchErrors,
-  watchReturn,
   type RouteOption,
 } from "./route-parts.ts";
 
@@ -106,10 +105,7 @@ export function idempotencyHook<Tx = never, Mode extends TransactionMode = Trans
   const idempotencyHookHandler: preHandlerHookHandler = (request, reply, next) =>
     claim(request, reply, {
       found(admission) {
-        if ("run" in admission) {
-          watchErrors(reply, reserved);
-          watchReturn(reply);
-        }
+        if ("run" in admission) watchErrors(reply, reserved);
         goOn(admission, passageOf(request, reply, next));
       },
       refused(error) {

@@ -1,4 +1,3 @@
-import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { isPromiseLike, option, optionError, type OptionOwner } from "@countersign/core/door";
 import { runOf, unpaidAnswers, type goOn, type OwnedRun } from "@countersign/idempotency-guard/door";
 import type { RequestIdempotency } from "@countersign/idempotency-guard";
@@ -38,36 +37,6 @@ export function watchErrors(reply: FastifyReply, reserved: boolean): void {
     if (isError) unpaidAnswers(reply.raw, error, reserved);
     return send(...payload);
   };
-}
-
-/** Ends the responses of handlers that are the app's own, whose promise only Fastify has. */
-const unanswered = new WeakMap<object, () => void>();
-const handlerEnded = "tracing:fastify.request.handler:asyncEnd";
-
-function endUnanswered(told: unknown): void {
-  const reply: unknown = Reflect.get(Object(told), "reply");
-  if (typeof reply === "object" && reply !== null) unanswered.get(reply)?.();
-}
-
-/** Ends the answer when the handler has returned nothing to a caller who has left: Fastify answers nobody then, and says only that. */
-export function watchReturn(reply: FastifyReply): void {
-  const send = reply.send.bind(reply);
-  const then = reply.then.bind(reply);
-  reply.send = (...payload) => {
-    unanswered.delete(reply);
-    return send(...payload);
-  };
-  // An async handler that returns its reply answers by that, perhaps later.
-  // oxlint-disable-next-line unicorn/no-thenable -- it has one, which is called when the handler returns the reply
-  reply.then = (...ways) => {
-    unanswered.delete(reply);
-    then(...ways);
-  };
-  unanswered.set(reply, () => {
-    if (reply.request.socket.destroyed || reply.raw.destroyed) reply.raw.end();
-  });
-  unsubscribe(handlerEnded, endUnanswered);
-  subscribe(handlerEnded, endUnanswered);
 }
 
 /** Calls a handler and watches its promise: a time-out may answer before that ends. */
