@@ -54,7 +54,7 @@ export interface OutcomesOptions<Tx, Mode extends TransactionMode = TransactionM
   readonly stores: WorkStores<Tx, Mode>;
   /** Within which the service has to answer, in milliseconds. Default 30,000. */
   readonly timeoutMs?: number | undefined;
-  /** How long after expect() an outcome is due, in milliseconds, 1 to 259,200,000 (72 hours). Default: expect() throws. */
+  /** How long after expect() an outcome is due, in milliseconds, 1 to 255,600,000 (71 hours). Default: expect() throws. */
   readonly expectWithinMs?: number | undefined;
   /** Called when an outcome is overdue, and again after each `expectWithinMs` until it is reported. Not awaited. */
   readonly onOverdue?: ((overdue: OverdueOutcome) => unknown) | undefined;
@@ -85,7 +85,8 @@ export const table = {
   maxAttempts: option.integer({ min: 1, max: 10_000, fallback: 36 }),
   stores: option.own(workerOptions.readStores<never>),
   ...senderTable,
-  expectWithinMs: option.optional(option.integer({ min: 1, max: 259_200_000 })),
+  // An hour less than a table of work keeps what is done at least: the look has to find it.
+  expectWithinMs: option.optional(option.integer({ min: 1, max: 71 * 3_600_000 })),
   onOverdue: option.optional(option.call()),
   onDeadLetter: option.optional(option.call()),
   queue: option.own((value = "outcomes", owner, name) => readQueue(value, owner, name), '"outcomes"'),

@@ -28,9 +28,9 @@ describe("createOutcomes() options", () => {
     ["headers that are text", { headers: "s3cret" }, /option headers must be an object/],
     ["a body that is no function", { body: {} }, /option body must be a function/],
     [
-      "a time of 72 hours and more",
-      { expectWithinMs: 259_200_001 },
-      /option expectWithinMs must be an integer from 1 to 259200000/,
+      "a time at whose end a done task may be forgotten",
+      { expectWithinMs: 255_600_001 },
+      /option expectWithinMs must be an integer from 1 to 255600000/,
     ],
     ["a queue's name of 56 characters", { queue: "q".repeat(56) }, /option queue must be 1 to 55 of a-z/],
     ["a misspelt option", { retries: 3 }, /unknown option retries/],
