@@ -126,6 +126,18 @@ describe("the order of parameters and components", () => {
 });
 
 describe("the body", () => {
+  test.each([
+    ["pretty-printed JSON", '{\n  "a" : 1\n}\n'],
+    ["escapes", String.raw`{"a":"\u00fc"}`],
+    ["a byte order mark", "\ufeff{}"],
+    ["emoji", '{"a":"\u{1f4b6}"}'],
+    ["CRLF", '{\r\n"a":1}'],
+    ["no byte at all", ""],
+  ])("verifies %s unchanged", async (_title, body) => {
+    platform = await startPlatform();
+    expect(await status({ body })).toBe(200);
+  });
+
   test("answers 415 for an encoded body and 413 for one over the limit", async () => {
     platform = await startPlatform(express, { limit: 100 });
     const signed = signRequest();
@@ -182,6 +194,16 @@ describe("the clock", () => {
   const at = async (seconds: number): Promise<void> => {
     platform = await startPlatform(express, { clock: () => seconds * 1000 });
   };
+
+  test.each([
+    ["at created minus the skew", created - 30, 200],
+    ["before created minus the skew", created - 30.001, 401],
+    ["at expires", created + 60, 200],
+    ["after expires", created + 60.001, 401],
+  ])("decides exactly %s", async (_title, now, expected) => {
+    await at(now);
+    expect(await status({ created })).toBe(expected);
+  });
 
   test("refuses when the clock gives no number", async () => {
     await at(Number.NaN);

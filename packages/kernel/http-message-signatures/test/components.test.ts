@@ -22,7 +22,13 @@ const host = (authority: string, scheme?: "http" | "https"): Partial<RequestMess
 
 describe("MessageValues", () => {
   test.each<[string, string, Partial<RequestMessage>]>([
+    ["@path", "/%41%2F", { target: "/%41%2F?" }],
+    ["@query", "?", { target: "/a" }],
+    ["@request-target", "/a/b?c=d&e", {}],
+    ["@authority", "example.com", {}],
+    ["@authority", "example.com", host("example.com:443", "https")],
     ["@authority", "example.com", host("example.com:0443", "https")],
+    ["@authority", "example.com:443", host("example.com:443", "http")],
     ["@authority", "pay.example", { rawHeaders: [":authority", "inner.example"], authority: "pay.example" }],
     ["x-list", ", ", { rawHeaders: ["X-List", "", "X-List", " "] }],
   ])("computes %s as %j", (name, value, changes) => {
@@ -56,6 +62,12 @@ describe("MessageValues", () => {
       "@path",
       "authority-conflict",
       { rawHeaders: [":authority", "a.example", "host", "a.example:443"] },
+    ],
+    [
+      "two Host lines",
+      "@path",
+      "authority-conflict",
+      { rawHeaders: ["Host", "a.example", "host", "a.example"] },
     ],
     [
       "a Kelvin sign in Host beside :authority",

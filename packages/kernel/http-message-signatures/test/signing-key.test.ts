@@ -6,10 +6,18 @@ import {
   type KeyObject,
 } from "node:crypto";
 import { describe, expect, test } from "@jest/globals";
-import { createSigner, sign, type SignatureAlgorithm } from "@countersign/http-message-signatures";
+import {
+  createSigner,
+  sign,
+  verifySignature,
+  type ReceivedSignature,
+  type SignatureAlgorithm,
+} from "@countersign/http-message-signatures";
 import type { SigningKeyInput } from "../dist/signer.js";
 import { algorithms } from "../src/algorithms/registry.ts";
 import { algorithmKeys, keyOf, rfc9421 } from "./algorithm-keys.ts";
+import { verdictOf } from "./hand-signer.ts";
+import { receivedBy } from "./received-by.ts";
 
 const data = Buffer.from("data");
 const signingKey = (key: SigningKeyInput, alg?: SignatureAlgorithm) => createSigner(key, "test-key", alg);
@@ -153,5 +161,18 @@ describe("sign refuses as key", () => {
     expect(build).toThrow(TypeError);
     expect(build).toThrow(/^sign: option /);
     expect(build).toThrow(text);
+  });
+});
+
+describe("verifySignature of a signature by", () => {
+  test.each(algorithmKeys.map((key) => [key.alg, key] as const))("%s", (alg, { imported }) => {
+    const received = receivedBy(alg);
+    const verdict = (changes: Partial<ReceivedSignature>, key = imported): string =>
+      verdictOf(() => verifySignature({ ...received, ...changes }, key));
+    expect(verdict({})).toBe("accepted");
+    expect(verdict({ signature: received.signature.subarray(1) })).toBe("signature-mismatch");
+    for (const other of algorithmKeys) {
+      if (other.alg !== alg) expect(verdict({}, other.imported)).toBe("alg-mismatch");
+    }
   });
 });

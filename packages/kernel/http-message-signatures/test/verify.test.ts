@@ -27,6 +27,12 @@ describe("verify", () => {
     expect(received.signature).toHaveLength(64);
   });
 
+  test.each(["native", "noble", undefined] as const)("verifies by the engine %s", (engine) => {
+    expect(verdictOf(() => verify(signedRequest(), { ...strict, engine }))).toBe("accepted");
+    const keys = () => stranger;
+    expect(verdictOf(() => verify(signedRequest(), { ...strict, engine, keys }))).toBe("signature-mismatch");
+  });
+
   test("reads the system clock by default", () => {
     const created = Math.floor(Date.now() / 1000);
     const at = (seconds: number) =>
