@@ -176,15 +176,18 @@ function defineDatabase<Tx>(row: TableRow<Tx>): void {
 
     test("keeps concurrent transactions apart", async () => {
       const ids = Array.from({ length: 5 * poolSize }, (_, index) => `payment ${index}`);
-      await Promise.allSettled(
+      const isPaid = (index: number): boolean => index % 2 === 0;
+      const ended = await Promise.allSettled(
         ids.map((id, index) =>
           opened.database.run(async (tx) => {
             await opened.insertByHandler(tx, id);
             await insert(tx, `key of ${id}`);
-            if (index % 2 === 1) throw new Error("not paid");
+            if (!isPaid(index)) throw new Error("not paid");
           }),
         ),
       );
+      const errors = ended.map((each) => (each.status === "rejected" ? String(each.reason) : undefined));
+      expect(errors).toEqual(ids.map((_, index) => (isPaid(index) ? undefined : "Error: not paid")));
       expect(await opened.countRows()).toBe(ids.length);
     });
 

@@ -4,6 +4,9 @@ import { PrismaPg } from "@prisma/adapter-pg";
 import { fromPrisma } from "@countersign/databases";
 import { openTable, poolSize, servers, type TableRow, unusedTable } from "./row.ts";
 
+// Twenty payments at once, on a busy machine too.
+const maxWait = 30_000;
+
 type PrismaTransactionOptions = NonNullable<Parameters<typeof fromPrisma>[1]>;
 
 /** As much of a generated client's transaction as handlers here use; `test/prisma/types.test.ts` compiles with the generated types. */
@@ -62,7 +65,7 @@ export async function openPrisma(
   const plain = new PrismaClass({ adapter });
   const prisma = isExtended ? plain.$extends({ name: "nothing" }) : plain;
   return {
-    ...(await openTable(fromPrisma(prisma, options), "payments")),
+    ...(await openTable(fromPrisma(prisma, { maxWait, ...options }), "payments")),
     prisma,
     insertByHandler: (tx: PrismaTx, id: string) => Promise.resolve(tx.payment.create({ data: { id } })),
     nest: (tx: PrismaTx, work: (inner: PrismaTx) => Promise<void>) => tx.$transaction(work),
