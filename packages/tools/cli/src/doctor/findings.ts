@@ -108,10 +108,12 @@ export function findingsOf(subject: string): Found {
 }
 
 // Made from the page of findings by `npm run docs:markdown`.
-const causes: unknown = JSON.parse(readFileSync(new URL("../../findings.json", import.meta.url), "utf8"));
+const page = new URL("../../findings.json", import.meta.url);
+let causes: unknown;
 
-/** What the page says of one, without the network. */
+/** What the page says of one, without the network. Read once, and by no command that tells none. */
 export function causeOf(id: FindingId): string {
+  causes ??= JSON.parse(readFileSync(page, "utf8"));
   const cause = memberOf(causes, id);
   return typeof cause === "string" ? cause : "";
 }
