@@ -10,3 +10,14 @@ export function testContract(
   const applicable = cases.filter(({ skipped }) => skipped === undefined);
   defineCases(applicable, { describe: describeOn, test, title });
 }
+
+/** Of each contract what needs a server of the file's own, which it stops: the rest runs on one that others use. */
+export function testCrashes(
+  contracts: Readonly<Record<string, readonly ContractCase[]>>,
+  describeOn: (title: string, define: () => void) => unknown,
+): void {
+  for (const [name, cases] of Object.entries(contracts)) {
+    const aboutEngine = cases.filter((each) => each.name.includes("engine is"));
+    testContract(`contract on a server that crashes: ${name}`, aboutEngine, describeOn);
+  }
+}

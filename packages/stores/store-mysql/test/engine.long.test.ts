@@ -3,7 +3,7 @@ import {
   idempotencyStoreContract,
   nonceStoreContract,
 } from "@countersign/store-contract";
-import { testContract } from "@countersign/test-support/runs/contract.ts";
+import { testCrashes } from "@countersign/test-support/runs/contract.ts";
 import { afterAll, afterEach, describe, expect, test } from "@jest/globals";
 import { mysqlUrl } from "@countersign/test-support/servers/engines.ts";
 import { type MariadbServer, startMariadbServer } from "@countersign/test-support/servers/mariadb-server.mjs";
@@ -16,18 +16,14 @@ import { newKey, payOne } from "./transactions.ts";
 const server = mysqlUrl === undefined ? undefined : await startOwn();
 const onOwnServer = server === undefined ? describe.skip : describe;
 
-// Only what needs the engine: the rest runs on the shared server.
-const isAboutEngine = ({ name }: { readonly name: string }): boolean => name.includes("engine is");
-
-const contracts = {
-  keys: idempotencyStoreContract(() => idempotencyHarness({ server })),
-  nonces: nonceStoreContract(() => nonceHarness({ server })),
-  answers: answerStoreContract(() => answerHarness({ server })),
-};
-
-for (const [name, cases] of Object.entries(contracts)) {
-  testContract(`contract on a server that crashes: ${name}`, cases.filter(isAboutEngine), onOwnServer);
-}
+testCrashes(
+  {
+    keys: idempotencyStoreContract(() => idempotencyHarness({ server })),
+    nonces: nonceStoreContract(() => nonceHarness({ server })),
+    answers: answerStoreContract(() => answerHarness({ server })),
+  },
+  onOwnServer,
+);
 
 onOwnServer("a server that crashes", () => {
   test("has every payment with its key that was answered, and none of a transaction that was open", async () => {

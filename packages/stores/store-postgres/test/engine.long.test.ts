@@ -3,7 +3,7 @@ import {
   idempotencyStoreContract,
   nonceStoreContract,
 } from "@countersign/store-contract";
-import { testContract } from "@countersign/test-support/runs/contract.ts";
+import { testCrashes } from "@countersign/test-support/runs/contract.ts";
 import { withPostgresTransaction } from "@countersign/store-postgres";
 import { afterAll, afterEach, describe, expect, test } from "@jest/globals";
 import { postgresUrl } from "@countersign/test-support/servers/engines.ts";
@@ -22,18 +22,14 @@ const use = { scope: "s", nonce: "n", token: "a", retainMs: 60_000 };
 
 afterAll(() => server?.close());
 
-// Only what needs the engine: the rest runs on the shared server.
-const isAboutEngine = ({ name }: { readonly name: string }): boolean => name.includes("engine is");
-
-const contracts = {
-  keys: idempotencyStoreContract(() => idempotencyHarness({ server })),
-  nonces: nonceStoreContract(() => nonceHarness({ server })),
-  answers: answerStoreContract(() => answerHarness({ server })),
-};
-
-for (const [name, cases] of Object.entries(contracts)) {
-  testContract(`contract on a server that crashes: ${name}`, cases.filter(isAboutEngine), onOwnServer);
-}
+testCrashes(
+  {
+    keys: idempotencyStoreContract(() => idempotencyHarness({ server })),
+    nonces: nonceStoreContract(() => nonceHarness({ server })),
+    answers: answerStoreContract(() => answerHarness({ server })),
+  },
+  onOwnServer,
+);
 
 onOwnServer("a server with synchronous_commit off that crashes", () => {
   test("has everything again that the stores and a transaction with completeIn had answered", async () => {
