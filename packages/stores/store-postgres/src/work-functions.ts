@@ -6,8 +6,7 @@ import { headOf, lockTask, locked, only } from "./work-rows.ts";
 
 /**
  * SQL that makes the functions of the work store. Each of their statements sees what was committed before it, and so, once a lane is
- * locked, every task of it. Arguments and answers are JSON, so that signatures stay: texts as stored, times in milliseconds, `now` in place
- * of the server's clock, and `waitMs`, the longest wait for a lock, where the call is no part of the caller's transaction.
+ * locked, every task of it. Arguments and answers are JSON, so that signatures stay.
  */
 export function workFunctions(names: TableNames): readonly (readonly [name: string, sql: string])[] {
   return [

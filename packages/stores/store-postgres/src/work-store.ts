@@ -20,6 +20,7 @@ import { type PostgresStoresOptions, type ResolvedPostgresOptions, resolveOption
 import { PrunedTable } from "./pruning.ts";
 import { integerOf, singleRow } from "./queryable.ts";
 import { decodeKey, encodeKey } from "./stored-key.ts";
+import type { AddCall, ClaimCall, ExtendCall, RetryCall, SettleCall } from "./work-calls.ts";
 import {
   claimedOf,
   pageOf,
@@ -81,7 +82,7 @@ class WorkTable extends PrunedTable implements PostgresWork {
   async retry(queue: string, which: DeadTasks): Promise<number> {
     this.gate.assertRetry(queue, which);
     const dead = "ids" in which ? { ids: which.ids.map(encodeKey) } : { deadSinceMs: which.deadSinceMs };
-    return countOf(await this.call(this.sql.retry, { queue, ...dead }));
+    return countOf(await this.call<RetryCall>(this.sql.retry, { queue, ...dead }));
   }
 
   async discard(queue: string, ids: readonly string[], decision: WorkDecision): Promise<number> {
@@ -103,7 +104,7 @@ class WorkTable extends PrunedTable implements PostgresWork {
   }
 
   /** Calls a function in a transaction of its own. */
-  protected call(statement: string, call: object): Promise<readonly Row[]> {
+  protected call<Call>(statement: string, call: Omit<Call, "now" | "waitMs">): Promise<readonly Row[]> {
     return this.runPlain(statement, this.callOf({ ...call, waitMs: this.options.lockTimeoutMs }));
   }
 
@@ -135,8 +136,8 @@ export class PostgresWorkStore<Tx> extends WorkTable implements WorkStore<Tx, "a
       body: encodeText(task.body),
       delayMs: task.delayMs ?? 0,
     }));
-    const call = this.callOf({ queue, tasks: added });
-    const { answer } = singleRow(await this.#runIn(tx, this.sql.add, call));
+    const call = { queue, tasks: added } satisfies AddCall;
+    const { answer } = singleRow(await this.#runIn(tx, this.sql.add, this.callOf(call)));
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- made by our own function
     const known = new Map(Object.entries(JSON.parse(String(answer)) as Readonly<Record<string, string>>));
     return ids.map((id) => {
@@ -148,27 +149,33 @@ export class PostgresWorkStore<Tx> extends WorkTable implements WorkStore<Tx, "a
   async claim(claim: TaskClaim): Promise<readonly ClaimedTask[]> {
     this.gate.assertClaim(claim);
     const { queue, limit, token, leaseMs } = claim;
-    const rows = await this.call(this.sql.claim, { queue, limit, token: encodeText(token), leaseMs });
+    const call = { queue, limit, token: encodeText(token), leaseMs };
+    const rows = await this.call<ClaimCall>(this.sql.claim, call);
     return rows.map(({ answer }) => claimedOf(answer, queue, token));
   }
 
   async extend(tasks: readonly OwnedTask[], leaseMs: number): Promise<readonly string[]> {
     this.gate.assertExtend(tasks, leaseMs);
     if (tasks.length === 0) return [];
-    const owned = await this.call(this.sql.extend, { tasks: tasks.map(storedTask), leaseMs });
+    const call = { tasks: tasks.map(storedTask), leaseMs };
+    const owned = await this.call<ExtendCall>(this.sql.extend, call);
     return owned.map(({ answer }) => decodeKey(String(answer)));
   }
 
   async finish(tx: Tx, task: OwnedTask): Promise<boolean> {
     this.gate.assertOwnerIn(task);
-    const call = { tasks: [storedTask(task)], goal: "done", restMs: this.options.taskRetentionMs };
+    const call = {
+      tasks: [storedTask(task)],
+      goal: "done",
+      restMs: this.options.taskRetentionMs,
+    } satisfies SettleCall;
     return countOf(await this.#runIn(tx, this.sql.settle, this.callOf(call))) > 0;
   }
 
   async fail(task: OwnedTask, failure: TaskFailure): Promise<boolean> {
     this.gate.assertFail(task, failure);
     const { reason, retryInMs } = failure;
-    const failed = await this.call(this.sql.settle, {
+    const failed = await this.call<SettleCall>(this.sql.settle, {
       tasks: [storedTask(task)],
       reason: encodeText(reason),
       ...(retryInMs === undefined ? { goal: "dead" } : { goal: "open", delayMs: retryInMs }),
@@ -179,8 +186,8 @@ export class PostgresWorkStore<Tx> extends WorkTable implements WorkStore<Tx, "a
   async giveBack(tasks: readonly OwnedTask[], delayMs: number): Promise<void> {
     this.gate.assertGiveBack(tasks, delayMs);
     if (tasks.length === 0) return;
-    const call = { tasks: tasks.map(storedTask), goal: "open", delayMs, isUndone: true };
-    await this.call(this.sql.settle, call);
+    const call = { tasks: tasks.map(storedTask), goal: "open", delayMs, isUndone: true } as const;
+    await this.call<SettleCall>(this.sql.settle, call);
   }
 
   async advance(tx: Tx, mark: NewestMark): Promise<boolean> {
@@ -199,7 +206,7 @@ export class PostgresWorkStore<Tx> extends WorkTable implements WorkStore<Tx, "a
   }
 }
 
-function storedTask({ queue, id, token }: OwnedTask): OwnedTask {
+function storedTask({ queue, id, token }: OwnedTask): SettleCall["tasks"][number] {
   return { queue, id: encodeKey(id), token: encodeText(token) };
 }
 
