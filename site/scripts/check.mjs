@@ -7,7 +7,7 @@ import { availableParallelism } from "node:os";
 import path from "node:path";
 import { behaviourProblems } from "./behaviour.mjs";
 import { axe, hydrated, launchBrowser, seriousViolations, telephone } from "./browser.mjs";
-import { contrastProblems } from "./contrast.mjs";
+import { contrastProblems, withoutColours } from "./contrast.mjs";
 import { homepage, outputFolder } from "./source.mjs";
 
 const types = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml" };
@@ -23,12 +23,14 @@ export async function checkPages({ base }) {
   const seen = { ids: new Map(), links: new Map(), styles: new Set() };
   try {
     const waiting = [...pages];
+    // One tab for page after page: a new one compiles all scripts again, which takes longer than the page.
     const look = async () => {
-      // One cache for all that a tab looks at.
       const context = await browser.newContext({ colorScheme: "light", reducedMotion: "reduce" });
+      const page = await context.newPage();
+      const told = heardOf(page, `${origin}${base}`);
       for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
-        for (const problem of await lookAt(context, { origin, base, name, seen }))
-          problems.push(`${name}: ${problem}`);
+        const found = await lookAt(page, { origin, base, name, seen });
+        for (const problem of [...told.splice(0), ...found]) problems.push(`${name}: ${problem}`);
       }
     };
     await Promise.all(Array.from({ length: Math.min(4, availableParallelism() + 1) }, look));
@@ -49,51 +51,61 @@ export async function checkPages({ base }) {
   );
 }
 
-async function lookAt(context, { origin, base, name, seen }) {
+/** What a tab says on its console, throws, and asks elsewhere, as it comes. */
+function heardOf(page, home) {
   const problems = [];
-  const page = await context.newPage();
   page.on("console", (message) => {
     if (["error", "warning"].includes(message.type())) problems.push(`console: ${message.text()}`);
   });
   page.on("pageerror", (error) => problems.push(`error: ${error.message}`));
   page.on("request", (request) => {
-    if (!request.url().startsWith(`${origin}${base}`) && !request.url().startsWith("data:")) {
+    if (!request.url().startsWith(home) && !request.url().startsWith("data:")) {
       problems.push(`asks elsewhere: ${request.url()}`);
     }
   });
-  try {
-    // What nobody links to is never looked for: an unknown path has this page, with status 404.
-    await page.goto(`${origin}${base}${name}`);
-    await hydrated(page);
-    const { ids, links } = await page.evaluate(() => ({
-      ids: [...document.querySelectorAll("[id]")].map(({ id }) => id),
-      links: [...document.querySelectorAll("a[href]")].map(({ href }) => href),
-    }));
-    seen.ids.set(name, new Set(ids));
-    const inner = links.filter((href) => href.startsWith(origin)).map((href) => href.slice(origin.length));
-    for (const href of inner) if (!href.startsWith(base)) problems.push(`leads out of its base: ${href}`);
-    seen.links.set(
-      name,
-      new Set(inner.filter((href) => href.startsWith(base)).map((href) => href.slice(base.length))),
-    );
-    await page.evaluate(axe);
-    const place = framed.has(name) ? "body" : ".VPContent";
-    const found = await seriousViolations(page, place, { rules: { "color-contrast": { enabled: false } } });
-    problems.push(
-      ...found.map((text) => `axe: ${text}`),
-      ...(await contrastProblems(page, place, seen.styles)),
-    );
-    await page.setViewportSize(telephone);
-    const width = await page.evaluate(() => document.documentElement.scrollWidth);
-    if (width > telephone.width) problems.push(`is ${width} px wide on a telephone of ${telephone.width}`);
-  } finally {
-    await page.close();
-  }
+  return problems;
+}
+
+async function lookAt(page, { origin, base, name, seen }) {
+  const problems = [];
+  // What nobody links to is never looked for: an unknown path has this page, with status 404.
+  await page.goto(`${origin}${base}${name}`);
+  await hydrated(page);
+  const { ids, links } = await page.evaluate(() => ({
+    ids: [...document.querySelectorAll("[id]")].map(({ id }) => id),
+    links: [...document.querySelectorAll("a[href]")].map(({ href }) => href),
+  }));
+  seen.ids.set(name, new Set(ids));
+  const inner = links.filter((href) => href.startsWith(origin)).map((href) => href.slice(origin.length));
+  for (const href of inner) if (!href.startsWith(base)) problems.push(`leads out of its base: ${href}`);
+  seen.links.set(
+    name,
+    new Set(inner.filter((href) => href.startsWith(base)).map((href) => href.slice(base.length))),
+  );
+  const desktop = page.viewportSize();
+  await page.setViewportSize(telephone);
+  const width = await page.evaluate(() => document.documentElement.scrollWidth);
+  if (width > telephone.width) problems.push(`is ${width} px wide on a telephone of ${telephone.width}`);
+  await page.setViewportSize(desktop);
+  await page.evaluate(axe);
+  const place = framed.has(name) ? "body" : ".VPContent";
+  // axe reads all that is there, whatever place it is to look at.
+  if (!framed.has(name)) await page.evaluate(removeFrame);
+  const found = await seriousViolations(page, place, { rules: withoutColours });
+  problems.push(
+    ...found.map((text) => `axe: ${text}`),
+    ...(await contrastProblems(page, place, seen.styles)),
+  );
   return problems;
 }
 
 // On these the frame is looked at too: bar, list of pages and search are the same on all others.
 const framed = new Set(["404.html", "index.html", "guide/quick-start.html", "reference/codes.html"]);
+
+/** In a page. */
+function removeFrame() {
+  for (const bar of document.querySelectorAll(".VPNav, .VPLocalNav, .VPSidebar, .VPFooter")) bar.remove();
+}
 
 /** Every internal link against the files, and every fragment against the ids of its page. */
 function brokenLinks({ ids, links }, names) {
@@ -205,7 +217,11 @@ async function serveFiles(base) {
       return;
     }
     response
-      .writeHead(200, { "Content-Type": types[path.extname(file)] ?? "text/plain" })
+      .writeHead(200, {
+        "Content-Type": types[path.extname(file)] ?? "text/plain",
+        // The scripts are the same on every page, and are compiled once then.
+        "Cache-Control": "max-age=3600",
+      })
       .end(readFileSync(file));
   });
   server.listen(0, "127.0.0.1");

@@ -1,7 +1,11 @@
-// The contrast of text on every page, which axe computes more slowly than all else: each way to style a text is looked at once.
+// The colours of text on every page, which axe computes more slowly than all else: each way to style a text is looked at once.
 import { seriousViolations } from "./browser.mjs";
 
 const schemes = ["light", "dark"];
+const colours = ["color-contrast", "link-in-text-block"];
+
+/** Rules of axe for what {@link contrastProblems} does not look at. */
+export const withoutColours = Object.fromEntries(colours.map((rule) => [rule, { enabled: false }]));
 
 /**
  * What axe says of the texts within a place of a page, in light and dark, that are styled as no text was that `seen` has from earlier
@@ -16,7 +20,7 @@ export async function contrastProblems(page, place, seen) {
     for (const style of styled) seen.add(`${scheme} ${style}`);
     if (!isNew.includes(true)) continue;
     await page.evaluate(markThose, isNew);
-    const found = await seriousViolations(page, "[data-contrast]", { runOnly: ["color-contrast"] });
+    const found = await seriousViolations(page, "[data-contrast]", { runOnly: colours });
     problems.push(...found.map((text) => `axe, ${scheme}: ${text}`));
   }
   return problems;

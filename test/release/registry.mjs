@@ -1,4 +1,4 @@
-// A registry on loopback that holds our packages alone: what is not ours it takes from the one that npm is configured with.
+// A registry on loopback that holds our packages alone: for what is not ours it sends npm to the one that is configured.
 import { fork } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -25,9 +25,9 @@ export async function installRegistry(work) {
  * user, and `stop()`.
  */
 export async function startRegistry(folder, { upstream, own }) {
-  writeJson(join(folder, "config.json"), configuration(folder, upstream, own));
+  writeJson(join(folder, "config.json"), configuration(folder));
   const program = fileURLToPath(new URL("registry-process.mjs", import.meta.url));
-  const child = fork(program, [folder], { stdio: ["ignore", "pipe", "pipe", "ipc"] });
+  const child = fork(program, [folder, upstream, ...own], { stdio: ["ignore", "pipe", "pipe", "ipc"] });
   const said = [];
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => said.push(chunk));
   const exit = once(child, "exit");
@@ -49,18 +49,11 @@ export async function startRegistry(folder, { upstream, own }) {
   }
 }
 
-function configuration(folder, upstream, own) {
-  const ours = { access: "$all", publish: "$authenticated" };
+function configuration(folder) {
   return {
     storage: join(folder, "storage"),
     auth: { htpasswd: { file: join(folder, "htpasswd"), max_users: 1 } },
-    uplinks: { upstream: { url: upstream, maxage: "10m", timeout: "60s" } },
-    // The first pattern that fits decides: a name of ours is here or nowhere, whatever others have published under it.
-    packages: {
-      ...Object.fromEntries([...own, "@countersign/*"].map((name) => [name, ours])),
-      "@*/*": { access: "$all", publish: "nobody", proxy: "upstream" },
-      "**": { access: "$all", publish: "nobody", proxy: "upstream" },
-    },
+    packages: { "**": { access: "$all", publish: "$authenticated" } },
     max_body_size: "20mb",
     web: { enable: false },
     log: { type: "stdout", format: "pretty", level: "error" },
