@@ -1,5 +1,5 @@
-// In what order jest starts the test files: the longest first, so that no worker is left alone with one at the end, or, with
-// --randomize, in an order that the seed of its tests decides as well.
+// In what order jest starts the test files: the longest first, so that no worker is left alone with one at the end. With
+// --randomize the seed of its tests decides the rest.
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import path from "node:path";
@@ -8,6 +8,9 @@ import TestSequencer from "@jest/test-sequencer";
 // Files that start processes, wait for servers, or search all states: the longest by far, whatever their size.
 const slowOnes =
   /from ".*(?:engines|harness|private-|-process|-bench|cluster|wrong|machine)|node:child_process/;
+// Half a minute or more each.
+const longest =
+  /(?:contract|drivers|libraries|machine|payments|servers|soak|transactions)[\w-]*\.(?:long|table)\.test\.ts$/;
 
 // oxlint-disable-next-line import/no-default-export -- jest calls it
 export default class Sequencer extends TestSequencer {
@@ -34,7 +37,10 @@ export default class Sequencer extends TestSequencer {
       `files and tests in the order of seed ${this.seed}; again: --randomize --seed=${this.seed}\n`,
     );
     const rank = new Map(tests.map((test) => [test, this.rankOf(test)]));
-    return tests.toSorted((one, other) => (rank.get(one) < rank.get(other) ? -1 : 1));
+    const isLongest = ({ path: file }) => Number(longest.test(file));
+    return tests.toSorted(
+      (one, other) => isLongest(other) - isLongest(one) || (rank.get(one) < rank.get(other) ? -1 : 1),
+    );
   }
 
   rankOf({ path: file, context }) {
