@@ -4,7 +4,7 @@ import { postgresSchemaVersion } from "./migration.ts";
 import { type ResolvedPostgresOptions, factoryName } from "./options.ts";
 import { integerOf } from "./queryable.ts";
 import { assertKeys, checkedTables, durableTables, missingKeys } from "./table-keys.ts";
-import { quoteLiteral } from "./table-names.ts";
+import { type TableNames, quoteLiteral } from "./table-names.ts";
 
 /** Reads what {@link assertServer} checks. The parameters are `checkedTables`. */
 export const readServer = `SELECT current_setting('server_version_num')::text AS version, current_setting('server_encoding') AS encoding,
@@ -14,11 +14,18 @@ export const readServer = `SELECT current_setting('server_version_num')::text AS
 
 const oldestVersion = 130_000;
 
-/** Tables of the version's own migration are there when its row is: they commit together. */
+function madeFunctions(names: TableNames): readonly string[] {
+  return [names.begin, names.addWork, names.claimWork, names.extendWork, names.settleWork, names.retryWork];
+}
+
+/** What the version's own migration makes is there when its row is, unless a restore has left it out: a dump by tables has no function. */
 export function readVersion({ names }: ResolvedPostgresOptions): string {
-  const made = checkedTables(names).map((name) => `(${quoteLiteral(name)})`);
+  const made = [
+    ...checkedTables(names).map((name) => [name, `to_regclass(${quoteLiteral(name)})`]),
+    ...madeFunctions(names).map((name) => [`${name}()`, `to_regprocedure(${quoteLiteral(`${name}(text)`)})`]),
+  ].map(([name = "", found]) => `(${quoteLiteral(name)}, ${found}::oid)`);
   return `SELECT version::text AS version, oldest,
-  (SELECT string_agg(name, ', ') FROM (VALUES ${made.join(", ")}) AS made (name) WHERE to_regclass(name) IS NULL) AS missing
+  (SELECT string_agg(name, ', ') FROM (VALUES ${made.join(", ")}) AS made (name, found) WHERE found IS NULL) AS missing
   FROM ${names.version} WHERE id = 1`;
 }
 
@@ -55,7 +62,7 @@ export function assertVersion(row: Row | undefined, { names }: ResolvedPostgresO
   const version = row === undefined ? 0 : integerOf(row["version"]);
   if (version === postgresSchemaVersion) {
     if (typeof row?.["missing"] !== "string") return;
-    throw new Error(`${factoryName}: missing tables: ${row["missing"]}; run: ${names.migrate}`);
+    throw new Error(`${factoryName}: missing: ${row["missing"]}; run: ${names.migrate}`);
   }
   const oldest = row?.["oldest"] ?? undefined;
   if (version > postgresSchemaVersion && oldest !== undefined && integerOf(oldest) <= postgresSchemaVersion) {

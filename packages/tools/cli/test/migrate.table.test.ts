@@ -82,6 +82,15 @@ for (const server of isWhole ? sqlServers : sqlServers.slice(0, 1)) {
       expect(await place.tables()).toEqual(allTables);
     });
 
+    if (server.name === "PostgreSQL") {
+      test("creates a function that a dump of the tables has left out, and names it", async () => {
+        await migrate();
+        await place.query(`DROP FUNCTION ${place.prefix}work_claim(text)`);
+        expect((await held()).err).toContain('_work_claim"()');
+        expect((await migrate()).out).toMatch(/: created what was missing: \w+_work_claim\(\); schema/);
+      });
+    }
+
     test("says with --json which version the tables have now, and had before", async () => {
       for (const before of [null, server.says.version])
         expect(JSON.parse((await migrate("--json")).out)).toEqual({ ...server.says, before });

@@ -52,7 +52,7 @@ export const mysqlEngine = sqlEngine<Database<unknown>>({
   placesQuery: `SELECT CONCAT(LEFT(table_name, CHAR_LENGTH(table_name) - CHAR_LENGTH('idempotency')), '*') AS place
   FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name LIKE '%\\_idempotency'
   HAVING place <> ? ORDER BY place LIMIT 5`,
-  tablesQuery: ({ table }) => [
+  madeQuery: ({ table }) => [
     "SELECT TABLE_NAME AS name FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND LOCATE(?, TABLE_NAME) = 1 ORDER BY 1",
     [`${table}_`],
   ],

@@ -22,6 +22,10 @@ const serverQuery = `SELECT current_setting('server_version_num') AS version, cu
   FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
   WHERE relkind = 'r' AND relname LIKE $1 AND nspname = $2`;
 
+const madeQuery = `SELECT tablename::text AS name FROM pg_catalog.pg_tables WHERE schemaname = $1 AND starts_with(tablename, $2)
+  UNION ALL SELECT concat(proname, '()') FROM pg_catalog.pg_proc JOIN pg_catalog.pg_namespace AS n ON n.oid = pronamespace
+  WHERE nspname = $1 AND starts_with(proname, $2) ORDER BY 1`;
+
 export const postgresRows: readonly Row<Fact>[] = [
   [
     "postgres-fsync",
@@ -78,10 +82,7 @@ export const postgresEngine = sqlEngine<Client>({
     AND EXISTS (SELECT FROM pg_catalog.pg_class AS other
       WHERE other.relnamespace = n.oid AND other.relname = left(c.relname, -length('idempotency')) || 'schema')
   ORDER BY place LIMIT 5`,
-  tablesQuery: ({ schema, table }) => [
-    "SELECT tablename::text AS name FROM pg_catalog.pg_tables WHERE schemaname = $1 AND starts_with(tablename, $2) ORDER BY 1",
-    [schema, `${table}_`],
-  ],
+  madeQuery: ({ schema, table }) => [madeQuery, [schema, `${table}_`]],
   noSuchTable: "42P01",
   serverQuery: ({ schema, table }) => [serverQuery, [`${table}\\_%`, schema]],
   rows: postgresRows,

@@ -41,8 +41,8 @@ interface SqlServer<Connection> extends Pick<Required<Engine>, "tables"> {
   readonly placeOf: (names: Names) => string;
   /** The `place` of other tables in this database than those of the parameter. */
   readonly placesQuery: string;
-  /** The `name` of each table that is there, sorted. */
-  readonly tablesQuery: (names: Names) => readonly [text: string, values: readonly string[]];
+  /** The `name` of each table and function that is there, sorted. */
+  readonly madeQuery: (names: Names) => readonly [text: string, values: readonly string[]];
   /** SQLSTATE or errno. */
   readonly noSuchTable: string | number;
   /** One row with the settings, and the server's time as `now_ms`. */
@@ -114,8 +114,8 @@ export function sqlEngine<Connection>(server: SqlServer<Connection>): Required<E
     }
   }
 
-  async function listTables({ query }: Connected, names: Names): Promise<readonly string[]> {
-    return (await query(...server.tablesQuery(names))).map(({ name }) => String(name));
+  async function listMade({ query }: Connected, names: Names): Promise<readonly string[]> {
+    return (await query(...server.madeQuery(names))).map(({ name }) => String(name));
   }
 
   return {
@@ -169,12 +169,12 @@ export function sqlEngine<Connection>(server: SqlServer<Connection>): Required<E
     migrate: (target) =>
       connected(target, 0, async (opened, names) => {
         const before = (await readVersion(opened, names))?.version ?? null;
-        const found = await listTables(opened, names);
+        const found = await listMade(opened, names);
         await server.migrate(opened.connection, names);
         await assertReady(opened, names);
         // Tables of a later release that takes this one beside it are left as they are.
         const version = (await readVersion(opened, names))?.version ?? server.schemaVersion;
-        const created = (await listTables(opened, names)).filter((name) => !found.includes(name));
+        const created = (await listMade(opened, names)).filter((name) => !found.includes(name));
         return { version, before, created };
       }),
   };
