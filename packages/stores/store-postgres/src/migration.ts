@@ -4,6 +4,7 @@ import { explained } from "./errors.ts";
 import { type PostgresQueryable, assertQueryable } from "./queryable.ts";
 import {
   type PostgresTables,
+  type TableNames,
   quoteIdentifier,
   quoteLiteral,
   resolveTables,
@@ -55,9 +56,8 @@ ${unlessThere(names.answers, answersTable(tables))}
 ${workTables(tables)
   .map(([name, sql]) => unlessThere(name, sql))
   .join("\n")}
-${unlessMade(names.begin, names.idempotency, beginFunction(names))}
-${workFunctions(names)
-  .map(([name, sql]) => unlessMade(name, names.tasks, sql))
+${functionsOf(names)
+  .map(([name, table, sql]) => condition(`NOT EXISTS (${functionFor(name, table)})`, sql))
   .join("\n")}END
 $countersign$;
 `;
@@ -100,10 +100,18 @@ function unlessThere(name: string, statements: string): string {
   return condition(`NOT EXISTS (SELECT FROM pg_catalog.pg_class WHERE ${isIt})`, statements);
 }
 
-/** A function that was moved with its table, by SET SCHEMA, still names the table where it was: it is made anew. */
-function unlessMade(name: string, table: string, statements: string): string {
+/** The functions that a migration makes, each with a table that it names. */
+export function functionsOf(
+  names: TableNames,
+): readonly (readonly [name: string, table: string, sql: string])[] {
+  const ofWork = workFunctions(names).map(([name, sql]) => [name, names.tasks, sql] as const);
+  return [[names.begin, names.idempotency, beginFunction(names)], ...ofWork];
+}
+
+/** SQL that finds the function. One that was moved with its table, by SET SCHEMA, still names the table where it was. */
+export function functionFor(name: string, table: string): string {
   const isIt = `oid = pg_catalog.to_regprocedure(${quoteLiteral(`${name}(text)`)})::oid AND pg_catalog.strpos(prosrc, ${quoteLiteral(table)}) > 0`;
-  return condition(`NOT EXISTS (SELECT FROM pg_catalog.pg_proc WHERE ${isIt})`, statements);
+  return `SELECT FROM pg_catalog.pg_proc WHERE ${isIt}`;
 }
 
 function condition(test: string, statements: string): string {

@@ -1,10 +1,10 @@
 import { publishNotice } from "@countersign/core/door";
 import type { Row } from "@countersign/idempotency/store";
-import { postgresSchemaVersion } from "./migration.ts";
+import { functionFor, functionsOf, postgresSchemaVersion } from "./migration.ts";
 import { type ResolvedPostgresOptions, factoryName } from "./options.ts";
 import { integerOf } from "./queryable.ts";
 import { assertKeys, checkedTables, durableTables, missingKeys } from "./table-keys.ts";
-import { type TableNames, quoteLiteral } from "./table-names.ts";
+import { quoteLiteral } from "./table-names.ts";
 
 /** Reads what {@link assertServer} checks. The parameters are `checkedTables`. */
 export const readServer = `SELECT current_setting('server_version_num')::text AS version, current_setting('server_encoding') AS encoding,
@@ -14,18 +14,16 @@ export const readServer = `SELECT current_setting('server_version_num')::text AS
 
 const oldestVersion = 130_000;
 
-function madeFunctions(names: TableNames): readonly string[] {
-  return [names.begin, names.addWork, names.claimWork, names.extendWork, names.settleWork, names.retryWork];
-}
-
 /** What the version's own migration makes is there when its row is, unless a restore has left it out: a dump by tables has no function. */
 export function readVersion({ names }: ResolvedPostgresOptions): string {
-  const made = [
-    ...checkedTables(names).map((name) => [name, `to_regclass(${quoteLiteral(name)})`]),
-    ...madeFunctions(names).map((name) => [`${name}()`, `to_regprocedure(${quoteLiteral(`${name}(text)`)})`]),
-  ].map(([name = "", found]) => `(${quoteLiteral(name)}, ${found}::oid)`);
+  const tables = checkedTables(names).map((name) => [name, `to_regclass(${quoteLiteral(name)}) IS NOT NULL`]);
+  const functions = functionsOf(names).map(([name, table]) => [
+    `${name}()`,
+    `EXISTS (${functionFor(name, table)})`,
+  ]);
+  const made = [...tables, ...functions].map(([name = "", isIt]) => `(${quoteLiteral(name)}, ${isIt})`);
   return `SELECT version::text AS version, oldest,
-  (SELECT string_agg(name, ', ') FROM (VALUES ${made.join(", ")}) AS made (name, found) WHERE found IS NULL) AS missing
+  (SELECT string_agg(name, ', ') FROM (VALUES ${made.join(", ")}) AS made (name, is_there) WHERE NOT is_there) AS missing
   FROM ${names.version} WHERE id = 1`;
 }
 
