@@ -18,7 +18,8 @@ export function stillSvg(cast) {
     .replaceAll("\r\n", "\n")
     .split("\n\n");
   const lines = [command, ...parts.flatMap((part) => ["", ...shortened(part.split("\n"))])];
-  const size = [62 * width + 2 * margin, lines.length * height + 2 * margin].map(Math.ceil);
+  const columns = Math.max(...lines.map((line) => line.length));
+  const size = [columns * width + 2 * margin, lines.length * height + 2 * margin].map(Math.ceil);
   const rows = lines.map((line, index) => rowOf(line, margin + (index + 1) * height - 5));
   const box = `viewBox="0 0 ${size.join(" ")}" width="${size[0]}" height="${size[1]}"`;
   return `<svg xmlns="http://www.w3.org/2000/svg" ${box} role="img"><style>${style}</style><rect width="100%" height="100%" rx="8"/>${rows.join("")}</svg>\n`;
