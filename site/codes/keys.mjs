@@ -235,17 +235,6 @@ export const refusalsOfKeys = {
       app.post("/", rawBody(), guard, guard, paid);
     }, keyed()),
   ),
-  "body-not-parsed": row(
-    500,
-    ["idempotencyGuard"],
-    "A handler read `req.body`, which no parser has set: after `rawBody()` and the checks `express.json()` finds nothing to read, silently. The key is free again.",
-    "Mount `jsonBody()` in place of `express.json()`, or read `req.rawBody`.",
-    "`express.json()` after `rawBody()`:",
-    answered(
-      route({}, (req, res) => void res.json({ amount: req.body.amount }), [rawBody(), express.json()]),
-      keyed(),
-    ),
-  ),
   "transaction-not-begun": row(
     503,
     ["withPostgresTransaction"],

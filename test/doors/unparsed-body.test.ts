@@ -25,6 +25,7 @@ async function order(
   framework: ExpressFactory,
   parsers: readonly RequestHandler[],
   itemOf: (req: Request) => string,
+  contentType = "application/json",
 ) {
   const guard = idempotencyGuard({
     stores: createSqliteStores({ database }),
@@ -39,12 +40,12 @@ async function order(
   app.post("/orders", rawBody(), ...parsers, guard);
   const seen: unknown[] = [];
   const log: ErrorRequestHandler = (error, req, _res, next) => {
-    seen.push((error as { code?: unknown }).code, req.body);
+    seen.push((error as { code?: unknown }).code, req.rawBody?.length);
     next(error);
   };
   app.use(log, guardErrors());
   const status = await withServer(app, async (port) => {
-    const headers = { "Idempotency-Key": "k1", "Content-Type": "application/json" };
+    const headers = { "Idempotency-Key": "k1", "Content-Type": contentType };
     const init = { method: "POST", headers, body: '{"item":"A"}' };
     return (await fetch(`http://127.0.0.1:${port}/orders`, init)).status;
   });
@@ -52,16 +53,19 @@ async function order(
 }
 
 test.each(frameworks)(
-  "an unparsed body is no empty one on %s: 500, nothing written",
+  "an unparsed body is no empty one on %s: 415, nothing written; JSON is parsed",
   async (_, framework) => {
-    const { status, seen, orders } = await order(framework, [], (req) => String(Object(req.body).item));
+    const itemOf = (req: Request): string => String(Object(req.body).item);
+    const { status, seen, orders } = await order(framework, [], itemOf, "text/plain");
     expect({ status, seen, orders }).toEqual({
-      status: 500,
-      seen: ["body-not-parsed", undefined],
+      status: 415,
+      seen: ["media-type-unsupported", 12],
       orders: [],
     });
-    const parsed = await order(framework, [jsonBody() as RequestHandler], (req) => Object(req.body).item);
-    expect(parsed).toMatchObject({ status: 201, orders: [{ item: "A" }] });
+    for (const parsers of [[], [jsonBody() as RequestHandler], [framework.json()]]) {
+      expect(await order(framework, parsers, itemOf)).toMatchObject({ status: 201, orders: [{ item: "A" }] });
+      database.exec("DELETE FROM orders; DELETE FROM countersign_idempotency");
+    }
   },
 );
 

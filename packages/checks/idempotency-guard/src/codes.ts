@@ -4,7 +4,6 @@ export type IdempotencyGuardCode =
   | IdempotencyCode
   | "already-processed"
   | "answer-unavailable"
-  | "body-not-parsed"
   | "checked-after-claim"
   | "fingerprint-invalid"
   | "fingerprint-missing"

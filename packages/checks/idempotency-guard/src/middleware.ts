@@ -1,6 +1,6 @@
 import { isGuardError } from "@countersign/core";
-import { capturedRawBody, isPromiseLike, warnOfError } from "@countersign/core/door";
-import { holdResponse, whileConnected } from "@countersign/express/door";
+import { isPromiseLike, warnOfError } from "@countersign/core/door";
+import { holdResponse, offerBody, whileConnected } from "@countersign/express/door";
 import {
   guard,
   type ErrorMiddleware,
@@ -22,7 +22,6 @@ import {
   type IdempotencyGuardOptions as OptionsOf,
   type IdempotencyTransactionOptions as TransactionOptionsOf,
 } from "./options.ts";
-import { refusal } from "./refusals.ts";
 import type { RequestIdempotency } from "./request-idempotency.ts";
 import type { OwnedRun } from "./run.ts";
 import { transactionGuard } from "./transaction-guard.ts";
@@ -78,17 +77,14 @@ function transactionMiddleware(
 ): DrainableMiddleware {
   const { admit, drain, reserved } = transactionGuard(options);
   const decide = (req: GuardRequest, res: GuardResponse): ReturnType<typeof admit> => {
-    let isOver = false;
+    // The handler reads `req.body` before this guard has passed.
+    offerBody(req, res);
     const early = new EarlyAnswer(res, reserved);
     const around = (handle: () => unknown): unknown => {
-      refuseUnparsedBody(req, () => isOver);
       early.watch();
       return early.around(handle);
     };
-    return admit(req, (work) => whileConnected(res, work), around).finally(() => {
-      isOver = true;
-      early.over();
-    });
+    return admit(req, (work) => whileConnected(res, work), around).finally(() => early.over());
   };
   const middleware = guard(factoryName, decide, {
     found(outcome: Awaited<ReturnType<typeof admit>>, _req, res, next) {
@@ -210,33 +206,11 @@ function leaseMiddleware(options: IdempotencyGuardOptions): DrainableMiddleware 
   const { admit, drain, reserved } = keyGuard(options);
   const middleware = guard(factoryName, (req, res) => admit(req, (work) => whileConnected(res, work)), {
     found(admission: Admission, req, res, next) {
-      if ("run" in admission) refuseUnparsedBody(req, () => res.headersSent || res.writableEnded);
       goOn(admission, { req, res, next });
     },
     refused: refusedUnpaid(reserved),
   });
   return Object.assign(middleware, { drain });
-}
-
-/**
- * Makes reading an unparsed `req.body` throw: `undefined` would pass for an empty payload, and `express.json()` after a check silently
- * parses nothing. Undefined again once it `isOver`, for the app's loggers and error handlers. May be called again.
- */
-function refuseUnparsedBody(req: GuardRequest, isOver: () => boolean): void {
-  const bytes = capturedRawBody(req);
-  if (bytes === undefined || bytes.length === 0) return;
-  const isRefused = Object.getOwnPropertyDescriptor(req, "body")?.get !== undefined;
-  if (isRefused || req.body !== undefined) return;
-  Object.defineProperty(req, "body", {
-    configurable: true,
-    get() {
-      if (isOver()) return undefined;
-      throw refusal("body-not-parsed");
-    },
-    set(value: unknown) {
-      Object.defineProperty(req, "body", { value, writable: true, enumerable: true, configurable: true });
-    },
-  });
 }
 
 export interface Passage {

@@ -22,11 +22,6 @@ export interface Refusing {
 const fixed = {
   // I2: only for a `done` record read from the store. On the payout's wire 409 ends the retries.
   "already-processed": [409, "the idempotency key has been processed"],
-  "body-not-parsed": [
-    500,
-    "the handler reads req.body, and nobody has parsed it: mount jsonBody() in front of it, or read req.rawBody; after rawBody() " +
-      "and the checks express.json() finds nothing to read",
-  ],
   "fingerprint-invalid": [
     500,
     "idempotencyGuard: option fingerprint must return 1 to 128 printable ASCII characters",

@@ -4,7 +4,6 @@ import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { idempotencyGuard } from "@countersign/idempotency-guard";
 import { jsonBody, rawBody } from "@countersign/raw-body";
 import type { Express, Request, RequestHandler, Response } from "express";
-import express from "express";
 import { withServer } from "@countersign/test-support/servers/wire.ts";
 import { closePlatforms, frameworks, type Framework } from "./kit.ts";
 
@@ -32,19 +31,32 @@ interface Answer {
   readonly body: unknown;
 }
 
-const charge = (app: Express): Promise<Answer> =>
+const charge = (app: Express, contentType = "application/json", body = '{"amount":1}'): Promise<Answer> =>
   withServer(app, async (port) => {
     const response = await fetch(`http://127.0.0.1:${port}/charges`, {
       method: "POST",
-      headers: { "Idempotency-Key": "k1", "Content-Type": "application/json" },
-      body: '{"amount":1}',
+      headers: { "Idempotency-Key": "k1", "Content-Type": contentType },
+      body,
     });
     const text = await response.text();
     return { status: response.status, body: text === "" ? undefined : JSON.parse(text) };
   });
 
-describe.each(frameworks)("a handler behind rawBody() on %s", (_name, framework) => {
-  test("cannot take an unparsed body for an empty one: 500, and the key is free", async () => {
+describe.each(frameworks)("a handler after rawBody() and the guard on %s", (_name, framework) => {
+  test.each([
+    {
+      name: "a form that no parser has read",
+      contentType: "application/x-www-form-urlencoded",
+      body: "amount=1",
+      status: 415,
+    },
+    {
+      name: "JSON that two parsers could read differently",
+      contentType: "application/json",
+      body: '{"amount":1,"amount":2}',
+      status: 400,
+    },
+  ])("never gets $name: $status, and the key is free", async ({ contentType, body, status }) => {
     const charged: unknown[] = [];
     const app = appOf({
       framework,
@@ -54,29 +66,27 @@ describe.each(frameworks)("a handler behind rawBody() on %s", (_name, framework)
       },
     });
     for (let count = 0; count < 2; count += 1) {
-      expect((await charge(app)).status).toBe(500);
+      expect((await charge(app, contentType, body)).status).toBe(status);
     }
     expect(charged).toEqual([]);
   });
 
-  test("reads what jsonBody() has parsed, and what it sets itself", async () => {
-    const parsed = appOf({
-      framework,
-      between: [jsonBody() as RequestHandler],
-      handler: (req, res) => void res.json(req.body),
-    });
-    expect((await charge(parsed)).body).toEqual({ amount: 1 });
+  test("reads JSON without a parser, with jsonBody() and with express.json(), and what it sets itself", async () => {
+    for (const between of [[], [jsonBody() as RequestHandler], [framework.json()]]) {
+      const parsed = appOf({ framework, between, handler: (req, res) => void res.json(req.body) });
+      expect((await charge(parsed)).body).toEqual({ amount: 1 });
+    }
     const own = appOf({
       framework,
       handler: (req, res) => {
-        req.body = JSON.parse(String(req.rawBody)) as unknown;
+        req.body = { own: JSON.parse(String(req.rawBody)) as unknown };
         res.json({ ...req, body: req.body as unknown }.body);
       },
     });
-    expect((await charge(own)).body).toEqual({ amount: 1 });
+    expect((await charge(own)).body).toEqual({ own: { amount: 1 } });
   });
 
-  test("may leave req.body alone; a logger that looks behind the answer sees none", async () => {
+  test("may leave req.body alone; a logger that looks after the answer sees none of a form", async () => {
     let seen: unknown = "not asked";
     const app = appOf({
       framework,
@@ -85,16 +95,7 @@ describe.each(frameworks)("a handler behind rawBody() on %s", (_name, framework)
         res.json({ bytes: req.rawBody?.length });
       },
     });
-    expect((await charge(app)).body).toEqual({ bytes: 12 });
+    expect((await charge(app, "text/plain")).body).toEqual({ bytes: 12 });
     expect(seen).toBeUndefined();
   });
-});
-
-test("express.json() behind rawBody() says nothing, and parses nothing", async () => {
-  const app = appOf({
-    framework: express,
-    between: [express.json()],
-    handler: (req, res) => void res.json(Object(req.body)),
-  });
-  expect((await charge(app)).status).toBe(500);
 });

@@ -1,6 +1,6 @@
-import { readOptions } from "@countersign/core/door";
+import { parseJsonBody, readOptions } from "@countersign/core/door";
 import { guard, receivedRequest, type Middleware } from "@countersign/express";
-import { parseJsonBody, readBody } from "./check.ts";
+import { readBody } from "./check.ts";
 import { jsonTable, table, type JsonBodyOptions, type RawBodyOptions } from "./options.ts";
 
 export { captureRawBody } from "@countersign/express";

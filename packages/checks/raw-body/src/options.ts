@@ -1,5 +1,4 @@
-import { limitRule, option, type OptionTable } from "@countersign/core/door";
-import { defaultMaxDepth } from "./check.ts";
+import { defaultMaxDepth, limitRule, option, type OptionTable } from "@countersign/core/door";
 
 export interface RawBodyOptions {
   /** The largest accepted body: an integer of bytes, or text such as "100kb" or "1mb" (1 kb is 1024 bytes). Default "100kb". */

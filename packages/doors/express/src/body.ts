@@ -10,7 +10,8 @@ import {
   type BodyCode,
   type HeaderLines,
 } from "@countersign/core/door";
-import getRawBody from "raw-body";
+import { markPutBack } from "./later-body.ts";
+import { readAndPutBack } from "./reading.ts";
 import type { GuardRequest, OverHttp2 } from "./types.ts";
 
 declare global {
@@ -62,11 +63,14 @@ async function readOnce(req: GuardRequest, limitBytes: number): Promise<Buffer> 
     return mayBeCutLate(req) ? checkLate(req, kept) : kept;
   }
   try {
-    const bytes = await getRawBody(req, { length: lengthBytes ?? null, limit: limitBytes });
+    const { bytes, isPutBack } = await readAndPutBack(req, { lengthBytes, limitBytes });
     if (mayBeCutLate(req)) await untilNotCutLate(() => isCut(req));
-    if (!isCut(req)) return keepRawBody(req, bytes);
+    if (!isCut(req)) {
+      if (isPutBack) markPutBack(req);
+      return keepRawBody(req, bytes);
+    }
   } catch (error) {
-    throw isCut(req) ? bodyRefusals.of("request-aborted", error) : refusalOf(error, limitBytes);
+    throw isCut(req) ? bodyRefusals.of("request-aborted", error) : error;
   }
   throw bodyRefusals.of("request-aborted");
 }
@@ -108,14 +112,6 @@ function hasNoBody(req: GuardRequest): boolean {
     headers["transfer-encoding"] === undefined &&
     (headers["content-length"] ?? "0") === "0"
   );
-}
-
-function refusalOf(error: unknown, limitBytes: number): unknown {
-  const type = error instanceof Error && "type" in error ? error.type : undefined;
-  if (type === "entity.too.large") return bodyRefusals.tooLarge(limitBytes);
-  if (type === "request.size.invalid") return bodyRefusals.of("body-length-mismatch");
-  // raw-body names what it saw itself; a failing stream is a broken connection.
-  return bodyRefusals.of("request-aborted", error);
 }
 
 function bodyAlreadyConsumed(): GuardError<BodyCode> {

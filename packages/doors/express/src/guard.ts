@@ -2,6 +2,7 @@ import { STATUS_CODES } from "node:http";
 import { isGuardError } from "@countersign/core";
 import { publishThrown, requestAborted, verdicts, warnOfError } from "@countersign/core/door";
 import { isCut } from "./body.ts";
+import { endWithResponse, offerBody } from "./later-body.ts";
 import { assertReceivedWhole } from "./received-request.ts";
 import type { ErrorMiddleware, GuardRequest, GuardResponse, Middleware, NextFunction } from "./types.ts";
 import { boundUnreadBody } from "./unread-body.ts";
@@ -25,7 +26,8 @@ export interface Ways<Found> {
  * Turns `decide` into a middleware named `<name>Middleware`. A throw or rejection reaches `next(error)` on Express 4 and 5, a return calls
  * `next()`. Refuses before `decide` if Node may have dropped header lines (431), or for two Host lines (400). Publishes a GuardEvent for
  * subscribers of `countersign:guard`; without, a refusal is a line on stderr. Drains a refused body's rest within a bound. A GuardError
- * `request-aborted` ends without an answer if the client has left.
+ * `request-aborted` ends without an answer if the client has left. What follows reads a captured body by `req.body` or by any parser
+ * ({@link offerBody}).
  */
 export function guard(name: string, decide: GuardFunction): Middleware;
 export function guard<Found>(name: string, decide: FindingFunction<Found>, ways: Ways<Found>): Middleware;
@@ -62,11 +64,8 @@ function createGuard({ name, decide, ways, publishesPass }: Guard): Middleware {
       refuse(passage, error);
       return;
     }
-    if (verdict === undefined) {
-      pass(passage, undefined);
-      return;
-    }
-    void settle(passage, verdict);
+    if (verdict === undefined) pass(passage, undefined);
+    else void settle(passage, verdict);
   };
   return Object.defineProperty(middleware, "name", { value: `${name}Middleware` });
 }
@@ -98,8 +97,17 @@ async function settle(passage: Passage, verdict: Promise<unknown>): Promise<void
 }
 
 function pass(passage: Passage, found: unknown): void {
-  if (passage.publishesPass) verdicts.publish(passage, passage.startedAt, undefined);
   const { ways, req, res, next } = passage;
+  endWithResponse(req, res);
+  if (passage.publishesPass) {
+    try {
+      offerBody(req, res);
+    } catch (error) {
+      refuse(passage, error);
+      return;
+    }
+    verdicts.publish(passage, passage.startedAt, undefined);
+  }
   if (ways.found === undefined) next();
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the signatures of guard() pair each check with its ways
   else ways.found(found as never, req, res, next);
@@ -109,6 +117,7 @@ function refuse(passage: Passage, thrown: unknown): void {
   const reason = verdicts.refusedWith(passage.name, thrown);
   verdicts.publish(passage, passage.startedAt, reason);
   const { ways, req, res, next } = passage;
+  endWithResponse(req, res);
   // An app's own error of that code has a client that waits for its answer.
   if (isGuardError(reason) && reason.code === requestAborted && (isCut(req) || res.destroyed)) return;
   boundUnreadBody(req, res);

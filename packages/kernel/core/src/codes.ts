@@ -17,5 +17,8 @@ export type JsonCode =
   | "json-too-deep"
   | "json-too-many-values";
 
+/** Why a captured body is not parsed as JSON. */
+export type JsonBodyCode = JsonCode | "media-type-unsupported" | "raw-body-missing";
+
 /** The refusal codes that checks and doors share. */
 export type CoreCode = BodyCode | JsonCode | "checked-after-claim" | "header-lines-dropped" | "host-repeated";

@@ -22,7 +22,7 @@ const documented: ReadonlySet<string> = new Set(
     "alg-invalid alg-mismatch allowlist-changed allowlist-empty allowlist-not-refreshed " +
     "allowlist-unavailable already-processed answer-not-kept answer-too-large answer-unavailable " +
     "answer-unreadable answer-unsendable answered-before-handler attempts-exhausted " +
-    "authority-conflict body-already-consumed body-length-mismatch body-not-covered body-not-parsed body-too-large " +
+    "authority-conflict body-already-consumed body-length-mismatch body-not-covered body-too-large " +
     "business-lookup-unavailable business-unknown checked-after-claim commit-not-confirmed commit-unknown " +
     "completion-delayed completion-lost component-duplicate component-forbidden " +
     "component-name-invalid component-parameter-unsupported component-required component-unsupported " +

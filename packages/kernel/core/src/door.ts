@@ -15,6 +15,7 @@ export {
   type HeaderLines,
 } from "./received-request.ts";
 export type { BodyCode, JsonCode } from "./codes.ts";
+export { assertStrictJson, claimsJson, defaultMaxDepth, parsedJson, parseJsonBody } from "./json-body.ts";
 export { appAnswers, askApp, askStore, Deadlines, inTime, isPromiseLike, systemClock } from "./deadlines.ts";
 export { pageOf } from "./docs.ts";
 export { comeAgain, requestAborted, unanswered, type HeaderFields } from "./guard-error.ts";
