@@ -34,8 +34,13 @@ export function endWithResponse(req: GuardRequest, res: GuardResponse): void {
  */
 export function offerBody(req: GuardRequest, res: GuardResponse): void {
   const bytes = capturedRawBody(req);
-  if (bytes === undefined || bytes.length === 0 || offered.get(req) === true) return;
+  if (bytes === undefined || offered.get(req) === true) return;
   offered.set(req, true);
+  if (bytes.length === 0) {
+    // Express 4's parsers refuse a stream that has ended.
+    if (!req.readable) Object.defineProperty(req, "_body", { value: true, configurable: true, writable: true });
+    return;
+  }
   if (isOfMiddie(req)) {
     assertStrictJson(req);
     return;
@@ -79,6 +84,7 @@ class LaterBody {
   readonly #isJson: boolean;
   #isSet = false;
   #value: unknown;
+  /** Express 4's parsers leave a request with this mark alone. */
   #mark: unknown;
   /** What a parser of Express 4 that has asked for `_body` does next. */
   #expected: "read" | "write" | undefined;
@@ -89,6 +95,8 @@ class LaterBody {
     this.#res = res;
     this.#bytes = bytes;
     this.#isJson = claimsJson(req);
+    // Of a stream that has ended they would say only that it is not readable.
+    this.#mark = putBack.get(req) !== true;
     // A parser sets req.body while the stream ends, in the same turn, before it calls next().
     if (this.#isJson && putBack.get(req) === true) {
       req.once("end", () => {

@@ -1,5 +1,5 @@
 import { isGuardError } from "@countersign/core";
-import { capturedRawBody, option, type OptionTable } from "@countersign/core/door";
+import { assertStrictJson, capturedRawBody, option, type OptionTable } from "@countersign/core/door";
 import { composedGuard } from "@countersign/express/door";
 import { guardErrors } from "@countersign/express";
 import type { FastifyReply, FastifyRequest } from "fastify";
@@ -33,11 +33,23 @@ type Step<Found> = (request: FastifyRequest, reply: FastifyReply, ways: StepWays
 
 export type Refuse = (error: unknown, request: FastifyRequest, reply: FastifyReply, next: Next) => void;
 
+type Check = (request: FastifyRequest, reply: FastifyReply) => void | Promise<void>;
+
+/**
+ * Makes a hook of one check, for `onRequest`, before the body's parser, which reads exactly the checked bytes. A captured body that claims
+ * to be JSON is refused too, 400 where two parsers could read it differently and 415 for another media type, because Fastify's parser keeps
+ * the last of two members with one name.
+ */
+export function hook(name: string, check: Check): Hook {
+  return checkHook(name, (request, reply) => {
+    const checked = check(request, reply);
+    if (checked === undefined) return assertStrictJson(request.raw);
+    return checked.then(() => assertStrictJson(request.raw));
+  });
+}
+
 /** Runs a step of Express's door on Node's request and response: events, unread bodies, no answer to a client that left. */
-export function hook(
-  name: string,
-  check: (request: FastifyRequest, reply: FastifyReply) => void | Promise<void>,
-): Hook {
+export function checkHook(name: string, check: Check): Hook {
   return (request, reply, next) => {
     composedGuard(name, () => check(request, reply))(request.raw, reply.raw, next);
   };

@@ -1,11 +1,4 @@
-import { Readable } from "node:stream";
-import {
-  capturedRawBody,
-  createWarnOnce,
-  option,
-  splitOptions,
-  type OptionTable,
-} from "@countersign/core/door";
+import { createWarnOnce, option, splitOptions, type OptionTable } from "@countersign/core/door";
 import { whileConnected } from "@countersign/express/door";
 import type { TransactionMode } from "@countersign/idempotency";
 import { goOn, requestGuard, unpaidAnswers, type keyOwner } from "@countersign/idempotency-guard/door";
@@ -13,8 +6,8 @@ import type { IdempotencyGuardOptions, IdempotencyTransactionOptions } from "@co
 import { webhookReception, type WebhookOptions } from "@countersign/webhooks";
 import type { FastifyPluginCallback, FastifyRequest, preHandlerHookHandler } from "fastify";
 import {
+  checkHook,
   hiddenRefusal,
-  hook,
   refusal,
   refusalTable,
   step,
@@ -57,7 +50,9 @@ export function webhookPlugin(options: WebhookPluginOptions): FastifyPluginCallb
     options,
   );
   const receive = webhookReception<FastifyRequest>(steps, { factory: factoryName });
-  const verify = hook("webhookEndpoint", (request) => receive(receivedRequest(request, connection), request));
+  const verify = checkHook("webhookEndpoint", (request) =>
+    receive(receivedRequest(request, connection), request),
+  );
   const refuse = hide ? hiddenRefusal({ onReject }) : refusal({ onReject, verdictId });
   const warnOnce = createWarnOnce(factoryName);
   return (fastify, _options, done) => {
@@ -71,10 +66,6 @@ export function webhookPlugin(options: WebhookPluginOptions): FastifyPluginCallb
           if (error === undefined) reply.code(200).send();
           else refuse(error, request, reply, next);
         }),
-      preParsing: (request, _reply, payload, next) => {
-        const bytes = capturedRawBody(request);
-        next(null, bytes === undefined ? payload : Readable.from([bytes], { objectMode: false }));
-      },
       handler: (_request, reply) => reply.callNotFound(),
       ...(hide && { errorHandler: asUnknownRoute(url) }),
     });

@@ -13,6 +13,7 @@ import {
 } from "@countersign/core/door";
 import type { KeptAnswer, OwnedRun } from "@countersign/idempotency-guard/door";
 import { giveUp, readCapped } from "./body.ts";
+import { isBodyRefusal } from "./later-body.ts";
 
 export interface RefusalOptions {
   /** Called once for each refusal, or error, that the route answers, before its answer; for the log. Its throw becomes a process warning. */
@@ -65,14 +66,18 @@ export async function refuse(request: Request, thrown: unknown, refusing: Refusi
   }
 }
 
-/** Calls a handler that owns no key: what it throws is the app's to answer. Subscribers hear it too. */
+/**
+ * Calls a handler that owns no key: what it throws is the app's to answer, unless it could not read the body. Subscribers hear it too.
+ */
 export async function handled(
   request: Request,
   handler: () => Response | Promise<Response>,
+  refusing: Refusing,
 ): Promise<Response> {
   try {
     return await handler();
   } catch (error) {
+    if (isBodyRefusal(request, error)) return refuse(request, error, refusing);
     if (!isGuardError(error)) publishThrown(error, request);
     throw error;
   }

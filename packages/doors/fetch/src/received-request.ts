@@ -11,6 +11,7 @@ import {
   type BodyCode,
 } from "@countersign/core/door";
 import { readCapped } from "./body.ts";
+import { offerBody } from "./later-body.ts";
 
 /** The connection, which a `Request` does not show. Assumes nothing: checks refuse without a member they need. */
 export interface ConnectionInfo {
@@ -45,7 +46,7 @@ export function receivedRequest(request: Request, info: ConnectionInfo = {}): Re
     rawHeaders,
     scheme: info.scheme ?? schemeOf(request.url, info),
     clientAddress: info.clientAddress,
-    body: (limitBytes) => (bytes ??= readBody(request, rawHeaders, limitBytes)),
+    body: (limitBytes) => (bytes ??= readBody(request, made, limitBytes)),
   };
   shareFacts(request, made);
   receivedRequests.set(request, made);
@@ -70,13 +71,10 @@ function targetOf(url: string): string {
   return /^https?:\/\/[^/?#]*(.*)$/.exec(url)?.[1] ?? url;
 }
 
-async function readBody(
-  request: Request,
-  rawHeaders: readonly string[],
-  limitBytes: number,
-): Promise<Buffer> {
+async function readBody(request: Request, lines: ReceivedRequest, limitBytes: number): Promise<Buffer> {
   if (request.bodyUsed || request.body?.locked === true) throw bodyAlreadyConsumed();
-  const lengthBytes = assertReadableBody({ rawHeaders }, limitBytes);
+  const { rawHeaders } = lines;
+  const lengthBytes = assertReadableBody(lines, limitBytes);
   const { body } = request;
   let bytes: Buffer | undefined;
   try {
@@ -88,6 +86,7 @@ async function readBody(
   if (body && isEndedByStream(rawHeaders)) await assertNotCut(request);
   if (lengthBytes !== undefined && bytes.length !== lengthBytes)
     throw bodyRefusals.of("body-length-mismatch");
+  if (bytes.length > 0) offerBody(request, lines, bytes);
   return recordRawBody(request, bytes);
 }
 

@@ -219,7 +219,8 @@ export function idempotentRoute(
       return refused(steps.refused(thrown));
     }
     if ("answer" in admission) return responseOf(admission.answer);
-    if ("passes" in admission) return handled(request, () => handle(request, undefined));
+    if ("passes" in admission)
+      return handled(request, () => handle(request, undefined), { name, ...refusal });
     const { run } = admission;
     return answerOf(request, run, () => handle(request, run.handle), refused);
   };
@@ -252,7 +253,7 @@ export function checkedRoute<Found>(
     } catch (thrown) {
       return refuse(request, steps.refused(thrown), options);
     }
-    return handled(request, () => handler(request, found));
+    return handled(request, () => handler(request, found), options);
   };
 }
 
