@@ -18,6 +18,10 @@ export const descriptions = {
     "Verify a webhook, and handle each of its events once.",
     "webhook signature hmac basic auth duplicate",
   ),
+  "guide/body-parsers": of(
+    "Mount express.json(), forms and uploads after a check: handlers read exactly the checked bytes.",
+    "body parser express.json urlencoded multer undefined empty stream is not readable",
+  ),
   "guide/inbox": of(
     "Commit webhooks, answer at once, and work on their events afterwards.",
     "inbox queue slow handler dead letter",

@@ -37,6 +37,7 @@ export const navigation = [
     items: [
       guide("GitHub, Stripe and Slack webhooks", "other-webhooks"),
       guide("Idempotency-Key", "idempotency-key"),
+      guide("Body parsers", "body-parsers"),
     ],
   },
   {

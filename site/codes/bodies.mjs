@@ -169,7 +169,7 @@ export const bodies = {
     500,
     readers,
     "A body parser has already read the request and kept no bytes to check.",
-    "Mount the endpoint before every body parser, or give the parser `verify: captureRawBody`: [receive payouts](../guide/payouts.md#body-parsers).",
+    "Mount the endpoint before every body parser, or give the parser `verify: captureRawBody`: [body parsers](../guide/body-parsers.md#a-parser-before-a-check).",
     "`express.json()` in front:",
     answered((app) => {
       app.use(express.json());
@@ -202,9 +202,9 @@ export const bodies = {
   ),
   "media-type-unsupported": row(
     415,
-    [...json],
-    "The request does not have exactly one `Content-Type: application/json`; only `charset=utf-8` may follow.",
-    "Send that type. GitHub's webhook form and `curl -d` default to `application/x-www-form-urlencoded`: set `application/json`.",
+    [...readers, ...json],
+    "The request does not have exactly one `Content-Type: application/json`; only `charset=utf-8` may follow. After a check: a handler read `req.body`, and no parser has read that type.",
+    "Send that type. GitHub's webhook form and `curl -d` default to `application/x-www-form-urlencoded`: set `application/json`. To take another type, mount its parser after the check: [body parsers](../guide/body-parsers.md).",
     "`text/plain`:",
     answered(onJson, post({ headers: { "Content-Type": "text/plain" } })),
   ),

@@ -5,7 +5,6 @@ import { idempotencyKeys, memoryAnswerStore, memoryIdempotencyStore } from "@cou
 import { idempotencyGuard } from "@countersign/idempotency-guard";
 import { rawBody } from "@countersign/raw-body";
 import { withPostgresTransaction } from "@countersign/store-postgres";
-import express from "express";
 import { answered, noticed, post, refusalOf, row, notice } from "./provoke.mjs";
 
 const by = ["idempotencyGuard", "payoutEndpoint"];

@@ -45,7 +45,7 @@ class AppModule
   }
 }
 
-// Nest's own parser would keep the bytes to itself.
+// Nest's own parser would keep no bytes; rawBody: true does as well.
 const app = await NestFactory.create<NestExpressApplication>(AppModule, {
   bodyParser: false,
   logger: ["error", "warn"],

@@ -38,7 +38,8 @@ export function offerBody(req: GuardRequest, res: GuardResponse): void {
   offered.set(req, true);
   if (bytes.length === 0) {
     // Express 4's parsers refuse a stream that has ended.
-    if (!req.readable) Object.defineProperty(req, "_body", { value: true, configurable: true, writable: true });
+    if (!req.readable)
+      Object.defineProperty(req, "_body", { value: true, configurable: true, writable: true });
     return;
   }
   if (isOfMiddie(req)) {
@@ -52,12 +53,16 @@ export function offerBody(req: GuardRequest, res: GuardResponse): void {
       configurable: true,
       enumerable: true,
       get: () => later.read(),
-      set: (value: unknown) => later.write(value),
+      set: (value: unknown) => {
+        later.write(value);
+      },
     },
     _body: {
       configurable: true,
       get: () => later.readMark(),
-      set: (mark: unknown) => later.writeMark(mark),
+      set: (mark: unknown) => {
+        later.writeMark(mark);
+      },
     },
   });
 }

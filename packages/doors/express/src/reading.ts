@@ -18,48 +18,55 @@ export interface ReadBody {
  * stream that somebody else listens to, such as a counter of bytes, ends as usual, because that listener would get the bytes twice. Rejects
  * with a GuardError: 413 over the limit, 400 for another length than Content-Length's or a client that left.
  */
-export function readAndPutBack(req: GuardRequest, { lengthBytes, limitBytes }: Bounds): Promise<ReadBody> {
-  const { promise, resolve, reject } = withResolvers();
+export async function readAndPutBack(
+  req: GuardRequest,
+  { lengthBytes, limitBytes }: Bounds,
+): Promise<ReadBody> {
   const chunks: Buffer[] = [];
   let receivedBytes = 0;
-  let isListening = false;
-  const stop = (): void => {
-    if (!isListening) return;
-    req.off("readable", read).off("end", read).off("error", abort).off("close", abort);
-  };
-  const refuse = (error: unknown): void => {
-    stop();
-    reject(error);
-  };
-  const abort = (cause?: unknown): void => refuse(bodyRefusals.of(requestAborted, cause));
-  const read = (): void => {
+  /** Takes what has arrived. True once that is all; throws over the limit. */
+  const takeAll = (): boolean => {
     while (req.readableLength > 0) {
-      // Nobody has set an encoding.
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a stream without encoding gives buffers
       const chunk = req.read() as Buffer | null;
       if (chunk === null) break;
       receivedBytes += chunk.length;
-      if (receivedBytes > limitBytes) return refuse(bodyRefusals.tooLarge(limitBytes));
+      if (receivedBytes > limitBytes) throw bodyRefusals.tooLarge(limitBytes);
       chunks.push(chunk);
     }
-    if (!hasReceivedAll(req)) return;
+    return hasReceivedAll(req);
+  };
+  const finish = (): ReadBody => {
     if (lengthBytes !== undefined && receivedBytes !== lengthBytes)
-      return refuse(bodyRefusals.of("body-length-mismatch"));
-    stop();
+      throw bodyRefusals.of("body-length-mismatch");
     const [first] = chunks;
     const bytes = chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks);
     const isPutBack = !req.readableEnded && req.listenerCount("data") === 0;
     // In the same turn as the last read(): `end` is emitted a turn later, and only for an empty stream.
     if (isPutBack && bytes.length > 0) req.unshift(bytes);
-    resolve({ bytes, isPutBack });
+    return { bytes, isPutBack };
   };
   if (hasReceivedAll(req)) {
-    read();
-    return promise;
+    takeAll();
+    return finish();
   }
-  isListening = true;
-  req.on("readable", read).on("end", read).on("error", abort).on("close", abort);
-  return promise;
+  return new Promise((resolve, reject) => {
+    const settle = (work: () => void): void => {
+      req.off("readable", read).off("end", read).off("error", abort).off("close", abort);
+      work();
+    };
+    const abort = (cause?: unknown): void => settle(() => reject(bodyRefusals.of(requestAborted, cause)));
+    const read = (): void => {
+      try {
+        if (!takeAll()) return;
+        const body = finish();
+        settle(() => resolve(body));
+      } catch (error) {
+        settle(() => reject(error));
+      }
+    };
+    req.on("readable", read).on("end", read).on("error", abort).on("close", abort);
+  });
 }
 
 /** True once the last byte has arrived, read or not; `readableEnded` and `end` tell only when it was read. */
@@ -67,18 +74,4 @@ function hasReceivedAll(req: GuardRequest): boolean {
   // `complete` is true from the start in imitations of a request that serverless platforms make.
   const { _readableState: state }: { readonly _readableState?: { readonly ended?: unknown } } = Object(req);
   return state?.ended === true;
-}
-
-function withResolvers(): {
-  readonly promise: Promise<ReadBody>;
-  readonly resolve: (body: ReadBody) => void;
-  readonly reject: (error: unknown) => void;
-} {
-  let resolve: (body: ReadBody) => void = () => {};
-  let reject: (error: unknown) => void = () => {};
-  const promise = new Promise<ReadBody>((resolved, rejected) => {
-    resolve = resolved;
-    reject = rejected;
-  });
-  return { promise, resolve, reject };
 }

@@ -43,9 +43,14 @@ type Check = (request: FastifyRequest, reply: FastifyReply) => void | Promise<vo
 export function hook(name: string, check: Check): Hook {
   return checkHook(name, (request, reply) => {
     const checked = check(request, reply);
-    if (checked === undefined) return assertStrictJson(request.raw);
-    return checked.then(() => assertStrictJson(request.raw));
+    if (checked === undefined) return assertParsedAlike(request);
+    return checked.then(() => assertParsedAlike(request));
   });
+}
+
+/** An app that has taken Fastify's parser of JSON away reads the bytes by its own. */
+function assertParsedAlike({ server, raw }: FastifyRequest): void {
+  if (server.hasContentTypeParser("application/json")) assertStrictJson(raw);
 }
 
 /** Runs a step of Express's door on Node's request and response: events, unread bodies, no answer to a client that left. */
