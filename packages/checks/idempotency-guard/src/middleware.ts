@@ -1,5 +1,5 @@
 import { isGuardError } from "@countersign/core";
-import { capturedRawBody, isPromiseLike, warnOfError } from "@countersign/core/door";
+import { capturedRawBody, deliberate, isPromiseLike, warnOfError } from "@countersign/core/door";
 import { holdResponse, whileConnected } from "@countersign/express/door";
 import {
   guard,
@@ -231,7 +231,8 @@ function refuseUnparsedBody(req: GuardRequest, isOver: () => boolean): void {
     configurable: true,
     get() {
       if (isOver()) return undefined;
-      throw refusal("body-not-parsed");
+      // A handler that reads its body has not begun its effect.
+      throw deliberate.mark(refusal("body-not-parsed"));
     },
     set(value: unknown) {
       Object.defineProperty(req, "body", { value, writable: true, enumerable: true, configurable: true });

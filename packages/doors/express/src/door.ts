@@ -2,5 +2,5 @@
 export { chain, composedGuard, expectManyProperties } from "./guard.ts";
 export { holdResponse } from "./held-response.ts";
 export { createCodingWatch } from "./coding-watch.ts";
-export { whileConnected } from "./node-response.ts";
+export { reportFailure, whileConnected } from "./node-response.ts";
 export { isMountPath, pathOf, proxyTrust } from "./received-request.ts";
