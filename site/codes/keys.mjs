@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import { idempotentRoute } from "@countersign/fetch";
 import { idempotencyKeys, memoryAnswerStore, memoryIdempotencyStore } from "@countersign/idempotency";
-import { idempotencyGuard } from "@countersign/idempotency-guard";
+import { idempotencyGuard, retryLater } from "@countersign/idempotency-guard";
 import { rawBody } from "@countersign/raw-body";
 import { withPostgresTransaction } from "@countersign/store-postgres";
 import { answered, noticed, post, refusalOf, row, notice } from "./provoke.mjs";
@@ -105,10 +105,21 @@ export const refusalsOfKeys = {
         throw refused;
       }),
   ),
+  "retry-later": row(
+    503,
+    by,
+    "The handler threw `retryLater(reason)`: it says that nothing has happened. The key is free under both recoveries.",
+    "None: the caller comes again after Retry-After. The reason is in the log.",
+    "A handler that asks to come again:",
+    answered(
+      route({}, (_req, _res, next) => next(retryLater("the bank opens at eight"))),
+      [keyed()],
+    ),
+  ),
   held: row(
     503,
     by,
-    "The first attempt may have taken effect: its process died while the handler ran (recovery `hold`, the guard's default), or its handler called `hold()` and failed. Money may have moved, or a delivery may have been handled. An operator has to decide. Also a notice.",
+    "The first attempt may have taken effect (recovery `hold`, the guard's default): its process died while the handler ran, the handler threw, responded 5xx, 408, 425 or 429, or called `hold()` and failed, a response that it had begun failed, or somebody else ended the response. The reason says which. Money may have moved, or a delivery may have been handled. An operator has to decide. Also a notice.",
     "A payment: look at the bank and at your own payouts. Anything else: look at what the handler writes. Then `countersign keys resolve`: [operate](../guide/operate.md#held-payments). Where a second run does no harm, take recovery `rerun`: [webhooks of others](../guide/other-webhooks.md#when-the-process-dies).",
     "A handler that had said `hold()` and then failed, and a retry:",
     answered(

@@ -33,6 +33,7 @@ const routes: Readonly<Record<string, (stores: Stores, pay: Pay) => RequestHandl
   idempotencyGuard: (stores, pay) =>
     idempotencyGuard({
       stores,
+      scope: "pay",
       key: () => idempotencyKey,
       fingerprint: () => "f",
       handle: (req, { tx }) => pay((req as Request).res as Response, tx),

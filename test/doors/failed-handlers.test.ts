@@ -92,14 +92,14 @@ describe.each(rows)("$form on $framework, under $recovery", ({ make, form, mount
 
   test.each(Object.entries(fails))(
     "a handler that %s: no answer says paid, a retry pays or is held",
-    async (_what, fail) => {
+    async (what, fail) => {
       for (const status of [200, 204, 409]) {
         // oxlint-disable-next-line no-await-in-loop -- one server after the other
         const { calls, ask } = await open(status, fail);
         // oxlint-disable-next-line no-await-in-loop -- see above
         expect(await ask()).toBe(500);
-        // A success may have been a payment elsewhere: under hold an operator looks, no retry pays again.
-        const isHeld = recovery === "hold" && status < 300;
+        // Nobody knows whether a handler that throws has paid, nor, under rerun either, one whose success had begun.
+        const isHeld = recovery === "hold" || what.includes("middle of a success");
         // oxlint-disable-next-line no-await-in-loop -- see above
         expect(await ask()).toBe(isHeld ? heldStatus : 200);
         expect(calls).toEqual(isHeld ? { handler: 1, paid: 0 } : { handler: 2, paid: 1 });
@@ -107,10 +107,13 @@ describe.each(rows)("$form on $framework, under $recovery", ({ make, form, mount
     },
   );
 
-  test("the app's refusal of an error is its answer", async () => {
+  test("the app's refusal of an error is its answer, and under hold the key is held", async () => {
     const { calls, ask } = await open(422, fails["throws"] as RequestHandler);
-    expect([await ask(), await ask()]).toEqual([422, 200]);
-    expect(calls).toEqual({ handler: 2, paid: 1 });
+    const isHeld = recovery === "hold";
+    // Its error handler answers the second, a refusal, too.
+    const second = isHeld ? (heldStatus === 503 ? 503 : 422) : 200;
+    expect([await ask(), await ask()]).toEqual([422, second]);
+    expect(calls).toEqual(isHeld ? { handler: 1, paid: 0 } : { handler: 2, paid: 1 });
   });
 
   test("behind a whole answer a throw changes nothing", async () => {

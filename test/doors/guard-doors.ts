@@ -35,6 +35,8 @@ export interface GuardDoor {
   }>;
 }
 
+const scope = "pay";
+
 const over = (port: number) => (method: string, key: string) =>
   send(port, { method, path: `/pay?key=${key}`, headers: [], body: Buffer.alloc(0) });
 
@@ -45,7 +47,7 @@ function expressDoor(name: GuardDoorName, factory: ExpressFactory): GuardDoor {
       const app = factory();
       const failed: ErrorRequestHandler = (_error, _req, res, _next) =>
         void res.status(appStatus).end("failed");
-      const guard = idempotencyGuard({ key: keyOf, fingerprint, ...options });
+      const guard = idempotencyGuard({ scope, key: keyOf, fingerprint, ...options });
       app.all("/pay", guard, (_req, res) => void res.end("passed"));
       app.use(guardErrors(), failed);
       const { server, port } = await listen(app);
@@ -57,7 +59,7 @@ function expressDoor(name: GuardDoorName, factory: ExpressFactory): GuardDoor {
 const nodeDoor: GuardDoor = {
   name: "node:http",
   async open(options, appStatus) {
-    const guard = idempotencyGuard({ key: keyOf, fingerprint, ...options });
+    const guard = idempotencyGuard({ scope, key: keyOf, fingerprint, ...options });
     const answerError = guardErrors();
     const { server, port } = await listen((req: IncomingMessage, res: ServerResponse) => {
       guard(req, res, (error) => {
@@ -74,7 +76,11 @@ const fastifyDoor: GuardDoor = {
   async open(options, appStatus) {
     const app = fastify({ forceCloseConnections: true });
     app.setErrorHandler((_error, _request, reply) => void reply.code(appStatus).send("failed"));
-    app.all("/pay", { preHandler: idempotencyHook({ key: keyOf, fingerprint, ...options }) }, () => "passed");
+    app.all(
+      "/pay",
+      { preHandler: idempotencyHook({ scope, key: keyOf, fingerprint, ...options }) },
+      () => "passed",
+    );
     await app.listen({ port: 0, host: "127.0.0.1" });
     return { send: over((app.server.address() as AddressInfo).port), close: () => app.close() };
   },
@@ -84,7 +90,7 @@ type RouteOptions = Omit<GuardOptions, "methods" | "required">;
 
 function routeOf({ methods: _methods, required: _required, ...options }: GuardOptions) {
   const given: RouteOptions = options;
-  return idempotentRoute({ key: keyOf, fingerprint, ...given });
+  return idempotentRoute({ scope, key: keyOf, fingerprint, ...given });
 }
 
 const fetchDoor: GuardDoor = {

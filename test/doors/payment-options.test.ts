@@ -32,7 +32,7 @@ const asynchronous =
 const key = (): string => "k";
 const basics = { addresses: { allow: ["127.0.0.1"] }, signature: { keys: { "test-key": servicePublicPem } } };
 const payout = (more: object) => [{ ...basics, pay, stores: onSqlite(), ...more }];
-const guard = (more: object) => [{ key, handle: pay, stores: onSqlite(), ...more }];
+const guard = (more: object) => [{ key, scope: "pay", handle: pay, stores: onSqlite(), ...more }];
 const webhooks = (more: object) => [{ fallback: pay, stores: onSqlite(), ...more }];
 
 const noTransactions =
@@ -205,11 +205,13 @@ test.each<[string, Build, () => readonly unknown[], string]>([
   expect(built).toThrow(message);
 });
 
-test("refuses two guards of one store without scopes", () => {
+test("refuses a guard without a scope on tables that another guard can open", () => {
   const [options] = guard({});
-  const build = (): unknown => idempotencyGuard(options as never);
-  expect(build).not.toThrow();
-  expect(build).toThrow(/give each of them an option scope/);
+  const build = (more: object = {}): unknown =>
+    idempotencyGuard({ ...(options as object), ...more } as never);
+  expect(() => build({ scope: undefined })).toThrow(/^idempotencyGuard: option scope is required/);
+  expect(() => build({ scope: "orders" })).not.toThrow();
+  expect(() => build({ scope: "refunds" })).not.toThrow();
 });
 
 /** Compiled, never called. */
@@ -233,11 +235,16 @@ export function compiled(
   payoutEndpoint({ ...basics, signature: { ...basics.signature, nonces }, stores: postgres, pay });
   // @ts-expect-error -- they have no transactions
   payoutEndpoint({ ...basics, stores: memory(), pay });
-  idempotencyGuard({ key, stores: postgres, handle: async (_req, { tx }) => tx.query("SELECT 1") });
+  idempotencyGuard({
+    key,
+    scope: "pay",
+    stores: postgres,
+    handle: async (_req, { tx }) => tx.query("SELECT 1"),
+  });
   // @ts-expect-error -- on SQLite a transaction cannot stay open across an await
-  idempotencyGuard({ key, stores: sqlite, handle: async () => {} });
+  idempotencyGuard({ key, scope: "pay", stores: sqlite, handle: async () => {} });
   const database = fromPg(pool);
-  const replayed = { key, stores: createPostgresStores({ database }), handle: later };
+  const replayed = { key, scope: "pay", stores: createPostgresStores({ database }), handle: later };
   idempotencyGuard({ ...replayed, replay: { answers: createPostgresAnswers({ database }) } });
   // @ts-expect-error -- a pool alone has no transactions
   idempotencyGuard({ ...replayed, replay: { answers: createPostgresAnswers({ pool }) } });

@@ -29,6 +29,7 @@ async function order(
 ) {
   const guard = idempotencyGuard({
     stores: createSqliteStores({ database }),
+    scope: "pay",
     key: (req) => req.headers["idempotency-key"],
     handle(req, { tx }) {
       const item = itemOf(req as unknown as Request);

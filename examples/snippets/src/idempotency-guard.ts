@@ -18,7 +18,7 @@ export function createApp(authenticate: RequestHandler): Express {
     authenticate,
     rawBody(),
     jsonBody(),
-    idempotencyGuard({ store, key }),
+    idempotencyGuard({ store, scope: "orders", key }),
     (req, res) => {
       // Runs at most once for each key that ends in a 2xx; the 2xx leaves
       // when the store has recorded it.

@@ -28,6 +28,7 @@ export function createApp(
   const verify = webhookHmac({ scheme: "github", secrets, limit: "25mb" });
   const once = idempotencyGuard({
     stores: createSqliteStores({ database }),
+    scope: "github",
     key: (req) => req.headers["x-github-delivery"],
     doneStatus: 200,
     handle({ body }) {

@@ -26,13 +26,7 @@ export function guardSteps(state: State, rules: Rules, take: Take): void {
       somebodyElseAnswers(state, by, rules, take);
       timeOutAnswers(state, by, rules, take);
     }
-    if (
-      guard === "running" ||
-      guard === "outlived" ||
-      guard === "completing" ||
-      guard === "releasing" ||
-      guard === "holding"
-    ) {
+    if (guard === "running" || guard === "completing" || guard === "releasing" || guard === "holding") {
       renewLease(state, by, rules, take);
     }
     if (isLocked(state, rules)) return;
@@ -86,22 +80,22 @@ function renewLease(state: State, by: number, rules: Rules, take: Take): void {
 
 /**
  * An app's time-out middleware, or whoever destroys the response. The signal aborts before the key is given back; where
- * the effect may have happened, and an operator is to decide about such keys, it is held.
+ * the effect may have happened, and an operator is to decide about such keys, it is held. Otherwise it is left to its lease.
  */
 function somebodyElseAnswers(state: State, by: number, rules: Rules, take: Take): void {
   if (!may("answered", rules)) return;
   const { recovery, bugs } = rules;
   const guard: Attempt["guard"] =
-    recovery === "hold" && bugs.freedWhileWorking !== true ? "holding" : "releasing";
+    bugs.freedWhileWorking === true ? "releasing" : recovery === "hold" ? "holding" : "outlived";
   const after = change(state, by, { guard, isAborted: bugs.signalNotAborted !== true });
   take({ name: "somebody else answers for its handler", by, fair: false }, after);
 }
 
-/** From within the handler's asynchronous context. The key stays owned until the handler's own promise has settled. */
+/** From within the handler's asynchronous context, where an adapter knows by the handler's promise that it works on. */
 function timeOutAnswers(state: State, by: number, rules: Rules, take: Take): void {
   const { recovery, bugs } = rules;
   if (recovery !== "hold" || !may("timedOut", rules)) return;
-  const guard = bugs.timeOutIsTheHandlers === true ? "releasing" : "outlived";
+  const guard = bugs.timeOutIsTheHandlers === true ? "releasing" : "holding";
   const after = change(state, by, { guard, isAborted: true });
   take({ name: "a time-out behind the guard answers for its handler", by, fair: false }, after);
 }

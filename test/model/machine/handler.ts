@@ -12,11 +12,14 @@ export function handlerSteps(state: State, rules: Rules, take: Take): void {
   });
 }
 
-/** The key must be able to tell an effect that happened from one that did not: hold(reason) is called before the bank is. */
+/** A throw says nothing about the effect: it holds the key. A handler that knows that nothing has happened says so. */
 function bankSteps(state: State, by: number, rules: Rules, take: Take): void {
   const { handler, isAborted } = state.attempts[by]!;
   if (handler === "begun") {
-    take({ name: "its handler fails before the effect", by, fair: isAborted }, fail(state, by, "releasing"));
+    take(
+      { name: "its handler says that nothing has happened", by, fair: isAborted },
+      fail(state, by, "releasing"),
+    );
     if (isAborted && rules.bugs.handlerIgnoresSignal !== true) return;
     const paid = { ...state, payments: state.payments + 1 };
     take({ name: "the bank pays", by, fair: true }, change(paid, by, { handler: "paid" }));
@@ -27,7 +30,7 @@ function bankSteps(state: State, by: number, rules: Rules, take: Take): void {
     take({ name: "the bank is not reached", by, fair: false }, change(state, by, { handler: "unsure" }));
   } else {
     const guard = rules.bugs.holdForgotten === true ? "releasing" : "holding";
-    take({ name: "its handler fails after hold()", by, fair: handler === "unsure" }, fail(state, by, guard));
+    take({ name: "its handler throws, in doubt", by, fair: handler === "unsure" }, fail(state, by, guard));
   }
 }
 
@@ -36,7 +39,13 @@ function transactionSteps(state: State, by: number, rules: Rules, take: Take): v
   const { handler, transaction } = attempt;
   if (handler === "begun") {
     if (transaction === "none" && !isLocked(state, rules)) beginTransaction(state, by, rules, take);
-    take({ name: "its handler fails", by, fair: false }, fail(state, by, "releasing"));
+    // Nobody knows what a handler that throws has done, unless its transaction's record tells.
+    take(
+      { name: "its handler says that nothing has happened", by, fair: false },
+      fail(state, by, "releasing"),
+    );
+    const doubt = rules.recovery === "hold" ? "holding" : "releasing";
+    take({ name: "its handler throws", by, fair: false }, fail(state, by, doubt));
     if (attempt.guard === "running") answersFirst(state, by, rules, take);
     if (may("stray", rules) && rules.handler === "transaction") {
       const gone = fail(state, by, "releasing", { isStray: true });
@@ -135,11 +144,13 @@ function succeed(state: State, by: number, rules: Rules, take: Take): void {
   const end2xx = (guard: Attempt["guard"]): State => changeOrEnd(state, by, { handler: "ended", guard });
   const { guard: waiting, answer } = state.attempts[by]!;
   if (waiting !== "running") {
-    // It may have paid.
-    const left = bugs.lateSuccessFrees === true ? "releasing" : "holding";
+    // It has paid: its late success completes a key that is held, or left to its lease.
+    const isLate = rules.handler === "bank" || waiting === "outlived";
+    const left =
+      bugs.lateSuccessFrees === true ? "releasing" : rules.handler === "bank" ? "completing" : "holding";
     take(
       { name: "its handler ends with a 2xx that nobody waits for", by, fair: true },
-      end2xx(waiting === "outlived" ? left : waiting),
+      end2xx(isLate ? left : waiting),
     );
     return;
   }

@@ -44,7 +44,7 @@ export const transactions = ["none", "open", "committing"] as const;
 export interface Attempt {
   /**
    * What the guard does. `none`: the place is free for a request. `abandoning`: gives up a claim without a usable answer.
-   * `outlived`: its answer has left, and it waits for the end of its handler. `completing`, `releasing`, `holding`: sends that step until it hears an answer.
+   * `outlived`: somebody else has ended its response, and it leaves the key to the end of its handler or of its lease. `completing`, `releasing`, `holding`: sends that step until it hears an answer.
    * `takingBack`: may have paid without the key, and takes back an operator's decision that no money has moved. A message that is late is in no way different
    * from a process that stands still before it sends: nothing bounds how long any of these takes.
    */

@@ -115,12 +115,12 @@ export const switches = {
     breaks: ["I9", "I1"],
   },
   lateSuccessFrees: {
-    is: "a handler ends behind the answer of a time-out, and its key is freed: it may have paid",
+    is: "a handler succeeds behind the answer of a time-out, and its key is freed",
     in: "a call of the bank, under hold",
     breaks: ["I9", "I1"],
   },
   holdForgotten: {
-    is: "a handler that said hold() fails, and its key is freed",
+    is: "a handler that may have paid throws, and its key is freed",
     in: "a call of the bank, under hold",
     breaks: ["I9", "I1"],
   },

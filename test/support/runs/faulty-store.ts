@@ -76,6 +76,7 @@ export function faultyStore({ synchronous = false } = {}): FaultyStore {
     return value;
   };
   return {
+    isPrivate: true,
     inner,
     calls,
     fail: (method, ...faults) => void queues[method].push(...faults),

@@ -25,6 +25,7 @@ const charge = idempotencyGuard({
     caller: ({ headers }) => users.get(headers.authorization ?? ""),
   }),
   stores: createSqliteStores({ database }),
+  scope: "charges",
   replay: { answers: createSqliteAnswers({ database }) },
   // Runs once for each key: its row, the key and the answer commit together.
   handle(req, { tx }) {

@@ -20,6 +20,7 @@ const verify = webhookHmac({
 });
 const once = idempotencyGuard({
   stores: createSqliteStores({ database }),
+  scope: "github",
   key: (req) => req.headers["x-github-delivery"],
   doneStatus: 200,
   // Runs once for each delivery: its row and the key commit together.

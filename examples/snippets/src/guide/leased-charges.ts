@@ -21,6 +21,7 @@ export function mountCharges(
       caller: (req) => req.user?.id,
     }),
     store: createSqliteStores({ database }).idempotency,
+    scope: "charges",
   });
   app.post("/charges", rawBody(), once, jsonBody(), (req, res, next) => {
     const attempt = req.idempotency;

@@ -20,6 +20,7 @@ export function chargeOnce(pool: Pool): Middleware {
       caller: (req) => req.user?.id,
     }),
     stores: createPostgresStores({ database }),
+    scope: "charges",
     replay: { answers: createPostgresAnswers({ database }) },
     async handle(req, { tx }) {
       const { amount } = Object(req.body);

@@ -15,6 +15,7 @@ export function createApp(pool: Pool, secrets: readonly string[]): Express {
   const verify = webhookHmac({ scheme: "github", secrets, limit: "25mb" });
   const once = idempotencyGuard({
     stores: createPostgresStores({ database: fromPg(pool) }),
+    scope: "github",
     key: (req) => req.headers["x-github-delivery"],
     doneStatus: 200,
     async handle(req, { tx }) {

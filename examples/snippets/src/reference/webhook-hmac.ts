@@ -41,6 +41,7 @@ export function createApp(
   // acknowledged and not handled.
   const once = idempotencyGuard({
     stores: createSqliteStores({ database }),
+    scope: "github",
     key: (req) => req.headers["x-github-delivery"],
     doneStatus: 200,
     handle(req) {

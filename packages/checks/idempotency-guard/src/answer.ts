@@ -1,5 +1,5 @@
 import { GuardError } from "@countersign/core";
-import { appAnswers } from "@countersign/core/door";
+import { appAnswers, deliberate } from "@countersign/core/door";
 import type { KeptAnswer } from "./answer-record.ts";
 
 const brand: unique symbol = Symbol.for("countersign.HandlerAnswer");
@@ -47,14 +47,14 @@ export function answer(status: number, body?: unknown): HandlerAnswer {
 
 /** What a refusal may say beside its code. */
 export interface RefuseOptions {
-  /** 400 to 499, but 401, 404, 408, 409 and 429, which callers read otherwise. Default 400. */
+  /** 400 to 499, but 401, 404, 408, 409, 425 and 429, which callers read otherwise. Default 400. */
   readonly status?: number | undefined;
   /** For the caller, in the problem details. Default: nothing. */
   readonly detail?: string | undefined;
 }
 
 const codeForm = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/;
-const reservedStatuses = [401, 404, 408, 409, 429];
+const reservedStatuses = [401, 404, 408, 409, 425, 429];
 
 /**
  * Refuses a payout for good: `throw refuse("account-frozen")` rolls the handler's writes back, frees the key and answers 400 with the code
@@ -71,5 +71,7 @@ export function refuse(code: string, { status = 400, detail }: RefuseOptions = {
     throw new TypeError("refuse: detail must be a string");
   }
   const problem = detail === undefined ? { code } : { code, detail };
-  return new GuardError({ status, code, message: `the handler has refused: ${code}`, problem });
+  return deliberate.mark(
+    new GuardError({ status, code, message: `the handler has refused: ${code}`, problem }),
+  );
 }

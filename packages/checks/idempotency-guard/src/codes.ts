@@ -16,4 +16,5 @@ export type IdempotencyGuardCode =
   | "idempotency-key-missing"
   | "idempotency-key-reused"
   | "in-flight"
-  | "request-aborted";
+  | "request-aborted"
+  | "retry-later";

@@ -11,6 +11,7 @@ import { keyOptions, transactionOptions, type TransactionOptions } from "@counte
 import type {
   Awaitable,
   idempotencyKeys,
+  IdempotencyStore,
   NoPromise,
   TransactionMode,
   TransactionStores,
@@ -28,7 +29,8 @@ export interface IdempotencyGuardOptions<Native> extends Pick<
   readonly key: (req: Native) => unknown;
   /**
    * Precedes the key in the store, with a colon, so that other routes can use the same keys: 1 to 32 of a-z, 0-9, `-` and `_`.
-   * Default none. Required where a store is given to more than one guard.
+   * Required on every store but one in memory, since other modules and services can open the same tables or prefix, and where a store is
+   * given to more than one guard. Guards with equal scopes share their keys.
    */
   readonly scope?: string | undefined;
   /**
@@ -172,7 +174,10 @@ export function resolveOptions<Native extends object>(
   owner: OptionOwner,
 ): ResolvedGuardOptions<Native> {
   const read = readOptions(owner, table, options);
-  assertConsistent(owner, read);
+  keyOptions.assertTimeoutInLease(owner, read);
+  assertScoped(owner, read);
+  // Last, when this guard is certain to be made.
+  assertKeysApart(owner, read.scope, read.store);
   const { key, fingerprint } = options;
   return { ...read, factory: factoryName, key, fingerprint };
 }
@@ -180,17 +185,29 @@ export function resolveOptions<Native extends object>(
 /** As {@link resolveOptions}, without options that read requests. */
 export function resolveOwnerOptions(options: KeyOwnerOptions, owner: OptionOwner): ResolvedOwnerOptions {
   const read = readOptions(owner, ownerTable, options);
-  assertConsistent(owner, read);
+  keyOptions.assertTimeoutInLease(owner, read);
+  assertKeysApart(owner, read.scope, read.store);
   return { ...read, inFlightStatus: 503, factory: factoryName };
 }
 
-function assertConsistent(
+/**
+ * Throws an OptionError for a guard without a scope on a store that others can open too: another module's guard on the same tables or
+ * prefix, in this process or another, would have the same keys, and a refund with the number of a paid order would be 409.
+ */
+export function assertScoped(
   owner: OptionOwner,
-  read: Pick<ReadOptions<typeof ownerTable>, "leaseMs" | "scope" | "store" | "storeTimeoutMs">,
+  {
+    scope,
+    store,
+  }: { readonly scope: string | undefined; readonly store: Pick<IdempotencyStore, "isPrivate"> },
 ): void {
-  keyOptions.assertTimeoutInLease(owner, read);
-  // Last, when this guard is certain to be made.
-  assertKeysApart(owner, read.scope, read.store);
+  if (scope !== undefined || store.isPrivate === true) return;
+  throw new OptionError(owner, {
+    option: "scope",
+    what:
+      "is required, since other guards, modules and services can open the same tables or prefix, and their keys would be the same; " +
+      'name what this guard protects, for example scope: "refund"',
+  });
 }
 
 /** Throws an OptionError unless guards of one store have scopes: else `/refunds` answers 409 to a payout's key. Equal scopes share keys. */

@@ -2,9 +2,15 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import type { GuardError } from "@countersign/core";
 import { type Replacement } from "@countersign/core/door";
 import type { Awaitable, IdempotencyKeys, OwnedKey } from "@countersign/idempotency";
-import type { KeyAttempt, Waiters } from "@countersign/idempotency/door";
+import {
+  isSuccess,
+  verdictOf,
+  type AttemptEnd,
+  type KeyAttempt,
+  type Waiters,
+} from "@countersign/idempotency/door";
 import type { IdempotencyGuardCode } from "./codes.ts";
-import { callbackEnd, isStop } from "./handler-end.ts";
+import { callbackEnd } from "./handler-end.ts";
 import type { ResolvedOwnerOptions } from "./options.ts";
 import { refusal } from "./refusals.ts";
 import type { GivenAnswer, Replay } from "./replay.ts";
@@ -35,33 +41,39 @@ const maxReasonLength = 256;
 // Follows a handler's own work. A time-out middleware before the guard has set its timer outside of it.
 const handlers = new AsyncLocalStorage<OwnedRun>();
 
-/** A handler's ownership of its key, which its answer's status ends. */
+/** A handler's ownership of its key. Its adapter tells what it sees; `verdictOf()` decides what becomes of key and response. */
 export class OwnedRun {
   readonly owned: OwnedKey;
   readonly handle: RequestIdempotency;
   readonly #attempt: Attempt;
   readonly #keys: IdempotencyKeys;
-  readonly #recovery: "hold" | "rerun";
+  readonly #rules: Parameters<typeof verdictOf>[1];
   readonly #leaseMs: number;
   readonly #replay: Replay | undefined;
-  readonly #isReserved: boolean;
-  /** There until the handler's promise has ended; resolves to whether its signal has stopped it. */
-  #working: Promise<boolean> | undefined;
+  /** There until the handler's promise has settled. */
+  #working: Promise<void> | undefined;
   #holdReason: string | undefined;
   #responseEnded = false;
+  /** Somebody else ended the response, or its caller left; the handler's own end may follow. */
+  #isTaken = false;
   #hasBegun = true;
-  #hasFailed = false;
-  #hasPassedOn = false;
+  #hasHandedOn = false;
+  #thrown: { readonly error: unknown } | undefined;
+  /** An error that did not come from the handler, such as that of a time-out in front of the guard. */
+  #foreign: { readonly error: unknown } | undefined;
+  /** The status of a response that was given to its adapter, which serializes and sends it later. */
+  #given: number | undefined;
+  /** The status of the handler's response that failed before its end, of a success alone. */
+  #failedSuccess: number | undefined;
 
   constructor({ keys, options, replay, isReserved }: GuardState, attempt: Attempt, owned: OwnedKey) {
     this.#attempt = attempt;
     this.owned = owned;
     this.handle = new AttemptHandle(attempt, this);
     this.#keys = keys;
-    this.#recovery = options.recovery;
+    this.#rules = { recovery: options.recovery, isReserved };
     this.#leaseMs = options.leaseMs;
     this.#replay = replay;
-    this.#isReserved = isReserved;
   }
 
   /**
@@ -72,29 +84,64 @@ export class OwnedRun {
     return this.#replay && { limitBytes: this.#replay.limitBytes, readMs: this.#leaseMs / 2 };
   }
 
-  /** Starts the handler. `hold` has to know later whether it was the handler that answered. */
+  /** How long an adapter may read a response before the key is done, in milliseconds: half of the lease. */
+  get readMs(): number {
+    return this.#leaseMs / 2;
+  }
+
+  /** Starts the handler. Its asynchronous context tells later whether it was the handler that responded. */
   start<T>(handler: () => T): T {
-    return this.#recovery === "hold" ? handlers.run(this, handler) : handler();
+    return handlers.run(this, handler);
   }
 
-  /** For doors with the handler's promise: under `hold` a 5xx or 408 ends the key only after it. */
+  /** For adapters with the handler's promise: they know until when the handler works. */
   watch(handler: Promise<unknown>): void {
-    if (this.#recovery === "hold" && !this.#responseEnded) this.#working = this.#untilEnded(handler);
+    if (!this.#responseEnded) this.#working = this.#untilEnded(handler);
   }
 
-  /** For doors: the handler has answered, and at most waits until that has left. */
+  /** For adapters: the handler has responded, and at most waits until that has left. */
   handlerAnswered(): void {
     this.#working = undefined;
   }
 
-  /** I2: its success becomes 500 from here on. */
-  failed(): void {
-    this.#hasFailed = true;
+  /** The handler threw or rejected. `begun`: the status of its response that had begun by then. */
+  failed(error: unknown, begun?: number): void {
+    if (this.#foreign !== undefined && this.#foreign.error === error) return;
+    if (this.#working !== undefined && !this.isWithin) {
+      this.failedElsewhere(error);
+      return;
+    }
+    this.#thrown ??= { error };
+    this.responseFailed(begun ?? this.#given);
+    this.#endsLate();
   }
 
-  /** I9: a 404 or 405 from here on is no handler's, and the one that handed the request on may have paid. */
-  passedOn(): void {
-    this.#hasPassedOn = this.#recovery === "hold" && !this.#hasFailed;
+  /** An error of somebody else than the handler, which may be at work: the response that follows is not the handler's. */
+  failedElsewhere(error: unknown): void {
+    if (this.#thrown === undefined) this.#foreign ??= { error };
+  }
+
+  /** For adapters that serialize and send a response later: the second one takes the place of the first, which has failed. */
+  given(status: number): void {
+    if (this.#isTaken) this.respondedLate(status);
+    else if (this.#responseEnded || this.#thrown !== undefined || this.#foreign !== undefined) return;
+    else if (this.#given === undefined) this.#given = status;
+    else this.responseFailed(this.#given);
+  }
+
+  /** True in the asynchronous context of this run's handler. */
+  get isWithin(): boolean {
+    return handlers.getStore() === this;
+  }
+
+  /** The handler's response had begun with `begun`, and another takes its place. */
+  responseFailed(begun: number | undefined): void {
+    if (begun !== undefined && isSuccess(begun)) this.#failedSuccess ??= begun;
+  }
+
+  /** I9: the handlers of the route have handed the request on: a failure from here on is not theirs, and they may have paid. */
+  passedOn(hasPassed: boolean): void {
+    this.#hasHandedOn = hasPassed;
   }
 
   /** Makes any failure from here on hold the key; throws when it is too late. */
@@ -104,70 +151,85 @@ export class OwnedRun {
   }
 
   /**
-   * Ends the key by the answer's status; undefined lets the answer out. Never rejects. Calls `answer` at once, if answers are kept.
-   * `hasLeft`: nobody can receive the answer any more.
+   * Ends the key by how the attempt ended; undefined lets the response out. Never rejects. Calls `answer` at once, if answers are kept.
+   * `hasLeft`: nobody can receive the response any more.
    */
-  decide(status: number, answer?: () => GivenAnswer, hasLeft = false): Promise<Replacement | undefined> {
+  async decide(
+    status: number,
+    answer?: () => GivenAnswer,
+    hasLeft = false,
+  ): Promise<Replacement | undefined> {
+    const isHandlers = this.isWithin;
     this.#responseEnded = true;
-    const isSuccess = status >= 200 && status < 300;
-    if (isSuccess && this.#hasFailed) return this.#successOfOthers(status);
-    // An explicit success outweighs an earlier hold().
-    if (isSuccess) return this.owned.complete(this.#keeping(answer));
-    // A handler's deliberate refusal has no effect; but a server error in its place may come while it still works. 499 is nginx's, which
-    // apps answer to nobody.
-    const isDoubt = status >= 500 || status === 408 || (hasLeft && status === 499);
-    if (this.#recovery === "hold" && isDoubt) return this.#failedInDoubt(status, hasLeft);
-    if (this.#hasPassedOn && (status === 404 || status === 405) && !this.owned.inTransaction) {
-      this.#doubt(`answered with ${status} behind its handler, which passed it on and may have paid`);
-    }
-    return this.#failed(status);
+    // A handler that has responded itself ends in the same callback.
+    if (isHandlers && status >= 500 && this.#working !== undefined) await callbackEnd();
+    return this.#perform(this.#endOf(status, { isHandlers, hasLeft }), answer);
   }
 
-  /** I1: the page of an error handler, or a handler behind it that has paid in place of the failed one. */
-  async #successOfOthers(status: number): Promise<Replacement> {
-    if (this.#recovery === "hold" && !this.owned.inTransaction) {
-      this.#doubt(
-        `answered with ${status} after its handler had failed: look whether something else has paid`,
-      );
+  #endOf(
+    status: number,
+    { isHandlers, hasLeft }: { readonly isHandlers: boolean; readonly hasLeft: boolean },
+  ): AttemptEnd {
+    if (!this.#hasBegun) return { kind: "never-began", status };
+    if (this.#failedSuccess !== undefined) {
+      return { kind: "response-failed", begun: this.#failedSuccess, status };
     }
-    return (await this.#failed(500)) ?? { status: 500 };
+    if (this.#thrown !== undefined) return { kind: "threw", error: this.#thrown.error, status };
+    if (this.#given !== undefined && isSuccess(this.#given) && !isSuccess(status)) {
+      return { kind: "response-failed", begun: this.#given, status };
+    }
+    const isWorking = this.#working !== undefined;
+    // Callbacks of some libraries lose the handler's asynchronous context: its success or refusal there is still its own.
+    const isTaken = isHandlers
+      ? isWorking && status >= 500
+      : isWorking || this.#foreign !== undefined || status >= 500 || status === 408;
+    if (isTaken) return { kind: "taken", status };
+    if (this.#hasHandedOn) return { kind: "handed-on", status };
+    // 499 is nginx's, which apps answer to nobody.
+    if (hasLeft && (status >= 500 || status === 408 || status === 499)) return { kind: "deserted", status };
+    return { kind: "responded", status };
   }
 
-  async #failedInDoubt(status: number, hasLeft: boolean): Promise<Replacement | undefined> {
-    const isHandlers = handlers.getStore() === this;
-    // A handler that has answered itself ends in the same callback.
-    if (isHandlers && this.#working !== undefined) await callbackEnd();
+  /** The only place where an attempt of lease mode ends its key. */
+  async #perform(end: AttemptEnd, answer?: () => GivenAnswer): Promise<Replacement | undefined> {
+    const { key, reason, response, isFalse409 } = verdictOf(end, this.#rules);
+    const replacement: Replacement | undefined = response === 500 ? { status: 500 } : undefined;
+    if (key === "done") return this.owned.complete(this.#keeping(answer));
+    if (isFalse409) this.#alarmOf409();
+    if (end.kind === "taken" || end.kind === "deserted") this.#isTaken = true;
+    if (end.kind === "never-began" && this.#holdReason === undefined) {
+      await this.owned.giveBack();
+    } else if (key === "leased" && this.#holdReason === undefined) {
+      this.#leaveToLease();
+    } else if (this.#holdReason !== undefined) {
+      await this.owned.hold(this.#holdReason);
+    } else if (key === "held" && !this.#isKnownByRecord(end)) {
+      await this.owned.hold((reason ?? "").slice(0, maxReasonLength));
+    } else {
+      // After completeIn() the record tells what has happened: release() finds it.
+      await this.owned.release();
+    }
+    return replacement;
+  }
+
+  /** After completeIn() the record of the handler's transaction tells whether it has paid, once the handler has ended. */
+  #isKnownByRecord({ kind }: AttemptEnd): boolean {
+    return this.owned.inTransaction && kind !== "taken" && kind !== "without-response";
+  }
+
+  /** Under `rerun`: the handler's promise tells when it has ended, otherwise the end of the lease does. */
+  #leaveToLease(): void {
     const working = this.#working;
-    if (working !== undefined) {
-      // I11. The answer leaves without waiting: the handler may wait for it.
-      this.owned.abort();
-      void this.#outlived(status, working);
-      return undefined;
-    }
-    if (!isHandlers) {
-      this.#doubt(`answered with ${status} in place of its handler, which may still be at work`);
-    } else if (hasLeft && !this.owned.inTransaction) {
-      // I1: answering nobody fails (a pipe, a fetch with the request's signal), also behind a payment. A completeIn() tells by its record.
-      this.#doubt(
-        `answered with ${status} after its caller had left, which may have failed a handler that had paid`,
-      );
-    }
-    return this.#failed(status);
+    this.owned.abort();
+    if (working === undefined) this.owned.leaveToLease();
+    else void working.then(() => this.owned.release());
   }
 
-  /** I9: keeps the key until the handler has ended, which may have paid unless its signal stopped it. */
-  async #outlived(status: number, working: Promise<boolean>): Promise<void> {
-    const isStopped = await working;
-    if (!isStopped) this.#doubt(`answered with ${status} before its handler had ended, which may have paid`);
-    await this.#leave();
-  }
-
-  async #untilEnded(handler: Promise<unknown>): Promise<boolean> {
+  async #untilEnded(handler: Promise<unknown>): Promise<void> {
     try {
       await handler;
-      return false;
-    } catch (error) {
-      return isStop(error);
+    } catch {
+      // Its adapter reports it.
     } finally {
       this.#working = undefined;
     }
@@ -181,35 +243,40 @@ export class OwnedRun {
     return () => replay.keep(this.#attempt, given);
   }
 
-  async #failed(status: number): Promise<Replacement | undefined> {
-    const left = this.#leave();
-    const replacement = status === 409 && this.#isReserved ? this.#handlerAnswered409() : undefined;
-    await left;
-    return replacement;
-  }
-
-  /** For doors whose handler returned no answer: holds the key, since it may have had its effect. */
+  /** For adapters whose handler returned no response. */
   async unanswered(): Promise<GuardError<IdempotencyGuardCode>> {
     this.#responseEnded = true;
-    this.#doubt("its handler returned no Response, and may have had its effect");
-    await this.#leave();
+    await this.#perform({ kind: "without-response" });
     return refusal("handler-without-response");
   }
 
-  /** For a response that the app destroyed: its handler may still work, and nothing will report its end. */
+  /** For a response that the app destroyed. */
   destroyed(): void {
     this.#responseEnded = true;
-    if (this.#recovery === "hold") {
-      this.#doubt("its response was destroyed while its handler may still have been at work");
-    }
-    void this.#leave();
+    void this.#perform({ kind: this.#hasBegun ? "taken" : "never-began", status: undefined });
   }
 
-  /** For a response whose pipe has stopped with its caller: holds the key now, not at its time-out. A later 2xx still completes it. */
+  /** For a response whose pipe has stopped with its caller: perhaps nobody ends it. */
   deserted(): void {
-    if (this.#recovery === "rerun" || this.owned.inTransaction || !this.#hasBegun) return;
-    this.#doubt("its caller had left before its answer ended");
-    void this.#leave();
+    if (this.owned.inTransaction || !this.#hasBegun) return;
+    void this.#perform({ kind: "deserted", status: undefined });
+  }
+
+  /** For a response that the handler ends after somebody else has: a success completes a key that is held, or left to its lease. */
+  respondedLate(status: number): void {
+    if (!this.#isTaken || !this.isWithin) return;
+    if (!isSuccess(status)) this.#endsLate();
+    else if (this.#thrown === undefined) {
+      this.#isTaken = false;
+      void this.owned.complete();
+    }
+  }
+
+  /** Under `rerun`: frees a key that was left to its lease, since its handler has failed now. */
+  #endsLate(): void {
+    if (!this.#isTaken || this.#rules.recovery === "hold") return;
+    this.#isTaken = false;
+    void this.owned.release();
   }
 
   /** I1: the app, such as its time-out, answered during the claim. The sender retries; a handler would pay with its key free. */
@@ -218,12 +285,12 @@ export class OwnedRun {
     this.giveBack();
   }
 
-  /** I13: for a door with a step of its own before the handler. What ends the key before mayBegin() gives it back: nothing was paid. */
+  /** I13: for an adapter with a step of its own before the handler. What ends the key before mayBegin() gives it back: nothing was paid. */
   beginsLater(): void {
     this.#hasBegun = false;
   }
 
-  /** I9: whether the handler may begin after a door's own step, during which the app may have answered and so ended the key. */
+  /** I9: whether the handler may begin after an adapter's own step, during which the app may have answered and so ended the key. */
   mayBegin(): boolean {
     if (this.#responseEnded) this.#noticeAnswered();
     else this.#hasBegun = true;
@@ -248,22 +315,11 @@ export class OwnedRun {
     this.#keys.alarm({ code: "answer-unsendable", key, message, req, error });
   }
 
-  /** Holds the key when it is left, unless nothing has begun. What the app said itself, by hold(), stays. */
-  #doubt(reason: string): void {
-    if (this.#hasBegun) this.#holdReason ??= reason;
-  }
-
-  #leave(): Promise<void> {
-    if (!this.#hasBegun && this.#holdReason === undefined) return this.owned.giveBack();
-    return this.#holdReason === undefined ? this.owned.release() : this.owned.hold(this.#holdReason);
-  }
-
   // Read as "already paid", a business conflict would end the payout's retries.
-  #handlerAnswered409(): Replacement {
+  #alarmOf409(): void {
     const { key, req } = this.#attempt;
     const message = "has a handler that answers 409, which is left to processed keys";
     this.#keys.alarm({ code: "handler-answered-409", key, message, req });
-    return { status: 500 };
   }
 }
 

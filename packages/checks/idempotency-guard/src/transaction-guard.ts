@@ -11,6 +11,7 @@ import {
   type WhileConnected,
 } from "./check.ts";
 import {
+  assertScoped,
   factoryName,
   guardForm,
   leaseOptions,
@@ -71,6 +72,7 @@ export function transactionGuard<Native extends object>(
   const { handle }: { handle: (req: Native, context: { readonly tx: never }) => unknown } = options;
   transactionOptions.assertInMode(stores, handle, owner, "handle");
   assertAnswersInTransaction(owner, replay, stores);
+  assertScoped(owner, { scope: guard.scope, store: stores.idempotency });
   const { pay, drain } = transactionOwner(stores, guard, owner, { doneStatus, inFlightStatus, replay });
   const reserved = reserves409({ doneStatus, inFlightStatus });
   return {

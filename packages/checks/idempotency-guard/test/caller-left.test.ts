@@ -19,6 +19,7 @@ import {
 } from "./kit.ts";
 
 const key = "op.a.b";
+const threwReason = expect.stringContaining("its handler threw");
 const leftReason = expect.stringContaining("its caller had left");
 const notices = eachTest();
 
@@ -32,7 +33,7 @@ function endless(): Readable {
 const failures: [string, Handler][] = [
   ["streams its answer", (_req, res) => pipeline(endless(), res)],
   [
-    "streams the answer of a bank that stops with its caller",
+    "fails with the bank, which stops with its caller",
     async (_req, res) => {
       await once(res, "close");
       throw new DOMException("This operation was aborted", "AbortError");
@@ -43,7 +44,7 @@ const failures: [string, Handler][] = [
 ];
 
 describe.each(frameworks)("a handler whose caller has left, on %s", (_name, framework) => {
-  test.each(failures)("holds its key when it pays and %s: no retry pays again", async (_what, answer) => {
+  test.each(failures)("holds its key when it pays and %s: no retry pays again", async (what, answer) => {
     const store = memoryIdempotencyStore();
     let paid = 0;
     const app = await platform(framework, { store, waitMs: 0 }, async (req, res, next) => {
@@ -54,7 +55,7 @@ describe.each(frameworks)("a handler whose caller has left, on %s", (_name, fram
     await eventually(() => store.read(key)?.state !== "run");
     expect(store.read(key)).toMatchObject({
       state: "held",
-      reason: leftReason,
+      reason: what === "fails with the bank, which stops with its caller" ? threwReason : leftReason,
     });
     expect(await app.pay()).toMatchObject({ status: 503, code: "held" });
     expect(paid).toBe(1);

@@ -241,10 +241,10 @@ describe.each(frameworks)("one process on %s", (_name, framework) => {
       let runs = 0;
       const app = await platform(framework, { store, storeTimeoutMs: 40 }, (_req, res) => {
         runs += 1;
-        res.status(runs === 1 ? 502 : 200).json({});
+        res.status(runs === 1 ? 422 : 200).json({});
       });
       store.fail("release", fault);
-      expect((await app.pay()).status).toBe(502);
+      expect((await app.pay()).status).toBe(422);
       expect((await app.pay()).status).toBe(200);
       expect(runs).toBe(2);
     });

@@ -214,7 +214,10 @@ describe.each(frameworks)("the answer of a handler on %s", (version, framework) 
       const answer = await app.pay();
       expect(answer).toMatchObject({ status: 500, body: '{"failed":"Error: bank down"}' });
       expect(answer.headers).not.toHaveProperty("x-head");
-      expect(store.inner.read(key)).toBeUndefined();
+      expect(store.inner.read(key)).toMatchObject({
+        state: "held",
+        reason: "its handler began to respond 200, and then that response failed",
+      });
     });
 
     test("is settled after the client destroyed the socket", async () => {
@@ -238,7 +241,7 @@ describe.each(frameworks)("the answer of a handler on %s", (version, framework) 
       { recovery: "rerun", state: undefined },
       { recovery: "hold", state: "held" },
     ] as const)(
-      "leaves the key by recovery $recovery when a pipeline destroys it",
+      "leaves the key by recovery $recovery when a pipeline destroys it, and its handler fails",
       async ({ recovery, state }) => {
         const store = createStore();
         const app = await platform(framework, { store, recovery }, (_req, res) =>
@@ -276,9 +279,9 @@ describe.each(frameworks)("the answer of a handler on %s", (version, framework) 
       expect(answer.body.length).toBeLessThan(200);
     });
 
-    test("streams a large failure before the key is free, and frees it at the end", async () => {
+    test("streams a large failure before the key is held, and holds it at the end", async () => {
       const store = createStore();
-      store.fail("release", delayMs ?? "as usual");
+      store.fail("hold", delayMs ?? "as usual");
       let stateWhileStreaming: unknown;
       const app = await platform(framework, { store }, async (_req, res) => {
         res.status(500);
@@ -291,7 +294,7 @@ describe.each(frameworks)("the answer of a handler on %s", (version, framework) 
       expect(answer.status).toBe(500);
       expect(answer.body.length).toBe(large.length + 3);
       expect(stateWhileStreaming).toBe("run");
-      expect(store.inner.read(key)).toBeUndefined();
+      expect(store.inner.read(key)?.state).toBe("held");
     });
 
     test.each([
@@ -302,7 +305,10 @@ describe.each(frameworks)("the answer of a handler on %s", (version, framework) 
       const store = createStore();
       const app = await platform(framework, { store }, (_req, res) => act(res));
       expect((await app.pay()).status).toBe(500);
-      expect(store.inner.read(key)).toBeUndefined();
+      expect(store.inner.read(key)).toMatchObject({
+        state: "held",
+        reason: expect.stringMatching(/^its handler threw an error \((?:Type|Range)Error\)/),
+      });
     });
 
     test("becomes a 500 when Node refuses to send it, and the payment stays recorded", async () => {

@@ -370,7 +370,7 @@ describe("I15: an answer is given again for the attempt alone that ended its key
       order.push("kept");
       answers.keep(token, bytes);
     };
-    const store = { ...steps(inner), complete };
+    const store = { isPrivate: true, ...steps(inner), complete };
     const { pay } = await platform(
       framework,
       { store, replay: { answers: { ...answersOf(answers), keep } } },
@@ -483,5 +483,8 @@ function failingComplete(inner: ReturnType<typeof memoryIdempotencyStore>) {
     if (fails) throw new Error("down");
     return inner.complete(key, token);
   };
-  return { store: { ...steps(inner), complete }, fail: (now: boolean) => void (fails = now) };
+  return {
+    store: { isPrivate: true, ...steps(inner), complete },
+    fail: (now: boolean) => void (fails = now),
+  };
 }

@@ -38,7 +38,7 @@ describe.each(cases)("idempotencyGuard on $name", ({ framework, createStore }) =
     expect((await app.pay()).status).toBe(404);
     expect(await store.read("op.a.b")).toMatchObject({
       state: "held",
-      reason: expect.stringContaining("404 behind its handler"),
+      reason: expect.stringContaining("passed the request on, and 404 was responded"),
     });
     expect(await app.pay()).toMatchObject({ status: 503, code: "held" });
     expect(runs).toBe(1);
@@ -72,7 +72,9 @@ describe.each(cases)("idempotencyGuard on $name", ({ framework, createStore }) =
       Object.assign(res, { statusCode: given }).end();
     });
     expect((await app.pay()).status).toBe(sent);
-    expect((await store.read("op.a.b"))?.state).toBe(sent === 200 ? "done" : undefined);
+    expect((await store.read("op.a.b"))?.state).toBe(
+      sent === 200 ? "done" : sent === 500 ? "held" : undefined,
+    );
     expect(notices.codes()).toEqual(sent === 500 ? ["handler-answered-409"] : []);
   });
 
@@ -100,7 +102,7 @@ describe.each(cases)("idempotencyGuard on $name", ({ framework, createStore }) =
   test("gives the handler key, fence, token and a quiet signal", async () => {
     const app = await platform(framework, { store: createStore() }, (req, res) => {
       const { key, fence, token, signal } = req.idempotency ?? {};
-      res.status(500).json({ key, fence, token, aborted: signal?.aborted });
+      res.status(422).json({ key, fence, token, aborted: signal?.aborted });
     });
     const first = JSON.parse((await app.pay()).body) as { readonly fence: number };
     const second: unknown = JSON.parse((await app.pay()).body);

@@ -20,12 +20,16 @@ export interface AnswerDecider {
     answer: () => WholeAnswer,
     hasLeft: boolean,
   ): Promise<{ readonly headers: HeaderFields } | Replacement | undefined>;
-  /** What follows failed before it had ended an answer: an error handler's comes. */
-  failed?(error: unknown): void;
-  /** The route's handlers have handed the request on: whoever answers now is none of them. */
-  passedOn?(): void;
-  /** A success that a middleware behind it had begun may have had its end when another answer came. */
-  hold?(reason: string): void;
+  /** The handler failed before it had ended a response; an error handler's comes. `begun`: the status of the one that it had begun. */
+  failed?(error: unknown, begun: number | undefined): void;
+  /** Somebody else than the handler has failed, such as a time-out in front of the guard: an error handler's response comes. */
+  failedElsewhere?(error: unknown): void;
+  /** Another response takes the place of the one that had begun with `begun`. */
+  responseFailed?(begun: number): void;
+  /** Whether the route's handlers have handed the request on: whoever responds then is none of them. */
+  passedOn?(hasPassed: boolean): void;
+  /** The app ends a response that was destroyed, or that somebody else has ended. */
+  respondedLate?(status: number): void;
   /** The app destroyed the response before the decision. */
   destroyed?(): void;
   /** A pipe to the response has stopped, since the caller has left: perhaps nobody ends it. */

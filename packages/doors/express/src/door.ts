@@ -3,5 +3,5 @@ export { chain, composedGuard, expectManyProperties } from "./guard.ts";
 export { holdResponse } from "./held-response.ts";
 export { createCodingWatch } from "./coding-watch.ts";
 export { offerBody } from "./later-body.ts";
-export { whileConnected } from "./node-response.ts";
+export { reportFailure, whileConnected } from "./node-response.ts";
 export { isMountPath, pathOf, proxyTrust } from "./received-request.ts";

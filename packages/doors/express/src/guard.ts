@@ -1,6 +1,6 @@
 import { STATUS_CODES } from "node:http";
 import { isGuardError } from "@countersign/core";
-import { publishThrown, requestAborted, verdicts, warnOfError } from "@countersign/core/door";
+import { deliberate, publishThrown, requestAborted, verdicts, warnOfError } from "@countersign/core/door";
 import { isCut } from "./body.ts";
 import { endWithResponse, offerBody } from "./later-body.ts";
 import { assertReceivedWhole } from "./received-request.ts";
@@ -121,6 +121,8 @@ function refuse(passage: Passage, thrown: unknown): void {
   // An app's own error of that code has a client that waits for its answer.
   if (isGuardError(reason) && reason.code === requestAborted && (isCut(req) || res.destroyed)) return;
   boundUnreadBody(req, res);
+  // Of a check that runs after the claim of a key: its refusal has no effect.
+  if (isGuardError(reason)) deliberate.mark(reason);
   try {
     if (ways.refused === undefined) next(reason);
     else ways.refused(reason, req, res, next);

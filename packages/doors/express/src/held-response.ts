@@ -11,7 +11,6 @@ import {
   isWrapped,
   onStoppedPipe,
   replaceHead,
-  reportRoute,
   restoreHead,
   soon,
   toPiece,
@@ -20,6 +19,7 @@ import {
   type ResponseHead,
   type ResponseHooks,
 } from "./node-response.ts";
+import { reportLayers } from "./layer-reports.ts";
 import { rawHeadersOf } from "./raw-headers.ts";
 import type { GuardResponse } from "./types.ts";
 
@@ -31,7 +31,7 @@ const usualLimitBytes = 1_048_576;
  */
 export function holdResponse(res: GuardResponse, decider: AnswerDecider): void {
   hookResponse(res, (below) => new HeldResponse(res, below, decider));
-  if (decider.failed !== undefined) reportRoute(res.req);
+  if (decider.failed !== undefined) reportLayers(res.req);
 }
 
 class HeldResponse implements ResponseHooks {
@@ -106,8 +106,10 @@ class HeldResponse implements ResponseHooks {
     if (this.#isOpen()) {
       this.#below.end(...call);
     } else if (this.#phase === "replaced") {
+      this.#decider.respondedLate?.(this.#res.statusCode);
       soon(piece.callback);
     } else if (this.#hasEnded()) {
+      this.#decider.respondedLate?.(this.#res.statusCode);
       soon(piece.callback, alreadyEnded("ERR_STREAM_ALREADY_FINISHED"));
     } else if (this.#phase === "passing" && this.#decided) {
       this.#finish(piece);
@@ -131,21 +133,22 @@ class HeldResponse implements ResponseHooks {
   }
 
   failed(error: unknown): void {
-    // Behind a whole answer a throw changes nothing.
+    // After a whole response a throw changes nothing.
     if (this.#last !== undefined) return;
-    if (this.#phase === "holding") this.#isInDoubt();
-    this.#decider.failed?.(error);
+    const begun = this.#phase === "holding" ? this.#status : undefined;
+    this.#decider.failed?.(error, begun);
     this.#below.failed?.(error);
   }
 
-  passedOn(): void {
-    this.#decider.passedOn?.();
-    this.#below.passedOn?.();
+  failedElsewhere(error: unknown): void {
+    if (this.#last !== undefined) return;
+    this.#decider.failedElsewhere?.(error);
+    this.#below.failedElsewhere?.(error);
   }
 
-  hold(reason: string): void {
-    this.#decider.hold?.(reason);
-    this.#below.hold?.(reason);
+  passedOn(hasPassed: boolean): void {
+    this.#decider.passedOn?.(hasPassed);
+    this.#below.passedOn?.(hasPassed);
   }
 
   get #limitBytes(): number {
@@ -183,25 +186,19 @@ class HeldResponse implements ResponseHooks {
     const res = this.#res;
     // The client would wait for the rest of that length.
     if (res.getHeader("content-length") === this.#length) res.removeHeader("content-length");
+    if (this.#status !== undefined) this.#decider.responseFailed?.(this.#status);
     if (this.#wrappedHead === undefined) return;
     this.#isMixed = true;
-    if (this.#isInDoubt()) res.statusCode = 500;
+    // A middleware may send the whole of a begun success later, and drop what comes in its place.
+    if (isSuccess(this.#wrappedHead.statusCode)) res.statusCode = 500;
     this.#wrappedHead = undefined;
   }
 
-  /** A middleware may send the whole of a begun success later, and drop what comes in its place: the handler may have paid. */
-  #isInDoubt(): boolean {
-    const { statusCode = 0 } = this.#wrappedHead ?? {};
-    const isInDoubt = statusCode >= 200 && statusCode < 300;
-    if (isInDoubt) this.hold(`began to answer with ${statusCode}, and then failed or answered again`);
-    return isInDoubt;
-  }
-
-  /** Too much to keep. By default a failure may leave while its handler goes on; a 2xx or 409 has to be decided first. */
+  /** Too much to keep. By default a failure may leave while its handler goes on; a 2xx, 3xx or 409 has to be decided first. */
   #overflow(): boolean {
     const { statusCode } = this.#res;
-    const isSuccess = statusCode === 409 || (statusCode >= 200 && statusCode < 300);
-    if (isSuccess || this.#isMixed || this.#decider.limitBytes !== undefined) void this.#decide();
+    const isDecided = statusCode === 409 || isSuccess(statusCode);
+    if (isDecided || this.#isMixed || this.#decider.limitBytes !== undefined) void this.#decide();
     else this.#flush();
     return this.#phase !== "deciding" && !this.#res.writableNeedDrain;
   }
@@ -279,6 +276,11 @@ class HeldResponse implements ResponseHooks {
   #finish({ chunk, encoding, callback }: Piece): void {
     this.#below.end(chunk, encoding, callback);
   }
+}
+
+/** 3xx too: Post/Redirect/Get responds by a redirect after the effect. */
+function isSuccess(status: number): boolean {
+  return status >= 200 && status < 400;
 }
 
 function copyFields(part: unknown): unknown {

@@ -1,8 +1,9 @@
-import { createRequestFact, type RequestFact } from "@countersign/core";
+import { createRequestFact, isGuardError, type RequestFact } from "@countersign/core";
 import {
   assertStrictJson,
   capturedRawBody,
   claimsJson,
+  deliberate,
   parsedJson,
   parseJsonBody,
 } from "@countersign/core/door";
@@ -123,7 +124,8 @@ class LaterBody {
     } catch (error) {
       // A logger that looks at the request after the response: its throw in an event would end the process.
       if (this.#res.headersSent || this.#res.writableEnded || this.#res.closed) return undefined;
-      throw error;
+      // A handler that has not read its body has not begun its effect.
+      throw isGuardError(error) ? deliberate.mark(error) : error;
     }
   }
 

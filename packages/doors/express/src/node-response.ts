@@ -2,7 +2,7 @@ import { STATUS_CODES, type OutgoingHttpHeader } from "node:http";
 import { createRequestFact, type RequestFact } from "@countersign/core";
 import { problems, type Replacement } from "@countersign/core/door";
 import { expectManyProperties } from "./guard.ts";
-import type { ErrorMiddleware, GuardRequest, GuardResponse, Middleware, OverHttp2 } from "./types.ts";
+import type { GuardResponse, OverHttp2 } from "./types.ts";
 
 export interface ResponseHooks {
   write(chunk: unknown, encoding: unknown, callback: unknown): boolean;
@@ -12,9 +12,9 @@ export interface ResponseHooks {
   destroy(error: Error | undefined): void;
   /** What follows the hooks has failed. */
   failed?(error: unknown): void;
-  passedOn?(): void;
-  /** Nobody can tell any more whether the handler has answered with success. */
-  hold?(reason: string): void;
+  /** What does not follow the hooks has failed. */
+  failedElsewhere?(error: unknown): void;
+  passedOn?(hasPassed: boolean): void;
 }
 
 export type Call = readonly [chunk: unknown, encoding: unknown, callback: unknown];
@@ -74,56 +74,15 @@ export function isWrapped(res: GuardResponse): boolean {
   return res.write !== hookedWrite || res.end !== hookedEnd;
 }
 
+/** The hooks of a response whose answer is held back. */
+export function hooksOfResponse(res: object): ResponseHooks | undefined {
+  return hooksOf.get(res);
+}
+
 /** Tells the hooks of `res` that the app's handler has failed, before an error handler answers. */
 export function reportFailure(res: GuardResponse, error: unknown): void {
   hooksOf.get(res)?.failed?.(error);
 }
-
-interface ExpressRoute extends Readonly<Record<string, unknown>> {
-  readonly methods: Readonly<Record<string, unknown>>;
-  readonly stack?: readonly { readonly handle: object }[];
-}
-
-const reportingRoutes = new WeakMap<object, Set<string>>();
-
-/**
- * Reports what fails in the route of `req`, and what its handlers hand on, by handlers at its end, added once. Nobody else knows: the
- * app's handlers come behind it, and to a guard Express tells nothing of what its `next()` leads to. Does nothing outside of a route.
- */
-export function reportRoute(req: GuardRequest & { readonly route?: unknown }): void {
-  const { route, method = "" } = req;
-  if (!isExpressRoute(route)) return;
-  // Any other name would make the route take requests that it does not take now.
-  const name = route.methods["_all"] === true ? "all" : method.toLowerCase();
-  const add = route[name];
-  if (typeof add !== "function" || (name !== "all" && route.methods[name] !== true)) return;
-  const names = reportingRoutes.get(route) ?? new Set();
-  if (names.has(name)) return;
-  reportingRoutes.set(route, names.add(name));
-  // I13: behind a guard that is the last of its route no handler of it has run.
-  const isBare = "drain" in (route.stack?.at(-1)?.handle ?? {});
-  Reflect.apply(add, route, isBare ? [reportErrors] : [reportErrors, reportPassing]);
-}
-
-function isExpressRoute(route: unknown): route is ExpressRoute {
-  return (
-    typeof route === "object" &&
-    route !== null &&
-    "methods" in route &&
-    typeof route.methods === "object" &&
-    route.methods !== null
-  );
-}
-
-const reportErrors: ErrorMiddleware = (error, _req, res, next) => {
-  reportFailure(res, error);
-  next(error);
-};
-
-const reportPassing: Middleware = (_req, res, next) => {
-  hooksOf.get(res)?.passedOn?.();
-  next();
-};
 
 function hookedWrite(this: GuardResponse, chunk: unknown, encoding?: unknown, callback?: unknown): boolean {
   return requiredHooks(this).write(chunk, encoding, callback);

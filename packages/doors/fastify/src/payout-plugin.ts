@@ -27,7 +27,7 @@ import {
   passageOf,
   routeTable,
   watched,
-  watchErrors,
+  watchReply,
   type RouteOption,
 } from "./route-parts.ts";
 
@@ -154,9 +154,7 @@ function handledRoute(
     business &&
     ((request, reply, next) =>
       business(request, reply, {
-        found() {
-          if (runOf(request)?.mayBegin() === true) next();
-        },
+        found: () => next(),
         refused: (error) => refuse(error, request, reply, next),
       }));
   return {
@@ -164,7 +162,9 @@ function handledRoute(
     onRequest: (request, reply, next) =>
       claim(request, reply, {
         found(run) {
-          watchErrors(reply, true);
+          // Hooks of the app follow, which may fail or respond.
+          run.beginsLater();
+          watchReply(run, reply);
           goOn({ run }, passageOf(request, reply, next));
         },
         refused: (error) => refuse(error, request, reply, next),

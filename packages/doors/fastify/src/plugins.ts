@@ -21,7 +21,8 @@ import {
   leaveAlone,
   passageOf,
   routeTable,
-  watchErrors,
+  watchHandler,
+  watchReply,
   type RouteOption,
 } from "./route-parts.ts";
 
@@ -96,7 +97,10 @@ export function idempotencyHook<Tx = never, Mode extends TransactionMode = Trans
   const idempotencyHookHandler: preHandlerHookHandler = (request, reply, next) =>
     claim(request, reply, {
       found(admission) {
-        if ("run" in admission) watchErrors(reply, reserved);
+        if ("run" in admission) {
+          watchReply(admission.run, reply);
+          watchHandler(admission.run, request, reply);
+        }
         goOn(admission, passageOf(request, reply, next));
       },
       refused(error) {

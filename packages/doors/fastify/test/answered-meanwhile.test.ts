@@ -11,6 +11,7 @@ test("an answer that has begun is not cut by the refusal of a done key", async (
   const store = memoryIdempotencyStore();
   let meanwhile = (): void => undefined;
   const hook = idempotencyHook({
+    scope: "pay",
     store: { ...steps(store), claim: async (...claim) => (meanwhile(), store.claim(...claim)) },
     key: () => "a",
     fingerprint: () => "same",

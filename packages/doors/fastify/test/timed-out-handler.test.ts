@@ -73,7 +73,7 @@ function opened(): { readonly promise: Promise<void>; readonly open: () => void 
 }
 
 describe("a handler that works on behind the 503 of a time-out", () => {
-  test("keeps its key, and when it ends as if it had paid the key is held", async () => {
+  test("has its key held at once, and its signal aborted", async () => {
     const bank = opened();
     let paid = 0;
     let aborted: boolean | undefined;
@@ -85,10 +85,10 @@ describe("a handler that works on behind the 503 of a time-out", () => {
     };
     await served({ handler, prepare: timeOut }, async ({ pay, state }) => {
       expect(await pay()).toBe(503);
-      expect(state()).toBe("run");
+      expect(state()).toBe("held");
       expect(await pay()).toBe(503);
       bank.open();
-      await eventually(() => state() === "held");
+      await eventually(() => paid === 1);
       expect(await pay()).toBe(503);
     });
     expect({ paid, aborted }).toEqual({ paid: 1, aborted: true });
@@ -97,21 +97,28 @@ describe("a handler that works on behind the 503 of a time-out", () => {
   test.each([
     ["throws its signal's reason", (reason: unknown) => reason],
     ["throws an error whose cause that is", (cause: unknown) => new Error("stopped", { cause })],
-  ])("frees its key when it %s: nothing was paid, and the retry pays", async (_name, thrown) => {
+  ])("leaves its key held when it %s under hold, and frees it under rerun", async (_name, thrown) => {
     let ran = 0;
     const handler: Setting["handler"] = async (_request, _reply, { idempotency: { signal } }) => {
       ran += 1;
-      if (ran > 1) return { paid: true };
+      if (ran === 3) return { paid: true };
       await new Promise((resolve) => signal.addEventListener("abort", resolve));
       throw thrown(signal.reason);
     };
     await served({ handler, prepare: timeOut }, async ({ pay, state }) => {
       expect(await pay()).toBe(503);
+      expect(state()).toBe("held");
+      expect(await pay()).toBe(503);
+    });
+    expect(ran).toBe(1);
+    const idempotency = { recovery: "rerun" } as const;
+    await served({ handler, prepare: timeOut, idempotency }, async ({ pay, state }) => {
+      expect(await pay()).toBe(503);
       await eventually(() => state() === "free");
       expect(await pay()).toBe(200);
       expect(state()).toBe("done");
     });
-    expect(ran).toBe(2);
+    expect(ran).toBe(3);
   });
 
   test("holds its key when it throws something else: its payment may have been what failed to answer", async () => {
@@ -122,7 +129,6 @@ describe("a handler that works on behind the 503 of a time-out", () => {
     };
     await served({ handler, prepare: timeOut }, async ({ pay, state }) => {
       expect(await pay()).toBe(503);
-      expect(state()).toBe("run");
       bank.open();
       await eventually(() => state() === "held");
     });
@@ -174,18 +180,26 @@ describe("a handler that works on behind the 503 of a time-out", () => {
     });
   });
 
-  test("may still complete its key in its transaction", async () => {
+  test("cannot pay in its transaction any more: completeIn() is lost", async () => {
     const store = transactionalStore();
+    const refused: unknown[] = [];
     const handler: Setting["handler"] = async (_request, _reply, { idempotency }) => {
       await new Promise((resolve) => idempotency.signal.addEventListener("abort", resolve));
       const tx = new FakeTransaction();
-      await idempotency.completeIn(tx);
-      tx.commit();
+      try {
+        await idempotency.completeIn(tx);
+        tx.commit();
+      } catch (error) {
+        refused.push(Object(error).code);
+        throw error;
+      }
     };
     await served({ handler, prepare: timeOut, idempotency: { store } }, async ({ pay }) => {
       expect(await pay()).toBe(503);
-      await eventually(async () => (await pay()) === 409);
+      await eventually(() => refused.length === 1);
+      expect(await pay()).toBe(503);
     });
+    expect(refused).toEqual(["idempotency-lost"]);
   });
 
   test("loses its key to an operator when it never ends", async () => {
@@ -194,21 +208,21 @@ describe("a handler that works on behind the 503 of a time-out", () => {
     const handler: Setting["handler"] = () => never.promise;
     await served({ handler, prepare: timeOut, idempotency: short }, async ({ pay, state }) => {
       expect(await pay()).toBe(503);
-      expect(state()).toBe("run");
-      await eventually(async () => (await pay()) === 503 && state() === "held");
+      expect(state()).toBe("held");
       never.open();
     });
   });
 
-  test("frees its key at once under rerun, where a second run does no harm", async () => {
+  test("keeps its key under rerun until it has ended", async () => {
     const bank = opened();
     const handler: Setting["handler"] = () => bank.promise;
     await served(
       { handler, prepare: timeOut, idempotency: { recovery: "rerun" } },
       async ({ pay, state }) => {
         expect(await pay()).toBe(503);
-        expect(state()).toBe("free");
+        expect(state()).toBe("run");
         bank.open();
+        await eventually(() => state() === "free");
       },
     );
   });
@@ -226,7 +240,8 @@ test("a handler that returns nothing once its caller has left has its key comple
   });
 });
 
-describe("a handler that answers 503 itself leaves a free key behind", () => {
+describe("a handler that answers 503 itself leaves a free key behind under rerun", () => {
+  const idempotency = { recovery: "rerun" } as const;
   const later = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 5));
   test.each<[string, Setting["handler"]]>([
     ["by a payload", async (_request, reply) => (await later(), reply.code(503), {})],
@@ -245,7 +260,7 @@ describe("a handler that answers 503 itself leaves a free key behind", () => {
   ])("%s", async (_name, failing) => {
     let ran = 0;
     const handler: Setting["handler"] = (...call) => (++ran === 1 ? failing(...call) : { paid: true });
-    await served({ handler }, async ({ pay, state }) => {
+    await served({ handler, idempotency }, async ({ pay, state }) => {
       expect(await pay()).toBeGreaterThanOrEqual(500);
       expect(state()).toBe("free");
       expect(await pay()).toBe(200);
@@ -259,7 +274,7 @@ describe("a handler that answers 503 itself leaves a free key behind", () => {
     ["by the reply that it awaits", async (_request, reply) => void (await reply.code(503).send({}))],
   ])("behind a hook that takes its time with the answer: %s", async (_name, handler) => {
     const prepare = (app: FastifyInstance): void => void app.addHook("onSend", async () => later());
-    await served({ handler, prepare }, async ({ pay, state }) => {
+    await served({ handler, prepare, idempotency }, async ({ pay, state }) => {
       expect(await pay()).toBe(503);
       expect(state()).toBe("free");
     });

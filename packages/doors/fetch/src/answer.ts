@@ -12,7 +12,7 @@ import {
   type Replacement,
 } from "@countersign/core/door";
 import type { KeptAnswer, OwnedRun } from "@countersign/idempotency-guard/door";
-import { giveUp, readCapped } from "./body.ts";
+import { BodyLate, giveUp, readCapped } from "./body.ts";
 import { isBodyRefusal } from "./later-body.ts";
 
 export interface RefusalOptions {
@@ -84,8 +84,8 @@ export async function handled(
 }
 
 /**
- * Runs the handler that owns a key; its answer, or that to what it throws, leaves once the key is settled (I4): done for a 2xx, else given
- * back or held.
+ * Runs the handler that owns a key; its response, or that to what it throws, leaves once the key is settled (I4). The body of a success is
+ * read first: if its source fails, that is no success.
  */
 export async function answerOf(
   { signal }: Request,
@@ -98,12 +98,14 @@ export async function answerOf(
     try {
       response = await handler();
     } catch (error) {
+      run.failed(error);
       response = await refused(error);
     }
     if (!isResponse(response)) return refused(await run.unanswered());
-    const { keeps } = run;
-    const copy = keeps !== undefined && response.ok ? await copyAnswer(response, keeps) : undefined;
-    const replacement = await run.decide(response.status, copy && (() => copy), signal.aborted);
+    const { status } = response;
+    const isSuccess = status >= 200 && status < 400;
+    const copy = isSuccess ? await copyAnswer(response, run) : undefined;
+    const replacement = await run.decide(status, copy && (() => copy), signal.aborted);
     if (replacement === undefined) return response;
     giveUp(response.body);
     return replacementResponse(replacement);
@@ -126,13 +128,24 @@ function assertResponse(answer: Response): Response {
 
 type CopiedAnswer = ReturnType<NonNullable<Parameters<OwnedRun["decide"]>[1]>>;
 
-/** Reads a copy of the answer within the limits of keeping it. */
-async function copyAnswer(
-  response: Response,
-  { limitBytes, readMs }: NonNullable<OwnedRun["keeps"]>,
-): Promise<CopiedAnswer> {
+// As other adapters hold back.
+const usualLimitBytes = 1_048_576;
+
+/** Reads a copy of a success, as far as it is kept or held back. Tells `run` of a body whose source has failed. */
+async function copyAnswer(response: Response, run: OwnedRun): Promise<CopiedAnswer> {
   const { status, headers } = response;
-  return { status, rawHeaders: [...headers].flat(), body: await copyBody(response, limitBytes, readMs) };
+  const { limitBytes = usualLimitBytes } = run.keeps ?? {};
+  let body: Buffer | undefined;
+  try {
+    // One that the handler has read itself cannot be read again.
+    if (response.bodyUsed) return { status, rawHeaders: [...headers].flat(), body: undefined };
+    if (response.body !== null) body = await readCapped(response.clone().body, limitBytes, run.readMs);
+    else body = Buffer.alloc(0);
+  } catch (error) {
+    // A body that goes on for longer leaves as it comes: its status has been decided by then.
+    if (!(error instanceof BodyLate)) run.responseFailed(status);
+  }
+  return { status, rawHeaders: [...headers].flat(), body };
 }
 
 /** Undefined over the limit, for a body not ended after `readMs`, or one that cannot be read twice. */

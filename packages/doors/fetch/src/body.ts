@@ -6,7 +6,10 @@ interface Source {
 
 type Reader = ReadableStreamDefaultReader<Uint8Array>;
 
-/** Reads a stream to its end; gives up over the limit: undefined. Rejects as the stream does, and when not ended after `withinMs`. */
+/** A body that did not end in time. */
+export class BodyLate extends Error {}
+
+/** Reads a stream to its end; gives up over the limit: undefined. Rejects as the stream does; a BodyLate when not ended after `withinMs`. */
 export async function readCapped(
   stream: ReadableStream<Uint8Array> | null,
   limitBytes: number,
@@ -16,7 +19,11 @@ export async function readCapped(
   const whole = readPieces(reader, limitBytes);
   if (withinMs === undefined) return whole;
   try {
-    return await withDeadline(whole, withinMs, () => new Error(`a body did not end within ${withinMs} ms`));
+    return await withDeadline(
+      whole,
+      withinMs,
+      () => new BodyLate(`a body did not end within ${withinMs} ms`),
+    );
   } catch (error) {
     giveUp(reader);
     throw error;

@@ -1,5 +1,5 @@
-import { createRequestFact, type RequestFact } from "@countersign/core";
-import { assertStrictJson, parsedJson, parseJsonBody, type HeaderLines } from "@countersign/core/door";
+import { createRequestFact, isGuardError, type RequestFact } from "@countersign/core";
+import { assertStrictJson, deliberate, parsedJson, parseJsonBody, type HeaderLines } from "@countersign/core/door";
 
 /** The error by which a body was refused to a handler: the route answers it, as any refusal of a body. */
 const refusedBodies: RequestFact<unknown> = createRequestFact();
@@ -23,7 +23,8 @@ export function offerBody(request: Request, lines: HeaderLines, bytes: Buffer): 
       return read();
     } catch (error) {
       refusedBodies.set(request, error);
-      throw error;
+      // A handler that has not read its body has not begun its effect.
+      throw isGuardError(error) ? deliberate.mark(error) : error;
     }
   };
   const methods = {

@@ -95,7 +95,7 @@ describe("idempotentRoute", () => {
       return response;
     });
     expect((await route(post())).status).toBe(500);
-    expect(state()).toBe("free");
+    expect(state()).toBe("held");
   });
 
   test("stops waiting when the client leaves", async () => {

@@ -1,5 +1,5 @@
 export type { DrainableMiddleware } from "@countersign/idempotency-guard";
-export { answer, refuse, type HandlerAnswer } from "@countersign/idempotency-guard";
+export { answer, refuse, retryLater, type HandlerAnswer } from "@countersign/idempotency-guard";
 export { captureRawBody } from "@countersign/raw-body";
 export type { PayoutCode, PayoutFaultCode } from "./faults.ts";
 export {

@@ -49,7 +49,7 @@ const documented: ReadonlySet<string> = new Set(
     "payload-timestamp-missing payout-invalid postgres-not-durable proxy-in-allowlist prune-failed " +
     "query-not-covered raw-body-missing redis-forgets-on-restart redis-is-replica redis-may-evict " +
     "redis-not-checked redis-too-old repr-digest-invalid repr-digest-mismatch repr-digest-missing " +
-    "repr-digest-unsupported request-aborted secrets-unavailable settlement-abandoned " +
+    "repr-digest-unsupported request-aborted retry-later secrets-unavailable settlement-abandoned " +
     "signature-ambiguous signature-covers-little signature-expired signature-malformed signature-mismatch signature-missing " +
     "signature-request-refused signing-failed success-before-commit tag-invalid tag-mismatch target-invalid " +
     "task-dead task-failed task-gone task-given-back " +

@@ -18,7 +18,7 @@ export type { BodyCode, JsonCode } from "./codes.ts";
 export { assertStrictJson, claimsJson, defaultMaxDepth, parsedJson, parseJsonBody } from "./json-body.ts";
 export { appAnswers, askApp, askStore, Deadlines, inTime, isPromiseLike, systemClock } from "./deadlines.ts";
 export { pageOf } from "./docs.ts";
-export { comeAgain, requestAborted, unanswered, type HeaderFields } from "./guard-error.ts";
+export { comeAgain, deliberate, requestAborted, unanswered, type HeaderFields } from "./guard-error.ts";
 export { escapeForLog, identifierFault, parseJsonBytes } from "./wire-text.ts";
 export { keyClaims, shareFacts } from "./request-fact.ts";
 export { limitRule } from "./limit-bytes.ts";

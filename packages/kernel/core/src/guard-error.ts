@@ -124,3 +124,17 @@ export interface Verdict extends VerdictFacts {
   /** The part of it spent waiting for stores, in milliseconds, if measured. */
   readonly storeMs: number | undefined;
 }
+
+const nothingHappened: unique symbol = Symbol.for("countersign.nothingHappened");
+
+/** Errors that say that no effect has happened: those of `refuse()` and `retryLater()`, and what a check refuses before the handler. */
+export const deliberate = {
+  mark<Thrown extends GuardError>(error: Thrown): Thrown {
+    // A frozen error cannot be marked: it counts as any other throw.
+    Reflect.defineProperty(error, nothingHappened, { value: true });
+    return error;
+  },
+  saysNothingHappened(error: unknown): boolean {
+    return isGuardError(error) && Reflect.get(error, nothingHappened) === true;
+  },
+};

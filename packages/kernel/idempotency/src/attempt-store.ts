@@ -26,7 +26,10 @@ export interface AskedStore {
   readonly steps: Readonly<Record<KeyStep, StoreStep>>;
 }
 
-type KeyStep = Exclude<keyof IdempotencyStore, "close" | "engine" | "list" | "prune" | "retentionMs">;
+type KeyStep = Exclude<
+  keyof IdempotencyStore,
+  "close" | "engine" | "isPrivate" | "list" | "prune" | "retentionMs"
+>;
 
 /** Makes a store's steps once for all attempts. */
 export function stepsOf({

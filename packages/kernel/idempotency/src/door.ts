@@ -1,3 +1,4 @@
+export { isSuccess, verdictOf, type AttemptEnd, type AttemptVerdict } from "./attempt-end.ts";
 export { recordReader, type KeyAttempt } from "./attempt-store.ts";
 export { begunAtMs, failureCounts } from "./record-facts.ts";
 export { keyOptions } from "./key-options.ts";

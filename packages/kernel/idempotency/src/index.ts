@@ -5,6 +5,7 @@ export {
   type TransactionAnswerStore,
 } from "./answers.ts";
 export type { IdempotencyCode } from "./refusals.ts";
+export { retryLater } from "./attempt-end.ts";
 export { IdempotencyKeys, idempotencyKeys, type DrainOptions, type DrainReport } from "./idempotency-keys.ts";
 export type { OwnedKey } from "./owned-key.ts";
 export type { Database, SqlValue } from "./transactions/database.ts";

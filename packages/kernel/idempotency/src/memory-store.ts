@@ -85,6 +85,7 @@ interface MemoryParts extends Omit<Given<MemoryIdempotencyStoreOptions>, "allowI
 /** Answers at once; each step costs the same at any `max`. */
 export class MemoryIdempotencyStore implements IdempotencyStore {
   readonly engine = "memory";
+  readonly isPrivate = true;
   readonly retentionMs: number;
   readonly #max: number;
   readonly #now: () => number;

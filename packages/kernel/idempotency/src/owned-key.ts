@@ -130,6 +130,13 @@ export class OwnedKey {
     return this.#leave(() => this.#store.hold(reason), reason);
   }
 
+  /** Stops the heartbeat: the key is another attempt's once its lease has ended. complete() may still follow. */
+  leaveToLease(): void {
+    this.#lease.leave();
+    this.abort();
+    this.#finished("abandoned");
+  }
+
   /** Whether this attempt's record is durable, read outside of any transaction; false when the store does not say. */
   async isDone(): Promise<boolean> {
     try {

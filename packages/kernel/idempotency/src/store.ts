@@ -104,6 +104,11 @@ export interface IdempotencyStore<Tx = never> {
   /** How long a done key is remembered, in milliseconds: later it runs again. Undefined if unknown: nobody can check a minimum. */
   readonly retentionMs?: number | undefined;
   /**
+   * True if no other store object reaches these records, as in a process's memory. Keys of any other store can meet those of a guard in
+   * another module or process, so that a guard on it requires a scope.
+   */
+  readonly isPrivate?: boolean | undefined;
+  /**
    * Takes the key, or says who has it. The owner's token in state run gives `acquired` with the same fence and a new lease. A lease beyond
    * now plus `leaseMs` is cut to that: the engine's clock was set back, and the owner may be dead. Takes any string of 1 to 512 characters.
    */

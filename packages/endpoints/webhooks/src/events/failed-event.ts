@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { isGuardError, quoteForLog } from "@countersign/core";
 import { publishFailure, publishThrown, type Deadlines } from "@countersign/core/door";
-import { failureCounts, type KeyAttempt } from "@countersign/idempotency/door";
+import { failureCounts, verdictOf, type AttemptEnd, type KeyAttempt } from "@countersign/idempotency/door";
 import type { IdempotencyKeys, OwnedKey } from "@countersign/idempotency";
 import type { ResolvedWebhookHandlerOptions } from "./webhook-handler-options.ts";
 import { assertHandled } from "./event-dispatch.ts";
@@ -21,6 +21,7 @@ export interface EventState extends Pick<
   "keys" | "keyPrefix" | "deadLetters" | "onError"
 > {
   readonly factory: string;
+  readonly recovery: "hold" | "rerun";
   /** Empty for a type whose events are ignored. */
   readonly handlersOf: (type: string) => readonly RoutedHandler[];
   readonly onIgnored: (type: string) => void;
@@ -76,7 +77,11 @@ export class FailedEvent {
 
   async #giveBack(outcome: EventOutcome): Promise<EventOutcome> {
     this.#report(outcome);
-    await this.#key.release();
+    const end: AttemptEnd = { kind: "threw", error: this.#error, status: 500 };
+    const { key, reason } = verdictOf(end, { recovery: this.#state.recovery, isReserved: false });
+    // A lost lease, a silent store and a rolled-back completeIn() are no doubt.
+    const isInDoubt = outcome === "failed" && key === "held" && !this.#key.inTransaction;
+    await (isInDoubt ? this.#key.hold(reason ?? "") : this.#key.release());
     return outcome;
   }
 

@@ -1,4 +1,5 @@
 import type { GuardError } from "@countersign/core";
+import { deliberate } from "@countersign/core/door";
 import type { OwnedKey } from "@countersign/idempotency";
 import { webhookRefusal } from "../refusals.ts";
 import { assertHandled } from "./event-dispatch.ts";
@@ -142,12 +143,13 @@ class OwnedEvent implements EventContext {
   #assertToBeHandled(): void {
     const { invalid } = this.#attempt.delivery;
     if (invalid !== undefined) {
-      throw webhookRefusal(invalid.code, { message: invalid.detail });
+      throw deliberate.mark(webhookRefusal(invalid.code, { message: invalid.detail }));
     }
     const { deadLetters } = this.#state;
     if (deadLetters !== undefined && this.attempt > deadLetters.maxAttempts) {
       const times = `the event has failed ${deadLetters.maxAttempts} times`;
-      throw webhookRefusal("attempts-exhausted", { message: `${times}, and its dead letter was not kept` });
+      const message = `${times}, and its dead letter was not kept`;
+      throw deliberate.mark(webhookRefusal("attempts-exhausted", { message }));
     }
   }
 

@@ -25,6 +25,7 @@ interface DeadLetters {
 export interface ResolvedWebhookHandlerOptions {
   readonly keys: IdempotencyKeys;
   readonly keyPrefix: string;
+  readonly recovery: "hold" | "rerun";
   readonly fallback: "ignore" | EventHandler;
   readonly concurrency: number;
   readonly timeoutMs: number;
@@ -111,7 +112,7 @@ export function resolveWebhookHandlerOptions(options: object): ResolvedWebhookHa
   const deadLetters = deadLettersOf(read);
   // Last, when this handler is certain to be made.
   assertOwnKeys({ ...ownKeys, store }, keyPrefix, read.keyPrefix !== undefined);
-  return { keys, keyPrefix, fallback, concurrency, timeoutMs, deadLetters, onError };
+  return { keys, keyPrefix, recovery, fallback, concurrency, timeoutMs, deadLetters, onError };
 }
 
 // The prefixes of each store's handlers, and whether the option was given.

@@ -44,12 +44,13 @@ export function createWebhookHandler(options: object): WebhookHandler<never> {
 
 /** Claims each event (owned-event.ts), which ends as done or failed (failed-event.ts). */
 function claiming(options: Omit<ResolvedWebhookHandlerOptions, "fallback">, routes: Routes): Receiving {
-  const { keys, keyPrefix, concurrency, timeoutMs, deadLetters, onError } = options;
+  const { keys, keyPrefix, recovery, concurrency, timeoutMs, deadLetters, onError } = options;
   const deadlines = new Deadlines(timeoutMs, { keepsAlive: false });
   const state: EventState = {
     factory: factoryName,
     keys,
     keyPrefix,
+    recovery,
     deadLetters,
     onError,
     deadlines,
