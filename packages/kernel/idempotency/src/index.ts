@@ -8,6 +8,7 @@ export type { IdempotencyCode } from "./refusals.ts";
 export { IdempotencyKeys, idempotencyKeys, type DrainOptions, type DrainReport } from "./idempotency-keys.ts";
 export type { OwnedKey } from "./owned-key.ts";
 export type { Database, SqlValue } from "./transactions/database.ts";
+export type { ClosedStatements, StatementGate } from "./transactions/statement-gate.ts";
 export type {
   NoPromise,
   TransactionBegun,

@@ -1,6 +1,8 @@
 import { fenceMemoryMs } from "@countersign/idempotency/store";
 import type { ResolvedPostgresOptions } from "./options.ts";
+import { savedDurability } from "./begin-function.ts";
 import { milliseconds } from "./statement-parts.ts";
+import { quoteLiteral } from "./table-names.ts";
 
 export type TransactionStatements = ReturnType<typeof transactionStatements>;
 
@@ -14,34 +16,46 @@ const [beforeCheck, afterCheck] = [
   "ROLLBACK TO SAVEPOINT countersign_check",
 ] as const;
 
+// A handler may have set it to `off` or `local` for speed: then a crash, or a failover, takes a payment back that was confirmed.
+const restoreDurability = `SELECT set_config('synchronous_commit', CASE WHEN current_setting('synchronous_commit') IN ('off', 'local')
+  THEN coalesce(current_setting('${savedDurability}', true), 'on') ELSE current_setting('synchronous_commit') END, true)`;
+
 /** The statements of a transaction, which go in one message where the library can. */
 export function transactionStatements({ names, retentionMs }: ResolvedPostgresOptions) {
-  const free = (call: string): string => freeing(names.idempotency, inlined(call), retentionMs);
+  const freeing = (call: string): string => freeKeys(names.idempotency, inlined(call), retentionMs);
+  // Their rows are written by every transaction, or counted where a handler adds a task.
+  const { idempotency, nonces, answers, lanes, tasks, queues, newest } = names;
+  const own = [idempotency, nonces, answers, lanes, tasks, queues, newest].map(
+    (table) => `to_regclass(${quoteLiteral(table)})::oid`,
+  );
   const kept = (call: string, state: "done" | "free"): string => `${asked(inlined(call))}
 SELECT kept.key FROM ${names.idempotency} AS kept, undone WHERE ${isOwn} AND kept.state = '${state}'`;
   return {
     savepoint,
-    free,
+    release,
+    freeing,
+    /** Of the transaction alone, and without those that were rolled back to a savepoint. */
+    writtenRows: `SELECT CASE pg_catalog.current_setting('track_counts') WHEN 'on' THEN coalesce(pg_catalog.sum(
+    pg_catalog.pg_stat_get_xact_tuples_inserted(oid) + pg_catalog.pg_stat_get_xact_tuples_updated(oid)
+    + pg_catalog.pg_stat_get_xact_tuples_deleted(oid)), 0)::text END AS rows
+  FROM pg_catalog.pg_class WHERE relkind = 'r' AND relpersistence <> 't' AND oid <> ALL (array_remove(ARRAY[${own.join(", ")}], NULL))`,
     /** Gives the keys that their tokens have done. */
     done: (call: string): string => kept(call, "done"),
     begin: (call: string, more = ""): string => `SELECT ${names.begin}(${call}) AS answer${more}`,
-    keepLast: [check, release],
+    keepLast: [check, restoreDurability, release],
     // The rollback leaves the constraints deferred for the handlers to come, and what they check to COMMIT.
     keepSome: [beforeCheck, check, afterCheck, release, savepoint],
     /** Gives the keys that are free now, by a statement that sees what triggers have made of the one before. */
-    // Outside of the savepoint: the next handler's rollback must not make the key done again.
-    undo: (call: string, more: boolean): readonly string[] => [
-      "ROLLBACK TO SAVEPOINT countersign",
-      release,
-      free(call),
-      kept(call, "free"),
-      ...(more ? [savepoint] : []),
-    ],
+    free: (call: string): readonly string[] => [freeing(call), kept(call, "free")],
+    /** $1 or the like: the call. Gives those of its keys that are held now, because their rows have its tokens. */
+    hold: (call: string): string => `${asked(call)}
+UPDATE ${names.idempotency} AS kept SET state = 'held', reason = (SELECT asked.call ->> 'reason' FROM asked), until_at = undone.now
+FROM undone WHERE ${isOwn} AND kept.state IN ('done', 'held') RETURNING kept.key`,
   };
 }
 
 /** As `release` of lease mode: a retry that fails must not remove an operator's decision. */
-function freeing(idempotency: string, call: string, retentionMs: number): string {
+function freeKeys(idempotency: string, call: string, retentionMs: number): string {
   return `${asked(call)}
 UPDATE ${idempotency} AS kept SET state = 'free',
   until_at = undone.now + CASE WHEN kept.decision IS NULL THEN ${milliseconds(fenceMemoryMs)} ELSE ${milliseconds(retentionMs)} END

@@ -18,3 +18,4 @@ export {
   type StoredRecord,
 } from "../store-rules.ts";
 export { assertTransaction } from "./transaction.ts";
+export { StatementGate, type ClosedStatements, type EndStatement } from "../transactions/statement-gate.ts";
