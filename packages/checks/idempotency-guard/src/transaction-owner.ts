@@ -65,8 +65,10 @@ interface TransactionAttempt {
   /** Gives 1 to 128 printable ASCII characters. A promise is due within `storeTimeoutMs`. */
   readonly fingerprint: () => Awaitable<string>;
   readonly nonce?: DeferredNonce | undefined;
-  /** Writes of the caller's own in the transaction, before the handler. */
-  readonly before?: ((tx: never) => unknown) | undefined;
+  /** Called before the handler; what it throws refuses the request. */
+  readonly before?: (() => void) | undefined;
+  /** Writes of the caller's own in the transaction, after the handler. */
+  readonly after?: ((tx: never) => unknown) | undefined;
   /** Whether a handler that has changed no row by its `tx` holds its key (I28). Default false: a warning, once. */
   readonly mustWrite?: boolean | undefined;
 }
@@ -129,10 +131,10 @@ export function transactionOwner<Tx>(
       verdicts.note(native, { idempotencyKey: key });
       claimed.set(native, true);
       keyClaims.mark(native);
-      const { nonce, before, mustWrite = false } = attempt;
+      const { nonce, before, after, mustWrite = false } = attempt;
       const once = { keys: [own], nonce: nonce?.claim, req: native };
       const watched = watch.begin(!mustWrite);
-      const paying = { nonce, before, handler, mustWrite, replay, watched };
+      const paying = { nonce, before, after, handler, mustWrite, replay, watched };
       const run = async (): Promise<Paid> => {
         try {
           return await whileConnected((left) =>
@@ -217,6 +219,7 @@ type NotBegun = Exclude<OpenTransaction<unknown>["begun"]["keys"][number], { rea
 interface Paying<Tx> {
   readonly nonce: DeferredNonce | undefined;
   readonly before: TransactionAttempt["before"];
+  readonly after: TransactionAttempt["after"];
   readonly handler: TransactionHandler<Tx>;
   readonly mustWrite: boolean;
   readonly replay: Replay | undefined;
@@ -227,7 +230,7 @@ function* payOnce<Tx>(
   transactor: Transactor<Tx>,
   { tx, begun, keys }: OpenTransaction<Tx>,
   attempt: KeyAttempt,
-  { nonce, before, handler, mustWrite, replay, watched }: Paying<Tx>,
+  { nonce, before, after, handler, mustWrite, replay, watched }: Paying<Tx>,
 ): Steps<Ended | NotBegun> {
   const [state] = begun.keys;
   const [key] = keys;
@@ -235,11 +238,15 @@ function* payOnce<Tx>(
   // Committed without a handler: the nonce stays.
   if (state.status !== "begun") return state;
   nonce?.assertTimely();
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the caller's own stores give this transaction
-  yield* answerOf(before?.(tx as never));
+  before?.();
   let hasWritten = true;
   const tell = mustWrite || watched.counts ? (written: boolean): void => void (hasWritten = written) : undefined;
-  const answer = yield* transactor.handle(tx, [key], { tell }, function* pay(): Steps<KeptAnswer> {
+  const then = function* then(): Steps<void> {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the caller's own stores give this transaction
+    if (!mustWrite || hasWritten) yield* answerOf(after?.(tx as never));
+  };
+  const run = { tell, then: after && then };
+  const answer = yield* transactor.handle(tx, [key], run, function* pay(): Steps<KeptAnswer> {
     return givenAnswer(yield* answerOf(handler(tx, watched.contextOf(tx))));
   });
   if (mustWrite && !hasWritten) return { unwritten: yield* transactor.holdUnwritten(tx, [key]) };

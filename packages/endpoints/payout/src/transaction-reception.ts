@@ -102,10 +102,10 @@ function payoutPayment<Native extends object>(
           fingerprint: () => fingerprintOf(native),
           nonce,
           mustWrite: !mayWriteNothing,
-          before: (tx: never): unknown => {
+          before: (): void => {
             known = found();
-            return outcomes?.expect(tx, known);
           },
+          after: outcomes && ((tx: never): unknown => outcomes.expect(tx, known ?? payout)),
         };
         const answer = await owned.pay(native, attempt, whileConnected, (_tx, context) =>
           early.around(() => pay(known ?? payout, contextOf(context, native, early))),

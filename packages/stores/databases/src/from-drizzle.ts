@@ -36,8 +36,8 @@ export function fromDrizzle<Tx extends DrizzleTransaction>(db: DrizzleDb<Tx>): D
   // The same transactions for the store, whose statements pass no gate.
   const own = new WeakMap<Tx, DrizzleExecutor>();
   const ownOf = (tx: Tx): DrizzleExecutor => {
-    const executor = own.get(tx);
-    // After the end Drizzle itself would send it on a connection that may be another request's.
+    // A nested transaction has none: its statements pass the gate, and are the handler's.
+    const executor = own.get(tx) ?? (isTransaction(entityKinds(tx)) ? tx : undefined);
     if (executor !== undefined) return executor;
     throw new TypeError("fromDrizzle: needs the tx that the handler was given, before its end");
   };
@@ -164,6 +164,10 @@ function dialectOf(db: object): Dialect {
   if (kinds.has("NodePgDatabase") && String(client.constructor?.name).includes("Pool")) return "postgresql";
   if (kinds.has("MySql2Database") && "getConnection" in client) return "mysql";
   throw new TypeError(`fromDrizzle: needs a Drizzle database on a pool of pg or mysql2; ${onSqlite}`);
+}
+
+function isTransaction(kinds: ReadonlySet<unknown>): boolean {
+  return kinds.has("PgTransaction") || kinds.has("MySqlTransaction");
 }
 
 const surviving = new WeakSet();

@@ -38,7 +38,9 @@ export function fromPostgresJs<Tx extends PostgresJsTransaction>(sql: PostgresJs
   // The same transactions for the store, whose statements pass no gate.
   const own = new WeakMap<Tx, Tx>();
   const ownOf = (tx: Tx): Tx => {
-    const opened = own.get(tx);
+    // A nested transaction has none: its statements pass the gate, and are the handler's.
+    const isTransaction = typeof Object(tx).savepoint === "function";
+    const opened = own.get(tx) ?? (isTransaction ? tx : undefined);
     if (opened !== undefined) return opened;
     throw new TypeError("fromPostgresJs: needs the transaction that the handler was given, not sql");
   };

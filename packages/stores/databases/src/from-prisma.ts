@@ -1,5 +1,7 @@
 import type { Database, SqlValue, StatementGate } from "@countersign/idempotency";
+import type { StatementEffect } from "@countersign/idempotency/store";
 import { dialectOf, type Dialect } from "./driver-connection.ts";
+import { effectOf } from "./gated-connection.ts";
 import { rowList } from "./rows.ts";
 import { GatedTransactions } from "./transaction.ts";
 
@@ -57,7 +59,8 @@ export function fromPrisma<Tx extends PrismaExecutor>(
       ),
     gateOf: (tx) => transactions.gateOf(tx),
     async query(tx, text, values) {
-      const opened = own.get(tx);
+      // A nested transaction has none: its statements pass the gate, and are the handler's.
+      const opened = own.get(tx) ?? (isTransaction(tx) ? tx : undefined);
       if (opened !== undefined) return send(opened, text, values);
       throw new TypeError("fromPrisma: needs the transaction client that the handler was given");
     },
@@ -83,14 +86,36 @@ function gatedClient<Client extends object>(client: Client, gate: StatementGate)
             ? (inner: object): unknown => Reflect.apply(value, undefined, [gatedClient(inner, gate)])
             : value,
         );
-        return gatedAnswer(Reflect.apply(member, target, given), gate);
+        const effect = (result: unknown): StatementEffect => prismaEffect(name, values, result);
+        return gatedAnswer(Reflect.apply(member, target, given), gate, effect);
       };
     },
   });
 }
 
+const changes = /^(?:create|update|upsert|delete)/;
+const changesRows = /^\s*(?:INSERT|UPDATE|DELETE|MERGE)\b/i;
+
+/** What a call of Prisma's has changed, by its name and its result: a record, records, or their number. */
+function prismaEffect(name: string, [first]: readonly unknown[], result: unknown): StatementEffect {
+  const strings: unknown = Array.isArray(first) ? first : Reflect.get(Object(first), "strings");
+  const text = typeof first === "string" ? first : Array.isArray(strings) ? strings.join("?") : undefined;
+  // $executeRaw gives the number of rows of a SELECT too.
+  const isCounted = name.startsWith("$executeRaw") && text !== undefined && changesRows.test(text);
+  if (changes.test(name) || isCounted) {
+    const count: unknown = typeof result === "number" ? result : Reflect.get(Object(result), "count");
+    if (Array.isArray(result)) return result.length > 0 ? "write" : "idle";
+    return typeof count === "number" && count === 0 ? "idle" : "write";
+  }
+  return effectOf(text, undefined);
+}
+
 /** A promise of Prisma's that is sent when it is awaited; a relation that is asked of it is another one. */
-function gatedAnswer(answer: unknown, gate: StatementGate): unknown {
+function gatedAnswer(
+  answer: unknown,
+  gate: StatementGate,
+  effect: (result: unknown) => StatementEffect,
+): unknown {
   if (typeof answer !== "object" || answer === null || typeof Reflect.get(answer, "then") !== "function") {
     return answer;
   }
@@ -99,7 +124,7 @@ function gatedAnswer(answer: unknown, gate: StatementGate): unknown {
     (sent ??= gate.send(async () => {
       // oxlint-disable-next-line typescript/await-thenable -- a PrismaPromise
       return await answer;
-    }));
+    }, effect));
   return new Proxy(answer, {
     get(target, name): unknown {
       if (name === "then" || name === "catch" || name === "finally") {
@@ -107,7 +132,7 @@ function gatedAnswer(answer: unknown, gate: StatementGate): unknown {
       }
       const member: unknown = Reflect.get(target, name, target);
       if (typeof member !== "function") return member;
-      return (...values: unknown[]): unknown => gatedAnswer(Reflect.apply(member, target, values), gate);
+      return (...values: unknown[]): unknown => gatedAnswer(Reflect.apply(member, target, values), gate, effect);
     },
   });
 }

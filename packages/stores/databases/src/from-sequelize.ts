@@ -67,7 +67,12 @@ const own = new WeakMap<SequelizeTransaction, DriverConnection>();
 
 /** `sequelize.query` would change `$` and `:name` inside of texts, and reshape the rows of RETURNING. */
 function ownOf(tx: SequelizeTransaction): DriverConnection {
-  const connection = Reflect.get(tx, "finished") === undefined ? own.get(tx) : undefined;
+  // Until the pool has it again: Sequelize counts a transaction as finished when a query of the handler has met a deadlock.
+  const ours = own.get(tx);
+  if (ours !== undefined) return ours;
+  // A nested transaction has none: its statements pass the gate, and are the handler's.
+  const isOpen = typeof tx.commit === "function" && Reflect.get(tx, "finished") === undefined;
+  const connection: unknown = isOpen ? Reflect.get(tx, "connection") : undefined;
   assertDriverConnection("fromSequelize", connection);
   return connection;
 }

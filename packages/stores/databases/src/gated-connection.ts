@@ -1,6 +1,6 @@
 import { EventEmitter } from "node:events";
 import { isPromiseLike } from "@countersign/core/door";
-import { pooledClients, type StatementGate } from "@countersign/idempotency/store";
+import { pooledClients, type StatementEffect, type StatementGate } from "@countersign/idempotency/store";
 
 /** How a driver's connection answers a call without a callback: `pg` and `mysql2/promise` by a promise, `mysql2` by events. */
 export type CallStyle = "promise" | "events";
@@ -50,7 +50,7 @@ export function gatedConnection<Connection extends object>(
 export function refusedEnd(caller: string, name: string): () => never {
   return () => {
     throw new Error(
-      `${caller}: ${name}() is not for the handler: its transaction commits when it returns, and rolls back when it throws`,
+      `${caller}: ${name}() is not the handler's: the transaction commits when the handler returns, and rolls back when it throws`,
     );
   };
 }
@@ -71,35 +71,31 @@ export function sendThrough({ gate, style, values, send, given }: Sending): unkn
   const text = textOf(first);
   if (!gate.isOpen) return gate.isEnd(text) ? send(values) : refuse(gate, style, values);
   const answered = gate.begin();
-  const note = (result: unknown): void => {
-    if (isWrite(text, result)) gate.noteWrite();
-  };
   try {
     const place = values.findIndex((value) => typeof value === "function");
     const callback = values[place];
     if (typeof callback === "function") {
       const all = [...values];
       all[place] = function answer(this: unknown, error: unknown, result: unknown, ...more: unknown[]): unknown {
-        if (!error) note(result);
-        answered();
+        answered(error ? "idle" : effectOf(text, result));
         return Reflect.apply(callback, this, [error, given && !error ? given(result) : result, ...more]);
       };
       return send(all);
     }
     const sent = send(values);
     if (isPromiseLike(sent)) {
-      sent.then((result) => {
-        note(result);
-        answered();
-      }, answered);
+      sent.then(
+        (result) => answered(effectOf(text, result)),
+        () => answered("idle"),
+      );
       return given === undefined ? sent : sent.then(given);
     }
     if (sent instanceof EventEmitter) {
-      for (const name of ["end", "error", "close"]) sent.once(name, answered);
+      for (const name of ["end", "error", "close"]) sent.once(name, () => answered());
     } else answered();
     return sent;
   } catch (error) {
-    answered();
+    answered("idle");
     throw error;
   }
 }
@@ -140,27 +136,31 @@ const call = /^(?:\s|--[^\n]*\n|\/\*[\s\S]*?\*\/)*CALL\b/i;
 const writes: ReadonlySet<unknown> = new Set(["INSERT", "UPDATE", "DELETE", "MERGE", "COPY"]);
 const mostResults = 64;
 
-/** True for a statement that has called a procedure, and for a driver's result that tells of a changed row. */
-export function isWrite(text: string | undefined, result: unknown): boolean {
-  return (text !== undefined && call.test(text)) || tellsOfWrite(result);
+// PostgreSQL counts a SELECT that locks rows as a command that may write.
+const locks = /\bFOR\s+(?:NO\s+KEY\s+UPDATE|UPDATE|KEY\s+SHARE|SHARE)\b/i;
+
+/** What the text of a statement and the driver's result tell of its effect. */
+export function effectOf(text: string | undefined, result: unknown): StatementEffect {
+  if (text !== undefined && call.test(text)) return "write";
+  const rows = changedRows(result);
+  if (rows !== undefined) return rows > 0 ? "write" : "idle";
+  return text !== undefined && locks.test(text) ? "idle" : undefined;
 }
 
 /** pg has one result or a list of them; mysql2 a header or rows, a list of these, and with promises the fields beside them. */
-function tellsOfWrite(result: unknown): boolean {
-  if (Array.isArray(result)) {
-    return result
-      .slice(0, mostResults)
-      .some((each: unknown) =>
-        Array.isArray(each) ? each.slice(0, mostResults).some(isHeaderOfWrite) : tellsOfWrite(each),
-      );
-  }
-  if (isHeaderOfWrite(result)) return true;
-  const { command, rowCount, fields }: { command?: unknown; rowCount?: unknown; fields?: unknown } = Object(result);
-  return Array.isArray(fields) && writes.has(command) && Number(rowCount) > 0;
+function changedRows(result: unknown): number | undefined {
+  if (!Array.isArray(result)) return changedBy(result);
+  const each = result.slice(0, mostResults).flatMap((one: unknown) => {
+    const all: readonly unknown[] = Array.isArray(one) ? one.slice(0, mostResults) : [one];
+    return all.flatMap((single) => changedBy(single) ?? []);
+  });
+  return each.length === 0 ? undefined : Math.max(...each);
 }
 
-/** By its class: a row can have a column of any name. */
-function isHeaderOfWrite(value: unknown): boolean {
-  if (typeof value !== "object" || value === null || value.constructor?.name !== "ResultSetHeader") return false;
-  return Number(Reflect.get(value, "affectedRows")) > 0;
+function changedBy(result: unknown): number | undefined {
+  if (typeof result !== "object" || result === null) return undefined;
+  // Of mysql2, by its class: a row can have a column of any name.
+  if (result.constructor?.name === "ResultSetHeader") return Number(Reflect.get(result, "affectedRows"));
+  const { command, rowCount, fields }: { command?: unknown; rowCount?: unknown; fields?: unknown } = Object(result);
+  return Array.isArray(fields) && writes.has(command) ? Number(rowCount ?? 0) : undefined;
 }

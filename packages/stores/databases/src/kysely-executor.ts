@@ -1,7 +1,7 @@
 import type { SqlValue, StatementGate } from "@countersign/idempotency";
-import type { Row } from "@countersign/idempotency/store";
+import type { Row, StatementEffect } from "@countersign/idempotency/store";
 import { driverValues, onSqlite, type Dialect } from "./driver-connection.ts";
-import { isWrite } from "./gated-connection.ts";
+import { effectOf } from "./gated-connection.ts";
 import { compound, compoundRows, rowsOf } from "./rows.ts";
 
 /** What Kysely's `CompiledQuery.raw` makes. */
@@ -72,11 +72,16 @@ function gateExecutor(executor: object, gate: StatementGate): object {
   if (typeof provide !== "function") {
     throw new TypeError("Kysely: the executor of a transaction gives no connection; this release is not supported");
   }
-  Reflect.set(executor, "provideConnection", (consumer: (connection: object) => unknown): Promise<unknown> =>
-    gate.send(() =>
-      Reflect.apply(provide, executor, [(connection: object) => consumer(observed(connection, gate))]),
-    ),
-  );
+  Reflect.set(executor, "provideConnection", (consumer: (connection: object) => unknown): Promise<unknown> => {
+    let effect: StatementEffect;
+    const note = (one: StatementEffect): void => {
+      if (effect !== "write") effect = one;
+    };
+    return gate.send(
+      () => Reflect.apply(provide, executor, [(connection: object) => consumer(observed(connection, note))]),
+      () => effect,
+    );
+  });
   for (const name of derivations) {
     const derive: unknown = Reflect.get(executor, name);
     if (typeof derive !== "function") continue;
@@ -87,8 +92,8 @@ function gateExecutor(executor: object, gate: StatementGate): object {
   return executor;
 }
 
-/** Notes whether a statement on the connection has changed rows. */
-function observed(connection: object, gate: StatementGate): object {
+/** Notes what a statement on the connection has changed. */
+function observed(connection: object, note: (effect: StatementEffect) => void): object {
   return new Proxy(connection, {
     get(target, name): unknown {
       const member: unknown = Reflect.get(target, name, target);
@@ -96,10 +101,9 @@ function observed(connection: object, gate: StatementGate): object {
       if (name !== "executeQuery") return member.bind(target);
       return async (query: { readonly sql?: unknown }, ...more: unknown[]): Promise<unknown> => {
         const result: unknown = await Reflect.apply(member, target, [query, ...more]);
-        const text = typeof query.sql === "string" ? query.sql : undefined;
-        if (Number(Reflect.get(Object(result), "numAffectedRows") ?? 0) > 0 || isWrite(text, undefined)) {
-          gate.noteWrite();
-        }
+        const rows: unknown = Reflect.get(Object(result), "numAffectedRows");
+        if (typeof rows === "bigint") note(rows > 0n ? "write" : "idle");
+        else note(effectOf(typeof query.sql === "string" ? query.sql : undefined, undefined));
         return result;
       };
     },

@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import type { StatementGate } from "@countersign/idempotency/store";
-import { isWrite } from "./gated-connection.ts";
+import { effectOf } from "./gated-connection.ts";
 import { rolledBack } from "./transaction.ts";
 
 export interface PostgresJsSender {
@@ -180,6 +180,11 @@ const begins: ReadonlySet<string | symbol> = new Set([
   "writable",
 ]);
 
+function textOf(query: object): string | undefined {
+  const strings: unknown = Reflect.get(query, "strings");
+  return Array.isArray(strings) ? strings.join("?") : undefined;
+}
+
 /** Counts the statement as sent from the call that makes postgres.js send it; refuses that call once the gate is closed. */
 function gatedQuery(call: () => unknown, gate: StatementGate): unknown {
   if (!gate.isOpen) return gate.refuse();
@@ -195,12 +200,10 @@ function gatedQuery(call: () => unknown, gate: StatementGate): unknown {
     void Promise.prototype.then.call(
       query,
       (result: unknown) => {
-        const { command, count }: { readonly command?: unknown; readonly count?: unknown } = Object(result);
-        const rowCount = typeof count === "number" ? count : 0;
-        if (command === "CALL" || isWrite(undefined, { command, rowCount, fields: [] })) gate.noteWrite();
-        answered();
+        const { command, count: rowCount }: { command?: unknown; count?: unknown } = Object(result);
+        answered(command === "CALL" ? "write" : effectOf(textOf(query), { command, rowCount, fields: [] }));
       },
-      answered,
+      () => answered("idle"),
     );
     return true;
   };

@@ -1,4 +1,5 @@
 import { StatementGate, transactionBroken } from "@countersign/idempotency/store";
+import { refusedEnd } from "./gated-connection.ts";
 
 /** The transactions of one library that are open, or were: each `tx` with the gate of its handler's statements. */
 export class GatedTransactions<Tx extends object> {
@@ -81,12 +82,7 @@ export async function withoutEnd<Tx extends object, T>(
     (name) => [name, Object.getOwnPropertyDescriptor(tx, name)] as const,
   );
   for (const [name] of own) {
-    const value = (): never => {
-      throw new Error(
-        `${caller}: ${name}() is not the handler's: it commits when it returns, and rolls back when it throws`,
-      );
-    };
-    Object.defineProperty(tx, name, { value, configurable: true, writable: true });
+    Object.defineProperty(tx, name, { value: refusedEnd(caller, name), configurable: true, writable: true });
   }
   try {
     return await work(tx);

@@ -135,7 +135,7 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
   async closeGate(tx: Tx, succeeded: boolean): Promise<ClosedStatements> {
     const { database } = this.#server;
     if (succeeded) await database.flush?.(tx);
-    return (await database.gateOf(tx)?.close()) ?? { unanswered: 0, hasWritten: false };
+    return (await database.gateOf(tx)?.close()) ?? { unanswered: 0, hasWritten: false, idleCommands: 0 };
   }
 
   async assertOpen(tx: Tx, keys: readonly TransactionKey[]): Promise<void> {

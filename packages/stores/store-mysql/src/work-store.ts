@@ -134,7 +134,7 @@ export class WorkTable<Tx> extends WorkOperations<Tx> implements MysqlWorkStore<
   #send(tx: Tx, text: string, values: readonly SqlValue[]): Promise<readonly Row[]> {
     const send = (): Promise<readonly Row[]> => this.server.query(tx, workName, text, values);
     // What a handler adds is a statement of its own (I26).
-    return this.server.database.gateOf(tx)?.send(send, () => true) ?? send();
+    return this.server.database.gateOf(tx)?.send(send, () => "write") ?? send();
   }
 }
 

@@ -2,7 +2,6 @@ import { fenceMemoryMs } from "@countersign/idempotency/store";
 import type { ResolvedPostgresOptions } from "./options.ts";
 import { savedDurability } from "./begin-function.ts";
 import { milliseconds } from "./statement-parts.ts";
-import { quoteLiteral } from "./table-names.ts";
 
 export type TransactionStatements = ReturnType<typeof transactionStatements>;
 
@@ -23,22 +22,20 @@ const restoreDurability = `SELECT set_config('synchronous_commit', CASE WHEN cur
 /** The statements of a transaction, which go in one message where the library can. */
 export function transactionStatements({ names, retentionMs }: ResolvedPostgresOptions) {
   const freeing = (call: string): string => freeKeys(names.idempotency, inlined(call), retentionMs);
-  // Their rows are written by every transaction, or counted where a handler adds a task.
-  const { idempotency, nonces, answers, lanes, tasks, queues, newest } = names;
-  const own = [idempotency, nonces, answers, lanes, tasks, queues, newest].map(
-    (table) => `to_regclass(${quoteLiteral(table)})::oid`,
-  );
   const kept = (call: string, state: "done" | "free"): string => `${asked(inlined(call))}
 SELECT kept.key FROM ${names.idempotency} AS kept, undone WHERE ${isOwn} AND kept.state = '${state}'`;
   return {
     savepoint,
     release,
     freeing,
-    /** Of the transaction alone, and without those that were rolled back to a savepoint. */
-    writtenRows: `SELECT CASE pg_catalog.current_setting('track_counts') WHEN 'on' THEN coalesce(pg_catalog.sum(
-    pg_catalog.pg_stat_get_xact_tuples_inserted(oid) + pg_catalog.pg_stat_get_xact_tuples_updated(oid)
-    + pg_catalog.pg_stat_get_xact_tuples_deleted(oid)), 0)::text END AS rows
-  FROM pg_catalog.pg_class WHERE relkind = 'r' AND relpersistence <> 't' AND oid <> ALL (array_remove(ARRAY[${own.join(", ")}], NULL))`,
+    /**
+     * $1 key, $2 token. Gives how many commands of the transaction may have written since its key was. The server counts each statement that
+     * can write, also one inside of a function; `cmin` is that count for a row, which this writes once more.
+     */
+    writtenCommands: `WITH begun AS MATERIALIZED (SELECT kept.key, kept.cmin::text::bigint AS command FROM ${names.idempotency} AS kept
+  WHERE kept.key = $1 AND kept.token = $2)
+UPDATE ${names.idempotency} AS kept SET token = kept.token FROM begun WHERE kept.key = begun.key
+RETURNING (kept.cmin::text::bigint - begun.command - 1)::text AS commands`,
     /** Gives the keys that their tokens have done. */
     done: (call: string): string => kept(call, "done"),
     begin: (call: string, more = ""): string => `SELECT ${names.begin}(${call}) AS answer${more}`,

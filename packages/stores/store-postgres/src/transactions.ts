@@ -71,8 +71,8 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
         this.#open.set(tx, open);
         try {
           const result = await work(tx);
-          await this.database.flush?.(tx);
           ended = { result, isCommitted: false };
+          await this.database.flush?.(tx);
           if (await this.#commits(tx, open)) ended.isCommitted = true;
           return result;
         } finally {
@@ -123,7 +123,7 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
 
   async closeGate(tx: Tx, succeeded: boolean): Promise<ClosedStatements> {
     if (succeeded) await this.database.flush?.(tx);
-    return (await this.database.gateOf(tx)?.close()) ?? { unanswered: 0, hasWritten: false };
+    return (await this.database.gateOf(tx)?.close()) ?? { unanswered: 0, hasWritten: false, idleCommands: 0 };
   }
 
   async assertOpen(tx: Tx, keys: readonly TransactionKey[]): Promise<void> {
@@ -147,10 +147,11 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
     return new Set(keys.map(({ key }) => key).filter((key) => held.has(encodeKey(key))));
   }
 
-  async written(tx: Tx): Promise<number | undefined> {
-    const [row] = await this.database.query(tx, this.#sql.writtenRows, []);
-    const rows = row?.["rows"];
-    return rows === null || rows === undefined ? undefined : Number(rows);
+  async written(tx: Tx, [key]: readonly TransactionKey[]): Promise<number | undefined> {
+    if (key === undefined) return undefined;
+    const values = [encodeKey(key.key), encodeText(key.token)];
+    const [row] = await this.database.query(tx, this.#sql.writtenCommands, values);
+    return row === undefined ? undefined : Number(row["commands"]);
   }
 
   faultOf(error: unknown): TransactionFault | undefined {

@@ -201,7 +201,7 @@ export class PostgresWorkStore<Tx> extends WorkTable implements WorkStore<Tx, "a
     const send = (): Promise<readonly Row[]> => this.#database.query(tx, statement, values);
     try {
       // What a handler adds is a statement of its own (I26).
-      return await (this.#database.gateOf(tx)?.send(send, isWrite) ?? send());
+      return await (this.#database.gateOf(tx)?.send(send, write) ?? send());
     } catch (error) {
       throw explained(name, this.options.names, error);
     }
@@ -213,8 +213,8 @@ function storedTask({ queue, id, token }: OwnedTask): SettleCall["tasks"][number
 }
 
 /** What a handler adds, also where it is there already, is what it was to write. */
-function isWrite(): boolean {
-  return true;
+function write(): "write" {
+  return "write";
 }
 
 function countOf(rows: readonly Row[]): number {

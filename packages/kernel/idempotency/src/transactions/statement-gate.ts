@@ -1,4 +1,4 @@
-import { isPromiseLike, publishFailure } from "@countersign/core/door";
+import { publishFailure } from "@countersign/core/door";
 
 /** How a handler left its statements when its `tx` was closed. */
 export interface ClosedStatements {
@@ -6,7 +6,12 @@ export interface ClosedStatements {
   readonly unanswered: number;
   /** True if a driver reported a changed row or a called procedure. False if none did: some statements change rows without a report. */
   readonly hasWritten: boolean;
+  /** How many statements an engine may count as commands although they changed no row: they matched none, only locked some, or failed. */
+  readonly idleCommands: number;
 }
+
+/** `write`: a driver reported a changed row or a called procedure. `idle`: a command that changed none. Undefined: nothing is known. */
+export type StatementEffect = "write" | "idle" | undefined;
 
 /** The library's own statement that ends a transaction. */
 export type EndStatement = "COMMIT" | "ROLLBACK";
@@ -21,6 +26,7 @@ export class StatementGate {
   #unanswered = 0;
   #waiting: (() => void)[] = [];
   #hasWritten = false;
+  #idleCommands = 0;
   #end: EndStatement | undefined;
   #isReported = false;
 
@@ -37,6 +43,7 @@ export class StatementGate {
   open(): void {
     this.#isOpen = true;
     this.#hasWritten = false;
+    this.#idleCommands = 0;
   }
 
   /** Rejects every statement from the call on. Resolves when the library has answered those that were sent before. */
@@ -48,10 +55,10 @@ export class StatementGate {
         this.#waiting.push(resolve);
       });
     }
-    return { unanswered, hasWritten: this.#hasWritten };
+    return { unanswered, hasWritten: this.#hasWritten, idleCommands: this.#idleCommands };
   }
 
-  /** Closes the gate for all but the statement by which the library ends the transaction. */
+  /** Closes the gate for all but the statement by which the library ends the transaction; after a COMMIT that fails it sends ROLLBACK. */
   closeFor(end: EndStatement): void {
     this.#isOpen = false;
     this.#end = end;
@@ -66,46 +73,44 @@ export class StatementGate {
   /** True if `text` is the statement by which the library ends the transaction now. */
   isEnd(text: unknown): boolean {
     if (this.#end === undefined || typeof text !== "string") return false;
-    return text.replace(/;\s*$/, "").trim().toUpperCase() === this.#end;
+    const end = text.replace(/;\s*$/, "").trim().toUpperCase();
+    return end === this.#end || end === "ROLLBACK";
   }
 
-  /** Sends a statement that the library answers by a promise. Rejects without sending it once the gate is closed. */
-  send<T>(statement: () => Promise<T>, isWrite?: (result: T) => boolean): Promise<T> {
+  /**
+   * Sends a statement that the library answers by a promise. Rejects without sending it once the gate is closed. `effectOf` says what a result
+   * tells of the statement's effect; default: nothing.
+   */
+  send<T>(statement: () => Promise<T>, effectOf?: (result: T) => StatementEffect): Promise<T> {
     if (!this.#isOpen) return this.refuse();
     const answered = this.begin();
     let sent: Promise<T>;
     try {
       sent = statement();
     } catch (error) {
-      answered();
+      answered("idle");
       throw error;
     }
-    if (!isPromiseLike(sent)) {
-      answered();
-      return sent;
-    }
-    sent.then((result) => {
-      if (isWrite?.(result) === true) this.noteWrite();
-      answered();
-    }, answered);
+    sent.then(
+      (result) => answered(effectOf?.(result)),
+      () => answered("idle"),
+    );
     return sent;
   }
 
-  /** Counts a statement as sent. The returned function counts it as answered; later calls of it do nothing. */
-  begin(): () => void {
+  /** Counts a statement as sent. The returned function counts it as answered, with its effect; later calls of it do nothing. */
+  begin(): (effect?: StatementEffect) => void {
     this.#unanswered += 1;
     let isAnswered = false;
-    return () => {
+    return (effect) => {
       if (isAnswered) return;
       isAnswered = true;
+      if (effect === "write") this.#hasWritten = true;
+      if (effect === "idle") this.#idleCommands += 1;
       this.#unanswered -= 1;
       if (this.#unanswered > 0) return;
       for (const resolve of this.#waiting.splice(0)) resolve();
     };
-  }
-
-  noteWrite(): void {
-    this.#hasWritten = true;
   }
 
   /** A rejected promise for a late statement. It counts as handled: a statement that nobody awaits does not end the process. */

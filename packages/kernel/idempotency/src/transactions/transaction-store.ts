@@ -113,8 +113,11 @@ export interface TransactionStore<Tx, Mode extends TransactionMode = Transaction
    * holds these keys, and without this call all that were begun and neither kept nor freed. Must not throw.
    */
   outlived?(tx: Tx, keys: readonly TransactionKey[]): void;
-  /** How many rows the handler has changed in tables that are not the store's own. Undefined where the engine does not count. */
-  written?(tx: Tx): Awaitable<number | undefined>;
+  /**
+   * How many changes the engine has seen since the handler of these keys began: rows, or commands that may change rows. Undefined where it
+   * does not count. Asked after the handler, and only where no driver has reported a change.
+   */
+  written?(tx: Tx, keys: readonly TransactionKey[]): Awaitable<number | undefined>;
   faultOf(error: unknown): TransactionFault | undefined;
 }
 

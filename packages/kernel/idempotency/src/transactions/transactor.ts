@@ -29,6 +29,7 @@ import {
 } from "./steps.ts";
 import type { NotRun, OpenTransaction, TransactionAttempt } from "./transaction-attempt.ts";
 import type { ResolvedTransactionOptions } from "./transaction-options.ts";
+import type { ClosedStatements } from "./statement-gate.ts";
 import type { TransactionKey, TransactionStore, TransactionStores } from "./transaction-store.ts";
 
 // Four were too few where many transactions meet one page of an index.
@@ -106,24 +107,35 @@ export class Transactor<Tx> {
   *handle<T>(
     tx: Tx,
     keys: readonly TransactionKey[],
-    { more = false, tell }: HandlerRun,
+    { more = false, tell, then }: HandlerRun,
     work: () => Steps<T>,
   ): Steps<T> {
     const store = this.#store;
-    store.openGate?.(tx);
     let value: T;
-    let hasWritten = false;
     try {
-      value = yield* untilPromise(work, () => store.outlived?.(tx, keys));
-      const closed = yield* answerOf(store.closeGate?.(tx, true));
-      if (closed !== undefined && closed.unanswered > 0) throw unsettled(closed.unanswered);
-      hasWritten = closed?.hasWritten === true;
+      let closed: ClosedStatements | undefined;
+      [value, closed] = yield* this.#throughGate(tx, () =>
+        untilPromise(work, () => store.outlived?.(tx, keys)),
+      );
+      if (tell !== undefined) tell(closed?.hasWritten === true || (yield* this.#hasWritten(tx, keys, closed)));
+      if (then !== undefined) yield* this.#throughGate(tx, then);
     } catch (error) {
       throw yield* this.#afterFailure(tx, keys, error);
     }
-    if (tell !== undefined) tell(hasWritten || (yield* this.#hasWritten(tx)));
     yield* answerOf(askStore(this.#keepStep, () => store.keep(tx, keys, more)));
     return value;
+  }
+
+  /** Opens `tx` for the work, and closes it when that has settled. A statement without an answer by then makes it a failure. */
+  *#throughGate<T>(
+    tx: Tx,
+    work: () => Steps<T>,
+  ): Steps<readonly [value: T, closed: ClosedStatements | undefined]> {
+    this.#store.openGate?.(tx);
+    const value = yield* work();
+    const closed = yield* answerOf(this.#store.closeGate?.(tx, true));
+    if (closed !== undefined && closed.unanswered > 0) throw unsettled(closed.unanswered);
+    return [value, closed];
   }
 
   /** What to throw for a handler's error, once no statement of it is on its way any more. */
@@ -145,9 +157,10 @@ export class Transactor<Tx> {
   }
 
   /** Asks the engine, which counts what no driver reports: rows that a function has written, or a statement inside of a SELECT. */
-  *#hasWritten(tx: Tx): Steps<boolean> {
+  *#hasWritten(tx: Tx, keys: readonly TransactionKey[], closed: ClosedStatements | undefined): Steps<boolean> {
     try {
-      return ((yield* answerOf(this.#store.written?.(tx))) ?? 0) > 0;
+      const written = (yield* answerOf(this.#store.written?.(tx, keys))) ?? 0;
+      return written > (closed?.idleCommands ?? 0);
     } catch (error) {
       if (this.#store.faultOf(error) === "conflict") throw error;
       // keep() says what the handler has swallowed.
@@ -298,7 +311,9 @@ export class Transactor<Tx> {
       // It waits for the end of a transaction whose connection was lost. With a token of its own: the run's nonce would count as fresh.
       isFresh = nonce === undefined || (await this.#claimAlone({ ...nonce, token: randomUUID() }));
       const held = await this.#hold(keys);
-      if (held.size > 0 && !isTransactionBroken(error)) return transactionHeld(error, retryAfterSeconds);
+      // What says itself that the key is held: a broken transaction, or a promise where the engine allows none.
+      const isTold = isTransactionBroken(error) || (this.isSynchronous && error instanceof TypeError);
+      if (held.size > 0 && !isTold) return transactionHeld(error, retryAfterSeconds);
     } catch (failure) {
       if (!isFinal) return error;
       const message = "the engine did not say what has become of the key";
@@ -338,6 +353,8 @@ interface HandlerRun {
   readonly more?: boolean | undefined;
   /** Called with whether it has changed a row. */
   readonly tell?: ((hasWritten: boolean) => void) | undefined;
+  /** What the caller itself writes by `tx` after the handler. */
+  readonly then?: (() => Steps<unknown>) | undefined;
 }
 
 /** A handler's error after which the whole transaction was rolled back. */
