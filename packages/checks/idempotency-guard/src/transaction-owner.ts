@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import {
   channels,
   createRequestFact,
+  isGuardError,
   traces,
   type NonceClaim,
   type PublishedEvents,
@@ -26,10 +27,10 @@ import type {
 import {
   answerOf,
   keyNotices,
+  noticeOfEnd,
   readDrainTimeout,
   recordReader,
   Transactor,
-  type Behind,
   type KeyAttempt,
   type NotRun,
   type OpenTransaction,
@@ -64,6 +65,12 @@ interface TransactionAttempt {
   /** Gives 1 to 128 printable ASCII characters. A promise is due within `storeTimeoutMs`. */
   readonly fingerprint: () => Awaitable<string>;
   readonly nonce?: DeferredNonce | undefined;
+  /** Called before the handler; what it throws refuses the request. */
+  readonly before?: (() => void) | undefined;
+  /** Writes of the caller's own in the transaction, after the handler. */
+  readonly after?: ((tx: never) => unknown) | undefined;
+  /** Whether a handler that has changed no row by its `tx` holds its key (I28). Default false: a warning, once. */
+  readonly mustWrite?: boolean | undefined;
 }
 
 /** `context` is what the app's own function is given: its `tx` is the transaction, and a look at it is noticed. */
@@ -108,6 +115,11 @@ export function transactionOwner<Tx>(
   const { doneStatus, inFlightStatus } = duplicates;
   const unpaid = { keys, reserved: reserves409(duplicates) };
   const watch = new HandlerWatch(factoryName, stores);
+  /** Something may have been paid whose key is held: an operator has to look, whoever asks. */
+  const alarm = (error: unknown, { key, req }: Attempt): void => {
+    const end = noticeOfEnd(error);
+    if (end !== undefined && isGuardError(error) && error.status === 503) keys.alarm({ ...end, key, req });
+  };
   const replay = duplicates.replay && new Replay(duplicates.replay, resolved, keys);
   const refusing = { keys, options: { ...resolved, inFlightStatus }, doneStatus, replay };
   return {
@@ -119,25 +131,35 @@ export function transactionOwner<Tx>(
       verdicts.note(native, { idempotencyKey: key });
       claimed.set(native, true);
       keyClaims.mark(native);
-      const { nonce } = attempt;
+      const { nonce, before, after, mustWrite = false } = attempt;
       const once = { keys: [own], nonce: nonce?.claim, req: native };
-      const watched = watch.begin();
-      const run = (): Promise<Paid> =>
-        whileConnected((left) =>
-          transactor.run({ ...once, left }, (open) =>
-            payOnce(transactor, open, own, { nonce, handler, replay, watched }),
-          ),
-        );
+      const watched = watch.begin(!mustWrite);
+      const paying = { nonce, before, after, handler, mustWrite, replay, watched };
+      const run = async (): Promise<Paid> => {
+        try {
+          return await whileConnected((left) =>
+            transactor.run({ ...once, left }, (open) => payOnce(transactor, open, own, paying)),
+          );
+        } catch (error) {
+          if (watched.hasBegun() && !isOfTransaction(error)) return { error };
+          throw error;
+        }
+      };
       let result: Paid;
       try {
         result = await observed(own, run);
       } catch (error) {
+        alarm(error, own);
         throw asUnpaid(error, own, unpaid);
       }
       if (result === "nonce-seen") throw nonce?.replayed() ?? inFlight(refusing);
       if (result === "client-left") throw refusal("request-aborted");
       if (result === "in-flight") throw inFlight(refusing);
       if ("error" in result) throw asUnpaid(result.error, own, unpaid);
+      if ("unwritten" in result) {
+        alarm(result.unwritten, own);
+        throw result.unwritten;
+      }
       if ("value" in result) {
         const { answer, notKept } = result.value;
         watched.committed(native);
@@ -161,7 +183,7 @@ async function observed({ key, req = {} }: KeyAttempt, run: () => Promise<Paid>)
   const startedAtMs = performance.now();
   const result = await traced(traces.claim, trace, { work: run, outcomeOf: claimOutcome });
   if (typeof result === "string" || "status" in result) return result;
-  const outcome = "value" in result ? "done" : "released";
+  const outcome = "value" in result ? "done" : "error" in result ? "released" : "held";
   const ownedMs = performance.now() - startedAtMs;
   channels.settled.publish({ ...trace, outcome, ownedMs } satisfies PublishedEvents["settled"]);
   return result;
@@ -172,7 +194,19 @@ function claimOutcome(result: Paid): string {
   return "status" in result ? result.status : "acquired";
 }
 
-type Paid = NotRun | NotBegun | Behind<Answered>;
+type Paid = NotRun | NotBegun | Ended;
+
+/** `error`: the handler's own. `unwritten`: the refusal of a handler that has changed no row, whose key is held. */
+type Ended =
+  | { readonly value: Answered }
+  | { readonly error: unknown }
+  | { readonly unwritten: Error };
+
+const ofTransaction = /^(?:transaction-|commit-unknown$|draining$)/;
+
+function isOfTransaction(error: unknown): boolean {
+  return isGuardError(error) && ofTransaction.test(error.code);
+}
 
 interface Answered {
   readonly answer: KeptAnswer;
@@ -184,31 +218,42 @@ type NotBegun = Exclude<OpenTransaction<unknown>["begun"]["keys"][number], { rea
 
 interface Paying<Tx> {
   readonly nonce: DeferredNonce | undefined;
+  readonly before: TransactionAttempt["before"];
+  readonly after: TransactionAttempt["after"];
   readonly handler: TransactionHandler<Tx>;
+  readonly mustWrite: boolean;
   readonly replay: Replay | undefined;
   readonly watched: WatchedHandler<Tx>;
 }
 
 function* payOnce<Tx>(
   transactor: Transactor<Tx>,
-  { tx, begun }: OpenTransaction<Tx>,
-  own: KeyAttempt,
-  { nonce, handler, replay, watched }: Paying<Tx>,
-): Steps<Behind<Answered> | NotBegun> {
+  { tx, begun, keys }: OpenTransaction<Tx>,
+  attempt: KeyAttempt,
+  { nonce, before, after, handler, mustWrite, replay, watched }: Paying<Tx>,
+): Steps<Ended | NotBegun> {
   const [state] = begun.keys;
-  if (state === undefined) throw new TypeError("the store gave no answer to a key");
+  const [key] = keys;
+  if (state === undefined || key === undefined) throw new TypeError("the store gave no answer to a key");
   // Committed without a handler: the nonce stays.
   if (state.status !== "begun") return state;
-  const paid = yield* transactor.behindSavepoint(tx, [own], false, function* pay(): Steps<KeptAnswer> {
-    nonce?.assertTimely();
-    const work = function* work(): Steps<unknown> {
-      return yield* answerOf(handler(tx, watched.contextOf(tx)));
-    };
-    return givenAnswer(yield* transactor.counted(tx, work, watched.counting()));
+  nonce?.assertTimely();
+  before?.();
+  let hasWritten = true;
+  const tell = mustWrite || watched.counts ? (written: boolean): void => void (hasWritten = written) : undefined;
+  const then = function* then(): Steps<void> {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the caller's own stores give this transaction
+    if (!mustWrite || hasWritten) yield* answerOf(after?.(tx as never));
+  };
+  const run = { tell, then: after && then };
+  const answer = yield* transactor.handle(tx, [key], run, function* pay(): Steps<KeptAnswer> {
+    return givenAnswer(yield* answerOf(handler(tx, watched.contextOf(tx))));
   });
-  if ("error" in paid) return paid;
-  const answer = paid.value;
+  if (mustWrite && !hasWritten) return { unwritten: yield* transactor.holdUnwritten(tx, [key]) };
+  watched.told(hasWritten);
   if (replay === undefined) return { value: { answer } };
+  // With the token of this run, by which the answer of a done key is found.
+  const own: KeyAttempt = { ...attempt, ...key };
   let record: Buffer;
   try {
     const { status, headers, body } = answer;
@@ -228,14 +273,10 @@ const unwritten =
   "a handler has ended without writing a row by tx, and its caller was told of a success: look for a missing await or execute(), or for " +
   "what another connection wrote";
 
-// Of those that write nothing, most never do; the first that writes ends it.
-const mostCounted = 10;
-
 /** Notices, once, that what a handler wrote is not in its transaction. */
 class HandlerWatch<Tx> {
   readonly #warnOnce: ReturnType<typeof createWarnOnce>;
   readonly #mayMiss: boolean;
-  #left = mostCounted;
 
   constructor(factory: string, { transactions }: TransactionStores<Tx>) {
     this.#warnOnce = createWarnOnce(factory);
@@ -243,25 +284,28 @@ class HandlerWatch<Tx> {
     this.#mayMiss = transactions.mode === "async";
   }
 
-  begin(): WatchedHandler<Tx> {
+  /** `warns`: whether a handler that writes nothing is only noticed. */
+  begin(warns: boolean): WatchedHandler<Tx> {
     let isTaken = false;
     let isIdle = false;
+    let hasBegun = false;
     return {
-      contextOf: (tx) => ({
-        get tx() {
-          isTaken = true;
-          return tx;
-        },
-      }),
-      counting: () => {
-        if (this.#left <= 0) return undefined;
-        this.#left -= 1;
-        return (hasWritten) => {
-          isIdle = !hasWritten;
-          if (hasWritten) this.#left = 0;
+      hasBegun: () => hasBegun,
+      counts: warns && !this.#warnOnce.has("transaction-unused"),
+      contextOf: (tx) => {
+        hasBegun = true;
+        return {
+          get tx() {
+            isTaken = true;
+            return tx;
+          },
         };
       },
+      told: (hasWritten) => {
+        isIdle = !hasWritten;
+      },
       committed: (req) => {
+        if (!warns) return;
         const message = this.#mayMiss && !isTaken ? unused : isIdle ? unwritten : undefined;
         if (message !== undefined) this.#warnOnce({ code: "transaction-unused", message, req });
       },
@@ -270,9 +314,11 @@ class HandlerWatch<Tx> {
 }
 
 interface WatchedHandler<Tx> {
+  readonly hasBegun: () => boolean;
+  /** Whether it has to be known if the handler has written a row. */
+  readonly counts: boolean;
   /** What the handler is given: a look at `tx` is noticed. */
   readonly contextOf: (tx: Tx) => { readonly tx: Tx };
-  /** Called as the handler begins: who is told whether it has written a row; undefined where its rows are not counted. */
-  readonly counting: () => ((hasWritten: boolean) => void) | undefined;
+  readonly told: (hasWritten: boolean) => void;
   readonly committed: (req: object) => void;
 }

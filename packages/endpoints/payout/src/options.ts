@@ -106,6 +106,11 @@ export interface PayoutTransactionOptions<
   readonly stores: TransactionStores<Tx, Mode>;
   /** Writes the payout with `tx`. It commits when this returns, and may run again: do nothing outside of the database. */
   readonly pay: Pay<Native, Tx, Mode>;
+  /**
+   * Whether `pay` may return without changing a row by its `tx`. Default false: such a payout is not confirmed (503 `nothing-written`) and its
+   * key is held, because a statement without `await`, or one by another connection, looks the same.
+   */
+  readonly mayWriteNothing?: boolean | undefined;
   /** Notes in the same transaction that the payout's outcome is due: `createOutcomes({ expectWithinMs, … })`. Default none. */
   readonly outcomes?: ExpectedOutcomes<Tx> | undefined;
   /** How keys are named and waited for. */
@@ -174,6 +179,7 @@ export const transactionTable = {
   signature: option.section<Omit<PayoutSignature, "nonces">>("{ keys }", [...fixedBySpec, "nonces"]),
   stores: option.own(transactionOptions.readStores<never>),
   pay: option.call(),
+  mayWriteNothing: option.boolean(false),
   outcomes: option.optional(option.own(readOutcomes)),
   idempotency: option.own((value = {}, owner, name) => guardSection.read(value, owner, name), "none"),
 } satisfies OptionTable<PayoutTransactionOptions<never, never, TransactionMode>, unknown>;

@@ -1,5 +1,5 @@
 import type { ReceivedRequest } from "@countersign/core";
-import { holderOf, isPromiseLike, pageOf, Steps, type HeaderFields } from "@countersign/core/door";
+import { holderOf, pageOf, Steps, type HeaderFields } from "@countersign/core/door";
 import { unclaimedVerifier } from "@countersign/http-signature-verify";
 import type { TransactionMode } from "@countersign/idempotency";
 import { transactionOwner, type KeptAnswer, type keyOwner } from "@countersign/idempotency-guard/door";
@@ -61,7 +61,7 @@ function payoutPayment<Native extends object>(
 ): PayoutPayment<Native> {
   const { factory: owner = factoryName, show = () => {} } = door;
   const read = resolveTransactionOptions(options, owner);
-  const { stores, findBusiness, lookupTimeoutMs, outcomes } = read;
+  const { stores, findBusiness, lookupTimeoutMs, outcomes, mayWriteNothing } = read;
   const before = instructionReader(read, door);
   const { nonces } = stores;
   const verify = unclaimedVerifier({ ...read.signature, nonces }, holderOf(owner, "signature"));
@@ -96,13 +96,20 @@ function payoutPayment<Native extends object>(
         steps.begin("findBusiness");
         const found = await lookUp(native);
         steps.begin("idempotencyGuard");
-        const attempt = { key: keyOf(payout, guard.scope), fingerprint: () => fingerprintOf(native), nonce };
-        const answer = await owned.pay(native, attempt, whileConnected, (tx, context) => {
-          const known = found();
-          const payNow = (): unknown => early.around(() => pay(known, contextOf(context, native, early)));
-          const expected = outcomes?.expect(tx, known);
-          return isPromiseLike(expected) ? expected.then(payNow) : payNow();
-        });
+        let known: Payout | undefined;
+        const attempt = {
+          key: keyOf(payout, guard.scope),
+          fingerprint: () => fingerprintOf(native),
+          nonce,
+          mustWrite: !mayWriteNothing,
+          before: (): void => {
+            known = found();
+          },
+          after: outcomes && ((tx: never): unknown => outcomes.expect(tx, known ?? payout)),
+        };
+        const answer = await owned.pay(native, attempt, whileConnected, (_tx, context) =>
+          early.around(() => pay(known ?? payout, contextOf(context, native, early))),
+        );
         steps.end();
         return answer;
       } catch (thrown) {

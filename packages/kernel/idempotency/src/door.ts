@@ -6,6 +6,6 @@ export { keyNotices, noticeOfEnd } from "./notices.ts";
 export { Waiters } from "./waiters.ts";
 export { readDrainTimeout } from "./idempotency-keys.ts";
 export { answerOf, runStepsIn, type Steps } from "./transactions/steps.ts";
-export type { Behind, NotRun, OpenTransaction } from "./transactions/transaction-attempt.ts";
+export type { NotRun, OpenTransaction } from "./transactions/transaction-attempt.ts";
 export { Transactor } from "./transactions/transactor.ts";
 export { transactionOptions, type TransactionOptions } from "./transactions/transaction-options.ts";

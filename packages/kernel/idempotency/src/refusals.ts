@@ -6,8 +6,10 @@ export type IdempotencyCode =
   | "draining"
   | "idempotency-lost"
   | "idempotency-store-unavailable"
+  | "nothing-written"
   | "transaction-broken"
   | "transaction-conflict"
+  | "transaction-held"
   | "transaction-timed-out"
   | "transaction-unavailable";
 
@@ -67,6 +69,23 @@ export const commitUnknown: TransactionRefusal = refusalOf(
   "commit-unknown",
   "COMMIT was sent and its reply was lost: the key is done if it took effect",
 );
+
+/** The handler has failed, and something of its transaction has committed all the same: an operator has to look. */
+export const transactionHeld: TransactionRefusal = refusalOf(
+  "transaction-held",
+  "the handler's transaction failed after something of it had committed: the key is held",
+);
+
+/** Why the key of a handler is held that has changed no row by its `tx`. */
+export const nothingWrittenReason = "nothing-written";
+
+/** Nothing of the transaction has committed; what the handler wrote by another connection may have. */
+export function nothingWritten(retryAfterSeconds: number): GuardError<IdempotencyCode> {
+  const message =
+    "the handler has returned without changing a row by its tx: the key is held; look for a missing await, or for a statement " +
+    "that goes by another connection";
+  return new GuardError<IdempotencyCode>(comeAgain(nothingWrittenReason, message, retryAfterSeconds));
+}
 
 const broken = "transaction-broken";
 

@@ -119,7 +119,7 @@ export class TaskAttempt<Tx> {
     return ending;
   }
 
-  /** Does the work and ends the task behind one savepoint of one transaction. */
+  /** Does the work and ends the task in one transaction. */
   async #commit<T>(work: (tx: Tx) => Steps<T>): Promise<T> {
     this.#isCommitting = true;
     try {
@@ -135,14 +135,13 @@ export class TaskAttempt<Tx> {
     const [store, transactor, task] = [this.#store, this.#transactor, this.task];
     const ended = await transactor.run({ keys: [], isBackground: true }, ({ tx }) => {
       this.#hasBegun = true;
-      return transactor.behindSavepoint(tx, [], false, function* (): Steps<T> {
+      return transactor.handle(tx, [], {}, function* (): Steps<{ readonly value: T }> {
         const value = yield* work(tx);
         if (!(yield* answerOf(store.finish(tx, task)))) throw taskGone;
-        return value;
+        return { value };
       });
     });
     if (typeof ended === "string") throw new LockedError("the transaction waited too long for a lock");
-    if ("error" in ended) throw ended.error;
     return ended.value;
   }
 }

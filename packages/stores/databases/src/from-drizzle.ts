@@ -1,7 +1,8 @@
-import type { Database, SqlValue } from "@countersign/idempotency";
+import type { Database, SqlValue, StatementGate } from "@countersign/idempotency";
 import { compound, compoundRows, rowList, rowsOf } from "./rows.ts";
 import { driverValues, onSqlite, type Dialect } from "./driver-connection.ts";
-import { inTransaction } from "./transaction.ts";
+import { gatedConnection } from "./gated-connection.ts";
+import { GatedTransactions } from "./transaction.ts";
 
 /** As much of Drizzle's `SQL` as `execute` calls. */
 interface DrizzleSql {
@@ -31,39 +32,61 @@ export function fromDrizzle<Tx extends DrizzleTransaction>(db: DrizzleDb<Tx>): D
   if (dialect === "postgresql") survivesLostClients(Reflect.get(db, "$client"));
   const send = (executor: DrizzleExecutor, text: string, values: readonly SqlValue[]) =>
     executor.execute(statement(text, driverValues(dialect, values)));
-  // Drizzle itself would send it on a connection that may be another request's.
-  const ended = new WeakSet<DrizzleTransaction>();
-  const assertOpen = (tx: Tx) => {
-    if (isTransaction(entityKinds(tx)) && !ended.has(tx)) return;
+  const transactions = new GatedTransactions<Tx>(library);
+  // The same transactions for the store, whose statements pass no gate.
+  const own = new WeakMap<Tx, DrizzleExecutor>();
+  const ownOf = (tx: Tx): DrizzleExecutor => {
+    // A nested transaction has none: its statements pass the gate, and are the handler's.
+    const executor = own.get(tx) ?? (isTransaction(entityKinds(tx)) ? tx : undefined);
+    if (executor !== undefined) return executor;
     throw new TypeError("fromDrizzle: needs the tx that the handler was given, before its end");
   };
   return {
     dialect,
     library,
     run: (work) =>
-      inTransaction(
+      transactions.run(
         (run) => transactionOf(db, run),
-        async (tx: Tx) => {
+        (tx: Tx, gate) => {
+          own.set(tx, passingBy(tx, gate));
+          return tx;
+        },
+        async (tx) => {
           try {
             return await work(tx);
           } finally {
-            ended.add(tx);
+            own.delete(tx);
           }
         },
       ),
-    async query(tx, text, values) {
-      assertOpen(tx);
-      return resultRows(dialect, await send(tx, text, values));
-    },
+    gateOf: (tx) => transactions.gateOf(tx),
+    query: async (tx, text, values) => resultRows(dialect, await send(ownOf(tx), text, values)),
     alone: async (text, values) => resultRows(dialect, await send(db, text, values)),
     async script(tx, text) {
-      assertOpen(tx);
-      const results = await send(tx, dialect === "mysql" ? compound(text) : text, []);
+      const results = await send(ownOf(tx), dialect === "mysql" ? compound(text) : text, []);
       const all: readonly unknown[] = Array.isArray(results) ? results : [results];
       if (dialect === "mysql") return compoundRows(library, all[0]);
       return all.flatMap((result) => rowsOf(library, result));
     },
   };
+}
+
+/** Makes the transaction's session send through the gate. Returns the transaction on a session that does not. */
+function passingBy<Tx extends DrizzleTransaction>(tx: Tx, gate: StatementGate): DrizzleExecutor {
+  const session: unknown = Reflect.get(tx, "session");
+  const client: unknown = typeof session === "object" && session !== null ? Reflect.get(session, "client") : null;
+  if (typeof client !== "object" || client === null || typeof session !== "object" || session === null) {
+    throw new TypeError("fromDrizzle: needs a Drizzle whose transactions have a session with a client");
+  }
+  const executor = copyOf(tx);
+  Reflect.set(executor, "session", copyOf(session));
+  Reflect.set(session, "client", gatedConnection("fromDrizzle", client, gate, "promise"));
+  return executor;
+}
+
+function copyOf<Value extends object>(value: Value): Value {
+  const copy: Value = Object.create(Object.getPrototypeOf(value));
+  return Object.assign(copy, value);
 }
 
 /**
@@ -131,10 +154,6 @@ function entityKinds(value: unknown): ReadonlySet<unknown> {
   return kinds;
 }
 
-function isTransaction(kinds: ReadonlySet<unknown>): boolean {
-  return kinds.has("PgTransaction") || kinds.has("MySqlTransaction");
-}
-
 /**
  * Drivers that were tested, and pools as Drizzle sees them: on a single client all requests would share one transaction. postgres.js is
  * none of them: it rolls back all of a transaction in which any statement has failed, after ROLLBACK TO as well.
@@ -145,6 +164,10 @@ function dialectOf(db: object): Dialect {
   if (kinds.has("NodePgDatabase") && String(client.constructor?.name).includes("Pool")) return "postgresql";
   if (kinds.has("MySql2Database") && "getConnection" in client) return "mysql";
   throw new TypeError(`fromDrizzle: needs a Drizzle database on a pool of pg or mysql2; ${onSqlite}`);
+}
+
+function isTransaction(kinds: ReadonlySet<unknown>): boolean {
+  return kinds.has("PgTransaction") || kinds.has("MySqlTransaction");
 }
 
 const surviving = new WeakSet();

@@ -1,6 +1,7 @@
-import type { Database } from "@countersign/idempotency";
+import type { Database, StatementGate } from "@countersign/idempotency";
 import { dialectOf, sendOnLent, type Dialect, type Lender, type Statement } from "./driver-connection.ts";
-import { inTransaction, withoutEnd } from "./transaction.ts";
+import { gatedConnection } from "./gated-connection.ts";
+import { GatedTransactions, withoutEnd } from "./transaction.ts";
 
 interface KnexClient extends Lender {
   readonly dialect: string;
@@ -34,23 +35,57 @@ export function fromKnex<Tx extends KnexTransaction>(knex: KnexInstance<Tx>): Da
   if (knex.isTransaction) throw new TypeError(`${caller}: needs a Knex, got its Transaction`);
   const dialect = dialectOf(caller, knex.client.dialect, dialects);
   // On the driver's connection: `raw` reads `?` and `:name` in the text, and hooks of the app rename columns.
-  const send = (client: KnexClient, statement: Statement) => sendOnLent(caller, client, dialect, statement);
+  const send = (client: KnexClient, statement: Statement) =>
+    sendOnLent(caller, storesOwn(client), dialect, statement);
+  const transactions = new GatedTransactions<Tx>(library);
   return {
     dialect,
     library,
     run: (work) =>
-      inTransaction(
+      transactions.run(
         (run) => knex.transaction(run),
-        async (tx: Tx) => {
+        async (tx: Tx, gate) => {
           // Knex begins the work even when its BEGIN has failed, and keeps the error here.
           if (tx.isCompleted()) await tx.executionPromise;
-          return withoutEnd(caller, tx, work);
+          await passThrough(caller, tx.client, gate);
+          return tx;
         },
+        (tx) => withoutEnd(caller, tx, work),
       ),
+    gateOf: (tx) => transactions.gateOf(tx),
     query: async (tx, text, values) => send(clientOf(tx), { text, values }),
     alone: (text, values) => send(knex.client, { text, values }),
     script: async (tx, text) => send(clientOf(tx), { text }),
   };
+}
+
+const lenders = new WeakMap<Lender, Lender>();
+
+/** Lends the connection of a transaction's client to the store, whose statements pass no gate. */
+export function storesOwn(client: Lender): Lender {
+  return lenders.get(client) ?? client;
+}
+
+/**
+ * Makes the client of a transaction send on a connection that passes the gate; nested transactions take theirs from it. Knex compares the
+ * connection that it sends on with the one that it has opened the transaction on.
+ */
+export async function passThrough(owner: string, client: Lender, gate: StatementGate): Promise<void> {
+  const real = Object(await client.acquireConnection());
+  const gated = gatedConnection(owner, real, gate, "events");
+  lenders.set(client, { acquireConnection: async () => real, releaseConnection() {} });
+  const [from, to] = [
+    { query: gated, stream: gated, _query: real, _stream: real },
+    { query: real, stream: real, _query: gated, _stream: gated },
+  ] as const;
+  for (const name of ["query", "stream", "_query", "_stream"] as const) {
+    const method: unknown = Reflect.get(client, name);
+    if (typeof method !== "function") continue;
+    Reflect.set(client, name, (connection: unknown, ...values: unknown[]): unknown =>
+      Reflect.apply(method, client, [connection === from[name] ? to[name] : connection, ...values]),
+    );
+  }
+  Reflect.set(client, "acquireConnection", () => Promise.resolve(gated));
 }
 
 function clientOf(tx: KnexTransaction): KnexClient {

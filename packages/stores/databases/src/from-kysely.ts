@@ -3,10 +3,11 @@ import {
   type KyselyExecutor,
   type KyselyInstance,
   kyselyDialect,
+  passThrough,
   sendByKysely,
   sendScriptByKysely,
 } from "./kysely-executor.ts";
-import { inTransaction } from "./transaction.ts";
+import { GatedTransactions } from "./transaction.ts";
 
 export interface KyselyTransaction extends KyselyExecutor {
   readonly isTransaction: true;
@@ -24,10 +25,20 @@ export interface KyselyDb<Tx extends KyselyTransaction> extends KyselyInstance {
 export function fromKysely<Tx extends KyselyTransaction>(db: KyselyDb<Tx>): Database<Tx> {
   if (db.isTransaction) throw new TypeError("fromKysely: needs a Kysely, got its Transaction");
   const dialect = kyselyDialect("fromKysely", db);
+  const transactions = new GatedTransactions<Tx>("Kysely");
   return {
     dialect,
     library: "Kysely",
-    run: (work) => inTransaction((run) => db.transaction().execute(run), work),
+    run: (work) =>
+      transactions.run(
+        (run) => db.transaction().execute(run),
+        (tx: Tx, gate) => {
+          passThrough(tx, gate);
+          return tx;
+        },
+        work,
+      ),
+    gateOf: (tx) => transactions.gateOf(tx),
     async query(tx, text, values) {
       assertTransaction(tx);
       return sendByKysely(tx, dialect, text, values);

@@ -1,4 +1,4 @@
-import type { Database, SqlValue } from "@countersign/idempotency";
+import type { Database, SqlValue, StatementGate } from "@countersign/idempotency";
 import type { Row } from "@countersign/idempotency/store";
 import {
   assertDriverConnection,
@@ -8,8 +8,14 @@ import {
   type Dialect,
   type Lender,
 } from "./driver-connection.ts";
-import { type KyselyExecutor, sendByKysely, sendScriptByKysely } from "./kysely-executor.ts";
-import { inTransaction, withoutEnd } from "./transaction.ts";
+import { passThrough as passKnexThrough, storesOwn } from "./from-knex.ts";
+import {
+  type KyselyExecutor,
+  passThrough as passKyselyThrough,
+  sendByKysely,
+  sendScriptByKysely,
+} from "./kysely-executor.ts";
+import { GatedTransactions, withoutEnd } from "./transaction.ts";
 
 interface KnexClient extends Lender {
   readonly driverName: unknown;
@@ -44,6 +50,8 @@ interface Sender {
   readonly dialect: Dialect;
   readonly sendsScripts: boolean;
   alone(text: string, values: readonly SqlValue[]): Promise<readonly Row[]>;
+  /** Makes the statements of a transaction pass the gate, but not those of {@link Sender.inside}. */
+  passThrough(context: unknown, gate: StatementGate): Promise<void>;
   /** Undefined unless the context is that of an open transaction: MikroORM keeps one that has ended. */
   inside(context: unknown): Promise<Send | undefined>;
 }
@@ -60,46 +68,40 @@ const dialects = new Map<unknown, Dialect>([
 export function fromMikroOrm<Em extends MikroOrmManager>(orm: { readonly em: Em }): Database<Em> {
   const connection = orm.em.getConnection("write");
   const sender = "getKnex" in connection ? byKnex(connection) : byKysely(connection, orm.em.getPlatform());
-  const send = async (em: Em, text: string, values?: readonly SqlValue[]) => {
-    const sendInside = await senderOf(em, sender);
-    await settle(em, text);
-    return sendInside(text, values);
-  };
+  const send = async (em: Em, text: string, values?: readonly SqlValue[]) =>
+    (await senderOf(em, sender))(text, values);
+  const transactions = new GatedTransactions<Em>("MikroORM");
   return {
     dialect: sender.dialect,
     library: "MikroORM",
     run: (work) =>
-      inTransaction(
+      transactions.run(
         (run) => orm.em.fork().transactional(run),
-        async (em: Em) => {
-          await untilBegun(em.getTransactionContext());
-          return withoutEnd(caller, em, work);
+        async (em: Em, gate) => {
+          const context = em.getTransactionContext();
+          await untilBegun(context);
+          await sender.passThrough(context, gate);
+          return em;
         },
+        (em) => withoutEnd(caller, em, async () => flushed(em, work)),
       ),
+    gateOf: (em) => transactions.gateOf(em),
+    // The flush of `transactional` would come after the store's last statement.
+    flush: (em) => em.flush(),
     query: send,
     alone: (text, values) => sender.alone(text, values),
     ...(sender.sendsScripts && { script: (em: Em, text: string) => send(em, text) }),
   };
 }
 
-const unflushed = new WeakMap<MikroOrmManager, { readonly error: unknown }>();
-
-/**
- * Sends what the handler has persisted: the flush of `transactional` would come after the store's last statement. What cannot be flushed fails
- * each statement until a rollback. MikroORM itself drops it: the next flush would find nothing to write, and the payment would be missing.
- */
-async function settle(em: MikroOrmManager, text: string): Promise<void> {
-  if (/^\s*ROLLBACK\b/i.test(text)) {
-    em.clear();
-    unflushed.delete(em);
-    return;
-  }
-  const failed = unflushed.get(em);
-  if (failed !== undefined) throw failed.error;
+/** Drops what a failed handler has persisted: a flush of MikroORM's would send it before the rollback. */
+async function flushed<Em extends MikroOrmManager, T>(em: Em, work: (em: Em) => Promise<T>): Promise<T> {
   try {
+    const result = await work(em);
     await em.flush();
+    return result;
   } catch (error) {
-    unflushed.set(em, { error });
+    em.clear();
     throw error;
   }
 }
@@ -119,9 +121,12 @@ function byKnex(connection: KnexConnection): Sender {
     dialect,
     sendsScripts: true,
     alone: (text, values) => sendOnLent(caller, client, dialect, { text, values }),
+    async passThrough(context, gate) {
+      if (isOpenKnex(context)) await passKnexThrough(caller, context.client, gate);
+    },
     async inside(context) {
       if (!isOpenKnex(context)) return undefined;
-      const taken = await context.client.acquireConnection();
+      const taken = await storesOwn(context.client).acquireConnection();
       assertDriverConnection(caller, taken);
       return (text, values) => sendOn(taken, dialect, { text, ...(values && { values }) });
     },
@@ -151,6 +156,9 @@ function byKysely(connection: KyselyConnection, platform: object): Sender {
       // It makes its client at the first use.
       await connection.ensureConnection();
       return sendByKysely(connection.getClient(), dialect, text, values);
+    },
+    async passThrough(context, gate) {
+      if (isOpenKysely(context)) passKyselyThrough(context, gate);
     },
     async inside(context) {
       if (!isOpenKysely(context)) return undefined;

@@ -30,6 +30,7 @@ export function fromMysql2<Connection extends Mysql2Connection>(
       lent.set(transaction.connection, transaction);
       return transaction.run(work);
     },
+    gateOf: (connection) => lent.get(connection)?.gate,
     async query(connection, text, values) {
       // Also one of the app's own transactions: completeIn() asks the server whether one is open.
       assertCanQuery(caller, connection, "release", handlers);

@@ -2,12 +2,13 @@ import type { Database, SqlValue } from "@countersign/idempotency";
 import type { Row } from "@countersign/idempotency/store";
 import {
   beginPostgresJs,
+  gatedBy,
   type PostgresJsPool,
   type PostgresJsSender,
   type PostgresJsTransaction,
 } from "./postgres-js-transaction.ts";
 import { rowList } from "./rows.ts";
-import { inTransaction } from "./transaction.ts";
+import { GatedTransactions } from "./transaction.ts";
 
 export interface PostgresJs<Tx extends PostgresJsTransaction> extends PostgresJsSender, PostgresJsPool<Tx> {
   readonly options: { readonly transform: { readonly column: ColumnNames } };
@@ -33,24 +34,38 @@ export function fromPostgresJs<Tx extends PostgresJsTransaction>(sql: PostgresJs
     );
     return renamed(rowList(library, result), nameOf);
   };
+  const transactions = new GatedTransactions<Tx>(library);
+  // The same transactions for the store, whose statements pass no gate.
+  const own = new WeakMap<Tx, Tx>();
+  const ownOf = (tx: Tx): Tx => {
+    // A nested transaction has none: its statements pass the gate, and are the handler's.
+    const isTransaction = typeof Object(tx).savepoint === "function";
+    const opened = own.get(tx) ?? (isTransaction ? tx : undefined);
+    if (opened !== undefined) return opened;
+    throw new TypeError("fromPostgresJs: needs the transaction that the handler was given, not sql");
+  };
   return {
     dialect: "postgresql",
     library,
     tellsRollback: true,
-    run: (work) => inTransaction((run) => beginPostgresJs(sql, run), work),
-    query: async (tx, text, values) => send(open(tx), text, values),
+    run: (work) =>
+      transactions.run(
+        (run: (tx: Tx) => Promise<void>) => beginPostgresJs(sql, run),
+        (opened, gate) => {
+          const tx = gatedBy(opened, gate);
+          own.set(tx, opened);
+          return tx;
+        },
+        work,
+      ),
+    gateOf: (tx) => transactions.gateOf(tx),
+    query: async (tx, text, values) => send(ownOf(tx), text, values),
     alone: (text, values) => send(sql, text, values),
     async script(tx, text) {
-      const result = await open(tx).unsafe(text);
+      const result = await ownOf(tx).unsafe(text);
       return renamed(rowList(library, Array.isArray(result) ? result.flat() : result), nameOf);
     },
   };
-}
-
-function open<Tx extends PostgresJsTransaction>(tx: Tx): Tx {
-  const value: unknown = tx;
-  if (typeof value === "function" && typeof Reflect.get(value, "savepoint") === "function") return tx;
-  throw new TypeError("fromPostgresJs: needs the transaction that the handler was given, not sql");
 }
 
 /** With its type unknown to postgres.js, the server reads a text as pg would send it; else a text for jsonb became a JSON string. */

@@ -1,7 +1,9 @@
-import type { Database, SqlValue } from "@countersign/idempotency";
+import type { Database, SqlValue, StatementGate } from "@countersign/idempotency";
+import type { StatementEffect } from "@countersign/idempotency/store";
 import { dialectOf, type Dialect } from "./driver-connection.ts";
+import { effectOf } from "./gated-connection.ts";
 import { rowList } from "./rows.ts";
-import { inTransaction } from "./transaction.ts";
+import { GatedTransactions } from "./transaction.ts";
 
 export interface PrismaExecutor {
   $queryRawUnsafe(text: string, ...values: SqlValue[]): PromiseLike<unknown>;
@@ -39,13 +41,27 @@ export function fromPrisma<Tx extends PrismaExecutor>(
   if (provider !== undefined) dialectOf("fromPrisma", provider, providers);
   assertMilliseconds("maxWait", maxWait);
   assertMilliseconds("timeout", timeout);
+  const transactions = new GatedTransactions<Tx>(library);
+  // The same transactions for the store, whose statements pass no gate.
+  const own = new WeakMap<Tx, Tx>();
   return {
     dialect: "postgresql",
     library,
     run: (work) =>
-      inTransaction((run) => Promise.resolve(prisma.$transaction(run, { maxWait, timeout })), work),
+      transactions.run(
+        (run) => Promise.resolve(prisma.$transaction(run, { maxWait, timeout })),
+        (opened: Tx, gate) => {
+          const tx = gatedClient(opened, gate);
+          own.set(tx, opened);
+          return tx;
+        },
+        work,
+      ),
+    gateOf: (tx) => transactions.gateOf(tx),
     async query(tx, text, values) {
-      if (isTransaction(tx)) return send(tx, text, values);
+      // A nested transaction has none: its statements pass the gate, and are the handler's.
+      const opened = own.get(tx) ?? (isTransaction(tx) ? tx : undefined);
+      if (opened !== undefined) return send(opened, text, values);
       throw new TypeError("fromPrisma: needs the transaction client that the handler was given");
     },
     alone: (text, values) => send(prisma, text, values),
@@ -54,6 +70,71 @@ export function fromPrisma<Tx extends PrismaExecutor>(
 
 async function send(executor: PrismaExecutor, text: string, values: readonly SqlValue[]) {
   return rowList(library, await executor.$queryRawUnsafe(text, ...values));
+}
+
+/** The client of a transaction, or one of its models, whose calls pass the gate when they are awaited: Prisma sends nothing before. */
+function gatedClient<Client extends object>(client: Client, gate: StatementGate): Client {
+  return new Proxy(client, {
+    get(target, name): unknown {
+      const member: unknown = Reflect.get(target, name, target);
+      if (typeof member === "object" && member !== null && typeof name === "string") return gatedClient(member, gate);
+      if (typeof member !== "function" || typeof name !== "string") return member;
+      return (...values: unknown[]): unknown => {
+        // A nested transaction gets a client of its own.
+        const given = values.map((value) =>
+          name === "$transaction" && typeof value === "function"
+            ? (inner: object): unknown => Reflect.apply(value, undefined, [gatedClient(inner, gate)])
+            : value,
+        );
+        const effect = (result: unknown): StatementEffect => prismaEffect(name, values, result);
+        return gatedAnswer(Reflect.apply(member, target, given), gate, effect);
+      };
+    },
+  });
+}
+
+const changes = /^(?:create|update|upsert|delete)/;
+const changesRows = /^\s*(?:INSERT|UPDATE|DELETE|MERGE)\b/i;
+
+/** What a call of Prisma's has changed, by its name and its result: a record, records, or their number. */
+function prismaEffect(name: string, [first]: readonly unknown[], result: unknown): StatementEffect {
+  const strings: unknown = Array.isArray(first) ? first : Reflect.get(Object(first), "strings");
+  const text = typeof first === "string" ? first : Array.isArray(strings) ? strings.join("?") : undefined;
+  // $executeRaw gives the number of rows of a SELECT too.
+  const isCounted = name.startsWith("$executeRaw") && text !== undefined && changesRows.test(text);
+  if (changes.test(name) || isCounted) {
+    const count: unknown = typeof result === "number" ? result : Reflect.get(Object(result), "count");
+    if (Array.isArray(result)) return result.length > 0 ? "write" : "idle";
+    return typeof count === "number" && count === 0 ? "idle" : "write";
+  }
+  return effectOf(text, undefined);
+}
+
+/** A promise of Prisma's that is sent when it is awaited; a relation that is asked of it is another one. */
+function gatedAnswer(
+  answer: unknown,
+  gate: StatementGate,
+  effect: (result: unknown) => StatementEffect,
+): unknown {
+  if (typeof answer !== "object" || answer === null || typeof Reflect.get(answer, "then") !== "function") {
+    return answer;
+  }
+  let sent: Promise<unknown> | undefined;
+  const settle = (): Promise<unknown> =>
+    (sent ??= gate.send(async () => {
+      // oxlint-disable-next-line typescript/await-thenable -- a PrismaPromise
+      return await answer;
+    }, effect));
+  return new Proxy(answer, {
+    get(target, name): unknown {
+      if (name === "then" || name === "catch" || name === "finally") {
+        return (...values: unknown[]): unknown => Reflect.apply(Reflect.get(settle(), name), settle(), values);
+      }
+      const member: unknown = Reflect.get(target, name, target);
+      if (typeof member !== "function") return member;
+      return (...values: unknown[]): unknown => gatedAnswer(Reflect.apply(member, target, values), gate, effect);
+    },
+  });
 }
 
 /** Prisma takes `$connect` from the client of a transaction, in types too. */

@@ -1,6 +1,14 @@
-import type { Database } from "@countersign/idempotency";
-import { assertDriverConnection, dialectOf, sendOn, sendOnLent, type Dialect } from "./driver-connection.ts";
-import { inTransaction, withoutEnd } from "./transaction.ts";
+import type { Database, StatementGate } from "@countersign/idempotency";
+import {
+  assertDriverConnection,
+  dialectOf,
+  sendOn,
+  sendOnLent,
+  type Dialect,
+  type DriverConnection,
+} from "./driver-connection.ts";
+import { gatedConnection, refusedEnd } from "./gated-connection.ts";
+import { GatedTransactions } from "./transaction.ts";
 
 export interface SequelizeTransaction {
   commit(): Promise<void>;
@@ -34,24 +42,101 @@ export function fromSequelize<Tx extends SequelizeTransaction>(
     acquireConnection: () => connectionManager.getConnection({ type: "write" }),
     releaseConnection: (connection: object) => connectionManager.releaseConnection(connection),
   };
+  const transactions = new GatedTransactions<Tx>("Sequelize");
   return {
     dialect,
     library: "Sequelize",
     run: (work) =>
-      inTransaction(
-        (run: (tx: Tx) => Promise<void>) => sequelize.transaction(run),
-        (tx) => withoutEnd("fromSequelize", tx, work),
+      transactions.run(
+        (run: (tx: Tx) => Promise<void>) => untilGivenBack(sequelize, run),
+        (tx, gate) => {
+          passThrough(tx, gate);
+          return tx;
+        },
+        work,
       ),
-    query: async (tx, text, values) => sendOn(connectionOf(tx), dialect, { text, values }),
+    gateOf: (tx) => transactions.gateOf(tx),
+    query: async (tx, text, values) => sendOn(ownOf(tx), dialect, { text, values }),
     alone: (text, values) => sendOnLent("fromSequelize", pool, dialect, { text, values }),
-    script: async (tx, text) => sendOn(connectionOf(tx), dialect, { text }),
+    script: async (tx, text) => sendOn(ownOf(tx), dialect, { text }),
   };
 }
 
+/** The connections of transactions, for the store, whose statements pass no gate. */
+const own = new WeakMap<SequelizeTransaction, DriverConnection>();
+
 /** `sequelize.query` would change `$` and `:name` inside of texts, and reshape the rows of RETURNING. */
-function connectionOf(tx: SequelizeTransaction) {
+function ownOf(tx: SequelizeTransaction): DriverConnection {
+  // Until the pool has it again: Sequelize counts a transaction as finished when a query of the handler has met a deadlock.
+  const ours = own.get(tx);
+  if (ours !== undefined) return ours;
+  // A nested transaction has none: its statements pass the gate, and are the handler's.
   const isOpen = typeof tx.commit === "function" && Reflect.get(tx, "finished") === undefined;
   const connection: unknown = isOpen ? Reflect.get(tx, "connection") : undefined;
   assertDriverConnection("fromSequelize", connection);
   return connection;
+}
+
+/**
+ * Makes the transaction send on a connection that passes the gate. Its `commit` and `rollback` throw for the handler: they would give the
+ * connection back to the pool, on MariaDB with autocommit off, where the app's next writes would never commit.
+ */
+function passThrough(tx: SequelizeTransaction, gate: StatementGate): void {
+  const connection: unknown = Reflect.get(tx, "connection");
+  assertDriverConnection("fromSequelize", connection);
+  own.set(tx, connection);
+  const gated = gatedConnection("fromSequelize", connection, gate, "events");
+  Reflect.set(tx, "connection", gated);
+  for (const name of ["cleanup", "forceCleanup"]) {
+    const give: unknown = Reflect.get(tx, name);
+    Reflect.set(tx, name, (): unknown => {
+      // The pool knows the connection itself alone. A late statement finds the gate again.
+      Reflect.set(tx, "connection", connection);
+      own.delete(tx);
+      try {
+        return Reflect.apply(Object(give), tx, []);
+      } finally {
+        Reflect.set(tx, "connection", gated);
+      }
+    });
+  }
+  for (const name of ["commit", "rollback"] as const) {
+    const end = tx[name];
+    Reflect.set(tx, name, async (): Promise<void> => {
+      if (gate.isOpen) refusedEnd("fromSequelize", name)();
+      await Reflect.apply(end, tx, []);
+    });
+  }
+}
+
+/**
+ * Runs the work in a transaction. On MariaDB Sequelize itself answers a deadlock of the handler's query with a rollback that ends nothing
+ * here, takes the transaction for finished, and would keep its connection for ever.
+ */
+async function untilGivenBack<Tx extends SequelizeTransaction>(
+  sequelize: SequelizeInstance<Tx>,
+  work: (tx: Tx) => Promise<void>,
+): Promise<unknown> {
+  let opened: Tx | undefined;
+  try {
+    return await sequelize.transaction((tx: Tx) => {
+      opened = tx;
+      return work(tx);
+    });
+  } catch (error) {
+    const connection = opened && own.get(opened);
+    if (opened !== undefined && connection !== undefined) await giveBack(opened, connection);
+    throw error;
+  }
+}
+
+/** The store has sent ROLLBACK; once more, because a connection must not go back with a transaction open on it. */
+async function giveBack(tx: SequelizeTransaction, connection: DriverConnection): Promise<void> {
+  let how = "cleanup";
+  try {
+    await sendOn(connection, "mysql", { text: "ROLLBACK", values: [] });
+  } catch {
+    how = "forceCleanup";
+  }
+  await Reflect.apply(Object(Reflect.get(tx, how)), tx, []);
 }

@@ -1,16 +1,17 @@
-import type { Database } from "@countersign/idempotency";
+import type { Database, StatementGate } from "@countersign/idempotency";
 import {
   assertDriverConnection,
   dialectOf,
   driverValues,
   sendOn,
   type Dialect,
+  type DriverConnection,
 } from "./driver-connection.ts";
+import { gatedConnection } from "./gated-connection.ts";
 import { rowList } from "./rows.ts";
-import { inTransaction } from "./transaction.ts";
+import { GatedTransactions } from "./transaction.ts";
 
 interface TypeOrmRunner {
-  readonly isTransactionActive: boolean;
   connect(): Promise<unknown>;
   query(text: string, values: unknown[], isStructured: true): Promise<{ readonly records: unknown }>;
   release(): Promise<void>;
@@ -39,11 +40,13 @@ export function fromTypeOrm<Manager extends TypeOrmManager>(
   dataSource: TypeOrmDataSource<Manager>,
 ): Database<Manager> {
   const dialect = dialectOf("fromTypeOrm", dataSource.options.type, dialects);
-  // Of open transactions. The store has to find out what a handler has ended itself: TypeORM goes on writing, and each write commits alone.
-  const lent = new WeakSet<TypeOrmManager>();
-  const runnerOf = (manager: TypeOrmManager): TypeOrmRunner => {
-    const { queryRunner } = manager;
-    if (queryRunner?.isTransactionActive || (queryRunner && lent.has(manager))) return queryRunner;
+  const transactions = new GatedTransactions<Manager>(library);
+  // The connections of open transactions, for the store, whose statements pass no gate. The store has to find out what a handler has ended
+  // itself: TypeORM goes on writing, and each write commits by itself.
+  const own = new WeakMap<TypeOrmManager, DriverConnection>();
+  const ownOf = (manager: Manager): DriverConnection => {
+    const connection = own.get(manager);
+    if (connection !== undefined) return connection;
     throw new TypeError(
       "fromTypeOrm: needs the EntityManager that the handler was given, in its open transaction",
     );
@@ -57,18 +60,22 @@ export function fromTypeOrm<Manager extends TypeOrmManager>(
     dialect,
     library,
     run: (work) =>
-      inTransaction(
+      transactions.run(
         (run) => dataSource.transaction(run),
-        async (manager: Manager) => {
-          lent.add(manager);
+        async (manager: Manager, gate) => {
+          own.set(manager, await passThrough(manager, gate));
+          return manager;
+        },
+        async (manager) => {
           try {
             return await work(manager);
           } finally {
-            lent.delete(manager);
+            own.delete(manager);
           }
         },
       ),
-    query: async (manager, text, values) => send(runnerOf(manager), text, values),
+    gateOf: (manager) => transactions.gateOf(manager),
+    query: async (manager, text, values) => sendOn(ownOf(manager), dialect, { text, values }),
     async alone(text, values) {
       const runner = dataSource.createQueryRunner();
       try {
@@ -77,11 +84,20 @@ export function fromTypeOrm<Manager extends TypeOrmManager>(
         await runner.release();
       }
     },
-    // TypeORM drops the rows of several statements, its driver does not.
-    async script(manager, text) {
-      const connection = await runnerOf(manager).connect();
-      assertDriverConnection("fromTypeOrm", connection);
-      return sendOn(connection, dialect, { text });
-    },
+    script: async (manager, text) => sendOn(ownOf(manager), dialect, { text }),
   };
+}
+
+/** Makes the query runner of the transaction send on a connection that passes the gate. Returns the connection itself. */
+async function passThrough({ queryRunner }: TypeOrmManager, gate: StatementGate): Promise<DriverConnection> {
+  const connection = await queryRunner?.connect();
+  assertDriverConnection("fromTypeOrm", connection);
+  // pg answers by promises and callbacks, mysql2 by callbacks and events, or by what its promise() returns.
+  const style = "promise" in connection ? "events" : "promise";
+  Reflect.set(
+    Object(queryRunner),
+    "databaseConnection",
+    gatedConnection("fromTypeOrm", connection, gate, style),
+  );
+  return connection;
 }

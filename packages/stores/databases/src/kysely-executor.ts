@@ -1,6 +1,7 @@
-import type { SqlValue } from "@countersign/idempotency";
-import type { Row } from "@countersign/idempotency/store";
+import type { SqlValue, StatementGate } from "@countersign/idempotency";
+import type { Row, StatementEffect } from "@countersign/idempotency/store";
 import { driverValues, onSqlite, type Dialect } from "./driver-connection.ts";
+import { effectOf } from "./gated-connection.ts";
 import { compound, compoundRows, rowsOf } from "./rows.ts";
 
 /** What Kysely's `CompiledQuery.raw` makes. */
@@ -17,7 +18,12 @@ interface KyselyQuery {
 
 export interface KyselyExecutor {
   readonly isTransaction: boolean;
-  withoutPlugins(): { executeQuery(query: KyselyQuery): Promise<{ readonly rows: readonly unknown[] }> };
+  withoutPlugins(): KyselySender;
+}
+
+/** Whatever takes statements: a `Kysely`, a `Transaction`, or the one of these that passes no gate. */
+interface KyselySender {
+  executeQuery(query: KyselyQuery): Promise<{ readonly rows: readonly unknown[] }>;
 }
 
 export interface KyselyInstance extends KyselyExecutor {
@@ -38,7 +44,70 @@ export async function sendByKysely(
   values: readonly SqlValue[],
 ): Promise<readonly Row[]> {
   const query = compiled(text, driverValues(dialect, values));
-  return rowsOf("Kysely", await executor.withoutPlugins().executeQuery(query));
+  const sender = own.get(executor) ?? executor.withoutPlugins();
+  return rowsOf("Kysely", await sender.executeQuery(query));
+}
+
+/** The same transactions for the store, whose statements pass no gate. */
+const own = new WeakMap<KyselyExecutor, KyselySender>();
+
+const derivations = [
+  "withPlugin",
+  "withPlugins",
+  "withPluginAtFront",
+  "withoutPlugins",
+  "withConnectionProvider",
+] as const;
+
+/** Makes all statements of a transaction pass the gate, also those of what is derived from it. */
+export function passThrough(tx: KyselyExecutor, gate: StatementGate): void {
+  own.set(tx, tx.withoutPlugins());
+  const executor: unknown = Reflect.apply(Object(Reflect.get(tx, "getExecutor")), tx, []);
+  gateExecutor(Object(executor), gate);
+}
+
+/** Kysely's executors send on a connection that `provideConnection` gives them, which they call on themselves. */
+function gateExecutor(executor: object, gate: StatementGate): object {
+  const provide: unknown = Reflect.get(executor, "provideConnection");
+  if (typeof provide !== "function") {
+    throw new TypeError("Kysely: the executor of a transaction gives no connection; this release is not supported");
+  }
+  Reflect.set(executor, "provideConnection", (consumer: (connection: object) => unknown): Promise<unknown> => {
+    let effect: StatementEffect;
+    const note = (one: StatementEffect): void => {
+      if (effect !== "write") effect = one;
+    };
+    return gate.send(
+      () => Reflect.apply(provide, executor, [(connection: object) => consumer(observed(connection, note))]),
+      () => effect,
+    );
+  });
+  for (const name of derivations) {
+    const derive: unknown = Reflect.get(executor, name);
+    if (typeof derive !== "function") continue;
+    Reflect.set(executor, name, (...values: unknown[]): object =>
+      gateExecutor(Object(Reflect.apply(derive, executor, values)), gate),
+    );
+  }
+  return executor;
+}
+
+/** Notes what a statement on the connection has changed. */
+function observed(connection: object, note: (effect: StatementEffect) => void): object {
+  return new Proxy(connection, {
+    get(target, name): unknown {
+      const member: unknown = Reflect.get(target, name, target);
+      if (typeof member !== "function") return member;
+      if (name !== "executeQuery") return member.bind(target);
+      return async (query: { readonly sql?: unknown }, ...more: unknown[]): Promise<unknown> => {
+        const result: unknown = await Reflect.apply(member, target, [query, ...more]);
+        const rows: unknown = Reflect.get(Object(result), "numAffectedRows");
+        if (typeof rows === "bigint") note(rows > 0n ? "write" : "idle");
+        else note(effectOf(typeof query.sql === "string" ? query.sql : undefined, undefined));
+        return result;
+      };
+    },
+  });
 }
 
 /** Several statements, on MariaDB alone: on PostgreSQL Kysely drops the rows of all but one. */

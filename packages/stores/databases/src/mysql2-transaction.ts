@@ -1,7 +1,8 @@
 import type { SqlValue } from "@countersign/idempotency";
-import { pooledClients, type PooledClient, type Row } from "@countersign/idempotency/store";
+import { pooledClients, StatementGate, type PooledClient, type Row } from "@countersign/idempotency/store";
+import { gatedConnection, refusedEnd, sendThrough } from "./gated-connection.ts";
 import { compound, compoundRows } from "./rows.ts";
-import { late } from "./transaction.ts";
+import { untilClosed } from "./transaction.ts";
 
 export type QueryResult = readonly [result: unknown, fields: unknown];
 
@@ -12,16 +13,19 @@ export interface Mysql2Connection {
   destroy(): void;
 }
 
-const methods = ["query", "execute", "prepare", "beginTransaction", "commit", "rollback"];
+const caller = "fromMysql2";
+const senders = ["query", "execute", "prepare"];
+const ends = ["beginTransaction", "commit", "rollback"];
 
 /**
  * One transaction on a connection taken out of a pool. START TRANSACTION goes with the first script in one message; before any other first
  * statement it goes alone, and is waited for. Work that goes on after the end would commit alone, or in somebody else's transaction: its
- * statements throw.
+ * statements are refused.
  */
 export class Mysql2Transaction<Connection extends Mysql2Connection> {
   /** For the work. */
   readonly connection: Connection;
+  readonly gate: StatementGate = new StatementGate(caller);
   readonly #taken: Connection;
   #start: Promise<QueryResult> | undefined;
   #isStarted = false;
@@ -30,11 +34,13 @@ export class Mysql2Transaction<Connection extends Mysql2Connection> {
 
   constructor(taken: Connection) {
     this.#taken = taken;
+    const { gate } = this;
     const isStarted = (): boolean => this.#isStarted;
     this.connection = pooledClients.with(taken, {
-      ...Object.fromEntries(methods.map((name) => [name, this.#lent(name)])),
+      ...Object.fromEntries(senders.map((name) => [name, this.#lent(name)])),
+      ...Object.fromEntries(ends.map((name) => [name, refusedEnd(caller, name)])),
       get connection(): unknown {
-        if (isStarted()) return Reflect.get(taken, "connection");
+        if (isStarted()) return gatedConnection(caller, Object(Reflect.get(taken, "connection")), gate, "events");
         throw new TypeError("fromMysql2: the first statement of a transaction must go by query or execute");
       },
       release() {
@@ -46,11 +52,13 @@ export class Mysql2Transaction<Connection extends Mysql2Connection> {
   async run<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
     let result: T;
     try {
-      result = await work(this.connection);
+      result = await untilClosed(caller, this.gate, () => work(this.connection));
+      this.gate.end();
       this.#hasEnded = true;
       await this.#start;
       if (this.#isOpen) await this.#taken.query("COMMIT");
     } catch (error) {
+      this.gate.end();
       this.#hasEnded = true;
       if (this.#isOpen) await pooledClients.rollBack(pooled(this.#taken));
       else this.#taken.release();
@@ -60,8 +68,10 @@ export class Mysql2Transaction<Connection extends Mysql2Connection> {
     return result;
   }
 
+  /** Sends a statement of the store's own, which passes no gate. */
   async query(text: string, values: SqlValue[]): Promise<unknown> {
-    const [result] = await this.connection.query(text, values);
+    this.#assertOpen();
+    const [result] = await this.#afterStartOf(() => this.#taken.query(text, values));
     // Only what is no list of rows tells about the session.
     this.#isOver = !Array.isArray(result) && isOver(result);
     return result;
@@ -80,15 +90,30 @@ export class Mysql2Transaction<Connection extends Mysql2Connection> {
 
   #lent(name: string): (...values: unknown[]) => unknown {
     const method: unknown = Reflect.get(this.#taken, name);
-    const send = (values: unknown[]): unknown =>
-      typeof method === "function" ? Reflect.apply(method, this.#taken, values) : undefined;
-    return (...values) => {
-      if (this.#hasEnded) return late(hasEnded(), values);
-      this.#isOver = false;
-      if (this.#isStarted) return send(values);
-      this.#start ??= this.#startBy("START TRANSACTION");
-      return this.#afterStart(() => send(values));
+    const { gate } = this;
+    const send = (values: readonly unknown[]): unknown => {
+      const sent = (): unknown =>
+        typeof method === "function" ? Reflect.apply(method, this.#taken, [...values]) : undefined;
+      return this.#isStarted ? this.#notOver(sent) : this.#afterStartOf(sent);
     };
+    // What a prepared statement executes later passes the gate too.
+    const given =
+      name === "prepare"
+        ? (statement: unknown): unknown => gatedConnection(caller, Object(statement), gate, "promise")
+        : undefined;
+    return (...values) => sendThrough({ gate, style: "promise", values, send, given });
+  }
+
+  #notOver<T>(send: () => T): T {
+    this.#isOver = false;
+    return send();
+  }
+
+  /** Sends what follows START TRANSACTION, and that before it. */
+  #afterStartOf<T>(send: () => T | Promise<T>): Promise<T> {
+    this.#isOver = false;
+    this.#start ??= this.#startBy("START TRANSACTION");
+    return this.#afterStart(send);
   }
 
   async #sendScript(text: string): Promise<QueryResult> {

@@ -1,5 +1,6 @@
-import { pooledClients, type PooledClient } from "@countersign/idempotency/store";
-import { late, rolledBack } from "./transaction.ts";
+import { pooledClients, StatementGate, type PooledClient } from "@countersign/idempotency/store";
+import { sendThrough } from "./gated-connection.ts";
+import { rolledBack, untilClosed } from "./transaction.ts";
 
 /** A client of `pg` with a transaction open on it, as the handler gets it. */
 export interface PgClient extends PooledClient {
@@ -9,15 +10,16 @@ export interface PgClient extends PooledClient {
 /**
  * One transaction on a client taken out of a pool. Its BEGIN goes with the first script in one message; before any other first statement
  * it goes alone, and is waited for. Work that goes on after the end would commit alone, or in somebody else's transaction: its statements
- * throw.
+ * are refused.
  */
 export class PgTransaction<Client extends PgClient> {
   /** For the work. */
   readonly client: Client;
+  readonly gate: StatementGate = new StatementGate("fromPg");
   readonly #taken: Client;
   /** For its way back to the pool. */
   readonly #lent: PooledClient;
-  readonly #send: (...values: never[]) => unknown;
+  readonly #send: (...values: unknown[]) => unknown;
   #begin: Promise<unknown> | undefined;
   #isBegun = false;
   #hasEnded = false;
@@ -25,9 +27,11 @@ export class PgTransaction<Client extends PgClient> {
   constructor(taken: Client) {
     this.#taken = taken;
     this.#lent = releasedOnce(taken);
-    this.#send = taken.query.bind(taken);
+    const query: unknown = Reflect.get(taken, "query");
+    this.#send = (...values) => Reflect.apply(Object(query), taken, values);
     this.client = pooledClients.with(taken, {
-      query: (...values: never[]) => this.#query(values),
+      query: (...values: unknown[]) =>
+        sendThrough({ gate: this.gate, style: "promise", values, send: (all) => this.#query(all) }),
       release() {
         throw new Error("fromPg: the client goes back to the pool after COMMIT; do not release it");
       },
@@ -37,10 +41,12 @@ export class PgTransaction<Client extends PgClient> {
   async run<T>(work: (client: Client) => Promise<T>): Promise<T> {
     let result: T;
     try {
-      result = await work(this.client);
+      result = await untilClosed("fromPg", this.gate, () => work(this.client));
+      this.gate.end();
       this.#hasEnded = true;
       await this.#begin;
     } catch (error) {
+      this.gate.end();
       this.#hasEnded = true;
       await this.#rollBack();
       throw error;
@@ -49,14 +55,19 @@ export class PgTransaction<Client extends PgClient> {
     return result;
   }
 
+  /** Sends a statement of the store's own, which passes no gate. */
+  async query(text: string, values: readonly unknown[]): Promise<unknown> {
+    this.#assertOpen();
+    return this.#query([text, [...values]]);
+  }
+
   async script(text: string): Promise<unknown> {
     this.#assertOpen();
     if (this.#begin !== undefined) return this.#afterBegin(() => this.#taken.query(text));
     return this.#beginBy(`BEGIN; ${text}`);
   }
 
-  #query(values: never[]): unknown {
-    if (this.#hasEnded) return late(hasEnded(), values);
+  #query(values: readonly unknown[]): unknown {
     if (this.#isBegun) return this.#send(...values);
     // What answers otherwise than by a promise cannot wait for BEGIN.
     const [first] = values;

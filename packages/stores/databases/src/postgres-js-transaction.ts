@@ -1,4 +1,6 @@
 import { setImmediate } from "node:timers/promises";
+import type { StatementGate } from "@countersign/idempotency/store";
+import { effectOf } from "./gated-connection.ts";
 import { rolledBack } from "./transaction.ts";
 
 export interface PostgresJsSender {
@@ -137,6 +139,91 @@ function guarded<Tx extends PostgresJsTransaction>(tx: Tx, life: Life): Tx {
       };
     },
   });
+}
+
+/**
+ * The transaction for a handler, whose statements pass the gate. postgres.js sends a statement when it is awaited, or at once by execute(),
+ * forEach(), cursor() and their like, and tells of its end by the promise that it is.
+ */
+export function gatedBy<Tx extends PostgresJsTransaction>(tx: Tx, gate: StatementGate): Tx {
+  return new Proxy(tx, {
+    apply(target, self, values) {
+      const call = (): unknown => Reflect.apply(Object(target), self, values);
+      return Reflect.has(Object(values[0]), "raw") ? gatedQuery(call, gate) : call();
+    },
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name);
+      if (typeof member !== "function" || parts.has(name)) return member;
+      return (...values: unknown[]) => {
+        if (name !== "savepoint") return gatedQuery(() => Reflect.apply(member, target, values), gate);
+        const inner = values.map((value) =>
+          typeof value === "function"
+            ? (scope: Tx): unknown => Reflect.apply(value, undefined, [gatedBy(scope, gate)])
+            : value,
+        );
+        return gate.send(() => Promise.resolve(Reflect.apply(member, target, inner)));
+      };
+    },
+  });
+}
+
+const begins: ReadonlySet<string | symbol> = new Set([
+  "then",
+  "catch",
+  "finally",
+  "execute",
+  "forEach",
+  "cursor",
+  "describe",
+  "handle",
+  "readable",
+  "writable",
+]);
+
+function textOf(query: object): string | undefined {
+  const strings: unknown = Reflect.get(query, "strings");
+  return Array.isArray(strings) ? strings.join("?") : undefined;
+}
+
+/** Counts the statement as sent from the call that makes postgres.js send it; refuses that call once the gate is closed. */
+function gatedQuery(call: () => unknown, gate: StatementGate): unknown {
+  if (!gate.isOpen) return gate.refuse();
+  const query = call();
+  if (!(query instanceof Promise)) return query;
+  let isBegun = false;
+  const begin = (): boolean => {
+    if (isBegun) return true;
+    if (!gate.isOpen) return false;
+    isBegun = true;
+    const answered = gate.begin();
+    // Not by its own then(), which would be called here again.
+    void Promise.prototype.then.call(
+      query,
+      (result: unknown) => {
+        const { command, count: rowCount }: { command?: unknown; count?: unknown } = Object(result);
+        answered(command === "CALL" ? "write" : effectOf(textOf(query), { command, rowCount, fields: [] }));
+      },
+      () => answered("idle"),
+    );
+    return true;
+  };
+  const gated: unknown = new Proxy(query, {
+    get(target, name): unknown {
+      const member: unknown = Reflect.get(target, name, target);
+      if (typeof member !== "function") return member;
+      return (...values: unknown[]): unknown => {
+        if (begins.has(name) && !begin()) {
+          const refused = gate.refuse();
+          const then: unknown = Reflect.get(refused, name);
+          return typeof then === "function" ? Reflect.apply(then, refused, values) : refused;
+        }
+        const returned: unknown = Reflect.apply(member, target, values);
+        // values(), raw() and simple() return the query itself.
+        return returned === target ? gated : returned;
+      };
+    },
+  });
+  return gated;
 }
 
 /** The work of a savepoint, whose ROLLBACK TO goes to no lost connection either. */

@@ -1,21 +1,72 @@
-type Opener<Tx> = (work: (tx: Tx) => Promise<void>) => Promise<unknown>;
+import { StatementGate, transactionBroken } from "@countersign/idempotency/store";
+import { refusedEnd } from "./gated-connection.ts";
 
-/** Runs `work` in a transaction of the library. Rejects with the error of `work` itself, even if the rollback fails too. */
-export async function inTransaction<Tx, T>(open: Opener<Tx>, work: (tx: Tx) => Promise<T>): Promise<T> {
-  const begun: Promise<T>[] = [];
+/** The transactions of one library that are open, or were: each `tx` with the gate of its handler's statements. */
+export class GatedTransactions<Tx extends object> {
+  readonly #library: string;
+  readonly #gates = new WeakMap<Tx, StatementGate>();
+
+  constructor(library: string) {
+    this.#library = library;
+  }
+
+  gateOf(tx: Tx): StatementGate | undefined {
+    return this.#gates.get(tx);
+  }
+
+  /**
+   * Runs `work` in a transaction that `open` opens. `through` makes the statements of its `tx` pass the gate, and returns what `work` is
+   * given. Rejects with the error of `work` itself, even if the rollback fails too.
+   */
+  async run<T>(
+    open: (work: (opened: Tx) => Promise<void>) => Promise<unknown>,
+    through: (opened: Tx, gate: StatementGate) => Tx | Promise<Tx>,
+    work: (tx: Tx) => Promise<T>,
+  ): Promise<T> {
+    const gate = new StatementGate(this.#library);
+    const begun: Promise<T>[] = [];
+    try {
+      await open(async (opened) => {
+        const tx = await through(opened, gate);
+        this.#gates.set(tx, gate);
+        const running = untilClosed(this.#library, gate, () => work(tx));
+        begun.push(running);
+        await running;
+      });
+    } catch (error) {
+      await Promise.all(begun);
+      throw error;
+    } finally {
+      gate.end();
+    }
+    const [done] = begun;
+    if (done === undefined) throw new Error(`${this.#library} has committed without running the work`);
+    return done;
+  }
+}
+
+/** Does the work, and closes the gate for all but the library's COMMIT or ROLLBACK. Rejects where a statement was not answered by then. */
+export async function untilClosed<T>(
+  library: string,
+  gate: StatementGate,
+  work: () => Promise<T>,
+): Promise<T> {
+  let result: T;
   try {
-    await open(async (tx) => {
-      const running = work(tx);
-      begun.push(running);
-      await running;
-    });
+    result = await work();
+    const { unanswered } = await gate.close();
+    if (unanswered > 0) {
+      throw transactionBroken(
+        `${library} had not answered ${unanswered} of its statements when it settled; await every statement`,
+      );
+    }
   } catch (error) {
-    await Promise.all(begun);
+    await gate.close();
+    gate.closeFor("ROLLBACK");
     throw error;
   }
-  const [done] = begun;
-  if (done === undefined) throw new Error("the library has committed without running the work");
-  return done;
+  gate.closeFor("COMMIT");
+  return result;
 }
 
 /**
@@ -31,12 +82,7 @@ export async function withoutEnd<Tx extends object, T>(
     (name) => [name, Object.getOwnPropertyDescriptor(tx, name)] as const,
   );
   for (const [name] of own) {
-    const value = (): never => {
-      throw new Error(
-        `${caller}: ${name}() is not the handler's: it commits when it returns, and rolls back when it throws`,
-      );
-    };
-    Object.defineProperty(tx, name, { value, configurable: true, writable: true });
+    Object.defineProperty(tx, name, { value: refusedEnd(caller, name), configurable: true, writable: true });
   }
   try {
     return await work(tx);
@@ -46,12 +92,6 @@ export async function withoutEnd<Tx extends object, T>(
       else Object.defineProperty(tx, name, descriptor);
     }
   }
-}
-
-/** Refuses a statement that comes after the end: as the library tells of errors, for a throw would end the process out of a timer. */
-export function late(error: Error, values: readonly unknown[]): Promise<never> {
-  if (values.some((value) => typeof value === "function")) throw error;
-  return Promise.reject(error);
 }
 
 /**

@@ -184,8 +184,9 @@ describeOnPostgres("fromPg()", () => {
       });
       // oxlint-disable-next-line no-await-in-loop -- one transaction after the other
       await run.catch(() => {});
-      await expect(kept?.query(insert, ["late"])).rejects.toThrow(/the transaction has ended/);
-      expect(() => kept?.query(insert, ["late"], () => {})).toThrow(/the transaction has ended/);
+      await expect(kept?.query(insert, ["late"])).rejects.toThrow(/transaction is closed/);
+      const told = new Promise((resolve) => kept?.query(insert, ["late"], resolve));
+      expect(await told).toMatchObject({ message: expect.stringMatching(/transaction is closed/) });
       // oxlint-disable-next-line no-await-in-loop -- as above
       await expect(database.query(kept as PoolClient, insert, ["late"])).rejects.toThrow(/has ended/);
       // oxlint-disable-next-line no-await-in-loop -- as above

@@ -101,7 +101,7 @@ test("fromPostgresJs rejects statements of a transaction that has ended, and thr
       const late = [tx`SELECT 1`, tx.unsafe("SELECT 1"), tx.savepoint(() => []), tx`SELECT ${tx("a")}`];
       for (const statement of late) {
         // oxlint-disable-next-line no-await-in-loop -- one after the other
-        await expect(statement).rejects.toThrow("the transaction has ended");
+        await expect(statement).rejects.toThrow("the handler's transaction is closed");
       }
     }
   } finally {

@@ -64,11 +64,12 @@ describe("fromPrisma", () => {
   });
 
   test("rejects without running the work when no connection is free within maxWait", async () => {
-    await withPrisma({ maxWait: 200 }, async ({ database, countRows }) => {
+    await withPrisma({ maxWait: 200 }, async ({ database, prisma, countRows }) => {
+      const patient = fromPrisma(prisma, { maxWait: 30_000 });
       const all = barrier(poolSize + 1);
       const allBegun = barrier(poolSize + 1);
       const busy = Array.from({ length: poolSize }, () =>
-        database.run(async () => {
+        patient.run(async () => {
           void allBegun();
           await all();
         }),

@@ -28,6 +28,7 @@ ON DUPLICATE KEY UPDATE ${set} RETURNING state, ${isAlone}`;
   const done = `state = 'done', reason = '', until_us = ${now} + ${microseconds(retentionMs)}`;
   const isCompletable = "seen.token = ? AND seen.state IN ('run', 'held')";
   const isRunOfToken = "seen.token = ? AND seen.state = 'run'";
+  const isOfEndedRun = "seen.token = ? AND seen.state IN ('done', 'held')";
   const look = `SELECT kept.highest_fence, ${isAlone}, ${keyColumns(now, "seen.")} FROM ${schema} AS kept
 LEFT JOIN ${idempotency} AS seen ON seen.digest = ? WHERE kept.id = 1`;
   const memory = `IF(seen.decision IS NULL, ${microseconds(fenceMemoryMs)}, ${microseconds(retentionMs)})`;
@@ -51,6 +52,10 @@ WHERE seen.digest = ? LOCK IN SHARE MODE`,
     release: update(`state = 'free', until_us = ${now} + ${memory}`, isRunOfToken),
     // digest, token; reason
     hold: update("state = 'held', reason = ?", isRunOfToken),
+    // digest, token; reason
+    holdDone: update(`state = 'held', reason = ?, until_us = ${now}`, isOfEndedRun),
+    /** The same in the transaction itself. */
+    holdDoneIn: change(`state = 'held', reason = ?, until_us = ${now}`, isOfEndedRun, forStatement()),
     // digest, fence that the operator has seen; whether it is done, a token that nobody has, the outcome, by whom, the note
     resolve: update(
       `state = IF(?, 'done', 'free'), token = ?, reason = '', until_us = ${now} + ${microseconds(retentionMs)},

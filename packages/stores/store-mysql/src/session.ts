@@ -36,14 +36,7 @@ export const giveSessionBack: Statement = [
 /** The last resort: a session that is not as it was must not go back to the pool. */
 export const endSession: Statement = ["KILL CONNECTION_ID()", []];
 
-/** How many rows the session has written, of temporary tables too. */
-export const writtenRows: Statement = [
-  `SELECT SUM(VARIABLE_VALUE) AS written FROM information_schema.SESSION_STATUS
-WHERE VARIABLE_NAME IN ('HANDLER_WRITE', 'HANDLER_UPDATE', 'HANDLER_DELETE')`,
-  [],
-];
-
-/** Of ROLLBACK TO. Warning 1196: a table without transactions, such as one of MyISAM, has kept what was written. */
+/** Of ROLLBACK. Warning 1196: a table without transactions, such as one of MyISAM, has kept what was written. */
 export const rowsLeft: readonly Statement[] = [
   "IF @@warning_count > 0 THEN GET DIAGNOSTICS CONDITION 1 @countersign_left = MYSQL_ERRNO; ELSE SET @countersign_left = 0; END IF",
   "SELECT @countersign_left = 1196 AS rows_left",

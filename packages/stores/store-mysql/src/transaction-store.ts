@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { withDeadline } from "@countersign/core";
 import type {
+  ClosedStatements,
   TransactionBegun,
   TransactionClaim,
   TransactionFault,
@@ -11,20 +12,24 @@ import { type Row, StoreGate, transactionBroken } from "@countersign/idempotency
 import { type KeyClaim, claimStatement } from "./claim-statement.ts";
 import { checkLate, checkTimeoutMs, type Engine } from "./engine.ts";
 import { errnoOf, faultOf, isInterrupted, noSavepoint } from "./errors.ts";
-import { freeStatement, identitiesOf, stillDoneStatement } from "./idempotency-statements.ts";
+import {
+  freeStatement,
+  identitiesOf,
+  idempotencyStatements,
+  stillDoneStatement,
+} from "./idempotency-statements.ts";
 import { begunBy } from "./key-row.ts";
 import { isOwnNonce, nonceStatement } from "./nonce-store.ts";
 import type { ResolvedMysqlOptions } from "./options.ts";
-import { endSession, giveSessionBack, rowsLeft, takeSession, writtenRows } from "./session.ts";
+import { endSession, giveSessionBack, rowsLeft, takeSession } from "./session.ts";
 import { type Statement, clockOf, inlined } from "./statement-parts.ts";
 import { assertTransactions, releaseSavepoint, setSavepoint } from "./transaction-proof.ts";
-import { digestOf, hexOf, isTrue } from "./values.ts";
+import { bytesOf, digestOf, hexOf, isTrue } from "./values.ts";
 
 const name = "mysql transaction store";
 
 const rollbackTimeoutMs = 5_000;
 
-const rollBackToSavepoint: Statement = ["ROLLBACK TO SAVEPOINT countersign", []];
 const rollBack: Statement = ["ROLLBACK", []];
 const commit: Statement = ["COMMIT", []];
 
@@ -36,8 +41,10 @@ interface OpenTransaction {
   isTaken: boolean;
   /** Whether our savepoint is set, by which COMMIT knows the transaction: not behind a seen nonce. */
   isMarked: boolean;
-  /** Those that were begun and neither kept nor undone. */
+  /** Those that were begun and neither kept nor freed. */
   begun: readonly TransactionKey[];
+  /** Those whose handlers may have written something. */
+  run: readonly TransactionKey[];
 }
 
 export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
@@ -64,17 +71,18 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
     let isCommitted = false;
     try {
       return await this.#server.database.run(async (tx) => {
-        const session: OpenTransaction = { isTaken: false, isMarked: false, begun: [] };
+        const session: OpenTransaction = { isTaken: false, isMarked: false, begun: [], run: [] };
         this.#open.set(tx, session);
         try {
           const result = await work(tx);
+          await this.#server.database.flush?.(tx);
           if (session.isTaken) {
             await this.#commit(tx, session);
             isCommitted = true;
           }
           return result;
         } catch (error) {
-          if (session.isTaken) await this.#rollBack(tx);
+          if (session.isTaken) await this.#rollBack(tx, session);
           throw error;
         } finally {
           this.#open.delete(tx);
@@ -111,6 +119,7 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
     );
     const begun = keys.map(({ key }) => begunBy(found.get(hexOf(digestOf(key)))));
     session.begun = keys.filter((_, index) => begun[index]?.status === "begun");
+    session.run = session.begun;
     return { nonce: "fresh", keys: begun };
   }
 
@@ -119,15 +128,40 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
     await this.#end(tx, keys, [releaseSavepoint, setSavepoint]);
   }
 
-  async undo(tx: Tx, keys: readonly TransactionKey[], more: boolean): Promise<void> {
-    const free = [...this.#free(keys), ...(more ? [setSavepoint] : [])];
-    // A compound statement, which is no single one everywhere.
-    const left = this.#server.database.script === undefined ? [] : rowsLeft;
-    await this.#end(tx, keys, [rollBackToSavepoint, ...left, ...free]);
+  openGate(tx: Tx): void {
+    this.#server.database.gateOf(tx)?.open();
   }
 
-  async written(tx: Tx): Promise<number> {
-    return Number((await this.#send(tx, [writtenRows]))[0]?.["written"]);
+  async closeGate(tx: Tx, succeeded: boolean): Promise<ClosedStatements> {
+    const { database } = this.#server;
+    if (succeeded) await database.flush?.(tx);
+    return (await database.gateOf(tx)?.close()) ?? { unanswered: 0, hasWritten: false, idleCommands: 0 };
+  }
+
+  async assertOpen(tx: Tx, keys: readonly TransactionKey[]): Promise<void> {
+    await this.#end(tx, keys, [releaseSavepoint, setSavepoint]);
+  }
+
+  async free(tx: Tx, keys: readonly TransactionKey[]): Promise<void> {
+    this.#assertFreed(await this.#send(tx, this.#free(keys)));
+    const session = this.#open.get(tx);
+    if (session === undefined) return;
+    session.begun = without(session.begun, keys);
+    session.run = without(session.run, keys);
+  }
+
+  async hold(keys: readonly TransactionKey[], reason: string, tx?: Tx): Promise<ReadonlySet<string>> {
+    const sql = idempotencyStatements(this.#options, this.#now());
+    const held = new Set<string>();
+    for (const { key, token } of keys) {
+      const values = [digestOf(key), bytesOf(token), bytesOf(reason)];
+      // oxlint-disable-next-line no-await-in-loop -- one key after the other
+      const rows = await (tx === undefined
+        ? this.#server.alone(name, sql.holdDone, values)
+        : this.#server.query(tx, name, sql.holdDoneIn, values));
+      if (rows.length > 0) held.add(key);
+    }
+    return held;
   }
 
   faultOf(error: unknown): TransactionFault | undefined {
@@ -199,17 +233,29 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
   }
 
   /** Here rather than by the library, whose ROLLBACK is too late to give the session back. */
-  async #rollBack(tx: Tx): Promise<void> {
+  async #rollBack(tx: Tx, { run }: OpenTransaction): Promise<void> {
     try {
       await withDeadline(
-        this.#send(tx, [rollBack, giveSessionBack]),
+        this.#rollBackAndHold(tx, run),
         rollbackTimeoutMs,
         () => new Error("ROLLBACK was not answered in time"),
       );
     } catch {
-      // Not waited for: the line may be lost.
+      // Not waited for: the connection may be lost.
       this.#send(tx, [rollBack, endSession]).catch(() => {});
     }
+  }
+
+  /** What a table without transactions has kept may be the payment: an operator has to look. */
+  async #rollBackAndHold(tx: Tx, run: readonly TransactionKey[]): Promise<void> {
+    // A compound statement, which is no single one everywhere.
+    const left = this.#server.database.script === undefined ? [] : rowsLeft;
+    const rows = await this.#send(tx, [rollBack, ...left]);
+    if (run.length > 0 && rows.some((row) => isTrue(row["rows_left"]))) {
+      const how = { recovery: "hold", takenAs: "held", restMs: 0 } as const;
+      await this.#send(tx, [this.#keysStatement(run, this.#now(), how), commit]);
+    }
+    await this.#send(tx, [giveSessionBack]);
   }
 
   async #send(tx: Tx, statements: readonly Statement[]): Promise<readonly Row[]> {
@@ -218,23 +264,14 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
 
   async #end(tx: Tx, keys: readonly TransactionKey[], statements: readonly Statement[]): Promise<void> {
     const session = this.#open.get(tx);
-    const unseen = session?.begun.filter(({ key }) => keys.every((ended) => ended.key !== key)) ?? [];
-    let rows: readonly Row[];
+    const unseen = without(session?.begun ?? [], keys);
     try {
-      rows = await this.#send(tx, statements);
-      this.#assertFreed(rows);
+      await this.#send(tx, statements);
     } catch (error) {
       if (errnoOf(error) !== noSavepoint) throw error;
       throw transactionBroken(
         "it ended before its handler did: the handler swallowed a deadlock, changed a table's definition (which commits), or sent COMMIT or ROLLBACK",
         await this.#hold(tx, keys, unseen, error),
-      );
-    }
-    if (rows.some((row) => isTrue(row["rows_left"]))) {
-      const left = new Error("ROLLBACK TO SAVEPOINT has left rows in a table without transactions");
-      throw transactionBroken(
-        "what its handler wrote cannot be rolled back: make the handler's tables with ENGINE = InnoDB",
-        await this.#hold(tx, keys, unseen, left),
       );
     }
     if (session !== undefined) session.begun = unseen;
@@ -291,6 +328,10 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
       throw error;
     }
   }
+}
+
+function without(keys: readonly TransactionKey[], ended: readonly TransactionKey[]): readonly TransactionKey[] {
+  return keys.filter(({ key }) => ended.every((each) => each.key !== key));
 }
 
 /** Without the server's error as its cause: by its number this would be a COMMIT that was refused for certain. */

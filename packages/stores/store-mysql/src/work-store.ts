@@ -132,7 +132,9 @@ export class WorkTable<Tx> extends WorkOperations<Tx> implements MysqlWorkStore<
 
   /** In the caller's transaction. */
   #send(tx: Tx, text: string, values: readonly SqlValue[]): Promise<readonly Row[]> {
-    return this.server.query(tx, workName, text, values);
+    const send = (): Promise<readonly Row[]> => this.server.query(tx, workName, text, values);
+    // What a handler adds is a statement of its own (I26).
+    return this.server.database.gateOf(tx)?.send(send, () => "write") ?? send();
   }
 }
 

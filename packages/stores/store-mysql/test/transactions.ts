@@ -5,6 +5,7 @@ import type {
   TransactionKey,
   TransactionStore,
 } from "@countersign/idempotency";
+import { isGuardError } from "@countersign/core";
 import type { PoolConnection } from "mysql2/promise";
 
 export type Transactions = TransactionStore<PoolConnection, "async">;
@@ -36,9 +37,9 @@ export async function pay(
     for (const [index, key] of begun.entries()) {
       const more = index < begun.length - 1;
       // oxlint-disable-next-line no-await-in-loop -- one handler after the other
-      const isPaid = await succeeded(() => handler(tx, key), transactions);
+      await run(() => handler(tx, key), { transactions, tx, key });
       // oxlint-disable-next-line no-await-in-loop -- as above
-      await (isPaid ? transactions.keep(tx, [key], more) : transactions.undo(tx, [key], more));
+      await transactions.keep(tx, [key], more);
     }
     return answer;
   });
@@ -55,13 +56,24 @@ export async function payOne(
   return keys[0]?.status ?? "seen";
 }
 
-// An error of the engine ends the whole; any other is the handler's refusal.
-async function succeeded(handler: () => Promise<unknown>, { faultOf }: Transactions): Promise<boolean> {
+/** The handler's own error is thrown once its transaction is found open; an error of the engine as it is. */
+async function run(
+  handler: () => Promise<unknown>,
+  { transactions, tx, key }: { transactions: Transactions; tx: PoolConnection; key: TransactionKey },
+): Promise<void> {
   try {
     await handler();
-    return true;
   } catch (error) {
-    if (faultOf(error) !== undefined) throw error;
-    return false;
+    if (transactions.faultOf(error) !== undefined) throw error;
+    try {
+      await transactions.assertOpen(tx, [key]);
+    } catch (ended) {
+      if (isTransactionBroken(ended)) throw ended;
+    }
+    throw error;
   }
+}
+
+function isTransactionBroken(error: unknown): boolean {
+  return isGuardError(error) && error.code === "transaction-broken";
 }

@@ -2,6 +2,9 @@ import { leaseExpired } from "@countersign/idempotency/store";
 import { floorKey, microseconds, milliseconds } from "./statement-parts.ts";
 import type { TableNames } from "./table-names.ts";
 
+/** The setting that keeps what `synchronous_commit` was when the transaction began. */
+export const savedDurability = "countersign.synchronous_commit";
+
 /** What the function takes, as JSON: texts as stored, times in milliseconds. */
 export interface BeginCall {
   readonly nonce?: { readonly digest: string; readonly token: string; readonly retainMs: number } | undefined;
@@ -49,6 +52,7 @@ BEGIN
   IF current_setting('synchronous_commit') = 'off' THEN
     PERFORM set_config('synchronous_commit', 'on', true);
   END IF;
+  PERFORM set_config('${savedDurability}', current_setting('synchronous_commit'), true);
 
   IF asked -> 'nonce' IS NOT NULL THEN
     INSERT INTO ${nonces} AS stored (digest, token, until_at)

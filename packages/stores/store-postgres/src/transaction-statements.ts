@@ -1,5 +1,6 @@
 import { fenceMemoryMs } from "@countersign/idempotency/store";
 import type { ResolvedPostgresOptions } from "./options.ts";
+import { savedDurability } from "./begin-function.ts";
 import { milliseconds } from "./statement-parts.ts";
 
 export type TransactionStatements = ReturnType<typeof transactionStatements>;
@@ -14,34 +15,44 @@ const [beforeCheck, afterCheck] = [
   "ROLLBACK TO SAVEPOINT countersign_check",
 ] as const;
 
+// A handler may have set it to `off` or `local` for speed: then a crash, or a failover, takes a payment back that was confirmed.
+const restoreDurability = `SELECT set_config('synchronous_commit', CASE WHEN current_setting('synchronous_commit') IN ('off', 'local')
+  THEN coalesce(current_setting('${savedDurability}', true), 'on') ELSE current_setting('synchronous_commit') END, true)`;
+
 /** The statements of a transaction, which go in one message where the library can. */
 export function transactionStatements({ names, retentionMs }: ResolvedPostgresOptions) {
-  const free = (call: string): string => freeing(names.idempotency, inlined(call), retentionMs);
+  const freeing = (call: string): string => freeKeys(names.idempotency, inlined(call), retentionMs);
   const kept = (call: string, state: "done" | "free"): string => `${asked(inlined(call))}
 SELECT kept.key FROM ${names.idempotency} AS kept, undone WHERE ${isOwn} AND kept.state = '${state}'`;
   return {
     savepoint,
-    free,
+    release,
+    freeing,
+    /**
+     * $1 key, $2 token. Gives how many commands of the transaction may have written since its key was. The server counts each statement that
+     * can write, also one inside of a function; `cmin` is that count for a row, which this writes once more.
+     */
+    writtenCommands: `WITH begun AS MATERIALIZED (SELECT kept.key, kept.cmin::text::bigint AS command FROM ${names.idempotency} AS kept
+  WHERE kept.key = $1 AND kept.token = $2)
+UPDATE ${names.idempotency} AS kept SET token = kept.token FROM begun WHERE kept.key = begun.key
+RETURNING (kept.cmin::text::bigint - begun.command - 1)::text AS commands`,
     /** Gives the keys that their tokens have done. */
     done: (call: string): string => kept(call, "done"),
     begin: (call: string, more = ""): string => `SELECT ${names.begin}(${call}) AS answer${more}`,
-    keepLast: [check, release],
+    keepLast: [check, restoreDurability, release],
     // The rollback leaves the constraints deferred for the handlers to come, and what they check to COMMIT.
     keepSome: [beforeCheck, check, afterCheck, release, savepoint],
     /** Gives the keys that are free now, by a statement that sees what triggers have made of the one before. */
-    // Outside of the savepoint: the next handler's rollback must not make the key done again.
-    undo: (call: string, more: boolean): readonly string[] => [
-      "ROLLBACK TO SAVEPOINT countersign",
-      release,
-      free(call),
-      kept(call, "free"),
-      ...(more ? [savepoint] : []),
-    ],
+    free: (call: string): readonly string[] => [freeing(call), kept(call, "free")],
+    /** $1 or the like: the call. Gives those of its keys that are held now, because their rows have its tokens. */
+    hold: (call: string): string => `${asked(call)}
+UPDATE ${names.idempotency} AS kept SET state = 'held', reason = (SELECT asked.call ->> 'reason' FROM asked), until_at = undone.now
+FROM undone WHERE ${isOwn} AND kept.state IN ('done', 'held') RETURNING kept.key`,
   };
 }
 
 /** As `release` of lease mode: a retry that fails must not remove an operator's decision. */
-function freeing(idempotency: string, call: string, retentionMs: number): string {
+function freeKeys(idempotency: string, call: string, retentionMs: number): string {
   return `${asked(call)}
 UPDATE ${idempotency} AS kept SET state = 'free',
   until_at = undone.now + CASE WHEN kept.decision IS NULL THEN ${milliseconds(fenceMemoryMs)} ELSE ${milliseconds(retentionMs)} END

@@ -1,5 +1,6 @@
 import { withDeadline } from "@countersign/core";
 import type {
+  ClosedStatements,
   Database,
   TransactionBegun,
   TransactionClaim,
@@ -7,7 +8,7 @@ import type {
   TransactionKey,
   TransactionStore,
 } from "@countersign/idempotency";
-import { type Row, StoreGate, transactionBroken } from "@countersign/idempotency/store";
+import { type Row, StoreGate, encodeText, transactionBroken } from "@countersign/idempotency/store";
 import { begunOf, byKey, inOrderOf, storedKey, storedNonce } from "./begin-call.ts";
 import type { BeginCall } from "./begin-function.ts";
 import { commit, idOf, rolledBackBehind, transactionId } from "./commit.ts";
@@ -16,6 +17,7 @@ import { explained, sqlStateOf } from "./errors.ts";
 import { faultOf } from "./faults.ts";
 import type { ResolvedPostgresOptions } from "./options.ts";
 import { singleRow } from "./queryable.ts";
+import { encodeKey } from "./stored-key.ts";
 import { assertTransactions } from "./transaction-proof.ts";
 import { type TransactionStatements, inlined, transactionStatements } from "./transaction-statements.ts";
 
@@ -23,12 +25,6 @@ const name = "postgres transactions";
 
 /** Why a key is held whose handler ended its transaction: nobody knows what it has paid. */
 const brokenReason = "transaction-broken";
-
-// Of the transaction alone, and without those that were rolled back to a savepoint.
-const writtenRows = `SELECT CASE pg_catalog.current_setting('track_counts') WHEN 'on' THEN coalesce(pg_catalog.sum(
-    pg_catalog.pg_stat_get_xact_tuples_inserted(oid) + pg_catalog.pg_stat_get_xact_tuples_updated(oid)
-    + pg_catalog.pg_stat_get_xact_tuples_deleted(oid)), 0)::text END AS rows
-  FROM pg_catalog.pg_class WHERE relkind = 'r'`;
 
 // By SQLSTATE of the statements that end the savepoint. `endedBy`: the transaction that has written the key is over.
 const swallowed = "25P02";
@@ -76,6 +72,7 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
         try {
           const result = await work(tx);
           ended = { result, isCommitted: false };
+          await this.database.flush?.(tx);
           if (await this.#commits(tx, open)) ended.isCommitted = true;
           return result;
         } finally {
@@ -120,16 +117,41 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
     await this.#end(tx, keys, more ? this.#sql.keepSome : this.#sql.keepLast);
   }
 
-  async undo(tx: Tx, keys: readonly TransactionKey[], more: boolean): Promise<void> {
-    const freed = await this.#end(tx, keys, this.#sql.undo(this.#jsonOf(keys), more));
-    // Else they would commit as done, and nothing is paid. A trigger can take the change back, a policy of row level security hide the row.
-    if (freed.length < keys.length) throw this.#notFreed();
+  openGate(tx: Tx): void {
+    this.database.gateOf(tx)?.open();
   }
 
-  async written(tx: Tx): Promise<number | undefined> {
-    const [row] = await this.database.query(tx, writtenRows, []);
-    const rows = row?.["rows"];
-    return rows === null || rows === undefined ? undefined : Number(rows);
+  async closeGate(tx: Tx, succeeded: boolean): Promise<ClosedStatements> {
+    if (succeeded) await this.database.flush?.(tx);
+    return (await this.database.gateOf(tx)?.close()) ?? { unanswered: 0, hasWritten: false, idleCommands: 0 };
+  }
+
+  async assertOpen(tx: Tx, keys: readonly TransactionKey[]): Promise<void> {
+    await this.#end(tx, keys, [this.#sql.release], true);
+  }
+
+  async free(tx: Tx, keys: readonly TransactionKey[]): Promise<void> {
+    const open = this.#open.get(tx);
+    const freed = await this.#send(tx, this.#sql.free(this.#jsonOf(keys)));
+    // Else they would commit as done, and nothing is paid. A trigger can take the change back, a policy of row level security hide the row.
+    if (freed.length < keys.length) throw this.#notFreed();
+    if (open !== undefined) open.begun = without(open.begun, keys);
+  }
+
+  async hold(keys: readonly TransactionKey[], reason: string, tx?: Tx): Promise<ReadonlySet<string>> {
+    const call = JSON.stringify({ ...this.#callOf(keys), reason: encodeText(reason) });
+    const rows = await (tx === undefined
+      ? this.#engine.run(name, this.#sql.hold("$1"), [call])
+      : this.database.query(tx, this.#sql.hold("$1"), [call]));
+    const held = new Set(rows.map((row) => row["key"]));
+    return new Set(keys.map(({ key }) => key).filter((key) => held.has(encodeKey(key))));
+  }
+
+  async written(tx: Tx, [key]: readonly TransactionKey[]): Promise<number | undefined> {
+    if (key === undefined) return undefined;
+    const values = [encodeKey(key.key), encodeText(key.token)];
+    const [row] = await this.database.query(tx, this.#sql.writtenCommands, values);
+    return row === undefined ? undefined : Number(row["commands"]);
   }
 
   faultOf(error: unknown): TransactionFault | undefined {
@@ -166,9 +188,10 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
     tx: Tx,
     keys: readonly TransactionKey[],
     statements: readonly string[],
+    hasFailed = false,
   ): Promise<readonly Row[]> {
     const open = this.#open.get(tx);
-    const others = open?.begun.filter(({ key }) => keys.every((ended) => ended.key !== key)) ?? [];
+    const others = without(open?.begun ?? [], keys);
     try {
       const rows = await this.#send(tx, statements);
       if (open !== undefined) open.begun = others;
@@ -176,6 +199,8 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
     } catch (error) {
       const state = sqlStateOf(error);
       if (state === swallowed) {
+        // The server has aborted the transaction, and nothing was written after that.
+        if (hasFailed) return [];
         throw transactionBroken("it went on after a statement had failed; let the error through", error);
       }
       const what = state === undefined ? undefined : endedBy[state];
@@ -221,7 +246,7 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
 
   async #free(tx: Tx, keys: readonly TransactionKey[]): Promise<void> {
     const call = this.#jsonOf(keys);
-    await this.database.query(tx, this.#sql.free(call), []);
+    await this.database.query(tx, this.#sql.freeing(call), []);
     // After a ROLLBACK there was nothing to free: what it gave is no measure.
     if ((await this.database.query(tx, this.#sql.done(call), [])).length > 0) throw this.#notFreed();
   }
@@ -267,4 +292,8 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
   #jsonOf(keys: readonly TransactionKey[]): string {
     return JSON.stringify(this.#callOf(keys));
   }
+}
+
+function without(keys: readonly TransactionKey[], ended: readonly TransactionKey[]): readonly TransactionKey[] {
+  return keys.filter(({ key }) => ended.every((each) => each.key !== key));
 }

@@ -198,8 +198,10 @@ export class PostgresWorkStore<Tx> extends WorkTable implements WorkStore<Tx, "a
   }
 
   async #runIn(tx: Tx, statement: string, ...values: string[]): Promise<readonly Row[]> {
+    const send = (): Promise<readonly Row[]> => this.#database.query(tx, statement, values);
     try {
-      return await this.#database.query(tx, statement, values);
+      // What a handler adds is a statement of its own (I26).
+      return await (this.#database.gateOf(tx)?.send(send, write) ?? send());
     } catch (error) {
       throw explained(name, this.options.names, error);
     }
@@ -208,6 +210,11 @@ export class PostgresWorkStore<Tx> extends WorkTable implements WorkStore<Tx, "a
 
 function storedTask({ queue, id, token }: OwnedTask): SettleCall["tasks"][number] {
   return { queue, id: encodeKey(id), token: encodeText(token) };
+}
+
+/** What a handler adds, also where it is there already, is what it was to write. */
+function write(): "write" {
+  return "write";
 }
 
 function countOf(rows: readonly Row[]): number {

@@ -42,6 +42,10 @@ export function prepareIdempotency(database: SqliteDatabase, table: string) {
     undo: prepare(
       `UPDATE ${idempotency} SET state = 'free', until_ms = ${time} + ? WHERE key = ? AND token = ? AND state = 'done'`,
     ),
+    // What the transaction of this token has written as done, or as held.
+    holdDone: prepare(
+      `UPDATE ${idempotency} SET state = 'held', reason = ? WHERE key = ? AND token = ? AND state IN ('done', 'held')`,
+    ),
     hold: prepare(
       `UPDATE ${idempotency} SET state = 'held', reason = ? WHERE key = ? AND token = ? AND state = 'run'`,
     ),

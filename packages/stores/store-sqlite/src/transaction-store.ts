@@ -23,8 +23,10 @@ import {
   assertInTransaction,
   createGate,
   endTransaction,
+  integerOf,
   lookAt,
   rollBack,
+  singleRow,
   takeRow,
   withImmediateTransaction,
 } from "./connection.ts";
@@ -58,6 +60,9 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
   /** Those of them whose handler goes on behind it. */
   #outliving: readonly TransactionKey[] | undefined;
   #broken: GuardError | undefined;
+  readonly #totalChanges: SqliteStatement;
+  /** How many rows the connection had changed when the handler began. */
+  #changesAtBegin = 0;
 
   constructor(database: Db, { table, retentionMs, now }: ResolvedSqliteOptions) {
     this.database = database;
@@ -65,6 +70,7 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
     this.#now = now;
     this.#sql = prepareIdempotency(database, table);
     this.#claimNonce = prepareNonceClaim(database, table);
+    this.#totalChanges = database.prepare("SELECT total_changes() AS rows");
     this.#outside = createGate(name, database);
     this.#inside = new StoreGate(name, () => assertInTransaction(name, database));
   }
@@ -86,7 +92,7 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
 
   begin(tx: Db, claim: TransactionClaim): TransactionBegun {
     const { nonce, keys, recovery } = claim;
-    this.#assertTransaction(tx);
+    this.#assertConnection(tx);
     this.#inside.assertTransaction(claim);
     if (nonce !== undefined && claimNonce(this.#claimNonce, nonce, this.#now()) === "seen") {
       return { nonce: "seen", keys: [] };
@@ -97,7 +103,7 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
   }
 
   keep(tx: Db, keys: readonly TransactionKey[], more: boolean): void {
-    this.#assertTransaction(tx);
+    this.#assertConnection(tx);
     this.#settle(keys);
     try {
       this.#release();
@@ -107,19 +113,47 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
     if (more) this.#save();
   }
 
-  undo(tx: Db, keys: readonly TransactionKey[], more: boolean): void {
-    this.#assertTransaction(tx);
-    this.#settle(keys);
+  openGate(_tx: Db): void {
+    this.#changesAtBegin = this.#changes();
+  }
+
+  assertOpen(tx: Db, keys: readonly TransactionKey[]): void {
+    this.#assertConnection(tx);
     try {
-      this.database.exec(`ROLLBACK TO ${savepoint}`);
+      this.#release();
     } catch (error) {
+      this.#settle(keys);
       throw this.#break(keys, "held", error);
     }
-    // Before the keys are freed, so that the next key's undo() does not take that back.
-    this.#release();
+  }
+
+  free(tx: Db, keys: readonly TransactionKey[]): void {
+    this.#assertConnection(tx);
+    this.#settle(keys);
     // A trigger may drop the UPDATE, or take it back: the key would stay done, and nothing is paid.
     if (!keys.every((key) => this.#free(key))) throw new Error(`${name}: a key could not be freed`);
-    if (more) this.#save();
+  }
+
+  hold(
+    keys: readonly TransactionKey[],
+    reason: string,
+    tx?: Db,
+  ): ReadonlySet<string> | Promise<ReadonlySet<string>> {
+    const hold = (): ReadonlySet<string> => {
+      const held = keys.filter(
+        ({ key, token }) =>
+          Number(this.#sql.holdDone.run(encodeText(reason), encodeText(key), encodeText(token)).changes) > 0,
+      );
+      return new Set(held.map(({ key }) => key));
+    };
+    if (tx !== undefined) {
+      this.#assertConnection(tx);
+      return hold();
+    }
+    const assertUsable = () => this.#outside.assertUsable();
+    return whenWritable({ name, database: this.database, assertUsable }, () =>
+      endTransaction(`${name}: hold`, this.database, hold),
+    );
   }
 
   outlived(_tx: Db, keys: readonly TransactionKey[]): void {
@@ -144,8 +178,8 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
     }
   }
 
-  written(tx: Db): number {
-    return Number(Reflect.get(Object(tx.prepare("SELECT total_changes() AS rows").get()), "rows"));
+  written(_tx: Db): number {
+    return this.#changes() - this.#changesAtBegin;
   }
 
   #beginKey(given: TransactionKey, recovery: "hold" | "rerun"): TransactionBegun["keys"][number] {
@@ -159,6 +193,10 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
     takeRow(this.#sql.take, storedKey, sighting, { state: "done", token, fingerprint, untilMs });
     this.#waiting.set(key, given);
     return { status: "begun" };
+  }
+
+  #changes(): number {
+    return integerOf(singleRow(this.#totalChanges.get())["rows"]);
   }
 
   #save(): void {
@@ -229,7 +267,7 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
     return lookAt(this.#sql.look, storedKey, this.#now());
   }
 
-  #assertTransaction(tx: Db): void {
+  #assertConnection(tx: Db): void {
     assertConnection(name, this.database, tx);
   }
 }

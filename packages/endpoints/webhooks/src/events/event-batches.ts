@@ -33,8 +33,7 @@ export interface BatchEvent {
 /** What became of an event inside its transaction; `again` waits for the next one. */
 export type Ended =
   | { readonly outcome: "done" | "accepted" | "again" }
-  | { readonly refused: KeyRefusal }
-  | { readonly error: unknown };
+  | { readonly refused: KeyRefusal };
 
 export interface EventBatchesInit {
   readonly transactor: Transactor<never>;
@@ -46,13 +45,17 @@ export interface EventBatchesInit {
   readonly keysOf: (batch: readonly BatchEvent[]) => readonly KeyAttempt[];
   /** Whether no event is taken behind one whose transaction did not happen: a retry would put that one behind them. */
   readonly keepsOrder: boolean;
-  /** What the transaction does; one answer for each event. */
-  readonly steps: (batch: readonly BatchEvent[], open: OpenTransaction<never>) => Steps<readonly Ended[]>;
+  /** What the transaction does; one answer for each event. `begins` is called with the event whose handler runs, and then with none. */
+  readonly steps: (
+    batch: readonly BatchEvent[],
+    open: OpenTransaction<never>,
+    begins: (event: BatchEvent | undefined) => void,
+  ) => Steps<readonly Ended[]>;
 }
 
 /** How transactions ended for their events: the outcomes of those that need no other one, at least of one. */
 interface Batch {
-  readonly outcomes: ReadonlyMap<BatchEvent, EventOutcome>;
+  readonly outcomes: Map<BatchEvent, EventOutcome>;
   /** What the events behind these are: none of them may begin in this delivery. */
   readonly rest?: EventOutcome | undefined;
 }
@@ -126,11 +129,24 @@ export class EventBatches {
     const { transactor, reporting, keysOf, keepsOrder, steps } = this.#init;
     const outcomes = new Map<BatchEvent, EventOutcome>();
     let ended: readonly Ended[] | string;
+    let running: BatchEvent | undefined;
+    const begins = (event: BatchEvent | undefined): void => {
+      running = event;
+    };
     try {
-      ended = await transactor.run({ keys: keysOf(batch) }, (open) => steps(batch, open));
+      ended = await transactor.run({ keys: keysOf(batch) }, (open) => {
+        running = undefined;
+        return steps(batch, open, begins);
+      });
     } catch (error) {
       const outcome = outcomeOfFault(error);
-      if (batch.length > 1 && this.#maySpoil(outcome, error)) return this.#tryEach(batch);
+      if (batch.length > 1 && this.#maySpoil(outcome, error)) {
+        // Its attempt counts, and it is not run again in this delivery. The others lost what they had written.
+        const failed = outcome === "failed" ? running : undefined;
+        const others = await this.#tryEach(batch.filter((event) => event !== failed));
+        if (failed === undefined) return others;
+        return { ...others, outcomes: others.outcomes.set(failed, this.#report(failed, outcome, error)) };
+      }
       for (const event of batch) outcomes.set(event, this.#report(event, outcome, error));
       return { outcomes, rest: this.#restAfter(outcome, error) };
     }
@@ -138,7 +154,6 @@ export class EventBatches {
       const end = typeof ended === "string" ? undefined : ended[index];
       if (end === undefined) outcomes.set(event, "busy");
       else if ("refused" in end) outcomes.set(event, notAcquired(reporting, event.attempt, end.refused));
-      else if ("error" in end) outcomes.set(event, this.#report(event, "failed", end.error));
       else if (end.outcome !== "again") outcomes.set(event, end.outcome);
     }
     return { outcomes, rest: keepsOrder && typeof ended === "string" ? "busy" : undefined };

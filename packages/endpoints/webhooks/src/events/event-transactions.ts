@@ -15,7 +15,7 @@ import { latestOnlyHandler } from "./latest-only.ts";
 import { factoryName, type resolveTransactionHandlerOptions } from "./webhook-handler-options.ts";
 import type { EventDelivery, TransactionEventContext } from "./webhook-handler-types.ts";
 
-/** Handles an envelope's events in transactions with their keys: a savepoint each. */
+/** Handles an envelope's events in transactions with their keys: all in one, and after a failure each of the others in its own. */
 export function transacting(
   {
     stores,
@@ -40,31 +40,33 @@ export function transacting(
 
   function* steps(
     batch: readonly BatchEvent[],
-    { tx, begun }: OpenTransaction<never>,
+    { tx, begun, keys }: OpenTransaction<never>,
+    begins: (event: BatchEvent | undefined) => void,
   ): Steps<readonly Ended[]> {
     const ended: Ended[] = [];
     const endsAtMs = performance.now() + begunWithinMs;
     const lastBegun = begun.keys.map(({ status }) => status).lastIndexOf("begun");
-    for (const [index, { attempt, handlers }] of batch.entries()) {
+    for (const [index, event] of batch.entries()) {
+      const { attempt, handlers } = event;
       const state = begun.keys[index];
-      if (state === undefined) throw new TypeError("the store gave no answer to a key");
+      const key = keys[index];
+      if (state === undefined || key === undefined) throw new TypeError("the store gave no answer to a key");
       if (state.status !== "begun") {
         ended.push({ refused: state });
       } else if (isFull(ended, endsAtMs)) {
         // The others wait for another transaction.
-        const rest = batch.slice(index).filter((_, later) => begun.keys[index + later]?.status === "begun");
-        yield* transactor.giveBack(
-          tx,
-          rest.map((event) => event.attempt.claim),
-        );
+        const rest = keys.slice(index).filter((_, later) => begun.keys[index + later]?.status === "begun");
+        yield* transactor.giveBack(tx, rest);
         const states = begun.keys.slice(index);
         return [...ended, ...states.map((late): Ended => endOf(late))];
       } else {
         const context = { webhookId: attempt.delivery.webhookId, tx };
-        const behind = yield* transactor.behindSavepoint(tx, [attempt.claim], index < lastBegun, () =>
+        begins(event);
+        yield* transactor.handle(tx, [key], { more: index < lastBegun }, () =>
           handleAll(handlers, attempt.delivery, context),
         );
-        ended.push("error" in behind ? behind : { outcome: "done" });
+        begins(undefined);
+        ended.push({ outcome: "done" });
       }
     }
     return ended;

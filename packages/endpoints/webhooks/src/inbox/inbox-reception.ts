@@ -113,17 +113,13 @@ export class InboxReception implements Receiving {
       const delivery = attempt.delivery as ValidDelivery;
       return taskOf(delivery, this.#entityOf(delivery.event));
     });
-    const behind = yield* this.#transactor.behindSavepoint(tx, [], false, function* (): Steps<
-      readonly Ended[]
-    > {
+    return yield* this.#transactor.handle(tx, [], {}, function* (): Steps<readonly Ended[]> {
       const added = yield* answerOf(stores.work.add(tx, name, tasks));
       return added.map((answer): Ended => {
         if (answer.status === "added") return { outcome: "accepted" };
         return { refused: { status: "done", fingerprint: keptFingerprint(answer.body) } };
       });
     });
-    if ("error" in behind) throw behind.error;
-    return behind.value;
   }
 
   /** Throws a TypeError where the app's function throws: another attempt would ask the same. */

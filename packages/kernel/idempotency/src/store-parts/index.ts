@@ -18,3 +18,9 @@ export {
   type StoredRecord,
 } from "../store-rules.ts";
 export { assertTransaction } from "./transaction.ts";
+export {
+  StatementGate,
+  type ClosedStatements,
+  type EndStatement,
+  type StatementEffect,
+} from "../transactions/statement-gate.ts";

@@ -1,4 +1,5 @@
 import type { Row } from "../store-parts/list-query.ts";
+import type { StatementGate } from "./statement-gate.ts";
 
 /** What a statement's parameter can be. */
 export type SqlValue = string | number | boolean | Uint8Array | null;
@@ -21,7 +22,17 @@ export interface Database<Tx> {
    * when it rejects. Never repeats it.
    */
   run<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
-  /** Sends one statement in the transaction. Throws a TypeError, before it sends, on what is no transaction, such as the pool. */
+  /**
+   * The gate that the statements pass which a handler sends by this `tx`. Undefined for a `tx` that run() has not made. run() closes it
+   * when `work` has settled, and rejects where a statement of the handler was not answered by then.
+   */
+  gateOf(tx: Tx): StatementGate | undefined;
+  /** Sends what the handler has left to the library, such as the unit of work of MikroORM; before the gate is closed. */
+  flush?(tx: Tx): Promise<void>;
+  /**
+   * Sends one statement of the store's own in the transaction, also when the gate is closed. Throws a TypeError, before it sends, on what
+   * is no transaction, such as the pool.
+   */
   query(tx: Tx, text: string, values: readonly SqlValue[]): Promise<readonly Row[]>;
   /** Sends one statement outside of any transaction: it commits by itself. */
   alone(text: string, values: readonly SqlValue[]): Promise<readonly Row[]>;

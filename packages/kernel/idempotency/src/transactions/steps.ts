@@ -101,12 +101,29 @@ export function outcomeOf(
 }
 
 /** How far a request has come in its present transaction. */
-export interface Progress {
-  begun: boolean;
+export class Progress {
+  begun = false;
   /** COMMIT may have been sent. */
-  committing: boolean;
+  committing = false;
+  #abandoned = false;
+  #close: (() => void) | undefined;
+
   /** Nobody waits for the request any more: it sends no COMMIT. */
-  abandoned: boolean;
+  get abandoned(): boolean {
+    return this.#abandoned;
+  }
+
+  /** `close` rejects the handler's later statements. */
+  opened(close: () => void): void {
+    this.#close = close;
+    if (this.#abandoned) close();
+  }
+
+  /** Gives the run up (I26): its handler may go on, and none of its statements takes effect. */
+  abandon(): void {
+    this.#abandoned = true;
+    this.#close?.();
+  }
 }
 
 /** What a run is rejected with when its nonce is another request's: nothing of the transaction may stay. */
@@ -167,7 +184,7 @@ export class SingleRun<Tx> {
       await withDeadline(start, this.#beginStep.timeoutMs, () => new Error("no transaction began in time"));
     } catch (error) {
       // What comes late finds no handler any more.
-      progress.abandoned = true;
+      progress.abandon();
       throw error;
     }
     try {
@@ -204,7 +221,8 @@ export class SingleRun<Tx> {
     progress.begun = true;
     started();
     if (begun.nonce !== "fresh") throw nonceSeen;
-    const result = yield* steps({ tx, begun });
+    progress.opened(() => void store.closeGate?.(tx, false).catch(() => {}));
+    const result = yield* steps({ tx, begun, keys });
     committing();
     return result;
   }

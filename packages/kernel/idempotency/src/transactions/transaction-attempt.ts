@@ -1,9 +1,11 @@
-import type { TransactionBegun, TransactionClaim } from "./transaction-store.ts";
+import type { TransactionBegun, TransactionClaim, TransactionKey } from "./transaction-store.ts";
 
 /** What a handler's steps have in one transaction. */
 export interface OpenTransaction<Tx> {
   readonly tx: Tx;
   readonly begun: TransactionBegun;
+  /** The keys in the order of the attempt, each with the token of this run alone. */
+  readonly keys: readonly TransactionKey[];
 }
 
 /** How a transaction ended without its steps' result. */
@@ -16,6 +18,3 @@ export interface TransactionAttempt extends Pick<TransactionClaim, "nonce" | "ke
   /** Whether no request waits for it: where a transaction holds the event loop, it begins in a part of a turn that others leave to it. */
   readonly isBackground?: boolean | undefined;
 }
-
-/** What a handler did behind its savepoint: kept, or undone because of its error. */
-export type Behind<T> = { readonly value: T } | { readonly error: unknown };

@@ -1,4 +1,5 @@
 import type { NonceClaim, NonceStore } from "@countersign/core";
+import type { ClosedStatements } from "./statement-gate.ts";
 import type { Awaitable, IdempotencyClaimResult, IdempotencyStore } from "../store.ts";
 
 /** `sync`: the engine's transactions cannot stay open across an await (SQLite). */
@@ -81,21 +82,42 @@ export interface TransactionStore<Tx, Mode extends TransactionMode = Transaction
    * at most `waitMs`.
    */
   begin(tx: Tx, claim: TransactionClaim): Awaitable<TransactionBegun>;
+  /** Called before a handler runs: lets its statements through, and counts from here what it writes. */
+  openGate?(tx: Tx): void;
   /**
-   * The last statement behind a handler: ends the savepoint, and begins another one if `more` follow. Throws a GuardError
+   * The handler has settled: sends what it has left to the library (only if it has `succeeded`), rejects every later statement of it, and
+   * waits for the answers of those that were sent before. Absent with mode `sync`.
+   */
+  closeGate?(tx: Tx, succeeded: boolean): Promise<ClosedStatements>;
+  /**
+   * The last statement after a handler: ends the savepoint, and begins another one if `more` follow. Throws a GuardError
    * (`transaction-broken`) when the transaction cannot commit what the handler wrote: it swallowed an error, or ended the transaction. No key
    * is free then whose handler may have committed something, as after a ROLLBACK of its own.
    */
   keep(tx: Tx, keys: readonly TransactionKey[], more: boolean): Awaitable<void>;
-  /** Rolls back to the savepoint and frees these keys; nonce and other keys stay. Begins another savepoint if `more` follow. */
-  undo(tx: Tx, keys: readonly TransactionKey[], more: boolean): Awaitable<void>;
   /**
-   * Of mode `sync`: the handler of these keys has returned a promise, so that it goes on behind the transaction, which run() rolls back. It
-   * holds these keys, and without this call all that were begun and neither kept nor undone. Must not throw.
+   * After a handler that failed, before the rollback: throws a GuardError (`transaction-broken`), and holds its keys, when the handler has
+   * ended the transaction itself, so that it may have written something that no rollback undoes.
+   */
+  assertOpen(tx: Tx, keys: readonly TransactionKey[]): Awaitable<void>;
+  /** Frees keys that were begun in this transaction and whose handlers did not run. */
+  free(tx: Tx, keys: readonly TransactionKey[]): Awaitable<void>;
+  /**
+   * Writes as `held`, for this reason, each key whose record is done by this run's token. Without `tx` in a transaction of its own, after a
+   * run that was rolled back: then something of the run has committed, such as by its own COMMIT or a change of a table's definition.
+   * Resolves to the keys that are held by this call.
+   */
+  hold(keys: readonly TransactionKey[], reason: string, tx?: Tx): Awaitable<ReadonlySet<string>>;
+  /**
+   * Of mode `sync`: the handler of these keys has returned a promise, so that it goes on after the transaction, which run() rolls back. It
+   * holds these keys, and without this call all that were begun and neither kept nor freed. Must not throw.
    */
   outlived?(tx: Tx, keys: readonly TransactionKey[]): void;
-  /** Grows with each row that the transaction writes. Undefined where the server does not count. */
-  written?(tx: Tx): Awaitable<number | undefined>;
+  /**
+   * How many changes the engine has seen since the handler of these keys began: rows, or commands that may change rows. Undefined where it
+   * does not count. Asked after the handler, and only where no driver has reported a change.
+   */
+  written?(tx: Tx, keys: readonly TransactionKey[]): Awaitable<number | undefined>;
   faultOf(error: unknown): TransactionFault | undefined;
 }
 

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 import { isGuardError, withDeadline, type NonceClaim, type NonceStore } from "@countersign/core";
 import { askStore } from "@countersign/core/door";
@@ -5,8 +6,12 @@ import {
   commitUnknown,
   isTransactionBroken,
   keysDraining,
+  nothingWritten,
+  nothingWrittenReason,
   storeUnavailable,
+  transactionBroken,
   transactionConflict,
+  transactionHeld,
   transactionTimedOut,
   transactionUnavailable,
 } from "../refusals.ts";
@@ -16,19 +21,23 @@ import {
   answerOf,
   nonceSeen,
   outcomeOf,
+  Progress,
   SingleRun,
   untilPromise,
-  type Progress,
   type Steps,
   type StoreStep,
 } from "./steps.ts";
-import type { Behind, NotRun, OpenTransaction, TransactionAttempt } from "./transaction-attempt.ts";
+import type { NotRun, OpenTransaction, TransactionAttempt } from "./transaction-attempt.ts";
 import type { ResolvedTransactionOptions } from "./transaction-options.ts";
+import type { ClosedStatements } from "./statement-gate.ts";
 import type { TransactionKey, TransactionStore, TransactionStores } from "./transaction-store.ts";
 
 // Four were too few where many transactions meet one page of an index.
 const maxAttempts = 10;
 const longestPauseMs = 200;
+
+/** Why a key is held whose handler failed after something of its transaction had committed. */
+const brokenReason = "transaction-broken";
 
 /** Runs handlers in transactions that claim their keys: the state table of decision 0069. */
 export class Transactor<Tx> {
@@ -38,7 +47,9 @@ export class Transactor<Tx> {
   readonly #lanes: Lanes;
   readonly #single: SingleRun<Tx>;
   readonly #keepStep: StoreStep;
-  readonly #undoStep: StoreStep;
+  readonly #probeStep: StoreStep;
+  readonly #freeStep: StoreStep;
+  readonly #holdStep: StoreStep;
   readonly #repeatStep: StoreStep;
   #running = 0;
   #draining = false;
@@ -59,7 +70,9 @@ export class Transactor<Tx> {
     // What was caused by the handler, or by others, is no fault of the store.
     const faultOf = outcomeOf(store, "conflict", "refused");
     this.#keepStep = { engine, step: "keep", timeoutMs, name: "the transaction's last step", faultOf };
-    this.#undoStep = { engine, step: "undo", timeoutMs, name: "ROLLBACK TO the savepoint", faultOf };
+    this.#probeStep = { engine, step: "probe", timeoutMs, name: "the look at a failed transaction", faultOf };
+    this.#freeStep = { engine, step: "free", timeoutMs, name: "the keys that were given back", faultOf };
+    this.#holdStep = { engine, step: "hold", timeoutMs, name: "the look after a rollback", faultOf };
     this.#repeatStep = { engine, step: "repeat", timeoutMs, name: "the pause after a conflict" };
   }
 
@@ -88,61 +101,82 @@ export class Transactor<Tx> {
   }
 
   /**
-   * Does a handler's work behind the savepoint of these keys: keeps it, or undoes it and frees the keys when it throws. `more`: another
-   * savepoint follows. Faults of the transaction itself are thrown on; a lost line is one when the savepoint cannot be reached.
+   * Runs a handler in the transaction of these keys, and keeps what it wrote. From the moment in which it has settled no statement of its
+   * `tx` takes effect (I26). Throws a {@link RolledBack} when it fails: nothing is rolled back to a savepoint, the transaction ends as a whole.
    */
-  *behindSavepoint<T>(
+  *handle<T>(
     tx: Tx,
     keys: readonly TransactionKey[],
-    more: boolean,
+    { more = false, tell, then }: HandlerRun,
     work: () => Steps<T>,
-  ): Steps<Behind<T>> {
+  ): Steps<T> {
+    const store = this.#store;
+    let value: T;
     try {
-      const value = yield* untilPromise(work, () => this.#store.outlived?.(tx, keys));
-      yield* answerOf(askStore(this.#keepStep, () => this.#store.keep(tx, keys, more)));
-      return { value };
+      let closed: ClosedStatements | undefined;
+      [value, closed] = yield* this.#throughGate(tx, () =>
+        untilPromise(work, () => store.outlived?.(tx, keys)),
+      );
+      if (tell !== undefined)
+        tell(closed?.hasWritten === true || (yield* this.#hasWritten(tx, keys, closed)));
+      if (then !== undefined) yield* this.#throughGate(tx, then);
     } catch (error) {
-      const fault = this.#store.faultOf(error);
-      // It looks like a lost line, also where the handler has called somebody else who was away: the savepoint knows.
-      const mayBeLost = fault === "unavailable" && !this.isSynchronous;
-      if (fault !== undefined && fault !== "refused" && !mayBeLost) throw error;
-      try {
-        // Until the library knows of its lost line, some send statements to the line that takes its place.
-        if (mayBeLost) yield* answerOf(setImmediate());
-        yield* answerOf(askStore(this.#undoStep, () => this.#store.undo(tx, keys, more)));
-      } catch (undoing) {
-        if (mayBeLost && this.#store.faultOf(undoing) !== "refused") throw error;
-        // The whole transaction is over, and nothing of it stays.
-        throw new RolledBack(error);
-      }
-      return { error };
+      throw yield* this.#afterFailure(tx, keys, error);
     }
-  }
-
-  /** Does a handler's work. With `tell`, two statements more find out whether it has written a row, where the engine knows. */
-  *counted<T>(tx: Tx, work: () => Steps<T>, tell?: (hasWritten: boolean) => void): Steps<T> {
-    if (tell === undefined) return yield* work();
-    const before = yield* this.#written(tx);
-    const value = yield* work();
-    const after = yield* this.#written(tx);
-    if (before !== undefined && after !== undefined) tell(after > before);
+    yield* answerOf(askStore(this.#keepStep, () => store.keep(tx, keys, more)));
     return value;
   }
 
-  /** What the library refuses here, it refuses at the handler's last step, whose answer it is. */
-  *#written(tx: Tx): Steps<number | undefined> {
+  /** Opens `tx` for the work, and closes it when that has settled. A statement without an answer by then makes it a failure. */
+  *#throughGate<T>(
+    tx: Tx,
+    work: () => Steps<T>,
+  ): Steps<readonly [value: T, closed: ClosedStatements | undefined]> {
+    this.#store.openGate?.(tx);
+    const value = yield* work();
+    const closed = yield* answerOf(this.#store.closeGate?.(tx, true));
+    if (closed !== undefined && closed.unanswered > 0) throw unsettled(closed.unanswered);
+    return [value, closed];
+  }
+
+  /** What to throw for a handler's error, once no statement of it is on its way any more. */
+  *#afterFailure(tx: Tx, keys: readonly TransactionKey[], error: unknown): Steps<unknown> {
+    const store = this.#store;
+    yield* answerOf(store.closeGate?.(tx, false));
+    const fault = store.faultOf(error);
+    if (fault === "conflict" || fault === "locked") return error;
+    // Until the library knows of its lost connection, some send statements to the one that takes its place.
+    if (fault === "unavailable" && !this.isSynchronous) yield* answerOf(setImmediate());
     try {
-      return yield* answerOf(this.#store.written?.(tx));
+      yield* answerOf(askStore(this.#probeStep, () => store.assertOpen(tx, keys)));
+    } catch (ended) {
+      if (isTransactionBroken(ended)) return new RolledBack(ended);
+      // The handler's own error may be of somebody else who was away: the transaction tells whose connection was lost.
+      return fault === "unavailable" ? error : new RolledBack(error);
+    }
+    return new RolledBack(error);
+  }
+
+  /** Asks the engine, which counts what no driver reports: rows that a function has written, or a statement inside of a SELECT. */
+  *#hasWritten(
+    tx: Tx,
+    keys: readonly TransactionKey[],
+    closed: ClosedStatements | undefined,
+  ): Steps<boolean> {
+    try {
+      const written = (yield* answerOf(this.#store.written?.(tx, keys))) ?? 0;
+      return written > (closed?.idleCommands ?? 0);
     } catch (error) {
       if (this.#store.faultOf(error) === "conflict") throw error;
-      return undefined;
+      // keep() says what the handler has swallowed.
+      return true;
     }
   }
 
   /** Does a step of our own as the transaction's last one. When it fails, nothing commits (503). */
-  *lastStep(step: () => Awaitable<void>): Steps<void> {
+  *lastStep<T>(step: () => Awaitable<T>): Steps<T> {
     try {
-      yield* answerOf(step());
+      return yield* answerOf(step());
     } catch (error) {
       const fault = this.#store.faultOf(error);
       const isOver = fault !== undefined && fault !== "refused";
@@ -150,9 +184,20 @@ export class Transactor<Tx> {
     }
   }
 
+  /**
+   * Commits keys as held whose handler has changed no row by its `tx` (I28): what it wrote by another connection may have committed. In the
+   * transaction itself: after a rollback a waiting duplicate could run the handler again. Returns the error for the caller (503).
+   */
+  *holdUnwritten(tx: Tx, keys: readonly TransactionKey[]): Steps<Error> {
+    const held = yield* this.lastStep(() => this.#store.hold(keys, nothingWrittenReason, tx));
+    if (held.size < keys.length)
+      throw new RolledBack(new Error("the server did not hold the key; look for triggers"));
+    return nothingWritten(this.#options.retryAfterSeconds);
+  }
+
   /** Frees keys that were begun and whose handlers did not run. */
   *giveBack(tx: Tx, keys: readonly TransactionKey[]): Steps<void> {
-    yield* answerOf(askStore(this.#undoStep, () => this.#store.undo(tx, keys, false)));
+    yield* answerOf(askStore(this.#freeStep, () => this.#store.free(tx, keys)));
   }
 
   /** Whether the handlers have to end in the turn in which they begin. */
@@ -188,9 +233,9 @@ export class Transactor<Tx> {
     steps: (open: OpenTransaction<Tx>) => Steps<T>,
   ): Promise<T | NotRun> {
     const { transactionTimeoutMs, retryAfterSeconds } = this.#options;
-    const progress: Progress = { begun: false, committing: false, abandoned: false };
-    return await withDeadline(this.#untilEnded(attempt, steps, progress), transactionTimeoutMs, () => {
-      progress.abandoned = true;
+    const progress = new Progress();
+    return await withDeadline(this.#repeat(attempt, steps, progress), transactionTimeoutMs, () => {
+      progress.abandon();
       const cause = new Error(`the transaction took longer than ${transactionTimeoutMs} ms`);
       if (progress.committing) return commitUnknown(cause, retryAfterSeconds);
       return progress.begun
@@ -199,20 +244,7 @@ export class Transactor<Tx> {
     });
   }
 
-  async #untilEnded<T>(
-    attempt: TransactionAttempt,
-    steps: (open: OpenTransaction<Tx>) => Steps<T>,
-    progress: Progress,
-  ): Promise<T | NotRun> {
-    try {
-      return await this.#repeat(attempt, steps, progress);
-    } catch (error) {
-      if (!(error instanceof RolledBack) || progress.abandoned) throw error;
-      progress.committing = false;
-      throw await this.#afterRollback(attempt, error.cause);
-    }
-  }
-
+  /** Runs the steps, again after a conflict, each time with tokens that no other run has. */
   async #repeat<T>(
     attempt: TransactionAttempt,
     steps: (open: OpenTransaction<Tx>) => Steps<T>,
@@ -222,14 +254,32 @@ export class Transactor<Tx> {
     for (let number = 1; ; number += 1) {
       progress.begun = false;
       progress.committing = false;
+      const run = number === 1 ? attempt : withNewTokens(attempt);
       try {
         // oxlint-disable-next-line no-await-in-loop -- one attempt after the other
-        return await this.#single.run(attempt, steps, progress);
+        return await this.#single.run(run, steps, progress);
       } catch (error) {
-        if (error === nonceSeen) return "nonce-seen";
-        if (error instanceof RolledBack) throw error;
+        if (error === nonceSeen) {
+          // Behind a conflict it may be this request's own, of a run that something has committed: never a final 401.
+          if (number > 1) throw transactionUnavailable(error, retryAfterSeconds);
+          return "nonce-seen";
+        }
         const fault = this.#store.faultOf(error);
-        if (progress.abandoned) throw transactionUnavailable(error, retryAfterSeconds);
+        if (error instanceof RolledBack) {
+          // oxlint-disable-next-line no-await-in-loop -- the last step
+          throw await this.#afterRollback(run, error);
+        }
+        if (progress.abandoned) {
+          const given = transactionUnavailable(error, retryAfterSeconds);
+          // Where nothing was begun no handler has run. Behind COMMIT a done key may be what was paid: nobody may hold it.
+          const mayHaveEnded = progress.begun && !progress.committing;
+          // oxlint-disable-next-line no-await-in-loop -- the last step
+          throw mayHaveEnded ? await this.#afterRollback(run, new RolledBack(given)) : given;
+        }
+        if ((fault === "conflict" || fault === "locked") && progress.begun) {
+          // oxlint-disable-next-line no-await-in-loop -- before another run can take a record of this one for somebody else's
+          await this.#assertNothingCommitted(run, error);
+        }
         if (fault === "conflict" && number < maxAttempts) {
           // oxlint-disable-next-line no-await-in-loop -- as above
           await askStore(this.#repeatStep, () =>
@@ -241,11 +291,14 @@ export class Transactor<Tx> {
         if (fault === "conflict" || fault === "locked") throw transactionConflict(error, retryAfterSeconds);
         if (progress.committing) {
           const isRolledBack = fault === "refused" || isTransactionBroken(error);
-          throw isRolledBack ? new RolledBack(error) : commitUnknown(error, retryAfterSeconds);
+          if (!isRolledBack) throw commitUnknown(error, retryAfterSeconds);
+          // oxlint-disable-next-line no-await-in-loop -- the last step
+          throw await this.#afterRollback(run, new RolledBack(error));
         }
         if (fault === "unavailable") throw transactionUnavailable(error, retryAfterSeconds);
         // Such as a promise where the engine has none.
-        if (progress.begun) throw new RolledBack(error);
+        // oxlint-disable-next-line no-await-in-loop -- the last step
+        if (progress.begun) throw await this.#afterRollback(run, new RolledBack(error));
         // A mistake of the app's, such as a pool in place of a transaction, stays what it is.
         if (error instanceof TypeError) throw error;
         throw transactionUnavailable(error, retryAfterSeconds);
@@ -255,24 +308,60 @@ export class Transactor<Tx> {
 
   /**
    * After a rollback that took the nonce with it: what to throw for the handler's `error`. Nobody is refused for good while a replay may
-   * still be paid.
+   * still be paid (I18), or when something of the run has committed all the same (I27): its own COMMIT, or a statement that commits by itself.
    */
-  async #afterRollback({ nonce }: TransactionAttempt, error: unknown): Promise<unknown> {
-    if (nonce === undefined || (await this.#claimAlone(nonce))) return error;
-    const isRefusal = isGuardError(error) && error.status < 500;
-    return isRefusal ? transactionUnavailable(error, this.#options.retryAfterSeconds) : error;
+  async #afterRollback({ nonce, keys }: TransactionAttempt, { cause: error }: RolledBack): Promise<unknown> {
+    const { retryAfterSeconds } = this.#options;
+    const isFinal = isGuardError(error) && error.status < 500;
+    let isFresh: boolean;
+    try {
+      // It waits for the end of a transaction whose connection was lost. With a token of its own: the run's nonce would count as fresh.
+      isFresh = nonce === undefined || (await this.#claimAlone({ ...nonce, token: randomUUID() }));
+      const held = await this.#hold(keys);
+      // What says itself that the key is held: a broken transaction, or a promise where the engine allows none.
+      const isTold = isTransactionBroken(error) || (this.isSynchronous && error instanceof TypeError);
+      if (held.size > 0 && !isTold) return transactionHeld(error, retryAfterSeconds);
+    } catch (failure) {
+      if (!isFinal) return error;
+      const message = "the engine did not say what has become of the key";
+      return transactionUnavailable(new AggregateError([error, failure], message), retryAfterSeconds);
+    }
+    return isFinal && !isFresh ? transactionUnavailable(error, retryAfterSeconds) : error;
+  }
+
+  /** Throws a GuardError (503) when a run that met a conflict has committed something: it must not be repeated. */
+  async #assertNothingCommitted({ keys }: TransactionAttempt, error: unknown): Promise<void> {
+    const { retryAfterSeconds } = this.#options;
+    let held: ReadonlySet<string>;
+    try {
+      held = await this.#hold(keys);
+    } catch (failure) {
+      throw transactionUnavailable(failure, retryAfterSeconds);
+    }
+    if (held.size > 0) throw transactionHeld(error, retryAfterSeconds);
+  }
+
+  async #hold(keys: readonly TransactionKey[]): Promise<ReadonlySet<string>> {
+    if (keys.length === 0) return new Set();
+    return askStore(this.#holdStep, () => this.#store.hold(keys, brokenReason));
   }
 
   async #claimAlone(nonce: NonceClaim): Promise<boolean> {
     const { engine } = this.#nonces;
     const { storeTimeoutMs: timeoutMs } = this.#options;
     const asked = { engine, step: "claim-nonce", timeoutMs, name: "the nonce store" };
-    try {
-      return (await askStore(asked, () => this.#nonces.claim(nonce))) === "fresh";
-    } catch {
-      return false;
-    }
+    return (await askStore(asked, () => this.#nonces.claim(nonce))) === "fresh";
   }
+}
+
+/** How a handler is run. */
+interface HandlerRun {
+  /** Whether another handler follows in this transaction. Default false. */
+  readonly more?: boolean | undefined;
+  /** Called with whether it has changed a row. */
+  readonly tell?: ((hasWritten: boolean) => void) | undefined;
+  /** What the caller itself writes by `tx` after the handler. */
+  readonly then?: (() => Steps<unknown>) | undefined;
 }
 
 /** A handler's error after which the whole transaction was rolled back. */
@@ -280,6 +369,24 @@ class RolledBack extends Error {
   constructor(cause: unknown) {
     super("the transaction was rolled back", { cause });
   }
+}
+
+/** A statement that is on its way when the handler has settled could commit after a failure, and fail after a success. */
+function unsettled(count: number): Error {
+  const statements = count === 1 ? "a statement was" : `${count} statements were`;
+  return transactionBroken(
+    `${statements} still on the way when the handler had settled; await every statement`,
+  );
+}
+
+/** A repeat must not take what its former run has committed for its own. */
+function withNewTokens(attempt: TransactionAttempt): TransactionAttempt {
+  const { keys, nonce } = attempt;
+  return {
+    ...attempt,
+    keys: keys.map((key) => ({ ...key, token: randomUUID() })),
+    nonce: nonce && { ...nonce, token: randomUUID() },
+  };
 }
 
 function laneOf(keys: readonly TransactionKey[], first: TransactionKey): string {

@@ -6,6 +6,7 @@ import { describeLateStatements } from "./describe-late-statements.ts";
 import { describeLeases } from "./describe-leases.ts";
 import { describeLostLines } from "./describe-lost-lines.ts";
 import { describePayments } from "./describe-payments.ts";
+import { describeSettledHandlers } from "./describe-settled-handlers.ts";
 import { describeTimeOuts } from "./describe-time-outs.ts";
 import { describeWork } from "./describe-work.ts";
 import type { TableRow } from "./row.ts";
@@ -15,6 +16,7 @@ export function describeAll<Tx>(row: TableRow<Tx>): void {
   describeDatabase(row);
   if (row.engine === "postgresql") describeErrors(row);
   describePayments(row);
+  describeSettledHandlers(row);
   if (!isWhole) return;
   describeIsolation(row);
   describeLateStatements(row);

@@ -40,20 +40,6 @@ export function describeLateStatements<Tx>(row: TableRow<Tx>): void {
       expect(places).toBeGreaterThanOrEqual(3);
     });
 
-    onPostgresql("that the handler leaves behind fails: 200 only if paid", async () => {
-      for (const others of [0, 1, 2, 3]) {
-        let late: Promise<unknown> | undefined;
-        const pay = payerOn(stores, async (tx, key) => {
-          await opened.insertByHandler(tx, key);
-          late ??= audit(tx, others).catch(() => {});
-        });
-        // oxlint-disable-next-line no-await-in-loop -- one payment after the other
-        await expectOneAnswer(`payment ${others}`, pay);
-        // oxlint-disable-next-line no-await-in-loop -- as above
-        await late;
-      }
-    });
-
     onPostgresql("fails in a transaction of the app's own: it does not seem to be committed", async () => {
       const { transactions } = stores;
       const broken = transactions.run(async (tx) => {
@@ -82,16 +68,6 @@ export function describeLateStatements<Tx>(row: TableRow<Tx>): void {
     expect([key, await pay(key)]).toEqual([key, paid === 1 ? "already-processed" : unpaid]);
     expect((await opened.countRows()) - before).toBe(isHeld ? 0 : 1);
     return hasFailed;
-  }
-
-  async function audit(tx: Tx, others: number): Promise<void> {
-    // In flight when the handler returns.
-    await send(tx, "SELECT pg_sleep(0.05)::text");
-    for (let sent = 0; sent < others; sent += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
-      await send(tx, "SELECT 1");
-    }
-    await fail(tx);
   }
 
   function interrupted(database: Database<Tx>): Database<Tx> {

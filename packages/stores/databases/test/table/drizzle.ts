@@ -1,3 +1,4 @@
+import { sql } from "drizzle-orm";
 import { mysqlTable, varchar as mysqlVarchar } from "drizzle-orm/mysql-core";
 import { drizzle as drizzleMysql, type MySql2Database } from "drizzle-orm/mysql2";
 import { drizzle, type NodePgDatabase } from "drizzle-orm/node-postgres";
@@ -13,7 +14,6 @@ type MysqlTx = Parameters<Parameters<MySql2Database["transaction"]>[0]>[0];
 export const drizzleOnPostgresql: TableRow<PgTx> = {
   name: "Drizzle on postgresql",
   engine: "postgresql",
-  lacks: ["refusing late statements"],
   async open() {
     const table = unusedTable();
     const payments = pgTable(table, { id: varchar().primaryKey() });
@@ -21,6 +21,7 @@ export const drizzleOnPostgresql: TableRow<PgTx> = {
     const db = drizzle(pool);
     return {
       ...(await openTable(fromDrizzle(db), table)),
+      exec: (tx, text) => tx.execute(sql.raw(text)),
       insertByHandler: (tx, id) => tx.insert(payments).values({ id }).execute(),
       nest: (tx, work) => tx.transaction(work),
       nonTransaction: db,
@@ -35,7 +36,6 @@ export const drizzleOnPostgresql: TableRow<PgTx> = {
 export const drizzleOnMysql: TableRow<MysqlTx> = {
   name: "Drizzle on mysql",
   engine: "mysql",
-  lacks: ["refusing late statements"],
   async open() {
     const table = unusedTable();
     const payments = mysqlTable(table, { id: mysqlVarchar({ length: 40 }).primaryKey() });
@@ -43,6 +43,7 @@ export const drizzleOnMysql: TableRow<MysqlTx> = {
     const db = drizzleMysql(pool);
     return {
       ...(await openTable(fromDrizzle(db), table)),
+      exec: (tx, text) => tx.execute(sql.raw(text)),
       insertByHandler: (tx, id) => tx.insert(payments).values({ id }).execute(),
       nest: (tx, work) => tx.transaction(work),
       nonTransaction: db,

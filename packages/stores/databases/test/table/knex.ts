@@ -19,6 +19,7 @@ function row(engine: "mysql" | "postgresql"): TableRow<knexModule.Knex.Transacti
       });
       return {
         ...(await openTable(fromKnex(knex), table)),
+        exec: (tx, text) => tx.raw(text),
         insertByHandler: async (tx, id) => tx(table).insert({ id }),
         nest: (tx, work) => tx.transaction(work),
         nonTransaction: knex,

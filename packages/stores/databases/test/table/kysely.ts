@@ -1,5 +1,5 @@
 import * as library from "kysely";
-import { CamelCasePlugin, Kysely, MysqlDialect, PostgresDialect, type Transaction } from "kysely";
+import { CamelCasePlugin, Kysely, MysqlDialect, PostgresDialect, sql, type Transaction } from "kysely";
 import { createPool } from "mysql2";
 import { Pool } from "pg";
 import { fromKysely } from "@countersign/databases";
@@ -30,6 +30,7 @@ export function kyselyRow(
       });
       return {
         ...(await openTable(fromKysely(kysely), table)),
+        exec: (tx, text) => sql.raw(text).execute(tx),
         insertByHandler: (tx, id) => tx.insertInto(table).values({ id }).execute(),
         nonTransaction: kysely,
         async end() {

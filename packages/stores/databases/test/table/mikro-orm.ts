@@ -15,6 +15,10 @@ const byKysely = isSeven ? ({ tellsRollback: true } as const) : {};
 
 interface Manager<Em> extends Pick<EntityManager, "create" | "flush" | "persist"> {
   transactional(work: (em: Em) => Promise<void>): Promise<unknown>;
+  getTransactionContext(): unknown;
+  getConnection(): {
+    execute(text: string, values: unknown[], how: "all", context: unknown): Promise<unknown>;
+  };
 }
 
 interface Orm<Em> {
@@ -48,6 +52,7 @@ function rows<Em extends Manager<Em>>(
       const orm = await open(options);
       return {
         ...(await openTable(orm.database, table)),
+        exec: (em, text) => em.getConnection().execute(text, [], "all", em.getTransactionContext()),
         async insertByHandler(em, id) {
           em.persist(em.create(entity, { id }));
           if (insert === "flushes") await em.flush();

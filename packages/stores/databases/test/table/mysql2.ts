@@ -12,6 +12,7 @@ export const mysql2Row: TableRow<PoolConnection> = {
     const pool = createPool({ uri: servers.mysql, connectionLimit: poolSize });
     return {
       ...(await openTable(fromMysql2(pool), table)),
+      exec: (tx, text) => tx.query(text),
       insertByHandler: (tx, id) => tx.execute(`INSERT INTO ${table} (id) VALUES (?)`, [id]),
       nonTransaction: pool,
       async end() {

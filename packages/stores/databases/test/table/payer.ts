@@ -15,14 +15,19 @@ import { type Opened, type TableRow, servers } from "./row.ts";
 export function payerOn<Tx>(
   stores: TransactionStores<Tx>,
   handler: (tx: Tx, key: string) => unknown,
-  times: { readonly idleTimeoutMs?: number; readonly waitMs?: number } = {},
+  times: {
+    readonly idleTimeoutMs?: number;
+    readonly transactionTimeoutMs?: number;
+    readonly waitMs?: number;
+  } = {},
+  mustWrite = false,
 ) {
   const { pay } = transactionOwner(stores, { scope: "payments", waitMs: 5_000, ...times });
   return async (key: string, nonce: string = randomUUID()): Promise<unknown> => {
     const claim = { scope: "s", nonce, token: randomUUID(), retainMs: 60_000 };
     const deferred = { claim, assertTimely() {}, replayed: () => codeError("nonce-replayed") };
     try {
-      const attempt = { key, fingerprint: () => "f", nonce: deferred };
+      const attempt = { key, fingerprint: () => "f", nonce: deferred, mustWrite };
       const connected = <T>(work: (left: AbortSignal) => Promise<T>) => work(new AbortController().signal);
       return (await pay({}, attempt, connected, (_tx, { tx }) => handler(tx, key))).status;
     } catch (error) {

@@ -14,6 +14,7 @@ export function pgRow(url: string = servers.postgresql): TableRow<PoolClient> {
       pool.on("error", () => {});
       return {
         ...(await openTable(fromPg(pool), table)),
+        exec: (tx, text) => tx.query(text),
         insertByHandler: (tx, id) => tx.query(`INSERT INTO ${table} (id) VALUES ($1)`, [id]),
         nonTransaction: pool,
         async end() {

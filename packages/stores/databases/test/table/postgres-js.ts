@@ -25,6 +25,7 @@ export function postgresJsRow(
       const sql = postgres(url, { ...options, max: poolSize, onnotice: () => {} });
       return {
         ...(await openTable(fromPostgresJs(sql), table)),
+        exec: (tx, text) => tx.unsafe(text),
         insertByHandler: async (tx, id) => tx`INSERT INTO ${tx(table)} ${tx({ id })}`,
         nest: (tx, work) => tx.savepoint(work),
         nonTransaction: sql,

@@ -17,6 +17,7 @@ export interface PrismaTx {
     updateMany(args: { data: { parent: null } }): PromiseLike<unknown>;
   };
   $queryRawUnsafe(text: string, ...values: unknown[]): PromiseLike<unknown>;
+  $executeRawUnsafe(text: string, ...values: unknown[]): PromiseLike<unknown>;
 }
 
 interface PrismaClient extends PrismaTx {
@@ -67,6 +68,7 @@ export async function openPrisma(
   return {
     ...(await openTable(fromPrisma(prisma, { maxWait, ...options }), "payments")),
     prisma,
+    exec: (tx: PrismaTx, text: string) => tx.$executeRawUnsafe(text),
     insertByHandler: (tx: PrismaTx, id: string) => Promise.resolve(tx.payment.create({ data: { id } })),
     nest: (tx: PrismaTx, work: (inner: PrismaTx) => Promise<void>) => tx.$transaction(work),
     nonTransaction: prisma,

@@ -12,6 +12,8 @@ export interface Opened<Tx> {
   readonly database: Database<Tx>;
   /** Inserts as a handler does, through the library's own model of the table. */
   insertByHandler(tx: Tx, id: string): Promise<unknown>;
+  /** Sends one statement as a handler does, through the library's own way for SQL. */
+  exec(tx: Tx, text: string): PromiseLike<unknown>;
   /** Runs `work` in the library's own nested transaction, where it has any. */
   nest?(tx: Tx, work: (inner: Tx) => Promise<void>): Promise<unknown>;
   countRows(): Promise<number>;
@@ -22,10 +24,9 @@ export interface Opened<Tx> {
 }
 
 /**
- * What not every library can: nested transactions; refusing its own statements after the transaction's end; several statements with
- * their rows; an isolation level set inside of the transaction.
+ * What not every library can: nested transactions; several statements with their rows; an isolation level set inside of the transaction.
  */
-export type Feature = "nesting" | "refusing late statements" | "script" | "setting the isolation";
+export type Feature = "nesting" | "script" | "setting the isolation";
 
 export interface TableRow<Tx> {
   readonly name: string;

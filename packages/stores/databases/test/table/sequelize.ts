@@ -18,6 +18,7 @@ function row(engine: "mysql" | "postgresql"): TableRow<Transaction> {
       );
       return {
         ...(await openTable(fromSequelize(sequelize), table)),
+        exec: (transaction, text) => sequelize.query(text, { transaction }),
         insertByHandler: (transaction, id) => Payment.create({ id }, { transaction }),
         nest: (transaction, work) => sequelize.transaction({ transaction }, work),
         nonTransaction: sequelize,

@@ -22,6 +22,7 @@ function row(engine: "mysql" | "postgresql"): TableRow<EntityManager> {
       await dataSource.initialize();
       return {
         ...(await openTable(fromTypeOrm(dataSource), table)),
+        exec: (manager, text) => manager.query(text),
         insertByHandler: (manager, id) => manager.insert(Payment, { id }),
         nest: (manager, work) => manager.transaction(work),
         nonTransaction: dataSource.manager,
