@@ -19,7 +19,7 @@ async function noticesOf(
   {
     mode = "async",
     times = 2,
-    written = undefined as (() => number | undefined) | undefined,
+    written = (): number | undefined => 1,
     duplicates = 0,
   } = {},
 ): Promise<readonly string[]> {
