@@ -87,7 +87,8 @@ export function payoutReception<Native extends object>(
         const payout = before.read(request, native, steps);
         steps.begin("idempotencyGuard");
         const key = keyOf(payout, idempotency.scope);
-        const attempt = { key, fingerprint: () => fingerprintOf(native) };
+        const { idempotencyKey: sentKey } = payout;
+        const attempt = { key, sentKey, fingerprint: () => fingerprintOf(native) };
         const run = await keys.claim(native, attempt, whileConnected);
         if (findBusiness !== undefined) run.beginsLater();
         steps.end();
