@@ -16,6 +16,7 @@ import {
   factoryName,
   resolveOptions,
   unauthorizedHeaders,
+  withFloor,
   type FindBusiness,
   type PayoutOptions,
   type ReadPayoutOptions,
@@ -71,7 +72,8 @@ export function payoutReception<Native extends object>(
   const { factory: owner = factoryName, show = () => {} } = door;
   const read = resolveOptions(options, owner);
   const before = instructionReader(read, door);
-  const verify = httpSignatureVerifier(read.signature, holderOf(owner, "signature"));
+  const signatureOwner = holderOf(owner, "signature");
+  const verify = httpSignatureVerifier(withFloor(read.signature, signatureOwner), signatureOwner);
   const { fingerprint: fingerprintOf = verifiedBytesFingerprint, ...idempotency } = read.idempotency;
   const keys = keyOwner(idempotency, holderOf(owner, "idempotency"));
   const { findBusiness } = read;
