@@ -21,12 +21,12 @@ import {
 } from "@countersign/http-message-signatures";
 import { isVerificationKey, queryCovering } from "@countersign/http-message-signatures/door";
 import { readBody } from "@countersign/raw-body";
+import type { HttpSignatureCode } from "./codes.ts";
 import type { AskedKeyStore } from "./key-store.ts";
 import { assertInTime, claimNonce, nonceClaimOf, unclaimed, type UnclaimedNonce } from "./nonce-claim.ts";
 import {
   factoryName,
   resolveOptions,
-  type HttpSignatureCode,
   type HttpSignatureVerifyOptions,
   type ResolvedVerifyOptions,
 } from "./options.ts";
@@ -100,9 +100,9 @@ export function unclaimedVerifier(
   return async (request) => {
     warnOfCoverage?.(request);
     let nonce: UnclaimedNonce | undefined;
-    const defer: ClaimNonce = (_request, received, options) => {
-      const claim = nonceClaimOf(request, received, options);
-      nonce = claim && unclaimed(request, received, options, claim);
+    const defer: ClaimNonce = (_request, received, policy) => {
+      const claim = nonceClaimOf(request, received, policy);
+      nonce = claim && unclaimed(request, received, policy, claim);
     };
     const signature = await verifyRequest(request, resolved, { isKeyUse: true, claim: defer });
     if (nonce === undefined)
@@ -157,8 +157,9 @@ async function verifyRequest(
   let key: VerificationKey | undefined;
   try {
     const message = toMessage(request, options);
-    if (base.policies === undefined) received = readSignature(message, base);
-    else ({ received, options, hasPolicy } = await pickByPolicy(request, message, base));
+    const { policies } = base;
+    if (policies === undefined) received = readSignature(message, base);
+    else ({ received, options, hasPolicy } = await pickByPolicy(request, message, { base, policies }));
     assertRequestCovered(request, received, options);
     assertInTime(received, options);
     const { keyStore } = options;

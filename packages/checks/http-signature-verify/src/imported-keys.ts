@@ -61,8 +61,7 @@ function textOf(given: unknown): string | undefined {
 
 function importKey(keyid: string, given: ConfiguredKey): VerificationKey | Error {
   try {
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it checks what it is given
-    return importVerificationKey(keyid, given as Parameters<typeof importVerificationKey>[1]);
+    return importVerificationKey(keyid, given);
   } catch (error) {
     return error instanceof Error ? error : new TypeError("the key cannot be read");
   }

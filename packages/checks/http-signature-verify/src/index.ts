@@ -1,5 +1,6 @@
+export type { HttpSignatureCode } from "./codes.ts";
 export { httpSignatureVerify } from "./middleware.ts";
-export { assertVerifyOptions, type HttpSignatureCode, type HttpSignatureVerifyOptions } from "./options.ts";
+export { assertVerifyOptions, type HttpSignatureVerifyOptions } from "./options.ts";
 export {
   httpSignatureVerifier,
   recheckHttpSignature,

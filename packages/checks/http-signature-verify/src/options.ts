@@ -14,7 +14,6 @@ import {
 } from "@countersign/core/door";
 import {
   jwkThumbprint,
-  type MessageSignatureErrorCode,
   type VerificationKey,
   type VerifyOptions,
 } from "@countersign/http-message-signatures";
@@ -25,19 +24,6 @@ import { policyReader, type PolicyLookup, type PolicyReader } from "./policy.ts"
 import { assertPolicy, profileRules, textRule, type ProfileOptions } from "./profile.ts";
 
 type VerificationEngine = NonNullable<VerifyOptions["engine"]>;
-
-/** Refusals of body and digest are in RawBodyCode and ContentDigestCode. */
-export type HttpSignatureCode =
-  | MessageSignatureErrorCode
-  | "body-not-covered"
-  | "key-store-unavailable"
-  | "key-unusable"
-  | "method-override"
-  | "nonce-replayed"
-  | "nonce-store-unavailable"
-  | "policy-unknown"
-  | "policy-unusable"
-  | "query-not-covered";
 
 export interface HttpSignatureVerifyOptions extends ProfileOptions {
   /** The public keys by keyid: a record, a Map, a function, or a KeyStore. */
@@ -103,7 +89,7 @@ export interface ResolvedVerifyOptions extends Omit<ReadOptions<typeof table>, "
   /** Keys that `keyStore` gave in another form. */
   readonly imported: ImportedKeys;
   /** Undefined without `policy`. */
-  readonly policies: PolicyReader | undefined;
+  readonly policies: PolicyReader<ResolvedVerifyOptions> | undefined;
   readonly threadPool: boolean;
 }
 
@@ -122,7 +108,7 @@ export function resolveOptions(
     throw optionError(owner, "threadPool", `false with the engine ${engine}`, true);
   }
   const own = { ...resolved, knownKeys: keys.known, keyStore: keys.store, threadPool };
-  const base = { ...own, imported: new ImportedKeys(), policies: undefined };
+  const base: ResolvedVerifyOptions = { ...own, imported: new ImportedKeys(), policies: undefined };
   if (policy === undefined) return base;
   return { ...base, policies: policyReader(base, options, holderOf(owner, "policy")) };
 }

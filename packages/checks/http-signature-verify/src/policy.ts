@@ -11,7 +11,6 @@ import {
   pickSignature,
   type UnverifiedSignature,
 } from "@countersign/http-message-signatures/door";
-import type { ResolvedVerifyOptions } from "./options.ts";
 import { assertPolicy, coverageWarner, profileRules, type ProfileOptions } from "./profile.ts";
 import { policyUnknown, policyUnusable } from "./refusals.ts";
 
@@ -26,29 +25,36 @@ export type PolicyLookup = (
   signature: UnverifiedSignature,
 ) => SignaturePolicy | null | undefined | Promise<SignaturePolicy | null | undefined>;
 
+/** What a policy is completed by. */
+export type PolicyBase = Parameters<typeof assertPolicy>[1] &
+  Parameters<typeof coverageWarner>[0] & {
+    readonly policy: PolicyLookup | undefined;
+    readonly storeTimeoutMs: number;
+  };
+
 /** The policies of one verifier. */
-export interface PolicyReader {
+export interface PolicyReader<Options> {
   /** The policy as options; a policy object is read once. Throws an OptionError for one that is not sound. */
-  resolve(this: void, policy: unknown): ResolvedPolicy;
+  resolve(this: void, policy: unknown): ResolvedPolicy<Options>;
 }
 
-interface ResolvedPolicy {
-  readonly options: ResolvedVerifyOptions;
+interface ResolvedPolicy<Options> {
+  readonly options: Options;
   /** Warns once of a policy that leaves much unsigned. */
   readonly warnOfCoverage: ((request: ReceivedRequest) => void) | undefined;
 }
 
-export function policyReader(
-  base: ResolvedVerifyOptions,
+export function policyReader<Base extends PolicyBase>(
+  base: Base,
   given: ProfileOptions,
   owner: OptionOwner,
-): PolicyReader {
-  const known = new WeakMap<object, ResolvedPolicy>();
+): PolicyReader<Base> {
+  const known = new WeakMap<object, ResolvedPolicy<Base>>();
   const warnOnce = createWarnOnce("httpSignatureVerify");
   const common = definedOf(given, Object.keys(profileRules));
-  const read = (policy: object): ResolvedPolicy => {
+  const read = (policy: object): ResolvedPolicy<Base> => {
     const profile = readOptions(owner, profileRules, { ...common, ...definedOf(policy) });
-    const options: ResolvedVerifyOptions = { ...base, ...profile };
+    const options = { ...base, ...profile };
     assertPolicy(owner, options);
     return { options, warnOfCoverage: coverageWarner(options, warnOnce) };
   };
@@ -61,9 +67,9 @@ export function policyReader(
       }
       const earlier = known.get(policy);
       if (earlier !== undefined) return earlier;
-      const resolved = read(policy);
-      known.set(policy, resolved);
-      return resolved;
+      const fresh = read(policy);
+      known.set(policy, fresh);
+      return fresh;
     },
   };
 }
@@ -74,9 +80,9 @@ function definedOf(options: object, names: readonly string[] = Object.keys(optio
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
 }
 
-export interface PickedSignature {
+export interface PickedSignature<Options> {
   readonly received: ReceivedSignature;
-  readonly options: ResolvedVerifyOptions;
+  readonly options: Options;
   /** False where no policy is known: the signature is verified by a key of nobody, so that the time of the answer does not tell. */
   readonly hasPolicy: boolean;
 }
@@ -85,13 +91,13 @@ export interface PickedSignature {
  * Asks for the policy of each signature, at most four, and picks the one signature that meets its own. Rejects with a GuardError: 503
  * without a usable answer, 401 where no policy is known; with a MessageSignatureError for none or several.
  */
-export async function pickByPolicy(
+export async function pickByPolicy<Base extends PolicyBase>(
   request: ReceivedRequest,
   message: RequestMessage,
-  base: ResolvedVerifyOptions,
-): Promise<PickedSignature> {
-  const { policy: lookUp, policies, storeTimeoutMs: timeoutMs } = base;
-  if (lookUp === undefined || policies === undefined) throw new TypeError("there is no option policy");
+  { base, policies }: { readonly base: Base; readonly policies: PolicyReader<Base> },
+): Promise<PickedSignature<Base>> {
+  const { policy: lookUp, storeTimeoutMs: timeoutMs } = base;
+  if (lookUp === undefined) throw new TypeError("there is no option policy");
   const parsed = parseSignatures(message);
   const asked = { name: "option policy", timeoutMs, failure: policyUnusable };
   const found = await Promise.all(
@@ -100,7 +106,7 @@ export async function pickByPolicy(
       return [signature.label, answer ?? undefined] as const;
     }),
   );
-  const byLabel = new Map<string, ResolvedPolicy>();
+  const byLabel = new Map<string, ResolvedPolicy<Base>>();
   for (const [label, policy] of found) {
     if (policy !== undefined) byLabel.set(label, resolved(policies, policy));
   }
@@ -112,7 +118,7 @@ export async function pickByPolicy(
     }
   }
   // Without a well-formed signature the options say what is wrong with it.
-  const profileOf = (label: string): ResolvedVerifyOptions | undefined =>
+  const profileOf = (label: string): Base | undefined =>
     found.length === 0 ? base : byLabel.get(label)?.options;
   const received = pickSignature(parsed, profileOf);
   const { options, warnOfCoverage } = byLabel.get(received.label) ?? {
@@ -123,7 +129,7 @@ export async function pickByPolicy(
   return { received, options, hasPolicy: byLabel.has(received.label) };
 }
 
-function resolved(policies: PolicyReader, policy: unknown): ResolvedPolicy {
+function resolved<Options>(policies: PolicyReader<Options>, policy: unknown): ResolvedPolicy<Options> {
   try {
     return policies.resolve(policy);
   } catch (error) {

@@ -1,7 +1,7 @@
 import { GuardError, OptionError, quoteForLog } from "@countersign/core";
 import { unanswered } from "@countersign/core/door";
 import { MessageSignatureError } from "@countersign/http-message-signatures";
-import type { HttpSignatureCode } from "./options.ts";
+import type { HttpSignatureCode } from "./codes.ts";
 
 /** Thrown in place of a store's own error. */
 export function unavailable(

@@ -244,7 +244,7 @@ describe("keys", () => {
     ["a function that finds a PEM", { keys: () => servicePublicPem }, 200, undefined],
     [
       "a KeyStore that finds a JWK",
-      { keys: { get: async () => createPublicKey(servicePublicPem).export({ format: "jwk" }) as never } },
+      { keys: { get: async () => createPublicKey(servicePublicPem).export({ format: "jwk" }) } },
       200,
       undefined,
     ],
@@ -269,7 +269,7 @@ describe("keys", () => {
       503,
       "key-store-unavailable",
     ],
-    ["a key that was not imported", { keys: () => ({ keyid: "test-key" }) as never }, 503, "key-unusable"],
+    ["a key that was not imported", { keys: () => ({ keyid: "test-key" }) }, 503, "key-unusable"],
   ])("handles %s", async (_title, options, expected, code) => {
     platform = await startPlatform(express, options);
     const answer = await platform.send(signRequest());

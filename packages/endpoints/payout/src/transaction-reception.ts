@@ -66,8 +66,8 @@ function payoutPayment<Native extends object>(
   const before = instructionReader(read, door);
   const { nonces } = stores;
   const signatureOwner = holderOf(owner, "signature");
-  const signature = { ...withFloor(read.signature, signatureOwner), nonces };
-  const verify = unclaimedVerifier(signature, signatureOwner);
+  const policy = { ...withFloor(read.signature, signatureOwner), nonces };
+  const verify = unclaimedVerifier(policy, signatureOwner);
   const { fingerprint: fingerprintOf = verifiedBytesFingerprint, ...guard } = read.idempotency;
   const owned = transactionOwner(stores, guard, holderOf(owner, "idempotency"));
   const { pay }: { pay: (payout: Payout, context: PayContext<Native, never>) => unknown } = options;
