@@ -1,8 +1,13 @@
 // The apps that are compared: an endpoint, and a bare route with the same unavoidable work. The only place that builds them.
 import { createHash, createHmac, createPublicKey, timingSafeEqual, verify } from "node:crypto";
-import { memoryNonceStore } from "@countersign/http-signature-verify";
+import { contentDigest } from "@countersign/content-digest";
+import { guardErrors } from "@countersign/express";
+import { httpSignatureVerify, memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
+import { idempotencyGuard } from "@countersign/idempotency-guard";
+import { ipAllowlist } from "@countersign/ip-allowlist";
 import { answer, payoutEndpoint } from "@countersign/payout";
+import { jsonBody, rawBody } from "@countersign/raw-body";
 import { createWebhookHandler, webhookEndpoint } from "@countersign/webhooks";
 import express from "express";
 import { keyid, path as payoutPath } from "./signer.mjs";
@@ -10,6 +15,7 @@ import { path as webhookPath } from "./webhook-sender.mjs";
 
 export const apps = {
   payout,
+  payoutChain,
   payoutInTransaction,
   payoutSodium,
   payoutNoble,
@@ -42,6 +48,24 @@ export function payout({ publicKeyPem }, openStores = memory, engine = {}) {
   });
   app.post(payoutPath, endpoint, (_req, res) => void res.json({ status: "acknowledged" }));
   app.get(unrelatedPath, (_req, res) => void res.json({ status: "up" }));
+  return app;
+}
+
+/** The checks of the endpoint mounted one by one, without its schema and business. */
+function payoutChain({ publicKeyPem }, openStores = memory) {
+  const app = newApp();
+  const { nonces, idempotency } = openStores();
+  app.post(
+    payoutPath,
+    ipAllowlist({ allow: ["127.0.0.1"] }),
+    rawBody(),
+    contentDigest(),
+    httpSignatureVerify({ keys: { [keyid]: publicKeyPem }, nonces }),
+    jsonBody(),
+    idempotencyGuard({ store: idempotency, key: (req) => req.body.idempotency_key }),
+    (_req, res) => void res.json({ status: "acknowledged" }),
+  );
+  app.use(guardErrors());
   return app;
 }
 

@@ -1,5 +1,5 @@
 // CPU time that a request costs the server's process, all threads, user and system: an endpoint against its bare route, with stores
-// that answer at once and by a promise; with --against also the packages of another checkout, in the same rounds.
+// that answer at once and by a promise, and the same checks mounted one by one; with --against also the packages of another checkout, in the same rounds.
 import { spawnSync } from "node:child_process";
 import { existsSync, realpathSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -15,7 +15,7 @@ const warmUpRounds = 8;
 const rounds = 5;
 const perRound = 2000;
 
-const columns = {
+const endpointColumns = {
   bare: ({ bare }) => bare,
   memory: ({ memory }) => memory,
   "memory - bare": ({ memory, bare }) => memory - bare,
@@ -23,6 +23,17 @@ const columns = {
   "promises - bare": ({ promises, bare }) => promises - bare,
   "promises - memory": ({ promises, memory }) => promises - memory,
 };
+
+const chainColumns = {
+  chain: ({ chain }) => chain,
+  "chain - memory": ({ chain, memory }) => chain - memory,
+  "chain / memory": ({ chain, memory }) => chain / memory,
+};
+
+/** Of an endpoint whose checks can be mounted one by one too. */
+function columnsOf({ kinds }) {
+  return kinds.chain === undefined ? endpointColumns : { ...endpointColumns, ...chainColumns };
+}
 
 export function payoutCpu({ against }) {
   return cpu("payout endpoint", payoutTraffic(), against);
@@ -39,20 +50,28 @@ async function cpu(name, traffic, against) {
     folder,
     file: appsOf(folder),
   }));
+  const columns = columnsOf(traffic);
   const measured = [];
   for (let start = 0; start < starts; start++) measured.push(...(await measure(traffic, checkouts)));
   return [
     `${name}, CPU time a request in microseconds, medians of ${measured.length} rounds of ${perRound} requests`,
     ...(against === undefined ? [] : checkouts.map(described)),
-    line("", Object.keys(columns)),
-    ...checkouts.map(({ label }) => row(label, measured, (round, column) => column(round[label]))),
+    line("", columns, Object.keys(columns)),
+    ...checkouts.map(({ label }) =>
+      row(label, columns, { measured, valueOf: (round, column) => column(round[label]) }),
+    ),
     ...(against === undefined
       ? []
-      : [row("this - other", measured, (round, column) => column(round.this) - column(round.other))]),
+      : [
+          row("this - other", columns, {
+            measured,
+            valueOf: (round, column) => column(round.this) - column(round.other),
+          }),
+        ]),
   ];
 }
 
-/** What each round found: by checkout, the microseconds of the bare route and of the endpoint with either stores. */
+/** What each round found: by checkout, the microseconds of the bare route, of the endpoint with either stores, and of the single checks. */
 async function measure({ kinds, secrets, requests }, checkouts) {
   const start = async (label, side, kind, apps) => {
     const server = await startServer(kind, secrets, apps);
@@ -63,6 +82,7 @@ async function measure({ kinds, secrets, requests }, checkouts) {
       start(label, "bare", kinds.bare, { file }),
       start(label, "memory", kinds.guarded, { file, stores: "memory" }),
       start(label, "promises", kinds.guarded, { file, stores: "promises" }),
+      ...(kinds.chain === undefined ? [] : [start(label, "chain", kinds.chain, { file, stores: "memory" })]),
     ]),
   );
   try {
@@ -110,17 +130,18 @@ function described({ label, folder }) {
   return `${label.padEnd(13)}${folder}, ${stdout?.trim() || "not in git"}`;
 }
 
-function row(label, measured, valueOf) {
+function row(label, columns, { measured, valueOf }) {
   const values = Object.values(columns).map((column) =>
     median(measured.map((round) => valueOf(round, column))),
   );
   return line(
     label,
-    values.map((value) => value.toFixed(1)),
+    columns,
+    values.map((value) => value.toFixed(Math.abs(value) < 10 ? 3 : 1)),
   );
 }
 
-function line(label, cells) {
+function line(label, columns, cells) {
   const widths = Object.keys(columns).map((name) => Math.max(9, name.length + 2));
   return label.padEnd(13) + cells.map((cell, at) => cell.padStart(widths[at])).join("");
 }

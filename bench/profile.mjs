@@ -1,5 +1,5 @@
 // node bench/profile.mjs FOLDER [--against /path/to/another/checkout]: CPU profiles of the endpoints' servers under load, as --cpu-prof
-// writes them: payout.cpuprofile and webhook.cpuprofile; of the other checkout's packages payout-before.cpuprofile and so on.
+// writes them: payout.cpuprofile, payoutChain.cpuprofile (the same checks mounted one by one) and webhook.cpuprofile; of the other checkout's packages payout-before.cpuprofile and so on.
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
@@ -18,14 +18,20 @@ const [folder] = positionals;
 if (folder === undefined) throw new Error("say in which folder the profiles go");
 mkdirSync(folder, { recursive: true });
 
-const traffics = { payout: payoutTraffic(), webhook: webhookTraffic() };
-for (const [name, traffic] of Object.entries(traffics)) {
-  await record(name, traffic, root);
-  if (values.against !== undefined) await record(`${name}-before`, traffic, path.resolve(values.against));
+const payouts = payoutTraffic();
+await recordBoth("payout", payouts, payouts.kinds.guarded);
+await recordBoth("payoutChain", payouts, payouts.kinds.chain);
+const webhooks = webhookTraffic();
+await recordBoth("webhook", webhooks, webhooks.kinds.guarded);
+
+async function recordBoth(name, traffic, kind) {
+  await record(name, { traffic, kind, checkout: root });
+  if (values.against === undefined) return;
+  await record(`${name}-before`, { traffic, kind, checkout: path.resolve(values.against) });
 }
 
-async function record(name, { kinds, secrets, requests }, checkout) {
-  const server = await startServer(kinds.guarded, secrets, { file: appsOf(checkout) });
+async function record(name, { traffic: { secrets, requests }, kind, checkout }) {
+  const server = await startServer(kind, secrets, { file: appsOf(checkout) });
   try {
     await server.load(requests(warmUp));
     const file = path.join(folder, `${name}.cpuprofile`);

@@ -18,7 +18,7 @@ export function payoutTraffic() {
     signature: signature.toString("base64"),
   };
   return {
-    kinds: { bare: "barePayout", guarded: "payout" },
+    kinds: { bare: "barePayout", guarded: "payout", chain: "payoutChain" },
     secrets,
     requests: (count) => newRequests(count, payoutPath, signer.next),
   };

@@ -312,6 +312,26 @@ export const signatures = {
     }),
     { status: 503 },
   ),
+  "key-unusable": row(
+    "The key store returned what is no key to verify with: a private key, a weak or damaged one, or another object.",
+    "Store the public key in one of the [forms](./packages/http-message-signatures.md#options); the message names the fault.",
+    "A database that holds the private key:",
+    verified(() => signed(), { keys: () => privateKey.export({ type: "pkcs8", format: "pem" }) }),
+    { status: 503 },
+  ),
+  "policy-unknown": row(
+    "The option `policy` returned undefined for the keyid, tag and label of each signature.",
+    `${remedyOf("policy-unknown")} Or register the partner.`,
+    "A partner that nobody has registered:",
+    verified(() => signed(), { policy: () => undefined }),
+  ),
+  "policy-unusable": row(
+    "The option `policy` threw, did not answer within `storeTimeoutMs`, or returned a policy that the options refuse.",
+    "Repair the function or the record; the sender retries. The message names a refused member.",
+    "A record with a window of a day:",
+    verified(() => signed(), { policy: () => ({ windowSeconds: 86_400 }) }),
+    { status: 503 },
+  ),
   "nonce-store-unavailable": row(
     "The nonce store threw, did not answer within `storeTimeoutMs`, or is full.",
     "Repair or enlarge the store; the sender retries.",

@@ -62,7 +62,7 @@ function webhook(text = envelope([event()]), { headers = {}, ...rest } = {}) {
 
 const quiet = { onError: () => {} };
 const handlerOf = (options = {}, handle = () => {}) => {
-  const store = memoryIdempotencyStore({ retentionMs: 72 * 3_600_000 });
+  const store = memoryIdempotencyStore();
   return createWebhookHandler({ store, fallback: handle, ...quiet, ...options });
 };
 const endpoint =
@@ -633,7 +633,7 @@ export const notices = {
           basicAuth: { username: "service", password: "test-password" },
           hmac: { secret },
           handler: createWebhookHandler({
-            store: memoryIdempotencyStore({ retentionMs: 259_200_000 }),
+            store: memoryIdempotencyStore(),
             fallback: "ignore",
           }),
         }),

@@ -6,7 +6,8 @@ import { bodyRows } from "./hostile-body-rows.ts";
 import { componentRows } from "./hostile-component-rows.ts";
 import { severalRows } from "./hostile-several-rows.ts";
 import { targetRows } from "./hostile-target-rows.ts";
-import { policyScene, signOrder, unauthorized, type OrderPlan } from "./policy-scene.ts";
+import { servicePublicPem } from "../support/signers/test-keys.ts";
+import { accepted, policyScene, signOrder, unauthorized, type OrderPlan } from "./policy-scene.ts";
 import type { Row } from "./row.ts";
 
 const policies = (
@@ -72,11 +73,7 @@ const stores = (
   [
     ["a key store that throws", { keys: down }, "key-store-unavailable"],
     ["a key store that never answers", { keys: late, storeTimeoutMs: 20 }, "key-store-unavailable"],
-    [
-      "a key store that gives what is no key",
-      { keys: () => Object({ kty: "OKP" }) },
-      "key-store-unavailable",
-    ],
+    ["a key store that gives what is no key", { keys: () => Object({ kty: "OKP" }) }, "key-unusable"],
     ["a nonce store that throws", { nonces: { claim: down } }, "nonce-store-unavailable"],
     [
       "a nonce store that never answers",
@@ -92,6 +89,27 @@ const stores = (
   code,
 }));
 
+/** What a store or a function of the app decides for each partner, at every door. */
+const partners = (
+  [
+    ["a key store that gives a PEM", { keys: () => servicePublicPem }],
+    ["a policy for the partner", { policy: async () => ({ windowSeconds: 60 }) }],
+    ["no policy for the partner", { policy: () => undefined }, "policy-unknown"],
+    [
+      "a policy that asks for another component",
+      { policy: () => ({ requiredComponents: ["x-absent"] }) },
+      "component-required",
+    ],
+    ["a policy that throws", { policy: down }, "policy-unusable"],
+    ["a policy that never answers", { policy: late, storeTimeoutMs: 20 }, "policy-unusable"],
+    ["a policy that cannot be used", { policy: () => ({ windowSeconds: 0 }) }, "policy-unusable"],
+  ] as const
+).map(([title, change, code]): Row => {
+  const answer = code === undefined ? accepted : code === "policy-unusable" ? unavailable() : unauthorized;
+  const row = { title, scene: policyScene(change), request: () => signOrder(), answer };
+  return code === undefined ? row : { ...row, code };
+});
+
 export const hostileRows: readonly Row[] = [
   ...componentRows,
   ...severalRows,
@@ -99,4 +117,5 @@ export const hostileRows: readonly Row[] = [
   ...bodyRows,
   ...policies,
   ...stores,
+  ...partners,
 ];

@@ -9,7 +9,7 @@ import type { IdempotencyGuardOptions } from "@countersign/idempotency-guard";
 import type { KeptAnswer } from "@countersign/idempotency-guard/door";
 import { writeRecord } from "../../packages/checks/idempotency-guard/dist/answer-record.js";
 import { problem, unavailable, type ExactAnswer } from "./answers.ts";
-import { handlerType, type Handler, type IdempotencyScene } from "./scene.ts";
+import { bothKeys, handlerType, showKeys, type Handler, type IdempotencyScene } from "./scene.ts";
 import type { Row } from "./row.ts";
 import { steps } from "./store-steps.ts";
 
@@ -57,6 +57,13 @@ const claimed = (store: IdempotencyStore, fingerprint: string): unknown =>
   store.claim(key, { token: "another", fingerprint, leaseMs: 30_000, recovery: "hold" });
 
 const states: readonly State[] = [
+  {
+    title: "a refund whose handler shows both of its keys",
+    options: { scope: "refund" },
+    handler: showKeys,
+    answer: bothKeys(key, `refund:${key}`),
+    recorded: "done",
+  },
   ...(
     [
       [200, "done"],
@@ -212,12 +219,13 @@ function sceneOf({
   storeOf,
 }: Omit<State, "title" | "answer" | "recorded" | "ran">): IdempotencyScene {
   const inner = memoryIdempotencyStore({ max: 10 });
+  const storeKey = options?.scope === undefined ? key : `${options.scope}:${key}`;
   before?.(inner, createHash("sha256").update(body).digest("base64url"));
   return {
     kind: "idempotency",
     path,
     options: { store: storeOf?.(inner) ?? inner, waitMs: 0, ...options },
     handler,
-    trace: { codes: [], ran: 0, recorded: () => inner.read(key)?.state ?? "free" },
+    trace: { codes: [], ran: 0, recorded: () => inner.read(storeKey)?.state ?? "free" },
   };
 }

@@ -1,7 +1,7 @@
-import { appError, handlerType, type Handler } from "./scene.ts";
+import { appError, bothKeys, handlerType, showKeys, type Handler } from "./scene.ts";
 import { problem, unavailable, type ExactAnswer } from "./answers.ts";
 import { onFetch } from "./payout-exceptions.ts";
-import { acknowledged, payoutScene, signPayout, type PayoutState } from "./payout-scene.ts";
+import { acknowledged, idempotencyKey, payoutScene, signPayout, type PayoutState } from "./payout-scene.ts";
 import type { Row } from "./row.ts";
 import { steps } from "./store-steps.ts";
 
@@ -241,7 +241,23 @@ const businesses: readonly KeyRow[] = [
   })),
 ];
 
-export const keyRows: readonly Row[] = [...states, ...unsettled, ...handled, ...businesses].map(
+const shown: readonly KeyRow[] = [
+  {
+    title: "a payout whose handler shows both of its keys",
+    handler: showKeys,
+    answer: bothKeys(idempotencyKey, `payout:${idempotencyKey}`),
+    recorded: "done",
+  },
+  {
+    title: "a payout with a scope, whose handler shows both of its keys",
+    options: { idempotency: { scope: "us" } },
+    handler: showKeys,
+    answer: bothKeys(idempotencyKey, `us:${idempotencyKey}`),
+    recorded: "done",
+  },
+];
+
+export const keyRows: readonly Row[] = [...shown, ...states, ...unsettled, ...handled, ...businesses].map(
   ({ options, handler, before, storeOf, appStatus, ...row }) => ({
     ...row,
     scene: payoutScene(defined({ options, handler, before, storeOf, appStatus })),

@@ -40,6 +40,23 @@ const genuine: readonly Row[] = (
   recorded: "done",
 }));
 
+const partners: readonly Row[] = [
+  {
+    title: "a payout by the policy of its partner",
+    scene: payoutScene({ options: { signature: { policy: () => ({ windowSeconds: 60 }) } } }),
+    request: () => signPayout(),
+    answer: acknowledged,
+    recorded: "done",
+  },
+  {
+    ...refused,
+    title: "a payout of a partner without a policy",
+    scene: payoutScene({ options: { signature: { policy: () => undefined } } }),
+    request: () => signPayout(),
+    code: "policy-unknown",
+  },
+];
+
 const bodies: readonly Row[] = [
   {
     title: "a body over the limit",
@@ -200,7 +217,19 @@ const keyLookUps = {
   "a key store that is late": () => never,
 };
 
+// Below what the interface asks for no policy can go.
+const lowPolicies = {
+  "a policy without a required nonce": { requiredParameters: ["keyid", "created"] },
+  "a policy with another algorithm": { algorithms: ["hmac-sha256"] },
+  "a policy without the digest": { requiredComponents: ["@method", "@path"] },
+} as const;
+
 const stores: readonly Row[] = [
+  ...Object.entries(lowPolicies).map(([title, policy]) => ({
+    title: `${title} of a payout`,
+    scene: payoutScene({ options: { signature: { policy: () => policy as never } } }),
+    code: "policy-unusable",
+  })),
   ...Object.entries(nonceClaims).map(([title, claim]) => ({
     title,
     scene: payoutScene({
@@ -240,6 +269,7 @@ const replays: readonly Row[] = [
 
 export const payoutRows: readonly Row[] = [
   ...genuine,
+  ...partners,
   ...hostile,
   ...bodies,
   ...methods,

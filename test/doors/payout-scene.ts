@@ -49,7 +49,7 @@ export function payoutScene({
 }: PayoutState = {}): () => PayoutScene {
   return () => {
     const inner = memoryIdempotencyStore({ max: 100 });
-    const key = payoutStoreKey(idempotencyKey);
+    const key = payoutStoreKey(idempotencyKey, options?.idempotency?.scope);
     before?.(inner, key, createHash("sha256").update(payoutText).digest("base64url"));
     return {
       kind: "payout",

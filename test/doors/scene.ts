@@ -9,6 +9,7 @@ import type {
 import type { HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
 import type { WebhookOptions } from "@countersign/webhooks";
 import type { WireAnswer, WireRequest } from "../support/servers/http-client.ts";
+import type { ExactAnswer } from "./answers.ts";
 
 /** What a handler answers, in no framework's words. */
 export interface PlainAnswer {
@@ -121,6 +122,17 @@ export const letIn = "let in";
 
 /** The media type of a handler's answer: no framework adds a charset to it. */
 export const handlerType = "application/x-handler";
+
+/** Answers with the key that the caller sent, and with the store's. */
+export const showKeys: Handler = ({ idempotency: { key, storeKey } }) => ({
+  status: 200,
+  body: JSON.stringify({ key, storeKey }),
+});
+
+/** What {@link showKeys} answers. */
+export function bothKeys(key: string, storeKey: string): ExactAnswer {
+  return { status: 200, headers: { "content-type": handlerType }, body: JSON.stringify({ key, storeKey }) };
+}
 
 export function noteCode({ codes }: Trace): (error: unknown) => void {
   return (error) => void codes.push(isGuardError(error) ? error.code : "no-code");

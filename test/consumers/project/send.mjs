@@ -35,7 +35,7 @@ export async function payOnce({ express, memoryNonceStore, memoryIdempotencyStor
 export async function handleOnce({ express, memoryIdempotencyStore, createWebhookHandler, webhookEndpoint }) {
   let handled = 0;
   const handler = createWebhookHandler({
-    store: memoryIdempotencyStore({ retentionMs: 259_200_000 }),
+    store: memoryIdempotencyStore(),
     fallback: () => void handled++,
   });
   const credentials = { username: "service", password: "test-password" };

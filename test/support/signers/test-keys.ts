@@ -15,3 +15,6 @@ export const servicePublicPem: string = createPublicKey(serviceKey)
   .export({ type: "spki", format: "pem" })
   .toString();
 export const strangerKey: KeyObject = createPrivateKey(strangerPrivateKey);
+export const strangerPublicPem: string = createPublicKey(strangerKey)
+  .export({ type: "spki", format: "pem" })
+  .toString();

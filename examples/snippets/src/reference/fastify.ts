@@ -27,7 +27,7 @@ const payouts = payoutPlugin({
 });
 
 const events = createWebhookHandler({
-  store: memoryIdempotencyStore({ retentionMs: 72 * 3_600_000 }),
+  store: memoryIdempotencyStore(),
   fallback: ({ event_id, type }) =>
     console.log(`received ${type} ${event_id}`),
 });

@@ -2,7 +2,7 @@ import { withDeadline } from "@countersign/core";
 import { hasMethods, option, optionError, readOptions, type OptionTable } from "@countersign/core/door";
 import type { VerificationKey } from "@countersign/http-message-signatures";
 import { LRUCache } from "lru-cache";
-import { isLookup, vet, type ConfiguredKey, type KeyStore } from "./key-store.ts";
+import { isLookup, vet, type ImportingKeyStore, type KeyLookup, type KeyStore } from "./key-store.ts";
 
 export interface CachedKeysOptions {
   /** How long a key is used without asking again, in seconds; a withdrawn key is accepted for as long. Default 300. */
@@ -26,15 +26,13 @@ export const table: OptionTable<CachedKeysOptions> = {
 };
 
 /** The keyid is wire text of a request whose signature is not yet checked. */
-export type KeySource = (
-  keyid: string,
-) => ConfiguredKey | null | undefined | Promise<ConfiguredKey | null | undefined>;
+export type KeySource = KeyLookup;
 
 /**
  * Caches a slow key source. Concurrent look-ups of a keyid share one call; unknown keyids have their own cache: a flood evicts no key.
  * Errors are not cached; keys are vetted once. `get` rejects (503) when look-ups are late or too many. Throws a TypeError on a bad option.
  */
-export function cachedKeys(store: KeySource | KeyStore, options: CachedKeysOptions = {}): KeyStore {
+export function cachedKeys(store: KeySource | KeyStore, options: CachedKeysOptions = {}): ImportingKeyStore {
   const lookup = sourceOf(store);
   const { ttlSeconds, negativeTtlSeconds, max, lookupTimeoutMs, maxLookups } = readOptions(
     factoryName,

@@ -10,6 +10,7 @@ import {
 } from "@countersign/core";
 import { askStore, fieldLines, verdicts, type OptionOwner } from "@countersign/core/door";
 import {
+  MessageSignatureError,
   readSignature,
   verifySignature,
   verifySignatureAsync,
@@ -20,17 +21,18 @@ import {
 } from "@countersign/http-message-signatures";
 import { isVerificationKey, queryCovering } from "@countersign/http-message-signatures/door";
 import { readBody } from "@countersign/raw-body";
+import type { HttpSignatureCode } from "./codes.ts";
 import type { AskedKeyStore } from "./key-store.ts";
 import { assertInTime, claimNonce, nonceClaimOf, unclaimed, type UnclaimedNonce } from "./nonce-claim.ts";
 import {
   factoryName,
   resolveOptions,
-  type HttpSignatureCode,
   type HttpSignatureVerifyOptions,
   type ResolvedVerifyOptions,
 } from "./options.ts";
 import { coverageWarner } from "./profile.ts";
-import { refusal, refusalOf, unavailable } from "./refusals.ts";
+import { pickByPolicy } from "./policy.ts";
+import { policyUnknown, refusal, refusalOf, unavailable } from "./refusals.ts";
 
 export interface VerifiedSignature {
   readonly label: string;
@@ -70,11 +72,16 @@ export function httpSignatureVerifier(
   owner: OptionOwner = factoryName,
 ): (request: ReceivedRequest) => Promise<VerifiedSignature> {
   const resolved = resolveOptions(options, owner);
-  const warnOfCoverage = coverageWarner(resolved);
+  const warnOfCoverage = commonWarner(resolved);
   return (request) => {
     warnOfCoverage?.(request);
     return verifyRequest(request, resolved, usual);
   };
+}
+
+/** Undefined with `policy`, since each policy is warned of by itself. */
+function commonWarner(resolved: ResolvedVerifyOptions): ReturnType<typeof coverageWarner> {
+  return resolved.policies === undefined ? coverageWarner(resolved) : undefined;
 }
 
 /** A signature that is verified but for its nonce, which whoever asked claims. */
@@ -89,13 +96,13 @@ export function unclaimedVerifier(
   owner: OptionOwner = factoryName,
 ): (request: ReceivedRequest) => Promise<UnclaimedSignature> {
   const resolved = resolveOptions(options, owner);
-  const warnOfCoverage = coverageWarner(resolved);
+  const warnOfCoverage = commonWarner(resolved);
   return async (request) => {
     warnOfCoverage?.(request);
     let nonce: UnclaimedNonce | undefined;
-    const defer: ClaimNonce = (_request, received) => {
-      const claim = nonceClaimOf(request, received, resolved);
-      nonce = claim && unclaimed(request, received, resolved, claim);
+    const defer: ClaimNonce = (_request, received, policy) => {
+      const claim = nonceClaimOf(request, received, policy);
+      nonce = claim && unclaimed(request, received, policy, claim);
     };
     const signature = await verifyRequest(request, resolved, { isKeyUse: true, claim: defer });
     if (nonce === undefined)
@@ -141,14 +148,18 @@ const usual: Manner = { isKeyUse: true, claim: claimNonce };
 // The nonce is claimed last: nobody can use one up without a valid signature over the very body.
 async function verifyRequest(
   request: ReceivedRequest,
-  options: ResolvedVerifyOptions,
+  base: ResolvedVerifyOptions,
   { isKeyUse, claim }: Manner,
 ): Promise<VerifiedSignature> {
+  let options = base;
+  let hasPolicy = true;
   let received: ReceivedSignature | undefined;
   let key: VerificationKey | undefined;
   try {
     const message = toMessage(request, options);
-    received = readSignature(message, options);
+    const { policies } = base;
+    if (policies === undefined) received = readSignature(message, base);
+    else ({ received, options, hasPolicy } = await pickByPolicy(request, message, { base, policies }));
     assertRequestCovered(request, received, options);
     assertInTime(received, options);
     const { keyStore } = options;
@@ -156,6 +167,8 @@ async function verifyRequest(
       keyStore === undefined
         ? options.knownKeys.get(received.keyid)
         : await askKeyStore(request, received.keyid, keyStore, options);
+    // Whom no policy knows has no key either.
+    if (!hasPolicy) key = undefined;
     assertInTime(received, options);
     const context = { now: options.clock() / 1000, environment: options.environment };
     if (options.threadPool) await verifySignatureAsync(received, key, context);
@@ -176,7 +189,7 @@ async function verifyRequest(
     return signature;
   } catch (error) {
     if (received !== undefined) noteRefused(request, received, key, options);
-    throw refusalOf(error);
+    throw !hasPolicy && error instanceof MessageSignatureError ? policyUnknown(error) : refusalOf(error);
   }
 }
 
@@ -264,13 +277,12 @@ async function askKeyStore(
   req: ReceivedRequest,
   keyid: string,
   store: AskedKeyStore,
-  { storeTimeoutMs: timeoutMs }: ResolvedVerifyOptions,
+  { storeTimeoutMs: timeoutMs, imported }: ResolvedVerifyOptions,
 ): Promise<VerificationKey | undefined> {
   const { engine } = store;
   const asked = { engine, step: "get-key", timeoutMs, name: "the key store", failure: keyStoreFailed };
   const key = await askStore(asked, () => store.get(keyid), req);
   // Databases say null for what they do not have: another answer than to an unknown keyid elsewhere would tell them apart.
   if (key === undefined || key === null) return undefined;
-  if (isVerificationKey(key)) return key;
-  throw keyStoreFailed(new TypeError("option keys returned something else than importVerificationKey makes"));
+  return isVerificationKey(key) ? key : imported.read(keyid, key);
 }

@@ -1,5 +1,6 @@
+export type { HttpSignatureCode } from "./codes.ts";
 export { httpSignatureVerify } from "./middleware.ts";
-export { assertVerifyOptions, type HttpSignatureCode, type HttpSignatureVerifyOptions } from "./options.ts";
+export { assertVerifyOptions, type HttpSignatureVerifyOptions } from "./options.ts";
 export {
   httpSignatureVerifier,
   recheckHttpSignature,
@@ -8,7 +9,8 @@ export {
   verifyHttpSignature,
   type VerifiedSignature,
 } from "./check.ts";
-export { readKeys, type Keys, type KeyStore } from "./key-store.ts";
+export { readKeys, type ImportingKeyStore, type KeyLookup, type Keys, type KeyStore } from "./key-store.ts";
+export type { PolicyLookup, SignaturePolicy } from "./policy.ts";
 export { cachedKeys, type KeySource } from "./cached-keys.ts";
 export { directoryKeys } from "./directory-keys.ts";
 export { jwksKeys } from "./jwks-keys.ts";

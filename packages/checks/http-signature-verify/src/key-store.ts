@@ -7,16 +7,24 @@ import {
 } from "@countersign/http-message-signatures";
 import { isVerificationKey } from "@countersign/http-message-signatures/door";
 
-/** Finds the key of a keyid; undefined or null when it is unknown. A throw or a rejection answers 503. */
+/**
+ * Finds the key of a keyid, in any form of {@link ConfiguredKey}; undefined or null when it is unknown. A throw or a rejection answers
+ * 503, as does what is no key to verify with.
+ */
 export type KeyLookup = (
   keyid: string,
-) => VerificationKey | null | undefined | Promise<VerificationKey | null | undefined>;
+) => ConfiguredKey | null | undefined | Promise<ConfiguredKey | null | undefined>;
 
 /** Where keys live. The keyid is text from the wire: never a path, a URL, or a key of a plain object. */
 export interface KeyStore {
   get: KeyLookup;
   /** One word for traces, such as `postgresql`. Default `other`. */
   readonly engine?: string | undefined;
+}
+
+/** A KeyStore that imports its keys itself. */
+export interface ImportingKeyStore extends KeyStore {
+  get: (keyid: string) => VerificationKey | undefined | Promise<VerificationKey | undefined>;
 }
 
 /** A key as configured: what importVerificationKey takes, or what it returned. */

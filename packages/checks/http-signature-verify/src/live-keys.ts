@@ -9,10 +9,10 @@ import {
 } from "@countersign/core/door";
 import type { ImportedKeys, KeyValidity, VerificationKey } from "@countersign/http-message-signatures";
 import { keyDocuments } from "@countersign/http-message-signatures/door";
-import type { KeyStore } from "./key-store.ts";
+import type { ImportingKeyStore } from "./key-store.ts";
 
 /** A KeyStore that refreshes its keys itself and replaces them as one set. */
-export interface LiveKeyStore extends KeyStore {
+export interface LiveKeyStore extends ImportingKeyStore {
   /** Resolves when there is a set; rejects when the first one cannot be had. Await it before the server listens. */
   ready(): Promise<void>;
   /** Reads the set now, or joins the reading under way. Rejects when it cannot be had; the last good one stays in use. */

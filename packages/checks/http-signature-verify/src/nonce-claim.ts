@@ -9,7 +9,8 @@ import {
 import { askStore } from "@countersign/core/door";
 import { assertTimely, type ReceivedSignature } from "@countersign/http-message-signatures";
 import { endOf } from "@countersign/http-message-signatures/door";
-import type { HttpSignatureCode, ResolvedVerifyOptions } from "./options.ts";
+import type { HttpSignatureCode } from "./codes.ts";
+import type { ResolvedVerifyOptions } from "./options.ts";
 import { refusal, refusalOf, unavailable } from "./refusals.ts";
 
 /** A verified signature's nonce, which whoever asked for it claims. */

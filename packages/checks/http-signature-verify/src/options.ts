@@ -1,6 +1,7 @@
 import { OptionError, type NonceStore } from "@countersign/core";
 import {
   hasMethods,
+  holderOf,
   limitRule,
   option,
   optionError,
@@ -13,29 +14,25 @@ import {
 } from "@countersign/core/door";
 import {
   jwkThumbprint,
-  type MessageSignatureErrorCode,
   type VerificationKey,
   type VerifyOptions,
 } from "@countersign/http-message-signatures";
 import { loadEngine } from "@countersign/http-message-signatures/door";
+import { ImportedKeys } from "./imported-keys.ts";
 import { assertTaken, readKeys, type AskedKeyStore, type Keys } from "./key-store.ts";
-import { assertConsistent, profileRules, textRule, type ProfileOptions } from "./profile.ts";
+import { policyReader, type PolicyLookup, type PolicyReader } from "./policy.ts";
+import { assertPolicy, profileRules, textRule, type ProfileOptions } from "./profile.ts";
 
 type VerificationEngine = NonNullable<VerifyOptions["engine"]>;
-
-/** Refusals of body and digest are in RawBodyCode and ContentDigestCode. */
-export type HttpSignatureCode =
-  | MessageSignatureErrorCode
-  | "body-not-covered"
-  | "key-store-unavailable"
-  | "method-override"
-  | "nonce-replayed"
-  | "nonce-store-unavailable"
-  | "query-not-covered";
 
 export interface HttpSignatureVerifyOptions extends ProfileOptions {
   /** The public keys by keyid: a record, a Map, a function, or a KeyStore. */
   readonly keys: Keys;
+  /**
+   * Returns the policy of a partner by the signature's keyid, tag and label, none of which is verified yet. Its members replace the options
+   * of a signature beside it. undefined is 401, a throw 503. Default none: the options are the policy of all.
+   */
+  readonly policy?: PolicyLookup | undefined;
   /** Remembers nonces. Required unless `requiredParameters` leaves `nonce` out; a nonce that is there is always claimed. */
   readonly nonces?: NonceStore | undefined;
   /** The prefix that a proxy removed from the signed path, such as `/payments`. Default none. */
@@ -71,6 +68,7 @@ export const factoryName = "httpSignatureVerify";
 export const table = {
   keys: option.shown(option.own(readKeys), ({ known }) => Array.from(known.values(), showKey)),
   nonces: option.optional(option.own(readNonceStore), "required where a nonce is"),
+  policy: option.optional(option.call<PolicyLookup>()),
   ...profileRules,
   pathPrefix: textRule('a path such as "/payments", without a slash at its end', isPathPrefix, ""),
   origin: option.optional(option.own(readOrigin), "socket or trusted proxy, and :authority or Host"),
@@ -88,6 +86,10 @@ export interface ResolvedVerifyOptions extends Omit<ReadOptions<typeof table>, "
   /** Empty with `keyStore`. */
   readonly knownKeys: ReadonlyMap<string, VerificationKey>;
   readonly keyStore: AskedKeyStore | undefined;
+  /** Keys that `keyStore` gave in another form. */
+  readonly imported: ImportedKeys;
+  /** Undefined without `policy`. */
+  readonly policies: PolicyReader<ResolvedVerifyOptions> | undefined;
   readonly threadPool: boolean;
 }
 
@@ -97,15 +99,18 @@ export function resolveOptions(
   owner: OptionOwner,
 ): ResolvedVerifyOptions {
   const resolved = readOptions(owner, table, options);
-  assertConsistent(owner, resolved);
-  if (resolved.requiredParameters.includes("nonce")) readNonceStore(resolved.nonces, owner, "nonces");
-  const { keys, algorithms } = resolved;
-  assertTaken(owner, keys, algorithms);
+  assertPolicy(owner, resolved);
+  const { keys, algorithms, policy } = resolved;
+  // With a policy for each partner, each has algorithms of its own.
+  if (policy === undefined) assertTaken(owner, keys, algorithms);
   const { engine, threadPool = engine === "native" } = resolved;
   if (threadPool && engine !== "native") {
     throw optionError(owner, "threadPool", `false with the engine ${engine}`, true);
   }
-  return { ...resolved, knownKeys: keys.known, keyStore: keys.store, threadPool };
+  const own = { ...resolved, knownKeys: keys.known, keyStore: keys.store, threadPool };
+  const base: ResolvedVerifyOptions = { ...own, imported: new ImportedKeys(), policies: undefined };
+  if (policy === undefined) return base;
+  return { ...base, policies: policyReader(base, options, holderOf(owner, "policy")) };
 }
 
 /** Checks options and builds nothing. Throws an OptionError in the name of `owner`. */

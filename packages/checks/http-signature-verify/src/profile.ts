@@ -91,7 +91,7 @@ export const profileRules = {
 type ResolvedProfile = ReadOptions<typeof profileRules>;
 
 /** Without `origin` the server's name is the caller's own Host: a request signed for another server would pass. Throws an OptionError. */
-export function assertConsistent(
+function assertConsistent(
   owner: OptionOwner,
   profile: ResolvedProfile & { readonly origin: object | undefined },
 ): void {
@@ -118,17 +118,30 @@ export function assertConsistent(
   throw optionError(owner, "forbiddenParameters", `parameters other than ${both}, which is required`, both);
 }
 
+/** {@link assertConsistent}, and that somebody remembers a required nonce. Throws an OptionError. */
+export function assertPolicy(
+  owner: OptionOwner,
+  profile: ResolvedProfile & { readonly origin: object | undefined; readonly nonces: object | undefined },
+): void {
+  assertConsistent(owner, profile);
+  if (!profile.requiredParameters.includes("nonce") || profile.nonces !== undefined) return;
+  throw optionError(owner, "nonces", "a NonceStore, for example memoryNonceStore()", profile.nonces);
+}
+
 // Methods that change nothing (RFC 9110 section 9.2.1).
 const safeMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
 /** Warns once, at the first unsafe request, that method, path or body may be unsigned, so exchangeable; undefined if all are required. */
-export function coverageWarner({
-  requiredComponents,
-  allowUnsignedBody,
-}: {
-  readonly requiredComponents: readonly string[];
-  readonly allowUnsignedBody: boolean;
-}): ((request: ReceivedRequest) => void) | undefined {
+export function coverageWarner(
+  {
+    requiredComponents,
+    allowUnsignedBody,
+  }: {
+    readonly requiredComponents: readonly string[];
+    readonly allowUnsignedBody: boolean;
+  },
+  warnOnce: ReturnType<typeof createWarnOnce> = createWarnOnce("httpSignatureVerify"),
+): ((request: ReceivedRequest) => void) | undefined {
   const names = new Set(requiredComponents.map((text) => componentIdentifiers.parse(text).name));
   // The target URI holds the path, RFC 9421 section 2.2.2.
   const coversPath = ["@path", "@target-uri", "@request-target"].some((name) => names.has(name));
@@ -138,7 +151,6 @@ export function coverageWarner({
     ...(allowUnsignedBody ? ["its body"] : []),
   ];
   if (left.length === 0) return undefined;
-  const warnOnce = createWarnOnce("httpSignatureVerify");
   const message =
     `the options take a request whose signature does not cover ${left.join(" and ")}, which can be exchanged on the way; ` +
     "leave requiredComponents and allowUnsignedBody at their defaults";

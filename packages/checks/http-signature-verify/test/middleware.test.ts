@@ -1,3 +1,4 @@
+import { createPublicKey } from "node:crypto";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { contentDigest, hasVerifiedContentDigest } from "@countersign/content-digest";
 import { guardErrors } from "@countersign/express";
@@ -18,7 +19,7 @@ import {
   withHeader,
   type SigningPlan,
 } from "@countersign/test-support/signers/independent-signer.ts";
-import { servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
+import { serviceKey, servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
 import { defaults, observe, startPlatform, type Platform, expressVersions } from "./platform.ts";
 
 let platform: Platform;
@@ -240,6 +241,19 @@ describe("keys", () => {
   test.each<[string, Parameters<typeof startPlatform>[1], number, string | undefined]>([
     ["a Map", { keys: new Map([["test-key", servicePublicPem]]) }, 200, undefined],
     ["a function", { keys: (keyid) => importVerificationKey(keyid, servicePublicPem) }, 200, undefined],
+    ["a function that finds a PEM", { keys: () => servicePublicPem }, 200, undefined],
+    [
+      "a KeyStore that finds a JWK",
+      { keys: { get: async () => createPublicKey(servicePublicPem).export({ format: "jwk" }) } },
+      200,
+      undefined,
+    ],
+    [
+      "a function that finds a private key",
+      { keys: () => serviceKey.export({ type: "pkcs8", format: "pem" }).toString() },
+      503,
+      "key-unusable",
+    ],
     [
       "a KeyStore",
       { keys: { get: async (keyid) => importVerificationKey(keyid, servicePublicPem) } },
@@ -255,12 +269,7 @@ describe("keys", () => {
       503,
       "key-store-unavailable",
     ],
-    [
-      "a key that was not imported",
-      { keys: () => ({ keyid: "test-key" }) as never },
-      503,
-      "key-store-unavailable",
-    ],
+    ["a key that was not imported", { keys: () => ({ keyid: "test-key" }) }, 503, "key-unusable"],
   ])("handles %s", async (_title, options, expected, code) => {
     platform = await startPlatform(express, options);
     const answer = await platform.send(signRequest());

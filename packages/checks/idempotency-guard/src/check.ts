@@ -55,6 +55,8 @@ export type Admission =
 interface KeyClaim {
   /** 1 to 512 characters, less those of `scope`; anything else is 400. */
   readonly key: unknown;
+  /** What the handler sees as the caller's key. Default `key`. */
+  readonly sentKey?: string | undefined;
   /** Gives 1 to 128 printable ASCII characters. A promise is due within `storeTimeoutMs`. */
   readonly fingerprint: () => Awaitable<string>;
 }
@@ -94,8 +96,9 @@ export function keyOwner(options: KeyOwnerOptions, owner: OptionOwner = factoryN
     async claim(native, attempt, whileConnected) {
       if (runOf(native) !== undefined) throw refusal("idempotency-guard-twice");
       const fingerprint = await readFingerprint(attempt.fingerprint, resolved, true);
-      const key = checkIdempotencyKey(attempt.key, resolved.scope);
-      const claimed = await claimKey(state, { req: native, key, fingerprint }, whileConnected);
+      const { key, sentKey: givenKey } = checkIdempotencyKey(attempt.key, resolved.scope);
+      const { sentKey = givenKey } = attempt;
+      const claimed = await claimKey(state, { req: native, key, sentKey, fingerprint }, whileConnected);
       if (claimed instanceof OwnedRun) return claimed;
       assertSamePayload(state, claimed);
       throw refusal("already-processed");
@@ -118,9 +121,9 @@ export function keyGuard<Native extends object>(
       if (!isGuarded(native, methods)) return { passes: true };
       const given = readKey(() => keyOf(native), state.isReserved);
       if (given === undefined && !required) return { passes: true };
-      const key = checkIdempotencyKey(given, scope);
+      const { key, sentKey } = checkIdempotencyKey(given, scope);
       const fingerprint = await readFingerprint(() => fingerprintOf(native), resolved, state.isReserved);
-      const claimed = await claimKey(state, { req: native, key, fingerprint }, whileConnected);
+      const claimed = await claimKey(state, { req: native, key, sentKey, fingerprint }, whileConnected);
       if (claimed instanceof OwnedRun) return { run: claimed };
       return { answer: await answerOfDone(state, claimed) };
     },
@@ -147,10 +150,10 @@ interface DoneKey {
 /** Claims a request's key; claims again when the key is freed for a waiter. */
 async function claimKey(
   state: GuardState,
-  { req, key, fingerprint }: Omit<Attempt, "token">,
+  { req, key, sentKey, fingerprint }: Omit<Attempt, "token">,
   whileConnected: WhileConnected,
 ): Promise<OwnedRun | DoneKey> {
-  const attempt: Attempt = { key, fingerprint, token: randomUUID(), req };
+  const attempt: Attempt = { key, sentKey, fingerprint, token: randomUUID(), req };
   // For subscribers of a pass; a refusal always shows its key.
   if (guardChannel.hasSubscribers) verdicts.note(req, { idempotencyKey: key });
   let claimed: OwnedKey | DoneKey;
@@ -220,8 +223,14 @@ function assertSamePayload(state: Refusing, { attempt, fingerprint }: DoneKey): 
   if (fingerprint !== attempt.fingerprint) throw reused(state, attempt);
 }
 
-/** The key as stored, with its scope. Throws a GuardError (400) for a key that a store could change or a reader confuse with another. */
-export function checkIdempotencyKey(key: unknown, scope?: string): string {
+/** A key that was checked: as the caller sent it, and with its scope as the store has it. */
+export interface CheckedKey {
+  readonly key: string;
+  readonly sentKey: string;
+}
+
+/** Throws a GuardError (400) for a key that a store could change or a reader confuse with another. */
+export function checkIdempotencyKey(key: unknown, scope?: string): CheckedKey {
   if (key === undefined || key === null || key === "") {
     throw refusal("idempotency-key-missing");
   }
@@ -237,7 +246,7 @@ export function checkIdempotencyKey(key: unknown, scope?: string): string {
   // A lone surrogate has no UTF-8 form: an engine may replace it, and two keys become one. NUL ends a text in some.
   const fault = identifierFault(key);
   if (fault !== undefined) throw keyInvalid(fault);
-  return stored;
+  return { key: stored, sentKey: key };
 }
 
 /** No scope holds a colon, so keys of different scopes differ. */

@@ -1,5 +1,8 @@
 export interface RequestIdempotency {
+  /** The idempotency key as the caller sent it. */
   readonly key: string;
+  /** The key in the store: that of the caller behind the guard's scope, as logs and the command `keys` show it. */
+  readonly storeKey: string;
   /** Grows with each attempt at the same key: a bank rail that remembers the highest can refuse an older attempt. */
   readonly fence: number;
   /** This attempt's random identity, as the store knows it. */

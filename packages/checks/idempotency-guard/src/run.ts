@@ -18,6 +18,8 @@ import type { RequestIdempotency } from "./request-idempotency.ts";
 
 export interface Attempt extends KeyAttempt {
   readonly req: object;
+  /** The key as the caller sent it, where the store's is another one. */
+  readonly sentKey?: string | undefined;
 }
 
 /** What a done key is answered with. */
@@ -326,12 +328,14 @@ export class OwnedRun {
 /** A class because of `signal`: V8 takes ten times as long for an object literal with a getter. */
 class AttemptHandle implements RequestIdempotency {
   readonly key: string;
+  readonly storeKey: string;
   readonly token: string;
   readonly fence: number;
   readonly #run: OwnedRun;
 
-  constructor({ key, token }: Attempt, run: OwnedRun) {
-    this.key = key;
+  constructor({ key, sentKey = key, token }: Attempt, run: OwnedRun) {
+    this.key = sentKey;
+    this.storeKey = key;
     this.token = token;
     this.fence = run.owned.fence;
     this.#run = run;

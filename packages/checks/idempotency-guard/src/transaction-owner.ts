@@ -126,7 +126,7 @@ export function transactionOwner<Tx>(
     async pay(native, attempt, whileConnected, handler) {
       const fingerprint = await readFingerprint(attempt.fingerprint, resolved, unpaid.reserved);
       if (claimed.get(native) === true) throw refusal("idempotency-guard-twice");
-      const key = checkIdempotencyKey(attempt.key, resolved.scope);
+      const { key } = checkIdempotencyKey(attempt.key, resolved.scope);
       const own: Attempt = { key, fingerprint, token: randomUUID(), req: native };
       verdicts.note(native, { idempotencyKey: key });
       claimed.set(native, true);

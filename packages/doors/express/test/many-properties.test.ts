@@ -1,5 +1,10 @@
+import { setFlagsFromString } from "node:v8";
 import { describe, expect, test } from "@jest/globals";
+import { guard } from "@countersign/express";
 import { expectManyProperties } from "@countersign/express/door";
+import { expressVersionsWith } from "@countersign/test-support/runs/express-versions.ts";
+import express4 from "express4";
+import supertest from "supertest";
 
 describe("expectManyProperties", () => {
   test("leaves the properties of an object as they were", () => {
@@ -29,5 +34,27 @@ describe("expectManyProperties", () => {
     const subject = Object.freeze({ own: 1 });
     expect(() => expectManyProperties(subject, "own")).not.toThrow();
     expect(subject).toEqual({ own: 1 });
+  });
+});
+
+// V8's own word for properties in a layout that objects share.
+setFlagsFromString("--allow-natives-syntax");
+// oxlint-disable-next-line typescript/no-implied-eval, typescript/no-unsafe-type-assertion -- no other syntax asks V8
+const sharesLayout = new Function("subject", "return %HasFastProperties(subject)") as (
+  subject: object,
+) => boolean;
+const copiesLayouts = Number.parseInt(process.versions.v8, 10) < 13;
+
+// An endpoint made of several checks is one guard too.
+describe.each(expressVersionsWith(express4))("the first guard of a request on %s", (_version, express) => {
+  test("keeps request and response out of shared layouts, where V8 would copy these for each property", async () => {
+    const app = express();
+    const layouts: boolean[] = [];
+    const guards = ["first", "second"].map((name) =>
+      guard(name, (req, res) => void layouts.push(sharesLayout(req), sharesLayout(res))),
+    );
+    app.get("/", ...guards, (_req, res) => void res.send("paid"));
+    await supertest(app).get("/").expect(200, "paid");
+    expect(layouts).toEqual(Array.from({ length: 4 }, () => !copiesLayouts));
   });
 });

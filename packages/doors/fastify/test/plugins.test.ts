@@ -47,7 +47,7 @@ function webhooks(overrides: ConnectionOptions & Pick<WebhookPluginOptions, "add
     url: hookPath,
     hide: false,
     handler: createWebhookHandler({
-      store: memoryIdempotencyStore({ retentionMs: 72 * 3_600_000 }),
+      store: memoryIdempotencyStore(),
       fallback: "ignore",
     }),
     ...overrides,

@@ -13,7 +13,7 @@ const [username = "", password = ""] = rightUser.split(":");
 function hookOf(overrides: Partial<WebhookRouteOptions> = {}) {
   const handled: string[] = [];
   const codes: unknown[] = [];
-  const store = memoryIdempotencyStore({ retentionMs: 3 * 86_400_000 });
+  const store = memoryIdempotencyStore();
   const handler = createWebhookHandler({ store, fallback: (event) => void handled.push(event.event_id) });
   const route = webhookRoute({
     basicAuth: { username, password },

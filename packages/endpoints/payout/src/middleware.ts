@@ -1,12 +1,6 @@
 import { GuardError, isGuardError, OptionError } from "@countersign/core";
 import { option, splitOptions, type OptionTable } from "@countersign/core/door";
-import {
-  composedGuard,
-  expectManyProperties,
-  isMountPath,
-  pathOf,
-  whileConnected,
-} from "@countersign/express/door";
+import { composedGuard, isMountPath, pathOf, whileConnected } from "@countersign/express/door";
 import {
   guardErrors,
   receivedRequest,
@@ -98,13 +92,7 @@ export function payoutEndpoint<Tx = never, Mode extends TransactionMode = Transa
   const { receive, drain } =
     "payment" in read ? payments(read.payment, unpaid) : claims(read.reception, unpaid);
 
-  const middleware: Middleware = (req, res, next) => {
-    expectManyProperties(req, "statusMessage");
-    expectManyProperties(res, "sendDate");
-    receive(req, res, next);
-  };
-  Object.defineProperty(middleware, "name", { value: `${factoryName}Middleware` });
-  const endpoint = Object.assign(middleware, { drain });
+  const endpoint = Object.assign(receive, { drain });
   return endpoint;
 }
 

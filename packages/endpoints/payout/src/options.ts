@@ -1,4 +1,4 @@
-import { type NonceStore } from "@countersign/core";
+import { OptionError, type NonceStore } from "@countersign/core";
 import {
   hasMethods,
   holderOf,
@@ -12,7 +12,11 @@ import {
 } from "@countersign/core/door";
 import { wantContentDigest } from "@countersign/content-digest";
 import { defaultComponents } from "@countersign/http-message-signatures";
-import type { HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
+import type {
+  HttpSignatureVerifyOptions,
+  PolicyLookup,
+  SignaturePolicy,
+} from "@countersign/http-signature-verify";
 import type { IdempotencyGuardOptions } from "@countersign/idempotency-guard";
 import { transactionOptions } from "@countersign/idempotency/door";
 import type { NoPromise, TransactionMode, TransactionStores } from "@countersign/idempotency";
@@ -24,9 +28,17 @@ import { namedFields, payoutStoreKey } from "./schema.ts";
 type PayoutAddresses = Omit<IpAllowlistOptions, "status">;
 
 /** `requiredComponents` must include the interface's four, the default. Options that would accept less cannot be set. */
-type PayoutSignature = Omit<HttpSignatureVerifyOptions, FixedBySpec | "nonces"> & {
+type PayoutSignature = Omit<HttpSignatureVerifyOptions, FixedBySpec | "nonces" | "policy"> & {
   readonly nonces: NonceStore;
+  /** As of `httpSignatureVerify`; what it returns cannot accept less than the interface does. */
+  readonly policy?: PayoutPolicyLookup | undefined;
 };
+
+type PayoutPolicy = Omit<SignaturePolicy, FixedBySpec>;
+
+type PayoutPolicyLookup = (
+  ...asked: Parameters<PolicyLookup>
+) => PayoutPolicy | null | undefined | Promise<PayoutPolicy | null | undefined>;
 
 type FixedBySpec = "algorithms" | "allowUnsignedBody" | "requiredParameters";
 
@@ -295,6 +307,30 @@ function assertRequiredComponents(owner: OptionOwner, components: unknown): void
   if (Array.isArray(components) && defaultComponents.every((name) => components.includes(name))) return;
   const expected = `a list that includes ${defaultComponents.join(", ")}`;
   throw optionError(owner, "requiredComponents", expected, components);
+}
+
+/** The signature's options with the interface's floor below what `policy` returns: an OptionError is 503. */
+export function withFloor<Signature extends Pick<PayoutSignature, "policy">>(
+  signature: Signature,
+  owner: OptionOwner,
+): Signature {
+  const { policy } = signature;
+  // httpSignatureVerifier refuses what is no function.
+  if (typeof policy !== "function") return signature;
+  const holder = holderOf(owner, "policy");
+  const assertFloor = (returned: unknown): void => {
+    if (typeof returned !== "object" || returned === null) return;
+    const fixed = fixedBySpec.find((name) => Reflect.get(returned, name) !== undefined);
+    if (fixed !== undefined)
+      throw new OptionError(holder, { option: fixed, what: "is fixed by the interface" });
+    assertRequiredComponents(holder, Reflect.get(returned, "requiredComponents"));
+  };
+  const checked: PayoutPolicyLookup = async (asked) => {
+    const returned = await policy(asked);
+    assertFloor(returned);
+    return returned;
+  };
+  return { ...signature, policy: checked };
 }
 
 /** In UTF-16 units: a store takes keys of 512. */

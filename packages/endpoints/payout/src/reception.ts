@@ -16,6 +16,7 @@ import {
   factoryName,
   resolveOptions,
   unauthorizedHeaders,
+  withFloor,
   type FindBusiness,
   type PayoutOptions,
   type ReadPayoutOptions,
@@ -71,7 +72,8 @@ export function payoutReception<Native extends object>(
   const { factory: owner = factoryName, show = () => {} } = door;
   const read = resolveOptions(options, owner);
   const before = instructionReader(read, door);
-  const verify = httpSignatureVerifier(read.signature, holderOf(owner, "signature"));
+  const signatureOwner = holderOf(owner, "signature");
+  const verify = httpSignatureVerifier(withFloor(read.signature, signatureOwner), signatureOwner);
   const { fingerprint: fingerprintOf = verifiedBytesFingerprint, ...idempotency } = read.idempotency;
   const keys = keyOwner(idempotency, holderOf(owner, "idempotency"));
   const { findBusiness } = read;
@@ -87,7 +89,8 @@ export function payoutReception<Native extends object>(
         const payout = before.read(request, native, steps);
         steps.begin("idempotencyGuard");
         const key = keyOf(payout, idempotency.scope);
-        const attempt = { key, fingerprint: () => fingerprintOf(native) };
+        const { idempotencyKey: sentKey } = payout;
+        const attempt = { key, sentKey, fingerprint: () => fingerprintOf(native) };
         const run = await keys.claim(native, attempt, whileConnected);
         if (findBusiness !== undefined) run.beginsLater();
         steps.end();

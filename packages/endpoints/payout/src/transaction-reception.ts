@@ -8,6 +8,7 @@ import {
   payoutForm,
   resolveTransactionOptions,
   unauthorizedHeaders,
+  withFloor,
   type PayContext,
   type PayoutTransactionOptions,
 } from "./options.ts";
@@ -64,7 +65,9 @@ function payoutPayment<Native extends object>(
   const { stores, findBusiness, lookupTimeoutMs, outcomes, mayWriteNothing } = read;
   const before = instructionReader(read, door);
   const { nonces } = stores;
-  const verify = unclaimedVerifier({ ...read.signature, nonces }, holderOf(owner, "signature"));
+  const signatureOwner = holderOf(owner, "signature");
+  const policy = { ...withFloor(read.signature, signatureOwner), nonces };
+  const verify = unclaimedVerifier(policy, signatureOwner);
   const { fingerprint: fingerprintOf = verifiedBytesFingerprint, ...guard } = read.idempotency;
   const owned = transactionOwner(stores, guard, holderOf(owner, "idempotency"));
   const { pay }: { pay: (payout: Payout, context: PayContext<Native, never>) => unknown } = options;

@@ -67,6 +67,11 @@ describe("payoutEndpoint", () => {
     expect(build).toThrow(`payoutEndpoint: ${message}`);
   });
 
+  test("refuses a policy that is no function", () => {
+    const build = (): unknown => payoutEndpoint(optionsWith({ signature: { policy: {} as never } }));
+    expect(build).toThrow("payoutEndpoint: option signature.policy must be a function");
+  });
+
   test("refuses to be built without options", () => {
     expect(() => payoutEndpoint(undefined as never)).toThrow("payoutEndpoint: options must be an object");
   });

@@ -7,4 +7,5 @@ export { isVerificationKey } from "./verification-key.ts";
 export { keyDocuments } from "./key-set.ts";
 export { defaultParameters, endOf } from "./signature-parameters.ts";
 export { receiptComponents } from "./sign.ts";
-export { isSignatureOf } from "./verify.ts";
+export { isSignatureOf, listSignatures, parseSignatures, pickSignature } from "./verify.ts";
+export type { UnverifiedSignature } from "./verify.ts";

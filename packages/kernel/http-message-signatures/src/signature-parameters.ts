@@ -150,6 +150,17 @@ function readTag(
   return tag;
 }
 
+/** The keyid and tag of a signature; undefined where one of them is malformed, which no profile accepts. */
+export function signatureIdentity({
+  parameters,
+}: SignatureInput): { readonly keyid: string; readonly tag: string | undefined } | undefined {
+  const keyid = parameters.get("keyid");
+  const tag = parameters.get("tag");
+  if (keyid?.type !== "string" || keyid.value === "" || keyid.value.length > maxKeyidLength) return undefined;
+  if (tag !== undefined && tag.type !== "string") return undefined;
+  return { keyid: keyid.value, tag: tag?.value };
+}
+
 function readString(parameters: Parameters, name: SignatureParameter, maxLength: number): string {
   const item = parameters.get(name);
   if (item?.type !== "string" || item.value === "" || item.value.length > maxLength) {

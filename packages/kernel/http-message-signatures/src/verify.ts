@@ -15,6 +15,7 @@ import {
 import {
   assertTimely,
   readSignatureParameters,
+  signatureIdentity,
   type SignatureParameters,
   type SignatureProfile,
 } from "./signature-parameters.ts";
@@ -38,64 +39,105 @@ export interface ReceivedSignature extends SignatureParameters {
   readonly values: MessageValues;
 }
 
-/** Picks the one signature that fits the profile (RFC 9421 section 1.1), unverified. Throws a MessageSignatureError for none or several. */
-export function readSignature(message: Message, profile: SignatureProfile): ReceivedSignature {
-  const fields = collectFieldLines(message.rawHeaders);
-  const { label, input, signature, parameters } = pickSignature(fields, profile, message);
-  if (parameters.alg === "ed25519" && signature.length !== ed25519SignatureLength) {
-    const what = `the signature is not ${ed25519SignatureLength} bytes long`;
-    throw new MessageSignatureError("signature-malformed", what);
-  }
-  // Member by member: spreading costs more than parsing does.
-  return {
-    label,
-    keyid: parameters.keyid,
-    alg: parameters.alg,
-    created: parameters.created,
-    expires: parameters.expires,
-    nonce: parameters.nonce,
-    tag: parameters.tag,
-    algorithms: profile.algorithms,
-    coveredComponents: input.components.map(componentText),
-    input,
-    signature,
-    values: new MessageValues(message, fields, profile.fieldTypes),
-  };
+/** The signatures of a message, parsed and not yet held against a profile. */
+export interface ParsedSignatures {
+  readonly message: Message;
+  readonly fields: FieldLines;
+  /** By label, of labels that are in both fields. */
+  readonly signatures: ReadonlyMap<string, ParsedSignature>;
 }
 
-interface FittingSignature {
-  readonly label: string;
+interface ParsedSignature {
   readonly input: SignatureInput;
   readonly signature: Uint8Array;
-  readonly parameters: SignatureParameters;
 }
 
-function pickSignature(fields: FieldLines, profile: SignatureProfile, message: Message): FittingSignature {
+/** What a signature says of itself. Nothing of it is verified; the label never is, since nothing signs it. */
+export interface UnverifiedSignature {
+  readonly label: string;
+  readonly keyid: string;
+  readonly tag: string | undefined;
+}
+
+/** Picks the one signature that fits the profile (RFC 9421 section 1.1), unverified. Throws a MessageSignatureError for none or several. */
+export function readSignature(message: Message, profile: SignatureProfile): ReceivedSignature {
+  return pickSignature(parseSignatures(message), () => profile);
+}
+
+/** Parses Signature-Input and Signature. Throws a MessageSignatureError. */
+export function parseSignatures(message: Message): ParsedSignatures {
+  const fields = collectFieldLines(message.rawHeaders);
   const inputField = combinedFieldValue(fields.get("signature-input"));
   const signatureField = combinedFieldValue(fields.get("signature"));
   if (inputField === undefined || signatureField === undefined) {
     throw new MessageSignatureError("signature-missing", "Signature-Input or Signature is missing");
   }
   const inputs = parseSignatureInput(inputField);
-  const signatures = parseByteSequenceDictionary(signatureField, "Signature");
-  let fitting: FittingSignature | undefined;
-  let misfit: MessageSignatureError | undefined;
+  const values = parseByteSequenceDictionary(signatureField, "Signature");
+  const signatures = new Map<string, ParsedSignature>();
   for (const [label, input] of inputs) {
-    const signature = signatures.get(label);
-    if (signature === undefined || (profile.label !== undefined && label !== profile.label)) continue;
+    const signature = values.get(label);
+    if (signature !== undefined) signatures.set(label, { input, signature });
+  }
+  return { message, fields, signatures };
+}
+
+/** Lists the signatures whose keyid and tag are well-formed: at most four. */
+export function listSignatures({ signatures }: ParsedSignatures): readonly UnverifiedSignature[] {
+  const listed: UnverifiedSignature[] = [];
+  for (const [label, { input }] of signatures) {
+    const identity = signatureIdentity(input);
+    if (identity !== undefined) listed.push({ label, ...identity });
+  }
+  return listed;
+}
+
+/**
+ * Picks the one signature that fits the profile of its label, unverified; one whose label has no profile is passed over. Throws a
+ * MessageSignatureError for none or several.
+ */
+export function pickSignature(
+  { message, fields, signatures }: ParsedSignatures,
+  profileOf: (label: string) => SignatureProfile | undefined,
+): ReceivedSignature {
+  let fitting: ReceivedSignature | undefined;
+  let misfit: MessageSignatureError | undefined;
+  for (const [label, { input, signature }] of signatures) {
+    const profile = profileOf(label);
+    if (profile === undefined || (profile.label !== undefined && label !== profile.label)) continue;
     try {
       const parameters = readSignatureParameters(input, profile, message);
       if (fitting !== undefined) {
         throw new MessageSignatureError("signature-ambiguous", "more than one signature fits the profile");
       }
-      fitting = { label, input, signature, parameters };
+      // Member by member: spreading costs more than parsing does.
+      fitting = {
+        label,
+        keyid: parameters.keyid,
+        alg: parameters.alg,
+        created: parameters.created,
+        expires: parameters.expires,
+        nonce: parameters.nonce,
+        tag: parameters.tag,
+        algorithms: profile.algorithms,
+        coveredComponents: input.components.map(componentText),
+        input,
+        signature,
+        values: new MessageValues(message, fields, profile.fieldTypes),
+      };
     } catch (error) {
       if (!(error instanceof MessageSignatureError) || error.code === "signature-ambiguous") throw error;
       misfit ??= error;
     }
   }
-  if (fitting !== undefined) return fitting;
-  throw misfit ?? new MessageSignatureError("signature-missing", "no label to read is in both fields");
+  if (fitting === undefined) {
+    throw misfit ?? new MessageSignatureError("signature-missing", "no label to read is in both fields");
+  }
+  if (fitting.alg === "ed25519" && fitting.signature.length !== ed25519SignatureLength) {
+    const what = `the signature is not ${ed25519SignatureLength} bytes long`;
+    throw new MessageSignatureError("signature-malformed", what);
+  }
+  return fitting;
 }
 
 export interface VerifyOptions extends SignatureProfile, KeyContext {

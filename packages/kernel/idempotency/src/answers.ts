@@ -34,7 +34,7 @@ export interface TransactionAnswerStore<Tx> extends AnswerStore<Tx> {
 export interface MemoryAnswerStoreOptions {
   /** The most answers kept; further ones are refused. Default 10,000. */
   readonly max?: number | undefined;
-  /** How long an answer is kept, in milliseconds. Default 86,400,000 (24 hours). */
+  /** How long an answer is kept, in milliseconds. Default 259,200,000 (72 hours), as long as `memoryIdempotencyStore` remembers its key. */
   readonly retentionMs?: number | undefined;
   /** Default false: the store forgets with the process, and shares nothing. */
   readonly allowInProduction?: boolean | undefined;
@@ -46,7 +46,7 @@ const factoryName = "memoryAnswerStore";
 
 export const answersTable: OptionTable<MemoryAnswerStoreOptions> = {
   max: option.integer({ min: 1, max: 10_000_000, fallback: 10_000 }),
-  retentionMs: option.integer({ min: 1, max: 31_536_000_000, fallback: 86_400_000 }),
+  retentionMs: option.integer({ min: 1, max: 31_536_000_000, fallback: 259_200_000 }),
   allowInProduction: option.boolean(false),
   now: option.clock(() => performance.now(), "performance.now"),
 };

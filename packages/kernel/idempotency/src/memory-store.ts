@@ -31,7 +31,7 @@ import {
 export interface MemoryIdempotencyStoreOptions {
   /** The most keys kept; further ones are refused (503). Default 100,000. */
   readonly max?: number | undefined;
-  /** How long a processed key is remembered, in milliseconds. Default 86,400,000 (24 hours). */
+  /** How long a processed key is remembered, in milliseconds. Default 259,200,000 (72 hours): services repeat a webhook for a day. */
   readonly retentionMs?: number | undefined;
   /** Default false: the store forgets with the process, and a retry after that pays again. */
   readonly allowInProduction?: boolean | undefined;
@@ -47,7 +47,7 @@ const purgePauseMs = 1_000;
 
 export const table: OptionTable<MemoryIdempotencyStoreOptions> = {
   max: option.integer({ min: 1, max: 10_000_000, fallback: 100_000 }),
-  retentionMs: option.integer({ min: 1, max: 31_536_000_000, fallback: 86_400_000 }),
+  retentionMs: option.integer({ min: 1, max: 31_536_000_000, fallback: 259_200_000 }),
   allowInProduction: option.shown(option.boolean(false)),
   now: option.clock(() => performance.now(), "performance.now"),
 };

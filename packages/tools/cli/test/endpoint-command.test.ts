@@ -35,6 +35,49 @@ async function createAt(listener: RequestListener, ...args: readonly string[]): 
   );
 }
 
+describe("countersign endpoint generate", () => {
+  const args = ["endpoint", "generate", "--platform-url", "https://platform.example/base"];
+
+  test("prints what the platform needs, and the form for customer support with the same values", async () => {
+    const { code, out, err } = await run(args);
+    const [values = "", form = ""] = out.split("For customer support, by a way that nobody else can read:\n");
+    const shown = Object.fromEntries(
+      [...values.matchAll(/^(\w+) +(\S+)$/gm)].map(([, name, value]) => [name, value]),
+    );
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    expect(shown["path"]).toMatch(/^\/base\/[0-9a-f]{40}$/);
+    expect(JSON.parse(form)).toEqual({
+      url: `https://platform.example${shown["path"]}`,
+      basic_auth_username: shown["username"],
+      basic_auth_password: shown["password"],
+      signature_secret: shown["secret"],
+    });
+  });
+
+  test("--json prints what generateEndpoint() returns", async () => {
+    const { code, out } = await run([...args, "--json"]);
+    const { url, path, username, password, secret, supportForm } = JSON.parse(out);
+    expect(code).toBe(0);
+    expect(url).toBe(`https://platform.example${path}`);
+    expect(supportForm).toEqual({
+      url,
+      basic_auth_username: username,
+      basic_auth_password: password,
+      signature_secret: secret,
+    });
+  });
+
+  test.each([
+    ["an http URL", ["endpoint", "generate", "--platform-url", "http://platform.example"]],
+    ["an http URL of this machine", ["endpoint", "generate", "--platform-url", "http://127.0.0.1:3000"]],
+    ["no URL", ["endpoint", "generate"]],
+  ])("refuses %s: the service takes https alone", async (_title, wrong) => {
+    const { code, out, err } = await run(wrong);
+    expect({ code, out }).toEqual({ code: 2, out: "" });
+    expect(err).toContain("--platform-url");
+  });
+});
+
 describe("countersign endpoint create", () => {
   test("registers what it is given, and repeats no credential", async () => {
     const { code, out, err } = await create("--url", httpsUrl, ...given);

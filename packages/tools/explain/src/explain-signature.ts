@@ -1,7 +1,12 @@
 import { isGuardError, type ReceivedRequest } from "@countersign/core";
 import { fieldLines } from "@countersign/core/door";
 import type { VerificationKey } from "@countersign/http-message-signatures";
-import { recheckHttpSignature } from "@countersign/http-signature-verify";
+import { listSignatures, parseSignatures } from "@countersign/http-message-signatures/door";
+import {
+  assertVerifyOptions,
+  recheckHttpSignature,
+  type HttpSignatureVerifyOptions,
+} from "@countersign/http-signature-verify";
 import { baseMisses } from "./base-misses.ts";
 import { knownBody, type ExplainedRequest } from "./captured-request.ts";
 import { baseOf, identityOfDraft, isSigned, rightDraft, type Draft, type MismatchContext } from "./draft.ts";
@@ -56,10 +61,38 @@ export async function explainSignature(
   // The check below reports that the store failed.
   const keys = await own.keys(keyidsOf(received)).catch(() => undefined);
   const known = { ...own, keys: keys ?? new Map<string, VerificationKey>() };
-  const judged = { request: received, body, own: known, check: check(keys), code: undefined };
+  const judged = {
+    request: received,
+    body,
+    own: known,
+    check: await withPolicy(received, check(keys)),
+    code: undefined,
+  };
   const context = { ...judged, input: signatureOf(judged)?.input };
   // No I/O from here on: a slow key store does not hold up the next explanation.
   return pace.run(() => explainJudged(context));
+}
+
+/** The check with the policy of its partner in the place of the function; as it is where there is no usable one. */
+async function withPolicy(
+  request: ReceivedRequest,
+  check: HttpSignatureVerifyOptions,
+): Promise<HttpSignatureVerifyOptions> {
+  const { policy: lookUp, ...common } = check;
+  if (lookUp === undefined) return check;
+  try {
+    for (const signature of listSignatures(parseSignatures(request))) {
+      // oxlint-disable-next-line no-await-in-loop -- at most four, until one has a policy
+      const policy = await lookUp(signature);
+      if (policy === undefined || policy === null) continue;
+      const found = { ...common, ...policy };
+      assertVerifyOptions(found, "explainSignature");
+      return found;
+    }
+  } catch {
+    // The check itself reports what is wrong.
+  }
+  return check;
 }
 
 async function explainJudged(context: SignatureContext): Promise<SignatureExplanation> {

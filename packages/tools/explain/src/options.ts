@@ -10,7 +10,7 @@ import {
   type ReadOptions,
 } from "@countersign/core/door";
 import { isVerificationKey } from "@countersign/http-message-signatures/door";
-import type { VerificationKey } from "@countersign/http-message-signatures";
+import { importVerificationKey, type VerificationKey } from "@countersign/http-message-signatures";
 import {
   assertVerifyOptions,
   readKeys,
@@ -103,8 +103,7 @@ function asked(lookup: KeyStore["get"]): FindKeys {
   const find = async (keyid: string): Promise<[string, VerificationKey] | undefined> => {
     const key = await inTime(lookup(keyid), storeTimeoutMs, late);
     if (key === undefined || key === null) return undefined;
-    if (!isVerificationKey(key)) throw new Error("the key store gave something that is no key");
-    return [keyid, key];
+    return [keyid, isVerificationKey(key) ? key : importVerificationKey(keyid, key)];
   };
   return async (keyids) => {
     const found = await Promise.all(keyids.map(find));

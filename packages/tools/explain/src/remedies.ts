@@ -8,10 +8,15 @@ const ofCodes = {
     'Send Content-Digest and cover "content-digest" in Signature-Input: nothing signs the body.',
   "key-store-unavailable":
     "Nothing to change: the key store gave no answer, so nobody knows whether the signature fits.",
+  "key-unusable":
+    "Nothing to change: the receiver has no usable key under this keyid, so nobody knows whether the signature fits.",
   "method-invalid": "Send a method that is a token, such as POST.",
   "method-override": "Send the request by its own method, without X-HTTP-Method-Override or its like.",
   "nonce-replayed":
     "Use a nonce of its own for each request, also when it is sent again: this one was used before.",
+  "policy-unknown":
+    "Sign with the keyid that was agreed: the receiver has no policy for this keyid, tag or label.",
+  "policy-unusable": "Nothing to change: the receiver could not read its policy for this signature.",
   "query-not-covered": 'Cover "@query" in Signature-Input, or send the request without a query.',
   "request-aborted": "Nothing to change: the client closed the connection before the body was complete.",
   "signature-ambiguous":

@@ -24,6 +24,16 @@ export interface GeneratedEndpoint {
   readonly password: string;
   /** The signature secret: lower-case hex with 256 random bits. The service uses the text itself as the key. */
   readonly secret: string;
+  /** The same values as customer support takes them, who configure the endpoint in place of the API. */
+  readonly supportForm: SupportForm;
+}
+
+/** Under the names of the spec, "Create webhook endpoint": its API says `auth_username` and `auth_password`. */
+interface SupportForm {
+  readonly url: string;
+  readonly basic_auth_username: string;
+  readonly basic_auth_password: string;
+  readonly signature_secret: string;
 }
 
 /** Generates an endpoint's path and credentials (spec, "Calls from the service to a webhook endpoint"). Throws an OptionError. */
@@ -35,13 +45,17 @@ export function generateEndpoint(options: GenerateEndpointOptions): GeneratedEnd
   }
   // Express routes ignore case, so upper case would add no bits.
   const path = `${base.pathname.replace(/\/$/, "")}/${randomHex(160)}`;
-  return {
-    url: base.origin + path,
-    path,
-    username: randomHex(128),
-    password: randomHex(256),
-    secret: randomHex(256),
+  const url = base.origin + path;
+  const username = randomHex(128);
+  const password = randomHex(256);
+  const secret = randomHex(256);
+  const supportForm = {
+    url,
+    basic_auth_username: username,
+    basic_auth_password: password,
+    signature_secret: secret,
   };
+  return { url, path, username, password, secret, supportForm };
 }
 
 const factoryName = "generateEndpoint";

@@ -22,6 +22,18 @@ describe("generateEndpoint", () => {
     expect(secret).toMatch(/^[0-9a-f]{64}$/);
   });
 
+  test("gives the same values under the names that customer support takes", () => {
+    const { url, username, password, secret, supportForm } = generateEndpoint({
+      baseUrl: "https://platform.example",
+    });
+    expect(supportForm).toEqual({
+      url,
+      basic_auth_username: username,
+      basic_auth_password: password,
+      signature_secret: secret,
+    });
+  });
+
   test("never gives a value twice", () => {
     const values = Array.from({ length: 200 }, () => {
       const { path, username, password, secret } = generateEndpoint({ baseUrl: "https://platform.example" });

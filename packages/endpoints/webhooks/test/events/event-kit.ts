@@ -26,8 +26,6 @@ type Connection = InstanceType<typeof Database>;
 export type { Fault } from "@countersign/test-support/runs/faulty-store.ts";
 export { eventually, sleep } from "@countersign/test-support/runs/eventually.ts";
 
-const days3 = 72 * 3_600_000;
-
 const cleanUps: (() => unknown)[] = [];
 
 afterEach(async () => {
@@ -81,7 +79,7 @@ export async function handleAll(
 }
 
 export function memoryStore(): MemoryIdempotencyStore {
-  return memoryIdempotencyStore({ retentionMs: days3, max: 1_000 });
+  return memoryIdempotencyStore({ max: 1_000 });
 }
 
 /** A store on a database in memory, with the connection for transactions. */

@@ -1,3 +1,4 @@
+import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { describe, expect, jest, test } from "@jest/globals";
 import {
   createWebhookHandler,
@@ -245,6 +246,18 @@ describe("createWebhookHandler", () => {
     expect(create).toThrow(TypeError);
     expect(create).toThrow("createWebhookHandler: ");
     expect(create).toThrow(message);
+  });
+
+  test("takes memoryIdempotencyStore() by the defaults of both, and handles an event once within three days", async () => {
+    let nowMs = 0;
+    const handled: string[] = [];
+    const store = memoryIdempotencyStore({ now: () => nowMs });
+    const handler = createWebhookHandler({ store, fallback: ({ event_id: id }) => void handled.push(id) });
+    const outcomesOf = async (): Promise<unknown> => handleAll(handler, "a");
+    expect(await outcomesOf()).toEqual(["done"]);
+    nowMs = 72 * 3_600_000 - 1;
+    expect(await outcomesOf()).toEqual(["duplicate"]);
+    expect(handled).toEqual(["a"]);
   });
 
   test("takes a store that does not know its retention", () => {

@@ -21,6 +21,10 @@ interface CreateFlags
   readonly retries: string;
 }
 
+interface GenerateFlags extends Switches<"json"> {
+  readonly platformUrl: string;
+}
+
 const notes = `
 Give the API key, the password and the secret by environment variables: the
 list of processes shows the flags of a command.
@@ -44,7 +48,45 @@ Exit codes:
 export function endpointCommand(io: CommandIo, finish: Finish): Command {
   return new Command("endpoint")
     .description("webhook endpoints at the service, or at a sandbox")
-    .addCommand(createCommand(io, finish));
+    .addCommand(createCommand(io, finish))
+    .addCommand(generateCommand(io));
+}
+
+const generateNotes = `
+Sends nothing. Customer support configures the endpoint by the form; for the
+service's API there is: countersign endpoint create --generate
+
+Example:
+  countersign endpoint generate --platform-url https://platform.example
+
+Exit codes:
+  0  generated   2  usage
+`;
+
+function generateCommand(io: CommandIo): Command {
+  return new Command("generate")
+    .description("make up a webhook endpoint, and the form for customer support")
+    .requiredOption("--platform-url <url>", "https address of the platform, before the path")
+    .option("--json", "print one JSON document instead of text")
+    .addHelpText("after", generateNotes)
+    .action(({ platformUrl, json }: GenerateFlags) => {
+      if (!/^https:/i.test(platformUrl))
+        throw new UsageError("--platform-url must be an https URL: the service takes no other");
+      const generated = generate(platformUrl);
+      io.writeOut(json === true ? jsonDocument({ ...generated }) : generatedText(generated));
+    });
+}
+
+function generatedText(generated: GeneratedEndpoint): string {
+  const lines = [
+    `url       ${generated.url}`,
+    ...secretLines(generated),
+    "Give these to the platform and keep them secret: they are shown this once.",
+    "",
+    "For customer support, by a way that nobody else can read:",
+    jsonDocument({ ...generated.supportForm }).trimEnd(),
+  ];
+  return `${lines.join("\n")}\n`;
 }
 
 function createCommand(io: CommandIo, finish: Finish): Command {
@@ -97,7 +139,8 @@ async function register(flags: CreateFlags): Promise<EndpointReport> {
   const because = "the service takes https endpoints alone";
   assertHttpsOrLoopback("--url", flags.url, because);
   assertHttpsOrLoopback("--platform-url", flags.platformUrl, because);
-  const generated = flags.generate === true ? generate(flags) : undefined;
+  const generated =
+    flags.generate === true ? generate(given(flags.platformUrl, "--platform-url")) : undefined;
   const endpoint = endpointOf(flags, generated);
   const { url } = endpoint;
   const { baseUrl, apiKey, timeout, retries } = flags;
@@ -137,8 +180,8 @@ function endpointOf(flags: CreateFlags, generated: GeneratedEndpoint | undefined
   };
 }
 
-function generate({ platformUrl }: CreateFlags): GeneratedEndpoint {
-  const baseUrl = given(platformUrl, "--platform-url");
+/** Takes http to this machine, as a sandbox does. Throws a UsageError. */
+function generate(baseUrl: string): GeneratedEndpoint {
   try {
     return generateEndpoint({ baseUrl, dangerouslyAllowHttp: true });
   } catch (error) {
@@ -169,16 +212,17 @@ function reportText(report: EndpointReport, colours: boolean): string {
   ];
   if (generated !== undefined) {
     lines.push(
-      `path      ${generated.path}`,
-      `username  ${generated.username}`,
-      `password  ${generated.password}`,
-      `secret    ${generated.secret}`,
+      ...secretLines(generated),
       error === undefined
         ? "Give these to the platform and keep them secret: they are shown this once."
         : "The endpoint may exist all the same: keep these until it is certain.",
     );
   }
   return `${lines.join("\n")}\n`;
+}
+
+function secretLines({ path, username, password, secret }: GeneratedEndpoint): readonly string[] {
+  return [`path      ${path}`, `username  ${username}`, `password  ${password}`, `secret    ${secret}`];
 }
 
 /** Of a success it holds the id alone: the rest of the answer may repeat credentials. */
