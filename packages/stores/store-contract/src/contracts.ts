@@ -4,12 +4,13 @@ import { beginCases } from "./cases/begin-cases.ts";
 import { beginTextCases } from "./cases/begin-text-cases.ts";
 import { clockCases, fenceCases } from "./cases/clock-cases.ts";
 import { idempotencyEngineCases } from "./cases/engine-cases.ts";
+import { brokenCases, failureCases } from "./cases/failure-cases.ts";
+import { holdCases } from "./cases/hold-cases.ts";
 import { modelCases } from "./cases/model-cases.ts";
 import { nonceCases, nonceTextCases } from "./cases/nonce-cases.ts";
 import { raceCases } from "./cases/race-cases.ts";
 import { listCases, textCases } from "./cases/text-cases.ts";
 import { transactionCases } from "./cases/transaction-cases.ts";
-import { brokenCases, undoCases } from "./cases/undo-cases.ts";
 import { waitingCases } from "./cases/waiting-cases.ts";
 import { workAddCases, workClaimCases } from "./cases/work-add-cases.ts";
 import { workEndCases } from "./cases/work-end-cases.ts";
@@ -72,7 +73,14 @@ export function transactionStoreContract<Tx>(
   makeStore: () => Awaitable<TransactionStoreHarness<Tx>>,
   options: ContractOptions = {},
 ): readonly ContractCase[] {
-  const definitions = [...beginCases, ...beginTextCases, ...undoCases, ...brokenCases, ...waitingCases];
+  const definitions = [
+    ...beginCases,
+    ...beginTextCases,
+    ...failureCases,
+    ...holdCases,
+    ...brokenCases,
+    ...waitingCases,
+  ];
   return bindContract({ factory: "transactionStoreContract", definitions }, makeStore, options);
 }
 

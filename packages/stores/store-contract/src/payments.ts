@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import type { NonceClaim } from "@countersign/core";
 import type {
   TransactionBegun,
@@ -54,17 +55,38 @@ export async function inTransaction<T>(
 type Pays = (harness: Payments, claim: TransactionClaim, handler?: Handler) => Promise<TransactionBegun>;
 
 /** As an endpoint pays: the handler works if any key was begun; then keep(). Rolls back after a seen nonce. By default it writes a row a key. */
-export const pay = endingBy("keep");
-/** As an endpoint refuses: the handler works, and undo() takes it back. */
-export const refuse = endingBy("undo");
+export const pay: Pays = async (harness, claim, handler = writingIn(harness)) =>
+  begin(harness, claim, function* steps(tx, keys): Steps<void> {
+    yield* handler(tx, keys);
+    yield* answerOf(harness.store.transactions.keep(tx, keys, false));
+  });
 
-function endingBy(end: "keep" | "undo"): Pays {
-  return async (harness, claim, handler = writingIn(harness)) =>
-    begin(harness, claim, function* steps(tx, keys): Steps<void> {
-      yield* handler(tx, keys);
-      yield* answerOf(harness.store.transactions[end](tx, keys, false));
-    });
-}
+/** What the handlers of {@link refuse} throw. */
+const refusal = new Error("the handler refuses");
+
+/**
+ * As an endpoint refuses: the handler works and fails, assertOpen() finds the transaction open, and all of it is rolled back. The nonce is
+ * claimed alone after that, and hold() finds that nothing has committed.
+ */
+export const refuse: Pays = async (harness, claim, handler = writingIn(harness)) => {
+  const { transactions, nonces } = harness.store;
+  const { nonce, keys: claimed } = claim;
+  let hasFailed = false;
+  const begun = await begin(harness, claim, function* steps(tx, keys): Steps<void> {
+    hasFailed = true;
+    yield* handler(tx, keys);
+    yield* answerOf(transactions.assertOpen(tx, keys));
+    throw refusal;
+  });
+  if (!hasFailed) return begun;
+  if (nonce !== undefined) {
+    const alone = await nonces.claim(nonceOf(nonce.nonce));
+    assert.equal(alone, "fresh", "the nonce must have been rolled back with the rest");
+  }
+  const held = await transactions.hold(claimed, "transaction-broken");
+  assert.deepEqual([...held], [], "nothing has committed: no key is to hold");
+  return begun;
+};
 
 /** Begins, and hands the keys that were begun to the steps, if there are any. */
 export async function begin(
@@ -76,20 +98,20 @@ export async function begin(
   try {
     return await inTransaction(store, function* work(tx): Steps<TransactionBegun> {
       const begun = yield* answerOf(store.transactions.begin(tx, claim));
-      if (begun.nonce === "seen") {
-        seen.push(begun);
-        throw new Error("the nonce was seen");
-      }
+      seen.push(begun);
+      if (begun.nonce === "seen") throw nonceSeen;
       const keys = claim.keys.filter((_key, index) => begun.keys[index]?.status === "begun");
       if (keys.length > 0) yield* steps(tx, keys);
       return begun;
     });
   } catch (error) {
     const [begun] = seen;
-    if (begun !== undefined) return begun;
+    if (begun !== undefined && (error === nonceSeen || error === refusal)) return begun;
     throw error;
   }
 }
+
+const nonceSeen = new Error("the nonce was seen");
 
 function writingIn(harness: Payments): Handler {
   return function* writing(tx, keys): Steps<void> {

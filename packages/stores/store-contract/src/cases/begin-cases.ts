@@ -15,6 +15,7 @@ import {
 import {
   type PaymentCase,
   type Payments,
+  begin,
   claimOf,
   doNothing,
   inTransaction,
@@ -178,14 +179,20 @@ export const beginCases: readonly PaymentCase[] = [
       const pruned = await pay(harness, claimOf([keyOf("c", "pruned")], late), doNothing);
       assert.deepEqual(statusesOf(pruned), ["begun"]);
     },
-    async "an operator's decision stays with the key, begun or undone, until the retention ends"(harness) {
+    async "an operator's decision stays with the key, begun, freed or rolled back, until the retention ends"(
+      harness,
+    ) {
       const { transactions, idempotency } = harness.store;
       const fence = await take(idempotency, "owner");
       assertOk(await idempotency.hold(key, "owner", "in doubt"), "an owner must be able to hold");
       assertOk(await idempotency.resolve(key, "released", { fence, by: "anna" }), "a held key is decided");
       const decision = await keptOf(idempotency, key);
       await refuse(harness, claimOf([keyOf("a")]));
-      assert.deepEqual(await keptOf(idempotency, key), decision, "undo must keep the decision");
+      assert.deepEqual(await keptOf(idempotency, key), decision, "a rollback must keep the decision");
+      await begin(harness, claimOf([keyOf("f")]), function* free(tx, keys): Steps<void> {
+        yield* answerOf(transactions.free(tx, keys));
+      });
+      assert.deepEqual(await keptOf(idempotency, key), decision, "free must keep the decision");
       assert.deepEqual(statusesOf(await pay(harness, claimOf([keyOf("b")]))), ["begun"]);
       assert.deepEqual(await keptOf(idempotency, key), decision, "begin must keep the decision");
       await harness.advance?.(transactions.retentionMs);

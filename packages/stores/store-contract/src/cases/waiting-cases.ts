@@ -4,13 +4,13 @@ import { type Steps, answerOf } from "@countersign/idempotency/door";
 import {
   type PaymentCase,
   type Payments,
+  begin,
   claimOf,
   isUsed,
   keyOf,
   nonceOf,
   pay,
   paymentRules,
-  refuse,
   statusesOf,
   writtenBy,
 } from "../payments.ts";
@@ -20,13 +20,13 @@ import { type Outcome, openUntilEnded, outcomeOf, pass } from "../waiting.ts";
 
 const seenOrNot = [
   ["seen once that one commits", "commit", "seen"],
-  ["seen once that one is undone", "undo", "seen"],
+  ["seen once that one gives its key back", "free", "seen"],
   ["fresh once that one rolls back", "roll back", "fresh"],
 ] as const;
 
 const doneOrNot = [
   ["done once that one commits", "commit", "done"],
-  ["begun once that one is undone", "undo", "begun"],
+  ["begun once that one gives it back", "free", "begun"],
   ["begun once that one rolls back", "roll back", "begun"],
 ] as const;
 
@@ -82,7 +82,7 @@ export const waitingCases: readonly PaymentCase[] = [
   })),
 ];
 
-type Ending = "commit" | "undo" | "roll back";
+type Ending = "commit" | "free" | "roll back";
 
 /** What the claim is answered that waits for an open payment, once that one has ended. */
 async function waitedFor(harness: Payments, how: Ending, claim: TransactionClaim): Promise<TransactionBegun> {
@@ -98,14 +98,15 @@ async function waitedFor(harness: Payments, how: Ending, claim: TransactionClaim
   return value;
 }
 
-/** A payment of `a` whose handler has written, and waits. */
+/** A payment of `a` whose handler has written, and waits. With `free` it has not written, and gives its key back. */
 async function openPayment(harness: Payments, how: Ending): Promise<{ end(): Promise<void> }> {
-  const by = how === "undo" ? refuse : pay;
+  const { transactions } = harness.store;
   const open = await openUntilEnded<Ending>((opened, ending) =>
-    by(harness, claimOf([keyOf("a")]), function* work(tx, keys): Steps<void> {
-      yield* answerOf(harness.write(tx, keys[0]?.key ?? ""));
+    begin(harness, claimOf([keyOf("a")]), function* work(tx, keys): Steps<void> {
+      if (how !== "free") yield* answerOf(harness.write(tx, keys[0]?.key ?? ""));
       opened();
       if ((yield* answerOf(ending)) === "roll back") throw new Error("rolled back");
+      yield* answerOf(how === "free" ? transactions.free(tx, keys) : transactions.keep(tx, keys, false));
     }),
   );
   return { end: () => open.end(how) };

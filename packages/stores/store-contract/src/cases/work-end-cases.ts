@@ -21,7 +21,7 @@ import {
   transact,
   workRules,
 } from "../tasks.ts";
-import { inTurn, pass } from "../waiting.ts";
+import { inTurn, outcomeOf, pass } from "../waiting.ts";
 
 /** How an attempt ends. */
 export const workEndCases: readonly WorkCase[] = [
@@ -58,17 +58,22 @@ export const workEndCases: readonly WorkCase[] = [
       await pass(harness, shortLeaseMs);
       assert.deepEqual(await claim(store), [], "a done task must never run again");
     },
-    async "after undo in the same transaction a task is its owner's, and what it wrote is gone"(harness) {
+    async "after a failure behind it in the same transaction a task is its owner's, and what it wrote is gone"(
+      harness,
+    ) {
       const { store } = harness;
       const { transactions, work } = store;
       await add(harness, [taskOf("a")]);
       const task = await claimOne(store, "a");
-      await transact(store, function* undoing(tx): Steps<void> {
+      const failure = new Error("the handler failed");
+      const failing = transact(store, function* failing(tx): Steps<void> {
         yield* answerOf(transactions.begin(tx, claimOf([], { nonce: undefined })));
         yield* answerOf(harness.write(tx, "effect"));
         yield* answerOf(work.finish(tx, task));
-        yield* answerOf(transactions.undo(tx, [], false));
+        yield* answerOf(transactions.assertOpen(tx, []));
+        throw failure;
       });
+      assert.equal((await outcomeOf(() => failing)).error?.thrown, failure);
       assert.deepEqual(await writtenBy(harness), []);
       assert.deepEqual(await claim(store), []);
       assert.equal(await finish(harness, task), true);

@@ -7,6 +7,8 @@ export class OpenTransactions {
   held: Promise<void> | undefined;
   readonly #database: Connection;
   readonly #ends = new Map<Connection, () => void>();
+  /** Those whose handler has settled. */
+  readonly #closed = new Set<Connection>();
 
   constructor(database: Connection) {
     this.#database = database;
@@ -14,6 +16,14 @@ export class OpenTransactions {
 
   has(tx: Connection): boolean {
     return this.#ends.has(tx);
+  }
+
+  openGate(tx: Connection): void {
+    this.#closed.delete(tx);
+  }
+
+  closeGate(tx: Connection): void {
+    this.#closed.add(tx);
   }
 
   /** Gives the database to this transaction. */
@@ -30,7 +40,10 @@ export class OpenTransactions {
   async run<T>(work: (tx: Connection) => Awaitable<T>): Promise<T> {
     const tx: Connection = {
       exec: (sql) => this.#database.exec(sql),
-      prepare: (sql) => this.#database.prepare(sql),
+      prepare: (sql) => {
+        if (this.#closed.has(tx)) throw new Error("the handler's transaction is closed");
+        return this.#database.prepare(sql);
+      },
       close() {},
     };
     try {

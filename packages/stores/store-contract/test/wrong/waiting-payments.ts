@@ -34,8 +34,16 @@ export function waitingTransactions(meets: Meeting = "waits"): WrongTransactions
       async keep(tx, keys, more) {
         if (open.has(tx)) await transactions.keep(database, keys, more);
       },
-      async undo(_tx, keys, more) {
-        await transactions.undo(database, keys, more);
+      openGate: (tx) => open.openGate(tx),
+      async closeGate(tx) {
+        open.closeGate(tx);
+        return { unanswered: 0, hasWritten: false };
+      },
+      async assertOpen(tx, keys) {
+        if (open.has(tx)) await transactions.assertOpen(database, keys);
+      },
+      async free(_tx, keys) {
+        await transactions.free(database, keys);
       },
       faultOf: (error) => (error instanceof LockWait ? "locked" : transactions.faultOf(error)),
     };
@@ -47,12 +55,12 @@ export function waitingTransactions(meets: Meeting = "waits"): WrongTransactions
 const committed = [
   "a key of an open transaction is waited for, and done",
   "a nonce of an open transaction is waited for, and seen once that one commits",
-  "a nonce of an open transaction is waited for, and seen once that one is undone",
+  "a nonce of an open transaction is waited for, and seen once that one gives its key back",
   "a key that was released is waited for",
   "a run whose lease has ended is waited for",
 ];
 const rolledBack = [
-  "a key of an open transaction is waited for, and begun once that one is undone",
+  "a key of an open transaction is waited for, and begun once that one gives it back",
   "a key of an open transaction is waited for, and begun once that one rolls back",
   "a nonce of an open transaction is waited for, and fresh",
 ];
@@ -67,6 +75,16 @@ const failing = (meets: Meeting, all: readonly string[]): WrongPayments =>
 export const waitingPayments: WrongPayments = {
   ...failing("expects a commit", rolledBack),
   ...failing("expects a rollback", committed),
+  "a statement behind closeGate is rejected": {
+    "lets late statements through": (platform) => ({
+      ...waitingTransactions()(platform),
+      closeGate: () => Promise.resolve({ unanswered: 0, hasWritten: false }),
+    }),
+    "stays closed for the next handler": (platform) => ({
+      ...waitingTransactions()(platform),
+      openGate: () => {},
+    }),
+  },
   "a wait for an open transaction ends": {
     "has no fault for a wait that was too long": (platform) => ({
       ...waitingTransactions()(platform),

@@ -25,11 +25,11 @@ export const wrongEnds: WrongWork = {
       },
     })),
   },
-  "after undo in the same transaction": {
-    "ends a task in front of the savepoint": finishing(({ work }) => (tx, task) => {
-      tx.exec("RELEASE countersign");
+  "after a failure behind it in the same transaction": {
+    "ends a task outside of the transaction": finishing(({ work }) => (tx, task) => {
+      tx.exec("ROLLBACK; BEGIN");
       const answer = work.finish(tx, task);
-      tx.exec("SAVEPOINT countersign");
+      tx.exec("COMMIT; BEGIN; SAVEPOINT countersign");
       return answer;
     }),
   },

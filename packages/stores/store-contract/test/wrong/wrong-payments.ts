@@ -2,6 +2,7 @@
 import type { TransactionBegun, TransactionStore } from "@countersign/idempotency";
 import { transactionBroken } from "@countersign/idempotency/store";
 import type { SqliteDatabase } from "@countersign/store-sqlite";
+import type { Connection } from "../../../store-sqlite/test/connections.ts";
 import type { WrongTransactions } from "../payment-harness.ts";
 import type { FoundBy } from "./wrong-store.ts";
 
@@ -9,6 +10,7 @@ export type WrongPayments = FoundBy<WrongTransactions>;
 
 type Begin = TransactionStore<SqliteDatabase>["begin"];
 type Ending = TransactionStore<SqliteDatabase>["keep"];
+type Hold = TransactionStore<Connection>["hold"];
 
 const keys = "countersign_idempotency";
 
@@ -31,9 +33,16 @@ const beside = (when: "before" | "after", sql: string): WrongTransactions =>
   });
 
 const ending =
-  (change: (right: Ending) => Ending, name: "keep" | "undo"): WrongTransactions =>
+  (change: (right: Ending) => Ending, name: "keep" | "assertOpen" | "free"): WrongTransactions =>
   ({ stores: { transactions } }) => ({
     [name]: change((tx, given, more) => transactions[name](tx as never, given, more)),
+  });
+
+/** The store whose hold() is another one, made of the right one. */
+const holding =
+  (change: (hold: Hold, database: Connection) => Hold): WrongTransactions =>
+  ({ database, stores: { transactions } }) => ({
+    hold: change((...given) => transactions.hold(...given), database),
   });
 
 const freed = (given: Parameters<Ending>[1]) =>
@@ -175,31 +184,42 @@ export const wrongPayments: WrongPayments = {
   "operators find a key": {
     "hides from operators what it paid": beside("after", `UPDATE ${keys} SET state = 'free'`),
   },
-  "undo takes back": {
-    "leaves a key done that was undone": ({ database }) => ({
-      undo: () => void database.exec("ROLLBACK TO countersign; RELEASE countersign"),
+  "a handler that fails leaves nothing": {
+    "tells a transaction that is open as broken": () => ({
+      assertOpen() {
+        throw transactionBroken("it is over");
+      },
     }),
-    "frees the key and keeps what was written": ({ database }) => ({
-      undo: (_tx, given) => void database.exec(`RELEASE countersign; ${freed(given)}`),
+    "commits a key when its handler fails": ({ database, stores: { transactions } }) => ({
+      assertOpen(tx, given) {
+        void transactions.assertOpen(tx, given);
+        database.exec("COMMIT; BEGIN");
+      },
     }),
-    "takes the nonce back with the key": ending(
-      (undo) => (tx, given, more) => {
-        void undo(tx, given, more);
+    "says of a key of which nothing committed that it is held": holding((hold) => async (given, ...more) => {
+      await hold(given, ...more);
+      return new Set(given.map(({ key }) => key));
+    }),
+  },
+  "of several keys each is kept or freed": {
+    "leaves a key done that was given back": () => ({ free() {} }),
+    "removes a key that was given back with its nonce": ending(
+      (free) => (tx, given, more) => {
+        void free(tx, given, more);
         tx.exec("DELETE FROM countersign_nonces");
       },
-      "undo",
+      "free",
     ),
-  },
-  "of several keys each is kept or undone": {
-    "rolls back to the first savepoint of several": ({ database }) => ({
-      keep: (_tx, _keys, more) => void (more || database.exec("RELEASE countersign")),
+    "ends the savepoint with the first key of several": ({ database }) => ({
+      keep: () => void database.exec("RELEASE countersign"),
     }),
-    "takes back with a key that the one before it was freed": ({ database }) => ({
-      undo(_tx, given, more) {
-        database.exec(`ROLLBACK TO countersign; ${freed(given)}`);
-        if (!more) database.exec("RELEASE countersign");
+    "ends the savepoint with a key that was given back": ending(
+      (free) => (tx, given, more) => {
+        void free(tx, given, more);
+        tx.exec("RELEASE countersign");
       },
-    }),
+      "free",
+    ),
   },
   "without keys begin sets a savepoint": {
     "sets no savepoint without keys": beginning((begin) => (tx, claim) => {
@@ -208,19 +228,113 @@ export const wrongPayments: WrongPayments = {
       return begun;
     }),
   },
-  "undo of a key leaves those that were answered": {
+  "free leaves the keys that were answered": {
     "frees what it has only answered": ending(
-      (undo) => (tx, given, more) => {
-        void undo(tx, given, more);
+      (free) => (tx, given, more) => {
+        void free(tx, given, more);
         tx.exec(`UPDATE ${keys} SET state = 'free'`);
       },
-      "undo",
+      "free",
     ),
+    "frees each key that this transaction has begun": ending(
+      (free) => (tx, given, more) => {
+        void free(tx, given, more);
+        tx.exec(`UPDATE ${keys} SET state = 'free' WHERE token = '${given[0]?.token}'`);
+      },
+      "free",
+    ),
+  },
+  "a transaction that fails behind free": {
+    "commits what it gives back": ending(
+      (free) => (tx, given, more) => {
+        void free(tx, given, more);
+        tx.exec(`UPDATE ${keys} SET state = 'run'; COMMIT; BEGIN`);
+      },
+      "free",
+    ),
+  },
+  "hold leaves to an operator": {
+    "holds nothing": holding(() => () => new Set()),
+    "holds the first of several keys alone": holding(
+      (hold) =>
+        (given, ...more) =>
+          hold(given.slice(0, 1), ...more),
+    ),
+    "names a key that was never begun": holding((hold) => async (given, ...more) => {
+      const held = await hold(given, ...more);
+      return held.size === 0 ? held : new Set(given.map(({ key }) => key));
+    }),
+    "names a key once alone": holding((hold, database) => async (given, ...more) => {
+      const of = (state: string) =>
+        database.prepare(`SELECT key FROM ${keys} WHERE state = '${state}'`).all().length;
+      const before = of("held");
+      const held = await hold(given, ...more);
+      return of("held") > before ? held : new Set();
+    }),
+    "keeps a reason of its own": holding(
+      (hold) =>
+        (given, _reason, ...more) =>
+          hold(given, "in doubt", ...more),
+    ),
+    "frees what it should hold": holding((hold, database) => async (given, ...more) => {
+      const held = await hold(given, ...more);
+      database.exec(freed(given));
+      return held;
+    }),
+    "gives the key to nobody that it holds": holding((hold, database) => async (given, ...more) => {
+      const held = await hold(given, ...more);
+      database.exec(`UPDATE ${keys} SET token = 'nobody' WHERE state = 'held'`);
+      return new Set(given.filter(({ key }) => held.has(key) || key !== "never begun").map(({ key }) => key));
+    }),
+  },
+  "hold leaves another token's key": {
+    "holds a key that another token has done": holding((hold, database) => async (given, reason, ...more) => {
+      const held = await hold(given, reason, ...more);
+      database.exec(`UPDATE ${keys} SET state = 'held', reason = '${reason}' WHERE state = 'done'`);
+      return held;
+    }),
+    "names a key that another token has done": holding((hold) => async (given, ...more) => {
+      const held = await hold(given, ...more);
+      return new Set([...held, ...given.filter(({ key }) => key === "done").map(({ key }) => key)]);
+    }),
+    "holds a run of lease mode": holding((hold, database) => async (given, reason, ...more) => {
+      const held = await hold(given, reason, ...more);
+      database.exec(`UPDATE ${keys} SET state = 'held', reason = '${reason}' WHERE state = 'run'`);
+      return held;
+    }),
+    "holds a key that was given back": holding((hold, database) => async (given, reason, ...more) => {
+      const held = await hold(given, reason, ...more);
+      const own = given.map(({ token }) => `'${token}'`).join(", ");
+      database.exec(`UPDATE ${keys} SET state = 'held' WHERE state = 'free' AND token IN (${own})`);
+      return held;
+    }),
+  },
+  "hold in the transaction commits": {
+    "holds a key behind the transaction alone": holding(
+      (hold) => (given, reason, tx) =>
+        tx === undefined ? hold(given, reason) : new Set(given.map(({ key }) => key)),
+    ),
+    "commits by itself what it holds": holding((hold) => (given, reason, tx) => {
+      const held = hold(given, reason, tx);
+      tx?.exec("COMMIT; BEGIN");
+      return held;
+    }),
+  },
+  "written counts the rows": {
+    "counts the store's own rows": ({ stores: { transactions } }) => ({
+      openGate: () => {},
+      written: (tx) => transactions.written?.(tx),
+    }),
+    "counts nothing": () => ({ written: () => 0 }),
   },
   "a statement that the engine refuses": {
     "calls each error a conflict": () => ({ faultOf: () => "conflict" }),
   },
   "a handler's own COMMIT is told without keys": {
+    "looks for no transaction behind a failure without keys": ending(
+      (assertOpen) => (tx, given, more) => (given.length > 0 ? assertOpen(tx, given, more) : undefined),
+      "assertOpen",
+    ),
     "looks for the transaction of its keys alone": ending(
       (keep) => (tx, given, more) => (given.length > 0 ? keep(tx, given, more) : undefined),
       "keep",
@@ -248,6 +362,14 @@ export const wrongPayments: WrongPayments = {
       },
     ]),
   ),
+  "a handler's own COMMIT or ROLLBACK is told, and": {
+    "lets an ended transaction pass when its handler fails": () => ({ assertOpen() {} }),
+    "frees the key when a handler fails behind its own end of the transaction": ({ database }) => ({
+      assertOpen() {
+        if (database.inTransaction === false) throw transactionBroken("it is over");
+      },
+    }),
+  },
   ...Object.fromEntries(
     ["its own COMMIT or ROLLBACK", "an error that it swallowed"].map((what) => [
       `what a handler commits after ${what}`,
@@ -258,7 +380,7 @@ export const wrongPayments: WrongPayments = {
             database.exec(`UPDATE ${keys} SET state = 'held', reason = 'broken' WHERE state = 'done'`);
             throw transactionBroken("it is over");
           };
-          return { keep: end, undo: end };
+          return { keep: end, assertOpen: end };
         },
       },
     ]),

@@ -20,46 +20,52 @@ import {
 } from "../payments.ts";
 import { inTurn, outcomeOf } from "../waiting.ts";
 
-/** What a handler that refuses leaves, and what an error means. */
-export const undoCases = paymentRules([], {
-  async "undo takes back what was written and frees the key, for both modes; the nonce stays used"(harness) {
+/** What a handler that fails leaves, what is given back, and what an error means. */
+export const failureCases = paymentRules([], {
+  async "a handler that fails leaves nothing and a free key, for both modes; its nonce can be claimed after"(
+    harness,
+  ) {
     const { idempotency } = harness.store;
     const claim = claimOf([keyOf("a")]);
     assert.deepEqual(statusesOf(await refuse(harness, claim)), ["begun"]);
     assert.deepEqual(await writtenBy(harness), [], "what the handler wrote must be taken back");
     assert.equal(await idempotency.read(key), undefined, "the key must be free");
-    assert.ok(await isUsed(harness, claim), "the nonce must stay used");
-    fenceOf(await idempotency.claim(key, claimBy("b")), "a key that was undone must be acquired");
+    assert.ok(await isUsed(harness, claim), "the nonce that was claimed after it must stay used");
+    fenceOf(await idempotency.claim(key, claimBy("b")), "a key of a rolled back handler must be acquired");
     await idempotency.release(key, "b");
     assert.deepEqual(statusesOf(await pay(harness, claimOf([keyOf("c")]))), ["begun"]);
   },
-  async "of several keys each is kept or undone by itself"(harness) {
+  async "of several keys each is kept or freed by itself, for both modes; the nonce stays used"(harness) {
     const { idempotency, transactions } = harness.store;
-    const steps = ["keep", "undo", "undo", "keep", "undo"] as const;
+    const steps = ["keep", "free", "free", "keep", "free"] as const;
     const keys = steps.map((step, index) => keyOf("a", `${index} ${step}`));
     const claim = claimOf(keys);
     await begin(harness, claim, function* each(tx): Steps<void> {
       for (const [index, one] of keys.entries()) {
-        yield* answerOf(harness.write(tx, one.key));
-        const step = steps[index] ?? "undo";
-        yield* answerOf(transactions[step](tx, [one], index < keys.length - 1));
+        if (steps[index] === "free") {
+          yield* answerOf(transactions.free(tx, [one]));
+        } else {
+          yield* answerOf(harness.write(tx, one.key));
+          yield* answerOf(transactions.keep(tx, [one], index < keys.length - 1));
+        }
       }
     });
     assert.deepEqual(await writtenBy(harness), ["0 keep", "3 keep"]);
-    const states = await Promise.all(
-      keys.map(async (one) => (await idempotency.read(one.key))?.state ?? "free"),
-    );
-    assert.deepEqual(states, ["done", "free", "free", "done", "free"]);
+    const statesOf = async (): Promise<readonly string[]> =>
+      Promise.all(keys.map(async (one) => (await idempotency.read(one.key))?.state ?? "free"));
+    assert.deepEqual(await statesOf(), ["done", "free", "free", "done", "free"]);
     assert.ok(await isUsed(harness, claim), "the nonce must stay used");
+    const freed = keys[1]?.key ?? "";
+    fenceOf(await idempotency.claim(freed, claimBy("b")), "a key that was freed must be acquired");
+    const again = await pay(harness, claimOf([keyOf("c", keys[2]?.key)]));
+    assert.deepEqual(statusesOf(again), ["begun"], "a key that was freed must begin");
   },
-  async "without keys begin sets a savepoint, to which undo rolls back and which keep ends"(harness) {
+  async "without keys begin sets a savepoint, which keep ends and assertOpen finds"(harness) {
     const { transactions } = harness.store;
     const claim = claimOf([], { nonce: nonceOf("without keys") });
     const begun = await inTransaction(harness.store, function* work(tx): Steps<TransactionBegun> {
       yield* answerOf(harness.write(tx, "before"));
       const answer = yield* answerOf(transactions.begin(tx, claim));
-      yield* answerOf(harness.write(tx, "undone"));
-      yield* answerOf(transactions.undo(tx, [], true));
       yield* answerOf(harness.write(tx, "kept"));
       yield* answerOf(transactions.keep(tx, [], false));
       return answer;
@@ -67,16 +73,50 @@ export const undoCases = paymentRules([], {
     assert.deepEqual(begun, { nonce: "fresh", keys: [] });
     assert.deepEqual(await writtenBy(harness), ["before", "kept"]);
     assert.ok(await isUsed(harness, claim), "the nonce must have committed");
+    const failure = new Error("the handler failed");
+    const { error } = await outcomeOf(() =>
+      inTransaction(harness.store, function* work(tx): Steps<void> {
+        yield* answerOf(transactions.begin(tx, claimOf([], { nonce: nonceOf("without a result") })));
+        yield* answerOf(harness.write(tx, "undone"));
+        yield* answerOf(transactions.assertOpen(tx, []));
+        throw failure;
+      }),
+    );
+    assert.equal(error?.thrown, failure, "a transaction that is open must not be told as broken");
+    assert.deepEqual(await writtenBy(harness), ["before", "kept"]);
   },
-  async "undo of a key leaves those that were answered, and those of others, as they are"(harness) {
-    const { idempotency } = harness.store;
+  async "free leaves the keys that were answered, and those of others, as they are"(harness) {
+    const { idempotency, transactions } = harness.store;
     await pay(harness, claimOf([keyOf("a", "paid")]));
-    await refuse(harness, claimOf([keyOf("b"), keyOf("b", "paid")]));
+    const claim = claimOf([keyOf("b"), keyOf("b", "paid"), keyOf("b", "kept")]);
+    await begin(harness, claim, function* free(tx, keys): Steps<void> {
+      assert.deepEqual(
+        keys.map((one) => one.key),
+        [key, "kept"],
+      );
+      yield* answerOf(transactions.free(tx, keys.slice(0, 1)));
+      yield* answerOf(harness.write(tx, "kept"));
+      yield* answerOf(transactions.keep(tx, keys.slice(1), false));
+    });
     assert.equal((await idempotency.read("paid"))?.token, "a");
     assert.equal(await idempotency.read(key), undefined);
-    assert.deepEqual(await writtenBy(harness), ["paid"]);
+    assert.equal((await idempotency.read("kept"))?.state, "done");
+    assert.deepEqual(await writtenBy(harness), ["kept", "paid"]);
   },
-  async "a statement that the engine refuses is a fault named refused, and can be undone"(harness) {
+  async "a transaction that fails behind free leaves the keys as they were"(harness) {
+    const { idempotency, transactions } = harness.store;
+    const failure = new Error("the handler failed");
+    const { error } = await outcomeOf(() =>
+      begin(harness, claimOf([keyOf("a")]), function* free(tx, keys): Steps<void> {
+        yield* answerOf(transactions.free(tx, keys));
+        throw failure;
+      }),
+    );
+    assert.equal(error?.thrown, failure);
+    assert.equal(await idempotency.read(key), undefined);
+    assert.deepEqual(statusesOf(await pay(harness, claimOf([keyOf("b")]))), ["begun"]);
+  },
+  async "a statement that the engine refuses is a fault named refused, and its handler can fail"(harness) {
     const { idempotency, transactions } = harness.store;
     await pay(harness, claimOf([keyOf("a", "taken")]));
     const claim = claimOf([keyOf("b")]);
@@ -120,21 +160,26 @@ export const brokenCases: readonly PaymentCase[] = [
       harness,
     ) {
       await inTurn(["COMMIT", "ROLLBACK"] as const, async (statement) => {
-        await assertBroken(harness, keyOf("a", `${key} ${statement}`), {
-          breakIt: (tx) => harness.end(tx, statement),
+        await inTurn(Object.entries({ pay, refuse }), async ([name, by]) => {
+          await assertBroken(harness, keyOf("a", `${key} ${statement} ${name}`), {
+            breakIt: (tx) => harness.end(tx, statement),
+            by,
+          });
         });
       });
     },
     async "a handler's own COMMIT is told without keys, too"(harness) {
       const { store } = harness;
-      const { error } = await outcomeOf(() =>
-        inTransaction(store, function* work(tx): Steps<void> {
-          yield* answerOf(store.transactions.begin(tx, claimOf([], { nonce: undefined })));
-          yield* answerOf(harness.end(tx, "COMMIT"));
-          yield* answerOf(store.transactions.keep(tx, [], false));
-        }),
-      );
-      assertTold(error?.thrown);
+      await inTurn(["keep", "assertOpen"] as const, async (step) => {
+        const { error } = await outcomeOf(() =>
+          inTransaction(store, function* work(tx): Steps<void> {
+            yield* answerOf(store.transactions.begin(tx, claimOf([], { nonce: undefined })));
+            yield* answerOf(harness.end(tx, "COMMIT"));
+            yield* answerOf(store.transactions[step](tx, [], false));
+          }),
+        );
+        assertTold(error?.thrown);
+      });
     },
     async "what a handler commits after its own COMMIT or ROLLBACK is not free to be paid again"(harness) {
       await inTurn(["COMMIT", "ROLLBACK"] as const, async (statement) => {
@@ -143,21 +188,24 @@ export const brokenCases: readonly PaymentCase[] = [
     },
     async "a handler's own COMMIT leaves no key done that no handler has seen"(harness) {
       const { idempotency, transactions } = harness.store;
-      const { error } = await outcomeOf(() =>
-        pay(
-          harness,
-          claimOf([keyOf("a", "first"), keyOf("a", "second")]),
-          function* first(tx, keys): Steps<void> {
-            yield* answerOf(harness.write(tx, "first"));
-            yield* answerOf(harness.end(tx, "COMMIT"));
-            yield* answerOf(transactions.keep(tx, keys.slice(0, 1), true));
-          },
-        ),
-      );
-      assertTold(error?.thrown);
-      assert.notEqual(await idempotency.read("first"), undefined, "the key that was paid must not be free");
-      const unseen = (await idempotency.read("second"))?.state;
-      assert.notEqual(unseen, "done", "the key that no handler has seen must not be done");
+      await inTurn(["keep", "assertOpen"] as const, async (step) => {
+        const [seen, unseen] = [`seen ${step}`, `unseen ${step}`];
+        const { error } = await outcomeOf(() =>
+          pay(
+            harness,
+            claimOf([keyOf("a", seen), keyOf("a", unseen)], { nonce: undefined }),
+            function* first(tx, keys): Steps<void> {
+              yield* answerOf(harness.write(tx, seen));
+              yield* answerOf(harness.end(tx, "COMMIT"));
+              yield* answerOf(transactions[step](tx, keys.slice(0, 1), true));
+            },
+          ),
+        );
+        assertTold(error?.thrown);
+        assert.notEqual(await idempotency.read(seen), undefined, "the key that was paid must not be free");
+        const state = (await idempotency.read(unseen))?.state;
+        assert.notEqual(state, "done", "the key that no handler has seen must not be done");
+      });
     },
   }),
 ];
@@ -199,7 +247,7 @@ async function assertBroken(
   else assert.notEqual(record?.state, "done", "nothing was written: the key must not be done");
 }
 
-/** The same with a COMMIT behind the last row, before keep() and before undo(). */
+/** The same with a COMMIT behind the last row, before keep() and before assertOpen(). */
 async function assertCommitted(
   harness: Payments,
   how: string,
@@ -213,5 +261,5 @@ async function assertCommitted(
 
 function assertTold(error: unknown): void {
   const { code }: { code?: unknown } = Object(error);
-  assert.equal(code, "transaction-broken", "keep() or undo() must throw what the handler has hidden");
+  assert.equal(code, "transaction-broken", "keep() or assertOpen() must throw what the handler has hidden");
 }
