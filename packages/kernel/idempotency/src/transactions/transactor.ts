@@ -264,13 +264,16 @@ export class Transactor<Tx> {
           throw await this.#afterRollback(run, error);
         }
         if (progress.abandoned) {
-          const given = new RolledBack(transactionUnavailable(error, retryAfterSeconds));
+          const given = transactionUnavailable(error, retryAfterSeconds);
+          // Where nothing was begun no handler has run, and the engine may be what did not answer.
           // oxlint-disable-next-line no-await-in-loop -- the last step
-          throw await this.#afterRollback(run, given);
+          throw progress.begun ? await this.#afterRollback(run, new RolledBack(given)) : given;
         }
-        if (fault === "conflict" && number < maxAttempts) {
+        if ((fault === "conflict" || fault === "locked") && progress.begun) {
           // oxlint-disable-next-line no-await-in-loop -- before another run can take a record of this one for somebody else's
           await this.#assertNothingCommitted(run, error);
+        }
+        if (fault === "conflict" && number < maxAttempts) {
           // oxlint-disable-next-line no-await-in-loop -- as above
           await askStore(this.#repeatStep, () =>
             sleep(Math.random() * Math.min(2 ** number, longestPauseMs)),
