@@ -82,11 +82,11 @@ export async function keepsItsWord<Tx>(
     const run = (): Promise<string> =>
       transactor.run(
         { keys: [own], nonce: claim },
-        function* steps({ tx, begun }: OpenTransaction<Tx>): Steps<string> {
+        function* steps({ tx, begun, keys: run }: OpenTransaction<Tx>): Steps<string> {
           const [state] = begun.keys;
           if (state?.status !== "begun") return state?.status ?? "none";
-          const behind = yield* transactor.behindSavepoint(tx, [own], false, () => pay(tx, key));
-          return "value" in behind ? "paid" : "refused";
+          yield* transactor.handle(tx, run, {}, () => pay(tx, key));
+          return "paid";
         },
       );
     const ended = await run().catch((error: unknown) => {
@@ -99,27 +99,35 @@ export async function keepsItsWord<Tx>(
     await note(ended, key);
   };
 
-  /** Several keys, each behind a savepoint of its own, as webhooks have it; some are given back unseen. */
+  /** Several keys, one handler after the other, as webhooks have it; a refusal ends them all, and some are given back unseen. */
   const together = async (): Promise<void> => {
     const owners = someKeys().map(newOwner);
     const handled = 1 + below(owners.length);
     const transactor = transactors[below(4)]!;
-    const ended = await transactor.run(
+    const run = transactor.run(
       { keys: owners },
-      function* steps({ tx, begun }: OpenTransaction<Tx>): Steps<readonly (readonly [string, string])[]> {
+      function* steps({
+        tx,
+        begun,
+        keys: run,
+      }: OpenTransaction<Tx>): Steps<readonly (readonly [string, string])[]> {
         const answered = owners.map(({ key }, index) => [begun.keys[index]?.status ?? "none", key] as const);
-        const open = owners.filter((_, index) => begun.keys[index]?.status === "begun");
+        const open = run.filter((_, index) => begun.keys[index]?.status === "begun");
         const ends: (readonly [string, string])[] = answered.filter(([status]) => status !== "begun");
         for (const [index, own] of open.slice(0, handled).entries()) {
           const more = index < open.length - 1;
-          const behind = yield* transactor.behindSavepoint(tx, [own], more, () => pay(tx, own.key));
-          ends.push(["value" in behind ? "paid among others" : "refused among others", own.key]);
+          yield* transactor.handle(tx, [own], { more }, () => pay(tx, own.key, chance(10)));
+          ends.push(["paid among others", own.key]);
         }
         const unseen = open.slice(handled);
         if (unseen.length > 0) yield* transactor.giveBack(tx, unseen);
         return [...ends, ...unseen.map(({ key }) => ["given back", key] as const)];
       },
     );
+    const ended = await run.catch((error: unknown) => {
+      if (isGuardError(error) && error.status === 400) return "refused among others";
+      throw error;
+    });
     if (typeof ended === "string") return note(ended, owners[0]!.key);
     for (const [what, key] of ended) await note(what, key);
   };

@@ -36,6 +36,7 @@ function serverWith(rows: Settings) {
     library: "fake",
     run: () => Promise.reject(new Error("not asked for")),
     query: () => Promise.reject(new Error("not asked for")),
+    gateOf: () => undefined,
     alone(text) {
       asked.push(text);
       const word = Object.keys(answers).find((each) => text.includes(each));

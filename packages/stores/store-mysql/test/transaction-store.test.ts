@@ -115,7 +115,8 @@ describeOnMysql.each(
       await insert(tx, "refused");
       throw new Error("refused");
     };
-    expect(await payOne(transactions, newKey("l"), refuse, { nonce: newNonce("c") })).toBe("begun");
+    const refused = payOne(transactions, newKey("l"), refuse, { nonce: newNonce("c") });
+    await expect(refused).rejects.toThrow("refused");
     const failed = payOne(transactions, newKey("m"), (tx) => tx.query("SELECT nothing_of_the_kind"));
     await expect(failed).rejects.toThrow("nothing_of_the_kind");
     // By other sessions: it is committed.
@@ -123,7 +124,7 @@ describeOnMysql.each(
     expect(await own.idempotency.read("k")).toMatchObject({ state: "done" });
     expect(await own.idempotency.read("l")).toBeUndefined();
     expect(await own.idempotency.read("m")).toBeUndefined();
-    expect(await own.nonces.claim(newNonce("c"))).toBe("seen");
+    expect(await own.nonces.claim(newNonce("c"))).toBe("fresh");
     const [[after]] = await app.query<RowDataPacket[]>(settings);
     expect(after).toEqual(before);
   });

@@ -36,9 +36,9 @@ export async function pay(
     for (const [index, key] of begun.entries()) {
       const more = index < begun.length - 1;
       // oxlint-disable-next-line no-await-in-loop -- one handler after the other
-      const isPaid = await succeeded(() => handler(tx, key), transactions);
+      await run(() => handler(tx, key), { transactions, tx, key });
       // oxlint-disable-next-line no-await-in-loop -- as above
-      await (isPaid ? transactions.keep(tx, [key], more) : transactions.undo(tx, [key], more));
+      await transactions.keep(tx, [key], more);
     }
     return answer;
   });
@@ -55,13 +55,15 @@ export async function payOne(
   return keys[0]?.status ?? "seen";
 }
 
-// An error of the engine ends the whole; any other is the handler's refusal.
-async function succeeded(handler: () => Promise<unknown>, { faultOf }: Transactions): Promise<boolean> {
+/** The handler's own error is thrown once its transaction is found open; an error of the engine as it is. */
+async function run(
+  handler: () => Promise<unknown>,
+  { transactions, tx, key }: { transactions: Transactions; tx: PoolConnection; key: TransactionKey },
+): Promise<void> {
   try {
     await handler();
-    return true;
   } catch (error) {
-    if (faultOf(error) !== undefined) throw error;
-    return false;
+    if (transactions.faultOf(error) === undefined) await transactions.assertOpen(tx, [key]);
+    throw error;
   }
 }

@@ -35,14 +35,14 @@ describeOnPostgres("a handler that breaks its transaction", () => {
       expect(await idempotency.read("k")).toBeUndefined();
     });
 
-    test("by swallowing an error can still be refused: the nonce stays, the key is free", async () => {
+    test("by swallowing an error can still be refused: the key is free, and the nonce can be claimed", async () => {
       const { transactions, nonces, idempotency, paid, write } = await setUp();
       const nonce = nonceOf("n");
       await refuseIn(transactions, claimOf([keyOf("k")], { nonce }), async (tx) => {
         await write(tx, "k");
         await tx.query("SELECT 1 / 0").catch(() => {});
       });
-      expect(await nonces.claim({ ...nonce, token: "other" })).toBe("seen");
+      expect(await nonces.claim({ ...nonce, token: "other" })).toBe("fresh");
       expect(await idempotency.read("k")).toBeUndefined();
       expect(await paid()).toEqual([]);
     });
@@ -85,10 +85,10 @@ describeOnPostgres("a handler that breaks its transaction", () => {
         await transactions.begin(tx, claimOf([key]));
         await tx.query("ROLLBACK");
         await write(tx, "k");
-        await expect(transactions.undo(tx, [key], false)).rejects.toMatchObject({
+        await expect(transactions.assertOpen(tx, [key])).rejects.toMatchObject({
           code: "transaction-broken",
         });
-        await transactions.undo(tx, [key], false);
+        await transactions.assertOpen(tx, [key]);
       });
       await expect(refused).rejects.toMatchObject({ code: "transaction-broken" });
       expect(await paid()).toEqual(["k"]);
@@ -154,26 +154,21 @@ describeOnPostgres("a handler that breaks its transaction", () => {
       expect(await idempotency.read("k")).toMatchObject({ state: "done", token: other.token });
     });
 
-    test("by a deferred constraint gets that error, and the key can be freed", async () => {
+    test("by a deferred constraint gets that error, and its key is free", async () => {
       const { transactions, schema, paid, idempotency } = await setUp();
       const late = async (tx: PoolClient, id: string) =>
         tx.query(`INSERT INTO ${schema}.payouts (id, late) VALUES ($1, 'same')`, [id]);
       await payIn(transactions, claimOf([keyOf("first")]), (tx) => late(tx, "first"));
       const key = keyOf("second");
-      let error: unknown;
-      await transactions.run(async (tx) => {
-        await transactions.begin(tx, claimOf([key]));
-        await late(tx, "second");
-        error = await Promise.resolve(transactions.keep(tx, [key], false)).catch((thrown: unknown) => thrown);
-        await transactions.undo(tx, [key], false);
-      });
+      const run = payIn(transactions, claimOf([key]), (tx) => late(tx, "second"));
+      const error: unknown = await run.catch((thrown: unknown) => thrown);
       expect(error).toMatchObject({ code: "23505" });
       expect(transactions.faultOf(error)).toBe("refused");
       expect(await paid()).toEqual(["first"]);
       expect(await idempotency.read("second")).toBeUndefined();
     });
 
-    test("by a deferred constraint breaks nothing of the other keys, whose constraints stay deferred", async () => {
+    test("that leaves what a constraint checks in order leaves the constraints of those behind it deferred", async () => {
       const { transactions, schema, paid } = await setUp();
       const keys = ["a", "b", "c"].map(keyOf);
       const [a, b, c] = keys as [(typeof keys)[0], (typeof keys)[0], (typeof keys)[0]];
@@ -183,15 +178,31 @@ describeOnPostgres("a handler that breaks its transaction", () => {
         await transactions.begin(tx, claimOf(keys));
         await insert(tx, "a", "same");
         await transactions.keep(tx, [a], true);
-        await insert(tx, "b", "same");
-        await expect(transactions.keep(tx, [b], true)).rejects.toMatchObject({ code: "23505" });
-        await transactions.undo(tx, [b], true);
+        await insert(tx, "b", "of its own");
+        await transactions.keep(tx, [b], true);
         // For a moment it is there twice.
         await insert(tx, "c", "same");
         await tx.query(`UPDATE ${schema}.payouts SET late = 'other' WHERE id = 'a'`);
         await transactions.keep(tx, [c], false);
       });
-      expect(await paid()).toEqual(["a", "c"]);
+      expect(await paid()).toEqual(["a", "b", "c"]);
+    });
+
+    test("by a deferred constraint takes back what others wrote in its transaction, and their keys are free", async () => {
+      const { transactions, schema, paid, idempotency } = await setUp();
+      const keys = ["a", "b"].map(keyOf);
+      const insert = (tx: PoolClient, id: string) =>
+        tx.query(`INSERT INTO ${schema}.payouts (id, late) VALUES ($1, 'same')`, [id]);
+      const run = transactions.run(async (tx) => {
+        await transactions.begin(tx, claimOf(keys));
+        await insert(tx, "a");
+        await transactions.keep(tx, keys.slice(0, 1), true);
+        await insert(tx, "b");
+        await transactions.keep(tx, keys.slice(1), false);
+      });
+      await expect(run).rejects.toMatchObject({ code: "23505" });
+      expect(await paid()).toEqual([]);
+      for (const { key } of keys) expect(await idempotency.read(key)).toBeUndefined();
     });
   });
 });

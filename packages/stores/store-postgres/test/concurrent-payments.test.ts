@@ -117,6 +117,7 @@ describeOnPostgres("payments of several processes at once", () => {
       async ({ transactions }, name) =>
         payIn(transactions, claimOf([keyOf(name)]), async (tx) => {
           await write(tx, name);
+          await transactions.assertOpen(tx, []);
           throw new Error("thrown");
         }),
       async ({ transactions }, name) => {
@@ -124,8 +125,7 @@ describeOnPostgres("payments of several processes at once", () => {
         await transactions.run(async (tx) => {
           const { keys } = await transactions.begin(tx, claim);
           if (keys[0]?.status !== "begun") return;
-          await write(tx, name);
-          await transactions.undo(tx, claim.keys, false);
+          await transactions.free(tx, claim.keys);
         });
       },
       async ({ transactions }, name) => {

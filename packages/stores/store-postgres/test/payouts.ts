@@ -99,16 +99,32 @@ export async function payIn(
   }
 }
 
-/** As a payment that is refused by its handler: the nonce stays, the key is free. */
+const refusal = new Error("the handler refuses");
+
+/** As a payment that is refused by its handler: all of it is rolled back, and nothing of it is found to have committed. */
 export async function refuseIn(
   transactions: TransactionStore<PoolClient>,
   claim: TransactionClaim,
   work: (tx: PoolClient) => Promise<unknown>,
 ): Promise<void> {
-  await transactions.run(async (tx) => {
+  const run = transactions.run(async (tx) => {
     await transactions.begin(tx, claim);
     await work(tx);
-    await transactions.undo(tx, claim.keys, false);
+    await transactions.assertOpen(tx, claim.keys);
+    throw refusal;
+  });
+  await expect(run).rejects.toBe(refusal);
+  expect(await transactions.hold(claim.keys, "transaction-broken")).toEqual(new Set());
+}
+
+/** As what begins keys and runs no handler: the nonce stays, the keys are free. */
+export async function giveBackIn(
+  transactions: TransactionStore<PoolClient>,
+  claim: TransactionClaim,
+): Promise<void> {
+  await transactions.run(async (tx) => {
+    await transactions.begin(tx, claim);
+    await transactions.free(tx, claim.keys);
   });
 }
 

@@ -33,6 +33,7 @@ function serverWith(settings: Settings) {
     tellsRollback: true,
     run: () => Promise.reject(new Error("not asked for")),
     query: () => Promise.reject(new Error("not asked for")),
+    gateOf: () => undefined,
     alone(text) {
       asked.push(text);
       const isSettings = text.includes("server_version_num");

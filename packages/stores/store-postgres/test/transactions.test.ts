@@ -3,7 +3,7 @@ import { describe, expect, test } from "@jest/globals";
 import { afterTest, testClock } from "@countersign/test-support/runs/after-test.ts";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
 import { connectPool, dayMs, untilBlocked } from "./connections.ts";
-import { claimOf, keyOf, libraries, newPayouts, payIn, refuseIn } from "./payouts.ts";
+import { claimOf, keyOf, libraries, newPayouts, payIn, giveBackIn } from "./payouts.ts";
 
 const nothing = (): Promise<void> => Promise.resolve();
 
@@ -25,10 +25,10 @@ describeOnPostgres("a payment in one transaction", () => {
       expect((await idempotency.read("k"))?.fence).toBe((before ?? Number.NaN) + 1);
     });
 
-    test("that its handler refuses keeps the row of its free key for a day", async () => {
+    test("that is given back keeps the row of its free key for a day", async () => {
       const clock = testClock();
       const { transactions, pool, schema } = await setUp({ now: clock.now });
-      await refuseIn(transactions, claimOf([keyOf("k")]), nothing);
+      await giveBackIn(transactions, claimOf([keyOf("k")]));
       const { rows } = await pool.query(
         `SELECT state, until_at FROM ${schema}.countersign_idempotency WHERE key = 'k'`,
       );

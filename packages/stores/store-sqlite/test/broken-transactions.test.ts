@@ -17,13 +17,13 @@ describe.each(drivers)("a handler that ends its transaction, %s", (_driver, open
 
   test.each([
     ["its own COMMIT", "keep", done, ["after", "before"]],
-    ["its own COMMIT", "undo", held, ["after", "before"]],
+    ["its own COMMIT", "assertOpen", held, ["after", "before"]],
     ["its own COMMIT and BEGIN", "keep", done, ["before"]],
     ["its own ROLLBACK", "keep", held, ["after"]],
-    ["its own ROLLBACK", "undo", held, ["after"]],
+    ["its own ROLLBACK", "assertOpen", held, ["after"]],
     ["its own ROLLBACK and BEGIN", "keep", held, []],
     ["a swallowed ON CONFLICT ROLLBACK", "keep", held, ["after"]],
-    ["a swallowed ON CONFLICT ROLLBACK", "undo", held, ["after"]],
+    ["a swallowed ON CONFLICT ROLLBACK", "assertOpen", held, ["after"]],
     ["RELEASE of our savepoint", "keep", held, []],
   ] as const)("by %s is told at %s", async (how, step, record, rows) => {
     const { transactions, idempotency, paid } = platform(open);
@@ -42,7 +42,7 @@ describe.each(drivers)("a handler that ends its transaction, %s", (_driver, open
     expect(paid()).toEqual(rows);
   });
 
-  test("changes nothing more when it is undone after that", async () => {
+  test("changes nothing more when its handler fails after that", async () => {
     const { transactions, idempotency } = platform(open);
     await transactions
       .run((tx) => {
@@ -51,7 +51,7 @@ describe.each(drivers)("a handler that ends its transaction, %s", (_driver, open
         try {
           void transactions.keep(tx, [key], false);
         } finally {
-          void transactions.undo(tx, [key], false);
+          void transactions.assertOpen(tx, [key]);
         }
       })
       .catch(() => {});

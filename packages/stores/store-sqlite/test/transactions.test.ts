@@ -118,20 +118,20 @@ test("a connection on which BEGIN opens nothing is refused with a TypeError", as
   database.exec("ROLLBACK");
 });
 
-test("undo() whose UPDATE a trigger drops leaves no key done", async () => {
+test("free() whose UPDATE a trigger drops leaves no key done", async () => {
   const { transactions, database, idempotency } = platform();
   database.exec(
     "CREATE TRIGGER dropping BEFORE UPDATE ON countersign_idempotency BEGIN SELECT RAISE(IGNORE); END",
   );
-  const undone = transactions.run((tx) => {
+  const freed = transactions.run((tx) => {
     void transactions.begin(tx, claimOf(key));
-    void transactions.undo(tx, [key], false);
+    void transactions.free(tx, [key]);
   });
-  await expect(undone).rejects.toThrow("could not be freed");
+  await expect(freed).rejects.toThrow("could not be freed");
   expect(idempotency.read(key.key)).toBeUndefined();
 });
 
-describe("begin(), keep() and undo() refuse", () => {
+describe("begin(), keep() and assertOpen() refuse", () => {
   test("another connection", async () => {
     const { transactions, idempotency } = platform();
     const other = connect(temporaryFile());

@@ -27,8 +27,8 @@ interface Scene {
   readonly work?: (id: string, call: number) => unknown;
   /** What the last statement behind an event does. */
   readonly keep?: (id: string) => unknown;
-  /** What undoing an event does. */
-  readonly undo?: (id: string) => unknown;
+  /** What the look at a transaction does whose event has failed. */
+  readonly probe?: (id: string) => unknown;
   /** What COMMIT does, by its number from 1. */
   readonly commit?: (number: number) => unknown;
   readonly transactionTimeoutMs?: number;
@@ -38,7 +38,7 @@ interface Scene {
 function receiver({
   work = () => {},
   keep = () => {},
-  undo = () => {},
+  probe = () => {},
   commit = () => {},
   transactionTimeoutMs = 60_000,
 }: Scene) {
@@ -65,7 +65,9 @@ function receiver({
       await keep(runs.at(-1) ?? "");
       Object(tx).kept += 1;
     },
-    undo: async () => void (await undo(runs.at(-1) ?? "")),
+    assertOpen: async () => void (await probe(runs.at(-1) ?? "")),
+    free: async () => {},
+    hold: () => Promise.resolve(new Set()),
     faultOf: (error) => (error instanceof EngineError ? error.fault : undefined),
   };
   const stores: TransactionStores<object, "async"> = {
@@ -121,13 +123,27 @@ describe("a batch of events in one transaction", () => {
     expect(commits).toEqual([...Array.from({ length: 49 }, () => 1), 40]);
   });
 
+  test.each(["ev_1", "ev_2", "ev_5"])(
+    "rolls back whole when %s fails, which is not run again; the others run alone",
+    async (bad) => {
+      const { handle, commits, failed, runs } = receiver({
+        work: (id) => id === bad && Promise.reject(new Error("no such account")),
+      });
+      const ended = await handle(ids(5));
+      expect(ended).toEqual(ids(5).map((id) => (id === bad ? "failed" : "done")));
+      expect(failed).toEqual([`${bad} failed`]);
+      expect(commits).toEqual([1, 1, 1, 1]);
+      expect(runs.filter((id) => id === bad)).toEqual([bad]);
+    },
+  );
+
   test("begins nothing more when the engine is gone while its events run alone", async () => {
     const { handle, begun, failed } = receiver({
       work: (id, call) => {
         if (id === "ev_2" && call === 1) return fails("locked")();
         return id === "ev_3" && fails("unavailable")();
       },
-      undo: (id) => id === "ev_3" && fails("unavailable")(),
+      probe: (id) => id === "ev_3" && fails("unavailable")(),
     });
     const down = ["unavailable", "unavailable", "unavailable"];
     expect(await handle(ids(5))).toEqual(["done", "done", ...down]);

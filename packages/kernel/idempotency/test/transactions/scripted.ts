@@ -1,21 +1,23 @@
-import type { TransactionBegun, TransactionFault, TransactionStore } from "@countersign/idempotency";
+import type {
+  ClosedStatements,
+  TransactionBegun,
+  TransactionClaim,
+  TransactionFault,
+  TransactionStore,
+} from "@countersign/idempotency";
 import { sleep } from "@countersign/test-support/runs/eventually.ts";
 import { answerOf, type Steps } from "../../src/transactions/steps.ts";
-import type {
-  Behind,
-  OpenTransaction,
-  TransactionAttempt,
-} from "../../src/transactions/transaction-attempt.ts";
+import type { OpenTransaction, TransactionAttempt } from "../../src/transactions/transaction-attempt.ts";
 import { Transactor } from "../../src/transactions/transactor.ts";
 
-export type Step = "connect" | "begin" | "work" | "keep" | "undo" | "commit" | "claim";
+export type Step = "connect" | "begin" | "work" | "keep" | "probe" | "free" | "commit" | "claim" | "hold";
 
 /** What a call does, by its number from 1: an error to throw, milliseconds or a promise to wait for, or nothing. */
 export type Script = Partial<Record<Step, (call: number) => unknown>>;
 
 const tx = { name: "tx" };
 export const keys = [{ key: "k", token: "t", fingerprint: "f" }];
-const nonce = { scope: "s", nonce: "n", token: "t", retainMs: 1_000 };
+export const nonce = { scope: "s", nonce: "n", token: "t", retainMs: 1_000 };
 const fresh: TransactionBegun = { nonce: "fresh", keys: [{ status: "begun" }] };
 
 class EngineError extends Error {
@@ -39,14 +41,29 @@ const usual = {
 } as const;
 
 interface Engine extends Partial<Record<keyof typeof usual & `${string}Ms`, number>> {
-  readonly begun?: TransactionBegun;
+  /** By the call of begin() where it is a list. */
+  readonly begun?: TransactionBegun | readonly TransactionBegun[];
   readonly mode?: "async" | "sync";
+  /** How the gate says that the handler has left its statements. */
+  readonly closed?: ClosedStatements;
+  /** What the engine has counted of the handler. */
+  readonly written?: number;
 }
 
 /** A transactor whose handler and whose engine, named `scripted`, do as the script says. */
-export function scripted(script: Script, { begun = fresh, mode = "async", ...times }: Engine = {}) {
+export function scripted(
+  script: Script,
+  { begun = fresh, mode = "async", closed, written, ...times }: Engine = {},
+) {
   const calls: Partial<Record<Step, number>> = {};
   const log: string[] = [];
+  /** What became of the gate, in order. */
+  const gate: string[] = [];
+  /** What each begin() was asked for, and each claim of a nonce alone. */
+  const claims: TransactionClaim[] = [];
+  const aloneTokens: string[] = [];
+  /** Whether each handler has written a row. */
+  const told: boolean[] = [];
   const play = (step: Step): unknown => {
     const call = (calls[step] = (calls[step] ?? 0) + 1);
     log.push(step);
@@ -75,23 +92,46 @@ export function scripted(script: Script, { begun = fresh, mode = "async", ...tim
       await play("commit");
       return result;
     },
-    begin: () => played("begin", begun),
+    begin(_tx, claim) {
+      claims.push(claim);
+      const call = (calls.begin ?? 0) + 1;
+      return played("begin", Array.isArray(begun) ? (begun[call - 1] ?? fresh) : begun);
+    },
+    openGate: () => void gate.push("open"),
+    ...(mode === "async" && {
+      closeGate(_tx, succeeded) {
+        gate.push(succeeded ? "close" : "close, failed");
+        return Promise.resolve(closed ?? { unanswered: 0, hasWritten: false, idleCommands: 0 });
+      },
+    }),
     keep: () => played("keep", undefined),
-    undo: () => played("undo", undefined),
+    assertOpen: () => played("probe", undefined),
+    free: () => played("free", undefined),
+    async hold(given) {
+      const held = await play("hold");
+      return new Set(held === "held" ? given.map(({ key }) => key) : []);
+    },
+    ...(written !== undefined && { written: () => written }),
     faultOf: (error) => (error instanceof EngineError ? error.fault : undefined),
   };
   const nonces = {
-    async claim() {
+    async claim({ token }: { readonly token: string }) {
+      aloneTokens.push(token);
       return (await play("claim")) === "seen" ? ("seen" as const) : ("fresh" as const);
     },
   };
   const transactor = new Transactor({ transactions, nonces }, { ...usual, ...times });
   const run = (attempt: TransactionAttempt = { keys, nonce }) =>
-    transactor.run(attempt, function* pay({ tx: its }: OpenTransaction<typeof tx>): Steps<Behind<string>> {
-      return yield* transactor.behindSavepoint(its, keys, false, function* work() {
-        yield* answerOf(play("work"));
-        return "paid";
-      });
+    transactor.run(attempt, function* pay({ tx: its, keys: own }: OpenTransaction<typeof tx>): Steps<string> {
+      return yield* transactor.handle(
+        its,
+        own,
+        { tell: (hasWritten) => told.push(hasWritten) },
+        function* work() {
+          yield* answerOf(play("work"));
+          return "paid";
+        },
+      );
     });
-  return { transactor, run, log, calls };
+  return { transactor, run, log, calls, gate, claims, aloneTokens, told };
 }

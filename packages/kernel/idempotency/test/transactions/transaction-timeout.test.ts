@@ -55,26 +55,31 @@ describe("a transaction that takes longer than transactionTimeoutMs", () => {
   test.each<[string, Firsts, string]>([
     ["a handler", { work: never }, "transaction-timed-out"],
     ["the last statement behind it", { keep: never }, "transaction-timed-out"],
-    ["the undoing of what it did", { work: fails(boom), undo: never }, "transaction-timed-out"],
+    [
+      "the look at a transaction that has failed",
+      { work: fails(boom), probe: never },
+      "transaction-timed-out",
+    ],
+    ["the look after a rollback", { work: fails(boom), hold: never }, "transaction-timed-out"],
     ["COMMIT", { commit: never }, "commit-unknown"],
   ])("is 503 when %s never ends, and leaves its lane and drain()", async (_what, script, code) => {
     const { transactor, run, log } = slow(script);
     const retry = { "Retry-After": "7" };
     expect(await endOf(run)).toMatchObject({ status: 503, code, headers: retry });
     // A duplicate waits in the database for the row, not here.
-    expect(await run()).toEqual({ value: "paid" });
+    expect(await run()).toBe("paid");
     expect(log.filter((step) => step === "begin")).toHaveLength(2);
     expect(await transactor.drain(0)).toBe(0);
   });
 
   test("throws the handler's error when the nonce of a rolled back request is never claimed", async () => {
-    const { run, transactor } = slow({ work: fails(boom), undo: fails(boom), claim: never });
+    const { run, transactor } = slow({ work: fails(boom), claim: never });
     expect(await endOf(run)).toBe(boom);
     expect(await transactor.drain(0)).toBe(0);
   });
 
   test("refuses nobody for good when the nonce of a rolled back request is never claimed", async () => {
-    const { run } = slow({ work: fails(refusal), undo: fails(boom), claim: never });
+    const { run } = slow({ work: fails(refusal), claim: never });
     expect(await endOf(run)).toMatchObject({ status: 503, code: "transaction-unavailable" });
   });
 
@@ -82,13 +87,16 @@ describe("a transaction that takes longer than transactionTimeoutMs", () => {
     "commits nothing of a handler that %s too late, and begins nothing again",
     async (_way, ends) => {
       const late = deferred();
-      const { run, log } = slow({ work: () => late.promise.then(ends) });
+      const { run, log, gate } = slow({ work: () => late.promise.then(ends) });
       const rejections = await unheard(async () => {
         expect(await endOf(run)).toMatchObject({ code: "transaction-timed-out" });
+        expect(gate).toEqual(["open", "close, failed"]);
         late.resolve();
         await eventually(() => log.includes("rollback"));
       });
-      expect(log).toEqual(["connect", "begin", "work", "rollback"]);
+      expect(log).toEqual(["connect", "begin", "work", "rollback", "claim", "hold"]);
+      // From its time-out on, not only from its end.
+      expect(gate).toEqual(["open", "close, failed"]);
       expect(rejections).toEqual([]);
     },
   );

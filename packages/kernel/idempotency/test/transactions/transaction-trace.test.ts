@@ -32,7 +32,7 @@ test.each<[string, Script, readonly string[], "sync"?]>([
   [
     "a conflict at COMMIT",
     { commit: first("conflict") },
-    ["begin ok", "keep ok", "commit conflict", "repeat ok", "begin ok", "keep ok", "commit ok"],
+    ["begin ok", "keep ok", "commit conflict", "hold ok", "repeat ok", "begin ok", "keep ok", "commit ok"],
   ],
   [
     "a conflict at begin",
@@ -40,15 +40,19 @@ test.each<[string, Script, readonly string[], "sync"?]>([
     ["begin conflict", "repeat ok", "begin ok", "keep ok", "commit ok"],
   ],
   ["a lock of somebody else", { begin: first("locked") }, ["begin locked"]],
-  ["a deferred constraint", { commit: first("refused") }, ["begin ok", "keep ok", "commit refused"]],
-  ["a handler that broke its transaction", { commit: broken }, ["begin ok", "keep ok", "commit refused"]],
-  ["a lost reply to COMMIT", { commit: () => new Error("lost") }, ["begin ok", "keep ok", "commit error"]],
-  ["a handler that throws", { work: () => new Error("no") }, ["begin ok", "undo ok", "commit ok"]],
   [
-    "a handler that swallowed an error",
-    { keep: broken },
-    ["begin ok", "keep refused", "undo ok", "commit ok"],
+    "a deferred constraint",
+    { commit: first("refused") },
+    ["begin ok", "keep ok", "commit refused", "hold ok"],
   ],
+  [
+    "a handler that broke its transaction",
+    { commit: broken },
+    ["begin ok", "keep ok", "commit refused", "hold ok"],
+  ],
+  ["a lost reply to COMMIT", { commit: () => new Error("lost") }, ["begin ok", "keep ok", "commit error"]],
+  ["a handler that throws", { work: () => new Error("no") }, ["begin ok", "probe ok", "hold ok"]],
+  ["a handler that swallowed an error", { keep: broken }, ["begin ok", "keep refused", "hold ok"]],
   ["an engine that is gone", { begin: first("unavailable") }, ["begin error"]],
   ["an engine that refuses at begin", { begin: first("refused") }, ["begin error"]],
 ])(

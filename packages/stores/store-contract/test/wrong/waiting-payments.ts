@@ -37,7 +37,7 @@ export function waitingTransactions(meets: Meeting = "waits"): WrongTransactions
       openGate: (tx) => open.openGate(tx),
       async closeGate(tx) {
         open.closeGate(tx);
-        return { unanswered: 0, hasWritten: false };
+        return { unanswered: 0, hasWritten: false, idleCommands: 0 };
       },
       async assertOpen(tx, keys) {
         if (open.has(tx)) await transactions.assertOpen(database, keys);
@@ -78,7 +78,7 @@ export const waitingPayments: WrongPayments = {
   "a statement behind closeGate is rejected": {
     "lets late statements through": (platform) => ({
       ...waitingTransactions()(platform),
-      closeGate: () => Promise.resolve({ unanswered: 0, hasWritten: false }),
+      closeGate: () => Promise.resolve({ unanswered: 0, hasWritten: false, idleCommands: 0 }),
     }),
     "stays closed for the next handler": (platform) => ({
       ...waitingTransactions()(platform),

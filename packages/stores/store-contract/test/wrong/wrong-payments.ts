@@ -320,10 +320,10 @@ export const wrongPayments: WrongPayments = {
       return held;
     }),
   },
-  "written counts the rows": {
+  "written counts the changes": {
     "counts the store's own rows": ({ stores: { transactions } }) => ({
       openGate: () => {},
-      written: (tx) => transactions.written?.(tx),
+      written: (tx, given) => transactions.written?.(tx, given),
     }),
     "counts nothing": () => ({ written: () => 0 }),
   },
