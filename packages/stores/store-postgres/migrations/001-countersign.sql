@@ -183,6 +183,7 @@ BEGIN
       IF current_setting('synchronous_commit') = 'off' THEN
         PERFORM set_config('synchronous_commit', 'on', true);
       END IF;
+      PERFORM set_config('countersign.synchronous_commit', current_setting('synchronous_commit'), true);
 
       IF asked -> 'nonce' IS NOT NULL THEN
         INSERT INTO "countersign"."countersign_nonces" AS stored (digest, token, until_at)

@@ -11,7 +11,9 @@ beforeEach(() => {
   notices.length = 0;
   subscribe(noticeChannelName, listen);
 });
-afterEach(() => unsubscribe(noticeChannelName, listen));
+afterEach(() => {
+  unsubscribe(noticeChannelName, listen);
+});
 
 const boom = new Error("boom");
 const closed = /Lib: the handler's transaction is closed; await every statement/;
