@@ -265,9 +265,10 @@ export class Transactor<Tx> {
         }
         if (progress.abandoned) {
           const given = transactionUnavailable(error, retryAfterSeconds);
-          // Where nothing was begun no handler has run, and the engine may be what did not answer.
+          // Where nothing was begun no handler has run. Behind COMMIT a done key may be what was paid: nobody may hold it.
+          const mayHaveEnded = progress.begun && !progress.committing;
           // oxlint-disable-next-line no-await-in-loop -- the last step
-          throw progress.begun ? await this.#afterRollback(run, new RolledBack(given)) : given;
+          throw mayHaveEnded ? await this.#afterRollback(run, new RolledBack(given)) : given;
         }
         if ((fault === "conflict" || fault === "locked") && progress.begun) {
           // oxlint-disable-next-line no-await-in-loop -- before another run can take a record of this one for somebody else's
