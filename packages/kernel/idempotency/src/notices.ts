@@ -47,7 +47,10 @@ const ends: ReadonlyMap<string, string> = new Map([
   ["commit-unknown", "has a COMMIT without a reply: it is done, or comes again"],
   ["nothing-written", "has a handler that has changed no row by its tx, and is held"],
   ["transaction-broken", "has a handler that broke its transaction, which is rolled back"],
-  ["transaction-held", "has a handler that failed after something of its transaction had committed, and is held"],
+  [
+    "transaction-held",
+    "has a handler that failed after something of its transaction had committed, and is held",
+  ],
 ]);
 
 /** What an operator has to hear of how a transaction ended, for work that has no verdict, such as an event. */

@@ -5,6 +5,7 @@ import type {
   TransactionKey,
   TransactionStore,
 } from "@countersign/idempotency";
+import { isGuardError } from "@countersign/core";
 import type { PoolConnection } from "mysql2/promise";
 
 export type Transactions = TransactionStore<PoolConnection, "async">;
@@ -63,7 +64,16 @@ async function run(
   try {
     await handler();
   } catch (error) {
-    if (transactions.faultOf(error) === undefined) await transactions.assertOpen(tx, [key]);
+    if (transactions.faultOf(error) !== undefined) throw error;
+    try {
+      await transactions.assertOpen(tx, [key]);
+    } catch (ended) {
+      if (isTransactionBroken(ended)) throw ended;
+    }
     throw error;
   }
+}
+
+function isTransactionBroken(error: unknown): boolean {
+  return isGuardError(error) && error.code === "transaction-broken";
 }

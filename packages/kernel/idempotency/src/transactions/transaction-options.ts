@@ -71,8 +71,16 @@ function readTransactionStores<Tx>(stores: unknown, owner: OptionOwner, name: st
   }
   const { transactions, nonces }: { transactions?: unknown; nonces?: unknown } = { ...stores };
   const isFit =
-    hasMethods<TransactionStore<Tx>>(transactions, "run", "begin", "keep", "assertOpen", "free", "hold", "faultOf") &&
-    hasMethods<NonceStore>(nonces, "claim");
+    hasMethods<TransactionStore<Tx>>(
+      transactions,
+      "run",
+      "begin",
+      "keep",
+      "assertOpen",
+      "free",
+      "hold",
+      "faultOf",
+    ) && hasMethods<NonceStore>(nonces, "claim");
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it has the methods; what they answer is checked on use
   if (isFit) return stores as TransactionStores<Tx>;
   throw new OptionError(owner, {

@@ -117,7 +117,8 @@ export class Transactor<Tx> {
       [value, closed] = yield* this.#throughGate(tx, () =>
         untilPromise(work, () => store.outlived?.(tx, keys)),
       );
-      if (tell !== undefined) tell(closed?.hasWritten === true || (yield* this.#hasWritten(tx, keys, closed)));
+      if (tell !== undefined)
+        tell(closed?.hasWritten === true || (yield* this.#hasWritten(tx, keys, closed)));
       if (then !== undefined) yield* this.#throughGate(tx, then);
     } catch (error) {
       throw yield* this.#afterFailure(tx, keys, error);
@@ -157,7 +158,11 @@ export class Transactor<Tx> {
   }
 
   /** Asks the engine, which counts what no driver reports: rows that a function has written, or a statement inside of a SELECT. */
-  *#hasWritten(tx: Tx, keys: readonly TransactionKey[], closed: ClosedStatements | undefined): Steps<boolean> {
+  *#hasWritten(
+    tx: Tx,
+    keys: readonly TransactionKey[],
+    closed: ClosedStatements | undefined,
+  ): Steps<boolean> {
     try {
       const written = (yield* answerOf(this.#store.written?.(tx, keys))) ?? 0;
       return written > (closed?.idleCommands ?? 0);
@@ -185,7 +190,8 @@ export class Transactor<Tx> {
    */
   *holdUnwritten(tx: Tx, keys: readonly TransactionKey[]): Steps<Error> {
     const held = yield* this.lastStep(() => this.#store.hold(keys, nothingWrittenReason, tx));
-    if (held.size < keys.length) throw new RolledBack(new Error("the server did not hold the key; look for triggers"));
+    if (held.size < keys.length)
+      throw new RolledBack(new Error("the server did not hold the key; look for triggers"));
     return nothingWritten(this.#options.retryAfterSeconds);
   }
 
@@ -304,10 +310,7 @@ export class Transactor<Tx> {
    * After a rollback that took the nonce with it: what to throw for the handler's `error`. Nobody is refused for good while a replay may
    * still be paid (I18), or when something of the run has committed all the same (I27): its own COMMIT, or a statement that commits by itself.
    */
-  async #afterRollback(
-    { nonce, keys }: TransactionAttempt,
-    { cause: error }: RolledBack,
-  ): Promise<unknown> {
+  async #afterRollback({ nonce, keys }: TransactionAttempt, { cause: error }: RolledBack): Promise<unknown> {
     const { retryAfterSeconds } = this.#options;
     const isFinal = isGuardError(error) && error.status < 500;
     let isFresh: boolean;

@@ -266,14 +266,17 @@ describe("Transactor", () => {
     ["the engine has counted only commands that changed nothing", false, 2, false, 2],
     ["neither has", false, 0, false],
     ["no engine counts, and no driver has reported one", false, undefined, false],
-  ])("says whether the handler has written: %s", async (_how, hasWritten, written, expected, idleCommands = 0) => {
-    const { run, told } = scripted(
-      {},
-      { closed: { unanswered: 0, hasWritten, idleCommands }, ...(written !== undefined && { written }) },
-    );
-    expect(await run()).toBe(paid);
-    expect(told).toEqual([expected]);
-  });
+  ])(
+    "says whether the handler has written: %s",
+    async (_how, hasWritten, written, expected, idleCommands = 0) => {
+      const { run, told } = scripted(
+        {},
+        { closed: { unanswered: 0, hasWritten, idleCommands }, ...(written !== undefined && { written }) },
+      );
+      expect(await run()).toBe(paid);
+      expect(told).toEqual([expected]);
+    },
+  );
 
   test("rolls back what meets a used nonce, and runs no handler", async () => {
     const { run, log } = scripted({}, { begun: { nonce: "seen", keys: [] } });

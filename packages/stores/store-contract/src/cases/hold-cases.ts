@@ -78,12 +78,16 @@ export const holdCases: readonly PaymentCase[] = [
       const { transactions } = harness.store;
       const countedBehind = async (id: string, writes: boolean): Promise<number | undefined> => {
         const counted: (number | undefined)[] = [];
-        await begin(harness, claimOf([keyOf("a", id)]), function* count(tx, keys): Steps<void> {
-          transactions.openGate?.(tx);
-          if (writes) yield* answerOf(harness.write(tx, id));
-          counted.push(yield* answerOf(transactions.written?.(tx, keys)));
-          yield* answerOf(transactions.keep(tx, keys, false));
-        });
+        await begin(
+          harness,
+          claimOf([keyOf("a", id)], { nonce: undefined }),
+          function* count(tx, keys): Steps<void> {
+            transactions.openGate?.(tx);
+            if (writes) yield* answerOf(harness.write(tx, id));
+            counted.push(yield* answerOf(transactions.written?.(tx, keys)));
+            yield* answerOf(transactions.keep(tx, keys, false));
+          },
+        );
         return counted[0];
       };
       const idle = await countedBehind("idle", false);
