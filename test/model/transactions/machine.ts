@@ -4,7 +4,7 @@ import type { Rules } from "../machine/configuration.ts";
 import type { Machine } from "../machine/explorer.ts";
 import { operatorSteps } from "../machine/operator.ts";
 import { idle as idleAttempt, nobody } from "../machine/state.ts";
-import { claim, end, free, heartbeat, mayCompleteIn, release, take as taken } from "../machine/store.ts";
+import { claim, end, heartbeat, mayCompleteIn, release, take as taken } from "../machine/store.ts";
 import {
   change,
   encodeTransactions,
@@ -93,18 +93,26 @@ function transactionSteps(turn: Turn): void {
     }
   }
   if (phase === "begun" || phase === "paid") {
-    if (bugs.nonceAfterRollback === true) {
-      go("its handler refuses; ROLLBACK", rolledBack(state, by, "refusing"), { fair: false });
-    } else {
-      answer("its handler refuses; to the savepoint, COMMIT: 400", "400", givenBack(turn), false);
-    }
+    go("its handler refuses; ROLLBACK", rolledBack(state, by, "refusing"), { fair: false });
   }
+  if (phase === "begun") {
+    leavesNothing(turn);
+    leavesStatement(turn);
+  }
+  if (phase === "paid") {
+    const own = end(taken(state.record, by, storeRules(rules)), by);
+    const done = pay(usedNonce({ ...state, record: own }, by));
+    go("its handler sends COMMIT itself", change(done, by, { phase: "ended", transaction: "none" }), {
+      fair: false,
+    });
+  }
+  if (phase === "ended") refusesBehindItsCommit(turn);
   if (phase === "paid") go("the last statement", change(state, by, { phase: "kept" }));
   if (phase === "broken") {
     if (bugs.noLastStatement === true) {
       answer("COMMIT, which rolls back and says so to nobody: 2xx", "2xx", rolledBack(state, by));
     } else {
-      answer("the last statement fails; to the savepoint, COMMIT: 500", "500", givenBack(turn));
+      answer("the last statement fails; ROLLBACK: 500", "500", rolledBack(state, by));
     }
   }
   if (phase === "alone") {
@@ -141,7 +149,72 @@ function transactionSteps(turn: Turn): void {
     answer("its transaction is gone: 503", "503", state);
     if (bugs.refusedWithoutNonce === true) answer("its handler refuses: 400", "400", state);
   }
-  if (phase === "refusing") answer("its nonce is claimed alone: 400", "400", usedNonce(state, by));
+  if (phase === "refusing") refuse(turn);
+}
+
+/** The nonce is claimed alone, behind whoever has it in an open transaction. */
+function refuse({ state, by, rules, go, answer }: Turn): void {
+  const { isCopy } = state.requests[by]!;
+  const { bugs } = rules;
+  if (bugs.lateStatement === true) {
+    go("a late statement of its handler commits by itself", pay(state), { fair: false });
+  }
+  if (isCopy && state.requests.some((other) => other.isCopy && hasLock(other))) return;
+  if (isCopy && state.isNonceUsed && bugs.replayOverlooked !== true) {
+    answer("a replay has used its nonce meanwhile: 503", "503", state);
+  } else answer("its nonce is claimed alone: 400", "400", usedNonce(state, by));
+}
+
+/** Its handler has forgotten an await, or has written by another connection. */
+function leavesNothing({ state, by, rules, take }: Turn): void {
+  const own = taken(state.record, by, storeRules(rules));
+  const kept = usedNonce(state, by);
+  const isIdle = { by, fair: false, isIdle: true } as const;
+  if (rules.bugs.nothingWrittenCommits === true) {
+    const done = rolledBack({ ...kept, record: end(own, by) }, by);
+    take({ ...isIdle, name: "its handler has changed no row: 2xx", told: "2xx" }, endedAs("2xx", done, by));
+    return;
+  }
+  // Without an operator a held key stays held.
+  if (!rules.hasOperator) return;
+  const held = rolledBack({ ...kept, record: { ...own, state: "held" } }, by);
+  take(
+    { ...isIdle, name: "its handler has changed no row; its key is held: 503", told: "503" },
+    endedAs("503", held, by),
+  );
+}
+
+/** Its handler has settled while the statement that pays has no answer, and fails behind that. */
+function leavesStatement({ state, by, rules, take, answer }: Turn): void {
+  const gone = rolledBack(state, by);
+  if (rules.bugs.unansweredIgnored !== true) {
+    answer("a statement has no answer when its handler settles; ROLLBACK: 500", "500", gone, false);
+    return;
+  }
+  const done = rolledBack(
+    usedNonce({ ...state, record: end(taken(state.record, by, storeRules(rules)), by) }, by),
+    by,
+  );
+  const step = { by, fair: false, told: "2xx", isOnItsWay: true } as const;
+  take(
+    { ...step, name: "a statement has no answer when its handler settles; COMMIT: 2xx" },
+    endedAs("2xx", done, by),
+  );
+}
+
+/** What its own COMMIT has made of nonce and key tells that something has committed. */
+function refusesBehindItsCommit({ state, by, rules, answer }: Turn): void {
+  const { record } = state;
+  const isOwn = record.state === "done" && record.endedBy === by;
+  if (rules.bugs.heldNotAsked === true) {
+    answer("its handler refuses behind its own COMMIT: 400", "400", state);
+    return;
+  }
+  const held = isOwn ? { ...record, state: "held" as const } : record;
+  answer("its handler refuses behind its own COMMIT; its key is held: 503", "503", {
+    ...state,
+    record: held,
+  });
 }
 
 /** In one step: a request that gets in between pays as well, and no code of ours can keep a handler from that. */
@@ -288,12 +361,6 @@ function operatorAndPruner(state: TransactionState, rules: TransactionRules, tak
   const fence = rules.bugs.pruningForgetsFences === true ? 0 : record.fence;
   const pruned = { ...state, record: { ...record, fence, isDecided: false } };
   take({ name: "a free key is pruned", fair: false }, pruned);
-}
-
-/** To the savepoint, the key freed, COMMIT: in one message. */
-function givenBack({ state, by, rules }: Turn): TransactionState {
-  const freed = free(taken(state.record, by, storeRules(rules)));
-  return rolledBack(usedNonce({ ...state, record: freed }, by), by);
 }
 
 function rolledBack(

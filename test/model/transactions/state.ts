@@ -22,7 +22,7 @@ export interface Request {
    * `begun`: nonce and key are written. `paid`: the payment too. `broken`: a statement has failed, and the handler went on. `alone`: the
    * same where the failure ended the transaction, and the payment is in one that the next statement began. `kept`: the last statement is
    * done. `aborted`: and a later one, which nobody awaits, has failed. `unsure`: COMMIT was sent. `cut`: its transaction is gone, which it does not know yet. `refusing`: rolled back, before the nonce
-   * is claimed alone. `running`, `releasing`: the guard of a lease.
+   * is claimed alone. `ended`: its handler has sent COMMIT itself. `running`, `releasing`: the guard of a lease.
    */
   readonly phase:
     | "none"
@@ -36,6 +36,7 @@ export interface Request {
     | "unsure"
     | "cut"
     | "refusing"
+    | "ended"
     | "running"
     | "releasing"
     | "dead";
@@ -61,6 +62,10 @@ export interface TransactionStep extends Step {
   readonly decides?: Decision | undefined;
   /** Commits a payment in a transaction of the handler's own. */
   readonly isAlone?: true | undefined;
+  /** A handler has returned that has changed no row. */
+  readonly isIdle?: true | undefined;
+  /** A handler has settled of which a statement had no answer. */
+  readonly isOnItsWay?: true | undefined;
 }
 
 export type Take = (step: TransactionStep, after: TransactionState) => void;

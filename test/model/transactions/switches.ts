@@ -8,10 +8,30 @@ interface PlantedBug {
 
 /** What a step that is left out would do: "The state table" of decision 0069. */
 export const transactionSwitches = {
-  nonceAfterRollback: {
-    is: "a refusal rolls all back and claims its nonce behind that: a replay that waits on the nonce gets in",
-    in: "three requests",
+  replayOverlooked: {
+    is: "a refusal rolls all back, and does not look at who has its nonce behind that: a replay that waited on the nonce got in",
+    in: "two requests",
     breaks: "I18",
+  },
+  lateStatement: {
+    is: "a handler's tx stays open when it has failed: a statement that comes behind the rollback commits by itself",
+    in: "two requests",
+    breaks: "I26",
+  },
+  unansweredIgnored: {
+    is: "a handler succeeds of which a statement is on its way: it fails behind that",
+    in: "two requests",
+    breaks: "I26",
+  },
+  heldNotAsked: {
+    is: "nobody asks after a rollback whether something has committed: a refusal is for good, and paid",
+    in: "two requests",
+    breaks: "I27",
+  },
+  nothingWrittenCommits: {
+    is: "a handler that has changed no row commits all the same",
+    in: "two requests",
+    breaks: "I28",
   },
   refusedWithoutNonce: {
     is: "a refusal whose transaction is gone is told although its nonce is free: a replay is paid",

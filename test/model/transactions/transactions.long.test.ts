@@ -30,6 +30,11 @@ type ConfigurationName = keyof typeof configurations;
 
 function invariantsOf({ recovery }: Configuration): Invariants<TransactionState, TransactionStep> {
   return {
+    I26: ({ payments }, { by, isOnItsWay, told }, before) =>
+      (isOnItsWay !== true || told !== "2xx") &&
+      (by === undefined || payments === before.payments || before.requests[by]?.phase !== "refusing"),
+    I27: (_, { told, by }, { record }) => told !== "400" || record.state !== "done" || record.endedBy !== by,
+    I28: ({ record }, { isIdle, told }) => isIdle !== true || (told === "503" && record.state === "held"),
     I1: ({ payments }) => payments <= 1,
     I2: ({ record, payments }, { told }) => payments > 0 || (record.state !== "done" && told !== "409"),
     I17: isDoneWithItsPayment,
@@ -41,9 +46,10 @@ function invariantsOf({ recovery }: Configuration): Invariants<TransactionState,
       return (state === "free" || isOver) && !isLocked(before);
     },
     I8: ({ record }, _, before) => record.fence >= before.record.fence,
-    I10: ({ record }, { decides }, { record: before }) =>
+    I10: ({ record }, { decides, by }, { record: before }) =>
       before.state !== "done" ||
       record.state === "done" ||
+      (record.state === "held" && before.endedBy === by) ||
       (before.isDecided && decides?.outcome === "reopened"),
     I16: ({ payments }, { told }, before) => told !== "2xx" || payments === before.payments + 1,
     I18: ({ finalAnswers }) => finalAnswers <= 1,
@@ -86,7 +92,11 @@ describeSound({
     "its nonce was used before: 401",
     "COMMIT, and its answer is lost",
     "its COMMIT arrives late",
-    "the last statement fails; to the savepoint, COMMIT: 500",
+    "the last statement fails; ROLLBACK: 500",
+    "a replay has used its nonce meanwhile: 503",
+    "its handler has changed no row; its key is held: 503",
+    "a statement has no answer when its handler settles; ROLLBACK: 500",
+    "its handler refuses behind its own COMMIT; its key is held: 503",
     "the last statement finds no key; ROLLBACK, and it is held: 500",
     "a deadlock ends its transaction; its handler pays, and commits by itself; its key is held: 500",
     "completeIn(): lost; its handler rolls back",
