@@ -17,7 +17,10 @@ export function paidOn(change, { pay = (_payout, { tx }) => tx, ...idempotency }
     run: (work) => work({}),
     begin: (_tx, { keys }) => ({ nonce: "fresh", keys: keys.map(() => ({ status: "begun" })) }),
     keep: () => undefined,
-    undo: () => undefined,
+    assertOpen: () => undefined,
+    free: () => undefined,
+    hold: (keys, _reason, tx) => new Set(tx === undefined ? [] : keys.map(({ key }) => key)),
+    written: () => 1,
     faultOf: () => undefined,
   };
   return answered(
@@ -87,6 +90,29 @@ export const refusalsOfTransactions = {
     "None: the caller retries, and gets 409 if it was paid; otherwise the retry pays. Repair the connection, and await every statement. If no retry comes, look for the payment.",
     "A connection that is lost during COMMIT:",
     paidOn({ run: (work) => work({}).then(lost) }),
+  ),
+  "nothing-written": row(
+    503,
+    ["payoutEndpoint"],
+    "`pay` returned, and had changed no row by its `tx`: a statement without `await` or `execute()` was never sent, or went by the pool or the outer client. The payout is not confirmed, and its key is held for an operator, because what went by another connection may have committed. Also a notice.",
+    "Look for a missing `await` and for statements that do not go by `tx`. Then look whether the payout was made, and decide about the key. If `pay` may write nothing: `mayWriteNothing: true`.",
+    "A `pay` that forgets its statement:",
+    paidOn({ written: () => 0 }),
+  ),
+  "transaction-held": row(
+    503,
+    by,
+    "The handler failed or met a conflict, and its transaction was rolled back; but something of it had committed before, as by its own COMMIT or a change of a table's definition. Its key is held for an operator: neither is the request refused for good, nor is the handler run again. Of events also a notice.",
+    "Look what was written, and decide about the key. Send no COMMIT and change no table's definition in a handler.",
+    "A handler that refuses after something of it has committed:",
+    paidOn(
+      { hold: (keys) => new Set(keys.map(({ key }) => key)) },
+      {
+        pay() {
+          throw new GuardError({ status: 400, code: "account-frozen", message: "the account is frozen" });
+        },
+      },
+    ),
   ),
   "transaction-broken": row(
     500,

@@ -2,6 +2,7 @@ import { paidOn } from "./transactions.mjs";
 import { guard } from "@countersign/express";
 import { webhookPlugin } from "@countersign/fastify";
 import { createSqliteStores } from "@countersign/store-sqlite";
+import { StatementGate } from "@countersign/idempotency/store";
 import { createRedisStores } from "@countersign/store-redis";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { ipAllowlist, liveAllowlist } from "@countersign/ip-allowlist";
@@ -658,12 +659,25 @@ export const notices = {
       }
     }),
   ),
+  "late-statement": notice(
+    ["idempotencyGuard", "payoutEndpoint", "createWebhookHandler"],
+    "A handler sent a statement by its `tx` after it had settled, or after its run had been given up. The statement was rejected and not sent; its rejection ends no process. Reported once for each transaction.",
+    "Await every statement before the handler returns or throws: with `Promise.all`, one that fails leaves the others running. What is to be written after the answer needs a transaction of its own.",
+    "A statement that comes after its handler:",
+    noticed("late-statement", async () => {
+      const gate = new StatementGate("pg");
+      await gate.close();
+      void gate.send(() => Promise.resolve());
+    }),
+  ),
   "transaction-unused": notice(
     ["idempotencyGuard", "payoutEndpoint"],
     "`pay` or `handle` ended without writing a row by `tx`, and the caller got its success: a missing `await` or `execute()` writes nothing, and what the pool or the outer client wrote committed alone, so that after a crash in between the retry writes it again. Rows are counted until a handler writes one, a look at `tx` is always noticed. Reported once for each endpoint.",
     "Write by `tx`, and `await` it. If it writes nothing: `node --disable-warning=transaction-unused`.",
     "A `pay` that writes by something else:",
-    noticed("transaction-unused", () => paidOn({}, { pay: () => "written elsewhere" }, { refused: false })()),
+    noticed("transaction-unused", () =>
+      paidOn({}, { mayWriteNothing: true, pay: () => "written elsewhere" }, { refused: false })(),
+    ),
   ),
   "signature-covers-little": notice(
     ["httpSignatureVerify"],

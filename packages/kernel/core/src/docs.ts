@@ -40,8 +40,8 @@ const documented: ReadonlySet<string> = new Set(
     "json-duplicate-key json-empty json-forbidden-key json-invalid json-number-range json-too-deep " +
     "json-too-many-values key-left-out key-mismatch key-retired key-revoked key-scope " +
     "key-store-unavailable key-unknown keyid-invalid keys-changed keys-not-refreshed lease-expired " +
-    "lease-lost media-type-unsupported memory-store method-invalid method-not-allowed method-override " +
-    "mysql-not-durable nonce-invalid nonce-replayed nonce-store-unavailable on-error-failed " +
+    "late-statement lease-lost media-type-unsupported memory-store method-invalid method-not-allowed method-override " +
+    "mysql-not-durable nonce-invalid nonce-replayed nonce-store-unavailable nothing-written on-error-failed " +
     "outcome-differs outcome-not-sent outcome-overdue parameter-forbidden " +
     "path-not-mounted payload-id-malformed payload-id-missing payload-not-verified " +
     "payload-signature-malformed payload-signature-missing payload-signature-wrong " +
@@ -53,7 +53,8 @@ const documented: ReadonlySet<string> = new Set(
     "signature-ambiguous signature-covers-little signature-expired signature-malformed signature-mismatch signature-missing " +
     "signature-request-refused signing-failed success-before-commit tag-invalid tag-mismatch target-invalid " +
     "task-dead task-failed task-gone task-given-back " +
-    "timestamp-invalid transaction-broken transaction-conflict transaction-not-begun transaction-timed-out " +
+    "timestamp-invalid transaction-broken transaction-conflict transaction-held transaction-not-begun " +
+    "transaction-timed-out " +
     "transaction-unavailable transaction-unused transfer-coding-unsupported trust-proxy-misread " +
     "trust-proxy-unsafe unexpected-error webhook-not-hidden window-too-long work-store-failed"
   ).split(" "),
