@@ -143,7 +143,9 @@ export function describeSettledHandlers<Tx>(row: TableRow<Tx>): void {
             ? Object.assign(new Error("could not serialize access"), { code: "40001" })
             : Object.assign(new Error("Deadlock found"), { errno: 1213, sqlState: "40001" });
         };
-        await (runs === 1 ? Promise.all([branch(debit(tx, key, 3)), conflict()]) : insert(tx, key));
+        await (runs === 1
+          ? Promise.all([branch(debit(tx, key, 3)), conflict()])
+          : insert(tx, key));
       });
       expect(await pay("repeated")).toBe(200);
       await Promise.all(branches.splice(0));
@@ -249,10 +251,7 @@ export function describeSettledHandlers<Tx>(row: TableRow<Tx>): void {
           const byFunction = mustWrite((tx, key) => opened.exec(tx, `SELECT ${name}('${key}')::text`));
           expect(await byFunction("by a function")).toBe(200);
           const inSelect = mustWrite((tx, key) =>
-            opened.exec(
-              tx,
-              `WITH paid AS (INSERT INTO ${table} VALUES ('${key}') RETURNING id) SELECT id FROM paid`,
-            ),
+            opened.exec(tx, `WITH paid AS (INSERT INTO ${table} VALUES ('${key}') RETURNING id) SELECT id FROM paid`),
           );
           expect(await inSelect("in a SELECT")).toBe(200);
           expect(await rows("by a function")).toBe(1);
@@ -261,36 +260,33 @@ export function describeSettledHandlers<Tx>(row: TableRow<Tx>): void {
         }
       });
 
-      test.each(["off", "local"])(
-        "that sets synchronous_commit = %s commits as the server was set",
-        async (level) => {
-          const seen: unknown[] = [];
-          const { database } = opened;
-          const watching = {
-            ...database,
-            query: async (tx: Tx, text: string, values: Parameters<typeof database.query>[2]) => {
-              const result = await database.query(tx, text, values);
-              if (/^RELEASE SAVEPOINT countersign$/.test(text)) {
-                seen.push(...(await database.query(tx, "SHOW synchronous_commit", [])));
-              }
-              return result;
-            },
-          };
-          // Statement by statement.
-          Reflect.deleteProperty(watching, "script");
-          const slow = await openStores(watching);
-          try {
-            const pay = payerOn(slow, async (tx, key) => {
-              await opened.exec(tx, `SET LOCAL synchronous_commit = ${level}`);
-              await insert(tx, key);
-            });
-            expect(await pay("durable")).toBe(200);
-            expect(seen.map((one) => Object.values(Object(one))[0])).toEqual(["on"]);
-          } finally {
-            await slow.close();
-          }
-        },
-      );
+      test.each(["off", "local"])("that sets synchronous_commit = %s commits as the server was set", async (level) => {
+        const seen: unknown[] = [];
+        const { database } = opened;
+        const watching = {
+          ...database,
+          query: async (tx: Tx, text: string, values: Parameters<typeof database.query>[2]) => {
+            const result = await database.query(tx, text, values);
+            if (/^RELEASE SAVEPOINT countersign$/.test(text)) {
+              seen.push(...(await database.query(tx, "SHOW synchronous_commit", [])));
+            }
+            return result;
+          },
+        };
+        // Statement by statement.
+        Reflect.deleteProperty(watching, "script");
+        const slow = await openStores(watching);
+        try {
+          const pay = payerOn(slow, async (tx, key) => {
+            await opened.exec(tx, `SET LOCAL synchronous_commit = ${level}`);
+            await insert(tx, key);
+          });
+          expect(await pay("durable")).toBe(200);
+          expect(seen.map((one) => Object.values(Object(one))[0])).toEqual(["on"]);
+        } finally {
+          await slow.close();
+        }
+      });
     }
   }
 
