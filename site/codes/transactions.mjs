@@ -9,7 +9,11 @@ import { answered, keyid, publicKey, row } from "./provoke.mjs";
 const by = ["idempotencyGuard", "payoutEndpoint", "createWebhookHandler"];
 
 /** What a payout gets of an engine on which `change` fails. */
-export function paidOn(change, { pay = (_payout, { tx }) => tx, ...idempotency } = {}, told = {}) {
+export function paidOn(
+  change,
+  { pay = (_payout, { tx }) => tx, mayWriteNothing, ...idempotency } = {},
+  told = {},
+) {
   const engine = {
     engine: "sketch",
     mode: "async",
@@ -30,7 +34,13 @@ export function paidOn(change, { pay = (_payout, { tx }) => tx, ...idempotency }
         nonces: memoryNonceStore(),
         transactions: { ...engine, ...change },
       };
-      const options = { signature: { keys: { [keyid]: publicKey } }, idempotency, stores, pay };
+      const options = {
+        signature: { keys: { [keyid]: publicKey } },
+        idempotency,
+        stores,
+        pay,
+        mayWriteNothing,
+      };
       app.post("/api/v1/transaction", payoutEndpoint(payouts(options)));
     },
     payoutRequest,

@@ -116,7 +116,17 @@ export const noticesOfWork = {
         const faultOf = () => "unavailable";
         return {
           ...stores,
-          transactions: { engine, mode, faultOf, run: lost, begin: unused, keep: unused, undo: unused },
+          transactions: {
+            engine,
+            mode,
+            faultOf,
+            run: lost,
+            begin: unused,
+            keep: unused,
+            assertOpen: unused,
+            free: unused,
+            hold: unused,
+          },
         };
       },
     ),

@@ -39,7 +39,10 @@ const documented: ReadonlySet<string> = new Set(
     "idempotency-store-unavailable in-flight ip-is-proxy ip-not-allowed ip-unknown " +
     "json-duplicate-key json-empty json-forbidden-key json-invalid json-number-range json-too-deep " +
     "json-too-many-values key-left-out key-mismatch key-retired key-revoked key-scope " +
-    "key-store-unavailable key-unknown key-unusable keyid-invalid keys-changed keys-not-refreshed late-statement lease-expired lease-lost media-type-unsupported memory-store method-invalid method-not-allowed method-override mysql-not-durable nonce-invalid nonce-replayed nonce-store-unavailable nothing-written on-error-failed " +
+    "key-store-unavailable key-unknown key-unusable keyid-invalid keys-changed keys-not-refreshed " +
+    "late-statement lease-expired lease-lost media-type-unsupported memory-store method-invalid " +
+    "method-not-allowed method-override mysql-not-durable nonce-invalid nonce-replayed " +
+    "nonce-store-unavailable nothing-written on-error-failed " +
     "outcome-differs outcome-not-sent outcome-overdue parameter-forbidden " +
     "path-not-mounted payload-id-malformed payload-id-missing payload-not-verified " +
     "payload-signature-malformed payload-signature-missing payload-signature-wrong " +
