@@ -26,8 +26,21 @@ test("the README of the whole shows the compiled integration, to the letter", ()
   expect(firstExample(read("README.md"))).toBe(snippet("integration"));
 });
 
-test("the README of the whole has at most 150 lines", () => {
-  expect(linesOf(read("README.md")).length).toBeLessThanOrEqual(150);
+test("the README of the whole shows the middlewares as the example mounts them, to the letter", () => {
+  const mounted = fileText("examples/middlewares/src/routes.ts", { region: "mount" });
+  expect(read("README.md")).toContain(`\`\`\`ts\n${mounted}\`\`\`\n`);
+});
+
+test("the README of the whole lists the seven middlewares first", () => {
+  const listed = [...read("README.md").matchAll(/^\| \[[^\]]+\]\(packages\/(\w+)\/([a-z-]+)\)/gm)];
+  const checks = packages.filter((name) => memberFolders().includes(`packages/checks/${name}`));
+  expect(checks).toHaveLength(7);
+  expect(
+    listed
+      .slice(0, 7)
+      .map(([, folder, name]) => `${folder}/${name}`)
+      .sort(),
+  ).toEqual(checks.map((name) => `checks/${name}`).sort());
 });
 
 test("the README of the whole begins with the clone, then comes what needs npm", () => {

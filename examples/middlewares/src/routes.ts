@@ -49,35 +49,32 @@ export interface Parts {
 /** Mounts both routes on an app of Express 5 or 4. Returns what to drain. */
 export function mountRoutes(app: Express, parts: Parts): Drainable[] {
   const { allow, keys, nonces, stores, ledger } = parts;
+  const { webhookPath, basicAuth, secret } = parts;
+  const handler = createWebhookHandler({ stores, fallback: ledger.record });
+  // #region mount
   const payOnce = idempotencyGuard({
     stores,
     key: (req) => textAt(req, "/idempotency_key"),
-    handle: (req) => pay(req, ledger),
+    handle: (req) => pay(req, ledger), // in the transaction of the key
   });
-  const handler = createWebhookHandler({ stores, fallback: ledger.record });
-
-  // #region mount
-  const payouts = "/api/v1/transaction";
-  // By app.use: no other address gets further, whatever the method.
-  app.use(payouts, ipAllowlist({ allow }));
-  // On one route, in the order in which a request passes them.
+  app.use("/api/v1/transaction", ipAllowlist({ allow }));
   app.post(
-    payouts,
+    "/api/v1/transaction",
     rawBody({ limit: "64kb" }),
     contentDigest({ algorithms: ["sha-256"] }),
     httpSignatureVerify({ keys, nonces }),
     jsonBody({ maxDepth: 8 }),
-    payOnce, // idempotencyGuard: pays in the transaction of the key
+    payOnce,
   );
   app.all(
-    parts.webhookPath,
+    webhookPath,
     httpsOnly(),
-    webhookBasicAuth(parts.basicAuth),
-    webhookHmac({ secret: parts.secret }),
+    webhookBasicAuth(basicAuth),
+    webhookHmac({ secret }),
     receiveWebhook(handler), // handles each event once
     guardErrors({ hide: true }), // a refusal looks like an unknown path
   );
-  app.use(guardErrors()); // every other 401 looks the same
+  app.use(guardErrors()); // all other 401s look the same
   // #endregion mount
   return [payOnce, handler];
 }
@@ -87,6 +84,7 @@ const aKey = /^[^.\s]+(\.[^.\s]+){2,}$/;
 // More than zero, with at most two decimals.
 const anAmount = /^(?=.*[1-9])\d{1,15}(\.\d{1,2})?$/;
 
+// #region pay
 /** Runs in the transaction of the key: an error rolls back, and frees it. */
 function pay(req: GuardRequest, ledger: Ledger): HandlerAnswer {
   // Undefined on a route that has lost its check. Not req.signature, to which
@@ -107,3 +105,4 @@ function pay(req: GuardRequest, ledger: Ledger): HandlerAnswer {
   });
   return answer(200, { status: "acknowledged" });
 }
+// #endregion pay

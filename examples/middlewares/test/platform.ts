@@ -163,22 +163,59 @@ export async function send(app: Express, { method = "post", path, body, fields }
   }
 }
 
+type Handle = { readonly name: string };
+
 interface Layer {
-  readonly handle: { readonly name: string; readonly stack?: Layer[] };
+  readonly handle: Handle;
   readonly route?: { readonly stack: Layer[] } | undefined;
 }
 
-/** Takes the first middleware of this name out of an app, as if its line were deleted. False if there is none. */
-export function takeOut(app: Express, name: string): boolean {
+/** All stacks of layers: the app's own, then those of its routes. */
+function stacksOf(app: Express): readonly Layer[][] {
   // Express 4 has `_router`, and throws at `router`.
-  const { _router: router = app.router } = app as unknown as { readonly _router?: { stack: Layer[] } };
-  return takeOutOf((router as unknown as { readonly stack: Layer[] }).stack, `${name}Middleware`);
+  const { _router: router = app.router } = app as unknown as { readonly _router?: unknown };
+  const { stack } = router as { readonly stack: Layer[] };
+  return [stack, ...stack.flatMap(({ route }) => (route === undefined ? [] : [route.stack]))];
 }
 
-function takeOutOf(stack: Layer[], name: string): boolean {
-  for (const { route } of stack) if (route !== undefined && takeOutOf(route.stack, name)) return true;
-  const isThere = stack.some(({ handle }) => handle.name === name);
+const isNamed =
+  (name: string) =>
+  ({ handle }: Layer): boolean =>
+    handle.name === `${name}Middleware`;
+
+/** Takes a middleware out of the first stack that has it, as if its line were deleted. False if there is none. */
+export function takeOut(app: Express, name: string): boolean {
+  const stack = [...stacksOf(app)].reverse().find((one) => one.some(isNamed(name)));
   // app.all() lists a handler once for each method.
-  stack.splice(0, stack.length, ...stack.filter(({ handle }) => handle.name !== name));
-  return isThere;
+  stack?.splice(0, stack.length, ...stack.filter((layer) => !isNamed(name)(layer)));
+  return stack !== undefined;
+}
+
+/** Moves a middleware, or adds one of Express, before or after another one on its route. */
+export function move(app: Express, moved: string | object, place: "before" | "after", other: string): void {
+  const handle =
+    typeof moved === "string" ? stacksOf(app).flat().find(isNamed(moved))?.handle : (moved as Handle);
+  if (handle === undefined) throw new Error(`nothing is called ${String(moved)}`);
+  if (typeof moved === "string") takeOut(app, moved);
+  // What is mounted for a whole path comes to the beginning of the route.
+  const [whole = [], ...routes] = stacksOf(app);
+  const index = whole.findIndex(isNamed(other));
+  const target = routes.find((stack) => stack.some(isNamed(other))) ?? routes.find(isPayoutRoute) ?? [];
+  const first = target[0];
+  if (index >= 0 && first !== undefined) {
+    target.unshift(layerOf(first, whole[index]!.handle));
+    whole.splice(index, 1);
+  }
+  const layers = target.flatMap((layer) => {
+    const pair = [layerOf(layer, handle), layer];
+    return isNamed(other)(layer) ? (place === "before" ? pair : pair.reverse()) : [layer];
+  });
+  target.splice(0, target.length, ...layers);
+}
+
+const isPayoutRoute = (stack: readonly Layer[]): boolean => stack.some(isNamed("rawBody"));
+
+/** A layer as another one of its route, with a handle of its own. */
+function layerOf(layer: Layer, handle: Handle): Layer {
+  return Object.assign(Object.create(Object.getPrototypeOf(layer) as object) as Layer, layer, { handle });
 }
