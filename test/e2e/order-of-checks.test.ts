@@ -55,7 +55,7 @@ async function answerOf(framework: ExpressFactory, ...handlers: readonly Request
   return { status, refused };
 }
 
-describe.each(expressVersionsWith(express4))("on %s", (_name, framework) => {
+describe.each(expressVersionsWith(express4))("on %s", (_version, framework) => {
   describe("idempotencyGuard() before a check", () => {
     test.each(checks)(
       "%s refuses every request as misplaced, and no key is left behind",

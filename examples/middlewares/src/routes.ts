@@ -50,7 +50,10 @@ export interface Parts {
 export function mountRoutes(app: Express, parts: Parts): Drainable[] {
   const { allow, keys, nonces, stores, ledger } = parts;
   const { webhookPath, basicAuth, secret } = parts;
-  const handler = createWebhookHandler({ stores, fallback: ledger.record });
+  const handler = createWebhookHandler({
+    stores,
+    fallback: (event) => ledger.record(event),
+  });
   // #region mount
   const payOnce = idempotencyGuard({
     stores,

@@ -21,11 +21,12 @@ export function tableOfKeys(database: SqliteDatabase): KeyStore {
   const imported = new Map<string, VerificationKey>();
   return {
     get(keyid) {
-      const row = select.get(keyid) as { public_key: string } | undefined;
+      const row = select.get(keyid);
       if (row === undefined) return undefined; // an unknown keyid: 401
-      const name = `${keyid} ${row.public_key}`;
+      const publicKey = String(Object(row).public_key);
+      const name = `${keyid} ${publicKey}`;
       const known = imported.get(name);
-      const key = known ?? importVerificationKey(keyid, row.public_key);
+      const key = known ?? importVerificationKey(keyid, publicKey);
       imported.set(name, key);
       return key;
     },

@@ -157,7 +157,7 @@ export async function send(app: Express, { method = "post", path, body, fields }
     // As bytes, which supertest leaves as they are.
     sending.serialize((bytes: unknown) => bytes as string);
     const { status, headers, text } = await (method === "get" ? sending : sending.send(body));
-    return { status, code: codes.at(0), fields: headers as Record<string, string>, text };
+    return { status, code: codes.at(0), fields: headers, text };
   } finally {
     unsubscribe("countersign:guard", hear);
   }
@@ -183,9 +183,14 @@ const isNamed =
   ({ handle }: Layer): boolean =>
     handle.name === `${name}Middleware`;
 
+function routesFirst(app: Express): readonly Layer[][] {
+  const [own = [], ...routes] = stacksOf(app);
+  return [...routes, own];
+}
+
 /** Takes a middleware out of the first stack that has it, as if its line were deleted. False if there is none. */
 export function takeOut(app: Express, name: string): boolean {
-  const stack = [...stacksOf(app)].reverse().find((one) => one.some(isNamed(name)));
+  const stack = routesFirst(app).find((one) => one.some(isNamed(name)));
   // app.all() lists a handler once for each method.
   stack?.splice(0, stack.length, ...stack.filter((layer) => !isNamed(name)(layer)));
   return stack !== undefined;
@@ -195,7 +200,7 @@ export function takeOut(app: Express, name: string): boolean {
 export function move(app: Express, moved: string | object, place: "before" | "after", other: string): void {
   const handle =
     typeof moved === "string" ? stacksOf(app).flat().find(isNamed(moved))?.handle : (moved as Handle);
-  if (handle === undefined) throw new Error(`nothing is called ${String(moved)}`);
+  if (handle === undefined) throw new Error("there is no such middleware to move");
   if (typeof moved === "string") takeOut(app, moved);
   // What is mounted for a whole path comes to the beginning of the route.
   const [whole = [], ...routes] = stacksOf(app);
@@ -207,8 +212,9 @@ export function move(app: Express, moved: string | object, place: "before" | "af
     whole.splice(index, 1);
   }
   const layers = target.flatMap((layer) => {
-    const pair = [layerOf(layer, handle), layer];
-    return isNamed(other)(layer) ? (place === "before" ? pair : pair.reverse()) : [layer];
+    if (!isNamed(other)(layer)) return [layer];
+    const added = layerOf(layer, handle);
+    return place === "before" ? [added, layer] : [layer, added];
   });
   target.splice(0, target.length, ...layers);
 }

@@ -248,7 +248,7 @@ describe.each(versions)("the payout route on %s", (_version, framework) => {
   test("pays one of two requests that come at the same time with one key", async () => {
     const { app, payouts } = platformOn(framework);
     const answers = await Promise.all([payout(), payout()].map(async (sent) => send(app, sent)));
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409]);
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 409]));
     expect(payouts()).toHaveLength(1);
   });
 
@@ -257,11 +257,11 @@ describe.each(versions)("the payout route on %s", (_version, framework) => {
     const key = instruction.idempotency_key;
     const token = randomUUID();
     const store = parts.stores.idempotency;
-    await store.claim(key, { token, fingerprint: "another", leaseMs: 30_000, recovery: "hold" });
+    store.claim(key, { token, fingerprint: "another", leaseMs: 30_000, recovery: "hold" });
     const busy = await send(app, payout());
     expect(busy).toMatchObject({ status: 503, code: "in-flight" });
     expect(Number(busy.fields["retry-after"])).toBeGreaterThan(0);
-    await store.release(key, token);
+    store.release(key, token);
     expect((await send(app, payout())).status).toBe(200);
     expect(payouts()).toHaveLength(1);
   });

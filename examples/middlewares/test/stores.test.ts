@@ -30,7 +30,7 @@ function makeStore() {
       for (let count = 0, refused = 0; refused < 500; count += 1) {
         const claim = { scope: String.fromCodePoint(33 + (count % 94)), nonce: `${count}`, token: "" };
         try {
-          store.claim({ ...claim, retainMs: 3_600_000 });
+          void store.claim({ ...claim, retainMs: 3_600_000 });
           refused = 0;
         } catch (error) {
           expect(String(error)).toMatch(/full/);
