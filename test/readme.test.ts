@@ -28,7 +28,7 @@ test("the README of the whole shows the compiled integration, to the letter", ()
 
 test("the README of the whole shows the middlewares as the example mounts them, to the letter", () => {
   const mounted = fileText("examples/middlewares/src/routes.ts", { region: "mount" });
-  expect(read("README.md")).toContain(`\`\`\`ts\n${mounted}\`\`\`\n`);
+  expect(read("README.md")).toContain(`\`\`\`ts\n${mounted.trimEnd()}\n\`\`\`\n`);
 });
 
 test("the README of the whole lists the seven middlewares first", () => {

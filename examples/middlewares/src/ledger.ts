@@ -4,7 +4,7 @@ import type { SqliteDatabase } from "@countersign/store-sqlite";
 import type { WebhookEvent } from "@countersign/webhooks";
 
 /** A payout instruction whose signature and form have been checked. */
-export interface Payout {
+interface Payout {
   readonly key: string;
   /** Names the key of the service that has signed it. */
   readonly keyid: string;

@@ -23,7 +23,7 @@ const basicAuth = { username: "service", password: "test-password" };
 const secret = "test-secret-of-webhooks";
 
 /** The fields of the proxy in front of the app: who calls, and by https. */
-export const byProxy = { "X-Forwarded-For": "192.0.2.10", "X-Forwarded-Proto": "https" };
+const byProxy = { "X-Forwarded-For": "192.0.2.10", "X-Forwarded-Proto": "https" };
 
 export interface Platform {
   readonly app: Express;
