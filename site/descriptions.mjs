@@ -22,6 +22,10 @@ export const descriptions = {
     "Mount express.json(), forms and uploads after a check: handlers read exactly the checked bytes.",
     "body parser express.json urlencoded multer undefined empty stream is not readable",
   ),
+  "guide/middlewares": of(
+    "Mount the seven middlewares one by one, in an order that is safe, and exchange any of them.",
+    "middleware compose order chain mount key store nonce store swap",
+  ),
   "guide/inbox": of(
     "Commit webhooks, answer at once, and work on their events afterwards.",
     "inbox queue slow handler dead letter",

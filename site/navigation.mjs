@@ -8,6 +8,7 @@ export const navigation = [
       guide("Quick start", "quick-start"),
       guide("Receive payouts", "payouts"),
       guide("Receive webhooks", "webhooks"),
+      guide("Compose the middlewares", "middlewares"),
       guide("Inbox", "inbox"),
       guide("Outcomes", "outcomes"),
       guide("I get a 401", "unauthorized"),

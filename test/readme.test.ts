@@ -26,8 +26,16 @@ test("the README of the whole shows the compiled integration, to the letter", ()
   expect(firstExample(read("README.md"))).toBe(snippet("integration"));
 });
 
-test("the README of the whole has at most 150 lines", () => {
-  expect(linesOf(read("README.md")).length).toBeLessThanOrEqual(150);
+test("the README of the whole shows the middlewares as the example mounts them, to the letter", () => {
+  const mounted = fileText("examples/middlewares/src/routes.ts", { region: "mount" });
+  expect(read("README.md")).toContain(`\`\`\`ts\n${mounted.trimEnd()}\n\`\`\`\n`);
+});
+
+test("the README of the whole lists the seven middlewares first", () => {
+  const listed = [...read("README.md").matchAll(/^\| \[[^\]]+\]\((packages\/[a-z-/]+)\)/gm)];
+  const checks = memberFolders().filter((folder) => folder.startsWith("packages/checks/"));
+  expect(checks).toHaveLength(7);
+  expect(new Set(listed.slice(0, 7).map(([, folder]) => folder))).toEqual(new Set(checks));
 });
 
 test("the README of the whole begins with the clone, then comes what needs npm", () => {

@@ -332,8 +332,8 @@ export const bodies = {
   "checked-after-claim": row(
     500,
     ["ipAllowlist", "httpSignatureVerify", "webhookBasicAuth", "webhookHmac"],
-    "A check of the caller runs after `idempotencyGuard()`, which has already claimed a key, perhaps for a stranger.",
-    "Mount the guard after all checks of the caller.",
+    "A check of the caller is mounted after `idempotencyGuard()` or `receiveWebhook()`: a stranger could claim a key, or be paid.",
+    "Mount these two as the last ones of the route, after all checks of the caller.",
     "The check that finds a key claimed already:",
     () =>
       refusalOf("httpSignatureVerify", () => {

@@ -128,6 +128,7 @@ const searches = {
   redis: ["guide/stores"],
   "raw body": ["guide/payouts", "guide/express-4-commonjs", "guide/body-parsers"],
   "stream is not readable": ["guide/body-parsers"],
+  middleware: ["guide/middlewares"],
   "rotate key": ["guide/keys"],
   idempotency: ["guide/idempotency-key", "guide/payouts"],
   timeout: ["concepts/failures", "guide/operate"],

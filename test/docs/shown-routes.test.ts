@@ -44,6 +44,16 @@ describe("what is found", () => {
       `app.post("/payouts", payoutEndpoint({ addresses: { allow, dangerouslyAllowAnyAddress: true } }), pay);`,
       ["/payouts"],
     ],
+    [
+      "single middlewares without the signature",
+      `app.use("/payouts", ipAllowlist({ allow })); app.post("/payouts", rawBody(), jsonBody(), idempotencyGuard(options));`,
+      ["/payouts"],
+    ],
+    [
+      "single middlewares of a webhook without the password",
+      `app.all(webhookPath, httpsOnly(), webhookHmac({ secret }), receiveWebhook(handler));`,
+      ["webhookPath"],
+    ],
     ["a chained route", `app.route("/payouts").post(ipAllowlist({ allow }), pay);`, ["/payouts"]],
     ["a route of Fastify", `app.route({ method: "POST", url: "/payouts", handler: pay });`, ["/payouts"]],
     [
@@ -73,6 +83,20 @@ describe("what is found", () => {
     [
       "the whole endpoint by a name of another piece",
       [`app.post("/payouts", receive, pay);`, `const receive = payoutEndpoint(options);`],
+    ],
+    [
+      "all middlewares one by one, some of them for the whole path",
+      [
+        `app.use("/payouts", ipAllowlist({ allow }));
+         app.post("/payouts", httpSignatureVerify({ keys, nonces }), jsonBody(), payOnce);`,
+        `const payOnce = idempotencyGuard({ stores, key, handle });`,
+      ],
+    ],
+    [
+      "all middlewares of a webhook one by one",
+      [
+        `app.all(webhookPath, httpsOnly(), webhookBasicAuth(one), webhookHmac({ secret }), receiveWebhook(handler));`,
+      ],
     ],
     [
       "what has nothing to do with payouts",

@@ -20,6 +20,9 @@ const payoutEndpoints = ["payoutEndpoint", "payoutPlugin", "payoutRoute"];
 const webhookEndpoints = ["webhookEndpoint", "webhookPlugin", "webhookRoute"];
 // A webhook of another sender: its signature, and each message once.
 const checksOfOthers = ["webhookHmac", "idempotencyGuard"];
+// The same endpoints made of single middlewares.
+const checksOfPayouts = ["ipAllowlist", "httpSignatureVerify", "jsonBody", "idempotencyGuard"];
+const checksOfWebhooks = ["httpsOnly", "webhookBasicAuth", "webhookHmac", "receiveWebhook"];
 
 /**
  * Routes of the first of `pieces` that pay, or handle a webhook, with fewer checks than a whole endpoint. The other pieces of the
@@ -36,9 +39,10 @@ export function weakRoutes(pieces: readonly string[]): readonly string[] {
     const isWebhook = /hook/i.test(path);
     if (!isPayout && !isWebhook) return [];
     const hasOne = (all: readonly string[]): boolean => all.some((name) => names.has(name));
+    const hasAll = (all: readonly string[]): boolean => all.every((name) => names.has(name));
     const isWhole = isWebhook
-      ? hasOne(webhookEndpoints) || checksOfOthers.every((name) => names.has(name))
-      : hasOne(payoutEndpoints);
+      ? hasOne(webhookEndpoints) || hasAll(checksOfOthers) || hasAll(checksOfWebhooks)
+      : hasOne(payoutEndpoints) || hasAll(checksOfPayouts);
     const isLoosened = [...names].some((name) => name.startsWith("dangerously"));
     return isWhole && !isLoosened ? [] : [path];
   });

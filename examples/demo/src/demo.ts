@@ -10,6 +10,7 @@ import { demoKeyid, prepareDemo, type DemoSetup } from "./setup.ts";
 import { startDemoService, type DemoService } from "./service.ts";
 import { DemoStartError, startDemoPlatform, type DemoPlatform } from "./platform.ts";
 import { runRotation } from "./rotation.ts";
+import { runSingleMiddlewares, startSingleMiddlewares } from "./single-middlewares.ts";
 import { printedTable, type ResultTable } from "./table.ts";
 import { runWebhookCases, type WebhookTarget } from "./webhook-cases.ts";
 import { missEvent, runAfterRestart } from "./webhook-restart.ts";
@@ -97,10 +98,31 @@ async function demonstrate(running: Set<DemoPlatform>, folder: string, port: str
   try {
     const table = printedTable();
     const platform = await showCases({ setup, service, start, port }, table);
+    await showSingleMiddlewares(setup, running, table);
     if (!table.end()) process.exitCode = 1;
     return { platform, setup };
   } finally {
     await service.close();
+  }
+}
+
+/** The same checks as middlewares of an app, in a process that ends afterwards. */
+async function showSingleMiddlewares(
+  setup: DemoSetup,
+  running: Set<DemoPlatform>,
+  { add: report, say }: ResultTable,
+): Promise<void> {
+  say("the single middlewares, each mounted by itself");
+  const folder = temporaryFolder("countersign-middlewares-");
+  try {
+    const databaseFile = path.join(folder, "platform.db");
+    const platform = await startSingleMiddlewares(setup, databaseFile);
+    running.add(platform);
+    await runSingleMiddlewares(setup, { url: platform.url, databaseFile }, report);
+    running.delete(platform);
+    await platform.stop();
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
   }
 }
 

@@ -19,10 +19,14 @@ export interface DemoPlatform {
   readonly ended: Promise<void>;
 }
 
-/** Starts a platform and waits until it listens. Throws with what it said when it does not. */
-export async function startDemoPlatform(env: Environment, logFile: string): Promise<DemoPlatform> {
+/** Starts a platform, or another example's `program`, and waits until it listens. Throws with what it said when it does not. */
+export async function startDemoPlatform(
+  env: Environment,
+  logFile: string,
+  program = "@countersign/example-platform/main",
+): Promise<DemoPlatform> {
   const log = openSync(logFile, "a");
-  const main = createRequire(import.meta.url).resolve("@countersign/example-platform/main");
+  const main = createRequire(import.meta.url).resolve(program);
   // The IPC channel is never used: its end tells the platform that this process is gone.
   const child = spawn(process.execPath, [main], {
     env: { ...process.env, ...env },

@@ -1,6 +1,6 @@
 import { isGuardError } from "@countersign/core";
 import { isPromiseLike, warnOfError } from "@countersign/core/door";
-import { holdResponse, offerBody, whileConnected } from "@countersign/express/door";
+import { assertLastOnRoute, holdResponse, offerBody, whileConnected } from "@countersign/express/door";
 import {
   guard,
   type ErrorMiddleware,
@@ -76,7 +76,9 @@ function transactionMiddleware(
   options: TransactionOptionsOf<GuardRequest, never, TransactionMode>,
 ): DrainableMiddleware {
   const { admit, drain, reserved } = transactionGuard(options);
+  const isLast = options.methods === undefined && options.required !== false;
   const decide = (req: GuardRequest, res: GuardResponse): ReturnType<typeof admit> => {
+    assertLastOnRoute(req, { own: middleware, called: "idempotencyGuard() with handle", isLast });
     // The handler reads `req.body` before this guard has passed.
     offerBody(req, res);
     const early = new EarlyAnswer(res, reserved);
@@ -86,7 +88,7 @@ function transactionMiddleware(
     };
     return admit(req, (work) => whileConnected(res, work), around).finally(() => early.over());
   };
-  const middleware = guard(factoryName, decide, {
+  const middleware: Middleware = guard(factoryName, decide, {
     found(outcome: Awaited<ReturnType<typeof admit>>, _req, res, next) {
       if ("passes" in outcome) next();
       else sendAnswer(res, outcome.answer);

@@ -77,7 +77,7 @@ const ofFrozen = new WeakMap<object, unknown[]>();
 const keyClaimed: RequestFact<true> = createRequestFact();
 
 /** Of one request: whether a guard has claimed its idempotency key. */
-export const keyClaims = { mark: markKeyClaimed, assertNone: assertNoKeyClaimed };
+export const keyClaims = { mark: markKeyClaimed, assertNone: assertNoKeyClaimed, misplaced };
 
 function markKeyClaimed(req: object): void {
   keyClaimed.set(req, true);
@@ -89,11 +89,13 @@ function markKeyClaimed(req: object): void {
  */
 function assertNoKeyClaimed(factoryName: string, req: object): void {
   if (keyClaimed.get(req) === undefined) return;
-  throw new GuardError<CoreCode>({
-    status: 500,
-    code: "checked-after-claim",
-    message:
-      `${factoryName}() runs after idempotencyGuard(), where strangers can claim a payer's keys: ` +
+  throw misplaced(
+    `${factoryName}() runs after idempotencyGuard(), where strangers can claim a payer's keys: ` +
       "mount idempotencyGuard() after every check of who is calling, and an endpoint once on a route",
-  });
+  );
+}
+
+/** Returns the GuardError (500, `checked-after-claim`) of a check that stands after the guard. */
+function misplaced(message: string): GuardError<CoreCode> {
+  return new GuardError<CoreCode>({ status: 500, code: "checked-after-claim", message });
 }

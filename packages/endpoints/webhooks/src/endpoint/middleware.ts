@@ -7,7 +7,7 @@ import {
   type OptionOwner,
   type OptionTable,
 } from "@countersign/core/door";
-import { chain, composedGuard, pathOf, proxyTrust } from "@countersign/express/door";
+import { assertLastOnRoute, chain, composedGuard, pathOf, proxyTrust } from "@countersign/express/door";
 import {
   guard,
   guardErrors,
@@ -233,11 +233,15 @@ export function receiveWebhook(
   const name = "receiveWebhook";
   const { maxEvents } = readOptions(name, envelopeTable, options);
   const receive = eventReceiver(readHandler(handler, name, "handler"), maxEvents);
-  return chain(name, [
-    guard("webhookRequest", (req) => assertWebhookRequest(receivedRequest(req))),
+  const middleware: Middleware = chain(name, [
+    guard("webhookRequest", (req) => {
+      assertLastOnRoute(req, { own: middleware, called: `${name}()`, isLast: true });
+      assertWebhookRequest(receivedRequest(req));
+    }),
     guard(name, (req) => receive(req)),
     acknowledge,
   ]);
+  return middleware;
 }
 
 const acknowledge: Middleware = (_req, res, next) => {
