@@ -1,4 +1,5 @@
 import { test } from "@jest/globals";
+import { markWarnings } from "./expect-warning.ts";
 
 /** How long this process may stand still before what a test saw of time-outs and leases says nothing about them. */
 const stallMs = 100;
@@ -33,11 +34,13 @@ export function steadily<Args extends readonly unknown[]>(
   return async (...args) => {
     for (let attempt = 1; ; attempt += 1) {
       const longestStall = watchStalls();
+      const forgetWarnings = markWarnings();
       try {
         await body(...args);
         return;
       } catch (error) {
         if (longestStall() < stallMs || attempt === attempts) throw error;
+        forgetWarnings();
       } finally {
         longestStall();
       }
