@@ -11,7 +11,7 @@ const write = process.stderr.write.bind(process.stderr);
 export default class PackageReporter {
   #packages = new Map();
   #isVerbose;
-  #isTerminal = process.stderr.isTTY === true && !process.env["CI"];
+  #isTerminal = process.stderr.isTTY && !process.env["CI"];
   #startedAtMs = performance.now();
   #redrawnAtMs = 0;
   #files = { ended: 0, all: 0 };

@@ -139,7 +139,7 @@ process.on("warning", (warning) => {
   else
     current.note(
       "warning",
-      `${code}${warning.name}: ${String(warning.message).replaceAll(/\s*\n\s*/g, " ")}`,
+      `${code}${warning.name}: ${warning.message.replaceAll(/\s*\n\s*/g, " ")}`,
       warning.stack,
     );
 });

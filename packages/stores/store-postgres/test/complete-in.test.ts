@@ -7,6 +7,7 @@ import type { Pool } from "pg";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
 import { pause, testClock } from "@countersign/test-support/runs/after-test.ts";
 import { connectClient, connectPool, createStores, newStores, untilBlocked } from "./connections.ts";
+import { eventually } from "@countersign/test-support/runs/eventually.ts";
 
 const key = "payout-7.acc-1.acc-2";
 
@@ -407,6 +408,6 @@ describeOnPostgres("completeIn()", () => {
       const acquired = Promise.resolve(keys.acquire({ key: "other", token: "t", fingerprint: "f" }));
       await expect(acquired).rejects.toMatchObject({ status: 503, code: "idempotency-store-unavailable" });
     });
-    while ((await idempotency.read("other")) !== undefined) await pause(20);
+    await eventually(async () => (await idempotency.read("other")) === undefined);
   });
 });

@@ -7,6 +7,7 @@ import { startPrivateRedis } from "@countersign/test-support/servers/private-red
 import { connectRedis } from "./clients.ts";
 import { afterTest, pause } from "@countersign/test-support/runs/after-test.ts";
 import { goodInfo, infoOf, onFakeServer } from "./fake-server.ts";
+import { eventually } from "@countersign/test-support/runs/eventually.ts";
 
 const use = { scope: "s", nonce: "n", token: "a", retainMs: 60_000 };
 const claim = { token: "a", fingerprint: "f", leaseMs: 60_000, recovery: "rerun" } as const;
@@ -200,7 +201,7 @@ onOwnServer("a real server", () => {
     const replica = await startPrivateRedis({ args: ["--replicaof", `127.0.0.1 ${server?.port ?? 0}`] });
     afterTest(() => replica?.close());
     const { idempotency, nonces, send } = await storesOn(replica?.url);
-    while (!String(await send("INFO", "replication")).includes("master_link_status:up")) await pause(20);
+    await eventually(async () => String(await send("INFO", "replication")).includes("master_link_status:up"));
     await expect(idempotency.claim("of a replica", claim)).rejects.toThrow(/READONLY|replica/);
     await expect(nonces.claim({ ...use, nonce: "of a replica" })).rejects.toThrow(/READONLY|replica/);
   }, 20_000);
