@@ -161,7 +161,7 @@ describe("the sandbox and npm run platform over TLS", () => {
     );
     const [delivery] = sandbox.deliveries.list();
     expect(delivery?.attempts.length).toBeGreaterThan(1);
-  }, 90_000);
+  });
 
   test("a certificate that nobody vouches for is not delivered to, and plain http is refused by the service", async () => {
     await sandbox.close();

@@ -145,7 +145,7 @@ describe("on Express", () => {
     } finally {
       await close(server);
     }
-  }, 120_000);
+  });
 });
 
 describe("on Fastify", () => {
@@ -171,7 +171,7 @@ describe("on Fastify", () => {
       return exchange(port, vector);
     };
     expect(await wrongOnes(ask)).toEqual([]);
-  }, 120_000);
+  });
 });
 
 test("on fetch each vector has its verdict", async () => {

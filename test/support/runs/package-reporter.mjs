@@ -2,6 +2,7 @@
 // how far the run is. jest's own summary follows.
 import path from "node:path";
 import process from "node:process";
+import { notTested } from "../servers/server-binaries.mjs";
 import { startedFiles } from "./sequencer.mjs";
 
 // Nobody's own: while jest runs tests in its own process, they see other streams.
@@ -16,6 +17,7 @@ export default class PackageReporter {
   #redrawnAtMs = 0;
   #files = { ended: 0, all: 0 };
   #passed = 0;
+  #leftOut = new Set();
 
   constructor({ rootDir, verbose }) {
     this.rootDir = rootDir;
@@ -47,6 +49,8 @@ export default class PackageReporter {
     row.leftOut += result.numPendingTests + result.numTodoTests;
     row.ms += result.perfStats.runtime;
     this.#files.ended += 1;
+    // test/support/runs/written.mjs takes everything else that a test file writes.
+    for (const { message } of result.console ?? []) this.#leftOut.add(message);
     const file = path.relative(this.rootDir, test.path);
     if (this.#isVerbose)
       this.#print(result.testResults.map(({ status, fullName }) => `  ${status}: ${fullName}`));
@@ -58,10 +62,10 @@ export default class PackageReporter {
   onRunComplete() {
     this.#clear();
     const rows = [...this.#packages.values()];
-    if (rows.length < 2) return;
     const sum = { passed: 0, failed: 0, leftOut: 0, ms: 0 };
     for (const row of rows) for (const key of Object.keys(sum)) sum[key] += row[key];
-    this.#print([lineOf(`${rows.length} packages and folders`, sum)]);
+    if (rows.length > 1) this.#print([lineOf(`${rows.length} packages and folders`, sum)]);
+    if (this.#leftOut.size > 0) write(notTested([...this.#leftOut]));
   }
 
   getLastError() {

@@ -5,7 +5,7 @@ import { markWarnings } from "./expect-warning.ts";
 const stallMs = 100;
 const attempts = 5;
 // For all attempts of a test.
-const patienceMs = 90_000;
+const patienceMs = 300_000;
 
 /** From now on; the function that is returned ends it, and tells for how long the process has stood still at most. */
 function watchStalls(): () => number {

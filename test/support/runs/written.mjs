@@ -23,6 +23,9 @@ export class Written {
     current = this;
   }
 
+  /** Called with each reason for which tests are left out. */
+  leaveOut = () => {};
+
   /** Records one warning, or the lines of a text. */
   note(kind, text, stack) {
     const frame = firstFrame(stack);
@@ -110,6 +113,9 @@ export function recordOutput(global, written) {
   for (const [name, stream] of Object.entries(streams)) {
     Object.defineProperty(global.process, name, { configurable: true, enumerable: true, get: () => stream });
   }
+  // What jest's own console gets, its reporters get with the result of the file.
+  const reported = global.console;
+  written.leaveOut = (reason) => reported.warn(reason);
   global.console = new Console(streams);
   global[writtenKey] = written;
 }

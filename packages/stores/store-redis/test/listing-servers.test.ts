@@ -56,7 +56,7 @@ onOwnServer("the cursor of a list", () => {
     await eventually(() => stores.idempotency.prune());
     await expect(stores.idempotency.list(query)).rejects.toThrow(TypeError);
     expect(await listAll(stores)).toEqual(new Set(keys));
-  }, 20_000);
+  });
 
   test("is not given to a user without INFO, whose first page is not the last", async () => {
     const sendCommand = await connect();
