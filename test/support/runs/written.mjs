@@ -1,6 +1,7 @@
 import { ChildProcess } from "node:child_process";
 import { Console } from "node:console";
 import process from "node:process";
+import { notTested } from "../servers/server-binaries.mjs";
 
 const help = `A test run prints nothing but its result: a warning or a line is either the subject of a test, or a fault.
 If it is the subject, expect it in this test (each call expects one, or as many as its second argument says):
@@ -115,7 +116,10 @@ export function recordOutput(global, written) {
   }
   // What jest's own console gets, its reporters get with the result of the file.
   const reported = global.console;
-  written.leaveOut = (reason) => reported.warn(reason);
+  written.leaveOut = (reason) => {
+    if (reported.getBuffer() === undefined) process.stderr.write(notTested([reason]));
+    else reported.warn(reason);
+  };
   global.console = new Console(streams);
   global[writtenKey] = written;
 }
