@@ -33,10 +33,16 @@ export default class Environment extends TestEnvironment {
   #heardBefore = channels.filter(hasSubscribers);
   #timers = new Set();
   #written = new Written();
+  #isVerbose;
+
+  constructor(config, context) {
+    super(config, context);
+    this.#isVerbose = config.globalConfig.verbose === true;
+  }
 
   async setup() {
     await super.setup();
-    recordOutput(this.global, this.#written);
+    recordOutput(this.global, { written: this.#written, isVerbose: this.#isVerbose });
     this.#noteTimers();
   }
 

@@ -107,17 +107,17 @@ function firstFrame(stack = "") {
 }
 
 /** Gives the global object of a test file streams and a console whose output `written` records. */
-export function recordOutput(global, written) {
+export function recordOutput(global, { written, isVerbose }) {
   const streams = Object.fromEntries(
     ["stdout", "stderr"].map((name) => [name, recordingStream(process[name], name, written)]),
   );
   for (const [name, stream] of Object.entries(streams)) {
     Object.defineProperty(global.process, name, { configurable: true, enumerable: true, get: () => stream });
   }
-  // What jest's own console gets, its reporters get with the result of the file.
+  // What jest's own console gets, its reporters get with the result of the file, but in a verbose run.
   const reported = global.console;
   written.leaveOut = (reason) => {
-    if (reported.getBuffer() === undefined) process.stderr.write(notTested([reason]));
+    if (isVerbose) process.stderr.write(notTested([reason]));
     else reported.warn(reason);
   };
   global.console = new Console(streams);
