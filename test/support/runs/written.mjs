@@ -2,6 +2,7 @@ import { ChildProcess } from "node:child_process";
 import { Console } from "node:console";
 import process from "node:process";
 import { notTested } from "../servers/server-binaries.mjs";
+import { expectWarning } from "./expect-warning.ts";
 
 const help = `A test run prints nothing but its result: a warning or a line is either the subject of a test, or a fault.
 If it is the subject, expect it in this test (each call expects one, or as many as its second argument says):
@@ -34,6 +35,7 @@ export class Written {
       if (line.trim() !== "") this.#written.push({ kind, text: line, frame });
   }
 
+  /** `times` is Infinity for one or more, undefined for any number. */
   expect(pattern, times) {
     this.#expected.push({ pattern, times });
   }
@@ -53,11 +55,13 @@ export class Written {
     const unexpected = [];
     for (const each of this.#written) {
       const fits = expected.filter(({ pattern }) => pattern.test(each.text));
-      const found = fits.find(({ seen, times }) => seen < times) ?? fits[0];
+      const found = fits.find(({ seen, times }) => times === undefined || seen < times) ?? fits[0];
       if (found === undefined) unexpected.push(each);
       else found.seen += 1;
     }
-    const missed = expected.filter(({ seen, times }) => (times === Infinity ? seen === 0 : seen !== times));
+    const missed = expected.filter(({ seen, times }) =>
+      times === Infinity ? seen === 0 : times !== undefined && seen !== times,
+    );
     this.#written = [];
     this.#expected = [];
     if (unexpected.length === 0 && missed.length === 0) return undefined;
@@ -121,7 +125,25 @@ export function recordOutput(global, { written, isVerbose }) {
     else reported.warn(reason);
   };
   global.console = new Console(streams);
+  // Another file may run when one of this warns: what this file's own code warns of is this file's.
+  global.process.emitWarning = (warning, type, code) => {
+    const given = typeof type === "object" && type !== null ? type : { type, code };
+    const isError = typeof warning === "object" && warning !== null;
+    const name = isError ? warning.name : (given.type ?? "Warning");
+    const text = isError ? warning.message : warning;
+    noteWarning(written, {
+      name,
+      code: (isError ? warning.code : undefined) ?? given.code,
+      message: text,
+      stack: new Error().stack,
+    });
+  };
   global[writtenKey] = written;
+}
+
+function noteWarning(written, { name, code, message, stack }) {
+  const head = code === undefined ? "" : `[${code}] `;
+  written.note("warning", `${head}${name}: ${message.replaceAll(/\s*\n\s*/g, " ")}`, stack);
 }
 
 function recordingStream(stream, name, written) {
@@ -139,19 +161,13 @@ function recordingStream(stream, name, written) {
   return recording;
 }
 
-// A warning of Node's own modules comes by the process itself, whose object is not that of the test file.
+// Node's own modules warn by the process itself, whose object is not that of the test file.
 const printers = process.listeners("warning");
 process.removeAllListeners("warning");
 process.on("warning", (warning) => {
   if (warning.name === "ExperimentalWarning") return;
-  const code = warning.code === undefined ? "" : `[${warning.code}] `;
   if (current === undefined) for (const print of printers) print.call(process, warning);
-  else
-    current.note(
-      "warning",
-      `${code}${warning.name}: ${warning.message.replaceAll(/\s*\n\s*/g, " ")}`,
-      warning.stack,
-    );
+  else noteWarning(current, warning);
 });
 
 // A child process that would write to the terminal writes to the record instead.
