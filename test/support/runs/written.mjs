@@ -2,7 +2,6 @@ import { ChildProcess } from "node:child_process";
 import { Console } from "node:console";
 import process from "node:process";
 import { notTested } from "../servers/server-binaries.mjs";
-import { expectWarning } from "./expect-warning.ts";
 
 const help = `A test run prints nothing but its result: a warning or a line is either the subject of a test, or a fault.
 If it is the subject, expect it in this test (each call expects one, or as many as its second argument says):
