@@ -81,13 +81,15 @@ const doneKeys = "SELECT key FROM countersign_idempotency WHERE state = 'done'";
 describe.each([
   ["README", createShort],
   ["page", createApp],
-])("the example of the %s", (_place, create) => {
+])("the example of the %s", (place, create) => {
   beforeEach(() => start(create));
 
   test("takes a signed payout once: 200, then 409", async () => {
     // What the example of the README does with a payout.
-    expectWarning(/^pay payout-1\.funding-1\.business-1$/);
-    expectWarning(/^\[transaction-unused\]/);
+    if (place === "README") {
+      expectWarning(/^pay payout-1\.funding-1\.business-1$/);
+      expectWarning(/^\[transaction-unused\]/);
+    }
     expect([await pay(), await pay()]).toEqual([200, 409]);
     expect(rows(doneKeys)).toEqual([{ key: `payout:${body.idempotency_key}` }]);
   });
@@ -99,7 +101,7 @@ describe.each([
   });
 
   test("handles an event once, however often it comes, and shows strangers nothing", async () => {
-    expectWarning(/^handle buyer\.approved$/);
+    if (place === "README") expectWarning(/^handle buyer\.approved$/);
     expect([await notify("wrong"), await notify(), await notify()]).toEqual([404, 200, 200]);
     expect(rows(doneKeys)).toEqual([{ key: "webhook-event:ev-1" }]);
   });
