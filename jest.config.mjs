@@ -52,14 +52,16 @@ const config = {
   // PostgreSQL, Redis and MariaDB, where they are not running already.
   globalSetup: "<rootDir>/test/support/runs/engine-setup.mjs",
   globalTeardown: "<rootDir>/test/support/runs/engine-teardown.mjs",
-  setupFilesAfterEnv: ["<rootDir>/test/support/runs/retries.mjs"],
   testSequencer: "<rootDir>/test/support/runs/sequencer.mjs",
+  reporters: ["<rootDir>/test/support/runs/package-reporter.mjs", "summary"],
   // Many tests wait for a clock, a socket or a process: with one worker more than processors, a quarter of their time was nobody's.
   maxWorkers: 2 * availableParallelism() + 1,
   // A worker keeps something of each file that it ran; beyond this it is replaced between two files.
   workerIdleMemoryLimit: "1GB",
+  // A worker that has ended its tests ends by itself. On a busy machine that may take longer than jest's half second.
+  workerGracefulExitTimeout: 30_000,
   // On a busy machine servers and processes start slowly. No test is about how fast it is itself.
-  testTimeout: 40_000,
+  testTimeout: 120_000,
   testMatch: [...folders.map((folder) => `<rootDir>/${folder}/**/*.test.ts`), "!**/*.long.test.ts"],
   extensionsToTreatAsEsm: [".ts"],
   transform: {

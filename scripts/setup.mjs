@@ -158,8 +158,12 @@ function writeStamp(folder, name, digest) {
   writeFileSync(file, digest);
 }
 
+// What it prints is shown if it fails.
 function run(file, args, shell) {
-  const { status, error } = spawnSync(file, args, { cwd: root, stdio: ["ignore", 2, 2], shell });
+  const stdio = ["ignore", "pipe", "pipe"];
+  const maxBuffer = 64 * 1024 * 1024;
+  const { status, error, stdout, stderr } = spawnSync(file, args, { cwd: root, stdio, maxBuffer, shell });
   if (error !== undefined) throw new SetupError(`cannot run ${file}: ${error.message}`);
+  if (status !== 0) process.stderr.write(Buffer.concat([stdout, stderr]));
   return status === 0;
 }

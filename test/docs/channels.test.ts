@@ -6,6 +6,7 @@ import { channels, guardChannelName, noticeChannelName, traces } from "@counters
 import { builtChannelName } from "@countersign/core/door";
 import { thrownChannelName } from "../../packages/kernel/core/dist/observation/channels.js";
 import { expect, test } from "@jest/globals";
+import { workspacePackages } from "../../scripts/workspace.mjs";
 import { liveThrough } from "../support/runs/observed-life.ts";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
@@ -52,12 +53,13 @@ test("the page has the channels of the code, each as what it is", () => {
 });
 
 test("no source names a channel that the page has not", () => {
-  const sources = readdirSync(join(root, "packages"), { recursive: true, encoding: "utf8" }).filter((file) =>
-    /^[\w-]+\/[\w-]+\/src\/.*\.ts$/.test(file),
-  );
+  const sources = [...workspacePackages.values()].flatMap(({ folder }) => {
+    const source = join(root, folder, "src");
+    const names = readdirSync(source, { recursive: true, encoding: "utf8" });
+    return names.filter((name) => name.endsWith(".ts")).map((name) => join(source, name));
+  });
   const named = sources.flatMap(
-    (file) =>
-      readFileSync(join(root, "packages", file), "utf8").match(/(?<=[`"])countersign:[a-z-]+(?=[`"])/g) ?? [],
+    (file) => readFileSync(file, "utf8").match(/(?<=[`"])countersign:[a-z-]+(?=[`"])/g) ?? [],
   );
   expect(new Set(named)).toEqual(new Set(rows.keys()));
 });

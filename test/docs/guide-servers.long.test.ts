@@ -79,7 +79,7 @@ describe.each([
   beforeAll(async () => {
     await reader.shell("quick-start.sh", "keys");
     await reader.start(file);
-  }, 60_000);
+  });
   afterAll(async () => reader.end());
 
   test("is shown there", () => {
@@ -97,7 +97,7 @@ describe.each([
     const before = await done();
     expect(asExpected(await reader.shell("quick-start.sh", "refuse"))).toBe(3);
     expect((await done()) - before).toBe(2);
-  }, 60_000);
+  });
 });
 
 describe.each([
@@ -118,7 +118,7 @@ describe.each([
     publicKey = (await reader.shell("quick-start.sh", "public-key")).trim().slice(1, -1);
     // The port is the system's.
     await reader.start(file, { ...settings, PORT: "0", PUBLIC_KEY: publicKey });
-  }, 60_000);
+  });
   afterAll(async () => reader.end());
 
   test("reads the settings that the page names, and no other", () => {
@@ -132,7 +132,7 @@ describe.each([
   test("takes a public key whose line ends are two characters, and believes the proxy", async () => {
     expect(publicKey).toMatch(/^-----BEGIN PUBLIC KEY-----\\n/);
     expect(asExpected(await reader.shell("hono.sh", "pay"))).toBe(2);
-  }, 60_000);
+  });
 });
 
 describe.each([
@@ -160,5 +160,5 @@ describe.each([
     expect(second).toBe(first);
     const marks = fileText(`site/snippets/${commands}`, { region: "send" }).match(/(?<=# )\d{3}/g);
     expect(marks?.map(Number)).toEqual(statuses);
-  }, 60_000);
+  });
 });

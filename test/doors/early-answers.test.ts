@@ -18,6 +18,7 @@ import { samplePath } from "../support/signers/independent-signer.ts";
 import { servicePublicPem } from "../support/signers/test-keys.ts";
 import { after, engines, type Tx } from "./payments/engines.ts";
 import { idempotencyKey, signPayout } from "./payout-scene.ts";
+import { expectWarning } from "../support/runs/expect-warning.ts";
 
 type Stores = TransactionStores<Tx>;
 type Pay = (res: Response, tx: Tx) => unknown;
@@ -110,6 +111,9 @@ describe.each(places)("$title", ({ engine, make, route }) => {
         return Promise.resolve();
       });
       expect({ statuses, paid }).toEqual({ statuses: [500, 409], paid: 1 });
+      expectWarning(
+        /idempotencyGuard replaced an answer by 500: TypeError: "a handler in a transaction answered/,
+      );
     });
   }
 

@@ -12,6 +12,7 @@ import { close, listen, send } from "../support/servers/http-client.ts";
 import { samplePath } from "../support/signers/independent-signer.ts";
 import { servicePublicPem } from "../support/signers/test-keys.ts";
 import { idempotencyKey, signPayout } from "./payout-scene.ts";
+import { expectWarning } from "../support/runs/expect-warning.ts";
 
 interface Keys {
   readonly store: ReturnType<typeof memoryIdempotencyStore>;
@@ -104,6 +105,8 @@ describe.each(rows)("$form on $framework, under $recovery", ({ make, form, mount
         expect(await ask()).toBe(isHeld ? heldStatus : 200);
         expect(calls).toEqual(isHeld ? { handler: 1, paid: 0 } : { handler: 2, paid: 1 });
       }
+      expectWarning(/^\[handler-answered-409\] .* has a handler that answers 409/);
+      if (form.includes("hides")) expectWarning(/guardErrors hid an error/, 3);
     },
   );
 
@@ -114,6 +117,7 @@ describe.each(rows)("$form on $framework, under $recovery", ({ make, form, mount
     const second = isHeld ? (heldStatus === 503 ? 503 : 422) : 200;
     expect([await ask(), await ask()]).toEqual([422, second]);
     expect(calls).toEqual(isHeld ? { handler: 1, paid: 0 } : { handler: 2, paid: 1 });
+    if (form.includes("hides")) expectWarning(/guardErrors hid an error: Error: "the bank said no"/);
   });
 
   test("behind a whole answer a throw changes nothing", async () => {
@@ -123,6 +127,7 @@ describe.each(rows)("$form on $framework, under $recovery", ({ make, form, mount
     });
     expect([await ask(), await ask()]).toEqual([200, 409]);
     expect(calls.handler).toBe(1);
+    if (form.includes("hides")) expectWarning(/guardErrors hid an error: Error: "the bank said no"/);
   });
 });
 

@@ -9,6 +9,7 @@ import { describe, expect, test } from "@jest/globals";
 import express, { type ErrorRequestHandler, type RequestHandler } from "express";
 import { fastify, type FastifyInstance } from "fastify";
 import { afterTest } from "../support/runs/after-test.ts";
+import { expectWarning } from "../support/runs/expect-warning.ts";
 import { close, listen, send, type WireRequest } from "../support/servers/http-client.ts";
 import { samplePath } from "../support/signers/independent-signer.ts";
 import { servicePublicPem } from "../support/signers/test-keys.ts";
@@ -74,16 +75,18 @@ describe.each(Object.keys(routes))("an app that answers the errors of %s", (name
         throw refusalWith(409);
       },
     ],
-  ])("answers 500 where it says 200, 204 or 409 of %s", async (_title, pay) => {
+  ])("answers 500 where it says 200, 204 or 409 of %s", async (title, pay) => {
     expect(await answers(pay, 200, 1)).toEqual([500]);
     expect(await answers(pay, 204, 1)).toEqual([500]);
     expect(await answers(pay, 409, 1)).toEqual([500]);
     expect(await answers(pay, 422, 1)).toEqual([422]);
+    if (title === "a refusal with 409") expectWarning(/^\[handler-answered-409\] .*and was rolled back$/, 4);
   });
 
   test("answers 409 where it says so of a done key, and 500 where it says 200", async () => {
     expect(await answers(() => undefined, 409, 2)).toEqual([200, 409]);
     expect(await answers(() => undefined, 200, 2)).toEqual([200, 500]);
+    expectWarning(/^\[transaction-unused\]/, 2);
   });
 });
 

@@ -8,6 +8,7 @@ import { createSqliteStores } from "@countersign/store-sqlite";
 import { afterTest } from "../support/runs/after-test.ts";
 import { describe, expect, test } from "@jest/globals";
 import Database from "libsql";
+import { expectWarning } from "../support/runs/expect-warning.ts";
 
 const post = (): Request => new Request("https://platform.example/refunds", { method: "POST", body: "{}" });
 const fault = new Error("the app failed");
@@ -69,6 +70,9 @@ describe.each(Object.entries(modes))("a route whose handler throws %s", (mode, r
     const { route, store } = routeOf(refuse, () => undefined);
     expect((await route(post())).status).toBe(500);
     expect(store.read("key-1")?.state ?? "free").toBe(left);
+    expectWarning(
+      /idempotencyGuard could not answer a refusal: TypeError: "Do not know how to serialize a BigInt"/,
+    );
   });
 });
 

@@ -19,13 +19,13 @@ describe("npm start", () => {
     for (const row of rows) expect(row).toMatch(/^ok  .{34}  \S/);
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(60);
     expect(lines.at(-1)).toBe(`${rows.length} of ${rows.length} as expected`);
-  }, 60_000);
+  });
 
   test("refuses an argument that it does not know", async () => {
     const demo = capture("npm", ["start", "--silent", "--", "--twice"], { cwd: root });
     expect(await demo.ended).toBe(1);
     expect(demo.stderr()).toContain('npm start: expected no argument, --once or --help,\ngot "--twice"');
-  }, 30_000);
+  });
 });
 
 test("npm run countersign -- sandbox ends with npm", async () => {
@@ -44,4 +44,4 @@ test("npm run countersign -- sandbox ends with npm", async () => {
   // npm alone, as a service manager does that knows only what it started.
   npm.child.kill("SIGTERM");
   await eventually(async () => !(await answers()));
-}, 30_000);
+});

@@ -21,6 +21,7 @@ import { expressVersionsWith } from "../support/runs/express-versions.ts";
 import { close, listen, send, type WireRequest } from "../support/servers/http-client.ts";
 import { samplePath } from "../support/signers/independent-signer.ts";
 import { servicePublicPem } from "../support/signers/test-keys.ts";
+import { expectWarning } from "../support/runs/expect-warning.ts";
 
 const platformKeys = generateKeyPairSync("ed25519");
 const platformKey = importVerificationKey("platform-2026", platformKeys.publicKey);
@@ -160,6 +161,7 @@ describe.each(doors)("the answer to a payout on %s", (_name, serve) => {
       complete: () => "lost" as const,
     });
     expect(await statusAndReceipt(await serve({ store }), signPayout())).toBe("503 receipt");
+    expectWarning(/^\[completion-lost\] .* it belongs to another attempt$/);
   });
 });
 

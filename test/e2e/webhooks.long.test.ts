@@ -18,6 +18,7 @@ import {
 } from "../../examples/platform/test/platform-process.ts";
 import { testAuthority, type TestAuthority } from "../support/servers/certificates.ts";
 import { servicePublicPem } from "../support/signers/test-keys.ts";
+import { eventually } from "../support/runs/eventually.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const webhookPath = "/hooks/9c1f3ab27d5e4c0f";
@@ -160,7 +161,7 @@ describe("the sandbox and npm run platform over TLS", () => {
     );
     const [delivery] = sandbox.deliveries.list();
     expect(delivery?.attempts.length).toBeGreaterThan(1);
-  }, 90_000);
+  });
 
   test("a certificate that nobody vouches for is not delivered to, and plain http is refused by the service", async () => {
     await sandbox.close();
@@ -185,7 +186,7 @@ async function untilAttempted(): Promise<ReturnType<Sandbox["deliveries"]["list"
 
 /** The platform's event loop is busy with the batch, so its database is asked. */
 async function untilSomeApplied(): Promise<void> {
-  while (countApplied() === 0) await new Promise((resolve) => setTimeout(resolve, 2));
+  await eventually(() => countApplied() !== 0);
 }
 
 function countApplied(): number {

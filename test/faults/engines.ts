@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { rmSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterAll, afterEach, beforeAll, describe, jest } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, describe } from "@jest/globals";
 import Database from "libsql";
 import type { RowDataPacket } from "mysql2/promise";
 import { isolatedName, mysqlUrl, postgresUrl, redisUrl } from "../support/servers/engines.ts";
@@ -12,7 +12,6 @@ import type { EngineConfig, EngineKind } from "./payer-app.mjs";
 import { payoutsTable } from "./payer-engines.mjs";
 
 // Leases have to run out, processes to start.
-jest.setTimeout(30_000);
 
 /** A place on one engine that no other test file uses. */
 export interface Ground {

@@ -76,7 +76,6 @@ describeOnNginx("two platforms behind nginx, restarted in turn under load", () =
       expect(payouts).toHaveLength(keys.length);
       expect(new Set(payouts)).toEqual(new Set(keys));
     },
-    120_000,
   );
 });
 

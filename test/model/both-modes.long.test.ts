@@ -85,7 +85,7 @@ describeOnPostgres("createPostgresStores", () => {
         ),
     };
     expect(await keepsItsWord(ground, ["failed: transaction-unavailable", ...usual])).toEqual([]);
-  }, 90_000);
+  });
 });
 
 describeOnMysql("createMysqlStores", () => {
@@ -134,7 +134,7 @@ describeOnMysql("createMysqlStores", () => {
       },
     };
     expect(await keepsItsWord(ground, ["failed: transaction-unavailable", ...usual])).toEqual([]);
-  }, 90_000);
+  });
 });
 
 describe("createSqliteStores", () => {
@@ -175,5 +175,5 @@ describe("createSqliteStores", () => {
       },
     };
     expect(await keepsItsWord(ground, ["failed: SQLITE_BUSY", ...usual])).toEqual([]);
-  }, 90_000);
+  });
 });

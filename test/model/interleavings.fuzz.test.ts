@@ -81,7 +81,7 @@ function agreesOnAnOrder(start: () => Promise<Harness>, numRuns: number): void {
   test("answers concurrent steps as if they came one after the other, and pays at most once", async () => {
     const options = { ...fuzzRuns(numRuns), interruptAfterTimeLimit: propertyTimeMs };
     await fc.assert(oneOrder(await groundOf(harness)), options);
-  }, 30_000);
+  });
 }
 
 interface Ground {

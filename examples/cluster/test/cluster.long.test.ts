@@ -73,17 +73,13 @@ describe("runCluster", () => {
       /^TMPDIR: expected a folder .*ENOENT.*\n$/,
     ],
     ["an unknown argument", ["--twice"], {}, /^npm run cluster: expected no argument, --once/],
-  ])(
-    "ends with 1 and says what to do about %s",
-    async (_name, args, env, message) => {
-      const running = run(args, env);
-      expect(await running.ended).toBe(1);
-      expect(running.stderr()).toMatch(message);
-      expect(running.stderr()).not.toContain("hunter2");
-      expect(running.stdout()).toBe("");
-    },
-    20_000,
-  );
+  ])("ends with 1 and says what to do about %s", async (_name, args, env, message) => {
+    const running = run(args, env);
+    expect(await running.ended).toBe(1);
+    expect(running.stderr()).toMatch(message);
+    expect(running.stderr()).not.toContain("hunter2");
+    expect(running.stdout()).toBe("");
+  });
 });
 
 describeOnPostgres("runCluster with a PostgreSQL", () => {
@@ -142,7 +138,7 @@ describeOnPostgres("runCluster without --once", () => {
     } finally {
       await client.end();
     }
-  }, 60_000);
+  });
 });
 
 const describeOnBoth = postgresUrl === undefined ? describe.skip : describeOnRedis;

@@ -123,7 +123,7 @@ describe("the demo", () => {
     expect(await sendByHand(second, "--idempotency-key", "by-hand.from.to", "--expect", "409")).toBe(0);
     expect(await inspected("state")).toContain("by-hand");
     await stop(second);
-  }, 120_000);
+  });
 
   test("leaves no platform behind when it is killed", async () => {
     const running = startDemo({ PORT: port });
@@ -135,7 +135,7 @@ describe("the demo", () => {
     } finally {
       signalGroup(running, "SIGKILL");
     }
-  }, 120_000);
+  });
 
   test("says that its port is in use", async () => {
     const busy = await listen();

@@ -8,11 +8,16 @@ import {
   type RunningExample,
 } from "@countersign/test-support/servers/example.ts";
 import { startProxy } from "./proxy.ts";
+import { expectWarning } from "@countersign/test-support/runs/expect-warning.ts";
 
 let example: RunningExample;
 let proxy: string;
 
 beforeEach(async () => {
+  // The app's own sessions, as express-session has them by default.
+  expectWarning(/^Warning: connect\.session\(\) MemoryStore is not$/);
+  expectWarning(/^designed for a production environment, as it will leak$/);
+  expectWarning(/^memory, and will not scale past a single process\.$/);
   example = await startExample(new URL("../dist/server.js", import.meta.url));
   afterTest(() => example.stop());
   proxy = await startProxy(example.url);

@@ -4,7 +4,6 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { connect, createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import {
   type PayoutRequest,
@@ -17,6 +16,7 @@ import {
   sendPayout,
   sendRequest,
 } from "@countersign/sandbox";
+import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import Database from "libsql";
 
@@ -64,6 +64,18 @@ async function start(): Promise<void> {
   });
   const [said] = (await once(server.stdout ?? server, "data")) as [Buffer];
   expect(String(said)).toBe(`listening on port ${env["PORT"]}\n`);
+}
+
+async function takesConnections(): Promise<boolean> {
+  const socket = connect(Number(env["PORT"]), "127.0.0.1");
+  try {
+    await once(socket, "connect");
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
 }
 
 function url(target: string): string {
@@ -150,12 +162,13 @@ describe("the minimal server", () => {
     const fields = Object.entries(request.headers).map(([name, value]) => `${name}: ${value}\r\n`);
     const length = request.bodyBytes.length;
     socket.write(`POST ${request.target} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: ${length}\r\n`);
-    socket.write(`${fields.join("")}\r\n`);
+    socket.write(`Expect: 100-continue\r\n${fields.join("")}\r\n`);
+    // The server asks for the body once it has received the head.
+    expect(String(await once(socket, "data"))).toBe("HTTP/1.1 100 Continue\r\n\r\n");
     socket.write(request.bodyBytes.subarray(0, 10));
-    await sleep(200);
     const exit = once(server, "exit");
     server.kill("SIGTERM");
-    await sleep(200);
+    await eventually(async () => !(await takesConnections()));
     await expect(pay(createPayoutInstruction())).rejects.toThrow(/nothing listens/);
     socket.write(request.bodyBytes.subarray(10));
     const [answer] = (await once(socket, "data")) as [Buffer];

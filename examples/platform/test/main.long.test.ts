@@ -4,7 +4,7 @@ import { createServer, type AddressInfo, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
 import Database from "libsql";
 import { capture, killAll, listeningUrl, type Captured } from "./platform-process.ts";
 import { sendHalf } from "./running-platform.ts";
@@ -13,7 +13,6 @@ import { makeTestKey, payoutBody } from "./signer.ts";
 const main = fileURLToPath(new URL("../dist/main.js", import.meta.url));
 
 // Each test starts a process, on a machine that may be busy.
-jest.setTimeout(20_000);
 
 const key = makeTestKey("k1");
 

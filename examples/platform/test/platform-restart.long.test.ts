@@ -1,5 +1,5 @@
 // A platform whose servers are restarted under it: private ones, which belong to this file alone.
-import { beforeEach, expect, jest, test } from "@jest/globals";
+import { beforeEach, expect, test } from "@jest/globals";
 import { pino } from "pino";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
@@ -10,8 +10,6 @@ import {
 import { startPrivateRedis } from "@countersign/test-support/servers/private-redis.ts";
 import { payoutBody, runPlatform, type RunningPlatform } from "./running-platform.ts";
 import { envelope, sendTestWebhook, webhookEnvironment } from "./webhook-sender.ts";
-
-jest.setTimeout(60_000);
 
 let postgres: PrivatePostgres | undefined;
 let log: string[];

@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { beforeEach, expect, jest, test } from "@jest/globals";
+import { beforeEach, expect, test } from "@jest/globals";
 import type { Environment } from "@countersign/example-settings";
 import { afterTest, testFolder } from "@countersign/test-support/runs/after-test.ts";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
@@ -18,7 +18,6 @@ const main = fileURLToPath(new URL("../dist/main.js", import.meta.url));
 const webhooks = { ...webhookEnvironment, WEBHOOK_ALLOW_HTTP: "1" };
 
 // Some tests start processes, on a machine that may be busy.
-jest.setTimeout(30_000);
 
 const key = makeTestKey("service-1");
 

@@ -12,6 +12,7 @@ import { createApp, type AppParts } from "../src/app.ts";
 import { payoutBody, payoutPath, runPlatform, sendHalf } from "./running-platform.ts";
 import { makeTestKey, signPayout } from "./signer.ts";
 import { memoryStorage, type TestStorage } from "./test-storage.ts";
+import { expectWarning } from "@countersign/test-support/runs/expect-warning.ts";
 
 describe("the payout route", () => {
   test("pays the businesses that are configured alone, and any where none are", async () => {
@@ -65,6 +66,7 @@ describe("the payout route", () => {
     const platform = await runPlatform({ TRUST_PROXY: proxies, PAYOUT_ALLOWED_IPS: "203.0.113.7" });
     const headers = { "x-forwarded-for": forwardedFor };
     expect((await platform.send(payoutBody("op.from.to"), { headers })).status).toBe(status);
+    if (proxies === undefined) expectWarning(/^\[forwarded-for-ignored\]/);
   });
 });
 

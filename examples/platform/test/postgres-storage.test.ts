@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import type { PostgresLocation } from "@countersign/example-settings";
 import { answerOf } from "@countersign/idempotency/door";
-import { afterAll, beforeAll, beforeEach, expect, jest, test } from "@jest/globals";
+import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import { Client } from "pg";
 import { pino } from "pino";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
@@ -19,7 +19,6 @@ import type { Payouts } from "../src/transfers.ts";
 import { accept, errorOf, isolatedPostgres, payout, payoutsOn, tasks } from "./test-storage.ts";
 
 // Some tests start a server.
-jest.setTimeout(30_000);
 
 const logger = pino({ level: "silent" });
 

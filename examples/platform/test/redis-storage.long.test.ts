@@ -1,5 +1,5 @@
 import type { Environment, RedisLocation } from "@countersign/example-settings";
-import { afterAll, beforeAll, beforeEach, expect, jest, test } from "@jest/globals";
+import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import { pino } from "pino";
 import { createClient } from "redis";
 import { describeOnRedis, postgresUrl, redisUrl } from "@countersign/test-support/servers/engines.ts";
@@ -12,7 +12,6 @@ import { errorOf, isolatedPostgres } from "./test-storage.ts";
 import { envelope, sendTestWebhook, webhookEnvironment } from "./webhook-sender.ts";
 
 // Some tests start a server.
-jest.setTimeout(30_000);
 
 const silent = pino({ level: "silent" });
 const redisStore = platformStores.find(({ isOneDatabase }) => !isOneDatabase)!;

@@ -1,7 +1,9 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { hasSubscribers } from "node:diagnostics_channel";
+import process from "node:process";
 import { promisify } from "node:util";
 import { TestEnvironment } from "jest-environment-node";
+import { recordOutput, Written } from "./written.mjs";
 
 const events = ["guard", "notice", "key-use", "settled", "lease-lost", "built", "thrown"];
 const traces = ["claim", "wait", "store", "event"];
@@ -30,13 +32,40 @@ for (const name of ["run", "enterWith"]) {
 export default class Environment extends TestEnvironment {
   #heardBefore = channels.filter(hasSubscribers);
   #timers = new Set();
+  #written = new Written();
+  #isVerbose;
+
+  constructor(config, context) {
+    super(config, context);
+    this.#isVerbose = config.globalConfig.verbose === true;
+  }
 
   async setup() {
     await super.setup();
+    recordOutput(this.global, { written: this.#written, isVerbose: this.#isVerbose });
     this.#noteTimers();
   }
 
+  /** Fails a test that writes what it does not expect, and the file for what is written outside of its tests. */
+  async handleTestEvent(event, state) {
+    if (event.name === "test_start")
+      this.#settle("What runs before the first test or between two", state.unhandledErrors);
+    if (event.name !== "test_done" && event.name !== "run_finish") return;
+    // Node emits a warning in the next tick.
+    await new Promise((resolve) => {
+      process.nextTick(resolve);
+    });
+    if (event.name === "test_done") this.#settle("This test", event.test.errors);
+    else this.#settle("What runs after the last test", state.unhandledErrors);
+  }
+
+  #settle(where, errors) {
+    const error = this.#written.settle(where);
+    if (error !== undefined) errors.push(error);
+  }
+
   async teardown() {
+    this.#written.end();
     for (const timer of this.#timers) clearTimeout(timer);
     await super.teardown();
     for (const storage of storages) storage.disable();

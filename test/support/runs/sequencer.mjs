@@ -12,6 +12,13 @@ const slowOnes =
 const longest =
   /(?:contract|drivers|libraries|machine|payments|servers|soak|transactions)[\w-]*\.(?:long|table)\.test\.ts$/;
 
+let started = [];
+
+/** The test files of this run, for the reporter. */
+export function startedFiles() {
+  return started;
+}
+
 // oxlint-disable-next-line import/no-default-export -- jest calls it
 export default class Sequencer extends TestSequencer {
   constructor(options) {
@@ -21,6 +28,7 @@ export default class Sequencer extends TestSequencer {
   }
 
   sort(tests) {
+    started = tests.map(({ path: file }) => file);
     if (this.seed !== undefined) return this.shuffle(tests);
     // oxlint-disable-next-line unicorn/no-array-sort -- it is no array that sorts here
     const sorted = super.sort(tests);

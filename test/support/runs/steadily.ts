@@ -1,10 +1,11 @@
 import { test } from "@jest/globals";
+import { markWarnings } from "./expect-warning.ts";
 
 /** How long this process may stand still before what a test saw of time-outs and leases says nothing about them. */
 const stallMs = 100;
 const attempts = 5;
 // For all attempts of a test.
-const patienceMs = 90_000;
+const patienceMs = 300_000;
 
 /** From now on; the function that is returned ends it, and tells for how long the process has stood still at most. */
 function watchStalls(): () => number {
@@ -33,11 +34,13 @@ export function steadily<Args extends readonly unknown[]>(
   return async (...args) => {
     for (let attempt = 1; ; attempt += 1) {
       const longestStall = watchStalls();
+      const forgetWarnings = markWarnings();
       try {
         await body(...args);
         return;
       } catch (error) {
         if (longestStall() < stallMs || attempt === attempts) throw error;
+        forgetWarnings();
       } finally {
         longestStall();
       }

@@ -6,4 +6,6 @@ export function mariadbPrograms(): Readonly<Record<"install" | "server", string 
 export function pgbouncer(): string | undefined;
 export function unprivilegedOwner(): Owner | undefined;
 export function reportMissing(server: string, consequence: string): void;
+export function reportLeftOut(text: string): void;
+export function notTested(texts: readonly string[]): string;
 export function isContinuousIntegration(): boolean;

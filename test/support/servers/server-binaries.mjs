@@ -48,8 +48,21 @@ export function unprivilegedOwner() {
 export function reportMissing(server, consequence) {
   const text = `${server} is missing on this machine: ${consequence}`;
   if (isContinuousIntegration()) throw new Error(`${text} CI is set, so this is an error.`);
+  reportLeftOut(text);
+}
+
+/** Says unmissably what is not tested. */
+export function reportLeftOut(text) {
+  // In a test file the reporter of the run says it at the end.
+  const written = globalThis[Symbol.for("countersign.test.written")];
+  if (written === undefined) process.stderr.write(notTested([text]));
+  else written.leaveOut(text);
+}
+
+/** The block in which a run says what it has not tested. */
+export function notTested(texts) {
   const line = "=".repeat(100);
-  process.stderr.write(`\n${line}\nNOT TESTED: ${text}\n${line}\n\n`);
+  return `\n${line}\n${texts.map((text) => `NOT TESTED: ${text}\n`).join("")}${line}\n\n`;
 }
 
 /** Whether a missing server is an error. */

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "@jest/globals";
 import { cachedKeys, importVerificationKey } from "@countersign/http-signature-verify";
 import { servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
@@ -10,7 +10,7 @@ describe("cachedKeys", () => {
     const asked: string[] = [];
     const store = cachedKeys(async (keyid) => {
       asked.push(keyid);
-      await sleep(5);
+      await nextTurn();
       return servicePublicPem;
     });
     const [one, two] = await Promise.all([store.get("a"), store.get("a")]);
@@ -103,14 +103,14 @@ describe("cachedKeys", () => {
     const newer = store.get("a");
     // The newer look-up is still the one that later requests share.
     answers[0]?.(lateAnswer);
-    await sleep(1);
+    await nextTurn();
     expect(store.get("a")).toBe(newer);
     const newest = lateAnswer === null ? servicePublicPem : null;
     answers[1]?.(newest);
     const expected = newest === null ? undefined : expect.objectContaining({ keyid: "a" });
     expect(await newer).toEqual(expected);
     answers[0]?.(lateAnswer);
-    await sleep(1);
+    await nextTurn();
     expect(await store.get("a")).toEqual(expected);
     expect(answers).toHaveLength(2);
   });
@@ -122,7 +122,7 @@ describe("cachedKeys", () => {
     });
     await expect(store.get("a")).rejects.toThrow("no answer");
     answers[0]?.(servicePublicPem);
-    await sleep(1);
+    await nextTurn();
     void store.get("a");
     expect(answers).toHaveLength(2);
     answers[1]?.(servicePublicPem);

@@ -1,10 +1,10 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, test } from "@jest/globals";
 import { signRequest } from "@countersign/test-support/signers/independent-signer.ts";
 import { cachedKeys, type HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
 import type { WireAnswer } from "@countersign/test-support/servers/http-client.ts";
 import { servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
 import { startPlatform, expressVersions } from "./platform.ts";
+import { eventually } from "@countersign/test-support/runs/eventually.ts";
 
 const comparable = ({ headers, status, body }: WireAnswer): unknown => ({
   status,
@@ -67,7 +67,7 @@ describe.each(expressVersions)("httpSignatureVerify on %s against hostile reques
       const sent = Array.from({ length: 20 }, (_, index) =>
         platform.send(signRequest({ keyid: `made-up-${index}` })),
       );
-      while (arrived.length < 20) await delay(5);
+      await eventually(() => arrived.length >= 20);
       for (const fail of lookups) fail(new Error("the key server is down"));
       const answers = await Promise.all(sent);
       for (const { status, headers } of answers) expect([status, headers["retry-after"]]).toEqual([503, "5"]);

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from "@jest/globals";
+import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import {
   httpSignatureVerify,
   memoryNonceStore,
@@ -14,8 +14,11 @@ import {
 } from "@countersign/test-support/signers/independent-signer.ts";
 import { servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
 import { defaults, startPlatform, type Platform } from "./platform.ts";
+import { allowWarnings } from "@countersign/test-support/runs/expect-warning.ts";
 
 let platform: Platform;
+// What a policy covers is in coverage-warning.test.ts.
+beforeEach(() => allowWarnings(/^\[signature-covers-little\]/));
 afterEach(() => platform?.close());
 
 const body = '{"a":1}';

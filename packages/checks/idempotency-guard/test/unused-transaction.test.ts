@@ -8,6 +8,7 @@ import {
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { describe, expect, test } from "@jest/globals";
 import { transactionGuard } from "../src/transaction-guard.ts";
+import { expectWarning } from "@countersign/test-support/runs/expect-warning.ts";
 
 const transaction = { name: "tx" };
 type Tx = typeof transaction;
@@ -61,6 +62,8 @@ async function noticesOf(
     // oxlint-disable-next-line no-await-in-loop -- one request after the other
     await admit(req, (work) => work(new AbortController().signal)).catch(() => {});
   }
+  // Each notice is a process warning too.
+  for (const code of heard) expectWarning(new RegExp(`^\\[${code}\\]`));
   return heard;
 }
 

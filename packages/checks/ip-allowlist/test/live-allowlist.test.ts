@@ -12,6 +12,7 @@ import {
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 import express from "express";
 import { close, listen, send } from "@countersign/test-support/servers/http-client.ts";
+import { eventually } from "@countersign/test-support/runs/eventually.ts";
 
 type Options = Parameters<typeof liveAllowlist>[0];
 
@@ -216,7 +217,7 @@ describe("liveAllowlist", () => {
     const list = liveAllowlist({ load, refreshSeconds: 1 });
     opened.push(list);
     await list.ready();
-    while (list.entries()[0] === here) await new Promise((resolve) => setTimeout(resolve, 20));
+    await eventually(() => list.entries()[0] !== here);
     expect(list.entries()).toEqual([elsewhere]);
   });
 

@@ -15,6 +15,7 @@ import { guardChannelName, type GuardEvent } from "@countersign/core";
 import { guard, type GuardRequest, type Middleware } from "@countersign/express";
 import { capturedRawBody, captureRawBody, rawBody } from "@countersign/raw-body";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { eventually } from "@countersign/test-support/runs/eventually.ts";
 
 /** What the chain did with a request: an error handed on, or the bytes that the handler saw. */
 type Outcome = { readonly refused: unknown } | { readonly handled: string | undefined };
@@ -78,12 +79,12 @@ function begin(session: ClientHttp2Session, headers: Record<string, string> = {}
 
 /** A request that is cut before the server has heard of it never comes. */
 async function halfArrived({ seen }: Site): Promise<void> {
-  while (!seen.includes("open")) await delay(5);
+  await eventually(() => seen.includes("open"));
   await delay(30);
 }
 
 async function closed({ seen }: Site): Promise<void> {
-  while (!seen.includes("close")) await delay(5);
+  await eventually(() => seen.includes("close"));
   // What a reader does with the end comes a few turns later.
   await delay(30);
 }

@@ -325,7 +325,7 @@ import { guard, guardErrors } from "@countersign/express";
   `;
     const { COUNTERSIGN_STDERR: _off, ...env } = process.env;
     const args = ["--input-type=module", "--eval", program];
-    const { stderr } = await run(process.execPath, args, { cwd: import.meta.dirname, env, timeout: 15_000 });
+    const { stderr } = await run(process.execPath, args, { cwd: import.meta.dirname, env, timeout: 35_000 });
     const line = `countersign: exampleGuard refused a GET with 401 signature-mismatch: "does not verify"; see ${page}#signature-mismatch`;
     expect(stderr.trimEnd().split("\n")).toEqual(Array.from({ length: 10 }, () => line));
   },

@@ -22,6 +22,7 @@ import { send, type WireAnswer, type WireRequest } from "@countersign/test-suppo
 import { deliver, hookPath, secret } from "../../../../test/doors/webhook-scene.ts";
 import { signPayout } from "../../../../test/doors/payout-scene.ts";
 import { servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
+import { expectWarning } from "@countersign/test-support/runs/expect-warning.ts";
 
 type WebhookPluginOptions = Parameters<typeof webhookPlugin>[0];
 
@@ -393,10 +394,12 @@ describe("a hidden webhook", () => {
     ],
     ["handlerTimeout", register, { handlerTimeout: 1_000 }, /handlerTimeout \(1000 ms\) is 503/],
   ])("is said to differ by %s, once", async (_title, mount, options, message) => {
+    expectWarning(new RegExp(`^\\[webhook-not-hidden\\].*${message.source}`));
     expect(await told(mount, options)).toEqual([expect.stringMatching(message)]);
   });
 
   test("names no route when the time of the app is over, as an unknown route", async () => {
+    expectWarning(/^\[webhook-not-hidden\].*handlerTimeout \(100 ms\) is 503/);
     const app = fastify({ handlerTimeout: 100, forceCloseConnections: true });
     register(app);
     const { port } = new URL(await app.listen({ port: 0, host: "127.0.0.1" }));

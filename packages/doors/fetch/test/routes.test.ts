@@ -4,6 +4,7 @@ import { memoryAnswerStore, memoryIdempotencyStore } from "@countersign/idempote
 import { basicAuthVerifier } from "@countersign/webhook-basic-auth";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import { describe, expect, test } from "@jest/globals";
+import { expectWarning } from "@countersign/test-support/runs/expect-warning.ts";
 
 const url = "https://platform.example/refunds";
 const post = (body: string | ReadableStream | null = "{}", init: RequestInit = {}): Request =>
@@ -96,6 +97,7 @@ describe("idempotentRoute", () => {
     });
     expect((await route(post())).status).toBe(500);
     expect(state()).toBe("held");
+    expectWarning(/^\[handler-answered-409\] .* key "key-1" has a handler that answers 409/);
   });
 
   test("stops waiting when the client leaves", async () => {

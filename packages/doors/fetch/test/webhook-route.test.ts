@@ -5,6 +5,7 @@ import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { createWebhookHandler } from "@countersign/webhooks";
 import { describe, expect, test } from "@jest/globals";
 import { basic, deliver, envelope, rightUser, secret } from "../../../../test/doors/webhook-scene.ts";
+import { expectWarning } from "@countersign/test-support/runs/expect-warning.ts";
 
 type WebhookRouteOptions = Parameters<typeof webhookRoute>[0];
 
@@ -60,10 +61,12 @@ describe("webhookRoute", () => {
     };
     const { route, handled } = hookOf({ hide });
     expect([(await route(delivery(wrongUser))).status, handled]).toEqual([500, []]);
+    expectWarning(/webhookEndpoint could not answer a refusal: Error: "the app failed"/);
   });
 
   test.each([undefined, null, "no such page", {}])("answers 500 where hide gives %p", async (given) => {
     const answer = await hookOf({ hide: () => given as never }).route(delivery(wrongUser));
     expect([answer instanceof Response, answer.status]).toEqual([true, 500]);
+    expectWarning(/could not answer a refusal: TypeError: "option hide must return a Response"/);
   });
 });

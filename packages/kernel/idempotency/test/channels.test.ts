@@ -11,6 +11,7 @@ import { Waiters } from "@countersign/idempotency/door";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { randomUUID } from "node:crypto";
 import { collectNotices, faultyStore } from "@countersign/test-support/runs/faulty-store.ts";
+import { eventually } from "@countersign/test-support/runs/eventually.ts";
 
 type IdempotencyKeysOptions = Parameters<typeof idempotencyKeys>[0];
 
@@ -113,7 +114,7 @@ describe("the life of a key", () => {
     // What an operator's tool may do to a row.
     store.heartbeat = () => "lost";
     store.complete = () => "lost";
-    while (!key.lost) await new Promise((resolve) => setTimeout(resolve, 20));
+    await eventually(() => key.lost);
     await key.complete();
     expect(log).toEqual([
       "claim ok",

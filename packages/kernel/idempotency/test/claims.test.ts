@@ -41,7 +41,7 @@ describe("claims that a slow store answers too late", () => {
     await eventually(() => keysIn(store, "run").length + keysIn(store, "held").length === 0);
     // There is room again.
     expect(await keys.acquire(attempt("next"))).toMatchObject({ status: "acquired" });
-  }, 30_000);
+  });
 
   test("are given back out of the hands of the operator, too, who has nothing to decide", async () => {
     const store = faultyStore();
@@ -80,7 +80,7 @@ describe("claims that a slow store answers too late", () => {
     } finally {
       now.mockRestore();
     }
-  }, 30_000);
+  });
 
   test("are looked for until the store has denied them several times", async () => {
     const store = faultyStore();

@@ -1,6 +1,7 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, jest, test } from "@jest/globals";
 import { Retries } from "../src/attempt-store.ts";
-import { eventually, sleep } from "@countersign/test-support/runs/eventually.ts";
+import { eventually } from "@countersign/test-support/runs/eventually.ts";
 
 describe("Retries", () => {
   test("repeats a step that throws, rejects or is not done, until it is", async () => {
@@ -42,7 +43,7 @@ describe("Retries", () => {
       },
     );
     const now = jest.spyOn(performance, "now").mockReturnValue(startedAt + 3_600_001);
-    await sleep(250);
+    await eventually(() => abandoned > 0);
     now.mockRestore();
     expect({ calls, abandoned }).toEqual({ calls: 1, abandoned: 1 });
   });
@@ -84,11 +85,11 @@ describe("Retries", () => {
     retries.hurry();
     expect(calls).toBe(1);
     answer(false);
-    await sleep(0);
+    await nextTurn();
     retries.hurry();
     expect(calls).toBe(2);
     answer(true);
-    await sleep(0);
+    await nextTurn();
     retries.hurry();
     expect(calls).toBe(2);
   });

@@ -9,6 +9,7 @@ import {
 } from "@countersign/idempotency";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import { collectNotices } from "@countersign/test-support/runs/faulty-store.ts";
+import { expectWarning } from "@countersign/test-support/runs/expect-warning.ts";
 
 const leaseMs = 1000;
 
@@ -89,6 +90,7 @@ describe("an attempt that may have paid, whose key an operator has released (I25
   });
 
   test("leaves it to the retry that has it already", async () => {
+    expectWarning(/^\[completion-lost\] .* it belongs to another attempt$/);
     const { store, key, owned } = await stoodStill("released");
     expect(store.claim(...claim(key))).toMatchObject({ status: "acquired" });
     expect(await owned.complete()).toMatchObject({ status: 503 });
@@ -96,6 +98,7 @@ describe("an attempt that may have paid, whose key an operator has released (I25
   });
 
   test("leaves done as it is, a key that it gives back itself, and all under rerun", async () => {
+    expectWarning(/^\[completion-lost\] .* it belongs to another attempt$/, 2);
     const done = await stoodStill("done");
     expect(await done.owned.complete()).toMatchObject({ status: 503 });
     expect(done.store.read(done.key)?.state).toBe("done");
@@ -108,6 +111,7 @@ describe("an attempt that may have paid, whose key an operator has released (I25
   });
 
   test("holds it again as soon as a store that was down answers", async () => {
+    expectWarning(/^\[completion-lost\] .* it belongs to another attempt$/);
     let isDown = true;
     const { store, key, owned } = await stoodStill("released", {
       change: (plain) => ({

@@ -1,8 +1,8 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { getEventListeners } from "node:events";
 import { beforeEach, describe, expect, test } from "@jest/globals";
 import type { IdempotencyRecord } from "@countersign/idempotency";
 import { Waiters } from "../src/waiters.ts";
-import { sleep } from "@countersign/test-support/runs/eventually.ts";
 import { faultyStore } from "@countersign/test-support/runs/faulty-store.ts";
 
 const run: IdempotencyRecord = { state: "run", token: "t", fence: 1, fingerprint: "f", remainingMs: 60_000 };
@@ -36,7 +36,7 @@ describe("Waiters", () => {
     waiters.wake("k");
     expect(reads).toHaveLength(1);
     reads[0]?.(run);
-    await sleep(0);
+    await nextTurn();
     expect(reads).toHaveLength(2);
     reads[1]?.(done);
     expect(await outcome).toBe(done);

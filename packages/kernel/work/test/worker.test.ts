@@ -135,12 +135,23 @@ describe("a task whose lease ended", () => {
   });
 
   test("is renewed while its owner lives", async () => {
-    const { outcomes, record } = await attempted(({ clock }) => ({
+    let renewals = 0;
+    const { outcomes, record } = await attempted(({ clock, stores }) => ({
       leaseMs: 1_000,
       storeTimeoutMs: 500,
+      stores: {
+        ...stores,
+        work: changed(stores.work, {
+          async extend(...parameters) {
+            const extended = await stores.work.extend(...parameters);
+            renewals += 1;
+            return extended;
+          },
+        }),
+      },
       async atLeastOnce() {
         clock.advance(900);
-        await sleep(700);
+        await eventually(() => renewals > 0);
         clock.advance(900);
       },
     }));

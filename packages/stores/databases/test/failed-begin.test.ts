@@ -10,6 +10,7 @@ import knexModule from "knex";
 import { type ClientBase, Pool } from "pg";
 import { openStores, payerOn } from "./table/payer.ts";
 import { servers } from "./table/row.ts";
+import { expectWarning } from "@countersign/test-support/runs/expect-warning.ts";
 
 const max = 2;
 
@@ -104,6 +105,7 @@ describeOnPostgres("a BEGIN that fails, as after a failover", () => {
         expect([await pay("a", "n"), handled]).toEqual(["transaction-unavailable", 1]);
       }
       expect([await pay("a", "n"), handled]).toEqual([200, 2]);
+      expectWarning(/^\[transaction-unused\]/);
     },
   );
 });

@@ -1,7 +1,11 @@
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { fromPrisma } from "@countersign/databases";
 import { isWhole } from "@countersign/test-support/runs/share.ts";
-import { generatePrismaClient, type GeneratedClient } from "./prisma/generate.ts";
+import {
+  generatePrismaClient,
+  type GeneratedClient,
+} from "@countersign/test-support/servers/prisma-client.ts";
 import { describeAll } from "./table/describe-all.ts";
 import { barrier, statesOf } from "./table/describe-database.ts";
 import { loadPrismaClient, openPrisma, type PrismaClientClass, prismaRow } from "./table/prisma.ts";
@@ -13,7 +17,7 @@ let generated: GeneratedClient;
 let PrismaClient: PrismaClientClass;
 
 beforeAll(async () => {
-  generated = await generatePrismaClient();
+  generated = await generatePrismaClient(fileURLToPath(new URL("prisma/schema.prisma", import.meta.url)));
   PrismaClient = await loadPrismaClient(generated.folder);
 });
 afterAll(() => generated.remove());

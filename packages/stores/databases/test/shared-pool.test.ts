@@ -6,6 +6,7 @@ import { createTaskQueue } from "@countersign/work";
 import { Pool, type PoolClient } from "pg";
 import { openStores, payerOn } from "./table/payer.ts";
 import { describeOn, servers } from "./table/row.ts";
+import { expectWarning } from "@countersign/test-support/runs/expect-warning.ts";
 
 describeOn("postgresql")("a backlog of slow tasks", () => {
   test("leaves payouts their connections, by the defaults of both", async () => {
@@ -34,6 +35,7 @@ describeOn("postgresql")("a backlog of slow tasks", () => {
       });
       const pay = payerOn(stores, () => {});
       expect(await Promise.all(["a", "b", "c"].map((key) => pay(key)))).toEqual([200, 200, 200]);
+      expectWarning(/^\[transaction-unused\]/);
     } finally {
       open();
       await tasks.drain();

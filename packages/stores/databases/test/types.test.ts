@@ -1,7 +1,8 @@
 import { execFile } from "node:child_process";
-import { copyFile } from "node:fs/promises";
+import { copyFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "@jest/globals";
 import type { MySql2Database } from "drizzle-orm/mysql2";
@@ -10,7 +11,7 @@ import type { Knex } from "knex";
 import type { Kysely, Transaction } from "kysely";
 import { fromDrizzle, fromKnex, fromKysely } from "@countersign/databases";
 import type { Database } from "@countersign/idempotency";
-import { generatePrismaClient } from "./prisma/generate.ts";
+import { generatePrismaClient } from "@countersign/test-support/servers/prisma-client.ts";
 
 interface Tables {
   payments: { id: string };
@@ -66,14 +67,16 @@ export function handlersGetTheLibrarysOwnTransaction(
 const require = createRequire(import.meta.url);
 
 test("fromPrisma gives handlers the generated client's own transaction", async () => {
-  const generated = await generatePrismaClient();
+  const generated = await generatePrismaClient(
+    fileURLToPath(new URL("prisma/schema.prisma", import.meta.url)),
+  );
   try {
     const source = new URL("prisma/types.txt", import.meta.url);
     await copyFile(source, path.join(generated.folder, "types.ts"));
-    await copyFile(
-      new URL("prisma/types.json", import.meta.url),
-      path.join(generated.folder, "tsconfig.json"),
-    );
+    const base = fileURLToPath(new URL("../../../../tsconfig.test.json", import.meta.url));
+    const compilerOptions = { incremental: false, tsBuildInfoFile: null };
+    const project = { extends: base, compilerOptions, files: ["types.ts"], include: [] };
+    await writeFile(path.join(generated.folder, "tsconfig.json"), JSON.stringify(project));
     const typescript = path.dirname(require.resolve("typescript/package.json"));
     const output = await promisify(execFile)(process.execPath, [
       path.join(typescript, "bin/tsc"),

@@ -74,11 +74,11 @@ describe("node --test on a file of cases", () => {
     expect(output).toMatch(/^# skipped [1-9]/m);
     expect(output).toContain("(without another) # SKIP");
     expect(code).toBe(0);
-  }, 30_000);
+  });
 
   test("fails a wrong store by the name of the rule", async () => {
     const { code, output } = await nodeTest({ STORE_IS_WRONG: "1" });
     expect(output).toMatch(/not ok \d+ - whatever steps come, each answer and each record is the reference/);
     expect(code).not.toBe(0);
-  }, 30_000);
+  });
 });

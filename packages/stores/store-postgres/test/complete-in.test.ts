@@ -7,6 +7,8 @@ import type { Pool } from "pg";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
 import { pause, testClock } from "@countersign/test-support/runs/after-test.ts";
 import { connectClient, connectPool, createStores, newStores, untilBlocked } from "./connections.ts";
+import { eventually } from "@countersign/test-support/runs/eventually.ts";
+import { expectWarning } from "@countersign/test-support/runs/expect-warning.ts";
 
 const key = "payout-7.acc-1.acc-2";
 
@@ -223,6 +225,7 @@ describeOnPostgres("completeIn()", () => {
       await (await own("b")).release();
       expect(await store.read("other")).toBeUndefined();
       // A handler that kept the error to itself, and says that it has paid.
+      expectWarning(/^\[commit-not-confirmed\] CountersignWarning: test: key "other" is held/);
       expect(await (await own("c")).complete()).toMatchObject({ status: 503 });
       expect(await store.read("other")).toMatchObject({ state: "held" });
     },
@@ -407,6 +410,6 @@ describeOnPostgres("completeIn()", () => {
       const acquired = Promise.resolve(keys.acquire({ key: "other", token: "t", fingerprint: "f" }));
       await expect(acquired).rejects.toMatchObject({ status: 503, code: "idempotency-store-unavailable" });
     });
-    while ((await idempotency.read("other")) !== undefined) await pause(20);
+    await eventually(async () => (await idempotency.read("other")) === undefined);
   });
 });

@@ -4,10 +4,11 @@ import {
   type PostgresStores,
   type PostgresStoresOptions,
 } from "@countersign/store-postgres";
-import { afterTest, pause } from "@countersign/test-support/runs/after-test.ts";
+import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { Pool, type PoolClient, type PoolConfig, escapeIdentifier, escapeLiteral } from "pg";
 import { isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
 import { returnSchema, takeSchema } from "./spare-schemas.ts";
+import { eventually } from "@countersign/test-support/runs/eventually.ts";
 
 type PostgresQueryable = Parameters<typeof migratePostgres>[0];
 
@@ -76,5 +77,5 @@ export async function newStores(
 /** Resolves when so many connections wait for a lock in a statement that names the schema. */
 export async function untilBlocked(pool: Pool, schema: string, count = 1): Promise<void> {
   const waiting = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%${schema}%'`;
-  while (((await pool.query(waiting)).rowCount ?? 0) < count) await pause(5);
+  await eventually(async () => ((await pool.query(waiting)).rowCount ?? 0) >= count);
 }

@@ -92,7 +92,7 @@ onOwnServer("a server with synchronous_commit off that crashes", () => {
         found: typeof expected === "string" ? expected : expect.objectContaining(expected as object),
       });
     }
-  }, 60_000);
+  });
 });
 
 onOwnServer("a server that restarts", () => {
@@ -132,5 +132,5 @@ onOwnServer("a server in another mode", () => {
     await expect(idempotency.claim("k", claim)).rejects.toThrow(/fsync off/);
     process.env["NODE_ENV"] = environment;
     expect((await idempotency.claim("k", claim)).status).toBe("acquired");
-  }, 30_000);
+  });
 });

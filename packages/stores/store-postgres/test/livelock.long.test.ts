@@ -8,6 +8,7 @@ import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts
 import { steadyTest as test } from "@countersign/test-support/runs/steadily.ts";
 import { pause } from "@countersign/test-support/runs/after-test.ts";
 import { connectPool, createSchema, createStores } from "./connections.ts";
+import { eventually } from "@countersign/test-support/runs/eventually.ts";
 
 const leaseMs = 1_000;
 const connections = 4;
@@ -92,7 +93,7 @@ describeOnPostgres("as many transactions as the pool has connections, each longe
       return gate;
     };
     const paid = Promise.allSettled(got.map((attempt) => pay(owner, attempt, first, work)));
-    while (begun < got.length) await pause(5);
+    await eventually(() => begun >= got.length);
     const taken = await takeOver(other, keys);
     goOn();
     await paid;

@@ -12,6 +12,7 @@ import {
   dropAfterTest,
   newStores,
 } from "./connections.ts";
+import { eventually } from "@countersign/test-support/runs/eventually.ts";
 
 async function rowCount(pool: Pool, schema: string, table = "idempotency"): Promise<number | null> {
   // The empty key is none: its row keeps the fence of what was pruned.
@@ -119,7 +120,7 @@ describeOnPostgres("pruning in the background", () => {
       await pause(10);
     stores.close();
     // What was under way at that moment may still remove something.
-    while (pool.idleCount < pool.totalCount) await pause(10);
+    await eventually(() => pool.idleCount >= pool.totalCount);
     await addDone(pool, schema, 1);
     await pause(150);
     expect(await rowCount(pool, schema)).toBe(1);
@@ -135,7 +136,7 @@ describeOnPostgres("pruning in the background", () => {
     afterTest(() => unsubscribe("countersign:notice", listener));
     const stores = createPostgresStores({ pool, schema, pruneIntervalMs: 30 });
     afterTest(() => stores.close());
-    while (notices.length === 0) await pause(10);
+    await eventually(() => notices.length !== 0);
     expect(notices[0]).toMatchObject({
       guard: "createPostgresStores",
       code: "prune-failed",
@@ -143,6 +144,6 @@ describeOnPostgres("pruning in the background", () => {
     });
     await pool.query(`ALTER TABLE ${schema}.gone RENAME TO countersign_nonces`);
     await pool.query(`INSERT INTO ${schema}.countersign_nonces VALUES ('n', 'a', 'epoch')`);
-    while ((await rowCount(pool, schema, "nonces")) !== 0) await pause(10);
+    await eventually(async () => (await rowCount(pool, schema, "nonces")) === 0);
   });
 });

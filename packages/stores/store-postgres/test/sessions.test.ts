@@ -7,6 +7,7 @@ import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts
 import { pause } from "@countersign/test-support/runs/after-test.ts";
 import { connectClient, connectPool, createStores, newStores } from "./connections.ts";
 import { steadyTest as test } from "@countersign/test-support/runs/steadily.ts";
+import { eventually } from "@countersign/test-support/runs/eventually.ts";
 
 const claim: IdempotencyClaim = { token: "a", fingerprint: "f", leaseMs: 60_000, recovery: "rerun" };
 const use = { scope: "s", nonce: "n", token: "a", retainMs: 60_000 };
@@ -256,7 +257,7 @@ describeOnPostgres("the connections of the pool", () => {
     await idempotency.completeIn(client, "k", "a");
     const waiting = expect(idempotency.claim("k", { ...claim, token: "b" })).rejects.toThrow(/terminat/);
     const blocked = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%${schema}%'`;
-    while ((await pool.query(blocked)).rowCount === 0) await pause(5);
+    await eventually(async () => (await pool.query(blocked)).rowCount !== 0);
     await waiting;
     await client.query("ROLLBACK");
     expect(await idempotency.read("k")).toMatchObject({ state: "run", token: "a" });

@@ -119,7 +119,6 @@ describeOnPostgres("workers on many connections", () => {
       expect(await work.summaries()).toMatchObject([{ open: 0, running: 0, done: names.length }]);
       expect((await pool.query(`SELECT FROM ${schema}.countersign_lanes`)).rowCount).toBe(0);
     },
-    30_000,
   );
 
   test.each([

@@ -5,6 +5,9 @@ import { connectRedis } from "./clients.ts";
 
 export const dayMs = 86_400_000;
 
+/** For `commandTimeoutMs` where no time-out is the subject: a busy machine may take longer than the default. */
+export const patientMs = 60_000;
+
 /** What the step gives once it gives something: the client may have to find its server again. */
 export async function eventually<T>(step: () => Promise<T>): Promise<T> {
   const end = Date.now() + 20_000;
@@ -50,7 +53,7 @@ export async function newStores(options: Partial<RedisStoresOptions> = {}): Prom
   const keys = new Set<string>();
   const prefix = isolatedName("redis");
   const sendCommand = notingKeys(connection.sendCommand, keys);
-  const stores = createRedisStores({ sendCommand, prefix, ...options });
+  const stores = createRedisStores({ sendCommand, prefix, commandTimeoutMs: patientMs, ...options });
   afterTest(async () => {
     await removeKeys(connection.sendCommand, keys);
     await connection.close();

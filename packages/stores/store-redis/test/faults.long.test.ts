@@ -44,7 +44,7 @@ async function setUp(connect: Connect, commandTimeoutMs = 400) {
 }
 
 async function untilRun(read: () => Promise<{ state: string } | undefined>): Promise<void> {
-  while ((await read()) === undefined) await pause(5);
+  await eventually(async () => (await read()) !== undefined);
 }
 
 describe.each(clients)("over %s", (client, connect) => {

@@ -10,7 +10,7 @@ import { isolatedName } from "@countersign/test-support/servers/engines.ts";
 import type { PrivateRedis } from "@countersign/test-support/servers/private-redis.ts";
 import type { Connection } from "./clients.ts";
 import { testClock } from "@countersign/test-support/runs/after-test.ts";
-import { eventually, notingKeys, removeKeys } from "./connections.ts";
+import { eventually, notingKeys, patientMs, removeKeys } from "./connections.ts";
 
 export interface Engine {
   readonly connect: () => Promise<Connection>;
@@ -19,8 +19,7 @@ export interface Engine {
   readonly server?: PrivateRedis | undefined;
 }
 
-// Far away, but the contract gives a call 5 seconds while the engine is stopped.
-const patientMs = 10_000;
+// The contract gives a call 5 seconds while the engine is stopped.
 const stoppableMs = 3_000;
 
 /** Stores under a prefix of their own, which goes with them. */

@@ -7,7 +7,7 @@ import { redisUrl } from "@countersign/test-support/servers/engines.ts";
 import { startPrivateRedis } from "@countersign/test-support/servers/private-redis.ts";
 import { connectRedis } from "./clients.ts";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
-import { eventually } from "./connections.ts";
+import { eventually, patientMs } from "./connections.ts";
 
 const claim = { token: "a", fingerprint: "f", leaseMs: 60_000, recovery: "rerun" } as const;
 const server = redisUrl === undefined ? undefined : await startPrivateRedis({ persist: true });
@@ -42,8 +42,16 @@ async function listAll({ idempotency }: RedisStores, from?: string): Promise<Set
 
 onOwnServer("the cursor of a list", () => {
   test("leads to the next page over any connection, and nowhere once the server was started anew", async () => {
-    const stores = createRedisStores({ sendCommand: await connect(), prefix: "restart" });
-    const others = createRedisStores({ sendCommand: await connect(), prefix: "restart" });
+    const stores = createRedisStores({
+      sendCommand: await connect(),
+      prefix: "restart",
+      commandTimeoutMs: patientMs,
+    });
+    const others = createRedisStores({
+      sendCommand: await connect(),
+      prefix: "restart",
+      commandTimeoutMs: patientMs,
+    });
     const keys = await claimKeys(stores);
     const { cursor } = await stores.idempotency.list({ state: "run", limit: 5 });
     expect(cursor).toBeDefined();
@@ -56,17 +64,21 @@ onOwnServer("the cursor of a list", () => {
     await eventually(() => stores.idempotency.prune());
     await expect(stores.idempotency.list(query)).rejects.toThrow(TypeError);
     expect(await listAll(stores)).toEqual(new Set(keys));
-  }, 20_000);
+  });
 
   test("is not given to a user without INFO, whose first page is not the last", async () => {
     const sendCommand = await connect();
-    const stores = createRedisStores({ sendCommand, prefix: "rights" });
+    const stores = createRedisStores({ sendCommand, prefix: "rights", commandTimeoutMs: patientMs });
     await claimKeys(stores);
     const send = (...command: string[]) => sendCommand(command, { key: undefined, isReadonly: false });
     await send("ACL", "SETUSER", "blind", "on", ">secret", "~*", "+@all", "-info");
     const blind = await connectRedis((server?.url ?? "").replace("redis://", "redis://blind:secret@"));
     afterTest(blind.close);
-    const { idempotency } = createRedisStores({ sendCommand: blind.sendCommand, prefix: "rights" });
+    const { idempotency } = createRedisStores({
+      sendCommand: blind.sendCommand,
+      prefix: "rights",
+      commandTimeoutMs: patientMs,
+    });
     await expect(idempotency.list({ state: "run", limit: 5 })).rejects.toThrow(/needs run_id of INFO/);
   });
 });
@@ -87,6 +99,7 @@ onOwnServer("a client with a keyPrefix of its own", () => {
       const sendCommand = await connect();
       const { idempotency } = createRedisStores({
         prefix,
+        commandTimeoutMs: patientMs,
         sendCommand: (command, route) =>
           sendCommand(
             command.map((part) => (part === route.key ? `${other}${part}` : part)),
@@ -99,13 +112,18 @@ onOwnServer("a client with a keyPrefix of its own", () => {
     afterTest(() => client.disconnect());
     const stores = createRedisStores({
       prefix,
+      commandTimeoutMs: patientMs,
       sendCommand: ([command = "", ...args]) => client.call(command, ...args),
     });
     const keys = await claimKeys(stores);
     expect(await listAll(stores)).toEqual(new Set(keys));
     expect(await stores.idempotency.complete("key-1", "a")).toBe("ok");
     expect(await stores.idempotency.resolve("key-2", "done", { fence: 1 })).toBe("not-held");
-    const { idempotency } = createRedisStores({ sendCommand: await connect(), prefix });
+    const { idempotency } = createRedisStores({
+      sendCommand: await connect(),
+      prefix,
+      commandTimeoutMs: patientMs,
+    });
     expect(await idempotency.read("key-1")).toBeUndefined();
   });
 });

@@ -1,12 +1,14 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { type GuardNotice, noticeChannelName } from "@countersign/core";
 import { type RedisStores, createRedisStores } from "@countersign/store-redis";
 import { afterAll, describe, expect, test } from "@jest/globals";
 import { redisUrl } from "@countersign/test-support/servers/engines.ts";
 import { startPrivateRedis } from "@countersign/test-support/servers/private-redis.ts";
 import { connectRedis } from "./clients.ts";
-import { afterTest, pause } from "@countersign/test-support/runs/after-test.ts";
+import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { goodInfo, infoOf, onFakeServer } from "./fake-server.ts";
+import { eventually } from "@countersign/test-support/runs/eventually.ts";
 
 const use = { scope: "s", nonce: "n", token: "a", retainMs: 60_000 };
 const claim = { token: "a", fingerprint: "f", leaseMs: 60_000, recovery: "rerun" } as const;
@@ -28,7 +30,7 @@ async function codesOf(info: unknown): Promise<string[]> {
   const received = notices();
   const { nonces } = onFakeServer({ EVALSHA: "fresh", INFO: info });
   expect(await nonces.claim(use)).toBe("fresh");
-  await pause(5);
+  await nextTurn();
   expect(received.every(({ message }) => message !== "")).toBe(true);
   return received.map(({ code }) => code);
 }
@@ -68,7 +70,7 @@ describe("the look at the server", () => {
     const received = notices();
     const info = infoOf({ maxmemory_policy: "allkeys-lru", redis_version: "6.0.16" });
     await onFakeServer({ EVALSHA: "fresh", INFO: info }).nonces.claim(use);
-    await pause(5);
+    await nextTurn();
     expect(received.map(({ message }) => message)).toEqual([
       expect.stringMatching(/6\.0\.16 .* 6\.2/),
       expect.stringMatching(/allkeys-lru.* set noeviction/),
@@ -81,7 +83,7 @@ describe("the look at the server", () => {
     const { nonces, sent } = onFakeServer({ EVALSHA: "fresh", INFO: () => answers.shift() });
     for (const _step of [1, 2, 3, 4]) {
       expect(await nonces.claim(use)).toBe("fresh");
-      await pause(5);
+      await nextTurn();
     }
     expect(received.map(({ code }) => code)).toEqual(["redis-not-checked", "redis-forgets-on-restart"]);
     expect(sent).toEqual(["EVALSHA", "INFO", "EVALSHA", "INFO", "EVALSHA", "EVALSHA"]);
@@ -91,12 +93,14 @@ describe("the look at the server", () => {
     let asked = 0;
     const { nonces } = onFakeServer({
       EVALSHA: "fresh",
-      INFO: () => pause(5).then(() => new Error(`ERR ${(asked += 1)}`)),
+      INFO: () => nextTurn().then(() => new Error(`ERR ${(asked += 1)}`)),
     });
     for (const expected of [1, 2]) {
       await Promise.all(Array.from({ length: 10 }, () => nonces.claim(use)));
-      await pause(20);
+      await eventually(() => asked >= expected);
       expect(asked).toBe(expected);
+      // Until its answer has been read.
+      await nextTurn();
     }
   });
 
@@ -106,7 +110,7 @@ describe("the look at the server", () => {
     const askedAt: number[] = [];
     for (let step = 1; step <= 20; step++) {
       await nonces.claim(use);
-      await pause(5);
+      await nextTurn();
       if (sent.at(-1) === "INFO") askedAt.push(step);
     }
     expect(askedAt).toEqual([1, 2, 4, 8, 16]);
@@ -140,8 +144,7 @@ describe("the look at the server", () => {
     );
     expect(await nonces.claim(use)).toBe("fresh");
     expect(received).toEqual([]);
-    // Until it is given up: the notice of it belongs to no later test.
-    await pause(40);
+    await eventually(() => received.length > 0);
     expect(received.map(({ code }) => code)).toEqual(["redis-not-checked"]);
   });
 });
@@ -169,7 +172,7 @@ onOwnServer("a real server", () => {
     const { nonces, send } = await storesOn(server?.url);
     await send("CONFIG", "SET", "maxmemory-policy", "volatile-lru");
     await nonces.claim(use);
-    await pause(50);
+    await eventually(() => received.length >= 2);
     expect(received.map(({ code }) => code)).toEqual(["redis-may-evict", "redis-forgets-on-restart"]);
   });
 
@@ -200,8 +203,8 @@ onOwnServer("a real server", () => {
     const replica = await startPrivateRedis({ args: ["--replicaof", `127.0.0.1 ${server?.port ?? 0}`] });
     afterTest(() => replica?.close());
     const { idempotency, nonces, send } = await storesOn(replica?.url);
-    while (!String(await send("INFO", "replication")).includes("master_link_status:up")) await pause(20);
+    await eventually(async () => String(await send("INFO", "replication")).includes("master_link_status:up"));
     await expect(idempotency.claim("of a replica", claim)).rejects.toThrow(/READONLY|replica/);
     await expect(nonces.claim({ ...use, nonce: "of a replica" })).rejects.toThrow(/READONLY|replica/);
-  }, 20_000);
+  });
 });

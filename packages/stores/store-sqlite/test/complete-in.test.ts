@@ -3,6 +3,7 @@ import { type SqliteDatabase, withImmediateTransaction } from "@countersign/stor
 import { describe, expect, test } from "@jest/globals";
 import { testClock } from "@countersign/test-support/runs/after-test.ts";
 import { type Connection, connect, createStores, drivers, temporaryFile } from "./connections.ts";
+import { expectWarning } from "@countersign/test-support/runs/expect-warning.ts";
 
 const key = "payout-7.acc-1.acc-2";
 const createPayouts = "CREATE TABLE IF NOT EXISTS payouts (idempotency_key TEXT NOT NULL) STRICT";
@@ -165,6 +166,7 @@ describe("completeIn() of what is no connection", () => {
       await (await own("a")).release();
       expect(store.read(key)).toBeUndefined();
       // A handler that kept the error to itself, and says that it has paid.
+      expectWarning(/^\[commit-not-confirmed\] CountersignWarning: test: key "payout-7.acc-1.acc-2" is held/);
       expect(await (await own("b")).complete()).toMatchObject({ status: 503 });
       expect(store.read(key)).toMatchObject({ state: "held" });
     },

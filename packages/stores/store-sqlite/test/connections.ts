@@ -9,6 +9,7 @@ import {
   createSqliteStores,
 } from "@countersign/store-sqlite";
 import Database from "libsql";
+import { reportLeftOut } from "@countersign/test-support/servers/server-binaries.mjs";
 
 export interface Connection extends SqliteDatabase {
   close(): unknown;
@@ -59,8 +60,8 @@ export const dayMs = 86_400_000;
 function nodeSqlite(): Open[] {
   const module: unknown = process.getBuiltinModule?.("node:sqlite");
   if (!hasDatabaseSync(module)) {
-    process.stderr.write(
-      `NOT TESTED: node:sqlite is missing in Node ${process.version}; only libsql was run\n`,
+    reportLeftOut(
+      `node:sqlite is missing in Node ${process.version}: the store of SQLite runs on libsql alone.`,
     );
     return [];
   }

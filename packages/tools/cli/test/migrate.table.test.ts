@@ -13,6 +13,7 @@ import { startPgBouncer } from "@countersign/test-support/servers/pgbouncer.ts";
 import { readTarget } from "../src/operator/store-target.ts";
 import { builtCli, expectOneLine, run, spawnCli } from "./cli-bench.ts";
 import { flagsOf, sqlServers, tableNames, type Place } from "./sql-places.ts";
+import { eventually } from "@countersign/test-support/runs/eventually.ts";
 
 const url = postgresUrl ?? "";
 
@@ -255,10 +256,10 @@ describeOnPostgres("countersign migrate on PostgreSQL alone", () => {
         const { child, ended } = start(flags);
         const waiting = `SELECT FROM pg_stat_activity WHERE application_name = 'countersign' AND wait_event_type = 'Lock'
         AND query LIKE '%' || $1 || '%'`;
-        while ((await pool.query(waiting, [schema])).rowCount === 0) {
+        await eventually(async () => {
           if (child.exitCode !== null) throw new Error("the migration did not wait");
-          await new Promise((resolve) => setTimeout(resolve, 20));
-        }
+          return (await pool.query(waiting, [schema])).rowCount !== 0;
+        });
         child.kill(signal);
         await ended;
       } finally {

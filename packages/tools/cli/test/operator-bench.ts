@@ -25,6 +25,7 @@ import {
 } from "@countersign/test-support/servers/engines.ts";
 import { isWhole } from "@countersign/test-support/runs/share.ts";
 import { type Args, run, type Run, wordsOf } from "./cli-bench.ts";
+import { eventually } from "@countersign/test-support/runs/eventually.ts";
 
 type NonceClaim = Parameters<SqliteNonceStore["claim"]>[0];
 
@@ -206,11 +207,10 @@ export async function begin(bench: OperatorBench, key: string, { expired = false
   } as const;
   await bench.idempotency.claim(key, claim);
   if (!expired) return;
-  for (;;) {
+  await eventually(async () => {
     const record = await bench.idempotency.read(key);
-    if (record?.state === "run" && record.remainingMs <= 0) return;
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
+    return record?.state === "run" && record.remainingMs <= 0;
+  });
 }
 
 /** TEST VALUE. */

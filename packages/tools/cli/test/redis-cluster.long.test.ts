@@ -50,12 +50,10 @@ function keysIn(out: string): unknown[] {
 }
 
 describeOnCluster("countersign keys on a Redis Cluster", () => {
-  beforeAll(
-    () =>
-      withStores(nodes[0] ?? "", async (stores) => {
-        for (const key of keys) await hold(stores, key);
-      }),
-    20_000,
+  beforeAll(() =>
+    withStores(nodes[0] ?? "", async (stores) => {
+      for (const key of keys) await hold(stores, key);
+    }),
   );
 
   test.each([0, 1, 2])("held lists the keys of every server, asked by server %d", async (at) => {

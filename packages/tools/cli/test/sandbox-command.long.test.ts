@@ -130,7 +130,7 @@ describe("countersign sandbox", () => {
     // Answered once the line before is there, too.
     await call(`${sandbox.url}/sandbox/deliveries`, "test-api-key");
     sandbox.child.kill("SIGINT");
-    while (await listens(Number(port))) await new Promise((resolve) => setTimeout(resolve, 5));
+    await eventually(async () => !(await listens(Number(port))));
     const ended = sandbox.end("SIGINT");
     request.destroy();
     expect(await ended).toEqual({ code: 0, err: "" });
@@ -177,7 +177,7 @@ describe("countersign sandbox", () => {
       await call(`${sandbox.url}/sandbox/events`, "test-api-key", { type: "t", data: {}, event_id: id });
     }
     // One webhook of three events, sent twice at once and once more twice at once.
-    while (received.length < 4) await new Promise((resolve) => setTimeout(resolve, 5));
+    await eventually(() => received.length >= 4);
     await sandbox.end("SIGTERM");
     await close(receiver);
     expect(new Set(received).size).toBe(1);

@@ -22,6 +22,7 @@ import {
   signer,
 } from "./inspector-bench.ts";
 import { send, type Answer } from "@countersign/test-support/servers/page-client.ts";
+import { eventually } from "@countersign/test-support/runs/eventually.ts";
 
 const bench = new InspectorBench();
 beforeEach(() => bench.open());
@@ -329,8 +330,7 @@ describe("the key of a request", () => {
     let release = (): void => undefined;
     bench.hold = new Promise((resolve) => (release = resolve));
     const running = bench.pay("key-run");
-    while (bench.store.read("payout:key-run.a.b")?.state !== "run")
-      await new Promise((go) => setTimeout(go, 5));
+    await eventually(() => bench.store.read("payout:key-run.a.b")?.state === "run");
     expect((await bench.pay("key-run")).status).toBe(503);
     const { body, text } = await bench.ask("/inspector/requests/2");
     expect(body["claim"]).toMatchObject({

@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import { createChangeStream, listen, pageFiles, sendProblems } from "@countersign/inspector/loopback";
 import { afterEach, describe, expect, jest, test } from "@jest/globals";
 import express, { type RequestHandler } from "express";
+import { eventually } from "@countersign/test-support/runs/eventually.ts";
 
 let listening: Awaited<ReturnType<typeof listen>> | undefined;
 afterEach(async () => {
@@ -77,7 +78,7 @@ describe("a change stream", () => {
     const [answer] = await once(sent, "response");
     await once(answer, "data");
     stream.changed({ ids: [1] });
-    while (warn.mock.calls.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await eventually(() => warn.mock.calls.length !== 0);
     expect(warn.mock.calls[0]?.[0]).toBe("the test's stream paused: not now");
     stream.changed({ ids: [2, 2] });
     stream.changed({ ids: [3], kind: "things" });

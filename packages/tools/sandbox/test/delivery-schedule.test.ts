@@ -17,6 +17,7 @@ import type { DeliveryService } from "../src/delivery/delivery-service.ts";
 import { DocumentStore } from "../src/documents.ts";
 import { join } from "node:path";
 import Database from "libsql";
+import { expectWarning } from "@countersign/test-support/runs/expect-warning.ts";
 
 const dayMs = 86_400_000;
 const hourMs = 3_600_000;
@@ -133,6 +134,7 @@ describe("onAttempt", () => {
     service.notify([event("e1")]);
     await time.runUntilIdle(service);
     expect(heard).toEqual(["pending 1", "delivered 2"]);
+    expectWarning(/onAttempt threw: not yours/, 2);
   });
 });
 

@@ -9,6 +9,7 @@ import { createWebhookHandler } from "@countersign/webhooks";
 import { steadyTest } from "@countersign/test-support/runs/steadily.ts";
 import { transactionBroken } from "@countersign/idempotency/store";
 import { envelope, collectNotices, outcomes, sleep } from "./event-kit.ts";
+import { expectWarning } from "@countersign/test-support/runs/expect-warning.ts";
 
 class EngineError extends Error {
   readonly fault: TransactionFault;
@@ -158,6 +159,7 @@ describe("a batch of events in one transaction", () => {
     expect(new Set(await handle(ids(50)))).toEqual(new Set(["in-doubt"]));
     expect(runs).toEqual(ids(50));
     expect(commits).toEqual([50]);
+    expectWarning(/^\[commit-unknown\] .* has a COMMIT without a reply: it is done, or comes again$/, 50);
   });
 
   test.each<[string, Scene, readonly string[]]>([

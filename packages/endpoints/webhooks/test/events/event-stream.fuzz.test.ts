@@ -280,22 +280,18 @@ describe("a stream that is redelivered, regrouped and reordered, with failures a
     ["SQLite and completeIn()", sqliteReceivers, 60],
     ["SQLite, one transaction and latestOnly", transactionReceivers, 60],
     ["SQLite and inboxes", inboxReceivers, 60],
-  ])(
-    "takes effect exactly once and ends in the same state, on %s",
-    async (_name, create, runs) => {
-      collectNotices();
-      await fc.assert(
-        fc.asyncProperty(stream, async (model) => {
-          const receivers = create(model);
-          await deliver(model, receivers);
-          // oxlint-disable-next-line no-await-in-loop -- as processes end
-          for (const { end } of receivers) await end?.();
-          expect(receivers[0]?.effects()).toEqual(once(model.events));
-          expect(receivers[0]?.state()).toEqual(expectedState(model.events));
-        }),
-        fuzzRuns(runs),
-      );
-    },
-    30_000,
-  );
+  ])("takes effect exactly once and ends in the same state, on %s", async (_name, create, runs) => {
+    collectNotices();
+    await fc.assert(
+      fc.asyncProperty(stream, async (model) => {
+        const receivers = create(model);
+        await deliver(model, receivers);
+        // oxlint-disable-next-line no-await-in-loop -- as processes end
+        for (const { end } of receivers) await end?.();
+        expect(receivers[0]?.effects()).toEqual(once(model.events));
+        expect(receivers[0]?.state()).toEqual(expectedState(model.events));
+      }),
+      fuzzRuns(runs),
+    );
+  });
 });

@@ -4,6 +4,7 @@ import { createWebhookHandler } from "@countersign/webhooks";
 import { describe, expect, test } from "@jest/globals";
 import { buyerEvent, SharedDatabase, send, webhook } from "../inbox/inbox-kit.ts";
 import { createHandler, envelope, handleAll, memoryStore, outcomes, sqlite } from "./event-kit.ts";
+import { expectWarning } from "@countersign/test-support/runs/expect-warning.ts";
 
 const buyer = "buyer.status_changed";
 const returned: readonly (readonly [string, () => unknown])[] = [
@@ -71,5 +72,6 @@ describe.each(returned)("a handler that returns %s", (_what, make) => {
     });
     expect(await handleAll(handler, "a")).toEqual(["failed"]);
     expect(store.read("webhook-event:a")).toBeUndefined();
+    expectWarning(/^\[dead-letter-failed\] .* has an onDeadLetter\(\) that failed$/);
   });
 });

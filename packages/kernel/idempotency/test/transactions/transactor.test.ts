@@ -1,5 +1,5 @@
 import { GuardError } from "@countersign/core";
-import { sleep } from "@countersign/test-support/runs/eventually.ts";
+import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import { describe, expect, test } from "@jest/globals";
 import { transactionBroken } from "../../src/refusals.ts";
 import { is, keys, nonce, scripted, type Script, type Step } from "./scripted.ts";
@@ -287,7 +287,7 @@ describe("Transactor", () => {
   test.each<Step>(["connect", "begin"])("begins nothing after its time-out at %s", async (step) => {
     const { run, log } = scripted({ [step]: () => 150 }, { storeTimeoutMs: 10 });
     await expect(run()).rejects.toMatchObject({ code: "transaction-unavailable" });
-    await sleep(300);
+    await eventually(() => log.includes("rollback"));
     expect(log).toEqual([...(step === "connect" ? ["connect"] : ["connect", "begin"]), "rollback"]);
   });
 

@@ -5,6 +5,7 @@ import { collectNotices } from "@countersign/test-support/runs/faulty-store.ts";
 import { notAsked } from "./describe-database.ts";
 import { type OpenStores, openEach, payerOn } from "./payer.ts";
 import { describeOn, type Opened, type TableRow } from "./row.ts";
+import { expectWarning } from "@countersign/test-support/runs/expect-warning.ts";
 
 /** The server's own count of the messages on this connection. */
 const questions = `SELECT CONNECTION_ID() AS connection, VARIABLE_VALUE AS count FROM information_schema.SESSION_STATUS WHERE VARIABLE_NAME = 'QUESTIONS'`;
@@ -81,6 +82,7 @@ export function describePayments<Tx>(row: TableRow<Tx>): void {
         expect(await pay(key)).toBe(200);
       expect(notices.messages()).toEqual([expect.stringMatching(/without writing a row by tx/)]);
       expect(notices.codes()).toEqual(["transaction-unused"]);
+      expectWarning(/^\[transaction-unused\]/);
       notices.stop();
     });
 
