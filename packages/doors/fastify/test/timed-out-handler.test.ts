@@ -11,7 +11,6 @@ import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import { FakeTransaction, transactionalStore } from "@countersign/test-support/runs/faulty-store.ts";
 import { send } from "@countersign/test-support/servers/http-client.ts";
 import { servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
-import { expectWarning } from "@countersign/test-support/runs/expect-warning.ts";
 
 type PayoutPluginOptions = Extract<Parameters<typeof payoutPlugin>[0], { readonly handler: unknown }>;
 
