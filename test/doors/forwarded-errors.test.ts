@@ -9,7 +9,7 @@ import { describe, expect, test } from "@jest/globals";
 import express, { type ErrorRequestHandler, type RequestHandler } from "express";
 import { fastify, type FastifyInstance } from "fastify";
 import { afterTest } from "../support/runs/after-test.ts";
-import { expectWarning } from "../support/runs/expect-warning.ts";
+import { allowWarnings, expectWarning } from "../support/runs/expect-warning.ts";
 import { close, listen, send, type WireRequest } from "../support/servers/http-client.ts";
 import { samplePath } from "../support/signers/independent-signer.ts";
 import { servicePublicPem } from "../support/signers/test-keys.ts";
@@ -31,6 +31,7 @@ const routes: Readonly<Record<string, (stores: Stores, pay: Pay) => RequestHandl
       signature: { keys: { "test-key": servicePublicPem } },
       stores,
       pay,
+      mayWriteNothing: true,
       errors: "forward",
     }),
   idempotencyGuard: (stores, handle) =>
@@ -86,7 +87,8 @@ describe.each(Object.keys(routes))("an app that answers the errors of %s", (name
   test("answers 409 where it says so of a done key, and 500 where it says 200", async () => {
     expect(await answers(() => undefined, 409, 2)).toEqual([200, 409]);
     expect(await answers(() => undefined, 200, 2)).toEqual([200, 500]);
-    expectWarning(/^\[transaction-unused\]/, 2);
+    // Its handler writes nothing, which only a guard tolerates.
+    if (name === "idempotencyGuard") expectWarning(/^\[transaction-unused\]/, 2);
   });
 });
 
@@ -201,6 +203,7 @@ describe("a Fastify app that answers the errors behind a claim", () => {
   test.each(cases)(
     "$form answers 500 where it says 200 or 409 of $what, and a retry pays or is held, under $recovery",
     async ({ handle, hook, form, recovery }) => {
+      allowWarnings(/^\[handler-answered-409\]/);
       for (const status of [200, 409]) {
         let isFailing = true;
         const app = fastify({ forceCloseConnections: true });

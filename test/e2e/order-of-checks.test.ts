@@ -88,11 +88,11 @@ describe.each(expressVersionsWith(express4))("on %s", (_version, framework) => {
       });
       database.exec("CREATE TABLE payouts (key TEXT)");
       const insert = database.prepare("INSERT INTO payouts VALUES ('op.from.to')");
-      const guard = idempotencyGuard({ stores, key, handle: () => void insert.run(), ...options });
+      const guard = idempotencyGuard({ stores, scope: "payout", key, handle: () => void insert.run(), ...options });
       /** How many payouts were paid, and how many keys claimed. */
       const left = (): number[] => [
         database.prepare("SELECT key FROM payouts").all().length,
-        stores.idempotency.read("op.from.to") === undefined ? 0 : 1,
+        stores.idempotency.read("payout:op.from.to") === undefined ? 0 : 1,
       ];
       return { guard, left };
     };

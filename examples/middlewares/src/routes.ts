@@ -57,6 +57,7 @@ export function mountRoutes(app: Express, parts: Parts): Drainable[] {
   // #region mount
   const payOnce = idempotencyGuard({
     stores,
+    scope: "payout", // apart from the keys of other guards
     key: (req) => textAt(req, "/idempotency_key"),
     handle: (req) => pay(req, ledger), // in the transaction of the key
   });

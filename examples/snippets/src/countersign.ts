@@ -14,13 +14,17 @@ export function createApp(
   endpoint: GeneratedEndpoint,
   file: string,
 ): Express {
-  const stores = createSqliteStores({ database: new Database(file) });
+  const database = new Database(file);
+  database.exec("CREATE TABLE IF NOT EXISTS payouts (key TEXT, amount TEXT)");
+  const insert = database.prepare("INSERT INTO payouts VALUES (?, ?)");
+  const stores = createSqliteStores({ database });
   const receivePayout = payoutEndpoint({
     addresses: { allow: ["192.0.2.10", "198.51.100.0/28"] },
     signature: { keys },
     stores,
     // When it has returned, this payout is answered with 409.
-    pay: ({ idempotencyKey }) => console.log("pay", idempotencyKey),
+    pay: ({ idempotencyKey, amountText }) =>
+      insert.run(idempotencyKey, amountText),
   });
   const handler = createWebhookHandler({
     stores,

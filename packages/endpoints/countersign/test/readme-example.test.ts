@@ -85,11 +85,6 @@ describe.each([
   beforeEach(() => start(create));
 
   test("takes a signed payout once: 200, then 409", async () => {
-    // What the example of the README does with a payout.
-    if (place === "README") {
-      expectWarning(/^pay payout-1\.funding-1\.business-1$/);
-      expectWarning(/^\[transaction-unused\]/);
-    }
     expect([await pay(), await pay()]).toEqual([200, 409]);
     expect(rows(doneKeys)).toEqual([{ key: `payout:${body.idempotency_key}` }]);
   });

@@ -248,10 +248,15 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
 
   /** What a table without transactions has kept may be the payment: an operator has to look. */
   async #rollBackAndHold(tx: Tx, run: readonly TransactionKey[]): Promise<void> {
+    if (run.length === 0) {
+      // Together: a first message that has failed takes nothing but a ROLLBACK after it.
+      await this.#send(tx, [rollBack, giveSessionBack]);
+      return;
+    }
     // A compound statement, which is no single one everywhere.
     const left = this.#server.database.script === undefined ? [] : rowsLeft;
     const rows = await this.#send(tx, [rollBack, ...left]);
-    if (run.length > 0 && rows.some((row) => isTrue(row["rows_left"]))) {
+    if (rows.some((row) => isTrue(row["rows_left"]))) {
       const how = { recovery: "hold", takenAs: "held", restMs: 0 } as const;
       await this.#send(tx, [this.#keysStatement(run, this.#now(), how), commit]);
     }
