@@ -87,7 +87,7 @@ describe.each(Object.keys(routes))("an app that answers the errors of %s", (name
   test("answers 409 where it says so of a done key, and 500 where it says 200", async () => {
     expect(await answers(() => undefined, 409, 2)).toEqual([200, 409]);
     expect(await answers(() => undefined, 200, 2)).toEqual([200, 500]);
-    // Its handler writes nothing, which only a guard tolerates.
+    // Its handler writes nothing.
     if (name === "idempotencyGuard") expectWarning(/^\[transaction-unused\]/, 2);
   });
 });

@@ -88,7 +88,13 @@ describe.each(expressVersionsWith(express4))("on %s", (_version, framework) => {
       });
       database.exec("CREATE TABLE payouts (key TEXT)");
       const insert = database.prepare("INSERT INTO payouts VALUES ('op.from.to')");
-      const guard = idempotencyGuard({ stores, scope: "payout", key, handle: () => void insert.run(), ...options });
+      const guard = idempotencyGuard({
+        stores,
+        scope: "payout",
+        key,
+        handle: () => void insert.run(),
+        ...options,
+      });
       /** How many payouts were paid, and how many keys claimed. */
       const left = (): number[] => [
         database.prepare("SELECT key FROM payouts").all().length,

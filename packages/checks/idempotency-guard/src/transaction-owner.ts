@@ -69,7 +69,7 @@ interface TransactionAttempt {
   readonly before?: (() => void) | undefined;
   /** Writes of the caller's own in the transaction, after the handler. */
   readonly after?: ((tx: never) => unknown) | undefined;
-  /** Whether a handler that has changed no row by its `tx` holds its key (I28). Default false: a warning, once. */
+  /** Whether a handler that has changed no row by its `tx` holds its key (I28). False: it may rightly do so. Undefined: a warning, once. */
   readonly mustWrite?: boolean | undefined;
 }
 
@@ -131,9 +131,9 @@ export function transactionOwner<Tx>(
       verdicts.note(native, { idempotencyKey: key });
       claimed.set(native, true);
       keyClaims.mark(native);
-      const { nonce, before, after, mustWrite = false } = attempt;
+      const { nonce, before, after, mustWrite } = attempt;
       const once = { keys: [own], nonce: nonce?.claim, req: native };
-      const watched = watch.begin(!mustWrite);
+      const watched = watch.begin(mustWrite === undefined);
       const paying = { nonce, before, after, handler, mustWrite, replay, watched };
       const run = async (): Promise<Paid> => {
         try {
@@ -197,10 +197,7 @@ function claimOutcome(result: Paid): string {
 type Paid = NotRun | NotBegun | Ended;
 
 /** `error`: the handler's own. `unwritten`: the refusal of a handler that has changed no row, whose key is held. */
-type Ended =
-  | { readonly value: Answered }
-  | { readonly error: unknown }
-  | { readonly unwritten: Error };
+type Ended = { readonly value: Answered } | { readonly error: unknown } | { readonly unwritten: Error };
 
 const ofTransaction = /^(?:transaction-|commit-unknown$|draining$)/;
 
@@ -221,7 +218,7 @@ interface Paying<Tx> {
   readonly before: TransactionAttempt["before"];
   readonly after: TransactionAttempt["after"];
   readonly handler: TransactionHandler<Tx>;
-  readonly mustWrite: boolean;
+  readonly mustWrite: boolean | undefined;
   readonly replay: Replay | undefined;
   readonly watched: WatchedHandler<Tx>;
 }
@@ -240,16 +237,19 @@ function* payOnce<Tx>(
   nonce?.assertTimely();
   before?.();
   let hasWritten = true;
-  const tell = mustWrite || watched.counts ? (written: boolean): void => void (hasWritten = written) : undefined;
+  const tell =
+    mustWrite === true || watched.counts
+      ? (written: boolean): void => void (hasWritten = written)
+      : undefined;
   const then = function* then(): Steps<void> {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the caller's own stores give this transaction
-    if (!mustWrite || hasWritten) yield* answerOf(after?.(tx as never));
+    if (mustWrite !== true || hasWritten) yield* answerOf(after?.(tx as never));
   };
   const run = { tell, then: after && then };
   const answer = yield* transactor.handle(tx, [key], run, function* pay(): Steps<KeptAnswer> {
     return givenAnswer(yield* answerOf(handler(tx, watched.contextOf(tx))));
   });
-  if (mustWrite && !hasWritten) return { unwritten: yield* transactor.holdUnwritten(tx, [key]) };
+  if (mustWrite === true && !hasWritten) return { unwritten: yield* transactor.holdUnwritten(tx, [key]) };
   watched.told(hasWritten);
   if (replay === undefined) return { value: { answer } };
   // With the token of this run, by which the answer of a done key is found.

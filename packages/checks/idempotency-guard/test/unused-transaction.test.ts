@@ -17,12 +17,7 @@ type Handle = (req: object, context: { readonly tx: Tx }) => unknown;
 /** What the guard says of `times` requests that `handle` handles, on an engine that begins every key. */
 async function noticesOf(
   handle: Handle,
-  {
-    mode = "async",
-    times = 2,
-    written = (): number | undefined => 1,
-    duplicates = 0,
-  } = {},
+  { mode = "async", times = 2, written = (): number | undefined => 1, duplicates = 0 } = {},
 ): Promise<readonly string[]> {
   const heard: string[] = [];
   const hear = (notice: unknown): void => void heard.push((notice as GuardNotice).code);

@@ -1,5 +1,11 @@
 import { createRequestFact, isGuardError, type RequestFact } from "@countersign/core";
-import { assertStrictJson, deliberate, parsedJson, parseJsonBody, type HeaderLines } from "@countersign/core/door";
+import {
+  assertStrictJson,
+  deliberate,
+  parsedJson,
+  parseJsonBody,
+  type HeaderLines,
+} from "@countersign/core/door";
 
 /** The error by which a body was refused to a handler: the route answers it, as any refusal of a body. */
 const refusedBodies: RequestFact<unknown> = createRequestFact();

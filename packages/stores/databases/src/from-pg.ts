@@ -32,8 +32,7 @@ export function fromPg<Client extends PgClient>(pool: PgPool<Client>): Database<
       return transaction.run(work);
     },
     gateOf: (client) => lent.get(client)?.gate,
-    query: async (client, text, values) =>
-      rowsOf(library, await transactionOf(client).query(text, values)),
+    query: async (client, text, values) => rowsOf(library, await transactionOf(client).query(text, values)),
     alone: async (text, values) => rowsOf(library, await pool.query(text, [...values])),
     async script(client, text) {
       const results = await transactionOf(client).script(text);

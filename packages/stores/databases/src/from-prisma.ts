@@ -77,7 +77,8 @@ function gatedClient<Client extends object>(client: Client, gate: StatementGate)
   return new Proxy(client, {
     get(target, name): unknown {
       const member: unknown = Reflect.get(target, name, target);
-      if (typeof member === "object" && member !== null && typeof name === "string") return gatedClient(member, gate);
+      if (typeof member === "object" && member !== null && typeof name === "string")
+        return gatedClient(member, gate);
       if (typeof member !== "function" || typeof name !== "string") return member;
       return (...values: unknown[]): unknown => {
         // A nested transaction gets a client of its own.
@@ -128,11 +129,13 @@ function gatedAnswer(
   return new Proxy(answer, {
     get(target, name): unknown {
       if (name === "then" || name === "catch" || name === "finally") {
-        return (...values: unknown[]): unknown => Reflect.apply(Reflect.get(settle(), name), settle(), values);
+        return (...values: unknown[]): unknown =>
+          Reflect.apply(Reflect.get(settle(), name), settle(), values);
       }
       const member: unknown = Reflect.get(target, name, target);
       if (typeof member !== "function") return member;
-      return (...values: unknown[]): unknown => gatedAnswer(Reflect.apply(member, target, values), gate, effect);
+      return (...values: unknown[]): unknown =>
+        gatedAnswer(Reflect.apply(member, target, values), gate, effect);
     },
   });
 }

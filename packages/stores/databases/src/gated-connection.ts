@@ -76,7 +76,12 @@ export function sendThrough({ gate, style, values, send, given }: Sending): unkn
     const callback = values[place];
     if (typeof callback === "function") {
       const all = [...values];
-      all[place] = function answer(this: unknown, error: unknown, result: unknown, ...more: unknown[]): unknown {
+      all[place] = function answer(
+        this: unknown,
+        error: unknown,
+        result: unknown,
+        ...more: unknown[]
+      ): unknown {
         answered(error ? "idle" : effectOf(text, result));
         return Reflect.apply(callback, this, [error, given && !error ? given(result) : result, ...more]);
       };
@@ -161,6 +166,7 @@ function changedBy(result: unknown): number | undefined {
   if (typeof result !== "object" || result === null) return undefined;
   // Of mysql2, by its class: a row can have a column of any name.
   if (result.constructor?.name === "ResultSetHeader") return Number(Reflect.get(result, "affectedRows"));
-  const { command, rowCount, fields }: { command?: unknown; rowCount?: unknown; fields?: unknown } = Object(result);
+  const { command, rowCount, fields }: { command?: unknown; rowCount?: unknown; fields?: unknown } =
+    Object(result);
   return Array.isArray(fields) && writes.has(command) ? Number(rowCount ?? 0) : undefined;
 }

@@ -70,18 +70,25 @@ export function passThrough(tx: KyselyExecutor, gate: StatementGate): void {
 function gateExecutor(executor: object, gate: StatementGate): object {
   const provide: unknown = Reflect.get(executor, "provideConnection");
   if (typeof provide !== "function") {
-    throw new TypeError("Kysely: the executor of a transaction gives no connection; this release is not supported");
-  }
-  Reflect.set(executor, "provideConnection", (consumer: (connection: object) => unknown): Promise<unknown> => {
-    let effect: StatementEffect;
-    const note = (one: StatementEffect): void => {
-      if (effect !== "write") effect = one;
-    };
-    return gate.send(
-      () => Reflect.apply(provide, executor, [(connection: object) => consumer(observed(connection, note))]),
-      () => effect,
+    throw new TypeError(
+      "Kysely: the executor of a transaction gives no connection; this release is not supported",
     );
-  });
+  }
+  Reflect.set(
+    executor,
+    "provideConnection",
+    (consumer: (connection: object) => unknown): Promise<unknown> => {
+      let effect: StatementEffect;
+      const note = (one: StatementEffect): void => {
+        if (effect !== "write") effect = one;
+      };
+      return gate.send(
+        () =>
+          Reflect.apply(provide, executor, [(connection: object) => consumer(observed(connection, note))]),
+        () => effect,
+      );
+    },
+  );
   for (const name of derivations) {
     const derive: unknown = Reflect.get(executor, name);
     if (typeof derive !== "function") continue;

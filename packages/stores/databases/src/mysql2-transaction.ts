@@ -40,7 +40,8 @@ export class Mysql2Transaction<Connection extends Mysql2Connection> {
       ...Object.fromEntries(senders.map((name) => [name, this.#lent(name)])),
       ...Object.fromEntries(ends.map((name) => [name, refusedEnd(caller, name)])),
       get connection(): unknown {
-        if (isStarted()) return gatedConnection(caller, Object(Reflect.get(taken, "connection")), gate, "events");
+        if (isStarted())
+          return gatedConnection(caller, Object(Reflect.get(taken, "connection")), gate, "events");
         throw new TypeError("fromMysql2: the first statement of a transaction must go by query or execute");
       },
       release() {

@@ -335,7 +335,10 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
   }
 }
 
-function without(keys: readonly TransactionKey[], ended: readonly TransactionKey[]): readonly TransactionKey[] {
+function without(
+  keys: readonly TransactionKey[],
+  ended: readonly TransactionKey[],
+): readonly TransactionKey[] {
   return keys.filter(({ key }) => ended.every((each) => each.key !== key));
 }
 

@@ -83,7 +83,7 @@ describeOnMysql("a payment with mysql2", () => {
     expect(await messages()).toEqual([begin, mark, rollback, givenBack]);
   });
 
-  test("that was made already takes two, and whose nonce was used three", async () => {
+  test("that was made already, or whose nonce was used, takes two", async () => {
     const { transactions, messages } = await recorded();
     await pay(transactions, claimOf([newKey("k")], { nonce: newNonce("n") }));
     await messages();
@@ -94,7 +94,10 @@ describeOnMysql("a payment with mysql2", () => {
       throw new Error(nonce);
     });
     await expect(replay).rejects.toThrow("seen");
-    expect(await messages()).toEqual([begin, rollback, givenBack]);
+    expect(await messages()).toEqual([
+      begin,
+      expect.stringMatching(/^BEGIN NOT ATOMIC\nROLLBACK;\nSET SESSION [^;]*;[^]*\nEND$/),
+    ]);
   });
 
   test("among others in one transaction takes one more than its own statements", async () => {

@@ -31,9 +31,7 @@ export interface BatchEvent {
 }
 
 /** What became of an event inside its transaction; `again` waits for the next one. */
-export type Ended =
-  | { readonly outcome: "done" | "accepted" | "again" }
-  | { readonly refused: KeyRefusal };
+export type Ended = { readonly outcome: "done" | "accepted" | "again" } | { readonly refused: KeyRefusal };
 
 export interface EventBatchesInit {
   readonly transactor: Transactor<never>;

@@ -20,7 +20,7 @@ export function payerOn<Tx>(
     readonly transactionTimeoutMs?: number;
     readonly waitMs?: number;
   } = {},
-  mustWrite = false,
+  mustWrite?: boolean,
 ) {
   const { pay } = transactionOwner(stores, { scope: "payments", waitMs: 5_000, ...times });
   return async (key: string, nonce: string = randomUUID()): Promise<unknown> => {
