@@ -1,6 +1,7 @@
 import { GuardError } from "@countersign/core";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
+import { idempotencyGuard } from "@countersign/idempotency-guard";
 import { transactionBroken } from "@countersign/idempotency/store";
 import { payoutEndpoint } from "@countersign/payout";
 import { payoutRequest, payouts } from "./bodies.mjs";
@@ -8,12 +9,8 @@ import { answered, keyid, publicKey, row } from "./provoke.mjs";
 
 const by = ["idempotencyGuard", "payoutEndpoint", "createWebhookHandler"];
 
-/** What a payout gets of an engine on which `change` fails. */
-export function paidOn(
-  change,
-  { pay = (_payout, { tx }) => tx, mayWriteNothing, ...idempotency } = {},
-  told = {},
-) {
+/** Stores on an engine of which `change` is different. */
+function storesOn(change) {
   const engine = {
     engine: "sketch",
     mode: "async",
@@ -27,24 +24,38 @@ export function paidOn(
     written: () => 1,
     faultOf: () => undefined,
   };
+  return {
+    idempotency: memoryIdempotencyStore(),
+    nonces: memoryNonceStore(),
+    transactions: { ...engine, ...change },
+  };
+}
+
+/** What the request of a guard gets whose handler is `handle`, on an engine that counts no change. */
+export function handledOn(handle) {
+  const guard = { key: () => "order-1", fingerprint: () => "f", scope: "orders", handle };
   return answered(
     (app) => {
-      const stores = {
-        idempotency: memoryIdempotencyStore(),
-        nonces: memoryNonceStore(),
-        transactions: { ...engine, ...change },
-      };
+      app.post("/api/v1/transaction", idempotencyGuard({ ...guard, stores: storesOn({ written: () => 0 }) }));
+    },
+    payoutRequest,
+    { refused: false },
+  );
+}
+
+/** What a payout gets of an engine on which `change` fails. */
+function paidOn(change, { pay = (_payout, { tx }) => tx, ...idempotency } = {}) {
+  return answered(
+    (app) => {
       const options = {
         signature: { keys: { [keyid]: publicKey } },
         idempotency,
-        stores,
+        stores: storesOn(change),
         pay,
-        mayWriteNothing,
       };
       app.post("/api/v1/transaction", payoutEndpoint(payouts(options)));
     },
     payoutRequest,
-    told,
   );
 }
 

@@ -1,4 +1,4 @@
-import { paidOn } from "./transactions.mjs";
+import { handledOn } from "./transactions.mjs";
 import { guard } from "@countersign/express";
 import { webhookPlugin } from "@countersign/fastify";
 import { createSqliteStores } from "@countersign/store-sqlite";
@@ -672,13 +672,11 @@ export const notices = {
     }),
   ),
   "transaction-unused": notice(
-    ["idempotencyGuard", "payoutEndpoint"],
-    "`pay` or `handle` ended without writing a row by `tx`, and the caller got its success: a missing `await` or `execute()` writes nothing, and what the pool or the outer client wrote committed alone, so that after a crash in between the retry writes it again. Rows are counted until a handler writes one, a look at `tx` is always noticed. Reported once for each endpoint.",
+    ["idempotencyGuard"],
+    "`handle` ended without writing a row by `tx`, and the caller got its success: a missing `await` or `execute()` writes nothing, and what the pool or the outer client wrote committed alone, so that after a crash in between the retry writes it again. Reported once for each guard. A `pay` that does so is refused instead: `nothing-written`.",
     "Write by `tx`, and `await` it. If it writes nothing: `node --disable-warning=transaction-unused`.",
-    "A `pay` that writes by something else:",
-    noticed("transaction-unused", () =>
-      paidOn({}, { mayWriteNothing: true, pay: () => "written elsewhere" }, { refused: false })(),
-    ),
+    "A `handle` that writes by something else:",
+    noticed("transaction-unused", () => handledOn(() => "written elsewhere")()),
   ),
   "signature-covers-little": notice(
     ["httpSignatureVerify"],

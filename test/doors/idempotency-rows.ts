@@ -67,8 +67,8 @@ const states: readonly State[] = [
   ...(
     [
       [200, "done"],
-      [302, "free"],
-      [500, "free"],
+      [302, "done"],
+      [500, "held"],
     ] as const
   ).map(([status, recorded]): State => ({
     title: `a refund whose handler answers ${status}`,
@@ -80,10 +80,11 @@ const states: readonly State[] = [
     title: "a refund whose handler answers 409",
     handler: answering(409),
     answer: problem(500),
-    recorded: "free",
+    recorded: "held",
   },
   {
     title: "a refund whose commit is not confirmed",
+    options: { scope: "refund" },
     handler: answering(200),
     storeOf: (inner) => ({ ...steps(inner), complete: down }),
     answer: unavailable(),

@@ -106,6 +106,9 @@ const unsettled: readonly KeyRow[] = (["throws", "is late"] as const).flatMap((t
   ];
 });
 
+/** Statuses that are often another service's: they say nothing of the payment. */
+const relayed: ReadonlySet<number> = new Set([408, 425, 429]);
+
 /** What the handler answers, and what becomes of the key. */
 const handled: readonly KeyRow[] = [
   ...[200, 201, 202, 203, 206].map((status): KeyRow => ({
@@ -125,19 +128,19 @@ const handled: readonly KeyRow[] = [
       title: `a handler that answers ${status}`,
       handler: answers(status),
       answer: said(status),
-      recorded: "free",
+      recorded: status < 400 ? "done" : status >= 500 || relayed.has(status) ? "held" : "free",
     }),
   ),
-  { title: "a handler that answers 409", handler: answers(409), answer: problem(500), recorded: "free" },
-  { title: "a handler that throws", handler: down, ...thrown, recorded: "free" },
-  { title: "a handler that rejects", handler: async () => down(), ...thrown, recorded: "free" },
+  { title: "a handler that answers 409", handler: answers(409), answer: problem(500), recorded: "held" },
+  { title: "a handler that throws", handler: down, ...thrown, recorded: "held" },
+  { title: "a handler that rejects", handler: async () => down(), ...thrown, recorded: "held" },
   {
     title: "a handler that throws, in an app that answers 409",
     handler: down,
     appStatus: 409,
     ...thrown,
     answer: problem(500),
-    recorded: "free",
+    recorded: "held",
   },
   ...[500, 503, 400, 404].map((status): KeyRow => ({
     title: `a handler that holds its key and answers ${status}`,
@@ -182,7 +185,7 @@ const handled: readonly KeyRow[] = [
       return { status: 200 };
     },
     ...thrown,
-    recorded: "free",
+    recorded: "held",
   },
   {
     title: "a 2xx whose completeIn was not committed",

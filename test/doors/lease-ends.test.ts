@@ -127,6 +127,7 @@ const express =
     const handler: RequestHandler = (_req, res, next) => {
       const result = setting.act(callOf(res, next));
       // Express 4 does not look at a promise.
+      // oxlint-disable-next-line promise/no-callback-in-promise -- as a wrapper of an app's does
       if (result instanceof Promise) result.catch(next);
     };
     const answerError: ErrorRequestHandler = (error, _req, res, next) => {
@@ -193,7 +194,7 @@ const fetchRoute =
   async (setting) => {
     const handler = async (): Promise<Response> => (await setting.act(responses)) as Response;
     const route = isPayout ? payoutRoute(payouts(setting), handler) : idempotentRoute(once(setting), handler);
-    const listener = getRequestListener((request) => route(request, { clientAddress: "127.0.0.1" }));
+    const listener = getRequestListener((received) => route(received, { clientAddress: "127.0.0.1" }));
     const { server, port } = await listen((req, res) => void listener(req, res));
     return { port, close: () => close(server) };
   };

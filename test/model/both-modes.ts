@@ -82,10 +82,10 @@ export async function keepsItsWord<Tx>(
     const run = (): Promise<string> =>
       transactor.run(
         { keys: [own], nonce: claim },
-        function* steps({ tx, begun, keys: run }: OpenTransaction<Tx>): Steps<string> {
+        function* steps({ tx, begun, keys: its }: OpenTransaction<Tx>): Steps<string> {
           const [state] = begun.keys;
           if (state?.status !== "begun") return state?.status ?? "none";
-          yield* transactor.handle(tx, run, {}, () => pay(tx, key));
+          yield* transactor.handle(tx, its, {}, () => pay(tx, key));
           return "paid";
         },
       );
@@ -109,10 +109,10 @@ export async function keepsItsWord<Tx>(
       function* steps({
         tx,
         begun,
-        keys: run,
+        keys: its,
       }: OpenTransaction<Tx>): Steps<readonly (readonly [string, string])[]> {
         const answered = owners.map(({ key }, index) => [begun.keys[index]?.status ?? "none", key] as const);
-        const open = run.filter((_, index) => begun.keys[index]?.status === "begun");
+        const open = its.filter((_, index) => begun.keys[index]?.status === "begun");
         const ends: (readonly [string, string])[] = answered.filter(([status]) => status !== "begun");
         for (const [index, own] of open.slice(0, handled).entries()) {
           const more = index < open.length - 1;

@@ -254,7 +254,7 @@ describe.each(versions)("the payout route on %s", (_version, framework) => {
 
   test("answers 503 with Retry-After while another process has the key, and pays afterwards", async () => {
     const { app, payouts, parts } = platformOn(framework);
-    const key = instruction.idempotency_key;
+    const key = `payout:${instruction.idempotency_key}`;
     const token = randomUUID();
     const store = parts.stores.idempotency;
     store.claim(key, { token, fingerprint: "another", leaseMs: 30_000, recovery: "hold" });

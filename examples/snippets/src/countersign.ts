@@ -15,7 +15,9 @@ export function createApp(
   file: string,
 ): Express {
   const database = new Database(file);
-  database.exec("CREATE TABLE IF NOT EXISTS payouts (key TEXT, amount TEXT)");
+  database.exec(
+    "CREATE TABLE IF NOT EXISTS payouts (idempotency_key TEXT, iban TEXT)",
+  );
   const insert = database.prepare("INSERT INTO payouts VALUES (?, ?)");
   const stores = createSqliteStores({ database });
   const receivePayout = payoutEndpoint({
@@ -23,8 +25,8 @@ export function createApp(
     signature: { keys },
     stores,
     // When it has returned, this payout is answered with 409.
-    pay: ({ idempotencyKey, amountText }) =>
-      insert.run(idempotencyKey, amountText),
+    pay: ({ idempotencyKey, beneficiary }) =>
+      insert.run(idempotencyKey, beneficiary.iban),
   });
   const handler = createWebhookHandler({
     stores,

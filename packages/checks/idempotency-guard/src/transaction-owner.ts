@@ -241,11 +241,11 @@ function* payOnce<Tx>(
     mustWrite === true || watched.counts
       ? (written: boolean): void => void (hasWritten = written)
       : undefined;
-  const then = function* then(): Steps<void> {
+  const last = function* last(): Steps<void> {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the caller's own stores give this transaction
     if (mustWrite !== true || hasWritten) yield* answerOf(after?.(tx as never));
   };
-  const run = { tell, then: after && then };
+  const run = { tell, after: after && last };
   const answer = yield* transactor.handle(tx, [key], run, function* pay(): Steps<KeptAnswer> {
     return givenAnswer(yield* answerOf(handler(tx, watched.contextOf(tx))));
   });

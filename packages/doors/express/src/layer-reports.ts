@@ -21,7 +21,7 @@ interface ExpressRequest {
   readonly app?: { readonly _router?: Stack | undefined; readonly router?: Stack | undefined } | undefined;
 }
 
-const reporting = new WeakSet<object>();
+const reporting = new WeakSet();
 
 /** Makes the layers of the request's app report to the hooks of responses what their handlers do. Does nothing outside of Express. */
 export function reportLayers(req: GuardRequest & ExpressRequest): void {

@@ -32,7 +32,7 @@ export function watchReply(run: OwnedRun, reply: FastifyReply): void {
   const code = reply.code.bind(reply);
   let handlersCode = 200;
   reply.code = reply.status = (status: number) => {
-    if (run.isWithin) handlersCode = Number(status);
+    if (run.isWithin) handlersCode = status;
     return code(status);
   };
   reply.send = (...payload) => {

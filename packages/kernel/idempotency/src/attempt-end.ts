@@ -83,8 +83,9 @@ export function verdictOf(end: AttemptEnd, { recovery, isReserved }: EndRules): 
         `its handler responded ${end.status} after its caller had left, and may have had its effect`,
       );
     case "without-response":
-      return of("held", "its handler gave no response, and may have had its effect");
+      break;
   }
+  return of("held", "its handler gave no response, and may have had its effect");
 }
 
 /** True for a status by which a handler says that its effect has happened: 2xx, or 3xx, as Post/Redirect/Get responds. */

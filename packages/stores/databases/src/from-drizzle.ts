@@ -72,7 +72,7 @@ export function fromDrizzle<Tx extends DrizzleTransaction>(db: DrizzleDb<Tx>): D
 }
 
 /** Makes the transaction's session send through the gate. Returns the transaction on a session that does not. */
-function passingBy<Tx extends DrizzleTransaction>(tx: Tx, gate: StatementGate): DrizzleExecutor {
+function passingBy(tx: DrizzleTransaction, gate: StatementGate): DrizzleExecutor {
   const session: unknown = Reflect.get(tx, "session");
   const client: unknown =
     typeof session === "object" && session !== null ? Reflect.get(session, "client") : null;

@@ -21,6 +21,5 @@ export { assertTransaction } from "./transaction.ts";
 export {
   StatementGate,
   type ClosedStatements,
-  type EndStatement,
   type StatementEffect,
 } from "../transactions/statement-gate.ts";

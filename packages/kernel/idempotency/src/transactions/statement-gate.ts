@@ -14,7 +14,7 @@ export interface ClosedStatements {
 export type StatementEffect = "write" | "idle" | undefined;
 
 /** The library's own statement that ends a transaction. */
-export type EndStatement = "COMMIT" | "ROLLBACK";
+type EndStatement = "COMMIT" | "ROLLBACK";
 
 /**
  * Lets a handler's statements through while the handler runs, and rejects them from the moment in which it has settled (I26). One
@@ -115,7 +115,7 @@ export class StatementGate {
 
   /** A rejected promise for a late statement. It counts as handled: a statement that nobody awaits does not end the process. */
   refuse(): Promise<never> {
-    const refused = Promise.reject<never>(this.refusal());
+    const refused = Promise.reject(this.refusal());
     refused.catch(() => {});
     return refused;
   }

@@ -107,7 +107,7 @@ export class Transactor<Tx> {
   *handle<T>(
     tx: Tx,
     keys: readonly TransactionKey[],
-    { more = false, tell, then }: HandlerRun,
+    { more = false, tell, after }: HandlerRun,
     work: () => Steps<T>,
   ): Steps<T> {
     const store = this.#store;
@@ -119,7 +119,7 @@ export class Transactor<Tx> {
       );
       if (tell !== undefined)
         tell(closed?.hasWritten === true || (yield* this.#hasWritten(tx, keys, closed)));
-      if (then !== undefined) yield* this.#throughGate(tx, then);
+      if (after !== undefined) yield* this.#throughGate(tx, after);
     } catch (error) {
       throw yield* this.#afterFailure(tx, keys, error);
     }
@@ -361,7 +361,7 @@ interface HandlerRun {
   /** Called with whether it has changed a row. */
   readonly tell?: ((hasWritten: boolean) => void) | undefined;
   /** What the caller itself writes by `tx` after the handler. */
-  readonly then?: (() => Steps<unknown>) | undefined;
+  readonly after?: (() => Steps<unknown>) | undefined;
 }
 
 /** A handler's error after which the whole transaction was rolled back. */
@@ -384,7 +384,7 @@ function withNewTokens(attempt: TransactionAttempt): TransactionAttempt {
   const { keys, nonce } = attempt;
   return {
     ...attempt,
-    keys: keys.map((key) => ({ ...key, token: randomUUID() })),
+    keys: keys.map(({ key, fingerprint }) => ({ key, fingerprint, token: randomUUID() })),
     nonce: nonce && { ...nonce, token: randomUUID() },
   };
 }

@@ -27,10 +27,12 @@ export const holdCases: readonly PaymentCase[] = [
       assert.deepEqual(new Set(await transactions.hold(asked, "first")), new Set(["one", "two"]));
       assert.deepEqual(new Set(await transactions.hold(asked, reason)), new Set(["one", "two"]));
       for (const { key: ofKey, token } of paid) {
+        // oxlint-disable-next-line no-await-in-loop -- one key after the other
         const record = await idempotency.read(ofKey);
         assert.deepEqual(pick(record), inDoubt);
         assert.equal(record?.token, token);
         const fence = record?.fence ?? Number.NaN;
+        // oxlint-disable-next-line no-await-in-loop -- as above
         assert.equal(await idempotency.resolve(ofKey, "released", { fence }), "ok", "an operator decides");
       }
       assert.equal(await idempotency.read("never begun"), undefined, "an absent key must stay absent");
