@@ -48,7 +48,9 @@ const worked = (code, options, change = (stores) => stores) =>
   });
 
 async function serviceAnswering(status) {
-  const server = createServer((_req, res) => void res.writeHead(status).end()).listen(0, "127.0.0.1");
+  const server = createServer(
+    (_req, res) => void res.writeHead(status, { Connection: "close" }).end(),
+  ).listen(0, "127.0.0.1");
   await once(server, "listening");
   server.unref();
   return `http://127.0.0.1:${server.address().port}/outcomes`;
