@@ -83,7 +83,7 @@ const rows: readonly Meddling[] = [
     when: "BEFORE INSERT",
     table: "payments",
     does: { sqlite: select("ROLLBACK, 'meddled'") },
-    answers: ["500"],
+    answers: ["500 transaction-broken"],
     key: "held",
     paid: 0,
     ran: 1,
