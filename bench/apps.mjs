@@ -62,7 +62,7 @@ function payoutChain({ publicKeyPem }, openStores = memory) {
     contentDigest(),
     httpSignatureVerify({ keys: { [keyid]: publicKeyPem }, nonces }),
     jsonBody(),
-    idempotencyGuard({ store: idempotency, key: (req) => req.body.idempotency_key }),
+    idempotencyGuard({ store: idempotency, scope: "chain", key: (req) => req.body.idempotency_key }),
     (_req, res) => void res.json({ status: "acknowledged" }),
   );
   app.use(guardErrors());
@@ -72,7 +72,7 @@ function payoutChain({ publicKeyPem }, openStores = memory) {
 /** On stores of a database alone. */
 function payoutInTransaction({ publicKeyPem }, openStores) {
   const app = newApp();
-  let hasWritten = false;
+  let isMade = false;
   const endpoint = payoutEndpoint({
     addresses: { allow: ["127.0.0.1"] },
     signature: { keys: { [keyid]: publicKeyPem } },
@@ -80,9 +80,9 @@ function payoutInTransaction({ publicKeyPem }, openStores) {
     findBusiness: () => true,
     referenceField: "reference",
     pay(_payout, { tx }) {
-      // The first one alone: rows are counted until one is written.
-      if (!hasWritten) tx.exec("CREATE TEMP TABLE written (n); INSERT INTO written VALUES (1)");
-      hasWritten = true;
+      if (!isMade) tx.exec("CREATE TEMP TABLE written (n)");
+      isMade = true;
+      tx.exec("INSERT INTO written VALUES (1)");
       return answer(200, { status: "acknowledged" });
     },
   });

@@ -1,6 +1,6 @@
 // node scripts/paths.mjs [--files]: in how many of our modules is a function called while one payout, in either mode, or one webhook
 // of one event is received, from its arrival to the answer, by Express and on SQLite. This process sends, a child receives; its first request,
-// which also does what is done once, is not counted. Ends with 1 where there are more than the limit.
+// which also does what is done once, is not counted. A figure to look at, not a limit.
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { request } from "node:http";
@@ -13,9 +13,9 @@ import { createSigner, path as payoutPath } from "../bench/signer.mjs";
 import { createWebhookSender, path as webhookPath } from "../bench/webhook-sender.mjs";
 
 const senders = {
-  payout: { target: payoutPath, most: 40, create: createSigner },
-  payoutInTransaction: { target: payoutPath, most: 40, create: createSigner },
-  webhook: { target: webhookPath, most: 31, create: createWebhookSender },
+  payout: { target: payoutPath, create: createSigner },
+  payoutInTransaction: { target: payoutPath, create: createSigner },
+  webhook: { target: webhookPath, create: createWebhookSender },
 };
 
 const session = new Session();
@@ -27,7 +27,7 @@ if (process.send === undefined) {
 } else await receive(process.argv[2]);
 
 async function measure(kind) {
-  const { target, most, create } = senders[kind];
+  const { target, create } = senders[kind];
   const sender = create();
   const receiver = fork(fileURLToPath(import.meta.url), [kind]);
   const ask = async (message) => {
@@ -40,8 +40,7 @@ async function measure(kind) {
   await post(port, target, sender.next());
   const { files } = await ask("end");
   receiver.disconnect();
-  console.log(`${kind.padEnd(20)} ${files.length} files, to be at most ${most}`);
-  if (files.length > most) process.exitCode = 1;
+  console.log(`${kind.padEnd(20)} ${files.length} files`);
   if (process.argv.includes("--files")) console.log(files.map((file) => `  ${file}`).join("\n"));
 }
 

@@ -45,18 +45,15 @@ export function handledOn(handle) {
 
 /** What a payout gets of an engine on which `change` fails. */
 function paidOn(change, { pay = (_payout, { tx }) => tx, ...idempotency } = {}) {
-  return answered(
-    (app) => {
-      const options = {
-        signature: { keys: { [keyid]: publicKey } },
-        idempotency,
-        stores: storesOn(change),
-        pay,
-      };
-      app.post("/api/v1/transaction", payoutEndpoint(payouts(options)));
-    },
-    payoutRequest,
-  );
+  return answered((app) => {
+    const options = {
+      signature: { keys: { [keyid]: publicKey } },
+      idempotency,
+      stores: storesOn(change),
+      pay,
+    };
+    app.post("/api/v1/transaction", payoutEndpoint(payouts(options)));
+  }, payoutRequest);
 }
 
 const lost = () => Promise.reject(new Error("Connection terminated unexpectedly"));

@@ -63,7 +63,7 @@ export const configurations = {
   "a savepoint undone, under rerun": {
     ...savepointUnderHold,
     recovery: "rerun",
-    without: ["crash", "stall", "answered"],
+    without: ["crash", "stall"],
   },
   "answers given again, a transaction, under rerun": { ...transactionUnderRerun, givesAgain: true },
   "answers given again, a call of the bank, under hold": { ...bankUnderHold, givesAgain: true },

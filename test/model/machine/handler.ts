@@ -148,9 +148,11 @@ function succeed(state: State, by: number, rules: Rules, take: Take): void {
     const isLate = rules.handler === "bank" || waiting === "outlived";
     const left =
       bugs.lateSuccessFrees === true ? "releasing" : rules.handler === "bank" ? "completing" : "holding";
+    // The response was somebody else's: none of the handler's can be kept.
+    const unkept = answer === "none" ? change(state, by, { answer: "failed" }) : state;
     take(
       { name: "its handler ends with a 2xx that nobody waits for", by, fair: true },
-      end2xx(isLate ? left : waiting),
+      changeOrEnd(unkept, by, { handler: "ended", guard: isLate ? left : waiting }),
     );
     return;
   }

@@ -156,14 +156,11 @@ describe("a bug that is put back", () => {
   );
 
   // What docs/architecture.md says about savepoints: the configuration leaves these faults out because nothing mends them.
-  test.each(["crash", "stall", "answered"] as const)(
-    "a savepoint undone, under rerun, and a %s pay twice",
-    (fault) => {
-      const configuration: Configuration = configurations["a savepoint undone, under rerun"];
-      const without = configuration.without?.filter((other) => other !== fault);
-      expect(check({ ...configuration, without }, {}, ["I1"]).violation?.name).toBe("I1");
-    },
-  );
+  test.each(["crash", "stall"] as const)("a savepoint undone, under rerun, and a %s pay twice", (fault) => {
+    const configuration: Configuration = configurations["a savepoint undone, under rerun"];
+    const without = configuration.without?.filter((other) => other !== fault);
+    expect(check({ ...configuration, without }, {}, ["I1"]).violation?.name).toBe("I1");
+  });
 
   test("an operator who looks away does not break I25: the attempt takes the decision back", () => {
     const { in: where, beside } = switches.lostSuccessForgotten;

@@ -126,7 +126,7 @@ export const switches = {
   },
   signalNotAborted: {
     is: "the key is given back while the handler works and its signal says nothing",
-    in: "a transaction, under rerun",
+    in: "a call of the bank, under hold",
     breaks: ["I11"],
   },
   claimNotAbandoned: {

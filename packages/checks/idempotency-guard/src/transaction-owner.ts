@@ -117,8 +117,8 @@ export function transactionOwner<Tx>(
   const watch = new HandlerWatch(factoryName, stores);
   /** Something may have been paid whose key is held: an operator has to look, whoever asks. */
   const alarm = (error: unknown, { key, req }: Attempt): void => {
-    const end = noticeOfEnd(error);
-    if (end !== undefined && isGuardError(error) && error.status === 503) keys.alarm({ ...end, key, req });
+    const end = isGuardError(error) && leavesHeld.has(error.code) ? noticeOfEnd(error) : undefined;
+    if (end !== undefined) keys.alarm({ ...end, key, req });
   };
   const replay = duplicates.replay && new Replay(duplicates.replay, resolved, keys);
   const refusing = { keys, options: { ...resolved, inFlightStatus }, doneStatus, replay };
@@ -198,6 +198,9 @@ type Paid = NotRun | NotBegun | Ended;
 
 /** `error`: the handler's own. `unwritten`: the refusal of a handler that has changed no row, whose key is held. */
 type Ended = { readonly value: Answered } | { readonly error: unknown } | { readonly unwritten: Error };
+
+/** Codes of requests that leave a key for an operator. */
+const leavesHeld: ReadonlySet<string> = new Set(["nothing-written", "transaction-held"]);
 
 const ofTransaction = /^(?:transaction-|commit-unknown$|draining$)/;
 

@@ -23,7 +23,7 @@ app.post(
   "/parts",
   httpSignatureVerify({ keys, nonces }),
   jsonBody(),
-  idempotencyGuard({ store, key: (req) => (req.body as { id: unknown }).id }),
+  idempotencyGuard({ store, scope: "orders", key: (req) => (req.body as { id: unknown }).id }),
   (req, res) => {
     const keyid: string | undefined = req.signature?.keyid;
     res.json({ keyid, fence: req.idempotency?.fence, bytes: req.rawBody?.length });

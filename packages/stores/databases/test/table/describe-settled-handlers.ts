@@ -112,23 +112,23 @@ export function describeSettledHandlers<Tx>(row: TableRow<Tx>): void {
     });
 
     test("successfully sends nothing any more, also while others use its connection", async () => {
-        const kept: Tx[] = [];
-        const pay = payerOn(stores, async (tx, key) => {
-          kept.push(tx);
+      const kept: Tx[] = [];
+      const pay = payerOn(stores, async (tx, key) => {
+        kept.push(tx);
+        await insert(tx, key);
+      });
+      expect(await pay("kept")).toBe(200);
+      const all = barrier(poolSize);
+      const others = Array.from({ length: poolSize }, (_, index) =>
+        payerOn(stores, async (tx, key) => {
           await insert(tx, key);
-        });
-        expect(await pay("kept")).toBe(200);
-        const all = barrier(poolSize);
-        const others = Array.from({ length: poolSize }, (_, index) =>
-          payerOn(stores, async (tx, key) => {
-            await insert(tx, key);
-            await all();
-            if (index === 0) await expect(insert(kept[0] as Tx, "late")).rejects.toThrow();
-          })(`other ${index}`),
-        );
-        expect(await Promise.all(others)).toEqual(others.map(() => 200));
-        await expect(insert(kept[0] as Tx, "late")).rejects.toThrow();
-        expect(await rows("late")).toBe(0);
+          await all();
+          if (index === 0) await expect(insert(kept[0] as Tx, "late")).rejects.toThrow();
+        })(`other ${index}`),
+      );
+      expect(await Promise.all(others)).toEqual(others.map(() => 200));
+      await expect(insert(kept[0] as Tx, "late")).rejects.toThrow();
+      expect(await rows("late")).toBe(0);
     });
 
     test("is repeated after a conflict, and a branch of its first run writes nothing", async () => {
