@@ -58,7 +58,7 @@ export async function killAll(): Promise<void> {
 }
 
 /** Waits for `listening on <url>` on stdout. */
-export async function listeningUrl(captured: Captured, timeoutMs = 20_000): Promise<string> {
+export async function listeningUrl(captured: Captured, timeoutMs = 60_000): Promise<string> {
   const end = Date.now() + timeoutMs;
   while (Date.now() < end && captured.child.exitCode === null && captured.child.signalCode === null) {
     const url = /^listening on (?<url>https?:\/\/\S+)/m.exec(captured.stdout())?.groups?.["url"];

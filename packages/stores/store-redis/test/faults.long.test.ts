@@ -6,6 +6,7 @@ import { startTcpProxy } from "@countersign/test-support/servers/tcp-proxy.ts";
 import { type Connect, clients, connectRedis, queueingClients } from "./clients.ts";
 import { afterTest, pause } from "@countersign/test-support/runs/after-test.ts";
 import { eventually } from "./connections.ts";
+import { eventually as until } from "@countersign/test-support/runs/eventually.ts";
 import { steadyTest as test } from "@countersign/test-support/runs/steadily.ts";
 
 const server = redisUrl === undefined ? undefined : await startPrivateRedis();
@@ -44,7 +45,7 @@ async function setUp(connect: Connect, commandTimeoutMs = 400) {
 }
 
 async function untilRun(read: () => Promise<{ state: string } | undefined>): Promise<void> {
-  await eventually(async () => (await read()) !== undefined);
+  await until(async () => (await read()) !== undefined);
 }
 
 describe.each(clients)("over %s", (client, connect) => {

@@ -130,7 +130,15 @@ describe("endpoints", () => {
   });
 
   test("get at most so many requests at the same time", async () => {
-    const receiver = await bench.receiver(() => new Promise((resolve) => setTimeout(() => resolve(200), 5)));
+    const open: Array<(status: number) => void> = [];
+    const receiver = await bench.receiver(
+      () =>
+        new Promise((resolve) => {
+          // None is answered before three are there, and a fourth would have had time to come.
+          if (open.push(resolve) % 3 === 0)
+            setTimeout(() => open.splice(0).forEach((answer) => answer(200)), 5);
+        }),
+    );
     const service = bench.started(receiver, { options: { ...quick, concurrency: 3 } });
     for (let index = 0; index < 12; index += 1) service.notify([event(`e${index}`)]);
     await service.idle();
