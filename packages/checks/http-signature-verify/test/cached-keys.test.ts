@@ -1,9 +1,13 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
-import { describe, expect, test } from "@jest/globals";
+import { afterEach, describe, expect, jest, test } from "@jest/globals";
 import { cachedKeys, importVerificationKey } from "@countersign/http-signature-verify";
 import { servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
 
 const never = new Promise<never>(() => {});
+
+afterEach(() => {
+  jest.useRealTimers();
+});
 
 describe("cachedKeys", () => {
   test("asks once for a key, vets it, and shares concurrent look-ups", async () => {
@@ -95,11 +99,14 @@ describe("cachedKeys", () => {
     ["the key that was withdrawn since", servicePublicPem],
     ["null", null],
   ])("drops the answer of a forgotten look-up: %s", async (_title, lateAnswer) => {
+    jest.useFakeTimers();
     const answers: ((answer: string | null) => void)[] = [];
     const store = cachedKeys(() => new Promise<string | null>((resolve) => answers.push(resolve)), {
       lookupTimeoutMs: 20,
     });
-    await expect(store.get("a")).rejects.toThrow("no answer");
+    const forgotten = expect(store.get("a")).rejects.toThrow("no answer");
+    await jest.advanceTimersByTimeAsync(20);
+    await forgotten;
     const newer = store.get("a");
     // The newer look-up is still the one that later requests share.
     answers[0]?.(lateAnswer);

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { describe, expect, jest, test } from "@jest/globals";
+import { afterEach, describe, expect, jest, test } from "@jest/globals";
 import type { EventContext, WebhookEvent } from "@countersign/webhooks";
 import {
   badEvent,
@@ -18,6 +18,10 @@ import {
 } from "./event-kit.ts";
 
 const buyer = "buyer.status_changed";
+
+afterEach(() => {
+  jest.useRealTimers();
+});
 
 describe.each(storeKinds)("createWebhookHandler with %s", (_name, createStore) => {
   test("runs each event once, whatever envelope brings it again", async () => {
@@ -149,6 +153,7 @@ describe("handle()", () => {
   });
 
   test("says nothing of a time-out to a handler that ended in time", async () => {
+    jest.useFakeTimers({ doNotFake: ["setImmediate"] });
     const failures: unknown[] = [];
     let signal: AbortSignal | undefined;
     const handler = createHandler({ timeoutMs: 500, onError: (failure) => failures.push(failure) }).on(
@@ -159,7 +164,7 @@ describe("handle()", () => {
       },
     );
     expect(await handleAll(handler, "a")).toEqual(["done"]);
-    await sleep(600);
+    await jest.advanceTimersByTimeAsync(600);
     expect(signal?.aborted).toBe(false);
     expect(failures).toEqual([]);
   });
