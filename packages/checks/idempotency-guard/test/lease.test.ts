@@ -65,7 +65,9 @@ describe("the lease of a running handler", () => {
         const tx = new FakeTransaction();
         await req.idempotency?.completeIn(tx);
         tx.commit();
-        await sleep(700);
+        await eventually(() => store.calls.heartbeat > 0);
+        // Longer than until a next one.
+        await sleep(400);
         res.json({ aborted: req.idempotency?.signal.aborted });
       });
       expect(await app.pay({ key })).toMatchObject({ status: 200, body: '{"aborted":false}' });

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from "@jest/globals";
+import { afterEach, describe, expect, jest, test } from "@jest/globals";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import type { ErrorRequestHandler } from "express";
 import {
@@ -96,8 +96,8 @@ describe.each(frameworks)("duplicates on %s", (_name, framework) => {
   });
 
   test("that have left are no error of anybody", async () => {
-    const store = memoryIdempotencyStore();
-    store.claim("op.a.b", { token: "other", fingerprint: "f", leaseMs: 60_000, recovery: "hold" });
+    const store = faultyStore();
+    store.inner.claim("op.a.b", { token: "other", fingerprint: "f", leaseMs: 60_000, recovery: "hold" });
     const errors: unknown[] = [];
     const app = framework();
     app.use(bytesOf(framework), payoutGuard({ store, waitMs: 60_000 }));
@@ -106,7 +106,7 @@ describe.each(frameworks)("duplicates on %s", (_name, framework) => {
       next(error);
     }) satisfies ErrorRequestHandler);
     const running = await listen(app);
-    await running.payAndLeave(() => sleep(40));
+    await running.payAndLeave(() => eventually(() => store.calls.read > 0));
     await sleep(20);
     expect(errors).toEqual([]);
   });
@@ -147,23 +147,28 @@ describe.each(frameworks)("duplicates on %s", (_name, framework) => {
   });
 
   test("see a key that another process freed, held or let expire", async () => {
-    const store = memoryIdempotencyStore();
+    const store = faultyStore();
+    const { inner } = store;
     const claim = { token: "other", fingerprint: "f", leaseMs: 60_000, recovery: "hold" } as const;
     const app = await platform(framework, { store, waitMs: 60_000 }, (_req, res) => res.json({}));
+    const untilRead = (): Promise<void> => {
+      const before = store.calls.read;
+      return eventually(() => store.calls.read > before);
+    };
 
-    store.claim("freed", claim);
+    inner.claim("freed", claim);
     const freed = app.pay({ key: "freed" });
-    await sleep(40);
-    store.release("freed", "other");
+    await untilRead();
+    inner.release("freed", "other");
     expect((await freed).status).toBe(200);
 
-    store.claim("held", claim);
+    inner.claim("held", claim);
     const held = app.pay({ key: "held" });
-    await sleep(40);
-    store.hold("held", "other", "in doubt");
+    await untilRead();
+    inner.hold("held", "other", "in doubt");
     expect(await held).toMatchObject({ status: 503, code: "held" });
 
-    store.claim("expired", { ...claim, leaseMs: 60 });
+    inner.claim("expired", { ...claim, leaseMs: 60 });
     expect(await app.pay({ key: "expired" })).toMatchObject({ status: 503, code: "held" });
   });
 
@@ -172,9 +177,10 @@ describe.each(frameworks)("duplicates on %s", (_name, framework) => {
     const claim = { fingerprint: "f", leaseMs: 60_000, recovery: "hold" } as const;
     store.claim("op.a.b", { ...claim, token: "first" });
     const inner = store.claim.bind(store);
+    const read = jest.spyOn(store, "read");
     const app = await platform(framework, { store, waitMs: 60_000 }, (_req, res) => res.json({}));
     const waiting = app.pay();
-    await sleep(40);
+    await eventually(() => read.mock.calls.length > 0);
     store.claim = (key, ours) => {
       // Between this process's look and its claim.
       void inner(key, { ...claim, token: "second" });
