@@ -226,13 +226,18 @@ test("two senders send each outcome once", async () => {
 
 test("drain() awaits the request that is under way, and sends no other", async () => {
   const { stores } = openStores();
-  const service = await startService((res) => void setTimeout(() => res.end(), 50));
+  let answer = (): void => {};
+  const service = await startService((res) => {
+    answer = () => void res.end();
+  });
   const outcomes = outcomesOn(stores, { url: service.url, concurrency: 1 });
   await report(stores, outcomes);
   await report(stores, outcomes, { ...settled, idempotencyKey: "later" });
   outcomes.start();
   await eventually(() => service.received.length === 1);
-  expect(await outcomes.drain()).toEqual({ keys: 0, claims: 0 });
+  const drained = outcomes.drain();
+  answer();
+  expect(await drained).toEqual({ keys: 0, claims: 0 });
   expect(service.received).toHaveLength(1);
   const [summary] = await stores.work.summaries();
   expect(summary).toMatchObject({ done: 1, open: 1, running: 0 });

@@ -225,17 +225,20 @@ describe("drain()", () => {
     const { stores } = openStores();
     const { outcomes } = heard();
     let begun = 0;
+    let end = (): void => {};
     const jobs = queueOn(stores, {
       concurrency: 1,
       async atLeastOnce() {
         begun += 1;
-        await sleep(30);
+        await new Promise<void>((resolve) => (end = resolve));
       },
     });
     await addTo(stores, jobs, { id: "1", body: "" }, { id: "2", body: "" });
     jobs.start();
     await eventually(() => begun > 0);
-    expect(await jobs.drain()).toEqual({ keys: 0, claims: 0 });
+    const drained = jobs.drain();
+    end();
+    expect(await drained).toEqual({ keys: 0, claims: 0 });
     expect(outcomes).toEqual(["done"]);
     jobs.start();
     await sleep(30);

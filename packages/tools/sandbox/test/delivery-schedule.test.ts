@@ -247,18 +247,18 @@ describe("stop and start", () => {
 
   test("stop waits for the answer of a request under way and writes it down", async () => {
     let answer = (): void => {};
-    const arrived = new Promise<void>((resolve) => {
-      answer = resolve;
-    });
-    const receiver = await bench.receiver(async () => {
-      answer();
-      await new Promise((resolve) => setTimeout(resolve, 20));
-      return 200;
-    });
+    const receiver = await bench.receiver(
+      () =>
+        new Promise((resolve) => {
+          answer = () => resolve(200);
+        }),
+    );
     const service = bench.started(receiver);
     service.notify([event("e1")]);
-    await arrived;
-    await service.stop();
+    await eventually(() => receiver.received.length > 0);
+    const stopped = service.stop();
+    answer();
+    await stopped;
     expect(service.list()).toMatchObject([{ state: "delivered", attempts: [{ status: 200 }] }]);
   });
 
