@@ -73,10 +73,16 @@ describe("an owned key", () => {
 
   test("is kept by heartbeats for as long as its owner needs, and says when it is lost", async () => {
     const notices = collectNotices("kept");
-    const store = memoryIdempotencyStore();
+    let storeMs = 0;
+    const store = memoryIdempotencyStore({ now: () => storeMs });
+    const heartbeat = jest.spyOn(store, "heartbeat");
     const keys = create({ store, leaseMs: 1_000, storeTimeoutMs: 300, recovery: "rerun" });
     const owned = await own(keys, "kept");
-    await sleep(1_300);
+    // By the store's clock, longer than a lease between the claim and the last heartbeat.
+    for (const count of [1, 2]) {
+      storeMs += 600;
+      await eventually(() => heartbeat.mock.calls.length >= count);
+    }
     expect(await keys.acquire(attempt("kept"))).toMatchObject({ status: "in-flight" });
     const record = store.read("kept");
     store.release("kept", record?.token ?? "");
