@@ -6,6 +6,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
 import Database from "libsql";
+import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import { capture, killAll, listeningUrl, type Captured } from "./platform-process.ts";
 import { sendHalf } from "./running-platform.ts";
 import { makeTestKey, payoutBody } from "./signer.ts";
@@ -55,6 +56,10 @@ function start(env: Readonly<Record<string, string | undefined>> = {}): Captured
 
 function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+async function untilSignalled({ stderr }: Captured): Promise<void> {
+  await eventually(() => stderr().includes("shutting down"));
 }
 
 describe("a start with a bad value", () => {
@@ -142,7 +147,7 @@ describe("a platform", () => {
     const platform = start();
     const request = await sendHalf(await listeningUrl(platform), key, payoutBody("op.from.to"));
     platform.child.kill("SIGINT");
-    await pause(100);
+    await untilSignalled(platform);
     platform.child.kill("SIGINT");
     await pause(100);
     request.sendRest();
@@ -154,6 +159,8 @@ describe("a platform", () => {
     const platform = start();
     const request = await sendHalf(await listeningUrl(platform), key, payoutBody("op.from.to"));
     platform.child.kill("SIGTERM");
+    await untilSignalled(platform);
+    // Longer than one Ctrl-C may take to arrive twice.
     await pause(1_200);
     platform.child.kill("SIGTERM");
     expect(await platform.ended).toBe(1);
