@@ -1,6 +1,6 @@
 // The state table of a payment in one transaction: on SQLite all of it at Express 5, and at every other door what doors may do with it; on
 // servers its core. payments.long.test.ts has all of it there.
-import { beforeEach, expect, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import express4 from "express4";
 import express5 from "express";
 import { expressDoor } from "./express-door.ts";
@@ -13,12 +13,6 @@ import { beginRows, slowRows } from "./payments/begin-rows.ts";
 import { openRows } from "./payments/open-rows.ts";
 import { triggerRows } from "./payments/trigger-rows.ts";
 import { coreRows, paymentRows } from "./payments/rows.ts";
-import { allowWarnings } from "../support/runs/expect-warning.ts";
-
-// The rows assert answers, keys and payments. Doors without a subscriber warn of one of them too.
-beforeEach(() => {
-  allowWarnings(/^\[handler-answered-409\] .* has a handler whose refusal says "paid", and was rolled back$/);
-});
 
 const rows = [...paymentRows, ...openRows, ...beginRows, ...triggerRows];
 

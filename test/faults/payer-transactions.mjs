@@ -13,15 +13,22 @@ export function payoutInTransaction({ publicKey, recovery, times, engine, points
   const pay = (payout, { tx, request }) => {
     const fault = request.get("fault");
     if (fault === "refuse") throw refuse("refused", { status: 422 });
+    if (fault === "write nothing") return undefined;
     const row = [payout.idempotencyKey, request.signature.nonce, 0, Number(payout.amount.value)];
+    if (fault === "leave a statement") return leaveStatement(() => insert(tx, row), isSynchronous);
     const end = () => {
-      if (fault === "fail") throw new Error("the handler fails as it was told");
+      if (fault === "fail" || fault === "commit, then fail")
+        throw new Error("the handler fails as it was told");
       return stop("in pay");
     };
     if (isSynchronous) {
       insert(tx, row);
       return end();
     }
+    if (fault === "commit, then fail")
+      return insert(tx, row)
+        .then(() => tx.query("COMMIT"))
+        .then(end);
     return insert(tx, row).then(end);
   };
   return payoutEndpoint({
@@ -31,6 +38,14 @@ export function payoutInTransaction({ publicKey, recovery, times, engine, points
     idempotency: { ...waits, recovery, retryAfterSeconds: 1 },
     pay,
   });
+}
+
+/** Fails while a statement is on its way, behind which another one comes. */
+function leaveStatement(send, isSynchronous) {
+  const sent = send();
+  if (isSynchronous) setImmediate(() => void (async () => send())().catch(() => {}));
+  else sent.then(send).catch(() => {});
+  throw new Error("the handler fails beside its statement");
 }
 
 /** The store of transactions, with a point behind each of its steps. */

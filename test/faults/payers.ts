@@ -121,8 +121,19 @@ export async function spawnPayer(
   return started;
 }
 
-/** What a handler is told to do wrong: to `repeat` a transaction that has committed, to `undo the savepoint` around its record. */
-type HandlerFault = "none" | "fail" | "refuse" | "repeat" | "undo the savepoint";
+/**
+ * What a handler is told to do wrong: to `repeat` a transaction that has committed, to `undo the savepoint` around its record; and with its
+ * key's transaction, to `leave a statement` on its way when it fails, to `commit, then fail` (not on SQLite), to `write nothing`.
+ */
+type HandlerFault =
+  | "none"
+  | "fail"
+  | "refuse"
+  | "repeat"
+  | "undo the savepoint"
+  | "leave a statement"
+  | "commit, then fail"
+  | "write nothing";
 
 export async function pay(
   { port, wantsSignature = false }: Target,

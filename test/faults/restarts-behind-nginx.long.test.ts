@@ -6,6 +6,7 @@ import { afterEach, describe, expect, test } from "@jest/globals";
 import { nginxBinary, startClusterNginx } from "../support/servers/cluster-nginx.ts";
 import { byProxy, payerOf, startExample, type RunningExample } from "../support/servers/example.ts";
 import { eventually } from "../support/runs/eventually.ts";
+import { allowWarnings } from "../support/runs/expect-warning.ts";
 import { freePort, privateFolder } from "../support/servers/private-process.mjs";
 import { reportMissing } from "../support/servers/server-binaries.mjs";
 import { newKey } from "./engines.ts";
@@ -58,6 +59,8 @@ describeOnNginx("two platforms behind nginx, restarted in turn under load", () =
       const acceptedBy = (port: number): number =>
         nginx.log().filter((line) => line === `127.0.0.1:${port} 200`).length;
 
+      // express-session says so in production, where the existing app of the example shall replace its store.
+      allowWarnings(/MemoryStore is not|designed for a production environment|memory, and will not scale/);
       const load = startLoad(`http://127.0.0.1:${nginx.port}`);
       await eventually(() => ports.every((port) => acceptedBy(port) > 10));
       for (const [index, port] of ports.entries()) {

@@ -2,6 +2,7 @@ import { readOptions } from "@countersign/core/door";
 import type { TransactionAnswerStore } from "@countersign/idempotency";
 import { encodeText } from "@countersign/idempotency/store";
 import {
+  assertConnection,
   type SqliteDatabase,
   type SqliteStatement,
   isInTransaction,
@@ -77,9 +78,9 @@ class AnswerTable<Db extends SqliteDatabase> extends PrunedTable implements Sqli
 
   keepIn(tx: Db, token: string, answer: Uint8Array): void {
     this.gate.assertTokenIn(token);
-    if (tx !== this.database) throw new TypeError(`${name}: tx must be the connection of the store`);
+    assertConnection(name, this.database, tx);
     // On its own it would commit at once, and stay when the payment is rolled back.
-    if (!isInTransaction(tx)) throw new Error(`${name}: keepIn needs an open transaction`);
+    if (!isInTransaction(this.database)) throw new Error(`${name}: keepIn needs an open transaction`);
     this.#write(token, answer);
   }
 

@@ -1,4 +1,5 @@
 import { isPromiseLike } from "@countersign/core/door";
+import { connectionOf } from "./gated-database.ts";
 import { encodeText, storedRecords, StoreGate, type StoredRecord } from "@countersign/idempotency/store";
 
 export type SqliteValue = string | number | null;
@@ -188,6 +189,6 @@ export function assertInTransaction(store: string, database: SqliteDatabase): vo
 }
 
 export function assertConnection(store: string, database: SqliteDatabase, tx: unknown): void {
-  if (tx === database) return;
+  if (connectionOf(tx) === database) return;
   throw new TypeError(`${store}: tx must be the connection that run() gave to its function`);
 }

@@ -14,7 +14,7 @@ import { WorkTable } from "./work-store.ts";
 export interface SqliteStores<Db extends SqliteDatabase = SqliteDatabase> {
   readonly idempotency: SqliteIdempotencyStore;
   readonly nonces: SqliteNonceStore;
-  /** For a synchronous handler, which gets the connection as `tx`; run() waits at most five seconds for the write lock. */
+  /** For a synchronous handler, which gets the connection as `tx`, until it ends; run() waits at most five seconds for the write lock. */
   readonly transactions: TransactionStore<Db, "sync">;
   /** Tasks that commit with a transaction of {@link transactions}. Its other steps wait for the write lock as run() does. */
   readonly work: WorkStore<Db, "sync">;

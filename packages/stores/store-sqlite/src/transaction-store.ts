@@ -32,6 +32,7 @@ import {
 } from "./connection.ts";
 import { whenWritable } from "./durability.ts";
 import { faultOf } from "./faults.ts";
+import { GatedDatabase } from "./gated-database.ts";
 import { type IdempotencyStatements, prepareIdempotency } from "./idempotency-statements.ts";
 import { claimNonce, prepareNonceClaim } from "./nonce-store.ts";
 import type { ResolvedSqliteOptions } from "./options.ts";
@@ -50,6 +51,7 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
   readonly mode = "sync";
   readonly retentionMs: number;
   readonly database: Db;
+  readonly #gated: GatedDatabase<Db>;
   readonly #now: () => number | null;
   readonly #sql: IdempotencyStatements;
   readonly #claimNonce: SqliteStatement;
@@ -66,6 +68,7 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
 
   constructor(database: Db, { table, retentionMs, now }: ResolvedSqliteOptions) {
     this.database = database;
+    this.#gated = new GatedDatabase(database);
     this.retentionMs = retentionMs;
     this.#now = now;
     this.#sql = prepareIdempotency(database, table);
@@ -114,7 +117,12 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
   }
 
   openGate(_tx: Db): void {
+    this.#gated.isOpen = true;
     this.#changesAtBegin = this.#changes();
+  }
+
+  closeGate(_tx: Db): undefined {
+    this.#gated.isOpen = false;
   }
 
   assertOpen(tx: Db, keys: readonly TransactionKey[]): void {
@@ -167,8 +175,14 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
   #runBegun<T>(work: (tx: Db) => Awaitable<T>): T {
     let answer: Awaitable<T> | undefined;
     try {
-      return endTransaction(`${name}: run`, this.database, (tx) => (answer = work(tx)));
+      this.#gated.isOpen = true;
+      return endTransaction(`${name}: run`, this.database, () => {
+        answer = work(this.#gated.tx);
+        this.#gated.isOpen = false;
+        return answer;
+      });
     } catch (error) {
+      this.#gated.isOpen = false;
       // Behind its first await the handler goes on, and each of its statements commits by itself. No handler has seen the keys behind its own.
       if (isPromiseLike(answer)) {
         const cause = this.#holdAll(this.#outliving ?? [...this.#waiting.values()], "held", error);

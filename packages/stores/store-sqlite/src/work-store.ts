@@ -271,9 +271,9 @@ export class WorkTable<Db extends SqliteDatabase> implements WorkStore<Db, "sync
 
   #enter(tx: Db): void {
     assertConnection(name, this.#database, tx);
-    assertInTransaction(name, tx);
+    assertInTransaction(name, this.#database);
     // Where BEGIN has not: in libsql a prepared statement that met SQLITE_BUSY would make later COMMITs fail.
-    tx.exec(this.#lockSql);
+    this.#database.exec(this.#lockSql);
   }
 
   #nowMs(): number {

@@ -4,6 +4,18 @@ import { type Connection, connect, createStores, drivers, temporaryFile } from "
 import { waitsForWriteLock } from "./lock-holder.ts";
 import { claimOf, failureOf, insert, key, platform } from "./payments.ts";
 
+/** Each driver has it. */
+function rowsOf(tx: Connection): { iterate(): IterableIterator<unknown> } {
+  return tx.prepare("SELECT id FROM payouts") as unknown as { iterate(): IterableIterator<unknown> };
+}
+
+/** Not node:sqlite. */
+function hasTransactions(
+  tx: Connection,
+): tx is Connection & { transaction(work: () => void): () => unknown } {
+  return "transaction" in tx;
+}
+
 function busyTimeoutOf(database: Connection): unknown {
   return (database.prepare("PRAGMA busy_timeout").get() as { timeout: unknown }).timeout;
 }
@@ -13,7 +25,7 @@ describe.each(drivers)("transactions.run(), %s", (_driver, open) => {
     const { database, transactions } = platform(open);
     database.exec("PRAGMA busy_timeout = 7777");
     const result = await transactions.run((tx) => {
-      expect(tx).toBe(database);
+      expect(tx).toBeInstanceOf(database.constructor);
       expect(busyTimeoutOf(tx)).toBe(7777);
       return 5;
     });
@@ -32,15 +44,52 @@ describe.each(drivers)("transactions.run(), %s", (_driver, open) => {
     expect(paid()).toEqual([]);
   });
 
-  test("holds the key of an asynchronous handler, which pays behind its first await", async () => {
-    const { transactions, idempotency, paid } = platform(open);
+  test("holds the key of an asynchronous handler, whose tx refuses what comes behind its first await", async () => {
+    const { database, transactions, idempotency, paid } = platform(open);
     const promising = transactions.run(async (tx) => {
       await transactions.begin(tx, claimOf(key));
-      insert(tx, "late");
+      expect(() => insert(tx, "late")).toThrow("the handler's transaction is closed");
+      insert(database, "by another name");
     });
     await expect(promising).rejects.toThrow(TypeError);
-    expect(paid()).toEqual(["late"]);
+    expect(paid()).toEqual(["by another name"]);
     expect(idempotency.read(key.key)).toMatchObject({ state: "held", reason: "transaction-broken" });
+  });
+
+  test("refuses what a handler's tx, its statements and their iterators are asked for behind its end (I26)", async () => {
+    const { transactions, paid } = platform(open);
+    const late: (() => unknown)[] = [];
+    await transactions.run((tx) => {
+      insert(tx, "a");
+      const write = tx.prepare("INSERT INTO payouts VALUES ('late')");
+      const read = rowsOf(tx);
+      const rows = read.iterate();
+      expect(rows.next().value).toEqual(expect.objectContaining({ id: "a" }));
+      rows.return?.();
+      late.push(
+        () => tx.exec("INSERT INTO payouts VALUES ('late')"),
+        () => tx.prepare("SELECT 1"),
+        () => write.run(),
+        () => read.iterate(),
+        () => rows.next(),
+      );
+      if (hasTransactions(tx)) late.push(tx.transaction(() => insert(tx, "late")));
+    });
+    for (const call of late) expect(call).toThrow("the handler's transaction is closed");
+    expect(paid()).toEqual(["a"]);
+  });
+
+  test("lets a statement that a handler keeps work in the next transaction", async () => {
+    const { transactions, paid } = platform(open);
+    let kept: { run(): unknown } | undefined;
+    const pay = () =>
+      transactions.run((tx) => {
+        kept ??= tx.prepare("INSERT INTO payouts VALUES ('p' || (SELECT count(*) FROM payouts))");
+        kept.run();
+      });
+    await pay();
+    await pay();
+    expect(paid()).toEqual(["p0", "p1"]);
   });
 
   steadyTest("waits for the write lock of another process while the event loop goes on", async () => {

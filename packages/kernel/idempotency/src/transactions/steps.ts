@@ -221,7 +221,7 @@ export class SingleRun<Tx> {
     progress.begun = true;
     started();
     if (begun.nonce !== "fresh") throw nonceSeen;
-    progress.opened(() => void store.closeGate?.(tx, false).catch(() => {}));
+    progress.opened(() => void store.closeGate?.(tx, false)?.catch(() => {}));
     const result = yield* steps({ tx, begun, keys });
     committing();
     return result;

@@ -86,9 +86,9 @@ export interface TransactionStore<Tx, Mode extends TransactionMode = Transaction
   openGate?(tx: Tx): void;
   /**
    * The handler has settled: sends what it has left to the library (only if it has `succeeded`), rejects every later statement of it, and
-   * waits for the answers of those that were sent before. Absent with mode `sync`.
+   * waits for the answers of those that were sent before: with mode `sync` there are none, and it returns undefined.
    */
-  closeGate?(tx: Tx, succeeded: boolean): Promise<ClosedStatements>;
+  closeGate?(tx: Tx, succeeded: boolean): Promise<ClosedStatements> | undefined;
   /**
    * The last statement after a handler: ends the savepoint, and begins another one if `more` follow. Throws a GuardError
    * (`transaction-broken`) when the transaction cannot commit what the handler wrote: it swallowed an error, or ended the transaction. No key

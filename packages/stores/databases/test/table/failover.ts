@@ -1,6 +1,6 @@
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import { type describe, expect, test } from "@jest/globals";
-import { payUntilLost, sorted } from "./payer.ts";
+import { payUntilDecided, payUntilLost, sorted } from "./payer.ts";
 
 const timeoutMs = 120_000;
 
@@ -59,7 +59,7 @@ export function describeFailover(
         await promote();
         const kept = await second.paid();
         expect(answered.filter((key) => !kept.includes(key))).toEqual([]);
-        const retried = await Promise.all(keys.map((key) => second.pay(key)));
+        const retried = await Promise.all(keys.map((key) => payUntilDecided(second.pay, key)));
         const isKnown = (index: number): boolean => retried[index] === "already-processed";
         expect(sorted(keys.filter((_key, index) => isKnown(index)))).toEqual(kept);
         expect(await second.paid()).toEqual(sorted(keys));

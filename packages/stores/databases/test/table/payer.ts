@@ -53,6 +53,17 @@ export function payUntilLost(pay: (key: string) => Promise<unknown>, paid: unkno
   return { keys, answered, lost: Promise.all(payers) };
 }
 
+const undecided: ReadonlySet<unknown> = new Set(["in-flight", "transaction-unavailable"]);
+
+/** Retries as a caller does: on a busy machine many retries at once wait longer for a connection than a transaction may. */
+export async function payUntilDecided(pay: (key: string) => Promise<unknown>, key: string): Promise<unknown> {
+  for (const endsAtMs = performance.now() + 60_000; ;) {
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    const answer = await pay(key);
+    if (!undecided.has(answer) || performance.now() > endsAtMs) return answer;
+  }
+}
+
 export function sorted<T>(values: readonly T[]): T[] {
   const copy = [...values];
   copy.sort((one, other) => (String(one) < String(other) ? -1 : 1));

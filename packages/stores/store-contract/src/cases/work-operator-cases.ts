@@ -100,8 +100,9 @@ export const workOperatorCases: readonly WorkCase[] = [
       await other.work.pause(queue, decision);
       assert.deepEqual(await claim(store), []);
       assert.equal(await store.work.resume(queue), true);
-      const silent = await claimOne(store, "a", { leaseMs: shortLeaseMs });
+      const silent = await claimOne(store, "a", { leaseMs: longLeaseMs });
       assert.deepEqual(await claim(other), []);
+      await store.work.extend([silent], shortLeaseMs);
       await pass(harness, shortLeaseMs);
       const task = await claimOne(other, "a");
       assert.equal(await finish({ store }, silent), false);

@@ -1,0 +1,79 @@
+import { publishFailure } from "@countersign/core/door";
+
+type Method = (this: unknown, ...args: unknown[]) => unknown;
+
+const connections = new WeakMap<object, object>();
+
+/** The connection behind the `tx` that a handler gets, or what was given. */
+export function connectionOf(tx: unknown): unknown {
+  return (typeof tx === "object" && tx !== null && connections.get(tx)) || tx;
+}
+
+/**
+ * A connection as a handler gets it: what is called on it, on its statements and on their iterators goes to the driver while the gate is
+ * open, and throws afterwards (I26). It would commit by itself. One for each store: a statement that a handler keeps works in the next
+ * transaction too.
+ */
+export class GatedDatabase<Db extends object> {
+  readonly tx: Db;
+  isOpen = false;
+  #isReported = false;
+
+  constructor(database: Db) {
+    this.tx = this.#gated(database);
+    connections.set(this.tx, database);
+  }
+
+  #gated<T extends object>(target: T): T {
+    const gated: T = new Proxy(target, {
+      get: (_, name) => {
+        const member: unknown = Reflect.get(target, name, target);
+        if (!isMethod(member) || name === "constructor") return member;
+        return (...args: unknown[]): unknown => {
+          const result = this.#call(member, target, args);
+          // Such as stmt.raw(), which can be called on.
+          return result === target ? gated : this.#gatedResult(result);
+        };
+      },
+      apply: (_, self, args: unknown[]) =>
+        isMethod(target) ? this.#gatedResult(this.#call(target, self, args)) : undefined,
+    });
+    return gated;
+  }
+
+  #call(method: Method, self: unknown, args: readonly unknown[]): unknown {
+    if (!this.isOpen) throw this.#refusal();
+    return Reflect.apply(method, self, args);
+  }
+
+  /** Rows are values; statements, iterators and the functions of `transaction()` reach the connection. */
+  #gatedResult(result: unknown): unknown {
+    return reachesConnection(result) ? this.#gated(result) : result;
+  }
+
+  #refusal(): Error {
+    const error = new Error(
+      "SQLite: the handler's transaction is closed; do all of its work before the handler returns or throws",
+    );
+    if (!this.#isReported) {
+      this.#isReported = true;
+      publishFailure({
+        guard: "transaction",
+        code: "late-statement",
+        message: "a handler has sent a statement by its tx after it had settled; the statement was not sent",
+        error,
+      });
+    }
+    return error;
+  }
+}
+
+function isMethod(member: unknown): member is Method {
+  return typeof member === "function";
+}
+
+function reachesConnection(result: unknown): result is object {
+  if (typeof result === "function") return true;
+  if (typeof result !== "object" || result === null) return false;
+  return ["run", "next"].some((name) => typeof Reflect.get(result, name) === "function");
+}
