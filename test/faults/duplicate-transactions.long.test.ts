@@ -47,7 +47,7 @@ describeEngines(["sqlite", "postgres", "mysql"], (ground) => {
 
   test("row 32, same key, other amount, behind a refused one and behind a paid one: 1 pay", async () => {
     const key = newKey();
-    const payer = await spawnPayer({ engine: ground().engine, publicKey });
+    const payer = await spawnPayer({ engine: ground().engine, publicKey, times });
     expect(await pay(payer, key, { amount: 200, fault: "refuse" })).toMatchObject({ status: 422 });
     expect(await pay(payer, key)).toMatchObject({ status: 200 });
     expect(await pay(payer, key, { amount: 200 })).toMatchObject({

@@ -133,7 +133,7 @@ export class Stage {
       referenceField: "reference",
       stores: this.stores,
       pay,
-      idempotency: { waitMs: 5_000 },
+      idempotency: { waitMs: 5_000, storeTimeoutMs: 20_000 },
     };
     return {
       kind: "payment",
