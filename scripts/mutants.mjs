@@ -192,7 +192,7 @@ function runJest({ root: rootDir }, args, timeoutMs) {
       `--testTimeout=${testTimeoutMs}`,
       ...args,
     ],
-    { cwd: rootDir, stdio: "ignore", detached: true, env: { ...process.env, TEST_RETRIES: "0" } },
+    { cwd: rootDir, stdio: "ignore", detached: true },
   );
   running.add(child);
   return new Promise((resolve, reject) => {

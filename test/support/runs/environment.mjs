@@ -16,9 +16,6 @@ const channels = [
   ),
 ];
 
-// Of runs whose tests do not say yet what they expect to be written: the long ones, and those on other versions of Node.
-const ignoresOutput = process.env["UNEXPECTED_OUTPUT"] === "ignored";
-
 // Until Node 24 each promise looks at every AsyncLocalStorage of its process that was ever used, and a worker's files leave theirs:
 // a quarter of the processors' time was that.
 const storages = new Set();
@@ -64,7 +61,7 @@ export default class Environment extends TestEnvironment {
 
   #settle(where, errors) {
     const error = this.#written.settle(where);
-    if (error !== undefined && !ignoresOutput) errors.push(error);
+    if (error !== undefined) errors.push(error);
   }
 
   async teardown() {

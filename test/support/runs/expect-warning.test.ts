@@ -49,7 +49,7 @@ async function runFiles(files: Readonly<Record<string, string>>): Promise<Result
   const jest = path.join(path.dirname(require.resolve("jest/package.json")), "bin/jest.js");
   const args = ["--experimental-vm-modules", "--disable-warning=ExperimentalWarning", jest];
   args.push("--config", path.join(folder, "jest.json"), "--json", "--outputFile", report);
-  const { CI: _ci, UNEXPECTED_OUTPUT: _output, ...env } = process.env;
+  const { CI: _, ...env } = process.env;
   let failed = false;
   const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { cwd: folder, env }).catch(
     (error: { stdout: string; stderr: string }) => {
