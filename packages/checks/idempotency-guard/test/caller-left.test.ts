@@ -17,7 +17,6 @@ import {
   transactionalStore,
   type Handler,
 } from "./kit.ts";
-import { allowWarnings } from "@countersign/test-support/runs/expect-warning.ts";
 
 const key = "op.a.b";
 const threwReason = expect.stringContaining("its handler threw");
@@ -128,8 +127,6 @@ describe.each(frameworks)("a handler whose caller has left, on %s", (_name, fram
 
 // Its responses have no `destroyed`.
 test("a handler that fails after its caller has left over HTTP/2 has its key held", async () => {
-  // The door reads the status message, which HTTP/2 has not: Node says so once in a process.
-  allowWarnings(/^UnsupportedWarning: Status message is not supported by HTTP\/2/);
   const store = memoryIdempotencyStore();
   const guard = payoutGuard({ store, fingerprint: () => "f" });
   let paid = 0;

@@ -1,8 +1,8 @@
-import { STATUS_CODES } from "node:http";
 import { createRequestFact, isGuardError, type RequestFact } from "@countersign/core";
 import { deliberate, publishThrown, requestAborted, verdicts, warnOfError } from "@countersign/core/door";
 import { isCut } from "./body.ts";
 import { endWithResponse, offerBody } from "./later-body.ts";
+import { replaceStatus } from "./over-http2.ts";
 import { assertReceivedWhole } from "./received-request.ts";
 import type { ErrorMiddleware, GuardRequest, GuardResponse, Middleware, NextFunction } from "./types.ts";
 import { boundUnreadBody } from "./unread-body.ts";
@@ -139,8 +139,7 @@ function failLate({ name, req, res }: Passage, error: unknown): void {
   warnOfError(name, "caught what came after it threw", error);
   replaceOrCut(res, () => {
     for (const field of res.getHeaderNames()) res.removeHeader(field);
-    res.statusCode = 500;
-    res.statusMessage = STATUS_CODES[500] ?? "";
+    replaceStatus(res, 500);
     res.end();
   });
 }

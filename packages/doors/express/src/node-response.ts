@@ -1,7 +1,8 @@
-import { STATUS_CODES, type OutgoingHttpHeader } from "node:http";
+import type { OutgoingHttpHeader } from "node:http";
 import { createRequestFact, type RequestFact } from "@countersign/core";
 import { problems, type Replacement } from "@countersign/core/door";
 import { expectManyProperties } from "./guard.ts";
+import { isOverHttp2, replaceStatus } from "./over-http2.ts";
 import type { GuardResponse, OverHttp2 } from "./types.ts";
 
 export interface ResponseHooks {
@@ -35,7 +36,14 @@ class BareResponse implements ResponseHooks {
   }
 
   end(...call: Call): void {
-    Reflect.apply(this.#methods.end, this.#res, call);
+    if (!isOverHttp2(this.#res)) {
+      Reflect.apply(this.#methods.end, this.#res, call);
+      return;
+    }
+    // The end() of HTTP/2 gives its chunk to write(), which is hooked.
+    const { chunk, encoding, callback } = toPiece(...call);
+    if (chunk !== undefined && chunk !== null) this.write(chunk, encoding, undefined);
+    Reflect.apply(this.#methods.end, this.#res, [callback]);
   }
 
   writeHead(head: readonly unknown[]): void {
@@ -123,7 +131,8 @@ function requiredHooks(res: object): ResponseHooks {
 
 export interface ResponseHead {
   readonly statusCode: number;
-  readonly statusMessage: string;
+  /** Undefined over HTTP/2. */
+  readonly statusMessage: string | undefined;
   /** By lower-case name. */
   readonly fields: ReadonlyMap<string, OutgoingHttpHeader>;
 }
@@ -135,13 +144,17 @@ export function copyHead(res: GuardResponse): ResponseHead {
     // Node appends to a list in place.
     if (value !== undefined) fields.set(name, Array.isArray(value) ? [...value] : value);
   }
-  return { statusCode: res.statusCode, statusMessage: res.statusMessage, fields };
+  return {
+    statusCode: res.statusCode,
+    statusMessage: isOverHttp2(res) ? undefined : res.statusMessage,
+    fields,
+  };
 }
 
 /** Restores the head. Unchanged fields keep their spelling. */
 export function restoreHead(res: GuardResponse, { statusCode, statusMessage, fields }: ResponseHead): void {
   res.statusCode = statusCode;
-  res.statusMessage = statusMessage;
+  if (statusMessage !== undefined) res.statusMessage = statusMessage;
   for (const name of res.getHeaderNames()) if (!fields.has(name)) res.removeHeader(name);
   for (const [name, value] of fields) if (res.getHeader(name) !== value) res.setHeader(name, value);
 }
@@ -160,8 +173,7 @@ export function replaceHead(
   }
   const retryAfter = retryAfterSeconds === undefined ? {} : { "Retry-After": String(retryAfterSeconds) };
   const { headers, body } = problems.ofStatus(status, retryAfter);
-  res.statusCode = status;
-  res.statusMessage = STATUS_CODES[status] ?? "";
+  replaceStatus(res, status);
   for (const [name, value] of Object.entries(headers)) if (value !== undefined) res.setHeader(name, value);
   res.setHeader("Content-Length", Buffer.byteLength(body));
   return body;
