@@ -1,7 +1,9 @@
 // "How an attempt of lease mode ends", docs/pages/concepts/failures.md: each row at each adapter, under both recoveries.
+import { AsyncResource } from "node:async_hooks";
 import { request, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
+import { fileURLToPath } from "node:url";
 import { isGuardError } from "@countersign/core";
 import { guardErrors } from "@countersign/express";
 import { idempotencyHook, payoutPlugin } from "@countersign/fastify";
@@ -43,6 +45,13 @@ interface Setting {
 type Serve = (setting: Setting) => Promise<{ readonly port: number; readonly close: () => unknown }>;
 
 class PrinterError extends Error {}
+
+/** Gives one page, and never ends. */
+function endless(): Readable {
+  const source = new Readable({ read() {} });
+  source.push("the first page");
+  return source;
+}
 
 /** Gives one page, and fails at the second. */
 function fails(): Readable {
@@ -388,6 +397,7 @@ describe.each(adapters.filter(({ adapter }) => !adapter.startsWith("fetch")))(
       ["destroyed", 0, (res) => void res.destroy()],
       ["ended with 503", 503, (res) => void res.writeHead(503).end()],
       ["ended with 408", 408, (res) => void res.writeHead(408).end()],
+      ["ended with 404", 404, (res) => void res.writeHead(404).end()],
     ];
 
     test.each(meanwhiles)(
@@ -424,6 +434,104 @@ describe.each(adapters.filter(({ adapter }) => !adapter.startsWith("fetch")))(
     );
   },
 );
+
+/** A connection that was opened when the process started: what it calls back has no request's context. */
+const connection = new AsyncResource("CONNECTION");
+
+const expressVersions = Object.entries({ "express 5": express5, "express 4": express4 });
+const recoveries = ["hold", "rerun"] as const;
+const expressPlays = expressVersions.flatMap(([version, make]) =>
+  recoveries.map((recovery) => ({ version, make, recovery })),
+);
+
+describe.each(expressPlays)("a lost context on $version under $recovery", ({ make, recovery }) => {
+  test("leaves a success that a callback of the handler sends done", async () => {
+    const act = (call: Call): void => connection.runInAsyncScope(() => void call.respond(200));
+    const serve = express(make, mounts["in a route"] as Mount);
+    expect(await play(serve, { recovery, act })).toMatchObject({ status: 200, state: "done" });
+  });
+
+  test("does not free the key for a refusal that could be somebody else's", async () => {
+    const act = (call: Call): void => connection.runInAsyncScope(() => void call.respond(422));
+    const serve = express(make, mounts["in a route"] as Mount);
+    const state = recovery === "hold" ? "held" : "run";
+    expect(await play(serve, { recovery, act })).toMatchObject({ status: 422, state });
+  });
+
+  test("is found again by the handler after a middleware that lost it", async () => {
+    const lose: RequestHandler = (_req, _res, next) => connection.runInAsyncScope(() => next());
+    const mount: Mount = (app, { setting, handler }) =>
+      app.post(samplePath, idempotencyGuard(once(setting)), lose, handler);
+    const act = (call: Call): unknown => call.respond(422);
+    expect(await play(express(make, mount), { recovery, act })).toMatchObject({ status: 422, state: "free" });
+  });
+});
+
+interface FileRow {
+  readonly how: string;
+  readonly answer: (res: express5.Response) => unknown;
+}
+
+const file = fileURLToPath(import.meta.url);
+const fileRows: readonly FileRow[] = [
+  { how: "res.sendFile()", answer: (res) => res.sendFile(file) },
+  { how: "res.download()", answer: (res) => res.download(file) },
+];
+
+/** A route of Express whose handler is `answer`. */
+function answeredBy(
+  make: typeof express5,
+  answer: (res: express5.Response, req: express5.Request) => unknown,
+): Serve {
+  return express(make, (app, { setting, answerError }) => {
+    const handler: RequestHandler = (req, res) => {
+      void setting.act(responses);
+      void answer(res, req);
+    };
+    app.post(samplePath, idempotencyGuard(once(setting)), handler).use(answerError);
+  });
+}
+
+describe.each(expressPlays)("a file or stream on $version under $recovery", ({ make, recovery }) => {
+  const act = (): void => undefined;
+
+  test.each(fileRows)("completes the key by $how", async ({ answer }) => {
+    expect(await play(answeredBy(make, answer), { recovery, act })).toMatchObject({
+      status: 200,
+      state: "done",
+    });
+  });
+
+  test.each<FileRow>([
+    { how: "res.sendFile()", answer: (res) => res.sendFile(`${file}.missing`) },
+    { how: "res.download()", answer: (res) => res.download(`${file}.missing`) },
+  ])("takes a missing file of $how for a throw", async ({ answer }) => {
+    const state = recovery === "hold" ? "held" : "free";
+    expect(await play(answeredBy(make, answer), { recovery, act })).toMatchObject({ status: 500, state });
+  });
+
+  test.each<FileRow>([
+    ...fileRows.map(({ how, answer }) => ({
+      how,
+      answer: (res: express5.Response) => res.once("close", () => answer(res)),
+    })),
+    { how: "a pipe", answer: (res) => endless().pipe(res) },
+  ])("holds the key, or leaves it to its lease, when the caller of $how has left", async ({ answer }) => {
+    let left: AbortSignal | undefined;
+    const serve = answeredBy(make, (res, req) => {
+      left = req.idempotency?.signal;
+      return answer(res);
+    });
+    const meanwhile = (res: ServerResponse): void => void res.req.socket.destroy();
+    const { store, status } = await play(serve, { recovery, act, meanwhile });
+    expect(status).toBe(0);
+    await eventually(() => left?.aborted === true);
+    const state = recovery === "hold" ? "held" : "run";
+    await eventually(() => store.read("k")?.state === state);
+    if (state === "held")
+      expect(store.read("k")).toMatchObject({ reason: expect.stringContaining("caller had left") });
+  });
+});
 
 describe.each(["hold", "rerun"] as const)("a handler that never began, under %s", (recovery) => {
   const act = (): never => bankFailed();

@@ -60,6 +60,8 @@ export class OwnedRun {
   #isTaken = false;
   #hasBegun = true;
   #hasHandedOn = false;
+  /** True if the response began in the asynchronous context of the handler. */
+  #isOwnResponse = false;
   #thrown: { readonly error: unknown } | undefined;
   /** An error that did not come from the handler, such as that of a time-out in front of the guard. */
   #foreign: { readonly error: unknown } | undefined;
@@ -136,6 +138,11 @@ export class OwnedRun {
     return handlers.getStore() === this;
   }
 
+  /** A response begins: the handler's own one ends wherever a stream or a session's store calls back. */
+  responseBegun(): void {
+    this.#isOwnResponse = this.isWithin;
+  }
+
   /** The handler's response had begun with `begun`, and another takes its place. */
   responseFailed(begun: number | undefined): void {
     if (begun !== undefined && isSuccess(begun)) this.#failedSuccess ??= begun;
@@ -181,10 +188,12 @@ export class OwnedRun {
       return { kind: "response-failed", begun: this.#given, status };
     }
     const isWorking = this.#working !== undefined;
-    // Callbacks of some libraries lose the handler's asynchronous context: its success or refusal there is still its own.
+    const isOwn = this.#isOwnResponse || this.#given !== undefined;
+    // Callbacks of some libraries lose the handler's asynchronous context: its success there is still its own. A refusal could be
+    // somebody else's, and would free a key whose handler may pay.
     const isTaken = isHandlers
       ? isWorking && status >= 500
-      : isWorking || this.#foreign !== undefined || status >= 500 || status === 408;
+      : isWorking || this.#foreign !== undefined || (!isOwn && status >= 400);
     if (isTaken) return { kind: "taken", status };
     if (this.#hasHandedOn) return { kind: "handed-on", status };
     // 499 is nginx's, which apps answer to nobody.

@@ -20,6 +20,10 @@ export interface AnswerDecider {
     answer: () => WholeAnswer,
     hasLeft: boolean,
   ): Promise<{ readonly headers: HeaderFields } | Replacement | undefined>;
+  /** Runs a later handler of the request: a middleware before it may have lost the asynchronous context. */
+  start?(handler: () => void): void;
+  /** A response begins now, the first one or another in its place. */
+  responseBegun?(): void;
   /** The handler failed before it had ended a response; an error handler's comes. `begun`: the status of the one that it had begun. */
   failed?(error: unknown, begun: number | undefined): void;
   /** Somebody else than the handler has failed, such as a time-out in front of the guard: an error handler's response comes. */

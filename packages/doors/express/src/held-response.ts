@@ -132,6 +132,12 @@ class HeldResponse implements ResponseHooks {
     this.#below.destroy(error);
   }
 
+  start(handler: () => void): void {
+    const further = (): void => (this.#below.start === undefined ? handler() : this.#below.start(handler));
+    if (this.#decider.start === undefined) further();
+    else this.#decider.start(further);
+  }
+
   failed(error: unknown): void {
     // After a whole response a throw changes nothing.
     if (this.#last !== undefined) return;
@@ -175,6 +181,7 @@ class HeldResponse implements ResponseHooks {
     if (this.#phase !== "holding" || !beginsAnew(this.#res, this.#status)) return;
     if (this.#status !== undefined) this.#giveWay();
     this.#status = this.#res.statusCode;
+    this.#decider.responseBegun?.();
     this.#length = this.#res.getHeader("content-length");
     this.#pieces = [];
     this.#bytes = 0;

@@ -50,13 +50,18 @@ function reportingHandle(handle: Handle): Handle {
   return function reported(req, res, next) {
     const hooks = hooksOfResponse(res);
     // An error handler is passed over.
-    if (hooks === undefined || this.handle.length > 3) return handle.call(this, req, res, next);
+    if (hooks === undefined || this.handle.length > 3) {
+      handle.call(this, req, res, next);
+      return;
+    }
     // A router of another copy of Express.
     adopt(this.handle);
     adopt(this.route);
     const isHandler = req.route?.stack?.includes(this) === true;
     if (isHandler) hooks.passedOn?.(false);
-    return handle.call(this, req, res, reportingNext(hooks, next, isHandler));
+    const run = (): unknown => handle.call(this, req, res, reportingNext(hooks, next, isHandler));
+    if (hooks.start === undefined) run();
+    else hooks.start(run);
   };
 }
 

@@ -11,6 +11,8 @@ export interface ResponseHooks {
   writeHead(head: readonly unknown[]): void;
   flushHeaders(): void;
   destroy(error: Error | undefined): void;
+  /** Runs a handler that follows the hooks. */
+  start?(handler: () => void): void;
   /** What follows the hooks has failed. */
   failed?(error: unknown): void;
   /** What does not follow the hooks has failed. */
