@@ -60,6 +60,7 @@ export class OwnedRun {
   #isTaken = false;
   #hasBegun = true;
   #hasHandedOn = false;
+  #hasEverHandedOn = false;
   /** True if the response began in the asynchronous context of the handler. */
   #isOwnResponse = false;
   #thrown: { readonly error: unknown } | undefined;
@@ -125,6 +126,17 @@ export class OwnedRun {
     if (this.#thrown === undefined) this.#foreign ??= { error };
   }
 
+  /** Something failed, and the asynchronous context tells whether it was the handler. */
+  failedSomewhere(error: unknown, begun?: number): void {
+    if (this.isWithin) this.failed(error, begun);
+    else this.failedElsewhere(error);
+  }
+
+  /** The handler never runs, unless an earlier one has handed the request on. */
+  neverBegan(): void {
+    if (!this.#hasEverHandedOn) this.#hasBegun = false;
+  }
+
   /** For adapters that serialize and send a response later: the second one takes the place of the first, which has failed. */
   given(status: number): void {
     if (this.#isTaken) this.respondedLate(status);
@@ -151,6 +163,7 @@ export class OwnedRun {
   /** I9: the handlers of the route have handed the request on: a failure from here on is not theirs, and they may have paid. */
   passedOn(hasPassed: boolean): void {
     this.#hasHandedOn = hasPassed;
+    this.#hasEverHandedOn ||= hasPassed;
   }
 
   /** Makes any failure from here on hold the key; throws when it is too late. */

@@ -28,6 +28,10 @@ export interface AnswerDecider {
   failed?(error: unknown, begun: number | undefined): void;
   /** Somebody else than the handler has failed, such as a time-out in front of the guard: an error handler's response comes. */
   failedElsewhere?(error: unknown): void;
+  /** As `failed` or `failedElsewhere`: the asynchronous context tells which. */
+  failedSomewhere?(error: unknown, begun: number | undefined): void;
+  /** The handler never runs: what its framework does before it has failed. */
+  neverBegan?(): void;
   /** Another response takes the place of the one that had begun with `begun`. */
   responseFailed?(begun: number): void;
   /** Whether the route's handlers have handed the request on: whoever responds then is none of them. */

@@ -20,6 +20,7 @@ import {
   type ResponseHooks,
 } from "./node-response.ts";
 import { reportLayers } from "./layer-reports.ts";
+import { reportExceptions } from "./nest-exceptions.ts";
 import { rawHeadersOf } from "./raw-headers.ts";
 import type { GuardResponse } from "./types.ts";
 
@@ -31,7 +32,9 @@ const usualLimitBytes = 1_048_576;
  */
 export function holdResponse(res: GuardResponse, decider: AnswerDecider): void {
   hookResponse(res, (below) => new HeldResponse(res, below, decider));
-  if (decider.failed !== undefined) reportLayers(res.req);
+  if (decider.failed === undefined) return;
+  reportLayers(res.req);
+  reportExceptions(res.req);
 }
 
 class HeldResponse implements ResponseHooks {
@@ -141,8 +144,7 @@ class HeldResponse implements ResponseHooks {
   failed(error: unknown): void {
     // After a whole response a throw changes nothing.
     if (this.#last !== undefined) return;
-    const begun = this.#phase === "holding" ? this.#status : undefined;
-    this.#decider.failed?.(error, begun);
+    this.#decider.failed?.(error, this.#begun);
     this.#below.failed?.(error);
   }
 
@@ -152,9 +154,24 @@ class HeldResponse implements ResponseHooks {
     this.#below.failedElsewhere?.(error);
   }
 
+  failedSomewhere(error: unknown): void {
+    if (this.#last !== undefined) return;
+    this.#decider.failedSomewhere?.(error, this.#begun);
+    this.#below.failedSomewhere?.(error);
+  }
+
+  neverBegan(): void {
+    this.#decider.neverBegan?.();
+    this.#below.neverBegan?.();
+  }
+
   passedOn(hasPassed: boolean): void {
     this.#decider.passedOn?.(hasPassed);
     this.#below.passedOn?.(hasPassed);
+  }
+
+  get #begun(): number | undefined {
+    return this.#phase === "holding" ? this.#status : undefined;
   }
 
   get #limitBytes(): number {

@@ -17,6 +17,10 @@ export interface ResponseHooks {
   failed?(error: unknown): void;
   /** What does not follow the hooks has failed. */
   failedElsewhere?(error: unknown): void;
+  /** What follows the hooks, or does not, has failed. */
+  failedSomewhere?(error: unknown): void;
+  /** The handler that follows the hooks never runs. */
+  neverBegan?(): void;
   passedOn?(hasPassed: boolean): void;
 }
 

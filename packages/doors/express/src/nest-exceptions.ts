@@ -1,0 +1,62 @@
+// Nest runs its exception filters inside of the handler that it gives to Express or Fastify: from outside, a filter's response to a throw
+// looks like the handler's. All filters are run by one method of Nest, which is found among the modules that Node has loaded.
+import { createRequire } from "node:module";
+import { hooksOfResponse } from "./node-response.ts";
+import type { GuardRequest } from "./types.ts";
+
+/** Nest's ArgumentsHost. On Fastify the second argument is a reply. */
+interface Host {
+  getArgByIndex(index: number): object | undefined;
+}
+
+type Next = (this: unknown, exception: unknown, host: Host) => unknown;
+
+const filters = /[\\/]@nestjs[\\/]core[\\/]exceptions[\\/]exceptions-handler\.js$/;
+/** Nest sets it on a request whose handler never runs, since a pipe refused its arguments. */
+const rejectedByPipes = Symbol.for("nestjs:rejected-by-pipes");
+
+const searchedFor = new WeakSet();
+const reporting = new WeakSet();
+const { cache } = createRequire(process.execPath);
+
+/** Makes the exception filters of Nest report to the hooks of responses what they respond to. Does nothing without Nest. */
+export function reportExceptions(req: GuardRequest & { readonly app?: object | undefined }): void {
+  const app = req.app ?? serverOf(req);
+  // Nest has been loaded before its app receives a request.
+  if (searchedFor.has(app)) return;
+  searchedFor.add(app);
+  for (const path of Object.keys(cache)) if (filters.test(path)) adopt(cache[path]?.exports);
+}
+
+const elsewhere = {};
+
+function serverOf({ socket }: GuardRequest): object {
+  const server: unknown = Object(socket).server;
+  return typeof server === "object" && server !== null ? server : elsewhere;
+}
+
+function adopt(exported: unknown): void {
+  const prototype: unknown = Object(exported).ExceptionsHandler?.prototype;
+  if (typeof prototype !== "object" || prototype === null || reporting.has(prototype)) return;
+  reporting.add(prototype);
+  const next: unknown = Reflect.get(prototype, "next");
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- by its name, in Nest 9 to 11
+  if (typeof next === "function") Reflect.set(prototype, "next", reportingNext(next as Next));
+}
+
+function reportingNext(next: Next): Next {
+  return function reported(exception, host) {
+    report(exception, host);
+    return next.call(this, exception, host);
+  };
+}
+
+function report(exception: unknown, host: Host): void {
+  const res = host.getArgByIndex(1);
+  if (typeof res !== "object" || res === null) return;
+  const raw: unknown = Reflect.get(res, "raw");
+  const hooks = hooksOfResponse(typeof raw === "object" && raw !== null ? raw : res);
+  const isRejected = Reflect.get(Object(host.getArgByIndex(0)), rejectedByPipes) === true;
+  if (isRejected) hooks?.neverBegan?.();
+  hooks?.failedSomewhere?.(exception);
+}
