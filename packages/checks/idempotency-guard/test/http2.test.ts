@@ -13,7 +13,9 @@ function countUses(res: Http2ServerResponse): () => number {
   let uses = 0;
   Object.defineProperty(res, "statusMessage", {
     get: () => ((uses += 1), ""),
-    set: () => void (uses += 1),
+    set() {
+      uses += 1;
+    },
   });
   return () => uses;
 }
