@@ -1,6 +1,7 @@
 // Nest answers a throw of its handler inside of the handler that it gives to Express or Fastify: by its own exception filter, or the app's.
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { Readable } from "node:stream";
 import { isGuardError } from "@countersign/core";
 import { idempotencyHook } from "@countersign/fastify";
 import { memoryIdempotencyStore, type MemoryIdempotencyStore } from "@countersign/idempotency";
@@ -14,6 +15,7 @@ import {
   Post,
   ParseIntPipe,
   RequestMethod,
+  StreamableFile,
   UnprocessableEntityException,
   type ArgumentsHost,
   type ExceptionFilter,
@@ -162,6 +164,15 @@ const laterFailed = async (): Promise<never> => {
   await new Promise((resolve) => setImmediate(resolve));
   return bankFailed();
 };
+function failsAfter(pages: number): Readable {
+  let given = 0;
+  return new Readable({
+    read() {
+      if (given++ < pages) this.push("a page");
+      else this.destroy(new Error("out of paper"));
+    },
+  });
+}
 const unknown = { hold: "held", rerun: "free" } as const;
 
 const rows: readonly Row[] = [
@@ -216,6 +227,17 @@ describe.each(Object.entries(mounts))("a handler of Nest on %s", (_name, mount) 
     const state = row[row.recovery];
     expect(await play(mount, row)).toEqual({ status, state, ran: 1 });
   });
+
+  test.each([0, 1].flatMap((pages) => (["hold", "rerun"] as const).map((recovery) => ({ pages, recovery }))))(
+    "holds the key under $recovery when the source of its file fails after $pages pages",
+    async ({ pages, recovery }) => {
+      const act = (): StreamableFile => new StreamableFile(failsAfter(pages));
+      const { status, ...end } = await play(mount, { act, recovery });
+      // Nest responds 400 on Express, and Fastify 500.
+      expect([400, 500]).toContain(status);
+      expect(end).toEqual({ state: "held", ran: 1 });
+    },
+  );
 
   test.each([undefined, 200])(
     "frees the key when a pipe refuses its arguments, filter: %p",

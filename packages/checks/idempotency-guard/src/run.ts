@@ -150,6 +150,11 @@ export class OwnedRun {
     return handlers.getStore() === this;
   }
 
+  /** A source that was piped to the response has failed: with a success, that began, whether or not a byte of it came. */
+  pipeFailed(status: number): void {
+    if (isSuccess(status)) this.#given ??= status;
+  }
+
   /** A response begins: the handler's own one ends wherever a stream or a session's store calls back. */
   responseBegun(): void {
     this.#isOwnResponse = this.isWithin;

@@ -32,6 +32,8 @@ export interface AnswerDecider {
   failedSomewhere?(error: unknown, begun: number | undefined): void;
   /** The handler never runs: what its framework does before it has failed. */
   neverBegan?(): void;
+  /** The source of a piped response has failed, before anybody handles that. `status`: of that response. */
+  pipeFailed?(status: number): void;
   /** Another response takes the place of the one that had begun with `begun`. */
   responseFailed?(begun: number): void;
   /** Whether the route's handlers have handed the request on: whoever responds then is none of them. */

@@ -9,6 +9,7 @@ import {
   hookResponse,
   isDeserted,
   isWrapped,
+  onFailedPipe,
   onStoppedPipe,
   replaceHead,
   restoreHead,
@@ -61,6 +62,7 @@ class HeldResponse implements ResponseHooks {
     this.#decider = decider;
     this.#below = below;
     this.#namesBefore = res.getHeaderNames();
+    if (decider.pipeFailed !== undefined) onFailedPipe(res, () => decider.pipeFailed?.(res.statusCode));
     if (decider.deserted !== undefined) onStoppedPipe(res, () => this.#decided || decider.deserted?.());
   }
 

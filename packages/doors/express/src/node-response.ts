@@ -1,3 +1,4 @@
+import { errorMonitor } from "node:events";
 import type { OutgoingHttpHeader } from "node:http";
 import { createRequestFact, type RequestFact } from "@countersign/core";
 import { problems, type Replacement } from "@countersign/core/door";
@@ -218,6 +219,11 @@ export function onStoppedPipe(res: GuardResponse, stopped: () => void): void {
   res.on("unpipe", look);
   // A source that was piped to nobody is destroyed, never unpiped.
   res.on("pipe", (source) => source.once("close", look));
+}
+
+/** Calls `failed` when a source that is piped to `res` fails, before anybody handles that: its handler may respond 400, as Nest's does. */
+export function onFailedPipe(res: GuardResponse, failed: () => void): void {
+  res.on("pipe", (source) => source.once(errorMonitor, failed));
 }
 
 /** Does `work` with a signal that aborts when the client of `res` leaves, or has left. Removes its listener. */
