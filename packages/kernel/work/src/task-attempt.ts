@@ -1,6 +1,6 @@
 import { isGuardError } from "@countersign/core";
 import { appAnswers } from "@countersign/core/door";
-import { answerOf, type Steps, type Transactor } from "@countersign/idempotency/door";
+import { type Steps, type Transactor } from "@countersign/idempotency/door";
 import { TaskError } from "./task-failure.ts";
 import type { ClaimedTask, WorkStore } from "./work-store.ts";
 
@@ -133,13 +133,15 @@ export class TaskAttempt<Tx> {
 
   async #commitWork<T>(work: (tx: Tx) => Steps<T>): Promise<T> {
     const [store, transactor, task] = [this.#store, this.#transactor, this.task];
-    const ended = await transactor.run({ keys: [], isBackground: true }, ({ tx }) => {
-      this.#hasBegun = true;
-      return transactor.handle(tx, [], {}, function* (): Steps<{ readonly value: T }> {
-        const value = yield* work(tx);
-        if (!(yield* answerOf(store.finish(tx, task)))) throw taskGone;
-        return { value };
-      });
+    const begun = (): void => void (this.#hasBegun = true);
+    const ended = await transactor.run({ keys: [], isBackground: true }, function* ({ tx }): Steps<{
+      readonly value: T;
+    }> {
+      begun();
+      const value = yield* transactor.handle(tx, [], {}, () => work(tx));
+      // The handler has settled: no statement of its own comes between here and COMMIT.
+      if (!(yield* transactor.lastStep(() => store.finish(tx, task)))) throw taskGone;
+      return { value };
     });
     if (typeof ended === "string") throw new LockedError("the transaction waited too long for a lock");
     return ended.value;

@@ -75,10 +75,11 @@ export class WorkTable<Tx> extends WorkOperations<Tx> implements MysqlWorkStore<
   async finish(tx: Tx, task: OwnedTask): Promise<boolean> {
     this.tasks.assertOwnerIn(task);
     const { lockOwned, finish } = this.statements();
-    const rows = await this.#send(tx, lockOwned(forStatement()), lockValues(task));
+    // The worker's own, after the handler has settled.
+    const rows = await this.server.query(tx, workName, lockOwned(forStatement()), lockValues(task));
     if (rows.length === 0) return false;
     assertOpen(rows);
-    await this.#send(tx, finish, [digestOf(task.queue, task.id)]);
+    await this.server.query(tx, workName, finish, [digestOf(task.queue, task.id)]);
     return true;
   }
 
@@ -130,10 +131,9 @@ export class WorkTable<Tx> extends WorkOperations<Tx> implements MysqlWorkStore<
     });
   }
 
-  /** In the caller's transaction. */
+  /** In the transaction of a handler, as a statement of its own (I26). */
   #send(tx: Tx, text: string, values: readonly SqlValue[]): Promise<readonly Row[]> {
     const send = (): Promise<readonly Row[]> => this.server.query(tx, workName, text, values);
-    // What a handler adds is a statement of its own (I26).
     return this.server.database.gateOf(tx)?.send(send, () => "write") ?? send();
   }
 }

@@ -169,7 +169,8 @@ export class PostgresWorkStore<Tx> extends WorkTable implements WorkStore<Tx, "a
       goal: "done",
       restMs: this.options.taskRetentionMs,
     } satisfies SettleCall;
-    return countOf(await this.#runIn(tx, this.sql.settle, this.callOf(call))) > 0;
+    // The worker's own, after the handler has settled.
+    return countOf(await this.#send(tx, this.sql.settle, [this.callOf(call)])) > 0;
   }
 
   async fail(task: OwnedTask, failure: TaskFailure): Promise<boolean> {
@@ -197,11 +198,15 @@ export class PostgresWorkStore<Tx> extends WorkTable implements WorkStore<Tx, "a
     return (await this.#runIn(tx, this.sql.advance, ...values)).length > 0;
   }
 
+  /** In the transaction of a handler, as a statement of its own (I26). */
   async #runIn(tx: Tx, statement: string, ...values: string[]): Promise<readonly Row[]> {
-    const send = (): Promise<readonly Row[]> => this.#database.query(tx, statement, values);
+    const send = (): Promise<readonly Row[]> => this.#send(tx, statement, values);
+    return await (this.#database.gateOf(tx)?.send(send, write) ?? send());
+  }
+
+  async #send(tx: Tx, statement: string, values: readonly string[]): Promise<readonly Row[]> {
     try {
-      // What a handler adds is a statement of its own (I26).
-      return await (this.#database.gateOf(tx)?.send(send, write) ?? send());
+      return await this.#database.query(tx, statement, values);
     } catch (error) {
       throw explained(name, this.options.names, error);
     }

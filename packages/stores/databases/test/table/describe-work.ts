@@ -1,5 +1,10 @@
 import { expect, test } from "@jest/globals";
-import type { WorkStore } from "@countersign/work";
+import { setImmediate } from "node:timers/promises";
+import { createTaskQueue, type WorkStore } from "@countersign/work";
+import { afterTest } from "@countersign/test-support/runs/after-test.ts";
+import { eventually } from "@countersign/test-support/runs/eventually.ts";
+import { allowWarnings } from "@countersign/test-support/runs/expect-warning.ts";
+import { quick } from "@countersign/test-support/runs/work-stores.ts";
 import { type OpenStores, openEach } from "./payer.ts";
 import { describeOn, type Opened, type TableRow } from "./row.ts";
 
@@ -17,6 +22,39 @@ export function describeWork<Tx>(row: TableRow<Tx>): void {
       ({ opened, stores } = made);
       if (stores.work === undefined) throw new Error(`${row.engine} has no table of work`);
       work = stores.work;
+    });
+
+    test("has of a task what its handler wrote before it settled, and nothing later", async () => {
+      allowWarnings(/\blate-statement\b|^\[task-/);
+      let runs = 0;
+      const late: Promise<unknown>[] = [];
+      const write = async (tx: Tx, id: string): Promise<void> => {
+        await opened.insertByHandler(tx, id);
+        await opened.database.flush?.(tx);
+      };
+      const jobs = createTaskQueue({
+        stores: { ...stores, work },
+        queue,
+        ...quick,
+        async exactlyOnce(_task, { tx }) {
+          runs += 1;
+          const isFirst = runs === 1;
+          await write(tx, `effect ${runs}`);
+          const goesOn = async (): Promise<void> => {
+            if (isFirst) await opened.exec(tx, "SELECT 1");
+            else await setImmediate();
+            await write(tx, `late ${runs}`);
+          };
+          late.push(goesOn().catch(() => {}));
+          if (isFirst) throw new Error("fails beside its statement");
+        },
+      });
+      afterTest(() => jobs.drain({ timeoutMs: 10_000 }));
+      await stores.transactions.run((tx) => jobs.add(tx, { id: "1", body: "" }));
+      jobs.start();
+      await eventually(async () => runs > 2 || (await work.read(queue, "1"))?.state === "done");
+      await Promise.all(late);
+      expect([runs, await opened.countRows()]).toEqual([2, 1]);
     });
 
     test("takes each of its steps", async () => {
