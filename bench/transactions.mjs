@@ -1,5 +1,5 @@
-// Payouts a second in transaction mode, beside lease mode and beside the floor of hand-written code, in short alternating rounds; with
-// --against also beside lease mode of another checkout. CPU time is that of this process, which is the platform.
+// Payouts a second in transaction mode, beside lease mode, beside hand-written code that does equal work, and beside the floor, in short
+// alternating rounds; with --against also beside lease mode of another checkout. CPU time is that of this process, which is the platform.
 import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -32,13 +32,33 @@ const connected = (work) => work(new AbortController().signal);
 
 const nonceOf = (key) => ({ scope: "bench", nonce: key, token: randomUUID(), retainMs: 600_000 });
 
-/** Nonce, key and `insert(tx, key)` in one transaction. */
-function transactionSide(stores, insert) {
-  const { pay } = transactionOwner(stores, { scope: "tx" });
+/** Nonce, key and `insert(tx, key)` in one transaction. `mustWrite`: whether it has to be known that the handler has written, as at an endpoint. */
+function transactionSide(stores, insert, { mustWrite = true } = {}) {
+  const { pay } = transactionOwner(stores, { scope: mustWrite ? "tx" : "unasked" });
   return (key) => {
-    const nonce = { claim: nonceOf(key), assertTimely() {}, replayed: () => new Error("replayed") };
-    return pay({}, { key, fingerprint, nonce }, connected, (tx) => insert(tx, key));
+    const nonce = {
+      claim: nonceOf(`${mustWrite} ${key}`),
+      assertTimely() {},
+      replayed: () => new Error("replayed"),
+    };
+    return pay({}, { key, fingerprint, nonce, mustWrite }, connected, (tx) => insert(tx, key));
   };
+}
+
+/** The statements of hand-written code that does equal work: a nonce, a key, and the payment. `place` gives the placeholder of a value. */
+function equalStatements({ prefix = "", place = () => "?" } = {}) {
+  const values = [place(1), place(2)].join(", ");
+  return [
+    `INSERT INTO ${prefix}equal_nonces VALUES (${values})`,
+    `INSERT INTO ${prefix}equal_keys VALUES (${values})`,
+  ];
+}
+
+function equalTables(text, prefix = "") {
+  return ["equal_nonces", "equal_keys"].map(
+    (table) =>
+      `CREATE TABLE IF NOT EXISTS ${prefix}${table} (name ${text} PRIMARY KEY, token ${text} NOT NULL)`,
+  );
 }
 
 /** The nonce, a lease on the key, `commit(key, handle)` with completeIn in a transaction, and the end of the lease. */
@@ -53,8 +73,9 @@ function leaseSide({ nonces, idempotency: store }, commit, { owner = keyOwner, p
 }
 
 /**
- * All sides insert one payment. Transaction mode claims nonce and key in its transaction; lease mode claims the nonce, the key, completes it
- * in the payment's transaction and settles it; the floor is BEGIN, INSERT with a unique key, COMMIT: no nonce, no record of the key.
+ * All sides insert one payment. Transaction mode claims nonce and key in its transaction; "unasked" is the same without asking whether the
+ * handler has written; lease mode claims the nonce, the key, completes it in the payment's transaction and settles it; "equal" is three plain
+ * INSERTs (nonce, key, payment) between BEGIN and COMMIT; the floor is BEGIN, INSERT with a unique key, COMMIT: no nonce, no record of the key.
  */
 export async function postgresTransactions({ against }) {
   const other = against && (await packagesOf(against));
@@ -126,12 +147,34 @@ async function postgresSides(connectionString, { title, lagMs, perRound, other }
         client.release();
       }
     };
-    const sides = { transaction, lease, floor };
+    for (const table of equalTables("text", `${schema}.`)) await pool.query(table);
+    const [nonceInto, keyInto] = equalStatements({ prefix: `${schema}.`, place: (number) => `$${number}` });
+    const equal = async (key) => {
+      const token = randomUUID();
+      const client = await pool.connect();
+      try {
+        await client.query("BEGIN");
+        await client.query(nonceInto, [key, token]);
+        await client.query(keyInto, [key, token]);
+        await client.query(insert, [key]);
+        await client.query("COMMIT");
+      } finally {
+        client.release();
+      }
+    };
+    const unasked = transactionSide(stores, (tx, key) => tx.query(insert, [key]), { mustWrite: false });
+    const sides = { transaction, unasked, lease, equal, floor };
     before = other && (await otherLeaseSide(pool, other, insert));
     if (before !== undefined) sides["lease mode of the other checkout"] = before.side;
     const messages = await messagesOf(sent, sides);
     const flushes = lagMs > 0 ? [] : [await flushesOf(title, sides, () => walSyncs(pool))];
-    const results = await compare({ title, sides, perRound, loops: connections });
+    const results = await compare({
+      title,
+      sides,
+      perRound,
+      loops: connections,
+      leastOfEqual: lagMs > 0 ? 1 : 0.85,
+    });
     return [...results, `${title}: messages a payout: ${messages}`, ...flushes];
   } finally {
     before?.stores.close();
@@ -292,10 +335,34 @@ async function mariadbSides(uri, { title, lagMs, perRound }) {
         connection.release();
       }
     };
-    const sides = { transaction: transactionSide(stores, insertInMariadb), lease, floor };
+    for (const table of equalTables("VARCHAR(128)")) await pool.query(table);
+    const [nonceInto, keyInto] = equalStatements();
+    const equal = async (key) => {
+      const token = randomUUID();
+      const connection = await pool.getConnection();
+      try {
+        await connection.query("BEGIN");
+        await connection.query(nonceInto, [key, token]);
+        await connection.query(keyInto, [key, token]);
+        await insertInMariadb(connection, key);
+        await connection.query("COMMIT");
+      } finally {
+        connection.release();
+      }
+    };
+    const transaction = transactionSide(stores, insertInMariadb);
+    const unasked = transactionSide(stores, insertInMariadb, { mustWrite: false });
+    const sides = { transaction, unasked, lease, equal, floor };
     const messages = await messagesOf(sent, sides);
     const flushes = lagMs > 0 ? [] : [await flushesOf(title, sides, () => logFlushes(pool))];
-    const results = await compare({ title, sides, perRound, loops: connections, leastOfFloor: 0.45 });
+    const results = await compare({
+      title,
+      sides,
+      perRound,
+      loops: connections,
+      leastOfFloor: 0.45,
+      leastOfEqual: lagMs > 0 ? 0.75 : 0.65,
+    });
     return [...results, `${title}: messages a payout: ${messages}`, ...flushes];
   } finally {
     stores.close();
@@ -348,8 +415,26 @@ export async function sqliteTransactions() {
       insertFloor.run(key);
       database.exec("COMMIT");
     };
-    const sides = { transaction, lease, floor };
-    return await compare({ title: "SQLite", sides, perRound: 400, loops: 1, leastOfFloor: 0.85 });
+    for (const table of equalTables("TEXT")) database.exec(table);
+    const [insertNonce, insertKey] = equalStatements().map((text) => database.prepare(text));
+    const equal = async (key) => {
+      const token = randomUUID();
+      database.exec("BEGIN IMMEDIATE");
+      insertNonce.run(key, token);
+      insertKey.run(key, token);
+      insert.run(key);
+      database.exec("COMMIT");
+    };
+    const unasked = transactionSide(stores, (_tx, key) => insert.run(key), { mustWrite: false });
+    const sides = { transaction, unasked, lease, equal, floor };
+    return await compare({
+      title: "SQLite",
+      sides,
+      perRound: 400,
+      loops: 1,
+      leastOfFloor: 0.85,
+      leastOfEqual: 0.8,
+    });
   } finally {
     stores.close();
     database.close();
@@ -357,7 +442,7 @@ export async function sqliteTransactions() {
   }
 }
 
-async function compare({ title, sides, perRound, loops, leastOfFloor = 0.5 }) {
+async function compare({ title, sides, perRound, loops, leastOfEqual, leastOfFloor = 0.5 }) {
   const names = Object.keys(sides);
   const all = Object.values(sides);
   const [transaction] = all;
@@ -365,7 +450,7 @@ async function compare({ title, sides, perRound, loops, leastOfFloor = 0.5 }) {
   const times = await measured(all, { perRound, loops, cpuMicros });
   const ratioTo = (other) =>
     median(times.get(other).map((took, round) => took / times.get(transaction)[round]));
-  const leastOf = { floor: leastOfFloor };
+  const leastOf = { floor: leastOfFloor, equal: leastOfEqual, unasked: 0.97 };
   const each = (figureOf) => names.map((name) => `${name} ${figureOf(sides[name]).toFixed(0)}`).join(", ");
   return [
     ...names
