@@ -175,7 +175,7 @@ function pay(req, res) {
   setTimeout(() => res.sendStatus(status), durations[reference] ?? 5 + 20 * Math.random());
 }
 
-const durations = { slow: 400, "very slow": 8_000 };
+const durations = { slow: 400, "very slow": 9_000 };
 
 function webhooks() {
   const handler = createWebhookHandler({

@@ -21,7 +21,7 @@ export const nowSeconds = () => Math.floor(Date.now() / 1000);
 /** Every so many payouts goes otherwise than it should. */
 const payoutKinds = [
   [113, (send) => untilDecided({ reference: "unclear" }, send)],
-  [89, (send) => untilDecided({ reference: "very slow" }, send)],
+  [47, (send) => untilDecided({ reference: "very slow" }, send)],
   [53, (send) => send({ reference: "refused" })],
   [41, (send) => twice({ reference: "slow" }, send)],
   [37, (send) => twice({ nonce: crypto.randomUUID() }, send)],
