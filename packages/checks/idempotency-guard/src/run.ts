@@ -6,6 +6,7 @@ import {
   isSuccess,
   verdictOf,
   type AttemptEnd,
+  type EndRules,
   type KeyAttempt,
   type Waiters,
 } from "@countersign/idempotency/door";
@@ -49,7 +50,7 @@ export class OwnedRun {
   readonly handle: RequestIdempotency;
   readonly #attempt: Attempt;
   readonly #keys: IdempotencyKeys;
-  readonly #rules: Parameters<typeof verdictOf>[1];
+  readonly #rules: EndRules;
   readonly #leaseMs: number;
   readonly #replay: Replay | undefined;
   /** There until the handler's promise has settled. */

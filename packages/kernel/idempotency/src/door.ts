@@ -1,4 +1,4 @@
-export { isSuccess, verdictOf, type AttemptEnd, type AttemptVerdict } from "./attempt-end.ts";
+export { isSuccess, verdictOf, type AttemptEnd, type AttemptVerdict, type EndRules } from "./attempt-end.ts";
 export { recordReader, type KeyAttempt } from "./attempt-store.ts";
 export { begunAtMs, failureCounts } from "./record-facts.ts";
 export { keyOptions } from "./key-options.ts";

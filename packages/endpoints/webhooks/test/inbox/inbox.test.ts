@@ -150,7 +150,8 @@ describe("a webhook at an inbox", () => {
     expect(await take(inbox, buyerEvent("ev_1"), otherEvent("ev_2"))).toEqual(["accepted", "accepted"]);
     await app.ended("ev_1", "ev_2");
     // Two entities: either may be first.
-    expect(app.effects().toSorted()).toEqual(["ev_1", "ev_2"]);
+    expect(app.effects()).toHaveLength(2);
+    expect(app.effects()).toEqual(expect.arrayContaining(["ev_1", "ev_2"]));
   });
 
   test("that parseWebhookEnvelope() did not make is a TypeError", async () => {
