@@ -73,7 +73,8 @@ export async function startScene({ kept = 500 } = {}) {
     payoutEndpoint({
       addresses: { allow: ["127.0.0.1"] },
       signature: { keys, nonces: stores.nonces },
-      idempotency: { store: stores.idempotency },
+      // A handler that has failed runs again: the page shows both attempts.
+      idempotency: { store: stores.idempotency, recovery: "rerun" },
       findBusiness: () => true,
     }),
     (req, res) => {
