@@ -16,12 +16,22 @@ export function connectionOf(tx: unknown): unknown {
  */
 export class GatedDatabase<Db extends object> {
   readonly tx: Db;
-  isOpen = false;
+  #isOpen = false;
   #isReported = false;
 
   constructor(database: Db) {
     this.tx = this.#gated(database);
     connections.set(this.tx, database);
+  }
+
+  open(): void {
+    this.#isOpen = true;
+    this.#isReported = false;
+  }
+
+  /** The first call that comes too late is reported. */
+  close(): void {
+    this.#isOpen = false;
   }
 
   #gated<T extends object>(target: T): T {
@@ -42,7 +52,7 @@ export class GatedDatabase<Db extends object> {
   }
 
   #call(method: Method, self: unknown, args: readonly unknown[]): unknown {
-    if (!this.isOpen) throw this.#refusal();
+    if (!this.#isOpen) throw this.#refusal();
     return Reflect.apply(method, self, args);
   }
 

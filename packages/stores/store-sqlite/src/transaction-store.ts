@@ -117,12 +117,12 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
   }
 
   openGate(_tx: Db): void {
-    this.#gated.isOpen = true;
+    this.#gated.open();
     this.#changesAtBegin = this.#changes();
   }
 
   closeGate(_tx: Db): undefined {
-    this.#gated.isOpen = false;
+    this.#gated.close();
   }
 
   assertOpen(tx: Db, keys: readonly TransactionKey[]): void {
@@ -175,14 +175,14 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
   #runBegun<T>(work: (tx: Db) => Awaitable<T>): T {
     let answer: Awaitable<T> | undefined;
     try {
-      this.#gated.isOpen = true;
+      this.#gated.open();
       return endTransaction(`${name}: run`, this.database, () => {
         answer = work(this.#gated.tx);
-        this.#gated.isOpen = false;
+        this.#gated.close();
         return answer;
       });
     } catch (error) {
-      this.#gated.isOpen = false;
+      this.#gated.close();
       // Behind its first await the handler goes on, and each of its statements commits by itself. No handler has seen the keys behind its own.
       if (isPromiseLike(answer)) {
         const cause = this.#holdAll(this.#outliving ?? [...this.#waiting.values()], "held", error);
