@@ -78,6 +78,11 @@ function gateExecutor(executor: object, gate: StatementGate): object {
     executor,
     "provideConnection",
     (consumer: (connection: object) => unknown): Promise<unknown> => {
+      // A controlled transaction, such as MikroORM's, sends its COMMIT or ROLLBACK here.
+      if (gate.isEnding)
+        return Reflect.apply(provide, executor, [
+          (connection: object) => consumer(endingOnly(connection, gate)),
+        ]);
       let effect: StatementEffect;
       const note = (one: StatementEffect): void => {
         if (effect !== "write") effect = one;
@@ -97,6 +102,20 @@ function gateExecutor(executor: object, gate: StatementGate): object {
     );
   }
   return executor;
+}
+
+/** A connection for the statement that ends the transaction alone. */
+function endingOnly(connection: object, gate: StatementGate): object {
+  return new Proxy(connection, {
+    get(target, name): unknown {
+      const member: unknown = Reflect.get(target, name, target);
+      if (typeof member !== "function") return member;
+      return (...values: unknown[]): unknown =>
+        name === "executeQuery" && gate.isEnd(Reflect.get(Object(values[0]), "sql"))
+          ? Reflect.apply(member, target, values)
+          : gate.refuse();
+    },
+  });
 }
 
 /** Notes what a statement on the connection has changed. */

@@ -39,6 +39,11 @@ export class StatementGate {
     return this.#isOpen;
   }
 
+  /** True from the moment in which the library ends the transaction. */
+  get isEnding(): boolean {
+    return this.#end !== undefined;
+  }
+
   /** Opens the gate for the next handler of the same transaction. */
   open(): void {
     this.#isOpen = true;
