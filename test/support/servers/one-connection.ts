@@ -13,7 +13,7 @@ export interface ConnectionEnd {
 export async function onOneConnection(
   port: number,
   first: string,
-  { next, pipelined, patienceMs = 3_000 }: { next: string; pipelined: boolean; patienceMs?: number },
+  { next, pipelined, patienceMs = 20_000 }: { next: string; pipelined: boolean; patienceMs?: number },
 ): Promise<ConnectionEnd> {
   const socket = connect({ port, host: "127.0.0.1" });
   let received = "";
