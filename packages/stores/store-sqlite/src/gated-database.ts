@@ -16,10 +16,12 @@ export function connectionOf(tx: unknown): unknown {
  */
 export class GatedDatabase<Db extends object> {
   readonly tx: Db;
+  readonly #database: Db;
   #isOpen = false;
   #isReported = false;
 
   constructor(database: Db) {
+    this.#database = database;
     this.tx = this.#gated(database);
     connections.set(this.tx, database);
   }
@@ -35,16 +37,22 @@ export class GatedDatabase<Db extends object> {
   }
 
   #gated<T extends object>(target: T): T {
-    const gated: T = new Proxy(target, {
+    // Not the target itself: a proxy could not gate its read-only members, such as `immediate` of transaction().
+    const shadow: object = isMethod(target) ? () => {} : Object.create(Object.getPrototypeOf(target));
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- its members are those of the target
+    const gated: T = new Proxy(shadow as T, {
       get: (_, name) => {
         const member: unknown = Reflect.get(target, name, target);
-        if (!isMethod(member) || name === "constructor") return member;
+        if (name === "constructor") return member;
+        if (!isMethod(member)) return this.#gatedResult(member);
         return (...args: unknown[]): unknown => {
           const result = this.#call(member, target, args);
           // Such as stmt.raw(), which can be called on.
           return result === target ? gated : this.#gatedResult(result);
         };
       },
+      set: (_, name, value) => Reflect.set(target, name, value, target),
+      has: (_, name) => Reflect.has(target, name),
       apply: (_, self, args: unknown[]) =>
         isMethod(target) ? this.#gatedResult(this.#call(target, self, args)) : undefined,
     });
@@ -58,6 +66,7 @@ export class GatedDatabase<Db extends object> {
 
   /** Rows are values; statements, iterators and the functions of `transaction()` reach the connection. */
   #gatedResult(result: unknown): unknown {
+    if (result === this.#database) return this.tx;
     return reachesConnection(result) ? this.#gated(result) : result;
   }
 

@@ -12,7 +12,7 @@ function rowsOf(tx: Connection): { iterate(): IterableIterator<unknown> } {
 /** Not node:sqlite. */
 function hasTransactions(
   tx: Connection,
-): tx is Connection & { transaction(work: () => void): () => unknown } {
+): tx is Connection & { transaction(work: () => void): (() => unknown) & { immediate(): unknown } } {
   return "transaction" in tx;
 }
 
@@ -73,7 +73,10 @@ describe.each(drivers)("transactions.run(), %s", (_driver, open) => {
         () => read.iterate(),
         () => rows.next(),
       );
-      if (hasTransactions(tx)) late.push(tx.transaction(() => insert(tx, "late")));
+      if (hasTransactions(tx)) {
+        const inner = tx.transaction(() => insert(tx, "late"));
+        late.push(inner, () => inner.immediate());
+      }
     });
     for (const call of late) expect(call).toThrow("the handler's transaction is closed");
     expect(paid()).toEqual(["a"]);
