@@ -54,6 +54,20 @@ function equalStatements({ prefix = "", place = () => "?" } = {}) {
   ];
 }
 
+/** Does equal work on a connection out of a pool of pg or mysql2. */
+async function equalWork(connection, [nonceInto, keyInto], insert, key) {
+  const token = randomUUID();
+  try {
+    await connection.query("BEGIN");
+    await connection.query(nonceInto, [key, token]);
+    await connection.query(keyInto, [key, token]);
+    await insert(connection);
+    await connection.query("COMMIT");
+  } finally {
+    connection.release();
+  }
+}
+
 function equalTables(text, prefix = "") {
   return ["equal_nonces", "equal_keys"].map(
     (table) =>
@@ -148,20 +162,9 @@ async function postgresSides(connectionString, { title, lagMs, perRound, other }
       }
     };
     for (const table of equalTables("text", `${schema}.`)) await pool.query(table);
-    const [nonceInto, keyInto] = equalStatements({ prefix: `${schema}.`, place: (number) => `$${number}` });
-    const equal = async (key) => {
-      const token = randomUUID();
-      const client = await pool.connect();
-      try {
-        await client.query("BEGIN");
-        await client.query(nonceInto, [key, token]);
-        await client.query(keyInto, [key, token]);
-        await client.query(insert, [key]);
-        await client.query("COMMIT");
-      } finally {
-        client.release();
-      }
-    };
+    const claims = equalStatements({ prefix: `${schema}.`, place: (number) => `$${number}` });
+    const equal = async (key) =>
+      equalWork(await pool.connect(), claims, (client) => client.query(insert, [key]), key);
     const unasked = transactionSide(stores, (tx, key) => tx.query(insert, [key]), { mustWrite: false });
     const sides = { transaction, unasked, lease, equal, floor };
     before = other && (await otherLeaseSide(pool, other, insert));
@@ -336,20 +339,9 @@ async function mariadbSides(uri, { title, lagMs, perRound }) {
       }
     };
     for (const table of equalTables("VARCHAR(128)")) await pool.query(table);
-    const [nonceInto, keyInto] = equalStatements();
-    const equal = async (key) => {
-      const token = randomUUID();
-      const connection = await pool.getConnection();
-      try {
-        await connection.query("BEGIN");
-        await connection.query(nonceInto, [key, token]);
-        await connection.query(keyInto, [key, token]);
-        await insertInMariadb(connection, key);
-        await connection.query("COMMIT");
-      } finally {
-        connection.release();
-      }
-    };
+    const claims = equalStatements();
+    const equal = async (key) =>
+      equalWork(await pool.getConnection(), claims, (connection) => insertInMariadb(connection, key), key);
     const transaction = transactionSide(stores, insertInMariadb);
     const unasked = transactionSide(stores, insertInMariadb, { mustWrite: false });
     const sides = { transaction, unasked, lease, equal, floor };
