@@ -27,7 +27,7 @@ interface State {
   readonly storeOf?: (inner: IdempotencyStore) => IdempotencyStore;
   readonly code?: string;
   readonly ran?: number;
-  readonly recorded: "free" | "run" | "done" | "held";
+  readonly recorded: "free" | "running" | "done" | "held";
 }
 
 /** The answers of keys that are done; `another` is the attempt that every row's first request was. */
@@ -88,7 +88,7 @@ const states: readonly State[] = [
     handler: answering(200),
     storeOf: (inner) => ({ ...steps(inner), complete: down }),
     answer: unavailable(),
-    recorded: "run",
+    recorded: "running",
   },
   {
     title: "a refund that was done",
@@ -156,7 +156,7 @@ const states: readonly State[] = [
     options: { inFlightStatus: 409 },
     answer: problem(409, { code: "in-flight" }, { "retry-after": "5" }),
     code: "in-flight",
-    recorded: "run",
+    recorded: "running",
   },
   {
     title: "a refund by a method that is not guarded",
@@ -177,7 +177,7 @@ const states: readonly State[] = [
     before: claimed,
     answer: unavailable(5, "in-flight"),
     code: "in-flight",
-    recorded: "run",
+    recorded: "running",
   },
   ...(
     [

@@ -61,13 +61,13 @@ const states: readonly KeyRow[] = [
     answer: problem(409, { code: "idempotency-key-reused" }),
     recorded: "done",
   },
-  { title: "a key in flight", before: claimed, answer: unavailable(5, "in-flight"), recorded: "run" },
+  { title: "a key in flight", before: claimed, answer: unavailable(5, "in-flight"), recorded: "running" },
   {
     title: "a key in flight, after a wait",
     before: claimed,
     options: { idempotency: { waitMs: 20, pollMs: 5, retryAfterSeconds: 7 } },
     answer: unavailable(7, "in-flight"),
-    recorded: "run",
+    recorded: "running",
   },
   { title: "a key that is held", before: held, answer: unavailable(300, "held"), recorded: "held" },
   {
@@ -101,7 +101,7 @@ const unsettled: readonly KeyRow[] = (["throws", "is late"] as const).flatMap((t
       storeOf: broken("complete", how),
       options,
       answer: unavailable(),
-      recorded: "run",
+      recorded: "running",
     },
   ];
 });

@@ -244,7 +244,7 @@ async function play(serve: Serve, { recovery, act, errorStatus = 500, meanwhile 
   });
   afterTest(running.close);
   const { status } = await send(running.port, signPayout()).catch(() => ({ status: 0 }));
-  const entries = (["run", "held", "done"] as const).flatMap(
+  const entries = (["running", "held", "done"] as const).flatMap(
     (state) => store.list({ state, limit: 9 }).entries,
   );
   const record = entries[0]?.record;
@@ -414,7 +414,7 @@ describe.each(adapters.filter(({ adapter }) => !adapter.startsWith("fetch")))(
       async (_how, status, meanwhile) => {
         const act = (): Promise<never> => new Promise(() => {});
         const seen = await play(serve, { recovery: "rerun", act, meanwhile });
-        expect(seen).toMatchObject({ status, state: "run" });
+        expect(seen).toMatchObject({ status, state: "running" });
       },
     );
 
@@ -427,7 +427,7 @@ describe.each(adapters.filter(({ adapter }) => !adapter.startsWith("fetch")))(
           call.respond(200);
         };
         const seen = await play(serve, { recovery, act, meanwhile: (res) => void res.destroy() });
-        expect(seen.state).toBe(recovery === "hold" ? "held" : "run");
+        expect(seen.state).toBe(recovery === "hold" ? "held" : "running");
         goOn();
         await eventually(() => seen.store.list({ state: "done", limit: 9 }).entries.length === 1);
       },
@@ -454,7 +454,7 @@ describe.each(expressPlays)("a lost context on $version under $recovery", ({ mak
   test("does not free the key for a refusal that could be somebody else's", async () => {
     const act = (call: Call): void => connection.runInAsyncScope(() => void call.respond(422));
     const serve = express(make, mounts["in a route"] as Mount);
-    const state = recovery === "hold" ? "held" : "run";
+    const state = recovery === "hold" ? "held" : "running";
     expect(await play(serve, { recovery, act })).toMatchObject({ status: 422, state });
   });
 
@@ -526,7 +526,7 @@ describe.each(expressPlays)("a file or stream on $version under $recovery", ({ m
     const { store, status } = await play(serve, { recovery, act, meanwhile });
     expect(status).toBe(0);
     await eventually(() => left?.aborted === true);
-    const state = recovery === "hold" ? "held" : "run";
+    const state = recovery === "hold" ? "held" : "running";
     await eventually(() => store.read("k")?.state === state);
     if (state === "held")
       expect(store.read("k")).toMatchObject({ reason: expect.stringContaining("caller had left") });
@@ -669,12 +669,14 @@ test("a handler of Fastify that returns its unsent reply to a caller who left ke
   leaving.on("error", () => {});
   leaving.end(body);
   const states = () =>
-    (["run", "held", "done"] as const).filter((state) => store.list({ state, limit: 9 }).entries.length > 0);
-  await eventually(() => states().includes("run"));
+    (["running", "held", "done"] as const).filter(
+      (state) => store.list({ state, limit: 9 }).entries.length > 0,
+    );
+  await eventually(() => states().includes("running"));
   leaving.destroy();
   await eventually(() => hasLeft);
   await new Promise((resolve) => setImmediate(resolve));
-  expect(states()).toEqual(["run"]);
+  expect(states()).toEqual(["running"]);
   respond();
   await eventually(() => states().length === 0);
 });

@@ -79,7 +79,7 @@ describe.each(servers)("a client that leaves $name", (door) => {
       await leave(port, signPayout(), { when: () => claims > 0 });
     });
     expect(scene.trace).toMatchObject({ codes: [], ran: 0 });
-    expect(scene.trace.recorded?.()).toBe("run");
+    expect(scene.trace.recorded?.()).toBe("running");
   });
 
   test("while its handler works has its payout recorded as done", async () => {

@@ -13,7 +13,7 @@ export interface Row {
   readonly code?: string;
   /** How often the handler begins. Default: once where nothing is refused, or where it is what refuses. */
   readonly ran?: number;
-  readonly recorded?: "free" | "run" | "done" | "held";
+  readonly recorded?: "free" | "running" | "done" | "held";
   /** Doors that cannot send or know what the row is about, and what they do instead. */
   readonly except?: Readonly<Partial<Record<DoorName, Exception>>>;
 }

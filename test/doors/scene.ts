@@ -29,7 +29,7 @@ export interface Trace {
   readonly codes: string[];
   ran: number;
   /** What the store knows of the row's key now. */
-  recorded?: () => "free" | "run" | "done" | "held";
+  recorded?: () => "free" | "running" | "done" | "held";
 }
 
 /** The app of a row before its request, for any door. Made anew for each one. */

@@ -90,7 +90,7 @@ interface WebhookRow {
   readonly work?: ((work: EventWork) => unknown) | undefined;
   readonly recovery?: "hold" | "rerun" | undefined;
   /** What lease mode has left of `ev_2`. */
-  readonly left?: "run" | "expired" | "held";
+  readonly left?: "running" | "expired" | "held";
   readonly transactionTimeoutMs?: number;
   /** The ids of each delivery. */
   readonly sends: readonly (readonly string[])[];
@@ -100,7 +100,7 @@ interface WebhookRow {
   readonly began: readonly string[];
   readonly outcomes?: readonly string[];
   /** Of the key of `ev_2`, at the end. */
-  readonly key?: "run" | "held" | "done";
+  readonly key?: "running" | "held" | "done";
 }
 
 const keyOfSecond = "webhook-event:ev_2";
@@ -193,7 +193,7 @@ const rows: readonly WebhookRow[] = [
   })),
   ...(
     [
-      ["runs in lease mode", "run", "run"],
+      ["runs in lease mode", "running", "running"],
       ["is held", "held", "held"],
       ["ran in lease mode, whose lease has ended", "expired", "held"],
     ] as const

@@ -150,7 +150,7 @@ export async function keepsItsWord<Tx>(
   const settle = async (key: string): Promise<void> => {
     const { idempotency } = ground.stores[below(2)]!;
     const record: IdempotencyRecord | undefined = await idempotency.read(key);
-    if (record?.state !== "held" && record?.state !== "run") return;
+    if (record?.state !== "held" && record?.state !== "running") return;
     const { fence } = record;
     const outcome = (await ground.paid(key)) > 0 ? "done" : "released";
     if ((await idempotency.resolve(key, outcome, { fence })) !== "ok") return;
@@ -223,7 +223,7 @@ export async function keepsItsWord<Tx>(
   return missing();
 }
 
-const states = ["run", "held", "done"] as const;
+const states = ["running", "held", "done"] as const;
 
 async function listed(
   { idempotency }: { readonly idempotency: IdempotencyStore },

@@ -55,7 +55,7 @@ function inTwoSteps(store: IdempotencyStore): IdempotencyStore {
       const found = await store.read(key);
       await nextTurn();
       const taken = await store.read(key);
-      if (found === undefined && taken?.state === "run") await store.release(key, taken.token);
+      if (found === undefined && taken?.state === "running") await store.release(key, taken.token);
       return store.claim(key, claim);
     },
     read: (key) => store.read(key),

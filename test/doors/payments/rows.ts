@@ -52,7 +52,7 @@ export const coreRows: readonly PaymentRow[] = [
     arrange: inLeaseMode,
     sends: ["new", "again"],
     answers: ["503 in-flight", replayed],
-    key: "run",
+    key: "running",
     paid: 0,
   },
   {

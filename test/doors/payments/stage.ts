@@ -38,7 +38,7 @@ export interface PaymentRow {
   /** A status, the code of a refusal behind it. */
   readonly answers: readonly string[];
   readonly body?: string;
-  readonly key: "done" | "free" | "held" | "run";
+  readonly key: "done" | "free" | "held" | "running";
   /** Of the first request. Default: it stays. */
   readonly nonce?: "fresh" | "seen";
   /** How often the payment is there, by `pay`. */

@@ -37,7 +37,7 @@ function isStepOfAttempt(step: KeyStep): step is KeyStep & { readonly by: number
 
 // A reopening begins something new, too, and nobody has that.
 function hasNewOwner({ state, generation }: State["record"], before: State): boolean {
-  return state === "run" && generation !== before.record.generation;
+  return state === "running" && generation !== before.record.generation;
 }
 
 /** I2: also of a record that nobody has read yet. */
@@ -55,7 +55,7 @@ function onlyItsOwnerEndsIt(_: State, step: KeyStep, before: State): boolean {
 function takesOnlyWhatIsFree(after: State, _: KeyStep, before: State, { recovery }: Rules): boolean {
   if (!hasNewOwner(after.record, before)) return true;
   const { state, isExpired } = before.record;
-  const isOver = state === "run" && isExpired && recovery === "rerun";
+  const isOver = state === "running" && isExpired && recovery === "rerun";
   return (state === "free" || isOver) && !before.attempts.some(hasLock);
 }
 
@@ -90,7 +90,9 @@ function abortsFirst(after: State, step: KeyStep, before: State): boolean {
 
 /** I12: a handler begins while the key is its own and the lease has not ended. */
 function beginsUnderALease({ record }: State, step: KeyStep): boolean {
-  return step.told !== "begins" || (record.state === "run" && record.owner === step.by && !record.isExpired);
+  return (
+    step.told !== "begins" || (record.state === "running" && record.owner === step.by && !record.isExpired)
+  );
 }
 
 /** I13: no key is held whose owner lives, heard of it in time, and never began its handler. */
@@ -109,7 +111,7 @@ function decidesWhatWasSeen(_: State, { decides, told }: KeyStep, { record }: St
   const { state, isExpired } = record;
   const isDecided = state === "free" || state === "done";
   const isOpen =
-    decides.outcome === "reopened" ? isDecided : state === "held" || (state === "run" && isExpired);
+    decides.outcome === "reopened" ? isDecided : state === "held" || (state === "running" && isExpired);
   return isOpen && decides.generation === record.generation;
 }
 

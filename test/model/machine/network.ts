@@ -152,7 +152,7 @@ function strayArrives(state: State, by: number, rules: Rules, take: Take): void 
 function leaseEnds(state: State, rules: Rules, take: Take): void {
   const { record, attempts } = state;
   const { runVanishes, clockSetBack } = rules.bugs;
-  if (record.state !== "run" || record.isExpired || clockSetBack === true) return;
+  if (record.state !== "running" || record.isExpired || clockSetBack === true) return;
   const owner = attempts[record.owner];
   const isLeft = owner === undefined || owner.guard === "dead" || owner.guard === "over";
   if (!isLeft && !may("stall", rules)) return;

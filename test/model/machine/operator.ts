@@ -44,7 +44,7 @@ function look(state: State, rules: Rules, fair: boolean, take: Take): void {
     take({ name: "an operator has second thoughts about a decision", fair: false }, { ...state, decision });
   }
   const isOver = record.isExpired || bugs.resolveOfLiveRun === true;
-  if (record.state !== "held" && !(record.state === "run" && isOver)) return;
+  if (record.state !== "held" && !(record.state === "running" && isOver)) return;
   const { fence, generation } = record;
   const decide = (outcome: Decision["outcome"]): State => ({
     ...state,

@@ -5,7 +5,7 @@ export const nobody = -1;
 
 /** The record of the one key, as its store has it. Absent is free: of a key that never was, the fence is 0. */
 export interface KeyRecord {
-  readonly state: "free" | "run" | "held" | "done";
+  readonly state: "free" | "running" | "held" | "done";
   readonly owner: number;
   readonly fence: number;
   /** Whether the lease has ended; of a run alone. */

@@ -16,7 +16,7 @@ export function claim(record: KeyRecord, by: number, rules: Rules): Reply {
   const { state, owner, isExpired } = record;
   const { recovery, bugs } = rules;
   if (state === "done" || state === "held") return { told: "refused", record };
-  if (state === "run") {
+  if (state === "running") {
     if (owner === by && bugs.claimForgetsItself !== true) {
       return { told: "acquired", record: isExpired ? { ...record, isExpired: false } : record };
     }
@@ -33,7 +33,7 @@ export function take({ fence, generation }: KeyRecord, by: number, { bugs }: Rul
   // A sequence that was set back hands out a fence of before.
   const next = bugs.fencesGoBack === true ? Math.max(1, fence) : fence + 1;
   return {
-    state: "run",
+    state: "running",
     owner: by,
     fence: next,
     isExpired: false,
@@ -46,7 +46,7 @@ export function take({ fence, generation }: KeyRecord, by: number, { bugs }: Rul
 }
 
 export function heartbeat(record: KeyRecord, by: number, { bugs }: Rules): Reply {
-  if (record.state !== "run" || (record.owner !== by && bugs.heartbeatOfAnyToken !== true))
+  if (record.state !== "running" || (record.owner !== by && bugs.heartbeatOfAnyToken !== true))
     return lost(record);
   return { told: "ok", record: record.isExpired ? { ...record, isExpired: false } : record };
 }
@@ -60,7 +60,7 @@ export function complete(record: KeyRecord, by: number, { bugs }: Rules): Reply 
 /** Whether completeIn() may write `done` into the caller's transaction. */
 export function mayCompleteIn({ state, owner }: KeyRecord, by: number, { bugs }: Rules): boolean {
   if (owner !== by) return false;
-  return state === "run" || state === "held" || (state === "done" && bugs.completeInTwice === true);
+  return state === "running" || state === "held" || (state === "done" && bugs.completeInTwice === true);
 }
 
 export function end(record: KeyRecord, by: number): KeyRecord {
@@ -68,7 +68,8 @@ export function end(record: KeyRecord, by: number): KeyRecord {
 }
 
 export function release(record: KeyRecord, by: number, { bugs }: Rules): Reply {
-  if (record.state !== "run" || (record.owner !== by && bugs.releaseOfAnyToken !== true)) return lost(record);
+  if (record.state !== "running" || (record.owner !== by && bugs.releaseOfAnyToken !== true))
+    return lost(record);
   return { told: "ok", record: free(record) };
 }
 
@@ -94,7 +95,8 @@ export function free(record: KeyRecord): KeyRecord {
 }
 
 export function hold(record: KeyRecord, by: number, { bugs }: Rules): Reply {
-  if (record.state !== "run" || (record.owner !== by && bugs.holdOfAnyToken !== true)) return lost(record);
+  if (record.state !== "running" || (record.owner !== by && bugs.holdOfAnyToken !== true))
+    return lost(record);
   return { told: "ok", record: { ...record, state: "held", isExpired: false } };
 }
 
@@ -102,7 +104,7 @@ export function hold(record: KeyRecord, by: number, { bugs }: Rules): Reply {
 export function resolve(record: KeyRecord, { outcome, fence }: Decision, { bugs }: Rules): Reply {
   const isOpen =
     record.state === "held" ||
-    (record.state === "run" && (record.isExpired || bugs.resolveOfLiveRun === true));
+    (record.state === "running" && (record.isExpired || bugs.resolveOfLiveRun === true));
   if (!isOpen || (fence !== record.fence && bugs.resolveWithoutFence !== true)) return lost(record);
   const formerOwner = record.owner;
   if (outcome === "released")

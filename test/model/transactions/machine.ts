@@ -250,7 +250,7 @@ function begin({ state, by, rules, go, answer }: Turn): void {
     return;
   }
   const open = change(state, by, { phase: "begun", transaction: "open" });
-  const isOver = record.state === "run" && record.isExpired && bugs.expiredIgnored !== true;
+  const isOver = record.state === "running" && record.isExpired && bugs.expiredIgnored !== true;
   if (
     record.state === "free" ||
     (isOver && recovery === "rerun") ||
@@ -299,7 +299,7 @@ function leaseSteps(turn: Turn): void {
     const renewed = heartbeat(record, by, own);
     if (renewed.record !== record)
       go("renews the lease", { ...state, record: renewed.record }, { told: "ok" });
-    const isAnyones = record.state === "run" || record.state === "held";
+    const isAnyones = record.state === "running" || record.state === "held";
     if (mayCompleteIn(record, by, own) || (rules.bugs.completeInOfAnyToken === true && isAnyones)) {
       const open = change(state, by, { phase: "paid", transaction: "open" });
       go("its handler calls completeIn(): ok, and pays", open, { told: "ok" });
@@ -334,7 +334,7 @@ function faults({ state, by, rules, go }: Turn): void {
 
 function leaseEnds(state: TransactionState, take: Take): void {
   const { record, requests } = state;
-  if (record.state !== "run" || record.isExpired) return;
+  if (record.state !== "running" || record.isExpired) return;
   const fair = record.owner === nobody || requests[record.owner]!.phase === "dead";
   take({ name: "the lease ends", fair }, { ...state, record: { ...record, isExpired: true } });
 }

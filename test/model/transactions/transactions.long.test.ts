@@ -42,7 +42,7 @@ function invariantsOf({ recovery }: Configuration): Invariants<TransactionState,
     I7(_, { told }, before) {
       if (told !== "begun" && told !== "acquired") return true;
       const { state, isExpired } = before.record;
-      const isOver = state === "run" && isExpired && recovery === "rerun";
+      const isOver = state === "running" && isExpired && recovery === "rerun";
       return (state === "free" || isOver) && !isLocked(before);
     },
     I8: ({ record }, _, before) => record.fence >= before.record.fence,

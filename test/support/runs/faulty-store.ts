@@ -155,7 +155,7 @@ export function transactionalStore({ synchronous = false } = {}): FaultyStore {
     },
     completeIn(tx, key, token) {
       const record = store.inner.read(key);
-      if (record?.token !== token || record.state !== "run")
+      if (record?.token !== token || record.state !== "running")
         return synchronous ? "lost" : Promise.resolve("lost");
       locks.set(key, tx.ended);
       tx.onCommit(() => void store.inner.complete(key, token));

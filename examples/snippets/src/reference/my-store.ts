@@ -30,7 +30,7 @@ const look = `SELECT state, token, fence, fingerprint, reason, version,
 FROM my_keys WHERE id = $1`;
 const renew = `UPDATE my_keys
 SET until_at = ${clock} + $3 * interval '1 ms', version = version + 1
-WHERE id = $1 AND token = $2 AND state = 'run'`;
+WHERE id = $1 AND token = $2 AND state = 'running'`;
 // Writes over nothing but what was looked at: $8 is its version, null for no
 // row. $9 says whether the key changes hands.
 const write = `INSERT INTO my_keys AS kept
@@ -70,7 +70,7 @@ export class MyStore implements Pick<
     const { token, fingerprint } =
       isTaken || seen === undefined ? claim : seen;
     const state = [
-      isHeld ? "held" : "run",
+      isHeld ? "held" : "running",
       encodeText(token),
       encodeText(fingerprint),
       isHeld ? leaseExpired : "",

@@ -52,7 +52,7 @@ describe.each(frameworks)("a handler whose caller has left, on %s", (_name, fram
       await answer(req, res, next);
     });
     await app.payAndLeave(() => eventually(() => paid === 1));
-    await eventually(() => store.read(key)?.state !== "run");
+    await eventually(() => store.read(key)?.state !== "running");
     expect(store.read(key)).toMatchObject({
       state: "held",
       reason: what === "fails with the bank, which stops with its caller" ? threwReason : leftReason,
@@ -105,7 +105,7 @@ describe.each(frameworks)("a handler whose caller has left, on %s", (_name, fram
       return answer(req, res, next);
     });
     await app.payAndLeave(() => eventually(() => paid === 1));
-    await eventually(() => store.read(key)?.state !== "run");
+    await eventually(() => store.read(key)?.state !== "running");
     expect(await app.pay()).toMatchObject({ status: 503, code: "held" });
     expect(paid).toBe(1);
   });
@@ -146,7 +146,7 @@ test("a handler that fails after its caller has left over HTTP/2 has its key hel
     const stream = session.request({ ":method": "POST", "idempotency-key": key });
     await eventually(() => paid === 1);
     stream.close();
-    await eventually(() => store.read(key)?.state !== "run");
+    await eventually(() => store.read(key)?.state !== "running");
     expect(store.read(key)).toMatchObject({ state: "held", reason: leftReason });
   } finally {
     session.destroy();

@@ -207,7 +207,7 @@ describe.each(frameworks)("an answer in place of the handler on %s", (_name, fra
       const store = memoryIdempotencyStore();
       const app = await slowPlatform({ ...short, store, recovery: "rerun", waitMs: 0 }, answerInstead);
       await app.pay().catch(() => undefined);
-      expect(store.read(key)?.state).toBe("run");
+      expect(store.read(key)?.state).toBe("running");
       // Nobody renews the lease: a retry takes the key once it has ended, and only then.
       await eventually(async () => {
         await app.pay().catch(() => undefined);

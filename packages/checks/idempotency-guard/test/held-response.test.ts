@@ -293,7 +293,7 @@ describe.each(frameworks)("the answer of a handler on %s", (version, framework) 
       const answer = await app.pay();
       expect(answer.status).toBe(500);
       expect(answer.body.length).toBe(large.length + 3);
-      expect(stateWhileStreaming).toBe("run");
+      expect(stateWhileStreaming).toBe("running");
       expect(store.inner.read(key)?.state).toBe("held");
     });
 

@@ -327,7 +327,7 @@ describe("I15: an answer is given again for the attempt alone that ended its key
     fail(true);
     expect((await pay()).status).toBe(503);
     const record = inner.read("op.a.b");
-    expect(record?.state).toBe("run");
+    expect(record?.state).toBe("running");
     inner.hold("op.a.b", record?.token ?? "", "for the test");
     expect(inner.resolve("op.a.b", "done", { fence: record?.fence ?? 0 })).toBe("ok");
     fail(false);

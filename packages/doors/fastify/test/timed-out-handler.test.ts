@@ -42,7 +42,7 @@ async function served({ handler, idempotency, prepare }: Setting, work: (scene: 
   const address = await app.listen({ port: 0, host: "127.0.0.1" });
   const port = Number(new URL(address).port);
   const state = (): string => {
-    const states = (["run", "held", "done"] as const).filter(
+    const states = (["running", "held", "done"] as const).filter(
       (one) => store.list({ state: one, limit: 10 }).entries.length > 0,
     );
     return states.join(" ") || "free";
@@ -220,7 +220,7 @@ describe("a handler that works on behind the 503 of a time-out", () => {
       { handler, prepare: timeOut, idempotency: { recovery: "rerun" } },
       async ({ pay, state }) => {
         expect(await pay()).toBe(503);
-        expect(state()).toBe("run");
+        expect(state()).toBe("running");
         bank.open();
         await eventually(() => state() === "free");
       },
@@ -235,7 +235,7 @@ test("a handler that returns nothing once its caller has left has its key comple
   };
   await served({ handler }, async ({ pay, state }) => {
     await pay().catch(() => undefined);
-    await eventually(() => state() !== "run");
+    await eventually(() => state() !== "running");
     expect(await pay()).toBe(409);
   });
 });

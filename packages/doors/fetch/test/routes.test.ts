@@ -216,7 +216,7 @@ test("a time-out around a route leaves the key with its handler until that has e
   await eventually(() => ran === 1);
   const timeOut = Promise.resolve(new Response(null, { status: 503 }));
   expect((await Promise.race([first, timeOut])).status).toBe(503);
-  expect(store.read("k")).toMatchObject({ state: "run" });
+  expect(store.read("k")).toMatchObject({ state: "running" });
   expect((await ask()).status).toBe(503);
   pay();
   expect((await first).status).toBe(200);

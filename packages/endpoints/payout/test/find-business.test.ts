@@ -155,7 +155,7 @@ describe.each(expressVersions)("findBusiness on %s", (_version, framework) => {
       idempotency: { store },
       findBusiness: () => {
         if (++attempts > 1) return true;
-        const [{ key, record } = raise()] = store.list({ state: "run", limit: 1 }).entries;
+        const [{ key, record } = raise()] = store.list({ state: "running", limit: 1 }).entries;
         // As the claim of another process, when this one has stood still.
         store.hold(key, record.token, "lease-expired");
         throw new Error("database is down");

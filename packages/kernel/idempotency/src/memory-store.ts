@@ -66,7 +66,7 @@ export function memoryIdempotencyStore(options: MemoryIdempotencyStoreOptions = 
 
 interface Entry {
   /** `free`: absent to every reader, kept for an operator's decision. */
-  state: "run" | "held" | "done" | "free";
+  state: "running" | "held" | "done" | "free";
   token: string;
   fence: number;
   fingerprint: string;
@@ -116,7 +116,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
       const fence = this.#nextFence();
       const kept = entry?.decision;
       this.#entries.set(key, {
-        state: "run",
+        state: "running",
         token,
         fence,
         fingerprint,
@@ -171,7 +171,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     assertDecision(factoryName, decision);
     const entry = this.#entry(key);
     if (entry === undefined || entry.fence !== decision.fence) return "not-held";
-    const isExpired = entry.state === "run" && entry.untilMs <= this.#now();
+    const isExpired = entry.state === "running" && entry.untilMs <= this.#now();
     if (entry.state !== "held" && !isExpired) return "not-held";
     const { fence } = entry;
     const reason = isExpired ? leaseExpired : entry.reason;
@@ -252,7 +252,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
 
   #run(key: string, token: string): Entry | undefined {
     const entry = this.#entry(key);
-    return entry?.state === "run" && entry.token === token ? entry : undefined;
+    return entry?.state === "running" && entry.token === token ? entry : undefined;
   }
 
   #end(entry: Entry, state: "done" | "free"): void {

@@ -71,7 +71,7 @@ export function recordOf({
   decision,
 }: StoredRecord): IdempotencyRecord | undefined {
   const decided = decision === undefined ? {} : { decision };
-  if (state === "run") return { state, token, fence, fingerprint, remainingMs, ...decided };
+  if (state === "running") return { state, token, fence, fingerprint, remainingMs, ...decided };
   if (state === "held") return { state, token, fence, fingerprint, reason, ...decided };
   return state === "done" && remainingMs > 0 ? { state, token, fence, fingerprint, ...decided } : undefined;
 }
@@ -129,7 +129,7 @@ const rules = {
   waitMs: duration,
   idleTimeoutMs: duration,
   outcome: oneOf("done", "released"),
-  state: oneOf("run", "held", "done"),
+  state: oneOf("running", "held", "done"),
   limit: {
     isFit: (value) => typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= 1000,
     form: "an integer from 1 to 1000",

@@ -32,7 +32,7 @@ interface KnownAttempt {
 
 /** A key as the store knows it. `remainingMs` is at most 0 once the lease has expired. */
 export type IdempotencyRecord =
-  | (KnownAttempt & { readonly state: "run"; readonly remainingMs: number })
+  | (KnownAttempt & { readonly state: "running"; readonly remainingMs: number })
   | (KnownAttempt & { readonly state: "done" })
   | (KnownAttempt & { readonly state: "held"; readonly reason: string });
 
@@ -94,8 +94,8 @@ export const leaseExpired = "lease-expired";
 
 /**
  * Keeps an idempotency guard's keys. Every method is one atomic step on the engine, and throws, never guesses, when it cannot reach it;
- * leases and retention run on the engine's clock. States: absent -> run -> done; run -> absent by release; run -> held by hold, or at a
- * claim with recovery `hold` after the lease expired; expired run -> run with a higher fence at a claim with recovery `rerun`; held -> done
+ * leases and retention run on the engine's clock. States: absent -> running -> done; running -> absent by release; running -> held by hold, or at a
+ * claim with recovery `hold` after the lease expired; expired running -> running with a higher fence at a claim with recovery `rerun`; held -> done
  * by its owner, or done or absent by resolve; back to held by reopen. A key ends once: what an attempt has done stays.
  */
 export interface IdempotencyStore<Tx = never> {
@@ -117,11 +117,11 @@ export interface IdempotencyStore<Tx = never> {
   read(key: string): Awaitable<IdempotencyRecord | undefined>;
   /** Renews the lease of a run, also an expired one that nobody took. */
   heartbeat(key: string, token: string, leaseMs: number): Awaitable<IdempotencyOwnership>;
-  /** run -> done, durable once answered; `ok` again for the same token. Also from held for the owner's token: nobody else has run it. */
+  /** running -> done, durable once answered; `ok` again for the same token. Also from held for the owner's token: nobody else has run it. */
   complete(key: string, token: string): Awaitable<IdempotencyOwnership>;
-  /** run -> absent, for a run of this token; a done or held key is `lost`. The next fence is still higher. */
+  /** running -> absent, for a run of this token; a done or held key is `lost`. The next fence is still higher. */
   release(key: string, token: string): Awaitable<IdempotencyOwnership>;
-  /** run -> held, with a reason of at most 256 characters for the operator. */
+  /** running -> held, with a reason of at most 256 characters for the operator. */
   hold(key: string, token: string, reason: string): Awaitable<IdempotencyOwnership>;
   /**
    * Decides, for an operator, about the attempt with this fence: held, or a run with an expired lease. Gives the record a token that nobody

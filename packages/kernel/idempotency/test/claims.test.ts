@@ -30,15 +30,15 @@ describe("claims that a slow store answers too late", () => {
     expect(reasons.every((reason) => reason?.status === 503)).toBe(true);
     expect(reasons.filter((reason) => /too many claims/.test(String(reason?.cause)))).toHaveLength(1_000);
     // The claims are executed now, and nobody heard of it.
-    await eventually(() => keysIn(store, "run").length === 2_000);
+    await eventually(() => keysIn(store, "running").length === 2_000);
     // After the ends of their leases some keys come again, and are held.
     await sleep(1_100);
-    for (const key of keysIn(store, "run").slice(0, 50)) {
+    for (const key of keysIn(store, "running").slice(0, 50)) {
       store.inner.claim(key, { ...attempt(key), leaseMs: 1_000, recovery: "hold" });
     }
     expect(keysIn(store, "held")).toHaveLength(50);
     store.failAll("as usual");
-    await eventually(() => keysIn(store, "run").length + keysIn(store, "held").length === 0);
+    await eventually(() => keysIn(store, "running").length + keysIn(store, "held").length === 0);
     // There is room again.
     expect(await keys.acquire(attempt("next"))).toMatchObject({ status: "acquired" });
   });
@@ -138,7 +138,7 @@ describe("claims that a slow store answers too late", () => {
   });
 });
 
-function keysIn({ inner }: ReturnType<typeof faultyStore>, state: "run" | "held"): string[] {
+function keysIn({ inner }: ReturnType<typeof faultyStore>, state: "running" | "held"): string[] {
   const keys: string[] = [];
   for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
     const page = inner.list({ state, cursor, limit: 1_000 });
@@ -171,7 +171,7 @@ describe("drain", () => {
     store.fail("complete", ...Array<"throws before">(9).fill("throws before"));
     const notices = collectNotices("k");
     expect(await owned.complete()).toMatchObject({ status: 503 });
-    expect(store.inner.read("k")).toMatchObject({ state: "run" });
+    expect(store.inner.read("k")).toMatchObject({ state: "running" });
     // With the pauses between attempts alone it would take 25 seconds.
     expect(await keys.drain({ timeoutMs: 5_000 })).toEqual({ keys: 0, claims: 0 });
     expect(store.inner.read("k")).toMatchObject({ state: "done" });

@@ -40,7 +40,7 @@ describe.each([
     const keys = create({ store: store(), onSettled: (key) => settled.push(key) });
     const owned = await own(keys);
     expect(await keys.acquire(attempt())).toMatchObject({ status: "in-flight" });
-    expect(await keys.read("k")).toMatchObject({ state: "run", fence: owned.fence });
+    expect(await keys.read("k")).toMatchObject({ state: "running", fence: owned.fence });
     expect(settled).toEqual([]);
     expect(await owned.complete()).toBeUndefined();
     expect(settled).toEqual(["k"]);

@@ -85,7 +85,7 @@ describe("memoryIdempotencyStore", () => {
     expect(store.complete("k", "a")).toBe("lost");
     expect(store.release("k", "a")).toBe("lost");
     expect(store.hold("k", "a", "late")).toBe("lost");
-    expect(store.read("k")).toMatchObject({ state: "run", token: "b", fingerprint: "print of b" });
+    expect(store.read("k")).toMatchObject({ state: "running", token: "b", fingerprint: "print of b" });
   });
 
   test("lets the operator resolve an expired run, not a living one", () => {
@@ -161,6 +161,6 @@ describe("list()", () => {
     nowMs += 10_000;
     expect(store.claim("x", by("b")).status).toBe("acquired");
     expect(() => store.claim("new", by("c"))).toThrow("full");
-    expect(store.read("y")).toMatchObject({ state: "run", token: "a" });
+    expect(store.read("y")).toMatchObject({ state: "running", token: "a" });
   });
 });

@@ -94,7 +94,7 @@ describe("an attempt that may have paid, whose key an operator has released (I25
     const { store, key, owned } = await stoodStill("released");
     expect(store.claim(...claim(key))).toMatchObject({ status: "acquired" });
     expect(await owned.complete()).toMatchObject({ status: 503 });
-    expect(store.read(key)).toMatchObject({ state: "run", token: "retry" });
+    expect(store.read(key)).toMatchObject({ state: "running", token: "retry" });
   });
 
   test("leaves done as it is, a key that it gives back itself, and all under rerun", async () => {

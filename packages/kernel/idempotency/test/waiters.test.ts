@@ -5,7 +5,13 @@ import type { IdempotencyRecord } from "@countersign/idempotency";
 import { Waiters } from "../src/waiters.ts";
 import { faultyStore } from "@countersign/test-support/runs/faulty-store.ts";
 
-const run: IdempotencyRecord = { state: "run", token: "t", fence: 1, fingerprint: "f", remainingMs: 60_000 };
+const run: IdempotencyRecord = {
+  state: "running",
+  token: "t",
+  fence: 1,
+  fingerprint: "f",
+  remainingMs: 60_000,
+};
 const done: IdempotencyRecord = { state: "done", token: "t", fence: 1, fingerprint: "f" };
 
 /** Answers of the store, each given when the test says so. */

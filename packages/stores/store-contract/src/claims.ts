@@ -51,8 +51,8 @@ export function assertOk(answer: IdempotencyOwnership | "not-held" | "not-decide
 
 /** The record, without the time that passes by itself. */
 export type Known =
-  | Omit<Extract<IdempotencyRecord, { state: "run" }>, "remainingMs">
-  | Exclude<IdempotencyRecord, { state: "run" }>;
+  | Omit<Extract<IdempotencyRecord, { state: "running" }>, "remainingMs">
+  | Exclude<IdempotencyRecord, { state: "running" }>;
 
 export async function recordOf(store: Store, ofKey: string = key): Promise<Known | undefined> {
   const record = await store.read(ofKey);

@@ -21,10 +21,10 @@ export interface KeyClaim {
   readonly mark: Buffer;
   readonly recovery: "hold" | "rerun";
   /**
-   * `run`: for a lease of `restMs`, also the one that this token has already. `done`: by the transaction that pays. `held`: because that
+   * `running`: for a lease of `restMs`, also the one that this token has already. `done`: by the transaction that pays. `held`: because that
    * has ended too early, also what this token has done; what another one runs is held too, and its complete() still ends it.
    */
-  readonly takenAs: "run" | "done" | "held";
+  readonly takenAs: "running" | "done" | "held";
   /** For how long the key is taken, or remembered. */
   readonly restMs: number;
   /** The fence is above this one, and above the row's own, and at least the time. */
@@ -68,8 +68,8 @@ function inOrder(keys: readonly ClaimedKey[]): readonly (ClaimedKey & { readonly
 /** Assignments see those on their left. Until `state` and `until_us`, the row is as it was but for its mark. */
 function takeOver({ now, recovery, takenAs }: KeyClaim): string {
   // The same attempt again, after a lost reply, keeps what it has.
-  const other = takenAs === "run" ? " AND token <> VALUES(token)" : "";
-  const isExpiredRun = `(state = 'run' AND until_us <= ${now}${other})`;
+  const other = takenAs === "running" ? " AND token <> VALUES(token)" : "";
+  const isExpiredRun = `(state = 'running' AND until_us <= ${now}${other})`;
   const isOver = `state IN ('done', 'free') AND until_us <= ${now}`;
   // Whatever is not clearly `rerun` leaves an expired run to an operator.
   const takesRun = recovery === "rerun" ? ` OR ${isExpiredRun}` : "";
@@ -77,11 +77,13 @@ function takeOver({ now, recovery, takenAs }: KeyClaim): string {
   const takesOwn = isBroken ? " OR (state = 'done' AND token = VALUES(token))" : "";
   const isTaken = `state = 'free' OR (state = 'done' AND until_us <= ${now})${takesRun}${takesOwn}`;
   const leavesRun = recovery === "rerun" ? "FALSE" : isExpiredRun;
-  const [isHeld, reason] = isBroken ? ["state = 'run'", brokenReason] : [leavesRun, leaseExpired];
+  const [isHeld, reason] = isBroken ? ["state = 'running'", brokenReason] : [leavesRun, leaseExpired];
   const isMine = "mark = VALUES(mark)";
   // Another owner's lease that ends too late is cut: the clock was set back, and the owner may be dead.
   const isLease =
-    takenAs === "run" ? ` OR (state = 'run' AND (token = VALUES(token) OR until_us > VALUES(until_us)))` : "";
+    takenAs === "running"
+      ? ` OR (state = 'running' AND (token = VALUES(token) OR until_us > VALUES(until_us)))`
+      : "";
   return `mark = IF(${isTaken}, VALUES(mark), mark),
   decision = IF(${isMine} AND ${isOver}, NULL, decision),
   fence = IF(${isMine}, GREATEST(fence + 1, VALUES(fence)), fence),

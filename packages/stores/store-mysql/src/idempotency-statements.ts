@@ -26,8 +26,8 @@ ON DUPLICATE KEY UPDATE ${set} RETURNING state, ${isAlone}`;
   const update = (set: string, where: string, timeoutMs = lockTimeoutMs): string =>
     change(set, where, forStatement(timeoutMs));
   const done = `state = 'done', reason = '', until_us = ${now} + ${microseconds(retentionMs)}`;
-  const isCompletable = "seen.token = ? AND seen.state IN ('run', 'held')";
-  const isRunOfToken = "seen.token = ? AND seen.state = 'run'";
+  const isCompletable = "seen.token = ? AND seen.state IN ('running', 'held')";
+  const isRunOfToken = "seen.token = ? AND seen.state = 'running'";
   const isOfEndedRun = "seen.token = ? AND seen.state IN ('done', 'held')";
   const look = `SELECT kept.highest_fence, ${isAlone}, ${keyColumns(now, "seen.")} FROM ${schema} AS kept
 LEFT JOIN ${idempotency} AS seen ON seen.digest = ? WHERE kept.id = 1`;
@@ -61,7 +61,7 @@ WHERE seen.digest = ? LOCK IN SHARE MODE`,
       `state = IF(?, 'done', 'free'), token = ?, reason = '', until_us = ${now} + ${microseconds(retentionMs)},
   decision = ?, decision_fence = seen.fence, decision_us = ${now}, decision_by = ?, decision_note = ?,
   decision_reason = IF(seen.state = 'held', seen.reason, '${leaseExpired}'), reopened_us = NULL, reopened_by = NULL, reopened_note = NULL`,
-      `seen.fence = ? AND (seen.state = 'held' OR (seen.state = 'run' AND seen.until_us <= ${now}))`,
+      `seen.fence = ? AND (seen.state = 'held' OR (seen.state = 'running' AND seen.until_us <= ${now}))`,
     ),
     // digest, fence decided about; a token that nobody has, by whom, the note. A new fence: a decision sent again fails.
     reopen: update(

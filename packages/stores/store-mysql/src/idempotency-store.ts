@@ -74,7 +74,7 @@ export class IdempotencyTable<Tx> extends PrunedTable<Tx> implements MysqlIdempo
         now: this.now(),
         mark: randomBytes(16),
         recovery,
-        takenAs: "run",
+        takenAs: "running",
         restMs: leaseMs,
         fenceAbove: floor,
         lockTimeoutMs: this.options.lockTimeoutMs,
@@ -83,7 +83,8 @@ export class IdempotencyTable<Tx> extends PrunedTable<Tx> implements MysqlIdempo
     );
     const row = singleRow(await this.alone(...statement));
     const stored = storedOf(row);
-    if (stored.state === "run" && stored.token === token) return { status: "acquired", fence: stored.fence };
+    if (stored.state === "running" && stored.token === token)
+      return { status: "acquired", fence: stored.fence };
     return standingOf(row);
   }
 

@@ -34,7 +34,7 @@ export function standingOf(row: Row): Exclude<IdempotencyClaimResult, { readonly
   const { state, fingerprint, reason, remainingMs } = storedOf(row);
   if (state === "done") return { status: "done", fingerprint };
   if (state === "held") return { status: "held", fingerprint, reason };
-  if (state === "run") return { status: "in-flight", fingerprint, remainingMs };
+  if (state === "running") return { status: "in-flight", fingerprint, remainingMs };
   throw new Error("a claim has left a free key");
 }
 

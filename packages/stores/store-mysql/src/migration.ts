@@ -96,12 +96,12 @@ function idempotencyTable({ idempotency }: TableNames): string {
   -- of the call that last took the key
   mark BINARY(16) NOT NULL,
   -- free: absent to every reader, kept for a day for its fence, or as long as a done one for what an operator has decided
-  state ENUM('free', 'run', 'held', 'done') NOT NULL,
+  state ENUM('free', 'running', 'held', 'done') NOT NULL,
   token VARBINARY(3072) NOT NULL,
   fence BIGINT NOT NULL,
   fingerprint VARBINARY(3072) NOT NULL,
   reason VARBINARY(3072) NOT NULL,
-  -- end of the lease (run, held) or of what is remembered (done, free)
+  -- end of the lease (running, held) or of what is remembered (done, free)
   until_us BIGINT NOT NULL,
   -- an operator's last decision: about which fence, when, by whom, why, and for what the key was held
   decision ENUM('done', 'released'),

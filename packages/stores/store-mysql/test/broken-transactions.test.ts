@@ -266,7 +266,7 @@ describeOnMysql("a handler that", () => {
 
   test.each([
     ["paid", "done", { state: "done", token: "theirs" }],
-    ["begun", "run", { ...held, token: "theirs" }],
+    ["begun", "running", { ...held, token: "theirs" }],
     ["had held", "held", { state: "held", reason: "in doubt", token: "theirs" }],
   ])(
     "rolls back by itself leaves the key to another process that has %s it meanwhile",
@@ -285,7 +285,7 @@ describeOnMysql("a handler that", () => {
       });
       await expect(paid).rejects.toEqual(broken);
       expect(await idempotency.read("k")).toMatchObject(record);
-      if (state === "run") expect(await idempotency.complete("k", "theirs")).toBe("ok");
+      if (state === "running") expect(await idempotency.complete("k", "theirs")).toBe("ok");
     },
   );
 

@@ -223,7 +223,7 @@ describeOnMysql("migrateMysql()", () => {
     await idempotency.claim("k", claim);
     const database = fromMysql2(pool);
     await Promise.all(Array.from({ length: 5 }, () => migrateMysql(database, { table })));
-    expect(await idempotency.read("k")).toMatchObject({ state: "run" });
+    expect(await idempotency.read("k")).toMatchObject({ state: "running" });
   });
 
   test("that ended early is not taken for a whole one, and goes on", async () => {

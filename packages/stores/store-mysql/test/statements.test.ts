@@ -80,7 +80,7 @@ describeOnMysql("the stores", () => {
   test("refuse the cursor of another list", async () => {
     const { idempotency } = await newStores();
     const cursor = Buffer.from("no digest").toString("base64url");
-    await expect(idempotency.list({ state: "run", limit: 1, cursor })).rejects.toThrow(/cursor/);
+    await expect(idempotency.list({ state: "running", limit: 1, cursor })).rejects.toThrow(/cursor/);
   });
 
   test("say what is locked when a step has waited for too long", async () => {

@@ -42,12 +42,12 @@ BEGIN
     CREATE TABLE "countersign"."countersign_idempotency" (
       key text COLLATE "C" PRIMARY KEY,
       -- free: released, kept for a day for its fence, or for as long as a done one for what an operator has decided
-      state text COLLATE "C" NOT NULL CHECK (state IN ('run', 'held', 'done', 'free')),
+      state text COLLATE "C" NOT NULL CHECK (state IN ('running', 'held', 'done', 'free')),
       token text COLLATE "C" NOT NULL,
       fence bigint NOT NULL,
       fingerprint text COLLATE "C" NOT NULL,
       reason text COLLATE "C" NOT NULL,
-      -- end of the lease (run, held) or of what is remembered (done, free)
+      -- end of the lease (running, held) or of what is remembered (done, free)
       until_at timestamptz NOT NULL,
       -- an operator's last decision: done or released, about which fence, when, by whom, why, and for what the key was held
       decision text COLLATE "C",
@@ -61,7 +61,7 @@ BEGIN
       reopened_note text COLLATE "C"
     ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
     CREATE INDEX "countersign_idempotency_until" ON "countersign"."countersign_idempotency" (until_at) WHERE state IN ('done', 'free');
-    CREATE INDEX "countersign_idempotency_open" ON "countersign"."countersign_idempotency" (state, key) WHERE state IN ('run', 'held');
+    CREATE INDEX "countersign_idempotency_open" ON "countersign"."countersign_idempotency" (state, key) WHERE state IN ('running', 'held');
   END IF;
 
   IF NOT EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass('"countersign"."countersign_nonces"')::oid AND relkind IN ('r', 'p')) THEN
@@ -221,26 +221,26 @@ BEGIN
           -- Removed meanwhile.
           CONTINUE WHEN found_key.state IS NULL;
           IF found_key.state = 'free'
-            OR (found_key.state IN ('run', 'done') AND found_key.until_at <= now_at)
+            OR (found_key.state IN ('running', 'done') AND found_key.until_at <= now_at)
             OR (held_for <> '' AND found_key.state = 'done' AND found_key.token = wanted_token) THEN
             UPDATE "countersign"."countersign_idempotency" AS stored SET
-              state = CASE WHEN holds AND stored.state = 'run' THEN 'held' ELSE goal END,
-              token = CASE WHEN holds AND stored.state = 'run' THEN stored.token ELSE wanted_token END,
-              fence = CASE WHEN holds AND stored.state = 'run' THEN stored.fence ELSE greatest(stored.fence + 1, round(extract(epoch FROM now_at)::float8 * 1000000::float8)::bigint) END,
-              fingerprint = CASE WHEN holds AND stored.state = 'run' THEN stored.fingerprint ELSE wanted_print END,
-              reason = CASE WHEN holds AND stored.state = 'run' THEN 'lease-expired' ELSE held_for END,
-              until_at = CASE WHEN holds AND stored.state = 'run' THEN stored.until_at ELSE now_at + keep_for END,
+              state = CASE WHEN holds AND stored.state = 'running' THEN 'held' ELSE goal END,
+              token = CASE WHEN holds AND stored.state = 'running' THEN stored.token ELSE wanted_token END,
+              fence = CASE WHEN holds AND stored.state = 'running' THEN stored.fence ELSE greatest(stored.fence + 1, round(extract(epoch FROM now_at)::float8 * 1000000::float8)::bigint) END,
+              fingerprint = CASE WHEN holds AND stored.state = 'running' THEN stored.fingerprint ELSE wanted_print END,
+              reason = CASE WHEN holds AND stored.state = 'running' THEN 'lease-expired' ELSE held_for END,
+              until_at = CASE WHEN holds AND stored.state = 'running' THEN stored.until_at ELSE now_at + keep_for END,
               -- A row that is over, and not yet pruned, keeps no decision.
               decision = CASE WHEN stored.state IN ('done', 'free') AND stored.until_at <= now_at THEN NULL ELSE stored.decision END
             WHERE stored.key = wanted_key AND (stored.state = 'free'
-            OR (stored.state IN ('run', 'done') AND stored.until_at <= now_at)
+            OR (stored.state IN ('running', 'done') AND stored.until_at <= now_at)
             OR (held_for <> '' AND stored.state = 'done' AND stored.token = wanted_token))
             RETURNING CASE WHEN stored.token = wanted_token THEN '{"status": "begun"}'::jsonb
               ELSE jsonb_build_object('status', 'held', 'fingerprint', stored.fingerprint, 'reason', stored.reason) END
             INTO answer;
           ELSE
             answer := CASE found_key.state
-              WHEN 'run' THEN jsonb_build_object('status', 'in-flight', 'fingerprint', found_key.fingerprint,
+              WHEN 'running' THEN jsonb_build_object('status', 'in-flight', 'fingerprint', found_key.fingerprint,
                 'remainingSeconds', extract(epoch FROM found_key.until_at - now_at))
               WHEN 'held' THEN jsonb_build_object('status', 'held', 'fingerprint', found_key.fingerprint, 'reason', found_key.reason)
               ELSE jsonb_build_object('status', 'done', 'fingerprint', found_key.fingerprint) END;

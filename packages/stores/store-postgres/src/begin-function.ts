@@ -26,7 +26,7 @@ export interface BeginCall {
  * all, after a wait, would still see an absent key that was paid meanwhile. Its argument is JSON, so that its signature stays.
  */
 export function beginFunction({ begin, nonces, idempotency }: TableNames): string {
-  const isLeft = "holds AND stored.state = 'run'";
+  const isLeft = "holds AND stored.state = 'running'";
   return `-- Begins a payment's transaction: claims its nonce and keys.
 CREATE OR REPLACE FUNCTION ${begin}(claim text) RETURNS text
 LANGUAGE plpgsql VOLATILE AS $begin$
@@ -105,7 +105,7 @@ BEGIN
         INTO answer;
       ELSE
         answer := CASE found_key.state
-          WHEN 'run' THEN jsonb_build_object('status', 'in-flight', 'fingerprint', found_key.fingerprint,
+          WHEN 'running' THEN jsonb_build_object('status', 'in-flight', 'fingerprint', found_key.fingerprint,
             'remainingSeconds', extract(epoch FROM found_key.until_at - now_at))
           WHEN 'held' THEN jsonb_build_object('status', 'held', 'fingerprint', found_key.fingerprint, 'reason', found_key.reason)
           ELSE jsonb_build_object('status', 'done', 'fingerprint', found_key.fingerprint) END;
@@ -126,6 +126,6 @@ $begin$;
 /** Whether a claim may write the key. */
 function isFree(row: string): string {
   return `${row}.state = 'free'
-        OR (${row}.state IN ('run', 'done') AND ${row}.until_at <= now_at)
+        OR (${row}.state IN ('running', 'done') AND ${row}.until_at <= now_at)
         OR (held_for <> '' AND ${row}.state = 'done' AND ${row}.token = wanted_token)`;
 }

@@ -32,9 +32,9 @@ export function idempotencyStatements(options: ResolvedPostgresOptions) {
 UPDATE ${idempotency} AS kept SET ${set} FROM settings WHERE kept.key = $1 AND ${where} RETURNING kept.state`;
   const done = (parameters: number): string =>
     `state = 'done', reason = '', until_at = ${now(parameters)} + ${milliseconds(retentionMs)}`;
-  const isCompletable = "kept.token = $2 AND kept.state IN ('run', 'held')";
+  const isCompletable = "kept.token = $2 AND kept.state IN ('running', 'held')";
   const isExpired = `state IN ('done', 'free') AND until_at <= (SELECT ${now(0)})`;
-  const isRunOfToken = "kept.token = $2 AND kept.state = 'run'";
+  const isRunOfToken = "kept.token = $2 AND kept.state = 'running'";
   return {
     // $1 key.
     look: `SELECT ${isAlone} AS is_alone, ${keyColumns(now(1))} FROM ${idempotency} AS kept WHERE kept.key = $1`,
@@ -70,7 +70,7 @@ SELECT EXISTS (SELECT FROM completed) AS is_completed, ${transactionStart} AS tr
   decision = CASE WHEN $2 THEN 'done' ELSE 'released' END, decision_fence = kept.fence, decision_at = ${now(6)},
   decision_by = $5, decision_note = $6, decision_reason = CASE WHEN kept.state = 'held' THEN kept.reason ELSE '${leaseExpired}' END,
   reopened_at = NULL, reopened_by = NULL, reopened_note = NULL`,
-      `kept.fence = $4 AND (kept.state = 'held' OR (kept.state = 'run' AND kept.until_at <= ${now(6)}))`,
+      `kept.fence = $4 AND (kept.state = 'held' OR (kept.state = 'running' AND kept.until_at <= ${now(6)}))`,
     ),
     // $1 key, $2 the fence decided about, $3 the token that nobody has, $4 by whom, $5 the note. A new fence: a decision sent again fails.
     reopen: update(
@@ -119,7 +119,7 @@ function remaining(now: string): string {
  */
 function insertStatement({ names, lockTimeoutMs }: ResolvedPostgresOptions, now: Clock): string {
   return `INSERT INTO ${names.idempotency} AS kept (key, state, token, fence, fingerprint, reason, until_at)
-SELECT $1, 'run', $2, greatest(${microseconds(now(4))}, (SELECT pruned.fence + 1 FROM ${names.idempotency} AS pruned WHERE pruned.key = ${floorKey})),
+SELECT $1, 'running', $2, greatest(${microseconds(now(4))}, (SELECT pruned.fence + 1 FROM ${names.idempotency} AS pruned WHERE pruned.key = ${floorKey})),
   $3, '', ${now(4)} + ${milliseconds("$4")}
 WHERE NOT EXISTS (SELECT FROM ${names.idempotency} AS seen WHERE seen.key = $1) AND ${isReadyToInsert(lockTimeoutMs)}
 ON CONFLICT (key) DO NOTHING RETURNING true AS is_own, kept.state, kept.fence`;
@@ -132,8 +132,8 @@ ON CONFLICT (key) DO NOTHING RETURNING true AS is_own, kept.state, kept.fence`;
  */
 function takeOverStatement({ names, lockTimeoutMs }: ResolvedPostgresOptions, now: Clock): string {
   const until = `settings.now + ${milliseconds("$4")}`;
-  const isOwn = "kept.state = 'run' AND kept.token = $2";
-  const isOther = "kept.state = 'run' AND kept.token <> $2";
+  const isOwn = "kept.state = 'running' AND kept.token = $2";
+  const isOther = "kept.state = 'running' AND kept.token <> $2";
   const isCut = `${isOther} AND kept.until_at > settings.now`;
   const isHeld = `${isOther} AND kept.until_at <= settings.now AND $5`;
   const keepsOwner = `(${isCut}) OR (${isHeld})`;
@@ -142,7 +142,7 @@ function takeOverStatement({ names, lockTimeoutMs }: ResolvedPostgresOptions, no
   const isOver = "kept.state IN ('done', 'free') AND kept.until_at <= settings.now";
   return `WITH ${settings(lockTimeoutMs, `${now(5)} AS now`)}
 UPDATE ${names.idempotency} AS kept SET
-  state = CASE WHEN ${isHeld} THEN 'held' ELSE 'run' END,
+  state = CASE WHEN ${isHeld} THEN 'held' ELSE 'running' END,
   token = CASE WHEN ${keepsOwner} THEN kept.token ELSE $2 END,
   fence = CASE WHEN ${keeps} THEN kept.fence ELSE greatest(kept.fence + 1, ${microseconds("settings.now")}) END,
   fingerprint = CASE WHEN ${keeps} THEN kept.fingerprint ELSE $3 END,
@@ -151,6 +151,6 @@ UPDATE ${names.idempotency} AS kept SET
   decision = CASE WHEN ${isOver} THEN NULL ELSE kept.decision END
 FROM settings
 WHERE kept.key = $1 AND (kept.state = 'free' OR (${isOwn}) OR (${isOther} AND kept.until_at > ${until})
-  OR (kept.state IN ('run', 'done') AND kept.until_at <= settings.now))
+  OR (kept.state IN ('running', 'done') AND kept.until_at <= settings.now))
 RETURNING kept.token = $2 AS is_own, kept.state, kept.fence, kept.fingerprint, kept.reason, ${remaining("settings.now")}`;
 }

@@ -219,7 +219,7 @@ function storedOf(row: Row): StoredRecord {
 
 /** Answers a claim by the row that it wrote: it has the key, it cut another owner's lease, or it held an expired run. */
 function claimedOf(row: Row): IdempotencyClaimResult {
-  const isRun = row["state"] === "run";
+  const isRun = row["state"] === "running";
   if (isRun && row["is_own"] === true) return { status: "acquired", fence: integerOf(row["fence"]) };
   const fingerprint = decodeText(String(row["fingerprint"]));
   if (isRun) {

@@ -138,12 +138,12 @@ function idempotencyTable(tables: Tables): string {
 CREATE TABLE ${idempotency} (
   key text COLLATE "C" PRIMARY KEY,
   -- free: released, kept for a day for its fence, or for as long as a done one for what an operator has decided
-  state text COLLATE "C" NOT NULL CHECK (state IN ('run', 'held', 'done', 'free')),
+  state text COLLATE "C" NOT NULL CHECK (state IN ('running', 'held', 'done', 'free')),
   token text COLLATE "C" NOT NULL,
   fence bigint NOT NULL,
   fingerprint text COLLATE "C" NOT NULL,
   reason text COLLATE "C" NOT NULL,
-  -- end of the lease (run, held) or of what is remembered (done, free)
+  -- end of the lease (running, held) or of what is remembered (done, free)
   until_at timestamptz NOT NULL,
   -- an operator's last decision: done or released, about which fence, when, by whom, why, and for what the key was held
   decision text COLLATE "C",
@@ -157,7 +157,7 @@ CREATE TABLE ${idempotency} (
   reopened_note text COLLATE "C"
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 CREATE INDEX ${indexName(tables, "idempotency_until")} ON ${idempotency} (until_at) WHERE state IN ('done', 'free');
-CREATE INDEX ${indexName(tables, "idempotency_open")} ON ${idempotency} (state, key) WHERE state IN ('run', 'held');
+CREATE INDEX ${indexName(tables, "idempotency_open")} ON ${idempotency} (state, key) WHERE state IN ('running', 'held');
 `;
 }
 

@@ -59,7 +59,7 @@ describeOnPostgres("completeIn()", () => {
       await client.query("BEGIN");
       await client.query("COMMIT");
       await expect(store.completeIn(as(client), key, "a")).rejects.toThrow(/transaction is open: BEGIN/);
-      expect(await store.read(key)).toMatchObject({ state: "run" });
+      expect(await store.read(key)).toMatchObject({ state: "running" });
     });
 
     test("rejects in a transaction that has failed, which commits nothing", async () => {
@@ -69,7 +69,7 @@ describeOnPostgres("completeIn()", () => {
       await expect(client.query("SELECT 1 / 0")).rejects.toThrow(/division/);
       await expect(store.completeIn(as(client), key, "a")).rejects.toMatchObject({ code: "25P02" });
       await client.query("COMMIT");
-      expect(await store.read(key)).toMatchObject({ state: "run" });
+      expect(await store.read(key)).toMatchObject({ state: "running" });
       expect(await payouts()).toBe(0);
     });
   });
@@ -83,7 +83,7 @@ describeOnPostgres("completeIn()", () => {
       const ended = client.query(end);
       await expect(store.completeIn(client, key, "a")).rejects.toThrow(/transaction is open: BEGIN/);
       await ended;
-      expect(await store.read(key)).toMatchObject({ state: "run", token: "a" });
+      expect(await store.read(key)).toMatchObject({ state: "running", token: "a" });
     },
   );
 
@@ -95,7 +95,7 @@ describeOnPostgres("completeIn()", () => {
     });
     await expect(attempt).rejects.toThrow("over the limit");
     await expect(late).rejects.toThrow(/the transaction has ended/);
-    expect(await store.read(key)).toMatchObject({ state: "run", token: "a" });
+    expect(await store.read(key)).toMatchObject({ state: "running", token: "a" });
     expect(await payouts()).toBe(0);
   });
 
@@ -120,7 +120,7 @@ describeOnPostgres("completeIn()", () => {
       };
       await expect(store.completeIn(overtaken, key, "a")).rejects.toThrow(/transaction is open: BEGIN/);
       await client.query("COMMIT");
-      expect(await store.read(key)).toMatchObject({ state: "run", token: "a" });
+      expect(await store.read(key)).toMatchObject({ state: "running", token: "a" });
     },
   );
 
@@ -142,7 +142,7 @@ describeOnPostgres("completeIn()", () => {
       goOn();
       await expect(late).rejects.toThrow(/the transaction has ended/);
     });
-    expect(await store.read(key)).toMatchObject({ state: "run", token: "a" });
+    expect(await store.read(key)).toMatchObject({ state: "running", token: "a" });
     expect(await payouts()).toBe(0);
   });
 
@@ -152,7 +152,7 @@ describeOnPostgres("completeIn()", () => {
       await withPostgresTransaction(pool, async (client) => {
         await client.query(statements);
         expect(await store.completeIn(client, key, "a")).toBe("ok");
-        expect(await store.read(key)).toMatchObject({ state: "run" });
+        expect(await store.read(key)).toMatchObject({ state: "running" });
       });
       expect(await store.read(key)).toMatchObject({ state: "done", token: "a" });
     },
@@ -183,7 +183,7 @@ describeOnPostgres("completeIn()", () => {
         await expect(store.completeIn(client, key, "a")).rejects.toThrow(/transaction is open: BEGIN/);
         await ended;
       });
-      expect(await store.read(key)).toMatchObject({ state: "run", token: "a" });
+      expect(await store.read(key)).toMatchObject({ state: "running", token: "a" });
     },
   );
 
@@ -195,7 +195,7 @@ describeOnPostgres("completeIn()", () => {
       /needs the client .+; got a pool\. See http/,
     );
     await client.query("COMMIT");
-    expect(await store.read(key)).toMatchObject({ state: "run" });
+    expect(await store.read(key)).toMatchObject({ state: "running" });
   });
 
   test.each<[string, () => unknown, RegExp]>([
@@ -239,7 +239,7 @@ describeOnPostgres("completeIn()", () => {
       await client.query("ROLLBACK TO SAVEPOINT receipt");
     });
     expect(await payouts()).toBe(1);
-    expect(await store.read(key)).toMatchObject({ state: "run", token: "a", fence });
+    expect(await store.read(key)).toMatchObject({ state: "running", token: "a", fence });
     clock.advance(1000);
     expect((await store.claim(key, claim("b"))).status).toBe("acquired");
   });
@@ -277,7 +277,7 @@ describeOnPostgres("completeIn()", () => {
         await store.completeIn(client, key, "a");
       });
       await expect(attempt).rejects.toMatchObject({ code: "40001" });
-      expect(await store.read(key)).toMatchObject({ state: "run" });
+      expect(await store.read(key)).toMatchObject({ state: "running" });
       expect(await payouts()).toBe(0);
     },
   );

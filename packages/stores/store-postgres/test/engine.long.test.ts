@@ -41,7 +41,7 @@ onOwnServer("a server with synchronous_commit off that crashes", () => {
         "a claim",
         () => idempotency.claim("claimed", claim),
         () => idempotency.read("claimed"),
-        { state: "run" },
+        { state: "running" },
       ],
       ["a use", () => nonces.claim(use), () => nonces.claim({ ...use, token: "b" }), "seen"],
       [
@@ -109,7 +109,7 @@ onOwnServer("a server that restarts", () => {
     await expect(idempotency.read("k")).rejects.toThrow();
     await server?.start();
     await pool.query("SELECT 1").catch(() => {});
-    expect(await idempotency.read("k")).toMatchObject({ state: "run", token: "a" });
+    expect(await idempotency.read("k")).toMatchObject({ state: "running", token: "a" });
     expect((await pool.query(`SELECT FROM ${schema}.payouts`)).rowCount).toBe(0);
     expect(await idempotency.complete("k", "a")).toBe("ok");
   });

@@ -81,7 +81,7 @@ describeOnPostgres("idempotency store with a clock that the test moves", () => {
       store.release(key, ""),
       store.hold(key, "a", ""),
       store.completeIn(pool, "", "a"),
-      store.list({ state: "run", limit: 0 }),
+      store.list({ state: "running", limit: 0 }),
     ];
     for (const step of steps) await expect(step).rejects.toThrow(TypeError);
   });
@@ -179,7 +179,7 @@ describeOnPostgres("idempotency store with a clock that the test moves", () => {
   });
 
   test.each(["", "a+b", "_w", "AA"])("refuses the cursor %j of a list", async (cursor) => {
-    await expect(store.list({ state: "run", limit: 10, cursor })).rejects.toThrow(/cursor/);
+    await expect(store.list({ state: "running", limit: 10, cursor })).rejects.toThrow(/cursor/);
   });
 
   test("rounds what is left of a lease up: a live one never reads as expired", async () => {
@@ -223,7 +223,7 @@ describeOnPostgres("idempotency store by the server's clock", () => {
     expect(performance.now() - begin).toBeGreaterThan(140);
     expect(await store.heartbeat(key, "b", 3_600_000)).toBe("ok");
     const record = await store.read(key);
-    if (record?.state !== "run") throw new Error("not running");
+    if (record?.state !== "running") throw new Error("not running");
     expect(record.remainingMs).toBeGreaterThan(3_000_000);
     expect(record.remainingMs).toBeLessThanOrEqual(3_600_000);
     expect(await store.complete(key, "b")).toBe("ok");
@@ -249,8 +249,8 @@ describeOnPostgres("idempotency store by the server's clock", () => {
     };
     const { idempotency: store } = await newStores({}, { types });
     expect(await store.claim(key, claim("a"))).toEqual({ status: "acquired", fence: expect.any(Number) });
-    expect(await store.read(key)).toMatchObject({ state: "run", remainingMs: expect.any(Number) });
-    expect(await store.list({ state: "run", limit: 1 })).toMatchObject({ entries: [{ key }] });
+    expect(await store.read(key)).toMatchObject({ state: "running", remainingMs: expect.any(Number) });
+    expect(await store.list({ state: "running", limit: 1 })).toMatchObject({ entries: [{ key }] });
   });
 
   test.each([
@@ -295,7 +295,7 @@ describeOnPostgres("idempotency store by the server's clock", () => {
         for (const { status } of await Promise.all(others)) expect(status).toBe("acquired");
       }
       const winner = await store.read("k0");
-      if (winner?.state !== "run") throw new Error("not running");
+      if (winner?.state !== "running") throw new Error("not running");
       expect(await store.heartbeat("k0", winner.token, 1000)).toBe("ok");
       expect(await store.complete("k0", winner.token)).toBe("ok");
       expect((await store.claim("k0", claim("late"))).status).toBe("done");

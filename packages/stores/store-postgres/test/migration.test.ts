@@ -33,7 +33,7 @@ describeOnPostgres("migratePostgres()", () => {
     const { idempotency, pool, schema } = await newStores();
     await idempotency.claim("k", claim);
     await migratePostgres(pool, { schema });
-    expect(await idempotency.read("k")).toMatchObject({ state: "run" });
+    expect(await idempotency.read("k")).toMatchObject({ state: "running" });
     const { rows } = await pool.query(`SELECT version FROM ${schema}.countersign_schema`);
     expect(rows).toEqual([{ version: postgresSchemaVersion }]);
     const tables = `SELECT relname, relpersistence FROM pg_class WHERE relnamespace = '${schema}'::regnamespace AND relkind IN ('r', 'S') ORDER BY 1`;
@@ -86,7 +86,7 @@ describeOnPostgres("migratePostgres()", () => {
     await pool.query(`DROP TABLE ${schema}.countersign_nonces`);
     await migratePostgres(pool, { schema });
     expect(await nonces.claim(use)).toBe("fresh");
-    expect(await idempotency.read("k")).toMatchObject({ state: "run" });
+    expect(await idempotency.read("k")).toMatchObject({ state: "running" });
   });
 
   test("makes functions again that were dropped; what needs them says so before", async () => {

@@ -19,7 +19,7 @@ async function setUp() {
   const payouts = async () => (await pool.query(`SELECT FROM ${schema}.payouts`)).rowCount;
   const expiry = async () => {
     const record = await stores.idempotency.read(key);
-    await pause(record?.state === "run" ? Math.max(0, record.remainingMs) + 5 : 0);
+    await pause(record?.state === "running" ? Math.max(0, record.remainingMs) + 5 : 0);
   };
   return { ...stores, payouts, expiry };
 }

@@ -115,7 +115,7 @@ describeOnPostgres("the connections of the pool", () => {
     await expect(nonces.claim({ ...use, nonce: "used", token: "b" })).rejects.toThrow(refused);
     await leaked.query("COMMIT");
     expect(await idempotency.read("new")).toBeUndefined();
-    expect(await sound.read("mine")).toMatchObject({ state: "run" });
+    expect(await sound.read("mine")).toMatchObject({ state: "running" });
     expect(await nonces.claim(use)).toBe("fresh");
     expect((await pool.query(`SELECT FROM ${schema}.countersign_nonces`)).rowCount).toBe(2);
   });
@@ -138,7 +138,7 @@ describeOnPostgres("the connections of the pool", () => {
       await expect(nonces.claim(use)).rejects.toThrow(refused);
     });
     expect(await sound.read("new")).toBeUndefined();
-    expect(await sound.read("mine")).toMatchObject({ state: "run", token: "a" });
+    expect(await sound.read("mine")).toMatchObject({ state: "running", token: "a" });
   });
 
   test.each([
@@ -260,7 +260,7 @@ describeOnPostgres("the connections of the pool", () => {
     await eventually(async () => (await pool.query(blocked)).rowCount !== 0);
     await waiting;
     await client.query("ROLLBACK");
-    expect(await idempotency.read("k")).toMatchObject({ state: "run", token: "a" });
+    expect(await idempotency.read("k")).toMatchObject({ state: "running", token: "a" });
   });
 
   test("may be killed in the middle of a payment: nothing of it stays, and the key runs again after the lease", async () => {
@@ -275,7 +275,7 @@ describeOnPostgres("the connections of the pool", () => {
     });
     await expect(attempt).rejects.toThrow();
     expect((await pool.query(`SELECT FROM ${schema}.payouts`)).rowCount).toBe(0);
-    expect(await idempotency.read("k")).toMatchObject({ state: "run", token: "a" });
+    expect(await idempotency.read("k")).toMatchObject({ state: "running", token: "a" });
     await pause(210);
     expect((await idempotency.claim("k", { ...claim, token: "b" })).status).toBe("acquired");
   });

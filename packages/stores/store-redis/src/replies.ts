@@ -26,7 +26,7 @@ export function claimResult(reply: unknown): IdempotencyClaimResult {
 }
 
 export function record(reply: unknown): IdempotencyRecord | undefined {
-  const stored = storedOf(reply, ["run", "held", "done"]);
+  const stored = storedOf(reply, ["running", "held", "done"]);
   if (stored === undefined) return undefined;
   const found = storedRecords.recordOf(stored);
   // The script never says that a done key is over: to believe half of it would free the key.

@@ -19,7 +19,7 @@ return {ARGV[#ARGV], answer}
   return { text, sha1: createHash("sha1").update(text).digest("hex") };
 }
 
-// A record is a hash: state (run, held, done; free: released, kept for its fence), token, fence, fingerprint, reason, until (end of the
+// A record is a hash: state (running, held, done; free: released, kept for its fence), token, fence, fingerprint, reason, until (end of the
 // lease or of the memory, in milliseconds since 1970), and an operator's decision (decision…, reopened…), which a claim keeps unless the
 // record is over. Half a record is an error: a run without its lease would look expired, and be given away. ARGV[1] is the clock of a
 // test, or empty. An empty text was not given. Numbers are written by %.0f, which no locale and no exponent changes.
@@ -45,7 +45,7 @@ local untilMs = tonumber(record[6] or '0')
 local present = 0
 for field = 1, 6 do if record[field] then present = present + 1 end end
 if present > 0 and (present < 6 or not untilMs or not string.match(fence, '^%d+$')
-  or not (state == 'run' or state == 'held' or state == 'done' or state == 'free')) then
+  or not (state == 'running' or state == 'held' or state == 'done' or state == 'free')) then
   return damaged()
 end
 local function write(...)
@@ -71,7 +71,7 @@ end
 export const claimScript: RedisScript = script(`${prelude}
 if state == 'done' and untilMs > now then return {'done', fingerprint} end
 if state == 'held' then return {'held', fingerprint, reason} end
-if state == 'run' then
+if state == 'running' then
   if token == ARGV[2] then
     write('until', int(now + tonumber(ARGV[4])))
     return {'acquired', fence}
@@ -89,7 +89,7 @@ if state == 'run' then
 end
 if (state == 'done' or state == 'free') and untilMs <= now then redis.call('HDEL', KEYS[1], unpack(decisionFields)) end
 local nextFence = int(math.max(tonumber(fence or '0') + 1, micros))
-write('state', 'run', 'token', ARGV[2], 'fence', nextFence, 'fingerprint', ARGV[3], 'reason', '',
+write('state', 'running', 'token', ARGV[2], 'fence', nextFence, 'fingerprint', ARGV[3], 'reason', '',
   'until', int(now + tonumber(ARGV[4])))
 return {'acquired', nextFence}
 `);
@@ -106,7 +106,7 @@ return answer
 
 /** ARGV: clock, token, lease. */
 export const heartbeatScript: RedisScript = script(`${prelude}
-if state ~= 'run' or token ~= ARGV[2] then return 'lost' end
+if state ~= 'running' or token ~= ARGV[2] then return 'lost' end
 write('until', int(now + tonumber(ARGV[3])))
 return 'ok'
 `);
@@ -115,21 +115,21 @@ return 'ok'
 export const completeScript: RedisScript = script(`${prelude}
 if token ~= ARGV[2] then return 'lost' end
 if state == 'done' and untilMs > now then return 'ok' end
-if state ~= 'run' and state ~= 'held' then return 'lost' end
+if state ~= 'running' and state ~= 'held' then return 'lost' end
 remember('done', ARGV[3])
 return 'ok'
 `);
 
 /** ARGV: clock, token, memory of the fence, memory of a decision: a retry that fails must not remove an operator's decision. */
 export const releaseScript: RedisScript = script(`${prelude}
-if state ~= 'run' or token ~= ARGV[2] then return 'lost' end
+if state ~= 'running' or token ~= ARGV[2] then return 'lost' end
 remember('free', ARGV[redis.call('HMGET', KEYS[1], 'decision')[1] and 4 or 3])
 return 'ok'
 `);
 
 /** ARGV: clock, token, reason. */
 export const holdScript: RedisScript = script(`${prelude}
-if state ~= 'run' or token ~= ARGV[2] then return 'lost' end
+if state ~= 'running' or token ~= ARGV[2] then return 'lost' end
 write('state', 'held', 'reason', ARGV[3])
 return 'ok'
 `);
@@ -138,7 +138,7 @@ return 'ok'
 export const resolveScript: RedisScript = script(`${prelude}
 if fence ~= ARGV[2] then return 'not-held' end
 if token == ARGV[3] then return 'ok' end
-if state ~= 'held' and not (state == 'run' and untilMs <= now) then return 'not-held' end
+if state ~= 'held' and not (state == 'running' and untilMs <= now) then return 'not-held' end
 remember(ARGV[4] == 'done' and 'done' or 'free', ARGV[5], ARGV[3])
 redis.call('HSET', KEYS[1], 'decision', ARGV[4], 'decisionFence', fence, 'decisionAt', int(now), 'decisionBy', ARGV[6],
   'decisionNote', ARGV[7], 'decisionReason', state == 'held' and reason or '${leaseExpired}',

@@ -149,7 +149,7 @@ onCluster("list() on a cluster", () => {
           sendCommand: (command, route) =>
             route.key === undefined ? master.sendCommand(command, route) : sendCommand(command, route),
         });
-        const { entries, cursor } = await stores.idempotency.list({ state: "run", limit: 1_000 });
+        const { entries, cursor } = await stores.idempotency.list({ state: "running", limit: 1_000 });
         expect(cursor).toBeUndefined();
         return entries.map(({ key }) => key);
       }),
@@ -176,8 +176,8 @@ onCluster("list() on a cluster", () => {
         });
       }),
     );
-    const page = await first?.idempotency.list({ state: "run", limit: 2 });
-    const query = { state: "run", limit: 1_000, cursor: page?.cursor ?? "" } as const;
+    const page = await first?.idempotency.list({ state: "running", limit: 2 });
+    const query = { state: "running", limit: 1_000, cursor: page?.cursor ?? "" } as const;
     await expect(second?.idempotency.list(query)).rejects.toThrow(/cursor is of another server/);
     expect((await first?.idempotency.list(query))?.entries).not.toHaveLength(0);
   });

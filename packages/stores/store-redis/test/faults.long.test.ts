@@ -56,7 +56,7 @@ describe.each(clients)("over %s", (client, connect) => {
       await expect(idempotency.claim(key, claim)).rejects.toThrow("within 400 ms");
       await expect(nonces.claim(use)).rejects.toThrow("within 400 ms");
       const before = await witness.read(key);
-      expect(before).toMatchObject({ state: "run", token: "a" });
+      expect(before).toMatchObject({ state: "running", token: "a" });
       proxy.restore();
 
       expect(await eventually(() => idempotency.claim(key, claim))).toEqual({

@@ -129,7 +129,7 @@ describeOnRedis("durations beyond what Redis can add to its clock", () => {
     await idempotency.claim(key, { ...claim, leaseMs });
     const century = 36_500 * dayMs;
     const record = await idempotency.read(key);
-    const remainingMs = record?.state === "run" ? record.remainingMs : Number.NaN;
+    const remainingMs = record?.state === "running" ? record.remainingMs : Number.NaN;
     expect(remainingMs).toBeGreaterThan(century - 60_000);
     expect(remainingMs).toBeLessThanOrEqual(century);
     expect(await idempotency.heartbeat(key, "a", leaseMs)).toBe("ok");

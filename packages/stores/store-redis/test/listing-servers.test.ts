@@ -33,7 +33,7 @@ async function listAll({ idempotency }: RedisStores, from?: string): Promise<Set
   let cursor = from;
   do {
     // oxlint-disable-next-line no-await-in-loop -- a page is found by the cursor of the one before
-    const page: IdempotencyListing = await idempotency.list({ state: "run", limit: 5, cursor });
+    const page: IdempotencyListing = await idempotency.list({ state: "running", limit: 5, cursor });
     for (const { key } of page.entries) listed.add(key);
     ({ cursor } = page);
   } while (cursor !== undefined);
@@ -53,9 +53,9 @@ onOwnServer("the cursor of a list", () => {
       commandTimeoutMs: patientMs,
     });
     const keys = await claimKeys(stores);
-    const { cursor } = await stores.idempotency.list({ state: "run", limit: 5 });
+    const { cursor } = await stores.idempotency.list({ state: "running", limit: 5 });
     expect(cursor).toBeDefined();
-    const query = { state: "run", limit: 5, cursor } as const;
+    const query = { state: "running", limit: 5, cursor } as const;
     // A page may be empty, but 40 keys are more than one page.
     expect((await listAll(others, cursor)).size).toBeGreaterThan(0);
 
@@ -79,7 +79,7 @@ onOwnServer("the cursor of a list", () => {
       prefix: "rights",
       commandTimeoutMs: patientMs,
     });
-    await expect(idempotency.list({ state: "run", limit: 5 })).rejects.toThrow(/needs run_id of INFO/);
+    await expect(idempotency.list({ state: "running", limit: 5 })).rejects.toThrow(/needs run_id of INFO/);
   });
 });
 

@@ -31,7 +31,7 @@ describe("list()", () => {
     ["a cursor that is null", { cursor: null as unknown as string }],
   ])("refuses %s before it sends anything", async (_case, query) => {
     const { idempotency, sent } = onFakeServer({ SCAN: ["0", [], runId] });
-    await expect(idempotency.list({ state: "run", limit: 10, ...query })).rejects.toThrow(TypeError);
+    await expect(idempotency.list({ state: "running", limit: 10, ...query })).rejects.toThrow(TypeError);
     expect(sent).toEqual([]);
   });
 
@@ -47,7 +47,7 @@ describe("list()", () => {
     ["a run_id that is an object", ["0", [], {}]],
   ])("throws when SCAN answers with %s: an end of the list would hide what follows", async (_case, reply) => {
     const { idempotency } = onFakeServer({ SCAN: () => Promise.resolve(reply) });
-    await expect(idempotency.list({ state: "run", limit: 10 })).rejects.toThrow(/gave no|do not know/);
+    await expect(idempotency.list({ state: "running", limit: 10 })).rejects.toThrow(/gave no|do not know/);
   });
 
   test("gives a key once that SCAN gives twice, and passes the cursor on", async () => {
@@ -72,7 +72,7 @@ describe("list()", () => {
     ["that does not show INFO any more", ""],
   ])("refuses the cursor of one server on one %s: keys would be missed", async (_case, other) => {
     const { idempotency } = onFakeServer({ SCAN: ["0", [], other] });
-    const again = idempotency.list({ state: "run", limit: 10, cursor: `8.${runId}` });
+    const again = idempotency.list({ state: "running", limit: 10, cursor: `8.${runId}` });
     await expect(again).rejects.toThrow(TypeError);
     await expect(again).rejects.toThrow(/cursor is of another server/);
   });
@@ -82,14 +82,16 @@ describe("list()", () => {
     ["gives something else for it", "ffff"],
   ])("gives one page and no cursor on a server that %s: the run_id", async (_case, other) => {
     const { idempotency: short } = onFakeServer({ SCAN: ["0", [], other] });
-    expect(await short.list({ state: "run", limit: 10 })).toEqual({ entries: [], cursor: undefined });
+    expect(await short.list({ state: "running", limit: 10 })).toEqual({ entries: [], cursor: undefined });
     const { idempotency: long } = onFakeServer({ SCAN: ["8", [], other] });
-    await expect(long.list({ state: "run", limit: 10 })).rejects.toThrow(/needs run_id/);
+    await expect(long.list({ state: "running", limit: 10 })).rejects.toThrow(/needs run_id/);
   });
 
   test("refuses a client that changes the names of keys otherwise than by a prefix", async () => {
     const { idempotency } = onFakeServer({ NAME: "countersign:key:#", SCAN: ["0", [], runId] });
-    await expect(idempotency.list({ state: "run", limit: 10 })).rejects.toThrow(/changes the names of keys/);
+    await expect(idempotency.list({ state: "running", limit: 10 })).rejects.toThrow(
+      /changes the names of keys/,
+    );
   });
 
   test("takes no page that is the reply to another command", async () => {
@@ -97,7 +99,9 @@ describe("list()", () => {
       sendCommand: ([, , count, key = "", ...args]) =>
         Promise.resolve(count === "0" ? ["another call", ["0", [], runId]] : [args.at(-1), key]),
     });
-    await expect(idempotency.list({ state: "run", limit: 10 })).rejects.toThrow(/reply to another command/);
+    await expect(idempotency.list({ state: "running", limit: 10 })).rejects.toThrow(
+      /reply to another command/,
+    );
   });
 });
 
@@ -126,7 +130,7 @@ onOwnServer("list() on a server with other keys", () => {
       await set(name);
     }
     await idempotency.claim("{a}*\\", claim);
-    const { entries, cursor } = await idempotency.list({ state: "run", limit: 1_000 });
+    const { entries, cursor } = await idempotency.list({ state: "running", limit: 1_000 });
     expect(entries.map((entry) => entry.key)).toHaveLength(2);
     expect(new Set(entries.map((entry) => entry.key))).toEqual(new Set(["{a}*\\", "A"]));
     expect(cursor).toBeUndefined();

@@ -46,7 +46,7 @@ const right = fc.constantFrom<unknown[]>(
   ["in-flight", "f", "7"],
   ["held", "f", "why"],
   "absent",
-  ["run", "a", "7", "f", "7", ""],
+  ["running", "a", "7", "f", "7", ""],
 );
 const replies: fc.Arbitrary<unknown> = fc.oneof(
   right,

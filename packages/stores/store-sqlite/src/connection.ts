@@ -75,7 +75,7 @@ export function storedAt(row: SqliteRow, nowMs: number): StoredRecord {
 
 /** What an attempt writes over the row of a key. */
 interface TakenRow {
-  readonly state: "run" | "done" | "held";
+  readonly state: "running" | "done" | "held";
   readonly token: string;
   readonly fingerprint: string;
   /** Only of `held`. */

@@ -33,10 +33,10 @@ export function prepareIdempotency(database: SqliteDatabase, table: string) {
     lease: prepare(`UPDATE ${idempotency} SET until_ms = ? WHERE key = ?`),
     holdNow: prepare(`UPDATE ${idempotency} SET state = 'held', reason = ? WHERE key = ?`),
     heartbeat: prepare(
-      `UPDATE ${idempotency} SET until_ms = ${time} + ? WHERE key = ? AND token = ? AND state = 'run'`,
+      `UPDATE ${idempotency} SET until_ms = ${time} + ? WHERE key = ? AND token = ? AND state = 'running'`,
     ),
     release: prepare(
-      `UPDATE ${idempotency} SET state = 'free', until_ms = ${time} + ? WHERE key = ? AND token = ? AND state = 'run'`,
+      `UPDATE ${idempotency} SET state = 'free', until_ms = ${time} + ? WHERE key = ? AND token = ? AND state = 'running'`,
     ),
     // What the transaction of this token has written as done.
     undo: prepare(
@@ -47,14 +47,14 @@ export function prepareIdempotency(database: SqliteDatabase, table: string) {
       `UPDATE ${idempotency} SET state = 'held', reason = ? WHERE key = ? AND token = ? AND state IN ('done', 'held')`,
     ),
     hold: prepare(
-      `UPDATE ${idempotency} SET state = 'held', reason = ? WHERE key = ? AND token = ? AND state = 'run'`,
+      `UPDATE ${idempotency} SET state = 'held', reason = ? WHERE key = ? AND token = ? AND state = 'running'`,
     ),
     resolve: prepare(
       `UPDATE ${idempotency} SET state = ?, token = ?, reason = '', until_ms = ${time} + ?,
          decision = ?, decision_fence = fence, decision_at = ${time}, decision_by = ?, decision_note = ?,
          decision_reason = CASE state WHEN 'held' THEN reason ELSE '${leaseExpired}' END,
          reopened_at = NULL, reopened_by = NULL, reopened_note = NULL
-       WHERE key = ? AND fence = ? AND (state = 'held' OR (state = 'run' AND until_ms <= ${time}))`,
+       WHERE key = ? AND fence = ? AND (state = 'held' OR (state = 'running' AND until_ms <= ${time}))`,
     ),
     // With the old fence, a decision that is sent again would decide anew.
     reopen: prepare(
@@ -70,7 +70,7 @@ export function prepareIdempotency(database: SqliteDatabase, table: string) {
     // Pages in key order, each from the last key of the page before: no key changes pages when others come or go. SQLite uses a partial
     // index only where the query repeats its terms.
     pages: {
-      live: page("state IN ('run', 'held') AND state = ? AND key > ?"),
+      live: page("state IN ('running', 'held') AND state = ? AND key > ?"),
       done: page(`state = 'done' AND until_ms > ${time} AND key > ?`),
     },
     raiseFenceFloor: prepare(`UPDATE ${schema} SET fence_floor = max(fence_floor, ?) WHERE id = 1`),
@@ -81,7 +81,7 @@ export function prepareIdempotency(database: SqliteDatabase, table: string) {
 export function prepareCompletion(database: SqliteDatabase, table: string): SqliteStatement {
   return database.prepare(
     `UPDATE ${tableNames(table).idempotency} SET state = 'done', reason = '', until_ms = ${time} + ?
-     WHERE key = ? AND token = ? AND state IN ('run', 'held')`,
+     WHERE key = ? AND token = ? AND state IN ('running', 'held')`,
   );
 }
 

@@ -192,7 +192,7 @@ export class IdempotencyTable extends PrunedTable implements SqliteIdempotencySt
     if (decision.action === "take") {
       const { token, fingerprint } = claim;
       const fence = takeRow(this.#sql.take, storedKey, sighting, {
-        state: "run",
+        state: "running",
         token,
         fingerprint,
         untilMs,

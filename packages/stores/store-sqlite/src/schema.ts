@@ -53,12 +53,12 @@ INSERT INTO ${names.schema} (id, version, fence_floor) VALUES (1, ${sqliteSchema
 CREATE TABLE IF NOT EXISTS ${names.idempotency} (
   key TEXT PRIMARY KEY,
   -- free: released, kept for its fence
-  state TEXT NOT NULL CHECK (state IN ('run', 'held', 'done', 'free')),
+  state TEXT NOT NULL CHECK (state IN ('running', 'held', 'done', 'free')),
   token TEXT NOT NULL,
   fence INTEGER NOT NULL,
   fingerprint TEXT NOT NULL,
   reason TEXT NOT NULL,
-  -- end of the lease (run, held) or of the retention (done, free), in milliseconds since 1970
+  -- end of the lease (running, held) or of the retention (done, free), in milliseconds since 1970
   until_ms INTEGER NOT NULL,
   -- an operator's last decision: done or released, about which fence, when, by whom, why, and for what the key was held
 ${Object.entries(decisionTypes)
@@ -69,7 +69,7 @@ CREATE INDEX IF NOT EXISTS "main"."${table}_idempotency_until" ON "${table}_idem
   WHERE state IN ('done', 'free');
 -- for operators: the few keys that are not settled, among all that are
 CREATE INDEX IF NOT EXISTS "main"."${table}_idempotency_unsettled" ON "${table}_idempotency" (state, key)
-  WHERE state IN ('run', 'held');
+  WHERE state IN ('running', 'held');
 
 CREATE TABLE IF NOT EXISTS ${names.nonces} (
   scope TEXT NOT NULL,

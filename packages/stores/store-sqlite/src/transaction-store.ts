@@ -270,7 +270,7 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
     if (!isOurs && stored?.state === "done" && stored.remainingMs > 0) return;
     if (stored?.state === "held") return;
     // Another process runs it: its complete() still ends it.
-    if (stored?.state === "run") this.#sql.holdNow.run(brokenReason, storedKey);
+    if (stored?.state === "running") this.#sql.holdNow.run(brokenReason, storedKey);
     else {
       const held = { state: "held", reason: brokenReason, untilMs: nowMs } as const;
       takeRow(this.#sql.take, storedKey, sighting, { ...held, token, fingerprint });

@@ -66,7 +66,7 @@ describe.each(drivers)("a handler that ends its transaction, %s", (_driver, open
 
   test.each([
     ["paid", "done", { state: "done", token: "theirs" }],
-    ["begun", "run", { state: "held", reason: "transaction-broken", token: "theirs" }],
+    ["begun", "running", { state: "held", reason: "transaction-broken", token: "theirs" }],
     ["had held", "held", { state: "held", reason: "in doubt", token: "theirs" }],
   ] as const)("leaves the key to another process that has %s it meanwhile", async (_case, state, record) => {
     const { file, transactions, idempotency } = platform(open);
@@ -82,7 +82,7 @@ describe.each(drivers)("a handler that ends its transaction, %s", (_driver, open
       }),
     );
     expect(idempotency.read(key.key)).toMatchObject(record);
-    if (state === "run") expect(other.complete(key.key, "theirs")).toBe("ok");
+    if (state === "running") expect(other.complete(key.key, "theirs")).toBe("ok");
   });
 
   test("is told with both errors when the key cannot be held", async () => {

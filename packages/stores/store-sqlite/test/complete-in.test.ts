@@ -46,7 +46,7 @@ describe.each(
     });
     // The payout stands and its key is not done: completeIn belongs outside of savepoints, or to those that hold the payout too.
     expect(payoutCount(tx)).toBe(1);
-    expect(store.read(key)).toMatchObject({ state: "run", token: "a" });
+    expect(store.read(key)).toMatchObject({ state: "running", token: "a" });
     withImmediateTransaction(tx, () => {
       tx.exec("SAVEPOINT payout");
       expect(store.completeIn(tx, key, "a")).toBe("ok");
@@ -61,7 +61,7 @@ describe.each(
     expect(() => store.completeIn(tx, key, "a")).toThrow(/transaction is open/);
     withImmediateTransaction(tx, () => undefined);
     expect(() => store.completeIn(tx, key, "a")).toThrow(/transaction is open/);
-    expect(store.read(key)).toMatchObject({ state: "run" });
+    expect(store.read(key)).toMatchObject({ state: "running" });
   });
 });
 
@@ -75,7 +75,7 @@ describe.each(drivers)("completeIn() with a foreign connection, %s", (_name, ope
     tx.exec("BEGIN IMMEDIATE");
     expect(() => store.completeIn(tx, key, "a")).toThrow(/synchronous is 1/);
     tx.exec("ROLLBACK");
-    expect(store.read(key)).toMatchObject({ state: "run" });
+    expect(store.read(key)).toMatchObject({ state: "running" });
   });
 
   test("refuses a connection of a database that has no such table", () => {

@@ -28,7 +28,7 @@ describe.each(databases)("idempotency store, %s", (_name, open) => {
       () => store.claim(key, claim("a", { leaseMs: 0 })),
       () => store.heartbeat(key, "a", 0),
       () => store.resolve(key, "done", {} as { fence: number }),
-      () => store.list({ state: "constructor" as "run", limit: 1 }),
+      () => store.list({ state: "constructor" as "running", limit: 1 }),
     ];
     for (const step of steps) expect(step).toThrow(TypeError);
   });
@@ -134,7 +134,7 @@ describe.each(drivers)("idempotency store by the engine's clock, %s", (_name, op
     createStores(database).idempotency.claim("key", claim("a"));
     database.exec("DROP INDEX countersign_idempotency_unsettled");
     const again = createStores(connect(file, open)).idempotency;
-    expect(again.list({ state: "run", limit: 1 })).toMatchObject({ entries: [{ key: "key" }] });
+    expect(again.list({ state: "running", limit: 1 })).toMatchObject({ entries: [{ key: "key" }] });
   });
 
   test("takes no nonce when it cannot write, and joins no transaction of the caller", () => {

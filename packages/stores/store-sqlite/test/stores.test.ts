@@ -137,7 +137,7 @@ describe.each(drivers)("createSqliteStores(), %s", (_name, open) => {
         UPDATE countersign_idempotency SET later = 'kept';
         COMMIT`);
       const restarted = createStores(connect(file, open));
-      expect(restarted.idempotency.read("k")).toMatchObject({ state: "run", token: claim.token });
+      expect(restarted.idempotency.read("k")).toMatchObject({ state: "running", token: claim.token });
       expect(running.idempotency.complete("k", claim.token)).toBe("ok");
       for (const { transactions, work } of [running, restarted]) {
         await transactions.run((tx) => void work.add(tx, "q", [{ id: "a", body: "b" }]));
@@ -323,6 +323,6 @@ test("works on libsql with integers as bigint", () => {
   const { idempotency } = createStores(database);
   const fence: unknown = expect.any(Number);
   expect(idempotency.claim("k", claim)).toEqual({ status: "acquired", fence });
-  expect(idempotency.read("k")).toMatchObject({ state: "run", fence, remainingMs: expect.any(Number) });
+  expect(idempotency.read("k")).toMatchObject({ state: "running", fence, remainingMs: expect.any(Number) });
   expect(idempotency.complete("k", "a")).toBe("ok");
 });

@@ -68,9 +68,9 @@ onEngines(engineRows, "countersign keys held", (bench) => {
     const failure = failureCounts.of("webhook-event:event-1", 1);
     await idempotency.claim(failure.key, { ...init, fingerprint: failure.fingerprint });
     const [document, ...others] = await runJson(bench, "keys held");
-    expect(document).toMatchObject({ key: "webhook-event:event-1", state: "run" });
+    expect(document).toMatchObject({ key: "webhook-event:event-1", state: "running" });
     expect(others).toEqual([]);
-    const { out } = await runOn(bench, "keys list --state run");
+    const { out } = await runOn(bench, "keys list --state running");
     expect(out).toContain("counts a failed attempt of an event");
   });
 

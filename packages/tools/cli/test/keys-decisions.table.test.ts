@@ -60,7 +60,7 @@ onEngines(engineRows, "what an operator decided", (bench) => {
   test("show tells of every other key, too, and of one that it does not know", async () => {
     await begin(bench, "running");
     await complete(bench, "paid");
-    expect((await runOn(bench, "keys show running")).out).toMatch(/^state +run: lease ends in/m);
+    expect((await runOn(bench, "keys show running")).out).toMatch(/^state +running: lease ends in/m);
     const { out } = await runOn(bench, "keys show paid");
     expect(out).toMatch(/^state +done: processed$/m);
     expect(out).not.toMatch(/decided/);

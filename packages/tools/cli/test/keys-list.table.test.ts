@@ -35,7 +35,7 @@ onEngines(engineRows, "countersign keys list and held", (bench) => {
     const fence = expect.stringMatching(/^\d+$/);
     const short = fingerprint.slice(0, 12);
     const lease = expect.stringMatching(/^lease ends in \d+ s$/);
-    expect(await lines("run")).toEqual([head, ["running", "run", fence, short, lease], [""]]);
+    expect(await lines("running")).toEqual([head, ["running", "running", fence, short, lease], [""]]);
     expect(await lines("held")).toEqual([head, ["held", "held", fence, short, "the bank timed out"], [""]]);
     expect(await lines("done")).toEqual([head, ["done", "done", fence, short, "processed"], [""]]);
   });
@@ -80,8 +80,8 @@ onEngines(engineRows, "countersign keys list and held", (bench) => {
   test("without a state it lists the keys of all, also over pages", async () => {
     const none = await runOn(bench, "keys list");
     expect(none).toMatchObject({ code: 0, out: expect.stringMatching(/^no key is in \S+ \(/) });
-    const keys = ["run-1", "run-2", "held-1", "held-2", "held-3", "done-1", "done-2"];
-    const put = { run: begin, held: hold, done: complete };
+    const keys = ["running-1", "running-2", "held-1", "held-2", "held-3", "done-1", "done-2"];
+    const put = { running: begin, held: hold, done: complete };
     for (const key of keys) await put[key.split("-")[0] as keyof typeof put](bench, key);
     const { out } = await runOn(bench, "keys list");
     for (const key of keys) expect(out).toMatch(new RegExp(`^${key} +${key.split("-")[0]} `, "m"));
@@ -159,7 +159,7 @@ onEngines(engineRows, "countersign keys list and held", (bench) => {
     ["a cursor that is none", ["--cursor", "&&&"], /--cursor: expected what the page before printed/],
     ["a cursor of no state", ["--cursor", "free:1"], /--cursor: expected what the page before printed/],
     ["a limit of 0", ["--limit", "0"], /--limit: expected an integer from 1 to 1000/],
-    ["an unknown state", ["--state", "free"], /Allowed choices are run, held, done/],
+    ["an unknown state", ["--state", "free"], /Allowed choices are running, held, done/],
   ])("%s ends with 2 and one line", async (_name, args, line) => {
     expectOneLine(await runOn(bench, ["keys", "list", "--state", "held", ...args]), 2, line);
   });
@@ -170,7 +170,7 @@ const dayMs = 86_400_000;
 onEngines(engineRows, "countersign prune", (bench, engine) => {
   beforeEach(async () => {
     const old = bench.behind(91 * dayMs);
-    for (const key of ["done-1", "done-2", "run"]) {
+    for (const key of ["done-1", "done-2", "running"]) {
       await old.idempotency.claim(key, { token: key, fingerprint, leaseMs: 1000, recovery: "rerun" });
     }
     for (const key of ["done-1", "done-2"]) await old.idempotency.complete(key, key);
@@ -200,7 +200,8 @@ onEngines(engineRows, "countersign prune", (bench, engine) => {
   test("removes no run, no held key and nothing that is still remembered", async () => {
     await runOn(bench, "prune");
     const { idempotency, nonces } = bench;
-    for (const key of ["run", "running"]) expect(await idempotency.read(key)).toMatchObject({ state: "run" });
+    for (const key of ["running", "running"])
+      expect(await idempotency.read(key)).toMatchObject({ state: "running" });
     expect(await idempotency.read("held")).toMatchObject({ state: "held" });
     expect(await idempotency.read("done-now")).toMatchObject({ state: "done" });
     const replay = { scope: "keyid", nonce: "fresh", token: "second", retainMs: 60_000 };

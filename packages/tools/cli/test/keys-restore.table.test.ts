@@ -50,13 +50,13 @@ onEngines(engineRows, "countersign keys restore", (bench, engine) => {
     const keys = ["payout:run", "payout:held", "payout:done", "payout:new", "payout:more"];
     const { code, out } = await runOn(bench, [...restore, ...keys]);
     expect(code).toBe(1);
-    expect(out).toMatch(/^payout:run: known, left as it is: run: lease ends in /m);
+    expect(out).toMatch(/^payout:run: known, left as it is: running: lease ends in /m);
     expect(out).toMatch(/^payout:held: known, left as it is: held: the bank timed out$/m);
     expect(out).toMatch(/^payout:new: known, left as it is: done: declared as paid; done by anna$/m);
     expect(out).toMatch(/^1 restored, 2 done already, 2 not done: /m);
     expect(await bench.idempotency.read("payout:done")).toEqual(done);
     expect(await bench.idempotency.read("payout:run")).toMatchObject({
-      state: "run",
+      state: "running",
       token: "token-payout:run",
     });
     expect(await bench.idempotency.read("payout:held")).toMatchObject({ token: "token-payout:held" });
@@ -182,8 +182,8 @@ describe("a store of one's own", () => {
         return store.claim(key, claim);
       },
     };
-    expectRun(await restoreOn("payout:1"), 1, { out: /left as it is: run/ });
-    expect(await store.read("payout:1")).toMatchObject({ state: "run", token: "other" });
+    expectRun(await restoreOn("payout:1"), 1, { out: /left as it is: running/ });
+    expect(await store.read("payout:1")).toMatchObject({ state: "running", token: "other" });
   });
 
   test("asks at a terminal for the note and once more", async () => {

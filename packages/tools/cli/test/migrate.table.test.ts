@@ -89,7 +89,7 @@ for (const server of isWhole ? sqlServers : sqlServers.slice(0, 1)) {
     });
 
     test("is what no other command proposes where the tables of a platform are elsewhere", async () => {
-      for (const command of ["keys held", "keys list --state run", "prune", "inbox"]) {
+      for (const command of ["keys held", "keys list --state running", "prune", "inbox"]) {
         const { code, out, err } = await run([...command.split(" "), ...flags]);
         expect({ code, out }).toEqual({ code: 1, out: "" });
         expect(err).toMatch(

@@ -209,7 +209,7 @@ export async function begin(bench: OperatorBench, key: string, { expired = false
   if (!expired) return;
   await eventually(async () => {
     const record = await bench.idempotency.read(key);
-    return record?.state === "run" && record.remainingMs <= 0;
+    return record?.state === "running" && record.remainingMs <= 0;
   });
 }
 

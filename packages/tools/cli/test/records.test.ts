@@ -7,7 +7,7 @@ const attempt = { token: "t", fence: 1, fingerprint: "f" };
 const held = (key: string): KeyEntry => ({ key, record: { state: "held", ...attempt, reason: "why" } });
 const run = (key: string, remainingMs: number): KeyEntry => ({
   key,
-  record: { state: "run", ...attempt, remainingMs },
+  record: { state: "running", ...attempt, remainingMs },
 });
 
 /** A store whose pages are given; the cursor is the number of the page. It records what it was asked. */
@@ -56,7 +56,7 @@ describe("listKeys", () => {
 describe("undecidedKeys", () => {
   test("gives a key once that is held while the runs are read, or that a page repeats", async () => {
     const store = storeOf({
-      run: [
+      running: [
         [run("a", -1), run("b", 0)],
         [run("a", -5), run("c", 1)],
       ],
@@ -69,7 +69,7 @@ describe("undecidedKeys", () => {
     for await (const { key } of undecidedKeys(store)) keys.push(key);
     expect(keys).toEqual(["a", "b", "d", "c"]);
     // In the other order a run that is held meanwhile would be missed.
-    expect(new Set(store.queries.map(({ state }) => state))).toEqual(new Set(["run", "held"]));
-    expect(store.queries[0]?.state).toBe("run");
+    expect(new Set(store.queries.map(({ state }) => state))).toEqual(new Set(["running", "held"]));
+    expect(store.queries[0]?.state).toBe("running");
   });
 });

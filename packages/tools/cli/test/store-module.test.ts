@@ -127,7 +127,7 @@ test("a store without list() can resolve, and says why it cannot list", async ()
   const { list: _list, ...own } = store;
   shared.storeOfTest = own;
   const file = moduleOf(exportsStore);
-  for (const command of [["held"], ["list", "--state", "run"]]) {
+  for (const command of [["held"], ["list", "--state", "running"]]) {
     expect(await runOn(file, "keys", ...command)).toEqual({
       code: 2,
       out: "",

@@ -181,20 +181,20 @@ describe("a table", () => {
   const key = "payout:op-1.platform-1.business-1";
   const rows = [
     [key, "held", "the bank (銀行) has not answered, and nobody knows why"],
-    ["short", "run", "—"],
+    ["short", "running", "—"],
   ];
   const linesOn = (columns: number | undefined): string[] =>
     tableText(titles, rows, { whole: 2, columns }).split("\n");
   const widthOf = (line: string): number => line.replaceAll(/[銀行]/gu, "xx").length;
 
   test("is as wide as it has to be in a pipe", () => {
-    expect(linesOn(undefined)).toContain(`${key}  held   ${rows[0]?.[2]}`);
+    expect(linesOn(undefined)).toContain(`${key}  held     ${rows[0]?.[2]}`);
   });
 
   test.each([120, 80, 62, 60, 50])("fits a terminal of %d columns, with the key whole", (columns) => {
     const lines = linesOn(columns);
     expect(lines.filter((line) => widthOf(line) > columns)).toEqual([]);
-    expect(lines[1]).toMatch(new RegExp(`^${key}  held   the ba.*${columns < 120 ? "…" : "why"}$`));
+    expect(lines[1]).toMatch(new RegExp(`^${key}  held     the b.*${columns < 120 ? "…" : "why"}$`));
   });
 
   test("becomes blocks where columns do not fit, and never breaks the key", () => {
@@ -203,7 +203,7 @@ describe("a table", () => {
       "  state   held",
       "  reason  the bank (銀行) has…",
       "short",
-      "  state   run",
+      "  state   running",
       "  reason  —",
       "",
     ]);

@@ -41,7 +41,7 @@ function stateOf(
         "held",
       ];
     }
-    case "run": {
+    case "running": {
       const seconds = Math.ceil(Math.abs(record.remainingMs) / 1000);
       const works = `an attempt${since} works on ${name}, and its lease lasts ${seconds} s more unless it is renewed`;
       const ended = `the attempt${since} that works on ${name} has not renewed its lease, which ended ${seconds} s ago`;

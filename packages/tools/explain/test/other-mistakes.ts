@@ -118,8 +118,8 @@ export const otherMistakes: Readonly<Record<string, () => Explanation | Promise<
   "address: none": () => explainAddress({ peer: undefined, allow: ["198.51.100.7"], rawHeaders: [] }),
   "claim: done": () => claim({ state: "done" }),
   "claim: held": () => claim({ state: "held", reason: "lease-expired" }),
-  "claim: running": () => claim({ state: "run", remainingMs: 4200 }),
-  "claim: a lease that has ended": () => claim({ state: "run", remainingMs: -8000 }),
+  "claim: running": () => claim({ state: "running", remainingMs: 4200 }),
+  "claim: a lease that has ended": () => claim({ state: "running", remainingMs: -8000 }),
   "claim: free": () => explainClaim({ key: "k", record: undefined }),
   "claim: done at a time that is not known": () =>
     explainClaim({ key: "k", record: { ...record, fence: 3, state: "done" } }),

@@ -330,7 +330,7 @@ describe("the key of a request", () => {
     let release = (): void => undefined;
     bench.hold = new Promise((resolve) => (release = resolve));
     const running = bench.pay("key-run");
-    await eventually(() => bench.store.read("payout:key-run.a.b")?.state === "run");
+    await eventually(() => bench.store.read("payout:key-run.a.b")?.state === "running");
     expect((await bench.pay("key-run")).status).toBe(503);
     const { body, text } = await bench.ask("/inspector/requests/2");
     expect(body["claim"]).toMatchObject({

@@ -127,7 +127,7 @@ describe("completeIn()", () => {
     expect(onError.mock.calls).toMatchObject([[{ error: { code: "idempotency-lost" } }]]);
     expect(onDeadLetter).not.toHaveBeenCalled();
     expect(effects()).toBe(0);
-    expect(store.read(key)).toMatchObject({ state: "run", token: "other" });
+    expect(store.read(key)).toMatchObject({ state: "running", token: "other" });
   });
 
   test("that the store does not answer is no failure of the event", async () => {

@@ -186,7 +186,7 @@ describe("handle()", () => {
     const { store, lose, options, codes } = lostLease();
     const handler = createHandler(options).on(buyer, (_event, context) => lose(context));
     expect(await handleAll(handler, "a")).toEqual(["in-doubt"]);
-    expect(store.inner.read("webhook-event:a")).toMatchObject({ state: "run", token: "other" });
+    expect(store.inner.read("webhook-event:a")).toMatchObject({ state: "running", token: "other" });
     expect(codes()).toEqual(["lease-lost", "completion-lost"]);
   });
 

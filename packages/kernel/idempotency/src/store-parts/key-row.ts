@@ -54,6 +54,6 @@ function textOf(stored: unknown): string | undefined {
 }
 
 function stateOf(state: unknown): StoredRecord["state"] {
-  if (state === "run" || state === "held" || state === "done" || state === "free") return state;
+  if (state === "running" || state === "held" || state === "done" || state === "free") return state;
   throw new Error("the idempotency table holds an unknown state");
 }

@@ -67,7 +67,7 @@ const counts = { fence: 7, remainingMs: 1_000 };
 const numbers = { ...counts, integerOf: Number };
 
 describe("storedRecord()", () => {
-  test.each(["run", "held", "done", "free"])(
+  test.each(["running", "held", "done", "free"])(
     "gives the texts of a row in state %s as they were given",
     (state) => {
       const texts = { token: "t\0", fingerprint: "\\f", reason: "\ud800" };

@@ -11,7 +11,7 @@ import type { IdempotencyClaim } from "@countersign/idempotency";
 
 const leaseMs = 1_000;
 const stored = (more: Partial<StoredRecord> = {}): StoredRecord => ({
-  state: "run",
+  state: "running",
   token: "owner",
   fence: 7,
   fingerprint: "print of owner",
@@ -93,8 +93,8 @@ describe("decideClaim()", () => {
 describe("recordOf()", () => {
   const owner = { token: "owner", fence: 7, fingerprint: "print of owner" };
   test.each([
-    ["a run", stored(), { state: "run", ...owner, remainingMs: leaseMs }],
-    ["an expired run", stored({ remainingMs: -5 }), { state: "run", ...owner, remainingMs: -5 }],
+    ["a run", stored(), { state: "running", ...owner, remainingMs: leaseMs }],
+    ["an expired run", stored({ remainingMs: -5 }), { state: "running", ...owner, remainingMs: -5 }],
     [
       "a held key, however old",
       stored({ state: "held", reason: "why", remainingMs: -5 }),
@@ -110,7 +110,7 @@ describe("recordOf()", () => {
 
 const claim = { token: "t", fingerprint: "f", leaseMs: 1_000, recovery: "hold" } as const;
 const use = { scope: "s", nonce: "n", token: "t", retainMs: 1_000 };
-const list = { state: "run", limit: 1 } as const;
+const list = { state: "running", limit: 1 } as const;
 
 type Step = (gate: StoreGate) => void;
 
@@ -207,12 +207,12 @@ describe("StoreGate", () => {
     [
       "state",
       (state) => gate.assertList({ state, limit: 1 }),
-      ["run", "held", "done"],
+      ["running", "held", "done"],
       ["free", undefined, ["run"]],
     ],
     [
       "limit",
-      (limit) => gate.assertList({ state: "run", limit }),
+      (limit) => gate.assertList({ state: "running", limit }),
       [1, 1_000],
       [undefined, 0, 1_001, 1.5, "10"],
     ],

@@ -22,7 +22,7 @@ export function describeLeases<Tx>(row: TableRow<Tx>): void {
       expectRest(1_000, await idempotency.claim("a", { ...duplicate, leaseMs: 1_000 }));
       expect(await idempotency.heartbeat("a", "t", 60_000)).toBe("ok");
       expectRest(60_000, await idempotency.read("a"));
-      const listed = await idempotency.list?.({ state: "run", limit: 10 });
+      const listed = await idempotency.list?.({ state: "running", limit: 10 });
       expect(listed?.entries.map(({ key }) => key)).toEqual(["a"]);
     });
 

@@ -18,7 +18,7 @@ export const clockCases: readonly IdempotencyCase[] = [
         await take(store, "fast", { key: "claimed by a fast clock", leaseMs: shortLeaseMs });
         const record = await store.read(key);
         assert.ok(
-          record?.state === "run" && record.remainingMs > 0,
+          record?.state === "running" && record.remainingMs > 0,
           "what remains is told by the store's clock",
         );
         const decided = await store.resolve(key, "released", { fence });

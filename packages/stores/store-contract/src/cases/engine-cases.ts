@@ -176,6 +176,6 @@ function callsOf(store: Store): readonly Call[] {
     ["readReleased", () => store.readReleased("running")],
     ["prune", () => store.prune()],
   ];
-  if (store.list !== undefined) calls.push(["list", () => store.list?.({ state: "run", limit: 10 })]);
+  if (store.list !== undefined) calls.push(["list", () => store.list?.({ state: "running", limit: 10 })]);
   return calls;
 }

@@ -51,7 +51,7 @@ export const holdCases: readonly PaymentCase[] = [
       const states = await Promise.all(
         ["done", "running", "free"].map(async (ofKey) => (await idempotency.read(ofKey))?.state),
       );
-      assert.deepEqual(states, ["done", "run", undefined]);
+      assert.deepEqual(states, ["done", "running", undefined]);
     },
     async "hold in the transaction commits with it, and is rolled back with it"(harness) {
       const { idempotency, transactions } = harness.store;

@@ -80,7 +80,7 @@ export const raceCases: readonly IdempotencyCase[] = [
       await Promise.all([...claims(keys.slice(0, 10)), store.prune(), ...claims(keys.slice(10))]);
       await inTurn(keys, async (ofKey) => {
         const record = await recordOf(store, ofKey);
-        assert.equal(record?.state, "run", "a key that is claimed again must not be pruned");
+        assert.equal(record?.state, "running", "a key that is claimed again must not be pruned");
         assert.equal(record.token, rival, "a key that is claimed again must be its new owner's");
       });
     },

@@ -30,7 +30,7 @@ export const textCases: readonly IdempotencyCase[] = [
         const token = `token-${index}`;
         const rule = `the key ${shown(text)} must have its own record, which every step finds`;
         const record = { token, fence: fences.get(text), fingerprint: fingerprintOf(token) };
-        assert.deepEqual(await recordOf(store, text), { state: "run", ...record }, rule);
+        assert.deepEqual(await recordOf(store, text), { state: "running", ...record }, rule);
         assertOk(await store.heartbeat(text, token, longLeaseMs), rule);
         assertOk(await store.release(text, token), rule);
         const fence = await take(store, token, { key: text });
@@ -50,7 +50,7 @@ export const textCases: readonly IdempotencyCase[] = [
         const rule = `the text ${shown(text)} must be given back unchanged`;
         const fence = await take(store, text, { key: ofKey, fingerprint });
         const attempt = { token: text, fence, fingerprint };
-        assert.deepEqual(await recordOf(store, ofKey), { state: "run", ...attempt }, rule);
+        assert.deepEqual(await recordOf(store, ofKey), { state: "running", ...attempt }, rule);
         assertOk(await store.hold(ofKey, text, reason), "the owner must be able to hold its run");
         assert.deepEqual(await recordOf(store, ofKey), { state: "held", ...attempt, reason }, rule);
         const claimed = await store.claim(ofKey, claimBy("late"));
@@ -106,7 +106,7 @@ export const textCases: readonly IdempotencyCase[] = [
       const held = await outcomeOf(() => store.hold(key, "a", first));
       const record = await recordOf(store);
       if (held.error === undefined) assert.equal(record?.state === "held" && record.reason, first, rule);
-      else assert.equal(record?.state, "run", "a hold that was refused must change nothing");
+      else assert.equal(record?.state, "running", "a hold that was refused must change nothing");
     },
   }),
   ...idempotencyRules(["transaction"], {
@@ -123,7 +123,7 @@ export const textCases: readonly IdempotencyCase[] = [
         await take(store, token, { key: ofKey });
         const rule = `the token ${shown(other)} must not stand for ${shown(token)} in a transaction`;
         assert.equal(await completeAlone(harness, other, ofKey), "lost", rule);
-        assert.equal((await store.read(ofKey))?.state, "run", rule);
+        assert.equal((await store.read(ofKey))?.state, "running", rule);
       });
     },
   }),
@@ -146,7 +146,7 @@ export const listCases = idempotencyRules(["list"], {
     const seen = new Set<string>();
     const left = new Set<string>();
     let turn = 0;
-    await eachPage(store, { state: "run", limit: 3 }, async (entries) => {
+    await eachPage(store, { state: "running", limit: 3 }, async (entries) => {
       for (const entry of entries) seen.add(entry.key);
       // The first key of each page goes, and later on others come in front and behind.
       const leaving = entries[0]?.key;

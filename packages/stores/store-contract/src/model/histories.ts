@@ -26,7 +26,7 @@ const attempts: readonly Attempt[] = ["former", "former", "one below", "one abov
 const entries = [{}, { by: "anna", note: "\0" }, { by: "ben" }, { note: "\ud800" }];
 const recoveries = ["rerun", "hold"] as const;
 const handles: readonly Handle[] = [0, 1];
-const states = ["run", "run", "held", "done"] as const;
+const states = ["running", "running", "held", "done"] as const;
 const hourMs = 3_600_000;
 /** A lease that no run outlives, where time passes by itself; and one that is waited for. */
 const longMs = 60_000;

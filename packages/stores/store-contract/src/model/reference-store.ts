@@ -60,13 +60,13 @@ export class ReferenceStore {
       case "claim":
         return this.#claim(step, seen);
       case "heartbeat":
-        return this.#change(step, ["run"], { untilMs: this.nowMs + step.leaseMs });
+        return this.#change(step, ["running"], { untilMs: this.nowMs + step.leaseMs });
       case "complete":
         return this.#complete(step);
       case "release":
         return this.#release(step);
       case "hold":
-        return this.#change(step, ["run"], { state: "held", reason: step.reason });
+        return this.#change(step, ["running"], { state: "held", reason: step.reason });
       case "pay":
         return this.#pay(step);
       case "resolve":
@@ -109,17 +109,17 @@ export class ReferenceStore {
     if (cell === undefined || cell.state === "free") return this.#take(step, seen);
     const { state, fingerprint, untilMs } = cell;
     if (state === "done") return { status: "done", fingerprint };
-    if (state === "run" && cell.token === step.token) {
+    if (state === "running" && cell.token === step.token) {
       cell.untilMs = this.nowMs + leaseMs;
       return { status: "acquired", fence: this.#learn(key, cell, fenceIn(seen)) };
     }
-    if (state === "run" && untilMs > this.nowMs) {
+    if (state === "running" && untilMs > this.nowMs) {
       // No more than one lease, also when the clock was set back.
       cell.untilMs = Math.min(untilMs, this.nowMs + leaseMs);
       return { status: "in-flight", fingerprint, remainingMs: this.#remaining(cell, seen) };
     }
-    if (state === "run" && step.recovery === "rerun") return this.#take(step, seen);
-    if (state === "run") Object.assign(cell, { state: "held", reason: "lease-expired" });
+    if (state === "running" && step.recovery === "rerun") return this.#take(step, seen);
+    if (state === "running") Object.assign(cell, { state: "held", reason: "lease-expired" });
     return { status: "held", fingerprint, reason: cell.reason };
   }
 
@@ -129,7 +129,7 @@ export class ReferenceStore {
     const untilMs = this.nowMs + step.leaseMs;
     const decision = this.#live(step.key)?.decision;
     const attempt = { token, formerToken: undefined, fence: undefined, fingerprint, decision };
-    const cell: Cell = { state: "run", ...attempt, reason: "", untilMs };
+    const cell: Cell = { state: "running", ...attempt, reason: "", untilMs };
     this.#cells.set(step.key, cell);
     return { status: "acquired", fence: this.#learn(step.key, cell, fenceIn(seen)) };
   }
@@ -146,7 +146,7 @@ export class ReferenceStore {
 
   // With a payment beside it, never `ok` twice.
   #end(owned: { readonly key: string; readonly token: string }): IdempotencyOwnership {
-    return this.#change(owned, ["run", "held"], {
+    return this.#change(owned, ["running", "held"], {
       state: "done",
       untilMs: this.nowMs + this.#retentionMs,
     });
@@ -154,7 +154,7 @@ export class ReferenceStore {
 
   #release({ key, token }: { readonly key: string; readonly token: string }): IdempotencyOwnership {
     const untilMs = this.nowMs + this.#retentionMs;
-    const ownership = this.#change({ key, token }, ["run"], { state: "free", reason: "", untilMs });
+    const ownership = this.#change({ key, token }, ["running"], { state: "free", reason: "", untilMs });
     // Whoever released a key last, what an operator has decided about it stays.
     if (this.#cells.get(key)?.decision === undefined && ownership === "ok") this.#cells.delete(key);
     return ownership;
@@ -164,7 +164,7 @@ export class ReferenceStore {
     const cell = this.#live(key);
     // Who decides has read the fence: one that no answer has shown is another one.
     if (cell === undefined || cell.fence !== fence) return "not-held";
-    const isOpen = cell.state === "held" || (cell.state === "run" && cell.untilMs <= this.nowMs);
+    const isOpen = cell.state === "held" || (cell.state === "running" && cell.untilMs <= this.nowMs);
     if (!isOpen) return "not-held";
     const reason = cell.state === "held" ? cell.reason : "lease-expired";
     const decision: Decided = { outcome, fence, reason, ...this.#entry({ by, note }) };
@@ -204,7 +204,7 @@ export class ReferenceStore {
     const known = { state, fence, fingerprint, ...(decision === undefined ? {} : { decision }) };
     if (state === "free") return known;
     const owned = { ...known, token: learnToken(cell, memberOf(seen, "token")) };
-    if (state === "run") return { ...owned, remainingMs: this.#remaining(cell, seen) };
+    if (state === "running") return { ...owned, remainingMs: this.#remaining(cell, seen) };
     return state === "held" ? { ...owned, reason } : owned;
   }
 

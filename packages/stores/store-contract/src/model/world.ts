@@ -207,7 +207,9 @@ export class World {
 
 function known(answer: unknown): unknown {
   if (!isRecord(answer)) return answer;
-  return answer.state === "run" ? { ...knownOf(answer), remainingMs: answer.remainingMs } : knownOf(answer);
+  return answer.state === "running"
+    ? { ...knownOf(answer), remainingMs: answer.remainingMs }
+    : knownOf(answer);
 }
 
 function isRecord(answer: unknown): answer is IdempotencyRecord {

@@ -30,7 +30,7 @@ export const wrongClaims: WrongStores = {
   "leases are measured": {
     "shows nothing of what is left of a lease": instead("read", async ({ store }, key) => {
       const record = await store.read(key);
-      return record?.state === "run" ? { ...record, remainingMs: 0 } : record;
+      return record?.state === "running" ? { ...record, remainingMs: 0 } : record;
     }),
     "lengthens leases by what the process is ahead": instead("claim", ({ store }, key, claim) =>
       store.claim(key, { ...claim, leaseMs: claim.leaseMs + Math.max(0, clockAheadMs()) }),
@@ -44,7 +44,7 @@ export const wrongClaims: WrongStores = {
     ),
     "tells what remains of a lease by the clock of the process": instead("read", async ({ store }, key) => {
       const record = await store.read(key);
-      return record?.state === "run"
+      return record?.state === "running"
         ? { ...record, remainingMs: record.remainingMs - clockAheadMs() }
         : record;
     }),
@@ -75,7 +75,7 @@ export const wrongClaims: WrongStores = {
     }),
     "shows a millisecond of an expired lease": instead("read", async ({ store }, key) => {
       const record = await store.read(key);
-      return record?.state === "run"
+      return record?.state === "running"
         ? { ...record, remainingMs: record.remainingMs < 0 ? 1 : record.remainingMs }
         : record;
     }),

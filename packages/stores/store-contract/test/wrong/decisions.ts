@@ -233,7 +233,7 @@ export const wrongDecisions: WrongStores = {
       "reopen",
       (platform, key, decision) => {
         const record = platform.memory.read(key);
-        if (record?.state !== "run" || record.decision?.fence !== decision.fence)
+        if (record?.state !== "running" || record.decision?.fence !== decision.fence)
           return platform.store.reopen(key, decision);
         platform.memory.hold(key, record.token, record.decision.reason);
         return "ok";

@@ -96,7 +96,8 @@ export function countingFences(
         const before = memory.read(key);
         if (before === undefined && counts.has(key) && !free.has(key)) begin("end of retention", key);
         if (memory.readReleased(key) !== undefined) begin("resolve", key);
-        const isTakeover = before?.state === "run" && before.remainingMs <= 0 && before.token !== claim.token;
+        const isTakeover =
+          before?.state === "running" && before.remainingMs <= 0 && before.token !== claim.token;
         const count = counts.get(key);
         const isKept = isTakeover && claim.recovery === "rerun" && forgetsAt === "takeover";
         if (isKept && count !== undefined) counts.set(key, count - 1);

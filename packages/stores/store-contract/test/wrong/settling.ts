@@ -66,7 +66,7 @@ export const wrongSettling: WrongStores = {
     },
     "forgets a done key two milliseconds early": { platform: { retentionMs: dayMs - 2 } },
     "removes expired runs when it prunes": instead("prune", (platform) => {
-      for (const { key } of platform.memory.list({ state: "run", limit: 1_000 }).entries) {
+      for (const { key } of platform.memory.list({ state: "running", limit: 1_000 }).entries) {
         if (isExpired(platform, key)) platform.memory.release(key, ownerOf(platform, key, ""));
       }
       return platform.store.prune();
@@ -180,7 +180,7 @@ export const wrongSettling: WrongStores = {
             const token = undone.get(key);
             return record === undefined || token === undefined
               ? record
-              : { ...record, state: "run", token, remainingMs: 1 };
+              : { ...record, state: "running", token, remainingMs: 1 };
           },
         };
       },
@@ -202,7 +202,7 @@ export const wrongSettling: WrongStores = {
           const record = store.read(key);
           const token = taken.get(key);
           return memory.read(key) === undefined && token !== undefined
-            ? { state: "run", token, fence: 1, fingerprint: "", remainingMs: 1 }
+            ? { state: "running", token, fence: 1, fingerprint: "", remainingMs: 1 }
             : record;
         },
       };

@@ -118,13 +118,13 @@ export const wrongTexts: WrongStores = {
   [reference]: {
     "lists held keys among the runs": instead("list", ({ memory }, query) => {
       const listing = memory.list(query);
-      if (query.state !== "run" || listing.cursor !== undefined) return listing;
+      if (query.state !== "running" || listing.cursor !== undefined) return listing;
       const { entries } = memory.list({ state: "held", limit: 1_000 });
       return { cursor: undefined, entries: [...listing.entries, ...entries] };
     }),
     "leaves expired runs out of the list": changed(({ entries, cursor }) => ({
       cursor,
-      entries: entries.filter(({ record }) => record.state !== "run" || record.remainingMs > 0),
+      entries: entries.filter(({ record }) => record.state !== "running" || record.remainingMs > 0),
     })),
     "lists done keys that are forgotten": ({ memory, store }) => {
       const done = new Map<string, IdempotencyListing["entries"][number]>();

@@ -74,7 +74,7 @@ export const wrongTransactions: WrongStores = {
           return platform.store.completeIn(tx, key, token);
         },
         claim(key, claim) {
-          if (locked.has(key) && platform.memory.read(key)?.state === "run") throw new Error("locked");
+          if (locked.has(key) && platform.memory.read(key)?.state === "running") throw new Error("locked");
           return platform.store.claim(key, claim);
         },
       };

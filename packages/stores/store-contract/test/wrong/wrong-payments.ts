@@ -58,7 +58,7 @@ const onlyTold: WrongTransactions = ({ database }) => ({
 export const wrongPayments: WrongPayments = {
   "a key that was begun is done for everybody": {
     "begins a key without writing it": beside("after", `UPDATE ${keys} SET state = 'free'`),
-    "keeps the key running": beside("after", `UPDATE ${keys} SET state = 'run'`),
+    "keeps the key running": beside("after", `UPDATE ${keys} SET state = 'running'`),
     "forgets the nonce of what it paid": beside("after", "DELETE FROM countersign_nonces"),
     "begins a key anew for the token that has paid it": beginning((begin) => (tx, claim) => {
       tx.exec(`UPDATE ${keys} SET state = 'free' WHERE token = '${claim.keys[0]?.token}'`);
@@ -110,7 +110,7 @@ export const wrongPayments: WrongPayments = {
     ),
     "takes over a run that is alive": beside(
       "before",
-      `UPDATE ${keys} SET state = 'free' WHERE state = 'run'`,
+      `UPDATE ${keys} SET state = 'free' WHERE state = 'running'`,
     ),
     "forgets the nonce where no key was begun": beginning((begin) => (tx, claim) => {
       const begun = begin(tx, claim);
@@ -124,7 +124,7 @@ export const wrongPayments: WrongPayments = {
     ),
     "answers held for an expired run, and writes nothing": beside(
       "after",
-      `UPDATE ${keys} SET state = 'run' WHERE state = 'held'`,
+      `UPDATE ${keys} SET state = 'running' WHERE state = 'held'`,
     ),
   },
   "a run whose lease has ended is taken over": {
@@ -248,7 +248,7 @@ export const wrongPayments: WrongPayments = {
     "commits what it gives back": ending(
       (free) => (tx, given, more) => {
         void free(tx, given, more);
-        tx.exec(`UPDATE ${keys} SET state = 'run'; COMMIT; BEGIN`);
+        tx.exec(`UPDATE ${keys} SET state = 'running'; COMMIT; BEGIN`);
       },
       "free",
     ),
@@ -299,7 +299,7 @@ export const wrongPayments: WrongPayments = {
     }),
     "holds a run of lease mode": holding((hold, database) => async (given, reason, ...more) => {
       const held = await hold(given, reason, ...more);
-      database.exec(`UPDATE ${keys} SET state = 'held', reason = '${reason}' WHERE state = 'run'`);
+      database.exec(`UPDATE ${keys} SET state = 'held', reason = '${reason}' WHERE state = 'running'`);
       return held;
     }),
     "holds a key that was given back": holding((hold, database) => async (given, reason, ...more) => {

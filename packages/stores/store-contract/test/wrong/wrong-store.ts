@@ -77,9 +77,9 @@ export function ownerOf({ memory }: Platform, key: string, otherwise: string): s
 export function runOf(
   { memory }: Platform,
   key: string,
-): Extract<IdempotencyRecord, { state: "run" }> | undefined {
+): Extract<IdempotencyRecord, { state: "running" }> | undefined {
   const record = memory.read(key);
-  return record?.state === "run" ? record : undefined;
+  return record?.state === "running" ? record : undefined;
 }
 
 export function stateOf({ memory }: Platform, key: string): IdempotencyRecord["state"] | undefined {

@@ -29,8 +29,8 @@ are unknown, and a retry would pay them again. Each is claimed, held for
 "${restoredReason}", and resolved as done. A retry is then 409
 idempotency-key-reused: nobody knows any more which payload was paid.
 
-A key that the store knows (run, held, done) is left as it is, and printed. Run
-the command again after a failure: it goes on. A crash leaves at most a held
+A key that the store knows (running, held, done) is left as it is, and printed.
+Run the command again after a failure: it goes on. A crash leaves at most a held
 key.
 
 Give whole keys, with the guard's scope (payout:). On standard input a key in

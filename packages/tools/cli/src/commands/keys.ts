@@ -72,7 +72,7 @@ export function keysCommand(io: CommandIo, finish: Finish): Command {
 }
 
 function listCommand(io: CommandIo): Command {
-  const states = ["run", "held", "done"];
+  const states = ["running", "held", "done"];
   const command = new Command("list")
     .description("list the keys, or those in a state")
     .addOption(new Option("--state <state>", "only these").choices(states))

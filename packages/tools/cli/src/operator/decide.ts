@@ -142,7 +142,7 @@ export async function reopenKey(
 
 function whyNotReopened({ state, decision }: KnownRecord): string {
   if (state === "held") return "held already, it waits for a decision";
-  if (state === "run") return "an attempt has the key, nothing can be taken back";
+  if (state === "running") return "an attempt has the key, nothing can be taken back";
   const when = decision === undefined ? "" : " after the decision";
   return state === "done" ? `an attempt has done it itself${when}` : `an attempt has had it${when}`;
 }

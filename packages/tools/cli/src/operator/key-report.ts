@@ -28,7 +28,7 @@ export function keysTable(entries: readonly KeyEntry[], { colours, columns }: Co
   const colour = (line: string, at = -1): string => {
     const { record } = entries[at] ?? {};
     if (record === undefined) return paint("bold", line);
-    if (record.state === "run") return line;
+    if (record.state === "running") return line;
     // An operator's "done" is no payment that anybody here has made.
     const done = isDecided(record) ? "yellow" : "green";
     return paint(record.state === "done" ? done : "red", line);
@@ -99,7 +99,7 @@ export function explainState(record: KnownRecord, key: string): string {
 
 /** Nobody has seen the attempt end: its process may go on, even after a retry has made the run a held key. */
 export function mayStillRun(record: KnownRecord): boolean {
-  return record.state === "run" || (record.state === "held" && record.reason === leaseExpired);
+  return record.state === "running" || (record.state === "held" && record.reason === leaseExpired);
 }
 
 function whyHeld(record: KnownRecord, key: string): string {

@@ -16,7 +16,7 @@ export function shownRecord(record: KnownRecord): object {
 }
 
 export function isUndecided(record: KnownRecord): boolean {
-  return record.state === "held" || (record.state === "run" && record.remainingMs <= 0);
+  return record.state === "held" || (record.state === "running" && record.remainingMs <= 0);
 }
 
 export type DecidedRecord = KnownRecord & Pick<ReleasedKey, "decision">;
@@ -37,7 +37,7 @@ export async function readAny(
 type Store = Pick<OperatorStore["idempotency"], "list">;
 
 // Runs come first: one that is held or done meanwhile is found in the later state.
-const states = ["run", "held", "done"] as const;
+const states = ["running", "held", "done"] as const;
 
 type Query = Omit<IdempotencyListQuery, "state"> & {
   readonly state?: IdempotencyListQuery["state"] | undefined;
@@ -46,13 +46,13 @@ type Query = Omit<IdempotencyListQuery, "state"> & {
 /** As {@link listKeys}; without a state, of all of them one after the other. */
 export async function listAnyKeys(store: Store, { state, cursor, limit }: Query) {
   if (state !== undefined) return await listKeys(store, { state, cursor, limit });
-  const [begun, at] = /^(\w+):(.*)$/s.exec(cursor ?? "run:")?.slice(1) ?? [];
+  const [begun, at] = /^(\w+):(.*)$/s.exec(cursor ?? "running:")?.slice(1) ?? [];
   let index = states.findIndex((each) => each === begun);
   if (index < 0) throw badCursor();
   let inner = at === "" ? undefined : at;
   const entries: KeyEntry[] = [];
   for (;;) {
-    const [current = "run", next] = states.slice(index);
+    const [current = "running", next] = states.slice(index);
     // oxlint-disable-next-line no-await-in-loop -- a page ends where the next begins
     const page = await listKeys(store, { state: current, cursor: inner, limit: limit - entries.length });
     entries.push(...page.entries);
@@ -96,10 +96,10 @@ export async function* pagesOf<Page extends { readonly cursor?: string | undefin
 /** Lists each key once. Runs come first: one that is held meanwhile is found among the held keys. */
 export async function* undecidedKeys(store: Store): AsyncGenerator<KeyEntry, void> {
   const shown = new Set<string>();
-  for (const state of ["run", "held"] as const) yield* undecidedIn(store, state, shown);
+  for (const state of ["running", "held"] as const) yield* undecidedIn(store, state, shown);
 }
 
-async function* undecidedIn(store: Store, state: "run" | "held", shown: Set<string>) {
+async function* undecidedIn(store: Store, state: "running" | "held", shown: Set<string>) {
   const pages = pagesOf((cursor) => listKeys(store, { state, cursor, limit: pageLimit }));
   for await (const { entries } of pages) {
     for (const { key, record } of entries) {
