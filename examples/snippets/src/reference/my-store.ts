@@ -1,114 +1,133 @@
 import { createHash } from "node:crypto";
-import type {
-  IdempotencyClaim,
-  IdempotencyClaimResult,
-  IdempotencyOwnership,
-  IdempotencyStore,
+import {
+  createIdempotencyStore,
+  type IdempotencyListQuery,
+  type IdempotencyStore,
 } from "@countersign/idempotency";
 import {
-  type Row,
-  StoreGate,
-  type StoredRecord,
-  decideClaim,
+  decodeText,
   encodeText,
-  leaseExpired,
-  storedRecords,
+  type FirstChange,
+  keyBefore,
+  type KeyChange,
+  type KeyTable,
+  type ListedRows,
+  pageOfRows,
+  type Row,
+  type Seen,
+  seenRow,
+  type SeenRow,
 } from "@countersign/idempotency/store";
 import type { Pool } from "pg";
 
 export const createTable = `CREATE TABLE my_keys (
   -- a digest of the key: its 512 characters may not fit into an index
   id bytea PRIMARY KEY,
-  name text, state text, token text, fence bigint,
-  fingerprint text, reason text, until_at timestamptz,
-  version bigint DEFAULT 1 -- counts the changes
+  key text COLLATE "C" NOT NULL,
+  state text NOT NULL, token text NOT NULL, fingerprint text NOT NULL,
+  reason text NOT NULL, until_at timestamptz NOT NULL,
+  fence bigint NOT NULL, version bigint NOT NULL DEFAULT 1,
+  decision text -- JSON
 )`;
 
 const clock = "clock_timestamp()";
-const look = `SELECT state, token, fence, fingerprint, reason, version,
-  ceil(extract(epoch FROM until_at - ${clock}) * 1000) AS remaining_ms
-FROM my_keys WHERE id = $1`;
-const renew = `UPDATE my_keys
-SET until_at = ${clock} + $3 * interval '1 ms', version = version + 1
-WHERE id = $1 AND token = $2 AND state = 'running'`;
-// Writes over nothing but what was looked at: $8 is its version, null for no
-// row. $9 says whether the key changes hands.
-const write = `INSERT INTO my_keys AS kept
-  (id, name, state, token, fingerprint, reason, until_at, fence)
-VALUES ($1, $2, $3, $4, $5, $6, ${clock} + $7 * interval '1 ms',
-  extract(epoch FROM ${clock}) * 1000000)
-ON CONFLICT (id) DO UPDATE SET state = excluded.state,
-  token = excluded.token, fingerprint = excluded.fingerprint,
-  reason = excluded.reason, until_at = excluded.until_at,
-  version = kept.version + 1,
-  fence = CASE WHEN $9 THEN greatest(kept.fence + 1, excluded.fence)
-    ELSE kept.fence END
-WHERE kept.version = $8 RETURNING fence`;
+const micros = `(extract(epoch FROM ${clock}) * 1000000)::bigint`;
+const columns = `key, state, token, fingerprint, reason, fence, version,
+  decision, ${micros} / 1000 AS now_ms,
+  ceil(extract(epoch FROM until_at - ${clock}) * 1000) AS remaining_ms`;
 
-export class MyStore implements Pick<
-  IdempotencyStore,
-  "claim" | "heartbeat"
-> {
-  readonly #gate = new StoreGate("my store");
+const add = `INSERT INTO my_keys
+  (id, key, state, token, fingerprint, reason, until_at, fence)
+VALUES ($1, $2, $3, $4, $5, $6, ${clock} + $7 * interval '1 ms', ${micros})
+ON CONFLICT (id) DO NOTHING RETURNING fence`;
+
+const look = `SELECT ${columns} FROM my_keys WHERE id = $1`;
+
+// Writes over nothing but what was seen: $11 is a version, or $12 are states.
+const write = `UPDATE my_keys SET version = version + 1,
+  state = $2, reason = $3, until_at = ${clock} + $4 * interval '1 ms',
+  token = coalesce($5, token), fingerprint = coalesce($6, fingerprint),
+  decision = CASE WHEN $7 THEN decision ELSE $8 END,
+  fence = CASE WHEN $9 THEN greatest(fence + 1, ${micros}) ELSE fence END
+WHERE id = $1 AND token = $10 AND (version = $11 OR state = ANY ($12))
+RETURNING fence`;
+
+const list = `SELECT ${columns} FROM my_keys
+WHERE state = $1 AND key > $2 ORDER BY key LIMIT $3`;
+
+const prune = `DELETE FROM my_keys
+WHERE state IN ('done', 'free') AND until_at <= ${clock} RETURNING state`;
+
+/** `pool` needs a `query_timeout`: a server that never replies is a failure. */
+export function createMyStore(pool: Pool): IdempotencyStore {
+  return createIdempotencyStore({ table: new MyTable(pool) });
+}
+
+class MyTable implements KeyTable {
+  readonly engine = "my-postgres";
   readonly #pool: Pool;
 
   constructor(pool: Pool) {
     this.#pool = pool;
   }
 
-  async claim(
-    key: string,
-    claim: IdempotencyClaim,
-  ): Promise<IdempotencyClaimResult> {
-    this.#gate.assertClaim(key, claim);
-    const row = await this.#look(key);
-    const seen = row && storedOf(row);
-    const decision = decideClaim(seen, claim);
-    if (decision.action === "answer") return decision.result;
-    const isTaken = decision.action === "take";
-    const isHeld = decision.action === "hold";
-    const { token, fingerprint } =
-      isTaken || seen === undefined ? claim : seen;
-    const state = [
-      isHeld ? "held" : "running",
-      encodeText(token),
-      encodeText(fingerprint),
-      isHeld ? leaseExpired : "",
-    ];
-    const values = [
-      digestOf(key),
-      encodeText(key),
-      ...state,
-      claim.leaseMs,
-      row?.["version"],
-      isTaken,
-    ];
-    const { rows } = await this.#pool.query<Row>(write, values);
-    const [written] = rows;
-    // Somebody was faster: the key is not as it was when this was decided.
-    if (written === undefined) return this.claim(key, claim);
-    return isTaken
-      ? { status: "acquired", fence: Number(written["fence"]) }
-      : decision.result;
+  async add(key: string, row: FirstChange): Promise<number | undefined> {
+    const { state, token, fingerprint, reason, durationMs } = row;
+    const texts = [token, fingerprint, reason].map(encodeText);
+    const id = [digestOf(key), encodeText(key)];
+    return fenceOf(await this.#rows(add, ...id, state, ...texts, durationMs));
   }
 
-  async heartbeat(
-    key: string,
-    token: string,
-    leaseMs: number,
-  ): Promise<IdempotencyOwnership> {
-    this.#gate.assertHeartbeat(key, token, leaseMs);
-    const { rowCount } = await this.#pool.query(renew, [
-      digestOf(key),
-      encodeText(token),
-      leaseMs,
-    ]);
-    return rowCount === 1 ? "ok" : "lost";
+  async look(key: string): Promise<SeenRow | undefined> {
+    const [row] = await this.#rows(look, digestOf(key));
+    return row && seenOf(row);
   }
 
-  async #look(key: string): Promise<Row | undefined> {
-    const { rows } = await this.#pool.query<Row>(look, [digestOf(key)]);
-    return rows[0];
+  async write(
+    key: string,
+    change: KeyChange,
+    seen: Seen,
+  ): Promise<number | undefined> {
+    const { state, reason, durationMs, decision } = change;
+    const written = await this.#rows(
+      write,
+      digestOf(key),
+      state,
+      encodeText(reason),
+      durationMs,
+      change.token && encodeText(change.token),
+      change.fingerprint && encodeText(change.fingerprint),
+      decision === undefined,
+      decision && JSON.stringify(decision),
+      change.raisesFence === true,
+      encodeText(seen.token),
+      "version" in seen ? seen.version : null,
+      "states" in seen ? seen.states : null,
+    );
+    return fenceOf(written);
+  }
+
+  async list(query: IdempotencyListQuery): Promise<ListedRows> {
+    const { state, cursor, limit } = query;
+    const after = keyBefore("my store", cursor);
+    // One row more than the limit shows that another page follows.
+    const found = await this.#rows(list, state, after, limit + 1);
+    return pageOfRows(found, limit, (row) => ({
+      key: decodeText(String(row["key"])),
+      row: seenOf(row),
+    }));
+  }
+
+  async prune(): Promise<number> {
+    const removed = await this.#rows(prune);
+    return removed.filter((row) => row["state"] === "done").length;
+  }
+
+  // The pool is the platform's.
+  close(): void {}
+
+  async #rows(text: string, ...values: unknown[]): Promise<Row[]> {
+    return (await this.#pool.query<Row>(text, values)).rows;
   }
 }
 
@@ -116,10 +135,15 @@ function digestOf(key: string): Buffer {
   return createHash("sha256").update(encodeText(key)).digest();
 }
 
-function storedOf(row: Row): StoredRecord {
-  const [fence, remainingMs] = [
-    Number(row["fence"]),
-    Number(row["remaining_ms"]),
-  ];
-  return storedRecords.ofRow(row, { fence, remainingMs, integerOf: Number });
+function fenceOf([row]: readonly Row[]): number | undefined {
+  return row && Number(row["fence"]);
+}
+
+function seenOf(row: Row): SeenRow {
+  return seenRow(row, {
+    fence: Number(row["fence"]),
+    version: Number(row["version"]),
+    remainingMs: Number(row["remaining_ms"]),
+    nowMs: Number(row["now_ms"]),
+  });
 }

@@ -20,6 +20,7 @@ export type {
   TransactionStore,
   TransactionStores,
 } from "./transactions/transaction-store.ts";
+export { createIdempotencyStore, type IdempotencyStoreOptions } from "./table-store.ts";
 export { memoryIdempotencyStore, type MemoryIdempotencyStore } from "./memory-store.ts";
 export {
   type Awaitable,

@@ -152,7 +152,9 @@ describe("memoryIdempotencyStore", () => {
 
 describe("list()", () => {
   test.each([0, 1.5, 1_001, "10", undefined])("refuses a limit of %p", (limit) => {
-    expect(() => store.list({ state: "done", limit: limit as number })).toThrow(/option limit must be/);
+    expect(() => store.list({ state: "done", limit: limit as number })).toThrow(
+      /limit must be an integer from 1 to 1000/,
+    );
   });
 
   test("fault 16: a key whose retention has ended finds its own place in a full store", () => {

@@ -19,7 +19,7 @@ import {
   storedRecords,
   type RemoteIdempotencyStore,
   type Row,
-  type StoredRecord,
+  type KeyRow,
 } from "@countersign/idempotency/store";
 import { claimStatement } from "./claim-statement.ts";
 import type { Engine } from "./engine.ts";
@@ -43,7 +43,7 @@ const name = "mysql idempotency store";
 type Step = Exclude<keyof ReturnType<typeof idempotencyStatements>, "look" | "lookLocked" | "completeIn">;
 
 interface Seen {
-  readonly record: StoredRecord | undefined;
+  readonly record: KeyRow | undefined;
   /** The highest fence of a pruned key. */
   readonly floor: number;
 }
@@ -65,8 +65,8 @@ export class IdempotencyTable<Tx> extends PrunedTable<Tx> implements MysqlIdempo
     // Without a lock: a duplicate does not wait for the transaction of completeIn(). An answer that writes is decided again, by the
     // statement that writes. What was pruned since is no concern: a row outlives by hours whoever has not seen it.
     const { record, floor } = await this.#look(key);
-    const decision = decideClaim(record, claim);
-    if (decision.action === "answer") return decision.result;
+    const decision = record === undefined ? undefined : decideClaim(record, claim);
+    if (decision !== undefined && decision.write === undefined) return decision.reply;
     const { token, leaseMs, recovery } = claim;
     const statement = claimStatement(
       {

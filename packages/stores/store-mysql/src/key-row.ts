@@ -1,5 +1,5 @@
 import type { IdempotencyClaimResult, TransactionBegun } from "@countersign/idempotency";
-import { decodeText, storedRecords, type Row, type StoredRecord } from "@countersign/idempotency/store";
+import { decodeText, storedRecords, type Row, type KeyRow } from "@countersign/idempotency/store";
 import { integerOf, isTrue, storedText } from "./values.ts";
 
 const texts = ["token", "fingerprint", "reason"];
@@ -20,7 +20,7 @@ export function keyColumns(now: string, of = ""): string {
   return [standingColumns(now, of), ...columns, ...times].join(", ");
 }
 
-export function storedOf(row: Row): StoredRecord {
+export function storedOf(row: Row): KeyRow {
   const decided = decisionTexts.filter((name) => (row[name] ?? undefined) !== undefined);
   const read = [...texts, ...decided].map((name) => [name, storedText(row[name])] as const);
   return storedRecords.ofRow(

@@ -22,7 +22,7 @@ import {
   StoreGate,
   type RemoteIdempotencyStore,
   type Row,
-  type StoredRecord,
+  type KeyRow,
 } from "@countersign/idempotency/store";
 import type { Engine } from "./engine.ts";
 import { inTransaction } from "./errors.ts";
@@ -178,7 +178,7 @@ export class IdempotencyTable extends PrunedTable implements PostgresIdempotency
     if (seen === undefined) return undefined;
     // The statement that writes decides.
     const decision = decideClaim(seen, claim);
-    if (decision.action === "answer") return decision.result;
+    if (decision.write === undefined) return decision.reply;
     // Whatever is not clearly `rerun` leaves an expired run to an operator.
     const [taken] = await this.#run(this.#sql.takeOver, key, ...values, recovery !== "rerun");
     return taken === undefined ? undefined : claimedOf(taken);
@@ -189,7 +189,7 @@ export class IdempotencyTable extends PrunedTable implements PostgresIdempotency
     return stored === undefined ? undefined : storedRecords.recordOf(stored);
   }
 
-  async #look(key: string): Promise<StoredRecord | undefined> {
+  async #look(key: string): Promise<KeyRow | undefined> {
     const [row] = await this.#run(this.#sql.look, key);
     // What was read may never be committed: to answer `done` by it could lose a payment.
     if (row !== undefined && row["is_alone"] !== true) throw new Error(`${name}: ${inTransaction}`);
@@ -209,7 +209,7 @@ export class IdempotencyTable extends PrunedTable implements PostgresIdempotency
   }
 }
 
-function storedOf(row: Row): StoredRecord {
+function storedOf(row: Row): KeyRow {
   return storedRecords.ofRow(row, {
     fence: integerOf(row["fence"]),
     remainingMs: millisecondsOf(row["remaining_seconds"]),

@@ -9,7 +9,7 @@ import {
   encodeText,
   operatorEntry,
   storedRecords,
-  type StoredRecord,
+  type KeyRow,
 } from "@countersign/idempotency/store";
 
 // A client, a proxy or a damaged record can change a reply: anything unknown is an error, never a guess.
@@ -39,7 +39,7 @@ export function releasedKey(reply: unknown): ReleasedKey | undefined {
   return storedRecords.releasedOf(storedOf(reply, ["free"]));
 }
 
-function storedOf(reply: unknown, states: readonly StoredRecord["state"][]): StoredRecord | undefined {
+function storedOf(reply: unknown, states: readonly KeyRow["state"][]): KeyRow | undefined {
   const [state, ...fields] = texts(reply);
   if (state === "absent" && fields.length === 0) return undefined;
   if (fields.length !== 5 && fields.length !== 14) throw unexpected();

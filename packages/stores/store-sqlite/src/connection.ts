@@ -1,6 +1,6 @@
 import { isPromiseLike } from "@countersign/core/door";
 import { connectionOf } from "./gated-database.ts";
-import { encodeText, storedRecords, StoreGate, type StoredRecord } from "@countersign/idempotency/store";
+import { StoreGate } from "@countersign/idempotency/store";
 
 export type SqliteValue = string | number | null;
 
@@ -42,61 +42,9 @@ function isRow(row: unknown): row is SqliteRow {
   return typeof row === "object" && row !== null;
 }
 
-/** A key as it was read, when, and the fence below which no new key may begin. */
-export interface Sighting {
-  readonly stored: StoredRecord | undefined;
-  readonly nowMs: number;
-  readonly fenceFloor: number;
-}
-
 /** Stands for SQLite's own clock. */
 export function engineTime(): null {
   return null;
-}
-
-/** Reads a key. `now` is null for the engine's clock. */
-export function lookAt(look: SqliteStatement, key: string, now: number | null): Sighting {
-  const row = singleRow(look.get(key));
-  const nowMs = now ?? integerOf(row["now_ms"]);
-  return {
-    nowMs,
-    fenceFloor: integerOf(row["fence_floor"]),
-    stored: row["state"] === null ? undefined : storedAt(row, nowMs),
-  };
-}
-
-export function storedAt(row: SqliteRow, nowMs: number): StoredRecord {
-  return storedRecords.ofRow(row, {
-    fence: integerOf(row["fence"]),
-    remainingMs: integerOf(row["until_ms"]) - nowMs,
-    integerOf,
-  });
-}
-
-/** What an attempt writes over the row of a key. */
-interface TakenRow {
-  readonly state: "running" | "done" | "held";
-  readonly token: string;
-  readonly fingerprint: string;
-  /** Only of `held`. */
-  readonly reason?: string;
-  readonly untilMs: number;
-}
-
-/** Gives a key to an attempt by `take`, under the write lock in which it was sighted. Returns the fence. Throws when nothing was written. */
-export function takeRow(
-  take: SqliteStatement,
-  storedKey: string,
-  { stored, nowMs, fenceFloor }: Sighting,
-  { state, token, fingerprint, reason = "", untilMs }: TakenRow,
-): number {
-  // The clock keeps a fence above those that a restored backup has not seen, the last fence above those of a clock set back.
-  const fence = Math.max((stored?.fence ?? fenceFloor) + 1, nowMs * 1_000);
-  const attempt = [encodeText(token), fence, encodeText(fingerprint), encodeText(reason)] as const;
-  const { changes } = take.run(storedKey, state, ...attempt, untilMs, nowMs);
-  // Else the payout would be paid without its key.
-  if (Number(changes) === 0) throw new Error("SQLite did not write a key; look for triggers");
-  return fence;
 }
 
 /**

@@ -3,24 +3,10 @@ import { option, type OptionOwner, type OptionRule } from "@countersign/core/doo
 import { type SqliteDatabase, integerOf, singleRow, withImmediateTransaction } from "./connection.ts";
 
 /** The version of the tables that this release makes, reads and writes. */
-export const sqliteSchemaVersion = 1;
+export const sqliteSchemaVersion = 2;
 
 /** Milliseconds since 1970 by SQLite's own clock. */
 export const engineClock = "CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)";
-
-const decisionTypes = {
-  decision: "TEXT",
-  decision_fence: "INTEGER",
-  decision_at: "INTEGER",
-  decision_by: "TEXT",
-  decision_note: "TEXT",
-  decision_reason: "TEXT",
-  reopened_at: "INTEGER",
-  reopened_by: "TEXT",
-  reopened_note: "TEXT",
-} as const;
-
-export const decisionColumns: readonly string[] = Object.keys(decisionTypes);
 
 /** `main` is named so that no temporary table of the same name can stand in front. */
 export function tableNames(table: string) {
@@ -60,10 +46,10 @@ CREATE TABLE IF NOT EXISTS ${names.idempotency} (
   reason TEXT NOT NULL,
   -- end of the lease (running, held) or of the retention (done, free), in milliseconds since 1970
   until_ms INTEGER NOT NULL,
-  -- an operator's last decision: done or released, about which fence, when, by whom, why, and for what the key was held
-${Object.entries(decisionTypes)
-  .map(([column, type]) => `  ${column} ${type}`)
-  .join(",\n")}
+  -- raised by every write
+  version INTEGER NOT NULL,
+  -- an operator's last decision, in JSON: the outcome, about which fence, when, by whom, why, and for what the key was held
+  decision TEXT
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS "main"."${table}_idempotency_until" ON "${table}_idempotency" (until_ms)
   WHERE state IN ('done', 'free');

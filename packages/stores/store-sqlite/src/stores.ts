@@ -4,7 +4,7 @@ import type { TransactionStore } from "@countersign/idempotency";
 import type { WorkStore } from "@countersign/work";
 import type { SqliteDatabase } from "./connection.ts";
 import { ensureDurability } from "./durability.ts";
-import { IdempotencyTable, type SqliteIdempotencyStore } from "./idempotency-store.ts";
+import { SqliteIdempotencyStore } from "./idempotency-store.ts";
 import { NonceTable, type SqliteNonceStore } from "./nonce-store.ts";
 import { type SqliteStoresOptions, factoryName, table } from "./options.ts";
 import { ensureSchema } from "./schema.ts";
@@ -33,7 +33,7 @@ export function createSqliteStores<Db extends SqliteDatabase>(
   const resolved = readOptions(factoryName, table, options);
   ensureDurability(factoryName, resolved.database, resolved.allowInProduction);
   ensureSchema(factoryName, resolved.database, resolved.table);
-  const idempotency = new IdempotencyTable(resolved);
+  const idempotency = new SqliteIdempotencyStore(resolved);
   const nonces = new NonceTable(resolved);
   const transactions = new TransactionTable(options.database, resolved);
   const work = new WorkTable(options.database, resolved);

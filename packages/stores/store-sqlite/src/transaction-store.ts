@@ -11,29 +11,27 @@ import type {
 import {
   StoreGate,
   decideClaim,
+  decideFirstClaim,
   encodeText,
-  leaseExpired,
+  isOver,
   transactionBroken,
 } from "@countersign/idempotency/store";
 import {
   type SqliteDatabase,
   type SqliteStatement,
-  type Sighting,
   assertConnection,
   assertInTransaction,
   createGate,
   endTransaction,
   integerOf,
-  lookAt,
   rollBack,
   singleRow,
-  takeRow,
   withImmediateTransaction,
 } from "./connection.ts";
 import { whenWritable } from "./durability.ts";
 import { faultOf } from "./faults.ts";
 import { GatedDatabase } from "./gated-database.ts";
-import { type IdempotencyStatements, prepareIdempotency } from "./idempotency-statements.ts";
+import { KeyRows } from "./key-rows.ts";
 import { claimNonce, prepareNonceClaim } from "./nonce-store.ts";
 import type { ResolvedSqliteOptions } from "./options.ts";
 
@@ -53,7 +51,7 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
   readonly database: Db;
   readonly #gated: GatedDatabase<Db>;
   readonly #now: () => number | null;
-  readonly #sql: IdempotencyStatements;
+  readonly #rows: KeyRows;
   readonly #claimNonce: SqliteStatement;
   readonly #outside: StoreGate;
   readonly #inside: StoreGate;
@@ -66,12 +64,13 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
   /** How many rows the connection had changed when the handler began. */
   #changesAtBegin = 0;
 
-  constructor(database: Db, { table, retentionMs, now }: ResolvedSqliteOptions) {
+  constructor(database: Db, options: ResolvedSqliteOptions) {
+    const { table, retentionMs, now } = options;
     this.database = database;
     this.#gated = new GatedDatabase(database);
     this.retentionMs = retentionMs;
     this.#now = now;
-    this.#sql = prepareIdempotency(database, table);
+    this.#rows = new KeyRows(database, options);
     this.#claimNonce = prepareNonceClaim(database, table);
     this.#totalChanges = database.prepare("SELECT total_changes() AS rows");
     this.#outside = createGate(name, database);
@@ -147,13 +146,8 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
     reason: string,
     tx?: Db,
   ): ReadonlySet<string> | Promise<ReadonlySet<string>> {
-    const hold = (): ReadonlySet<string> => {
-      const held = keys.filter(
-        ({ key, token }) =>
-          Number(this.#sql.holdDone.run(encodeText(reason), encodeText(key), encodeText(token)).changes) > 0,
-      );
-      return new Set(held.map(({ key }) => key));
-    };
+    const hold = (): ReadonlySet<string> =>
+      new Set(keys.filter((key) => this.#holdOwn(key, reason)).map(({ key }) => key));
     if (tx !== undefined) {
       this.#assertConnection(tx);
       return hold();
@@ -199,12 +193,19 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
   #beginKey(given: TransactionKey, recovery: "hold" | "rerun"): TransactionBegun["keys"][number] {
     const { key, token, fingerprint } = given;
     const storedKey = encodeText(key);
-    const sighting = this.#look(storedKey);
-    const decision = decideClaim(sighting.stored, { token, fingerprint, leaseMs: noLease, recovery });
-    if (decision.action === "hold") this.#sql.holdNow.run(leaseExpired, storedKey);
-    if (decision.action !== "take" && decision.result.status !== "acquired") return decision.result;
-    const untilMs = sighting.nowMs + this.retentionMs;
-    takeRow(this.#sql.take, storedKey, sighting, { state: "done", token, fingerprint, untilMs });
+    const sighting = this.#rows.look(storedKey);
+    const claim = { token, fingerprint, leaseMs: noLease, recovery };
+    const { write, reply } =
+      sighting.row === undefined ? decideFirstClaim(claim) : decideClaim(sighting.row, claim);
+    if (write === undefined) return reply;
+    const result = reply(0);
+    if (result.status !== "acquired") {
+      this.#rows.put(storedKey, sighting, write);
+      return result;
+    }
+    const { retentionMs: durationMs } = this;
+    const taken = { ...write, token, fingerprint, reason: "", raisesFence: true };
+    this.#rows.put(storedKey, sighting, { ...taken, state: "done", durationMs });
     this.#waiting.set(key, given);
     return { status: "begun" };
   }
@@ -229,8 +230,21 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
 
   #free({ key, token }: TransactionKey): boolean {
     const storedKey = encodeText(key);
-    this.#sql.undo.run(this.#now(), this.retentionMs, storedKey, encodeText(token));
-    return this.#look(storedKey).stored?.state === "free";
+    const sighting = this.#rows.look(storedKey);
+    if (sighting.row?.state === "done" && sighting.row.token === token) {
+      this.#rows.put(storedKey, sighting, { state: "free", reason: "", durationMs: this.retentionMs });
+    }
+    return this.#rows.look(storedKey).row?.state === "free";
+  }
+
+  /** Holds a key that this token has written as done, or as held. */
+  #holdOwn({ key, token }: TransactionKey, reason: string): boolean {
+    const storedKey = encodeText(key);
+    const sighting = this.#rows.look(storedKey);
+    const { row } = sighting;
+    if (row?.token !== token || (row.state !== "done" && row.state !== "held")) return false;
+    this.#rows.put(storedKey, sighting, { state: "held", reason, durationMs: 0 });
+    return true;
   }
 
   /**
@@ -262,23 +276,17 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
 
   #hold({ key, token, fingerprint }: TransactionKey, committed: "done" | "held"): void {
     const storedKey = encodeText(key);
-    const sighting = this.#look(storedKey);
-    const { stored, nowMs } = sighting;
-    const isOurs = stored?.state === "done" && stored.token === encodeText(token);
+    const sighting = this.#rows.look(storedKey);
+    const { row } = sighting;
+    const isOurs = row?.state === "done" && row.token === token;
     if (isOurs && committed === "done") return;
     // Another attempt has paid it, or an operator has it already.
-    if (!isOurs && stored?.state === "done" && stored.remainingMs > 0) return;
-    if (stored?.state === "held") return;
+    if (!isOurs && row?.state === "done" && !isOver(row)) return;
+    if (row?.state === "held") return;
+    const held = { state: "held", reason: brokenReason, durationMs: 0 } as const;
     // Another process runs it: its complete() still ends it.
-    if (stored?.state === "running") this.#sql.holdNow.run(brokenReason, storedKey);
-    else {
-      const held = { state: "held", reason: brokenReason, untilMs: nowMs } as const;
-      takeRow(this.#sql.take, storedKey, sighting, { ...held, token, fingerprint });
-    }
-  }
-
-  #look(storedKey: string): Sighting {
-    return lookAt(this.#sql.look, storedKey, this.#now());
+    if (row?.state === "running") this.#rows.put(storedKey, sighting, held);
+    else this.#rows.put(storedKey, sighting, { ...held, token, fingerprint, raisesFence: true });
   }
 
   #assertConnection(tx: Db): void {

@@ -24,7 +24,7 @@ import {
   singleRow,
 } from "./connection.ts";
 import { whenWritable } from "./durability.ts";
-import { takeWriteLock } from "./idempotency-statements.ts";
+import { takeWriteLock } from "./key-table.ts";
 import { factoryName, type ResolvedSqliteOptions } from "./options.ts";
 import { PrunedTable, type PrunedBatch } from "./pruning.ts";
 import {

@@ -179,7 +179,7 @@ test("free() whose UPDATE a trigger drops leaves no key done", async () => {
     void transactions.begin(tx, claimOf(key));
     void transactions.free(tx, [key]);
   });
-  await expect(freed).rejects.toThrow("could not be freed");
+  await expect(freed).rejects.toThrow("did not write a key");
   expect(idempotency.read(key.key)).toBeUndefined();
 });
 

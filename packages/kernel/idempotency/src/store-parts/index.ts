@@ -1,22 +1,25 @@
-export { fenceMemoryMs, storedRecords } from "./key-row.ts";
+export { parseDecision, seenRow, storedRecords } from "./key-row.ts";
+export { fenceMemoryMs } from "../table-store.ts";
 export { wrappedErrors } from "./sql-errors.ts";
 export { transactionBroken } from "../refusals.ts";
-export { cursorBehind, damagedCursor, keyBefore, pageOf, type Row } from "./list-query.ts";
+export { cursorBehind, damagedCursor, keyBefore, pageOf, pageOfRows, type Row } from "./list-query.ts";
 export { pooledClients, type ClientPool, type PooledClient } from "./pooled-client.ts";
 export { pruning } from "./pruning.ts";
 export type { RemoteIdempotencyStore } from "./remote-store.ts";
 export { leaseExpired } from "../store.ts";
 export {
   decideClaim,
-  decodeText,
-  encodeText,
-  Gate,
+  decideFirstClaim,
+  isOver,
   operatorEntry,
-  StoreGate,
-  textUpTo,
-  type ArgumentRule,
-  type StoredRecord,
-} from "../store-rules.ts";
+  type FirstChange,
+  type KeyChange,
+  type KeyRow,
+  type SeenRow,
+} from "../life.ts";
+export { isAsSeen, type KeyTable, type ListedRows, type Seen, type Within } from "../key-table.ts";
+export { TableStore, type TableStoreOptions } from "../table-store.ts";
+export { decodeText, encodeText, Gate, StoreGate, textUpTo, type ArgumentRule } from "../store-rules.ts";
 export { assertTransaction } from "./transaction.ts";
 export {
   StatementGate,

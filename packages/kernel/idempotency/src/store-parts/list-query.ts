@@ -1,3 +1,4 @@
+import type { ListedRows } from "../key-table.ts";
 import type { IdempotencyListing, IdempotencyRecord } from "../store.ts";
 
 /** By column name. */
@@ -41,5 +42,19 @@ export function pageOf(
       return record === undefined ? [] : [{ key: keyOf(String(row["key"])), record }];
     }),
     cursor: last === undefined || rows.length <= limit ? undefined : cursorBehind(String(last["key"])),
+  };
+}
+
+/** A page of a table of keys, of rows in order of `key`. A row beyond `limit` means another page. */
+export function pageOfRows(
+  found: readonly Row[],
+  limit: number,
+  read: (row: Row) => ListedRows["rows"][number],
+): ListedRows {
+  const listed = found.slice(0, limit);
+  const last = listed.at(-1);
+  return {
+    rows: listed.map(read),
+    cursor: last === undefined || found.length <= limit ? undefined : cursorBehind(String(last["key"])),
   };
 }

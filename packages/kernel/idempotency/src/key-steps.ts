@@ -1,0 +1,97 @@
+// The steps of a key's life over a table: look, decide (life.ts), write where the row is still as it was seen. Whoever loses a race looks
+// and decides again. Each step can be repeated after a lost reply, since its token tells it from everybody else's.
+import type { KeyTable, Within } from "./key-table.ts";
+import {
+  completion,
+  decideClaim,
+  decideFirstClaim,
+  isCompletedBy,
+  renewal,
+  type Decision,
+  type OwnerStep,
+  type SeenRow,
+} from "./life.ts";
+import type { IdempotencyClaim, IdempotencyClaimResult, IdempotencyOwnership } from "./store.ts";
+import { answerOf, type Steps } from "./transactions/steps.ts";
+
+// Each time somebody else has changed the row in between. So many changes of one key within one step are a fault, not a race.
+const mostTries = 100;
+
+/** Claims a key: one `add` for a new key, one `look` more for a duplicate. */
+export function* claimKey<Tx>(
+  table: KeyTable<Tx>,
+  key: string,
+  claim: IdempotencyClaim,
+): Steps<IdempotencyClaimResult> {
+  const first = decideFirstClaim(claim);
+  for (let tried = 0; tried < mostTries; tried += 1) {
+    const fence = yield* answerOf(table.add(key, first.write));
+    if (fence !== undefined) return first.reply(fence);
+    const row = yield* answerOf(table.look(key));
+    // Pruned in between: add it.
+    if (row === undefined) continue;
+    const written = yield* tryToWrite(table, key, row, decideClaim(row, claim));
+    if (written !== undefined) return written.reply;
+  }
+  throw new Error("the key was changed by others, again and again");
+}
+
+/** Looks, decides and writes, until nobody has changed the row between the look and the write. */
+export function* decideKey<Tx, Reply>(
+  table: KeyTable<Tx>,
+  key: string,
+  decide: (row: SeenRow | undefined) => Decision<Reply>,
+): Steps<Reply> {
+  for (let tried = 0; tried < mostTries; tried += 1) {
+    const row = yield* answerOf(table.look(key));
+    const written = yield* tryToWrite(table, key, row, decide(row));
+    if (written !== undefined) return written.reply;
+  }
+  throw new Error("the key was changed by others, again and again");
+}
+
+/** Undefined where the row was changed since it was seen. */
+function* tryToWrite<Tx, Reply>(
+  table: KeyTable<Tx>,
+  key: string,
+  row: SeenRow | undefined,
+  decision: Decision<Reply>,
+): Steps<{ readonly reply: Reply } | undefined> {
+  if (decision.write === undefined) return { reply: decision.reply };
+  if (row === undefined) throw new TypeError("a key without a row is changed by a claim alone");
+  const fence = yield* answerOf(table.write(key, decision.write, row));
+  return fence === undefined ? undefined : { reply: decision.reply(fence) };
+}
+
+/** Ends the owner's lease `leaseMs` from now. */
+export function renewKey<Tx>(
+  table: KeyTable<Tx>,
+  key: string,
+  token: string,
+  leaseMs: number,
+): Steps<IdempotencyOwnership> {
+  return stepOfOwner(table, key, token, renewal(leaseMs));
+}
+
+/** Completes the owner's key; `ok` again where the owner has completed it before. */
+export function* completeKey<Tx>(
+  table: KeyTable<Tx>,
+  key: string,
+  token: string,
+  retentionMs: number,
+): Steps<IdempotencyOwnership> {
+  if ((yield* stepOfOwner(table, key, token, completion(retentionMs))) === "ok") return "ok";
+  return isCompletedBy(token, yield* answerOf(table.look(key))) ? "ok" : "lost";
+}
+
+/** Takes an owner's step by one write, `within` a transaction where one is given. */
+export function* stepOfOwner<Tx>(
+  table: KeyTable<Tx>,
+  key: string,
+  token: string,
+  { from: states, write }: OwnerStep,
+  within?: Within<Tx>,
+): Steps<IdempotencyOwnership> {
+  const fence = yield* answerOf(table.write(key, write, { token, states }, within));
+  return fence === undefined ? "lost" : "ok";
+}
