@@ -132,6 +132,21 @@ export const refusalsOfTransactions = {
       },
     ),
   ),
+  "transaction-unknown": row(
+    503,
+    by,
+    "The handler failed or met a conflict, and its transaction was rolled back; then the store did not answer the question whether something of it had committed before, as by the handler's own COMMIT. The key is free, as after every rollback, or done although the handler has failed. Also a notice.",
+    "Repair the store, then look at the key by `countersign keys show`. If it is done, a retry gets 409: look what was written, and make the payout by hand if it is missing.",
+    "A handler that refuses while its database goes down:",
+    paidOn(
+      { hold: lost },
+      {
+        pay() {
+          throw new GuardError({ status: 400, code: "account-frozen", message: "the account is frozen" });
+        },
+      },
+    ),
+  ),
   "transaction-broken": row(
     500,
     by,

@@ -115,9 +115,9 @@ export function transactionOwner<Tx>(
   const { doneStatus, inFlightStatus } = duplicates;
   const unpaid = { keys, reserved: reserves409(duplicates) };
   const watch = new HandlerWatch(factoryName, stores);
-  /** Something may have been paid whose key is held: an operator has to look, whoever asks. */
+  /** Something may have been paid whose key is held, or done: an operator has to look, whoever asks. */
   const alarm = (error: unknown, { key, req }: Attempt): void => {
-    const end = isGuardError(error) && leavesHeld.has(error.code) ? noticeOfEnd(error) : undefined;
+    const end = isGuardError(error) && needsOperator.has(error.code) ? noticeOfEnd(error) : undefined;
     if (end !== undefined) keys.alarm({ ...end, key, req });
   };
   const replay = duplicates.replay && new Replay(duplicates.replay, resolved, keys);
@@ -199,8 +199,12 @@ type Paid = NotRun | NotBegun | Ended;
 /** `error`: the handler's own. `unwritten`: the refusal of a handler that has changed no row, whose key is held. */
 type Ended = { readonly value: Answered } | { readonly error: unknown } | { readonly unwritten: Error };
 
-/** Codes of requests that leave a key for an operator. */
-const leavesHeld: ReadonlySet<string> = new Set(["nothing-written", "transaction-held"]);
+/** Codes of requests that leave a key for an operator: held, or in a state that the store did not tell. */
+const needsOperator: ReadonlySet<string> = new Set([
+  "nothing-written",
+  "transaction-held",
+  "transaction-unknown",
+]);
 
 const ofTransaction = /^(?:transaction-|commit-unknown$|draining$)/;
 

@@ -56,7 +56,7 @@ const documented: ReadonlySet<string> = new Set(
     "task-dead task-failed task-gone task-given-back " +
     "timestamp-invalid transaction-broken transaction-conflict transaction-held transaction-not-begun " +
     "transaction-timed-out " +
-    "transaction-unavailable transaction-unused transfer-coding-unsupported trust-proxy-misread " +
+    "transaction-unavailable transaction-unknown transaction-unused transfer-coding-unsupported trust-proxy-misread " +
     "trust-proxy-unsafe unexpected-error webhook-not-hidden window-too-long work-store-failed"
   ).split(" "),
 );

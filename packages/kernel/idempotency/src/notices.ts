@@ -51,6 +51,10 @@ const ends: ReadonlyMap<string, string> = new Map([
     "transaction-held",
     "has a handler that failed after something of its transaction had committed, and is held",
   ],
+  [
+    "transaction-unknown",
+    "has a handler that failed, and its store did not say whether something of its transaction had committed: it may be done",
+  ],
 ]);
 
 /** What an operator has to hear of how a transaction ended, for work that has no verdict, such as an event. */

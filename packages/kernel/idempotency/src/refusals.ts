@@ -11,7 +11,8 @@ export type IdempotencyCode =
   | "transaction-conflict"
   | "transaction-held"
   | "transaction-timed-out"
-  | "transaction-unavailable";
+  | "transaction-unavailable"
+  | "transaction-unknown";
 
 export function storeUnavailable(cause: unknown, retryAfterSeconds: number): GuardError<IdempotencyCode> {
   const message = "the idempotency store failed or did not answer in time";
@@ -74,6 +75,12 @@ export const commitUnknown: TransactionRefusal = refusalOf(
 export const transactionHeld: TransactionRefusal = refusalOf(
   "transaction-held",
   "the handler's transaction failed after something of it had committed: the key is held",
+);
+
+/** The handler has failed, and the store did not say whether something of its transaction has committed: an operator has to look. */
+export const transactionUnknown: TransactionRefusal = refusalOf(
+  "transaction-unknown",
+  "the handler's transaction failed, and the store did not say whether something of it had committed",
 );
 
 /** Why the key of a handler is held that has changed no row by its `tx`. */

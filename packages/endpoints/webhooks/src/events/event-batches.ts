@@ -176,7 +176,8 @@ export class EventBatches {
 
   /**
    * Whether a single event may be why the transaction of all did not happen. Not after a COMMIT that may have taken effect, nor beside a
-   * handler that still has the rows: the next delivery finds out. Where order counts, only an event that never can be taken is passed over.
+   * handler that still has the rows, nor when the store did not say what has committed: the next delivery finds out. Where order counts,
+   * only an event that never can be taken is passed over.
    */
   #maySpoil(outcome: EventOutcome, error: unknown): boolean {
     return this.#init.keepsOrder ? error instanceof TypeError : outcome === "failed" || outcome === "busy";
@@ -215,6 +216,7 @@ const faults: ReadonlyMap<string, EventOutcome> = new Map<string, EventOutcome>(
   ["transaction-conflict", "busy"],
   ["transaction-timed-out", "timed-out"],
   ["transaction-unavailable", "unavailable"],
+  ["transaction-unknown", "in-doubt"],
 ]);
 
 function outcomeOfFault(error: unknown): EventOutcome {

@@ -69,7 +69,7 @@ export interface EventContext {
  * Acknowledged: `done`, `accepted` (committed to an inbox), `duplicate` (known before, or earlier in the envelope), `ignored` (no handler,
  * fallback "ignore") and `dead-lettered`. Sent again: `failed` (the handler threw, the event is invalid, or its id is done under another
  * type), `timed-out`, `busy` (runs elsewhere, or still; or waits for the next delivery), `unavailable` (no answer of the store), `in-doubt`
- * (handled, `done` unconfirmed).
+ * (handled, `done` unconfirmed; or failed, and the store did not say whether something of it has committed).
  */
 export type EventOutcome =
   | "done"

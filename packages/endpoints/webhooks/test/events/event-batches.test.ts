@@ -32,6 +32,8 @@ interface Scene {
   readonly probe?: (id: string) => unknown;
   /** What COMMIT does, by its number from 1. */
   readonly commit?: (number: number) => unknown;
+  /** What the look after a rollback does. */
+  readonly hold?: () => unknown;
   readonly transactionTimeoutMs?: number;
 }
 
@@ -41,6 +43,7 @@ function receiver({
   keep = () => {},
   probe = () => {},
   commit = () => {},
+  hold = () => {},
   transactionTimeoutMs = 60_000,
 }: Scene) {
   const runs: string[] = [];
@@ -68,7 +71,10 @@ function receiver({
     },
     assertOpen: async () => void (await probe(runs.at(-1) ?? "")),
     free: async () => {},
-    hold: () => Promise.resolve(new Set()),
+    async hold() {
+      await hold();
+      return new Set();
+    },
     faultOf: (error) => (error instanceof EngineError ? error.fault : undefined),
   };
   const stores: TransactionStores<object, "async"> = {
@@ -160,6 +166,21 @@ describe("a batch of events in one transaction", () => {
     expect(runs).toEqual(ids(50));
     expect(commits).toEqual([50]);
     expectWarning(/^\[commit-unknown\] .* has a COMMIT without a reply: it is done, or comes again$/, 50);
+  });
+
+  test("leaves its events to the next delivery when the store does not say what of a failed one has committed", async () => {
+    const notices = collectNotices();
+    const { handle, runs, failed } = receiver({
+      work: (id) => id === "ev_2" && Promise.reject(new Error("no such account")),
+      hold: () => Promise.reject(new Error("read ECONNRESET")),
+    });
+    expect(await handle(ids(3))).toEqual(["in-doubt", "in-doubt", "in-doubt"]);
+    expect(runs).toEqual(["ev_1", "ev_2"]);
+    expect(failed).toEqual(ids(3).map((id) => `${id} in-doubt`));
+    // Each may have committed with what its handler, or another one, has committed by itself.
+    expect(notices.map(({ code, message }) => [code, message.split(" has ")[0]])).toEqual(
+      ids(3).map((id) => ["transaction-unknown", `key "webhook-event:${id}"`]),
+    );
   });
 
   test.each<[string, Scene, readonly string[]]>([

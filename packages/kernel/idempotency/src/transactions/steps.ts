@@ -105,6 +105,8 @@ export class Progress {
   begun = false;
   /** COMMIT may have been sent. */
   committing = false;
+  /** The transaction was rolled back, and the store has not yet said whether something of it has committed. */
+  looking = false;
   #abandoned = false;
   #close: (() => void) | undefined;
 

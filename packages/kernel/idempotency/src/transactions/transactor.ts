@@ -14,6 +14,7 @@ import {
   transactionHeld,
   transactionTimedOut,
   transactionUnavailable,
+  transactionUnknown,
 } from "../refusals.ts";
 import type { Awaitable } from "../store.ts";
 import { Lanes, type Entrance } from "./lanes.ts";
@@ -237,6 +238,7 @@ export class Transactor<Tx> {
     return await withDeadline(this.#repeat(attempt, steps, progress), transactionTimeoutMs, () => {
       progress.abandon();
       const cause = new Error(`the transaction took longer than ${transactionTimeoutMs} ms`);
+      if (progress.looking) return transactionUnknown(cause, retryAfterSeconds);
       if (progress.committing) return commitUnknown(cause, retryAfterSeconds);
       return progress.begun
         ? transactionTimedOut(cause, retryAfterSeconds)
@@ -267,18 +269,18 @@ export class Transactor<Tx> {
         const fault = this.#store.faultOf(error);
         if (error instanceof RolledBack) {
           // oxlint-disable-next-line no-await-in-loop -- the last step
-          throw await this.#afterRollback(run, error);
+          throw await this.#afterRollback(run, error, progress);
         }
         if (progress.abandoned) {
           const given = transactionUnavailable(error, retryAfterSeconds);
           // Where nothing was begun no handler has run. Behind COMMIT a done key may be what was paid: nobody may hold it.
           const mayHaveEnded = progress.begun && !progress.committing;
           // oxlint-disable-next-line no-await-in-loop -- the last step
-          throw mayHaveEnded ? await this.#afterRollback(run, new RolledBack(given)) : given;
+          throw mayHaveEnded ? await this.#afterRollback(run, new RolledBack(given), progress) : given;
         }
         if ((fault === "conflict" || fault === "locked") && progress.begun) {
           // oxlint-disable-next-line no-await-in-loop -- before another run can take a record of this one for somebody else's
-          await this.#assertNothingCommitted(run, error);
+          await this.#assertNothingCommitted(run, error, progress);
         }
         if (fault === "conflict" && number < maxAttempts) {
           // oxlint-disable-next-line no-await-in-loop -- as above
@@ -293,12 +295,12 @@ export class Transactor<Tx> {
           const isRolledBack = fault === "refused" || isTransactionBroken(error);
           if (!isRolledBack) throw commitUnknown(error, retryAfterSeconds);
           // oxlint-disable-next-line no-await-in-loop -- the last step
-          throw await this.#afterRollback(run, new RolledBack(error));
+          throw await this.#afterRollback(run, new RolledBack(error), progress);
         }
         if (fault === "unavailable") throw transactionUnavailable(error, retryAfterSeconds);
         // Such as a promise where the engine has none.
         // oxlint-disable-next-line no-await-in-loop -- the last step
-        if (progress.begun) throw await this.#afterRollback(run, new RolledBack(error));
+        if (progress.begun) throw await this.#afterRollback(run, new RolledBack(error), progress);
         // A mistake of the app's, such as a pool in place of a transaction, stays what it is.
         if (error instanceof TypeError) throw error;
         throw transactionUnavailable(error, retryAfterSeconds);
@@ -309,36 +311,54 @@ export class Transactor<Tx> {
   /**
    * After a rollback that took the nonce with it: what to throw for the handler's `error`. Nobody is refused for good while a replay may
    * still be paid (I18), or when something of the run has committed all the same (I27): its own COMMIT, or a statement that commits by itself.
+   * Without an answer of the store it may have: then no error leaves as itself.
    */
-  async #afterRollback({ nonce, keys }: TransactionAttempt, { cause: error }: RolledBack): Promise<unknown> {
+  async #afterRollback(
+    { nonce, keys }: TransactionAttempt,
+    { cause: error }: RolledBack,
+    progress: Progress,
+  ): Promise<unknown> {
     const { retryAfterSeconds } = this.#options;
+    progress.looking = true;
     const isFinal = isGuardError(error) && error.status < 500;
-    let isFresh: boolean;
+    // Why the refusal may not leave: a replay has the nonce, or nobody knows whether one has.
+    let unclaimed: unknown;
     try {
       // It waits for the end of a transaction whose connection was lost. With a token of its own: the run's nonce would count as fresh.
-      isFresh = nonce === undefined || (await this.#claimAlone({ ...nonce, token: randomUUID() }));
-      const held = await this.#hold(keys);
-      // What says itself that the key is held: a broken transaction, or a promise where the engine allows none.
-      const isTold = isTransactionBroken(error) || (this.isSynchronous && error instanceof TypeError);
-      if (held.size > 0 && !isTold) return transactionHeld(error, retryAfterSeconds);
+      if (nonce !== undefined && !(await this.#claimAlone({ ...nonce, token: randomUUID() }))) {
+        unclaimed = error;
+      }
     } catch (failure) {
-      if (!isFinal) return error;
-      const message = "the engine did not say what has become of the key";
-      return transactionUnavailable(new AggregateError([error, failure], message), retryAfterSeconds);
+      unclaimed = new AggregateError([error, failure], "the nonce could not be claimed after the rollback");
     }
-    return isFinal && !isFresh ? transactionUnavailable(error, retryAfterSeconds) : error;
-  }
-
-  /** Throws a GuardError (503) when a run that met a conflict has committed something: it must not be repeated. */
-  async #assertNothingCommitted({ keys }: TransactionAttempt, error: unknown): Promise<void> {
-    const { retryAfterSeconds } = this.#options;
     let held: ReadonlySet<string>;
     try {
       held = await this.#hold(keys);
     } catch (failure) {
-      throw transactionUnavailable(failure, retryAfterSeconds);
+      return unknownAfter(error, failure, retryAfterSeconds);
+    }
+    // What says itself that the key is held: a broken transaction, or a promise where the engine allows none.
+    const isTold = isTransactionBroken(error) || (this.isSynchronous && error instanceof TypeError);
+    if (held.size > 0 && !isTold) return transactionHeld(error, retryAfterSeconds);
+    return isFinal && unclaimed !== undefined ? transactionUnavailable(unclaimed, retryAfterSeconds) : error;
+  }
+
+  /** Throws a GuardError (503) when a run that met a conflict has committed something: it must not be repeated. */
+  async #assertNothingCommitted(
+    { keys }: TransactionAttempt,
+    error: unknown,
+    progress: Progress,
+  ): Promise<void> {
+    const { retryAfterSeconds } = this.#options;
+    progress.looking = true;
+    let held: ReadonlySet<string>;
+    try {
+      held = await this.#hold(keys);
+    } catch (failure) {
+      throw unknownAfter(error, failure, retryAfterSeconds);
     }
     if (held.size > 0) throw transactionHeld(error, retryAfterSeconds);
+    progress.looking = false;
   }
 
   async #hold(keys: readonly TransactionKey[]): Promise<ReadonlySet<string>> {
@@ -369,6 +389,12 @@ class RolledBack extends Error {
   constructor(cause: unknown) {
     super("the transaction was rolled back", { cause });
   }
+}
+
+/** The refusal when the look after a rollback has failed: something of the run may have committed (I27). */
+function unknownAfter(error: unknown, failure: unknown, retryAfterSeconds: number): Error {
+  const message = "the store did not answer the look after the rollback";
+  return transactionUnknown(new AggregateError([error, failure], message), retryAfterSeconds);
 }
 
 /** A statement that is on its way when the handler has settled could commit after a failure, and fail after a success. */

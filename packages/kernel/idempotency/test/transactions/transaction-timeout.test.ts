@@ -60,7 +60,13 @@ describe("a transaction that takes longer than transactionTimeoutMs", () => {
       { work: fails(boom), probe: never },
       "transaction-timed-out",
     ],
-    ["the look after a rollback", { work: fails(boom), hold: never }, "transaction-timed-out"],
+    ["the look after a rollback", { work: fails(boom), hold: never }, "transaction-unknown"],
+    ["the look after a conflict", { work: fails(is("conflict")()), hold: never }, "transaction-unknown"],
+    [
+      "the look after a COMMIT that was refused",
+      { commit: fails(is("refused")()), hold: never },
+      "transaction-unknown",
+    ],
     ["COMMIT", { commit: never }, "commit-unknown"],
   ])("is 503 when %s never ends, and leaves its lane and drain()", async (_what, script, code) => {
     const { transactor, run, log } = slow(script);

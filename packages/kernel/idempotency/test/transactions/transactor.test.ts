@@ -15,6 +15,7 @@ const unavailable = refused("transaction-unavailable");
 const conflict = refused("transaction-conflict");
 const usual = "connect begin work keep commit";
 const undone = "connect begin work probe rollback claim hold";
+const unknown = refused("transaction-unknown");
 const held = () => "held";
 
 describe("Transactor", () => {
@@ -99,7 +100,7 @@ describe("Transactor", () => {
       { work: () => refusal, claim: () => boom },
       unavailable,
       1,
-      "connect begin work probe rollback claim",
+      undone,
     ],
     [
       "a handler's own error, which is no answer for good, whose nonce a replay has had meanwhile",
@@ -113,7 +114,14 @@ describe("Transactor", () => {
       { work: () => boom, claim: () => mistake },
       boom,
       1,
-      "connect begin work probe rollback claim",
+      undone,
+    ],
+    [
+      "a failure of which something has committed, whose nonce cannot be claimed alone",
+      { work: () => boom, claim: () => mistake, hold: held },
+      refused("transaction-held"),
+      1,
+      undone,
     ],
     // Something of a run has committed all the same: nobody is refused for good, and nothing is repeated.
     ...[() => refusal, () => boom].map((work): [string, Script, unknown, number, string] => [
@@ -168,16 +176,30 @@ describe("Transactor", () => {
     [
       "a conflict after which the engine does not say whether something has committed",
       { work: is("conflict"), hold: () => boom },
-      unavailable,
+      unknown,
       1,
       "connect begin work rollback hold",
     ],
-    [
-      "a refusal after which the engine does not say what has become of the key",
-      { work: () => refusal, hold: () => boom },
-      unavailable,
+    ...[() => refusal, () => boom, () => mistake].map((work): [string, Script, unknown, number, string] => [
+      `a failure after which the engine does not say whether something has committed: ${work()}`,
+      { work, hold: () => new Error("store down") },
+      unknown,
       1,
       undone,
+    ]),
+    [
+      "a handler that broke its transaction, after which the engine does not say whether something has committed",
+      { work: () => boom, probe: () => broken, hold: is("unavailable") },
+      unknown,
+      1,
+      undone,
+    ],
+    [
+      "a COMMIT refused for certain, after which the engine does not say whether something has committed",
+      { commit: is("refused"), hold: is("unavailable") },
+      unknown,
+      1,
+      `${usual} claim hold`,
     ],
   ])("ends %s", async (_case, script, expected, times, steps) => {
     const { run, log, calls } = scripted(script);
@@ -187,6 +209,14 @@ describe("Transactor", () => {
     // The lane is free again.
     await run().catch(() => {});
     expect(calls.connect).toBeGreaterThan(times);
+  });
+
+  test("gives both errors as the cause when the look after a rollback fails, with Retry-After", async () => {
+    const down = new Error("store down");
+    const { run } = scripted({ work: () => refusal, hold: () => down });
+    const error = await run().catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ status: 503, headers: { "Retry-After": "7" } });
+    expect(error).toHaveProperty("cause.errors", [refusal, down]);
   });
 
   test("tells a refusal where requests have no nonce, once nothing is found that has committed", async () => {
