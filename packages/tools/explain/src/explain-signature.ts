@@ -60,7 +60,7 @@ export async function explainSignature(
   const received = receivedOf(request, body);
   // The check below reports that the store failed.
   const keys = await own.keys(keyidsOf(received)).catch(() => undefined);
-  const known = { ...own, keys: keys ?? new Map<string, VerificationKey>() };
+  const known = { ...own, keys: keys?.known ?? new Map<string, VerificationKey>() };
   const judged = {
     request: received,
     body,

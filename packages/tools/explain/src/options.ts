@@ -39,9 +39,17 @@ export interface ExplainSignatureOptions extends Omit<
 }
 
 /** Rejects if a store gives no answer. */
-type FindKeys = (keyids: readonly string[]) => Promise<KnownKeys>;
+type FindKeys = (keyids: readonly string[]) => Promise<FoundKeys>;
 
 export type KnownKeys = ReadonlyMap<string, VerificationKey>;
+
+interface FoundKeys {
+  readonly known: KnownKeys;
+  /** What a store gave that cannot be used, by keyid: the check says what is wrong with it. */
+  readonly unusable: ReadonlyMap<string, ConfiguredKey>;
+}
+
+type ConfiguredKey = NonNullable<Awaited<ReturnType<KeyStore["get"]>>>;
 
 const maxBaseLength = 65_536;
 
@@ -68,18 +76,22 @@ export function readExplainOptions(
 ): {
   readonly own: OwnOptions;
   /** The check with these keys; without keys its store counts as down. */
-  readonly check: (keys: KnownKeys | undefined) => HttpSignatureVerifyOptions;
+  readonly check: (keys: FoundKeys | undefined) => HttpSignatureVerifyOptions;
 } {
   const [own, rest] = splitOptions(owner, table, options);
   // An explanation claims no nonce: the request that it explains would be a replay.
-  const check = (keys: KnownKeys | undefined): HttpSignatureVerifyOptions => ({
+  const check = (keys: FoundKeys | undefined): HttpSignatureVerifyOptions => ({
     clock: systemClock,
     ...rest,
-    keys: { engine, get: (keyid) => (keys ?? noAnswer()).get(keyid) },
+    keys: { engine, get: (keyid) => keyOf(keys ?? noAnswer(), keyid) },
     nonces: anyNonce,
   });
   assertVerifyOptions(check(undefined), owner);
   return { own, check };
+}
+
+function keyOf({ known, unusable }: FoundKeys, keyid: string): ConfiguredKey | undefined {
+  return known.get(keyid) ?? unusable.get(keyid);
 }
 
 function noAnswer(): never {
@@ -91,8 +103,14 @@ const late = (): Error => new Error(`the key store gave no answer within ${store
 
 function readKnownKeys(keys: unknown, owner: OptionOwner, name: string): FindKeys {
   const { known, store } = readKeys(keys, owner, name);
-  if (store === undefined) return async () => known;
-  return isListing(keys) ? async () => new Map(keys.keys().map((key) => [key.keyid, key])) : asked(store.get);
+  if (store === undefined) return async () => allUsable(known);
+  return isListing(keys)
+    ? async () => allUsable(new Map(keys.keys().map((key) => [key.keyid, key])))
+    : asked(store.get);
+}
+
+function allUsable(known: KnownKeys): FoundKeys {
+  return { known, unusable: new Map() };
 }
 
 function isListing(keys: unknown): keys is LiveKeyStore {
@@ -100,15 +118,30 @@ function isListing(keys: unknown): keys is LiveKeyStore {
 }
 
 function asked(lookup: KeyStore["get"]): FindKeys {
-  const find = async (keyid: string): Promise<[string, VerificationKey] | undefined> => {
-    const key = await inTime(lookup(keyid), storeTimeoutMs, late);
-    if (key === undefined || key === null) return undefined;
-    return [keyid, isVerificationKey(key) ? key : importVerificationKey(keyid, key)];
-  };
+  const find = async (keyid: string) => ({
+    keyid,
+    given: await inTime(lookup(keyid), storeTimeoutMs, late),
+  });
   return async (keyids) => {
-    const found = await Promise.all(keyids.map(find));
-    return new Map(found.filter((entry) => entry !== undefined));
+    const known = new Map<string, VerificationKey>();
+    const unusable = new Map<string, ConfiguredKey>();
+    for (const { keyid, given } of await Promise.all(keyids.map(find))) {
+      if (given === undefined || given === null) continue;
+      const key = usableKey(keyid, given);
+      if (key === undefined) unusable.set(keyid, given);
+      else known.set(keyid, key);
+    }
+    return { known, unusable };
   };
+}
+
+function usableKey(keyid: string, given: ConfiguredKey): VerificationKey | undefined {
+  if (isVerificationKey(given)) return given;
+  try {
+    return importVerificationKey(keyid, given);
+  } catch {
+    return undefined;
+  }
 }
 
 function readBase(base: unknown, ownerOfBase: OptionOwner, name: string): string {

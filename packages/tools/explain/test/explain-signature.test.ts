@@ -1,4 +1,4 @@
-import { createHmac, sign } from "node:crypto";
+import { createHmac, generateKeyPairSync, sign } from "node:crypto";
 import { describe, expect, test } from "@jest/globals";
 import { importVerificationKey } from "@countersign/http-message-signatures";
 import type { Keys } from "@countersign/http-signature-verify";
@@ -284,12 +284,23 @@ describe("the keys of an explanation", () => {
         throw new Error("no connection");
       },
     ],
-    ["gives what is no key", () => "no key"],
   ])("that are in a store that %s are no fault of the signer", async (_name, keys) => {
     await expect(explained(keys)).resolves.toMatchObject({
       what: "key-store-unavailable",
       code: "key-store-unavailable",
       sentence: expect.stringMatching(/^Nothing to change: the key store gave no answer/),
+    });
+  });
+
+  test.each<[string, Keys]>([
+    ["a text that is no key", () => "no key"],
+    ["a private key", () => generateKeyPairSync("ed25519").privateKey],
+    ["an object that is no JWK", { get: () => Object({ kty: "OKP" }) }],
+  ])("are unusable where a store gives %s, which is no fault of the signer", async (_name, keys) => {
+    await expect(explained(keys)).resolves.toMatchObject({
+      what: "key-unusable",
+      code: "key-unusable",
+      sentence: expect.stringMatching(/^Nothing to change: the receiver has no usable key under this keyid/),
     });
   });
 });
