@@ -120,8 +120,8 @@ export const refusalsOfTransactions = {
   "transaction-held": row(
     503,
     by,
-    "The handler failed or met a conflict, and its transaction was rolled back; but something of it had committed before, as by its own COMMIT or a change of a table's definition. Its key is held for an operator: neither is the request refused for good, nor is the handler run again. Of events also a notice.",
-    "Look what was written, and decide about the key. Send no COMMIT and change no table's definition in a handler.",
+    "The handler failed or met a conflict, and its transaction was rolled back; but something of it had committed before, as by its own COMMIT or a change of a table's definition, or has stayed in a table without transactions, such as one of MyISAM on MariaDB. Its key is held for an operator: neither is the request refused for good, nor is the handler run again. Of events also a notice.",
+    "Look what was written, and decide about the key. Send no COMMIT and change no table's definition in a handler. On MariaDB make its tables with `ENGINE = InnoDB`; the cause in the log says so.",
     "A handler that refuses after something of it has committed:",
     paidOn(
       { hold: (keys) => new Set(keys.map(({ key }) => key)) },

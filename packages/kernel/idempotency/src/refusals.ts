@@ -71,9 +71,11 @@ export const commitUnknown: TransactionRefusal = refusalOf(
   "COMMIT was sent and its reply was lost: the key is done if it took effect",
 );
 
+const heldCode = "transaction-held";
+
 /** The handler has failed, and something of its transaction has committed all the same: an operator has to look. */
 export const transactionHeld: TransactionRefusal = refusalOf(
-  "transaction-held",
+  heldCode,
   "the handler's transaction failed after something of it had committed: the key is held",
 );
 
@@ -100,6 +102,17 @@ const broken = "transaction-broken";
 export function transactionBroken(what: string, cause?: unknown): GuardError<IdempotencyCode> {
   const message = `the handler's transaction cannot commit: ${what}`;
   return new GuardError<IdempotencyCode>({ status: 500, code: broken, message, cause });
+}
+
+/** For stores: a part of what the handler wrote has stayed after ROLLBACK, and the key is held. `what` says why. */
+export function transactionNotRolledBack(what: string, cause?: unknown): GuardError<IdempotencyCode> {
+  const message = `what the handler wrote was not all rolled back: ${what}`;
+  return new GuardError<IdempotencyCode>({ status: 500, code: heldCode, message, cause });
+}
+
+/** True for an error of {@link transactionNotRolledBack}. */
+export function isNotRolledBack(error: unknown): boolean {
+  return isGuardError(error) && error.code === heldCode;
 }
 
 /** Whether it says for certain that the transaction has not committed. */

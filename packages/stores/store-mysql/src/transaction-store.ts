@@ -8,7 +8,12 @@ import type {
   TransactionKey,
   TransactionStore,
 } from "@countersign/idempotency";
-import { type Row, StoreGate, transactionBroken } from "@countersign/idempotency/store";
+import {
+  type Row,
+  StoreGate,
+  transactionBroken,
+  transactionNotRolledBack,
+} from "@countersign/idempotency/store";
 import { type KeyClaim, claimStatement } from "./claim-statement.ts";
 import { checkLate, checkTimeoutMs, type Engine } from "./engine.ts";
 import { errnoOf, faultOf, isInterrupted, noSavepoint } from "./errors.ts";
@@ -30,6 +35,9 @@ const name = "mysql transaction store";
 
 const rollbackTimeoutMs = 5_000;
 
+const withoutTransactions =
+  "a table that it has written has no transactions; make the handler's tables with ENGINE = InnoDB";
+
 const rollBack: Statement = ["ROLLBACK", []];
 const commit: Statement = ["COMMIT", []];
 
@@ -45,6 +53,8 @@ interface OpenTransaction {
   begun: readonly TransactionKey[];
   /** Those whose handlers may have written something. */
   run: readonly TransactionKey[];
+  /** Whether ROLLBACK has left what the handler wrote in a table without transactions. */
+  hasLeftRows: boolean;
 }
 
 export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
@@ -71,7 +81,13 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
     let isCommitted = false;
     try {
       return await this.#server.database.run(async (tx) => {
-        const session: OpenTransaction = { isTaken: false, isMarked: false, begun: [], run: [] };
+        const session: OpenTransaction = {
+          isTaken: false,
+          isMarked: false,
+          begun: [],
+          run: [],
+          hasLeftRows: false,
+        };
         this.#open.set(tx, session);
         try {
           const result = await work(tx);
@@ -83,7 +99,7 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
           return result;
         } catch (error) {
           if (session.isTaken) await this.#rollBack(tx, session);
-          throw error;
+          throw session.hasLeftRows ? transactionNotRolledBack(withoutTransactions, error) : error;
         } finally {
           this.#open.delete(tx);
         }
@@ -233,10 +249,10 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
   }
 
   /** Here rather than by the library, whose ROLLBACK is too late to give the session back. */
-  async #rollBack(tx: Tx, { run }: OpenTransaction): Promise<void> {
+  async #rollBack(tx: Tx, session: OpenTransaction): Promise<void> {
     try {
       await withDeadline(
-        this.#rollBackAndHold(tx, run),
+        this.#rollBackAndHold(tx, session),
         rollbackTimeoutMs,
         () => new Error("ROLLBACK was not answered in time"),
       );
@@ -247,7 +263,8 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
   }
 
   /** What a table without transactions has kept may be the payment: an operator has to look. */
-  async #rollBackAndHold(tx: Tx, run: readonly TransactionKey[]): Promise<void> {
+  async #rollBackAndHold(tx: Tx, session: OpenTransaction): Promise<void> {
+    const { run } = session;
     if (run.length === 0) {
       // Together: a first message that has failed takes nothing but a ROLLBACK after it.
       await this.#send(tx, [rollBack, giveSessionBack]);
@@ -256,7 +273,8 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
     // A compound statement, which is no single one everywhere.
     const left = this.#server.database.script === undefined ? [] : rowsLeft;
     const rows = await this.#send(tx, [rollBack, ...left]);
-    if (rows.some((row) => isTrue(row["rows_left"]))) {
+    session.hasLeftRows = rows.some((row) => isTrue(row["rows_left"]));
+    if (session.hasLeftRows) {
       const how = { recovery: "hold", takenAs: "held", restMs: 0 } as const;
       await this.#send(tx, [this.#keysStatement(run, this.#now(), how), commit]);
     }

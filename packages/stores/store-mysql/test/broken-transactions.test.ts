@@ -206,11 +206,13 @@ describeOnMysql("a handler that", () => {
       const { transactions, idempotency, pool, table } = await newStores();
       await pool.query(`ALTER TABLE ${table}_payouts MODIFY id VARCHAR(60), ENGINE = ${engine}`);
       const key = newKey("k");
+      const reason = new Error("refused");
       const refused = payOne(transactions, key, async (tx) => {
         await tx.query(`INSERT INTO ${table}_payouts VALUES ('left')`);
-        throw new Error("refused");
+        throw reason;
       });
-      await expect(refused).rejects.toThrow("refused");
+      await expect(refused).rejects.toMatchObject({ code: "transaction-held", cause: reason });
+      await expect(refused).rejects.toThrow(/ENGINE = InnoDB/);
       expect(await idempotency.read("k")).toMatchObject(held);
       // By which the caller is told of a held key, and not of a refusal for good.
       expect(await transactions.hold([key], held.reason)).toEqual(new Set(["k"]));

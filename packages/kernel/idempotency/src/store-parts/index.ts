@@ -1,7 +1,7 @@
 export { parseDecision, seenRow, storedRecords } from "./key-row.ts";
 export { fenceMemoryMs } from "../table-store.ts";
 export { wrappedErrors } from "./sql-errors.ts";
-export { transactionBroken } from "../refusals.ts";
+export { transactionBroken, transactionNotRolledBack } from "../refusals.ts";
 export { cursorBehind, damagedCursor, keyBefore, pageOf, pageOfRows, type Row } from "./list-query.ts";
 export { pooledClients, type ClientPool, type PooledClient } from "./pooled-client.ts";
 export { pruning } from "./pruning.ts";

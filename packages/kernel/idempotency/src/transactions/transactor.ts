@@ -4,6 +4,7 @@ import { isGuardError, withDeadline, type NonceClaim, type NonceStore } from "@c
 import { askStore } from "@countersign/core/door";
 import {
   commitUnknown,
+  isNotRolledBack,
   isTransactionBroken,
   keysDraining,
   nothingWritten,
@@ -339,7 +340,8 @@ export class Transactor<Tx> {
     }
     // What says itself that the key is held: a broken transaction, or a promise where the engine allows none.
     const isTold = isTransactionBroken(error) || (this.isSynchronous && error instanceof TypeError);
-    if (held.size > 0 && !isTold) return transactionHeld(error, retryAfterSeconds);
+    if ((held.size > 0 && !isTold) || isNotRolledBack(error))
+      return transactionHeld(error, retryAfterSeconds);
     return isFinal && unclaimed !== undefined ? transactionUnavailable(unclaimed, retryAfterSeconds) : error;
   }
 

@@ -10,7 +10,17 @@ import { answerOf, type Steps } from "../../src/transactions/steps.ts";
 import type { OpenTransaction, TransactionAttempt } from "../../src/transactions/transaction-attempt.ts";
 import { Transactor } from "../../src/transactions/transactor.ts";
 
-export type Step = "connect" | "begin" | "work" | "keep" | "probe" | "free" | "commit" | "claim" | "hold";
+export type Step =
+  | "connect"
+  | "begin"
+  | "work"
+  | "keep"
+  | "probe"
+  | "free"
+  | "rollback"
+  | "commit"
+  | "claim"
+  | "hold";
 
 /** What a call does, by its number from 1: an error to throw, milliseconds or a promise to wait for, or nothing. */
 export type Script = Partial<Record<Step, (call: number) => unknown>>;
@@ -86,7 +96,7 @@ export function scripted(
       try {
         result = await work(tx);
       } catch (error) {
-        log.push("rollback");
+        await play("rollback");
         throw error;
       }
       await play("commit");

@@ -1,7 +1,7 @@
 import { GuardError } from "@countersign/core";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import { describe, expect, test } from "@jest/globals";
-import { transactionBroken } from "../../src/refusals.ts";
+import { transactionBroken, transactionNotRolledBack } from "../../src/refusals.ts";
 import { is, keys, nonce, scripted, type Script, type Step } from "./scripted.ts";
 
 const boom = new Error("boom");
@@ -116,6 +116,20 @@ describe("Transactor", () => {
       1,
       undone,
     ],
+    // What the store has seen to stay is no reason to run again, whoever has the key by now.
+    ...[() => refusal, is("conflict"), is("unavailable")].flatMap((work) =>
+      [held, () => undefined].map((hold): [string, Script, unknown, number, string] => [
+        `a failure of which the store could not roll everything back: ${work()}, ${hold() ?? "not held"}`,
+        { work, hold, rollback: () => transactionNotRolledBack("a table has no transactions", work()) },
+        expect.objectContaining({
+          status: 503,
+          code: "transaction-held",
+          cause: expect.objectContaining({ message: expect.stringMatching(/a table has no transactions$/) }),
+        }),
+        1,
+        work().message === "conflict" ? undone.replace("probe ", "") : undone,
+      ]),
+    ),
     [
       "a failure of which something has committed, whose nonce cannot be claimed alone",
       { work: () => boom, claim: () => mistake, hold: held },
