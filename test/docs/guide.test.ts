@@ -133,6 +133,11 @@ test("the recording shows the cases of the demo, all as expected", () => {
   const folder = join(root, "examples/demo/src");
   const sources = readdirSync(folder).map((name) => readFileSync(join(folder, name), "utf8"));
   expect(names.filter((name) => !sources.some((text) => text.includes(`"${name}"`)))).toEqual([]);
+  // Record the demo again, by node site/scripts/record.mjs, after a change of its cases.
+  const written = sources.flatMap((text) =>
+    [...text.matchAll(/\bname: "([^"]+)"/g)].map(([, name = ""]) => name),
+  );
+  expect(written.filter((name) => !names.includes(name))).toEqual([]);
   expect(output).toContain(`\r\n${cases.length} of ${cases.length} as expected\r\n`);
 });
 

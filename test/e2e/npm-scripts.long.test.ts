@@ -1,9 +1,18 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { capture, killAll } from "../../examples/platform/test/platform-process.ts";
 import { eventually } from "../support/runs/eventually.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
+
+/** The results in a recording of the demo (asciinema, version 2). */
+function recordedRows(cast: string): readonly string[] {
+  const [, ...events] = cast.trimEnd().split("\n");
+  const output = events.map((line) => (JSON.parse(line) as [number, string, string])[2]).join("");
+  return output.split("\r\n").filter((line) => /^(?:ok|NO) /.test(line));
+}
 
 afterEach(killAll);
 
@@ -19,6 +28,8 @@ describe("npm start", () => {
     for (const row of rows) expect(row).toMatch(/^ok  .{34}  \S/);
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(60);
     expect(lines.at(-1)).toBe(`${rows.length} of ${rows.length} as expected`);
+    // The README's picture and the site show the recording.
+    expect(rows).toEqual(recordedRows(readFileSync(join(root, "site/recordings/demo.cast"), "utf8")));
   });
 
   test("refuses an argument that it does not know", async () => {
