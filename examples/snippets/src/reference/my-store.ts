@@ -58,7 +58,7 @@ WHERE state = $1 AND key > $2 ORDER BY key LIMIT $3`;
 const prune = `DELETE FROM my_keys
 WHERE state IN ('done', 'free') AND until_at <= ${clock} RETURNING state`;
 
-/** `pool` needs a `query_timeout`: a server that never replies is a failure. */
+/** `pool` needs a `query_timeout`: no reply in time is a failure. */
 export function createMyStore(pool: Pool): IdempotencyStore {
   return createIdempotencyStore({ table: new MyTable(pool) });
 }

@@ -68,7 +68,7 @@ export type Decision<Reply, Unwritten extends Reply = Reply> =
   | { readonly write: KeyChange; readonly reply: (fence: number) => Reply };
 
 /** Why a claim does not own the key. */
-export type KeyStanding = Exclude<IdempotencyClaimResult, { readonly status: "acquired" }>;
+type KeyStanding = Exclude<IdempotencyClaimResult, { readonly status: "acquired" }>;
 
 type ClaimDecision = Decision<IdempotencyClaimResult, KeyStanding>;
 

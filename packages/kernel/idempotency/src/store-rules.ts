@@ -56,7 +56,7 @@ function assertFit(store: string, name: string, value: unknown, { isFit, form }:
 }
 
 /** Throws a TypeError unless `decision` has a fence, `by` of 1 to 128 and `note` of 1 to 512 characters. `store` begins messages. */
-export function assertDecision(store: string, decision: unknown): asserts decision is IdempotencyDecision {
+function assertDecision(store: string, decision: unknown): asserts decision is IdempotencyDecision {
   const { fence, by, note }: Readonly<Record<string, unknown>> = Object(decision);
   if (typeof fence !== "number" || !Number.isSafeInteger(fence) || fence < 0) {
     throw new TypeError(`${store}: a decision needs { fence }, that of the record that was read`);

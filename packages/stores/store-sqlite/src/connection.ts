@@ -2,7 +2,7 @@ import { isPromiseLike } from "@countersign/core/door";
 import { connectionOf } from "./gated-database.ts";
 import { StoreGate } from "@countersign/idempotency/store";
 
-export type SqliteValue = string | number | null;
+type SqliteValue = string | number | null;
 
 /** A prepared statement, as far as the stores use it. `Value` is what can be bound by position. */
 export interface SqliteStatement<Value = SqliteValue> {

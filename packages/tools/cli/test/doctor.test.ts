@@ -26,10 +26,13 @@ function appFile({ trust, parser }: { trust: string; parser: string }): string {
   return moduleOf(`${imports}app.set("trust proxy", ${trust});\n${parser}${hooks}\n${mounted}${goesOn}`);
 }
 
+// A busy machine takes longer than the default of ten seconds to load an app.
+const doctorOf = (file: string): string[] => ["doctor", "--app", file, "--timeout", "60000"];
+
 describe("countersign doctor --app", () => {
   test("finds no error in an app that is right, and ends though the app would not", async () => {
     const file = appFile({ trust: '["192.0.2.7"]', parser: "" });
-    const ended = await spawnCli(["doctor", "--app", file, "--json"], {
+    const ended = await spawnCli([...doctorOf(file), "--json"], {
       env: { NODE_ENV: "test" },
       cwd: folder,
     });
@@ -41,7 +44,7 @@ describe("countersign doctor --app", () => {
   test("tells each fault, what to do and what it has looked at, and no secret", async () => {
     const file = appFile({ trust: "true", parser: "app.use(express.json());" });
     const env = { NODE_ENV: "production" };
-    const { code, out, err } = await spawnCli(["doctor", "--app", file], { env, cwd: folder });
+    const { code, out, err } = await spawnCli(doctorOf(file), { env, cwd: folder });
     expect({ code, err }).toEqual({ code: 1, err: "" });
     for (const id of ["parser-before-guard", "trust-proxy-everybody", "memory-store"] as const) {
       expect(out).toMatch(
