@@ -72,9 +72,14 @@ type KeyStanding = Exclude<IdempotencyClaimResult, { readonly status: "acquired"
 
 type ClaimDecision = Decision<IdempotencyClaimResult, KeyStanding>;
 
+/** True for a state that is remembered for a time, and then counts as absent. A running or held key never goes by itself. */
+export function expires(state: KeyState): boolean {
+  return state === "done" || state === "free";
+}
+
 /** True for a row that is only remembered, and no longer has to be: it counts as absent. */
 export function isOver({ state, remainingMs }: KeyRow): boolean {
-  return (state === "done" || state === "free") && remainingMs <= 0;
+  return expires(state) && remainingMs <= 0;
 }
 
 /** Decides a claim of a key that has no row. */

@@ -1,14 +1,14 @@
-import type { IdempotencyListing, IdempotencyListQuery, IdempotencyRecord } from "@countersign/idempotency";
-import { damagedCursor } from "@countersign/idempotency/store";
+import type { IdempotencyListQuery } from "@countersign/idempotency";
+import { damagedCursor, type ListedRows, type SeenRow } from "@countersign/idempotency/store";
 import { runScript } from "./commands.ts";
 import type { ResolvedRedisOptions } from "./options.ts";
 import { plain, storedText, texts } from "./replies.ts";
 import { nameScript, pageScript } from "./scripts.ts";
 
-export interface ListedStore {
+export interface ListedTable {
   readonly name: string;
   readonly options: ResolvedRedisOptions;
-  readonly read: (key: string) => Promise<IdempotencyRecord | undefined>;
+  readonly look: (key: string) => Promise<SeenRow | undefined>;
 }
 
 /** A cursor of SCAN, and the server process that gave it. */
@@ -23,19 +23,19 @@ const cursorForm = /^(?<at>\d{1,20})\.(?<runId>[0-9a-f]{40})$/;
 
 /** Reads one page by SCAN: a key that stays throughout is listed at least once. */
 export async function listKeys(
-  store: ListedStore,
+  table: ListedTable,
   { state, cursor, limit }: IdempotencyListQuery,
-): Promise<IdempotencyListing> {
-  const position = cursor === undefined ? undefined : parseCursor(store.name, cursor);
-  const start = await startOfNames(store);
-  const { names, next } = await scan(store, { position, pattern: `${literal(start)}*`, limit });
+): Promise<ListedRows> {
+  const position = cursor === undefined ? undefined : parseCursor(table.name, cursor);
+  const start = await startOfNames(table);
+  const { names, next } = await scan(table, { position, pattern: `${literal(start)}*`, limit });
   const keys = [...new Set(names)].flatMap((found) => keyOf(found, start) ?? []);
-  const records = await Promise.all(keys.map((key) => store.read(key)));
-  const entries = keys.flatMap((key, index) => {
-    const record = records[index];
-    return record?.state === state ? [{ key, record }] : [];
+  const found = await Promise.all(keys.map((key) => table.look(key)));
+  const rows = keys.flatMap((key, index) => {
+    const row = found[index];
+    return row?.state === state ? [{ key, row }] : [];
   });
-  return { entries, cursor: next };
+  return { rows, cursor: next };
 }
 
 function parseCursor(store: string, cursor: unknown): Position {
@@ -45,7 +45,7 @@ function parseCursor(store: string, cursor: unknown): Position {
 }
 
 /** Asks the server how its names begin: ioredis puts its `keyPrefix` before keys, but not before a pattern. */
-async function startOfNames({ name, options }: ListedStore): Promise<string> {
+async function startOfNames({ name, options }: ListedTable): Promise<string> {
   const start = `${options.prefix}:key:`;
   const onServer = plain(await runScript(options, nameScript, start, []));
   if (!onServer.endsWith(start)) throw new Error(`${name}: the client changes the names of keys`);
@@ -53,7 +53,7 @@ async function startOfNames({ name, options }: ListedStore): Promise<string> {
 }
 
 async function scan(
-  { name, options }: ListedStore,
+  { name, options }: ListedTable,
   { position, pattern, limit }: { position: Position | undefined; pattern: string; limit: number },
 ): Promise<{ names: readonly string[]; next: string | undefined }> {
   const reply = await runScript(options, pageScript, undefined, [

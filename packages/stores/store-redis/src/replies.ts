@@ -1,86 +1,32 @@
-import type {
-  IdempotencyClaimResult,
-  IdempotencyOwnership,
-  IdempotencyRecord,
-  ReleasedKey,
-} from "@countersign/idempotency";
-import {
-  decodeText,
-  encodeText,
-  operatorEntry,
-  storedRecords,
-  type KeyRow,
-} from "@countersign/idempotency/store";
+import { decodeText, encodeText, parseDecision, type SeenRow } from "@countersign/idempotency/store";
 
 // A client, a proxy or a damaged record can change a reply: anything unknown is an error, never a guess.
 
-export function claimResult(reply: unknown): IdempotencyClaimResult {
-  const [status, first, second, ...rest] = texts(reply);
-  if (rest.length > 0) throw unexpected();
-  if (status === "in-flight") return { status, fingerprint: text(first), remainingMs: above0(second) };
-  if (status === "held") return { status, fingerprint: text(first), reason: text(second) };
-  if (second !== undefined) throw unexpected();
-  if (status === "acquired") return { status, fence: above0(first) };
-  if (status === "done") return { status, fingerprint: text(first) };
-  throw unexpected();
-}
+const states = ["running", "held", "done", "free"] as const;
 
-export function record(reply: unknown): IdempotencyRecord | undefined {
-  const stored = storedOf(reply, ["running", "held", "done"]);
-  if (stored === undefined) return undefined;
-  const found = storedRecords.recordOf(stored);
-  // The script never says that a done key is over: to believe half of it would free the key.
-  if (found === undefined) throw unexpected();
-  return found;
-}
-
-/** Undefined where nothing was decided about the free key. */
-export function releasedKey(reply: unknown): ReleasedKey | undefined {
-  return storedRecords.releasedOf(storedOf(reply, ["free"]));
-}
-
-function storedOf(reply: unknown, states: readonly KeyRow["state"][]): KeyRow | undefined {
+/** The row of a key; undefined where there is none. */
+export function rowOf(reply: unknown): SeenRow | undefined {
   const [state, ...fields] = texts(reply);
   if (state === "absent" && fields.length === 0) return undefined;
-  if (fields.length !== 5 && fields.length !== 14) throw unexpected();
-  const decision = fields.length === 5 ? {} : { decision: decisionOf(fields.slice(5)) };
+  if (fields.length !== 8) throw unexpected();
+  const [token, fence, fingerprint, reason, remainingMs, version, nowMs, decision] = fields;
   return {
     state: oneOf(state, states),
-    token: text(fields[0]),
-    fence: above0(fields[1]),
-    fingerprint: text(fields[2]),
-    reason: text(fields[3]),
-    remainingMs: integer(fields[4]),
-    ...decision,
-  };
-}
-
-function decisionOf([
-  outcome,
-  fence,
-  at,
-  by,
-  note,
-  reason,
-  ...reopening
-]: readonly string[]): ReleasedKey["decision"] {
-  const kept = {
-    ...entryOf(at, by, note),
-    outcome: oneOf(outcome, ["done", "released"]),
+    token: text(token),
     fence: above0(fence),
+    fingerprint: text(fingerprint),
     reason: text(reason),
+    remainingMs: integer(remainingMs),
+    version: above0(version),
+    nowMs: integer(nowMs),
+    ...(decision === "" ? {} : { decision: parseDecision(decision) }),
   };
-  const [reopenedAt, reopenedBy, reopenedNote] = reopening;
-  return reopenedAt === "" ? kept : { ...kept, reopened: entryOf(reopenedAt, reopenedBy, reopenedNote) };
 }
 
-// An empty text was not given.
-function entryOf(at: string | undefined, by: string | undefined, note: string | undefined) {
-  return operatorEntry({ by: text(by) || undefined, note: text(note) || undefined }, integer(at));
-}
-
-export function ownership(reply: unknown): IdempotencyOwnership {
-  return oneOf(reply, ["ok", "lost"]);
+/** The fence that a write left; undefined for the reply that nothing was written. */
+export function fenceOf(reply: unknown, nothingWritten: "changed" | "exists"): number | undefined {
+  const written = plain(reply);
+  return written === nothingWritten ? undefined : above0(written);
 }
 
 /** Throws unless the reply is one of `expected`. */

@@ -1,5 +1,5 @@
 import { readOptions } from "@countersign/core/door";
-import { IdempotencyKeys, type RedisIdempotencyStore } from "./idempotency-store.ts";
+import { RedisIdempotencyStore } from "./idempotency-store.ts";
 import { Nonces, type RedisNonceStore } from "./nonce-store.ts";
 import { type RedisStoresOptions, factoryName, table } from "./options.ts";
 import { ServerCheck } from "./server-check.ts";
@@ -15,7 +15,7 @@ export interface RedisStores {
 export function createRedisStores(options: RedisStoresOptions): RedisStores {
   const resolved = readOptions(factoryName, table, options);
   const server = new ServerCheck(resolved);
-  const idempotency = new IdempotencyKeys(resolved, server);
+  const idempotency = new RedisIdempotencyStore(resolved, server);
   const nonces = new Nonces(resolved, server);
   return {
     idempotency,

@@ -124,7 +124,7 @@ describe("the look at the server", () => {
         return () => {
           calls += 1;
           if (calls === 1) throw new Error("connect ECONNREFUSED");
-          return calls === 2 ? "fresh" : "ok";
+          return calls === 2 ? "fresh" : "7";
         };
       })(),
     });

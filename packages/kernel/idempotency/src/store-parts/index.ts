@@ -10,6 +10,7 @@ export { leaseExpired } from "../store.ts";
 export {
   decideClaim,
   decideFirstClaim,
+  expires,
   isOver,
   operatorEntry,
   type FirstChange,
