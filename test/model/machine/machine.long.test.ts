@@ -191,7 +191,7 @@ describe("a bug that is put back", () => {
     expect(show(explored)).toBe(`I2 is broken:
   0: a request arrives and its claim is sent  [free, fence 0, 0 paid]
   1: a request arrives and its claim is sent  [free, fence 0, 0 paid]
-  0: the store executes its claim: acquired  [run, fence 1, 0 paid]
-  1: the store refuses its claim: 409  [run, fence 1, 0 paid]`);
+  0: the store executes its claim: acquired  [running, fence 1, 0 paid]
+  1: the store refuses its claim: 409  [running, fence 1, 0 paid]`);
   });
 });

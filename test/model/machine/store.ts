@@ -1,3 +1,17 @@
+// The store of the machine. What follows which row is decided by the code that runs in every table of keys, life.ts; a bug of the store is
+// a row or a request that is not the true one.
+import {
+  completion,
+  decideClaim,
+  decideHold,
+  decideRelease,
+  decideReopen,
+  decideResolve,
+  isCompletedBy,
+  renewal,
+  type OwnerStep,
+  type SeenRow,
+} from "../../../packages/kernel/idempotency/dist/life.js";
 import type { Rules } from "./configuration.ts";
 import { type Decision, hasLock, type KeyRecord, nobody, type State } from "./state.ts";
 
@@ -12,24 +26,49 @@ export function isLocked({ attempts }: State, { bugs }: Rules): boolean {
   return bugs.rowNotLocked !== true && attempts.some(hasLock);
 }
 
-export function claim(record: KeyRecord, by: number, rules: Rules): Reply {
-  const { state, owner, isExpired } = record;
-  const { recovery, bugs } = rules;
-  if (state === "done" || state === "held") return { told: "refused", record };
-  if (state === "running") {
-    if (owner === by && bugs.claimForgetsItself !== true) {
-      return { told: "acquired", record: isExpired ? { ...record, isExpired: false } : record };
-    }
-    if (!isExpired && bugs.takeoverOfLiveRun !== true) return { told: "refused", record };
-    if (recovery === "hold" && bugs.rerunUnderHold !== true) {
-      return { told: "refused", record: { ...record, state: "held", isExpired: false } };
-    }
-  }
-  return { told: "acquired", record: take(record, by, rules) };
+/** The record as the code under test reads it: times are 1 ms or over. A bug is a row, or a request, that is not the true one. */
+function rowOf({ state, owner, fence, isExpired, isDecided }: KeyRecord): SeenRow {
+  const decision = { outcome: "done", fence, reason: "", at: 0 } as const;
+  return {
+    state,
+    token: String(owner),
+    fence,
+    fingerprint: "",
+    reason: "",
+    remainingMs: isExpired ? 0 : 1,
+    version: 1,
+    nowMs: 0,
+    ...(isDecided ? { decision } : {}),
+  };
+}
+
+export function claim(record: KeyRecord, by: number, { recovery, bugs }: Rules): Reply {
+  const isOwn = record.owner === by;
+  const row = {
+    ...rowOf(record),
+    ...(isOwn && bugs.claimForgetsItself === true ? { token: "somebody else" } : {}),
+    ...(!isOwn && bugs.takeoverOfLiveRun === true && record.state === "running" ? { remainingMs: 0 } : {}),
+  };
+  const { write, reply } = decideClaim(row, {
+    token: String(by),
+    fingerprint: "",
+    leaseMs: 1,
+    recovery: bugs.rerunUnderHold === true ? "rerun" : recovery,
+  });
+  if (write === undefined) return { told: "refused", record };
+  if (write.state === "held")
+    return { told: "refused", record: { ...record, state: "held", isExpired: false } };
+  if (reply(record.fence).status !== "acquired") return { told: "refused", record };
+  if (write.token !== undefined) return { told: "acquired", record: take(record, by, { bugs }) };
+  return { told: "acquired", record: renewed(record) };
+}
+
+function renewed(record: KeyRecord): KeyRecord {
+  return record.isExpired ? { ...record, isExpired: false } : record;
 }
 
 /** The record under a new owner, whatever it was. */
-export function take({ fence, generation }: KeyRecord, by: number, { bugs }: Rules): KeyRecord {
+export function take({ fence, generation }: KeyRecord, by: number, { bugs }: Pick<Rules, "bugs">): KeyRecord {
   // A sequence that was set back hands out a fence of before.
   const next = bugs.fencesGoBack === true ? Math.max(1, fence) : fence + 1;
   return {
@@ -46,21 +85,31 @@ export function take({ fence, generation }: KeyRecord, by: number, { bugs }: Rul
 }
 
 export function heartbeat(record: KeyRecord, by: number, { bugs }: Rules): Reply {
-  if (record.state !== "running" || (record.owner !== by && bugs.heartbeatOfAnyToken !== true))
-    return lost(record);
-  return { told: "ok", record: record.isExpired ? { ...record, isExpired: false } : record };
+  if (!isOwnerIn(record, by, renewal(1), bugs.heartbeatOfAnyToken)) return lost(record);
+  return { told: "ok", record: renewed(record) };
 }
 
 export function complete(record: KeyRecord, by: number, { bugs }: Rules): Reply {
-  if (record.owner !== by && bugs.completeOfAnyToken !== true) return lost(record);
-  if (record.state === "done") return { told: "ok", record };
-  return record.state === "free" ? lost(record) : { told: "ok", record: end(record, by) };
+  const { completeOfAnyToken: isAnyToken } = bugs;
+  if (isOwnerIn(record, by, completion(1), isAnyToken)) return { told: "ok", record: end(record, by) };
+  const token = isAnyToken === true ? String(record.owner) : String(by);
+  return isCompletedBy(token, rowOf(record)) ? { told: "ok", record } : lost(record);
+}
+
+/** What a table compares before it writes an owner's step. */
+function isOwnerIn(
+  { state, owner }: KeyRecord,
+  by: number,
+  { from }: OwnerStep,
+  isAnyToken: true | undefined,
+): boolean {
+  return from.includes(state) && (owner === by || isAnyToken === true);
 }
 
 /** Whether completeIn() may write `done` into the caller's transaction. */
-export function mayCompleteIn({ state, owner }: KeyRecord, by: number, { bugs }: Rules): boolean {
-  if (owner !== by) return false;
-  return state === "running" || state === "held" || (state === "done" && bugs.completeInTwice === true);
+export function mayCompleteIn(record: KeyRecord, by: number, { bugs }: Rules): boolean {
+  if (isOwnerIn(record, by, completion(1), undefined)) return true;
+  return record.owner === by && record.state === "done" && bugs.completeInTwice === true;
 }
 
 export function end(record: KeyRecord, by: number): KeyRecord {
@@ -68,9 +117,9 @@ export function end(record: KeyRecord, by: number): KeyRecord {
 }
 
 export function release(record: KeyRecord, by: number, { bugs }: Rules): Reply {
-  if (record.state !== "running" || (record.owner !== by && bugs.releaseOfAnyToken !== true))
-    return lost(record);
-  return { told: "ok", record: free(record) };
+  const token = bugs.releaseOfAnyToken === true ? record.owner : by;
+  const { write } = decideRelease(rowOf(record), String(token), { retentionMs: 1, fenceMemoryMs: 1 });
+  return write === undefined ? lost(record) : { told: "ok", record: free(record) };
 }
 
 /** The release of a claim whose handler never ran: it also takes the key back from where a retry has put it, by its fence. */
@@ -95,19 +144,29 @@ export function free(record: KeyRecord): KeyRecord {
 }
 
 export function hold(record: KeyRecord, by: number, { bugs }: Rules): Reply {
-  if (record.state !== "running" || (record.owner !== by && bugs.holdOfAnyToken !== true))
-    return lost(record);
-  return { told: "ok", record: { ...record, state: "held", isExpired: false } };
+  const token = bugs.holdOfAnyToken === true ? record.owner : by;
+  const { write } = decideHold(rowOf(record), String(token), "in doubt");
+  return write === undefined
+    ? lost(record)
+    : { told: "ok", record: { ...record, state: "held", isExpired: false } };
 }
+
+/** A token that no attempt has, and no decision before. */
+const ofOperator = "operator";
 
 /** An operator's decision. It takes the key from its owner: the record bears a token that nobody has. */
 export function resolve(record: KeyRecord, { outcome, fence }: Decision, { bugs }: Rules): Reply {
-  const isOpen =
-    record.state === "held" ||
-    (record.state === "running" && (record.isExpired || bugs.resolveOfLiveRun === true));
-  if (!isOpen || (fence !== record.fence && bugs.resolveWithoutFence !== true)) return lost(record);
+  const row = rowOf(record);
+  if (bugs.resolveOfLiveRun === true && record.state === "running") Object.assign(row, { remainingMs: 0 });
+  const { write } = decideResolve(
+    row,
+    outcome === "released" ? "released" : "done",
+    { token: ofOperator, fence: bugs.resolveWithoutFence === true ? record.fence : fence },
+    1,
+  );
+  if (write === undefined) return lost(record);
   const formerOwner = record.owner;
-  if (outcome === "released")
+  if (write.state === "free")
     return { told: "ok", record: { ...free(record), isDecided: true, formerOwner } };
   const done: KeyRecord = {
     ...record,
@@ -117,7 +176,7 @@ export function resolve(record: KeyRecord, { outcome, fence }: Decision, { bugs 
     formerOwner,
     endedBy: nobody,
   };
-  if (bugs.resolveKeepsToken === true) return { told: "ok", record: done };
+  if (bugs.resolveKeepsToken === true || write.token !== ofOperator) return { told: "ok", record: done };
   return { told: "ok", record: { ...done, owner: nobody, orphanAnswer: "none" } };
 }
 
@@ -126,15 +185,21 @@ export function resolve(record: KeyRecord, { outcome, fence }: Decision, { bugs 
  * its way is about the fence of before.
  */
 export function reopen(record: KeyRecord, { fence }: Decision, { bugs }: Rules): Reply {
-  const isIts = fence === record.fence && mayReopen(record, bugs);
   const isTaken = bugs.reopenWithoutFence === true && record.state !== "held";
-  if (!isIts && !isTaken) return lost(record);
+  const row = rowOf({
+    ...record,
+    isDecided: isTaken || mayReopen(record, bugs),
+    ...(isTaken ? { state: "free", isExpired: false } : {}),
+  });
+  const { write } = decideReopen(row, { token: ofOperator, fence: isTaken ? record.fence : fence });
+  if (write === undefined) return lost(record);
   const { formerOwner, generation } = record;
+  const raises = write.raisesFence === true && bugs.reopenKeepsFence !== true;
   const held: KeyRecord = {
     ...free(record),
     state: "held",
-    owner: bugs.reopenRevivesToken === true ? formerOwner : nobody,
-    fence: bugs.reopenKeepsFence === true ? record.fence : record.fence + 1,
+    owner: bugs.reopenRevivesToken === true || write.token !== ofOperator ? formerOwner : nobody,
+    fence: raises ? record.fence + 1 : record.fence,
     generation: generation + 1,
   };
   return { told: "ok", record: held };
