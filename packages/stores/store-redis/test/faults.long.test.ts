@@ -133,7 +133,9 @@ describe.each(clients)("over %s", (client, connect) => {
       expect((await idempotency.claim(key, { ...claim, token: "b" })).status).toBe("in-flight");
       expect(await nonces.claim(use)).toBe("fresh");
       expect(await nonces.claim({ ...use, token: "b" })).toBe("seen");
-      expect(sent).toEqual(["EVALSHA", "EVAL", "EVALSHA", "EVALSHA", "EVAL", "EVALSHA"]);
+      const [known, unknown] = [["EVALSHA"], ["EVALSHA", "EVAL"]];
+      const [add, addAgain, look, nonce, nonceAgain] = [unknown, known, unknown, unknown, known];
+      expect(sent).toEqual([...add, ...addAgain, ...look, ...nonce, ...nonceAgain]);
     });
   });
 });
