@@ -21,7 +21,7 @@ export function createRedisStores(options: RedisStoresOptions): RedisStores {
     idempotency,
     nonces,
     close() {
-      idempotency.close();
+      void idempotency.close();
       nonces.close();
     },
   };

@@ -97,7 +97,7 @@ describe("a handler that hangs beyond handlerTimeoutMs", () => {
     );
     expect(await handleAll(handler, "a")).toEqual(["timed-out"]);
     await eventually(() => notices.length === 1);
-    expect(store.read("webhook-event:a")).toMatchObject({ state: "run" });
+    expect(store.read("webhook-event:a")).toMatchObject({ state: "running" });
     open();
     await eventually(() => failures.length === 2);
     expect(failures[1]).toMatchObject({ outcome: "busy", error: { code: "idempotency-lost" } });
