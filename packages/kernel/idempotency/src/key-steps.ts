@@ -1,5 +1,5 @@
 // The steps of a key's life over a table: look, decide (life.ts), write where the row is still as it was seen. Whoever loses a race looks
-// and decides again. Each step can be repeated after a lost reply, since its token tells it from everybody else's.
+// and decides again. The steps yield what a table returned, a value or a promise, and get the value. Each step can be repeated after a lost reply, since its token tells it from everybody else's.
 import type { KeyTable, Within } from "./key-table.ts";
 import {
   completion,
@@ -12,7 +12,7 @@ import {
   type SeenRow,
 } from "./life.ts";
 import type { IdempotencyClaim, IdempotencyClaimResult, IdempotencyOwnership } from "./store.ts";
-import { answerOf, type Steps } from "./transactions/steps.ts";
+import type { Steps } from "./transactions/steps.ts";
 
 // Each time somebody else has changed the row in between. So many changes of one key within one step are a fault, not a race.
 const mostTries = 100;
@@ -25,13 +25,15 @@ export function* claimKey<Tx>(
 ): Steps<IdempotencyClaimResult> {
   const first = decideFirstClaim(claim);
   for (let tried = 0; tried < mostTries; tried += 1) {
-    const fence = yield* answerOf(table.add(key, first.write));
+    const fence: number | undefined = yield table.add(key, first.write);
     if (fence !== undefined) return first.reply(fence);
-    const row = yield* answerOf(table.look(key));
+    const row: SeenRow | undefined = yield table.look(key);
     // Pruned in between: add it.
     if (row === undefined) continue;
-    const written = yield* tryToWrite(table, key, row, decideClaim(row, claim));
-    if (written !== undefined) return written.reply;
+    const decision = decideClaim(row, claim);
+    if (decision.write === undefined) return decision.reply;
+    const written: number | undefined = yield table.write(key, decision.write, row);
+    if (written !== undefined) return decision.reply(written);
   }
   throw new Error("the key was changed by others, again and again");
 }
@@ -43,24 +45,14 @@ export function* decideKey<Tx, Reply>(
   decide: (row: SeenRow | undefined) => Decision<Reply>,
 ): Steps<Reply> {
   for (let tried = 0; tried < mostTries; tried += 1) {
-    const row = yield* answerOf(table.look(key));
-    const written = yield* tryToWrite(table, key, row, decide(row));
-    if (written !== undefined) return written.reply;
+    const row: SeenRow | undefined = yield table.look(key);
+    const decision = decide(row);
+    if (decision.write === undefined) return decision.reply;
+    if (row === undefined) throw new TypeError("a key without a row is changed by a claim alone");
+    const fence: number | undefined = yield table.write(key, decision.write, row);
+    if (fence !== undefined) return decision.reply(fence);
   }
   throw new Error("the key was changed by others, again and again");
-}
-
-/** Undefined where the row was changed since it was seen. */
-function* tryToWrite<Tx, Reply>(
-  table: KeyTable<Tx>,
-  key: string,
-  row: SeenRow | undefined,
-  decision: Decision<Reply>,
-): Steps<{ readonly reply: Reply } | undefined> {
-  if (decision.write === undefined) return { reply: decision.reply };
-  if (row === undefined) throw new TypeError("a key without a row is changed by a claim alone");
-  const fence = yield* answerOf(table.write(key, decision.write, row));
-  return fence === undefined ? undefined : { reply: decision.reply(fence) };
 }
 
 /** Ends the owner's lease `leaseMs` from now. */
@@ -80,8 +72,11 @@ export function* completeKey<Tx>(
   token: string,
   retentionMs: number,
 ): Steps<IdempotencyOwnership> {
-  if ((yield* stepOfOwner(table, key, token, completion(retentionMs))) === "ok") return "ok";
-  return isCompletedBy(token, yield* answerOf(table.look(key))) ? "ok" : "lost";
+  const { from: states, write } = completion(retentionMs);
+  const fence: number | undefined = yield table.write(key, write, { token, states });
+  if (fence !== undefined) return "ok";
+  const row: SeenRow | undefined = yield table.look(key);
+  return isCompletedBy(token, row) ? "ok" : "lost";
 }
 
 /** Takes an owner's step by one write, `within` a transaction where one is given. */
@@ -92,6 +87,6 @@ export function* stepOfOwner<Tx>(
   { from: states, write }: OwnerStep,
   within?: Within<Tx>,
 ): Steps<IdempotencyOwnership> {
-  const fence = yield* answerOf(table.write(key, write, { token, states }, within));
+  const fence: number | undefined = yield table.write(key, write, { token, states }, within);
   return fence === undefined ? "lost" : "ok";
 }

@@ -5,10 +5,17 @@ import type { IdempotencyListQuery } from "./store.ts";
 // A full table is searched for rows that are over at most this often: a flood of claims must not cost a walk each.
 const purgePauseMs = 1_000;
 
-interface MemoryRow extends Omit<KeyRow, "remainingMs"> {
+/** Changed in place: nobody else has it. */
+interface MemoryRow {
+  state: KeyRow["state"];
+  token: string;
+  fence: number;
+  fingerprint: string;
+  reason: string;
+  decision: KeyRow["decision"];
+  version: number;
   /** End of the lease or the retention, on the table's clock. */
-  readonly untilMs: number;
-  readonly version: number;
+  untilMs: number;
 }
 
 export interface MemoryTableOptions {
@@ -38,7 +45,16 @@ export class MemoryTable implements KeyTable {
     const { state, token, fingerprint, reason, durationMs } = row;
     const fence = this.#nextFence();
     const untilMs = this.#options.now() + durationMs;
-    this.#rows.set(key, { state, token, fence, fingerprint, reason, untilMs, version: 1 });
+    this.#rows.set(key, {
+      state,
+      token,
+      fence,
+      fingerprint,
+      reason,
+      decision: undefined,
+      version: 1,
+      untilMs,
+    });
     return fence;
   }
 
@@ -50,17 +66,21 @@ export class MemoryTable implements KeyTable {
   write(key: string, change: KeyChange, seen: Seen): number | undefined {
     const row = this.#rows.get(key);
     if (row === undefined || !isAsSeen(row, seen)) return undefined;
-    const { durationMs, raisesFence = false, decision = row.decision, ...changed } = change;
-    const fence = raisesFence ? this.#nextFence() : row.fence;
-    if (changed.state === "free" && decision === undefined) {
+    const { state, reason, durationMs, token, fingerprint, decision } = change;
+    if (change.raisesFence === true) row.fence = this.#nextFence();
+    if (decision !== undefined) row.decision = decision ?? undefined;
+    if (state === "free" && row.decision === undefined) {
       // All fences come from one counter: that of this key need not be remembered.
       this.#rows.delete(key);
-      return fence;
+      return row.fence;
     }
-    const untilMs = this.#options.now() + durationMs;
-    const version = row.version + 1;
-    this.#rows.set(key, { ...row, ...changed, fence, untilMs, version, decision: decision ?? undefined });
-    return fence;
+    row.state = state;
+    row.reason = reason;
+    if (token !== undefined) row.token = token;
+    if (fingerprint !== undefined) row.fingerprint = fingerprint;
+    row.untilMs = this.#options.now() + durationMs;
+    row.version += 1;
+    return row.fence;
   }
 
   list({ state, cursor = "", limit }: IdempotencyListQuery): ListedRows {
@@ -87,10 +107,12 @@ export class MemoryTable implements KeyTable {
     this.#rows.clear();
   }
 
-  #seen({ untilMs, ...row }: MemoryRow): SeenRow {
+  #seen({ state, token, fence, fingerprint, reason, decision, version, untilMs }: MemoryRow): SeenRow {
     const { now, originMs } = this.#options;
-    const nowMs = now();
-    return { ...row, remainingMs: untilMs - nowMs, nowMs: Math.round(originMs + nowMs) };
+    const clockMs = now();
+    const remainingMs = untilMs - clockMs;
+    const nowMs = Math.round(originMs + clockMs);
+    return { state, token, fence, fingerprint, reason, decision, version, remainingMs, nowMs };
   }
 
   // Begins at the time of day in microseconds, above the fences of an earlier process.

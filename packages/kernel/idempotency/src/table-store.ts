@@ -33,7 +33,7 @@ import type {
   ReleasedKey,
 } from "./store.ts";
 import { StoreGate } from "./store-rules.ts";
-import { answerOf, runStepsIn, type Steps } from "./transactions/steps.ts";
+import { answerOf, runStepsNow, type Steps } from "./transactions/steps.ts";
 import type { TransactionMode } from "./transactions/transaction-store.ts";
 
 /** What a store of this mode returns: the value at once, or a promise of it. */
@@ -192,12 +192,8 @@ export class TableStore<Mode extends TransactionMode, Tx = never> implements Omi
 
   /** Checks and runs in one: a store with promises rejects where one without throws. */
   #run<T>(check: () => void, steps: () => Steps<T>): Returned<Mode, T> {
-    const all = function* (): Steps<T> {
-      check();
-      return yield* steps();
-    };
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- runStepsIn() returns what the mode says
-    return runStepsIn<T>(this.#mode, all()) as Returned<Mode, T>;
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what the mode says
+    return (this.#mode === "sync" ? runNow(check, steps) : runLater(check, steps)) as Returned<Mode, T>;
   }
 }
 
@@ -234,4 +230,20 @@ export function createIdempotencyStore(options: IdempotencyStoreOptions): TableS
 function readTable(table: unknown, owner: OptionOwner, name: string): KeyTable {
   if (hasMethods<KeyTable>(table, ...methods)) return table;
   throw optionError(owner, name, `an object with the functions ${methods.join(", ")}`, table);
+}
+
+function runNow<T>(check: () => void, steps: () => Steps<T>): T {
+  check();
+  return runStepsNow(steps());
+}
+
+async function runLater<T>(check: () => void, steps: () => Steps<T>): Promise<T> {
+  check();
+  const all = steps();
+  let step = all.next();
+  while (step.done !== true) {
+    // oxlint-disable-next-line no-await-in-loop, typescript/no-unsafe-type-assertion -- one after the other; a step knows what it yields
+    step = all.next((await step.value) as never);
+  }
+  return step.value;
 }
