@@ -17,7 +17,7 @@ import type { Steps } from "./transactions/steps.ts";
 // Each time somebody else has changed the row in between. So many changes of one key within one step are a fault, not a race.
 const mostTries = 100;
 
-/** Claims a key: one `add` for a new key, one `look` more for a duplicate. */
+/** Claims a key: one `add`, and for a duplicate a `look` where the table has not read its row. */
 export function* claimKey<Tx>(
   table: KeyTable<Tx>,
   key: string,
@@ -25,9 +25,9 @@ export function* claimKey<Tx>(
 ): Steps<IdempotencyClaimResult> {
   const first = decideFirstClaim(claim);
   for (let tried = 0; tried < mostTries; tried += 1) {
-    const fence: number | undefined = yield table.add(key, first.write);
-    if (fence !== undefined) return first.reply(fence);
-    const row: SeenRow | undefined = yield table.look(key);
+    const added: number | SeenRow | undefined = yield table.add(key, first.write);
+    if (typeof added === "number") return first.reply(added);
+    const row: SeenRow | undefined = added ?? (yield table.look(key));
     // Pruned in between: add it.
     if (row === undefined) continue;
     const decision = decideClaim(row, claim);

@@ -27,9 +27,9 @@ export interface KeyTable<Tx = never> {
   readonly engine: string;
   /**
    * Adds the first row of a key; its version is 1. Returns the row's fence: the engine's time in microseconds since 1970, above every
-   * fence that the key had before. Returns undefined where the key has a row, also one that is over.
+   * fence that the key had before. Where the key has a row, also one that is over, returns that row if the step has read it, else undefined.
    */
-  add(key: string, row: FirstChange): Awaitable<number | undefined>;
+  add(key: string, row: FirstChange): Awaitable<number | SeenRow | undefined>;
   /** Reads the committed row of a key, also one that is over. */
   look(key: string): Awaitable<SeenRow | undefined>;
   /**

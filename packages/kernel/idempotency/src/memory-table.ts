@@ -39,8 +39,9 @@ export class MemoryTable implements KeyTable {
     this.#options = options;
   }
 
-  add(key: string, row: FirstChange): number | undefined {
-    if (this.#rows.has(key)) return undefined;
+  add(key: string, row: FirstChange): number | SeenRow | undefined {
+    const found = this.#rows.get(key);
+    if (found !== undefined) return this.#seen(found);
     this.#makeRoom();
     const { state, token, fingerprint, reason, durationMs } = row;
     const fence = this.#nextFence();

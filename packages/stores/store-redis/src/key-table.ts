@@ -11,7 +11,7 @@ import {
 } from "@countersign/idempotency/store";
 import { listKeys } from "./listing.ts";
 import { type ResolvedRedisOptions, longestMs } from "./options.ts";
-import { fenceOf, rowOf } from "./replies.ts";
+import { addedOf, fenceOf, rowOf } from "./replies.ts";
 import { ScriptedStore } from "./scripted-store.ts";
 import { addScript, lookScript, writeScript, type RedisScript } from "./scripts.ts";
 import type { ServerCheck } from "./server-check.ts";
@@ -27,10 +27,10 @@ export class RedisKeyTable extends ScriptedStore implements KeyTable {
     this.#server = server;
   }
 
-  async add(key: string, row: FirstChange): Promise<number | undefined> {
+  async add(key: string, row: FirstChange): Promise<number | SeenRow | undefined> {
     const { state, token, fingerprint, reason, durationMs } = row;
     const texts = [token, fingerprint, reason].map(encodeText);
-    return fenceOf(await this.#run(addScript, key, [state, ...texts, duration(durationMs)]), "exists");
+    return addedOf(await this.#run(addScript, key, [state, ...texts, duration(durationMs)]));
   }
 
   async look(key: string): Promise<SeenRow | undefined> {
@@ -60,7 +60,7 @@ export class RedisKeyTable extends ScriptedStore implements KeyTable {
       flag(expires(state)),
       ...decided,
     ];
-    return fenceOf(await this.#run(writeScript, key, args), "changed");
+    return fenceOf(await this.#run(writeScript, key, args));
   }
 
   async list(query: IdempotencyListQuery): Promise<ListedRows> {

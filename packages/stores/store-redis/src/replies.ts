@@ -23,10 +23,18 @@ export function rowOf(reply: unknown): SeenRow | undefined {
   };
 }
 
-/** The fence that a write left; undefined for the reply that nothing was written. */
-export function fenceOf(reply: unknown, nothingWritten: "changed" | "exists"): number | undefined {
+/** The fence of the added row, or the row that was there. */
+export function addedOf(reply: unknown): number | SeenRow {
+  if (!Array.isArray(reply)) return above0(plain(reply));
+  const row = rowOf(reply);
+  if (row === undefined) throw unexpected();
+  return row;
+}
+
+/** The fence that a write left; undefined where nothing was written. */
+export function fenceOf(reply: unknown): number | undefined {
   const written = plain(reply);
-  return written === nothingWritten ? undefined : above0(written);
+  return written === "changed" ? undefined : above0(written);
 }
 
 /** Throws unless the reply is one of `expected`. */

@@ -44,9 +44,12 @@ if present > 0 and (present < 7 or not known or not untilMs
 end
 `;
 
-/** ARGV: clock, state, token, fingerprint, reason, duration. Replies with the fence. */
+const rowAsSeen =
+  "{state, token, fence, row[4], row[5], int(untilMs - now), version, int(now), row[8] or ''}";
+
+/** ARGV: clock, state, token, fingerprint, reason, duration. Replies with the fence, or with the row that is there. */
 export const addScript: RedisScript = script(`${prelude}
-if state then return 'exists' end
+if state then return ${rowAsSeen} end
 redis.call('HSET', KEYS[1], 'state', ARGV[2], 'token', ARGV[3], 'fence', int(micros), 'fingerprint', ARGV[4], 'reason', ARGV[5],
   'until', int(now + tonumber(ARGV[6])), 'version', '1')
 return int(micros)
@@ -55,7 +58,7 @@ return int(micros)
 /** ARGV: clock. */
 export const lookScript: RedisScript = script(`${prelude}
 if not state then return {'absent'} end
-return {state, token, fence, row[4], row[5], int(untilMs - now), version, int(now), row[8] or ''}
+return ${rowAsSeen}
 `);
 
 /**

@@ -134,8 +134,8 @@ describe.each(clients)("over %s", (client, connect) => {
       expect(await nonces.claim(use)).toBe("fresh");
       expect(await nonces.claim({ ...use, token: "b" })).toBe("seen");
       const [known, unknown] = [["EVALSHA"], ["EVALSHA", "EVAL"]];
-      const [add, addAgain, look, nonce, nonceAgain] = [unknown, known, unknown, unknown, known];
-      expect(sent).toEqual([...add, ...addAgain, ...look, ...nonce, ...nonceAgain]);
+      const [add, addAgain, nonce, nonceAgain] = [unknown, known, unknown, known];
+      expect(sent).toEqual([...add, ...addAgain, ...nonce, ...nonceAgain]);
     });
   });
 });

@@ -55,13 +55,14 @@ export class SqliteKeyTable extends PrunedTable implements KeyTable<SqliteDataba
     this.#lockSql = takeWriteLock(options.table);
   }
 
-  add(key: string, row: FirstChange): number | undefined {
+  add(key: string, row: FirstChange): number | SeenRow {
     const storedKey = encodeText(key);
     // Most claims of a busy key are duplicates of a paid one: they read, and never queue for the write lock.
-    if (this.#rows.look(storedKey).row !== undefined) return undefined;
+    const found = this.#rows.look(storedKey).row;
+    if (found !== undefined) return found;
     return withImmediateTransaction(this.options.database, () => {
       const sighting = this.#rows.look(storedKey);
-      return sighting.row === undefined ? this.#rows.put(storedKey, sighting, row) : undefined;
+      return sighting.row ?? this.#rows.put(storedKey, sighting, row);
     });
   }
 
