@@ -12,6 +12,8 @@ server.on("request", (request, response) => {
   if (isOurs(request.url)) answer(request, response);
   else response.writeHead(302, { Location: new URL(request.url.slice(1), upstream).href }).end();
 });
+// A busy machine pauses for longer than the default of five seconds, and a request on a connection that was closed meanwhile fails.
+server.keepAliveTimeout = 0;
 server.listen(0, "127.0.0.1", () => process.send({ port: server.address().port }));
 // The parent is gone, however it ended.
 process.once("disconnect", () => process.exit());
