@@ -1,5 +1,6 @@
 // The steps of a key's life over a table: look, decide (life.ts), write where the row is still as it was seen. Whoever loses a race looks
-// and decides again. The steps yield what a table returned, a value or a promise, and get the value. Each step can be repeated after a lost reply, since its token tells it from everybody else's.
+// and decides again. The steps yield what a table returned, a value or a promise, and get the value. Each step can be repeated after a lost
+// reply, since its token tells it from everybody else's.
 import type { KeyTable, Within } from "./key-table.ts";
 import {
   completion,

@@ -33,7 +33,7 @@ import type {
   ReleasedKey,
 } from "./store.ts";
 import { StoreGate } from "./store-rules.ts";
-import { answerOf, runStepsNow, type Steps } from "./transactions/steps.ts";
+import { answerOf, runSteps, runStepsNow, type Steps } from "./transactions/steps.ts";
 import type { TransactionMode } from "./transactions/transaction-store.ts";
 
 /** What a store of this mode returns: the value at once, or a promise of it. */
@@ -239,11 +239,5 @@ function runNow<T>(check: () => void, steps: () => Steps<T>): T {
 
 async function runLater<T>(check: () => void, steps: () => Steps<T>): Promise<T> {
   check();
-  const all = steps();
-  let step = all.next();
-  while (step.done !== true) {
-    // oxlint-disable-next-line no-await-in-loop, typescript/no-unsafe-type-assertion -- one after the other; a step knows what it yields
-    step = all.next((await step.value) as never);
-  }
-  return step.value;
+  return runSteps(steps());
 }
