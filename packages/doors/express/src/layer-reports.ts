@@ -22,6 +22,7 @@ interface ExpressRequest {
 }
 
 const reporting = new WeakSet();
+const adopted = new WeakSet();
 
 /** Makes the layers of the request's app report to the hooks of responses what their handlers do. Does nothing outside of Express. */
 export function reportLayers(req: GuardRequest & ExpressRequest): void {
@@ -30,9 +31,19 @@ export function reportLayers(req: GuardRequest & ExpressRequest): void {
   adopt(req.app?._router ?? req.app?.router);
 }
 
+/** Also the routers in it, each of which may be of another copy of Express. One that is mounted later is found when it runs. */
 function adopt(owner: Stack | undefined): void {
-  const layer = owner?.stack?.[0];
-  if (layer === undefined) return;
+  const layers = owner?.stack ?? [];
+  if (owner === undefined || layers.length === 0 || adopted.has(owner)) return;
+  adopted.add(owner);
+  for (const layer of layers) {
+    adoptKind(layer);
+    adopt(layer.handle);
+    adopt(layer.route);
+  }
+}
+
+function adoptKind(layer: Layer): void {
   const prototype: object = Object.getPrototypeOf(layer);
   if (reporting.has(prototype)) return;
   reporting.add(prototype);
@@ -48,15 +59,15 @@ function wrap<Method>(prototype: object, name: string, reportingMethod: (method:
 
 function reportingHandle(handle: Handle): Handle {
   return function reported(req, res, next) {
+    // Before a guard in it can have begun.
+    adopt(this.handle);
+    adopt(this.route);
     const hooks = hooksOfResponse(res);
     // An error handler is passed over.
     if (hooks === undefined || this.handle.length > 3) {
       handle.call(this, req, res, next);
       return;
     }
-    // A router of another copy of Express.
-    adopt(this.handle);
-    adopt(this.route);
     const isHandler = req.route?.stack?.includes(this) === true;
     if (isHandler) hooks.passedOn?.(false);
     const run = (): unknown => handle.call(this, req, res, reportingNext(hooks, next, isHandler));
