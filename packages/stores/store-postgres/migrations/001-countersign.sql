@@ -24,17 +24,17 @@ BEGIN
       -- the oldest version whose processes may run beside those of this one
       oldest integer
     );
-    INSERT INTO "countersign"."countersign_schema" (id, version, oldest) VALUES (1, 1, 1);
+    INSERT INTO "countersign"."countersign_schema" (id, version, oldest) VALUES (1, 2, 2);
   END IF;
 
   SELECT version, oldest INTO STRICT found, oldest_beside FROM "countersign"."countersign_schema" WHERE id = 1;
-  IF found > 1 AND oldest_beside <= 1 THEN
+  IF found > 2 AND oldest_beside <= 2 THEN
     -- A later release made them, and this one's processes may run beside its own.
     RETURN;
   END IF;
-  IF found <> 1 THEN
-    RAISE EXCEPTION 'the tables have schema version %, this release makes 1: %', found,
-      CASE WHEN found > 1 THEN 'upgrade @countersign/store-postgres' ELSE 'no release made such tables' END;
+  IF found <> 2 THEN
+    RAISE EXCEPTION 'the tables have schema version %, this release makes 2: %', found,
+      CASE WHEN found > 2 THEN 'upgrade @countersign/store-postgres' ELSE 'no release made such tables' END;
   END IF;
 
   IF NOT EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass('"countersign"."countersign_idempotency"')::oid AND relkind IN ('r', 'p')) THEN
@@ -49,16 +49,12 @@ BEGIN
       reason text COLLATE "C" NOT NULL,
       -- end of the lease (running, held) or of what is remembered (done, free)
       until_at timestamptz NOT NULL,
-      -- an operator's last decision: done or released, about which fence, when, by whom, why, and for what the key was held
-      decision text COLLATE "C",
-      decision_fence bigint,
-      decision_at timestamptz,
-      decision_by text COLLATE "C",
-      decision_note text COLLATE "C",
-      decision_reason text COLLATE "C",
-      reopened_at timestamptz,
-      reopened_by text COLLATE "C",
-      reopened_note text COLLATE "C"
+      -- raised by every write
+      version bigint NOT NULL,
+      -- what follows the end of the lease: held for an operator, or run again
+      recovery text COLLATE "C" NOT NULL CHECK (recovery IN ('hold', 'rerun')),
+      -- an operator's last decision, in JSON: the outcome, about which fence, when, by whom, why, and for what the key was held
+      decision text COLLATE "C"
     ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
     CREATE INDEX "countersign_idempotency_until" ON "countersign"."countersign_idempotency" (until_at) WHERE state IN ('done', 'free');
     CREATE INDEX "countersign_idempotency_open" ON "countersign"."countersign_idempotency" (state, key) WHERE state IN ('running', 'held');
@@ -205,10 +201,10 @@ BEGIN
         FOR attempt IN 1..3 LOOP
           now_at := coalesce(clock, clock_timestamp());
           -- Most keys are new. Of one that is there this locks nothing, and waits for no duplicate of a key that is done.
-          INSERT INTO "countersign"."countersign_idempotency" (key, state, token, fence, fingerprint, reason, until_at)
+          INSERT INTO "countersign"."countersign_idempotency" (key, state, token, fence, fingerprint, reason, until_at, version, recovery)
           VALUES (wanted_key, goal, wanted_token, greatest(round(extract(epoch FROM now_at)::float8 * 1000000::float8)::bigint,
             (SELECT pruned.fence + 1 FROM "countersign"."countersign_idempotency" AS pruned WHERE pruned.key = '')),
-            wanted_print, held_for, now_at + keep_for)
+            wanted_print, held_for, now_at + keep_for, 1, 'hold')
           ON CONFLICT (key) DO NOTHING;
           IF FOUND THEN
             answer := '{"status": "begun"}';
@@ -224,6 +220,7 @@ BEGIN
             OR (found_key.state IN ('running', 'done') AND found_key.until_at <= now_at)
             OR (held_for <> '' AND found_key.state = 'done' AND found_key.token = wanted_token) THEN
             UPDATE "countersign"."countersign_idempotency" AS stored SET
+              version = stored.version + 1,
               state = CASE WHEN holds AND stored.state = 'running' THEN 'held' ELSE goal END,
               token = CASE WHEN holds AND stored.state = 'running' THEN stored.token ELSE wanted_token END,
               fence = CASE WHEN holds AND stored.state = 'running' THEN stored.fence ELSE greatest(stored.fence + 1, round(extract(epoch FROM now_at)::float8 * 1000000::float8)::bigint) END,

@@ -74,10 +74,10 @@ BEGIN
     FOR attempt IN 1..3 LOOP
       now_at := coalesce(clock, clock_timestamp());
       -- Most keys are new. Of one that is there this locks nothing, and waits for no duplicate of a key that is done.
-      INSERT INTO ${idempotency} (key, state, token, fence, fingerprint, reason, until_at)
+      INSERT INTO ${idempotency} (key, state, token, fence, fingerprint, reason, until_at, version, recovery)
       VALUES (wanted_key, goal, wanted_token, greatest(${microseconds("now_at")},
         (SELECT pruned.fence + 1 FROM ${idempotency} AS pruned WHERE pruned.key = ${floorKey})),
-        wanted_print, held_for, now_at + keep_for)
+        wanted_print, held_for, now_at + keep_for, 1, 'hold')
       ON CONFLICT (key) DO NOTHING;
       IF FOUND THEN
         answer := '{"status": "begun"}';
@@ -91,6 +91,7 @@ BEGIN
       CONTINUE WHEN found_key.state IS NULL;
       IF ${isFree("found_key")} THEN
         UPDATE ${idempotency} AS stored SET
+          version = stored.version + 1,
           state = CASE WHEN ${isLeft} THEN 'held' ELSE goal END,
           token = CASE WHEN ${isLeft} THEN stored.token ELSE wanted_token END,
           fence = CASE WHEN ${isLeft} THEN stored.fence ELSE greatest(stored.fence + 1, ${microseconds("now_at")}) END,

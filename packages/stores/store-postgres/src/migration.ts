@@ -15,7 +15,7 @@ import { workTables } from "./work-tables.ts";
 import { assertKeys, postgresMissingKeys } from "./table-keys.ts";
 
 /** The version of the tables that this release makes, reads and writes. */
-export const postgresSchemaVersion = 1;
+export const postgresSchemaVersion = 2;
 
 /**
  * Returns the SQL that creates what is missing; `migratePostgres` runs the same. One statement, which happens as a whole or not at all.
@@ -145,16 +145,12 @@ CREATE TABLE ${idempotency} (
   reason text COLLATE "C" NOT NULL,
   -- end of the lease (running, held) or of what is remembered (done, free)
   until_at timestamptz NOT NULL,
-  -- an operator's last decision: done or released, about which fence, when, by whom, why, and for what the key was held
-  decision text COLLATE "C",
-  decision_fence bigint,
-  decision_at timestamptz,
-  decision_by text COLLATE "C",
-  decision_note text COLLATE "C",
-  decision_reason text COLLATE "C",
-  reopened_at timestamptz,
-  reopened_by text COLLATE "C",
-  reopened_note text COLLATE "C"
+  -- raised by every write
+  version bigint NOT NULL,
+  -- what follows the end of the lease: held for an operator, or run again
+  recovery text COLLATE "C" NOT NULL CHECK (recovery IN ('hold', 'rerun')),
+  -- an operator's last decision, in JSON: the outcome, about which fence, when, by whom, why, and for what the key was held
+  decision text COLLATE "C"
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 CREATE INDEX ${indexName(tables, "idempotency_until")} ON ${idempotency} (until_at) WHERE state IN ('done', 'free');
 CREATE INDEX ${indexName(tables, "idempotency_open")} ON ${idempotency} (state, key) WHERE state IN ('running', 'held');

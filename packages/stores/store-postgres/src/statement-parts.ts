@@ -57,8 +57,8 @@ export function isReadyToInsert(lockTimeoutMs: number): string {
  * The same for an UPDATE, as a CTE to join: evaluated once, before a row is locked. Conditions of the UPDATE itself are evaluated again
  * after a wait for that lock, when the statement is a transaction that has written.
  */
-export function settings(lockTimeoutMs: number, columns = ""): string {
-  return `settings AS MATERIALIZED (SELECT ${columns} WHERE ${isReadyToInsert(lockTimeoutMs)})`;
+export function settings(lockTimeoutMs: number): string {
+  return `settings AS MATERIALIZED (SELECT WHERE ${isReadyToInsert(lockTimeoutMs)})`;
 }
 
 /** No key is empty. This one's row keeps the highest fence that pruning has removed. */

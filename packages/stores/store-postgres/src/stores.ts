@@ -1,7 +1,7 @@
 import type { Database, TransactionStore } from "@countersign/idempotency";
 import type { WorkStore, WorkStores } from "@countersign/work";
 import { Engine } from "./engine.ts";
-import { IdempotencyTable, type PostgresIdempotencyStore } from "./idempotency-store.ts";
+import { PostgresIdempotencyStore } from "./idempotency-store.ts";
 import { NonceTable, type PostgresNonceStore } from "./nonce-store.ts";
 import {
   type AnyPostgresOptions,
@@ -42,7 +42,7 @@ export function createPostgresStores<Tx>(
 ): PostgresStores | PostgresTransactionStores<Tx> {
   const resolved = resolveOptions(options);
   const engine = new Engine(resolved);
-  const idempotency = new IdempotencyTable(engine, resolved);
+  const idempotency = new PostgresIdempotencyStore(engine, resolved);
   const nonces = new NonceTable(engine, resolved);
   const inside = insideOf(engine, resolved, options.database);
   return {
@@ -51,7 +51,7 @@ export function createPostgresStores<Tx>(
     ...inside,
     ready: () => engine.ready(),
     close() {
-      idempotency.close();
+      void idempotency.close();
       nonces.close();
       inside?.transactions.close();
       inside?.work.close();

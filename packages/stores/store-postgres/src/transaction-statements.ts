@@ -34,7 +34,7 @@ SELECT kept.key FROM ${names.idempotency} AS kept, undone WHERE ${isOwn} AND kep
      */
     writtenCommands: `WITH begun AS MATERIALIZED (SELECT kept.key, kept.cmin::text::bigint AS command FROM ${names.idempotency} AS kept
   WHERE kept.key = $1 AND kept.token = $2)
-UPDATE ${names.idempotency} AS kept SET token = kept.token FROM begun WHERE kept.key = begun.key
+UPDATE ${names.idempotency} AS kept SET version = kept.version + 1 FROM begun WHERE kept.key = begun.key
 RETURNING (kept.cmin::text::bigint - begun.command - 1)::text AS commands`,
     /** Gives the keys that their tokens have done. */
     done: (call: string): string => kept(call, "done"),
@@ -46,7 +46,7 @@ RETURNING (kept.cmin::text::bigint - begun.command - 1)::text AS commands`,
     free: (call: string): readonly string[] => [freeing(call), kept(call, "free")],
     /** $1 or the like: the call. Gives those of its keys that are held now, because their rows have its tokens. */
     hold: (call: string): string => `${asked(call)}
-UPDATE ${names.idempotency} AS kept SET state = 'held', reason = (SELECT asked.call ->> 'reason' FROM asked), until_at = undone.now
+UPDATE ${names.idempotency} AS kept SET version = kept.version + 1, state = 'held', reason = (SELECT asked.call ->> 'reason' FROM asked), until_at = undone.now
 FROM undone WHERE ${isOwn} AND kept.state IN ('done', 'held') RETURNING kept.key`,
   };
 }
@@ -54,7 +54,7 @@ FROM undone WHERE ${isOwn} AND kept.state IN ('done', 'held') RETURNING kept.key
 /** As `release` of lease mode: a retry that fails must not remove an operator's decision. */
 function freeKeys(idempotency: string, call: string, retentionMs: number): string {
   return `${asked(call)}
-UPDATE ${idempotency} AS kept SET state = 'free',
+UPDATE ${idempotency} AS kept SET version = kept.version + 1, state = 'free',
   until_at = undone.now + CASE WHEN kept.decision IS NULL THEN ${milliseconds(fenceMemoryMs)} ELSE ${milliseconds(retentionMs)} END
 FROM undone WHERE ${isOwn} AND kept.state = 'done'`;
 }

@@ -300,7 +300,7 @@ describeOnPostgres("completeIn()", () => {
     if (change.includes("held") || answer === "not-held") clock.advance(1000);
     const client = await connectClient(pool);
     await client.query("BEGIN");
-    await client.query(`UPDATE ${schema}.countersign_idempotency SET ${change}`);
+    await client.query(`UPDATE ${schema}.countersign_idempotency SET version = version + 1, ${change}`);
     const waiting = step(patient);
     await untilBlocked(pool, schema);
     await client.query("COMMIT");
@@ -312,7 +312,9 @@ describeOnPostgres("completeIn()", () => {
     clock.advance(1000);
     const client = await connectClient(pool);
     await client.query("BEGIN");
-    await client.query(`UPDATE ${schema}.countersign_idempotency SET state = 'held', reason = 'why'`);
+    await client.query(
+      `UPDATE ${schema}.countersign_idempotency SET version = version + 1, state = 'held', reason = 'why'`,
+    );
     const waiting = patient.claim(key, claim("b"));
     await untilBlocked(pool, schema);
     await client.query("COMMIT");
@@ -329,7 +331,10 @@ describeOnPostgres("completeIn()", () => {
     const waiting = patient.claim(key, claim("b"));
     await untilBlocked(pool, schema);
     const ahead = clock.now() * 1000 + 7;
-    await client.query(`UPDATE ${schema}.countersign_idempotency SET state = 'free', fence = $1`, [ahead]);
+    await client.query(
+      `UPDATE ${schema}.countersign_idempotency SET version = version + 1, state = 'free', fence = $1`,
+      [ahead],
+    );
     await client.query("COMMIT");
     expect(await waiting).toEqual({ status: "acquired", fence: ahead + 1 });
   });

@@ -44,6 +44,24 @@ describeOnPostgres("idempotency store with a clock that the test moves", () => {
     expect((await store.claim(key, unclear)).status).toBe("held");
   });
 
+  test("takes no key whose owner has renewed the lease since it was seen", async () => {
+    await store.claim(key, claim("a"));
+    clock.advance(leaseMs);
+    let looks = 0;
+    const late = {
+      async query(text: string, values?: unknown[]) {
+        const result = await pool.query(text, values);
+        if (text.includes("is_alone") && ++looks === 1)
+          expect(await store.heartbeat(key, "a", leaseMs)).toBe("ok");
+        return result;
+      },
+    };
+    const { idempotency } = createStores(late, { schema, now: clock.now });
+    const inFlight = { status: "in-flight", fingerprint: "fingerprint-a", remainingMs: leaseMs };
+    expect(await idempotency.claim(key, claim("b"))).toEqual(inFlight);
+    expect(looks).toBeGreaterThan(1);
+  });
+
   test("keeps no reason on a key that is held no longer, and a released one for a day", async () => {
     const decide = async (held: string, outcome: "done" | "released") => {
       const record = await store.read(held);
@@ -261,7 +279,7 @@ describeOnPostgres("idempotency store by the server's clock", () => {
     let refused = 0;
     const busy = {
       query(text: string, values?: unknown[]) {
-        if (!text.startsWith("INSERT") || refused++ >= refusals) return pool.query(text, values);
+        if (!text.includes("INSERT") || refused++ >= refusals) return pool.query(text, values);
         return Promise.reject(Object.assign(new Error("could not serialize access"), { code: "40001" }));
       },
     };

@@ -1,9 +1,11 @@
 import { fromPg } from "@countersign/databases";
-import type { Database } from "@countersign/idempotency";
+import type { Database, IdempotencyClaim } from "@countersign/idempotency";
+import type { PostgresIdempotencyStore } from "../dist/idempotency-store.js";
+import { testClock } from "@countersign/test-support/runs/after-test.ts";
 import { expect, test } from "@jest/globals";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
 import type { PoolClient } from "pg";
-import { connectPool } from "./connections.ts";
+import { connectClient, connectPool, createStores, newStores } from "./connections.ts";
 import { claimOf, keyOf, newPayouts, nonceOf, payIn, refuseIn, singly } from "./payouts.ts";
 
 describeOnPostgres("a payment with pg", () => {
@@ -95,5 +97,44 @@ describeOnPostgres("a payment with pg", () => {
       outcome,
       "COMMIT",
     ]);
+  });
+});
+
+describeOnPostgres("a step of lease mode", () => {
+  const first: IdempotencyClaim = { token: "a", fingerprint: "f", leaseMs: 1_000, recovery: "rerun" };
+  const second = { ...first, token: "b" };
+  type Step = (store: PostgresIdempotencyStore, fence: number) => Promise<unknown>;
+
+  test.each<[string, number, Step]>([
+    ["a claim of a new key", 1, (store) => store.claim("new", first)],
+    // The look is a statement of its own: PostgreSQL plans an insert that also reads for longer than another message takes.
+    ["a duplicate", 2, (store) => store.claim("k", second)],
+    ["a takeover", 3, (store) => store.claim("expired", second)],
+    ["a heartbeat", 1, (store) => store.heartbeat("k", "a", 1_000)],
+    ["a completion", 1, (store) => store.complete("k", "a")],
+    ["a release", 2, (store) => store.release("k", "a")],
+    ["a hold", 2, (store) => store.hold("k", "a", "why")],
+    ["an operator's decision", 2, (store, fence) => store.resolve("expired", "done", { fence })],
+    // Nothing was written: a look tells whether somebody's transaction was open.
+    ["a heartbeat of a lost key", 2, (store) => store.heartbeat("k", "b", 1_000)],
+  ])("takes for %s %i messages", async (_step, messages, step) => {
+    const clock = testClock();
+    const { idempotency, pool, schema } = await newStores({ now: clock.now });
+    const expired = await idempotency.claim("expired", first);
+    clock.advance(1_000);
+    await idempotency.claim("k", first);
+    const client = await connectClient(pool);
+    let sent = 0;
+    const counting = {
+      query: (text: string, values?: unknown[]) => {
+        sent += 1;
+        return client.query(text, values);
+      },
+    };
+    const stores = createStores(counting, { schema, now: clock.now });
+    await stores.ready();
+    sent = 0;
+    await step(stores.idempotency, expired.status === "acquired" ? expired.fence : 0);
+    expect(sent).toBe(messages);
   });
 });

@@ -146,8 +146,9 @@ describeOnPostgres("migratePostgres()", () => {
   const later = postgresSchemaVersion + 1;
 
   test.each<[number, number | null, RegExp, RegExp]>([
-    [later, null, /schema version 2, this release makes 1: upgrade/, /schema version 2, .* upgrade/],
-    [later, later, /schema version 2, this release makes 1: upgrade/, /schema version 2, .* upgrade/],
+    [later, null, /schema version 3, this release makes 2: upgrade/, /schema version 3, .* upgrade/],
+    [later, later, /schema version 3, this release makes 2: upgrade/, /schema version 3, .* upgrade/],
+    [1, 1, /schema version 1, .* no release made such tables/, /schema version 1, .* countersign migrate/],
     [0, null, /schema version 0, .* no release made such tables/, /schema version 0, .* countersign migrate/],
   ])(
     "refuses tables of version %s that take processes from %s, and so do the stores",

@@ -133,8 +133,8 @@ describeOnPostgres("the connections of the pool", () => {
       await expect(idempotency.claim("new", claim)).rejects.toThrow(refused);
       await expect(idempotency.claim("expired", { ...claim, token: "b" })).rejects.toThrow(refused);
       await expect(idempotency.complete("mine", "a")).rejects.toThrow(refused);
-      expect(await idempotency.release("mine", "a")).toBe("lost");
-      expect(await idempotency.heartbeat("mine", "a", 1000)).toBe("lost");
+      await expect(idempotency.release("mine", "a")).rejects.toThrow(refused);
+      await expect(idempotency.heartbeat("mine", "a", 1000)).rejects.toThrow(refused);
       await expect(nonces.claim(use)).rejects.toThrow(refused);
     });
     expect(await sound.read("new")).toBeUndefined();
