@@ -5,13 +5,13 @@ const fingerprint = "x".repeat(43);
 /** Keys that were claimed and then completed: the row of each is written twice, in no order of the keys, as payouts do. */
 export async function addPostgresKeys(pool, count) {
   await pool.query(
-    `INSERT INTO countersign_idempotency (key, state, token, fence, fingerprint, reason, until_at)
-     SELECT 'payout:payout-' || gen_random_uuid() || '.funding-1.business-1', 'run', gen_random_uuid()::text,
-       (extract(epoch FROM clock_timestamp())::float8 * 1000000)::bigint, $1, '', clock_timestamp() + interval '30 seconds' FROM generate_series(1, $2::int)`,
+    `INSERT INTO countersign_idempotency (key, state, token, fence, fingerprint, reason, until_at, version, recovery)
+     SELECT 'payout:payout-' || gen_random_uuid() || '.funding-1.business-1', 'running', gen_random_uuid()::text,
+       (extract(epoch FROM clock_timestamp())::float8 * 1000000)::bigint, $1, '', clock_timestamp() + interval '30 seconds', 1, 'rerun' FROM generate_series(1, $2::int)`,
     [fingerprint, count],
   );
   await pool.query(
-    `UPDATE countersign_idempotency SET state = 'done', until_at = clock_timestamp() + interval '90 days' WHERE state = 'run'`,
+    `UPDATE countersign_idempotency SET version = version + 1, state = 'done', until_at = clock_timestamp() + interval '90 days' WHERE state = 'running'`,
   );
 }
 
@@ -31,9 +31,9 @@ const sqliteCount = "WITH RECURSIVE counted(n) AS (SELECT 1 UNION ALL SELECT n +
 export function addSqliteKeys(database, count) {
   database
     .prepare(
-      `${sqliteCount} INSERT INTO countersign_idempotency (key, state, token, fence, fingerprint, reason, until_ms)
+      `${sqliteCount} INSERT INTO countersign_idempotency (key, state, token, fence, fingerprint, reason, until_ms, version)
        SELECT 'payout:payout-' || ${sqliteUuid} || '.funding-1.business-1', 'done', ${sqliteUuid}, 1, ?, '',
-         (unixepoch() + 90 * 86400) * 1000 FROM counted`,
+         (unixepoch() + 90 * 86400) * 1000, 1 FROM counted`,
     )
     .run(count, fingerprint);
 }
