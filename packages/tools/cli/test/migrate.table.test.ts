@@ -209,7 +209,7 @@ describeOnPostgres("countersign migrate on PostgreSQL alone", () => {
     const named = [...flags, "--table", "Payouts"];
     expect((await run(["migrate", ...flags])).code).toBe(0);
     const { out } = await run(["migrate", ...named, "--json"]);
-    expect(JSON.parse(out)).toEqual({ engine: "postgres", version: 1, before: null });
+    expect(JSON.parse(out)).toEqual({ engine: "postgres", version: 2, before: null });
     expect(await tables()).toEqual([...tablesOf("Payouts"), ...tablesOf("countersign")]);
     expect((await run(["keys", "held", ...named])).code).toBe(0);
     expect((await run(["keys", "held", ...flags, "--table", "payouts"])).code).toBe(1);
