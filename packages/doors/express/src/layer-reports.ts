@@ -33,10 +33,9 @@ export function reportLayers(req: GuardRequest & ExpressRequest): void {
 
 /** Also the routers in it, each of which may be of another copy of Express. One that is mounted later is found when it runs. */
 function adopt(owner: Stack | undefined): void {
-  const layers = owner?.stack ?? [];
-  if (owner === undefined || layers.length === 0 || adopted.has(owner)) return;
+  if (owner?.stack === undefined || owner.stack.length === 0 || adopted.has(owner)) return;
   adopted.add(owner);
-  for (const layer of layers) {
+  for (const layer of owner.stack) {
     adoptKind(layer);
     adopt(layer.handle);
     adopt(layer.route);
