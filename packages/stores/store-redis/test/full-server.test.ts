@@ -23,7 +23,14 @@ onOwnServer("a server that has no memory left", () => {
     const { sendCommand, close } = await connectRedis(server?.url ?? "");
     afterTest(close);
     clock = testClock();
-    stores = createRedisStores({ sendCommand, prefix: isolatedName("full"), now: clock.now });
+    // No command hangs here: a busy machine is not the subject.
+    const commandTimeoutMs = 60_000;
+    stores = createRedisStores({
+      sendCommand,
+      prefix: isolatedName("full"),
+      now: clock.now,
+      commandTimeoutMs,
+    });
     sendKeyless = (...command) => sendCommand(command, keyless);
     for (const key of ["complete", "release", "hold", "beat", "resolve", "expired"]) {
       await stores.idempotency.claim(key, claim);
