@@ -5,9 +5,9 @@ const fingerprint = "x".repeat(43);
 /** Keys that were claimed and then completed: the row of each is written twice, in no order of the keys, as payouts do. */
 export async function addPostgresKeys(pool, count) {
   await pool.query(
-    `INSERT INTO countersign_idempotency (key, state, token, fence, fingerprint, reason, until_at, version, recovery)
+    `INSERT INTO countersign_idempotency (key, state, token, fence, fingerprint, reason, until_at, version)
      SELECT 'payout:payout-' || gen_random_uuid() || '.funding-1.business-1', 'running', gen_random_uuid()::text,
-       (extract(epoch FROM clock_timestamp())::float8 * 1000000)::bigint, $1, '', clock_timestamp() + interval '30 seconds', 1, 'rerun' FROM generate_series(1, $2::int)`,
+       (extract(epoch FROM clock_timestamp())::float8 * 1000000)::bigint, $1, '', clock_timestamp() + interval '30 seconds', 1 FROM generate_series(1, $2::int)`,
     [fingerprint, count],
   );
   await pool.query(

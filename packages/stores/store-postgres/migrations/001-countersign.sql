@@ -51,8 +51,6 @@ BEGIN
       until_at timestamptz NOT NULL,
       -- raised by every write
       version bigint NOT NULL,
-      -- what follows the end of the lease: held for an operator, or run again
-      recovery text COLLATE "C" NOT NULL CHECK (recovery IN ('hold', 'rerun')),
       -- an operator's last decision, in JSON: the outcome, about which fence, when, by whom, why, and for what the key was held
       decision text COLLATE "C"
     ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
@@ -201,10 +199,10 @@ BEGIN
         FOR attempt IN 1..3 LOOP
           now_at := coalesce(clock, clock_timestamp());
           -- Most keys are new. Of one that is there this locks nothing, and waits for no duplicate of a key that is done.
-          INSERT INTO "countersign"."countersign_idempotency" (key, state, token, fence, fingerprint, reason, until_at, version, recovery)
+          INSERT INTO "countersign"."countersign_idempotency" (key, state, token, fence, fingerprint, reason, until_at, version)
           VALUES (wanted_key, goal, wanted_token, greatest(round(extract(epoch FROM now_at)::float8 * 1000000::float8)::bigint,
             (SELECT pruned.fence + 1 FROM "countersign"."countersign_idempotency" AS pruned WHERE pruned.key = '')),
-            wanted_print, held_for, now_at + keep_for, 1, 'hold')
+            wanted_print, held_for, now_at + keep_for, 1)
           ON CONFLICT (key) DO NOTHING;
           IF FOUND THEN
             answer := '{"status": "begun"}';

@@ -74,10 +74,10 @@ BEGIN
     FOR attempt IN 1..3 LOOP
       now_at := coalesce(clock, clock_timestamp());
       -- Most keys are new. Of one that is there this locks nothing, and waits for no duplicate of a key that is done.
-      INSERT INTO ${idempotency} (key, state, token, fence, fingerprint, reason, until_at, version, recovery)
+      INSERT INTO ${idempotency} (key, state, token, fence, fingerprint, reason, until_at, version)
       VALUES (wanted_key, goal, wanted_token, greatest(${microseconds("now_at")},
         (SELECT pruned.fence + 1 FROM ${idempotency} AS pruned WHERE pruned.key = ${floorKey})),
-        wanted_print, held_for, now_at + keep_for, 1, 'hold')
+        wanted_print, held_for, now_at + keep_for, 1)
       ON CONFLICT (key) DO NOTHING;
       IF FOUND THEN
         answer := '{"status": "begun"}';

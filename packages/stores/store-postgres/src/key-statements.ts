@@ -49,8 +49,8 @@ FROM (SELECT ${isAlone} AS is_alone) AS session LEFT JOIN ${idempotency} AS kept
     const isExpired = `state IN ('done', 'free') AND until_at <= (SELECT ${now(0)})`;
     this.removeExpired = `WITH removed AS (${removal(idempotency, isExpired, "state, fence")}),
 raised AS (
-  INSERT INTO ${idempotency} AS kept (key, state, token, fence, fingerprint, reason, until_at, version, recovery)
-  SELECT ${floorKey}, 'free', '', max(fence), '', 'highest fence of a pruned key', '9999-12-31 00:00:00+00', 1, 'hold' FROM removed HAVING count(*) > 0
+  INSERT INTO ${idempotency} AS kept (key, state, token, fence, fingerprint, reason, until_at, version)
+  SELECT ${floorKey}, 'free', '', max(fence), '', 'highest fence of a pruned key', '9999-12-31 00:00:00+00', 1 FROM removed HAVING count(*) > 0
   ON CONFLICT (key) DO UPDATE SET fence = greatest(kept.fence, excluded.fence), version = kept.version + 1)
 SELECT state FROM removed`;
   }
@@ -143,8 +143,8 @@ function addStatement(options: ResolvedPostgresOptions): string {
   const { idempotency } = names;
   const now = clockOf(options)(6);
   const floor = `(SELECT pruned.fence + 1 FROM ${idempotency} AS pruned WHERE pruned.key = ${floorKey})`;
-  return `INSERT INTO ${idempotency} AS kept (key, state, token, fence, fingerprint, reason, until_at, version, recovery)
-SELECT $1, $2, $3, greatest(${microseconds(now)}, ${floor}), $4, $5, ${now} + ${milliseconds("$6")}, 1, 'hold'
+  return `INSERT INTO ${idempotency} AS kept (key, state, token, fence, fingerprint, reason, until_at, version)
+SELECT $1, $2, $3, greatest(${microseconds(now)}, ${floor}), $4, $5, ${now} + ${milliseconds("$6")}, 1
 WHERE NOT EXISTS (SELECT FROM ${idempotency} AS seen WHERE seen.key = $1) AND ${isReadyToInsert(lockTimeoutMs)}
 ON CONFLICT (key) DO NOTHING RETURNING kept.fence`;
 }

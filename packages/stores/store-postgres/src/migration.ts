@@ -147,8 +147,6 @@ CREATE TABLE ${idempotency} (
   until_at timestamptz NOT NULL,
   -- raised by every write
   version bigint NOT NULL,
-  -- what follows the end of the lease: held for an operator, or run again
-  recovery text COLLATE "C" NOT NULL CHECK (recovery IN ('hold', 'rerun')),
   -- an operator's last decision, in JSON: the outcome, about which fence, when, by whom, why, and for what the key was held
   decision text COLLATE "C"
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);

@@ -290,7 +290,7 @@ describeOnBouncer("the operator's commands through PgBouncer in transaction mode
     try {
       expect(await run(["migrate", ...flags])).toMatchObject({ code: 0, err: "" });
       await pool.query(
-        `INSERT INTO ${schema}.countersign_idempotency VALUES ('key', 'held', 't', 1, 'f', 'why', now(), 1, 'hold')`,
+        `INSERT INTO ${schema}.countersign_idempotency VALUES ('key', 'held', 't', 1, 'f', 'why', now(), 1)`,
       );
       expect(await run(["keys", "held", ...flags])).toMatchObject({
         out: expect.stringMatching(/^ {2}why +why$/m),
