@@ -52,7 +52,6 @@ const config = {
   // PostgreSQL, Redis and MariaDB, where they are not running already.
   globalSetup: "<rootDir>/test/support/runs/engine-setup.mjs",
   globalTeardown: "<rootDir>/test/support/runs/engine-teardown.mjs",
-  setupFilesAfterEnv: ["<rootDir>/test/support/runs/retries.mjs"],
   testSequencer: "<rootDir>/test/support/runs/sequencer.mjs",
   reporters: ["<rootDir>/test/support/runs/package-reporter.mjs", "summary"],
   // Many tests wait for a clock, a socket or a process: with one worker more than processors, a quarter of their time was nobody's.
