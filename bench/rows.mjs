@@ -5,9 +5,9 @@ const fingerprint = "x".repeat(43);
 /** Keys that were claimed and then completed: the row of each is written twice, in no order of the keys, as payouts do. */
 export async function addPostgresKeys(pool, count) {
   await pool.query(
-    `INSERT INTO countersign_idempotency (key, state, token, fence, fingerprint, reason, until_at, version)
+    `INSERT INTO countersign_idempotency (key, state, token, fence, fingerprint, reason, recovery, until_at, version)
      SELECT 'payout:payout-' || gen_random_uuid() || '.funding-1.business-1', 'running', gen_random_uuid()::text,
-       (extract(epoch FROM clock_timestamp())::float8 * 1000000)::bigint, $1, '', clock_timestamp() + interval '30 seconds', 1 FROM generate_series(1, $2::int)`,
+       (extract(epoch FROM clock_timestamp())::float8 * 1000000)::bigint, $1, '', 'hold', clock_timestamp() + interval '30 seconds', 1 FROM generate_series(1, $2::int)`,
     [fingerprint, count],
   );
   await pool.query(
@@ -31,8 +31,8 @@ const sqliteCount = "WITH RECURSIVE counted(n) AS (SELECT 1 UNION ALL SELECT n +
 export function addSqliteKeys(database, count) {
   database
     .prepare(
-      `${sqliteCount} INSERT INTO countersign_idempotency (key, state, token, fence, fingerprint, reason, until_ms, version)
-       SELECT 'payout:payout-' || ${sqliteUuid} || '.funding-1.business-1', 'done', ${sqliteUuid}, 1, ?, '',
+      `${sqliteCount} INSERT INTO countersign_idempotency (key, state, token, fence, fingerprint, reason, recovery, until_ms, version)
+       SELECT 'payout:payout-' || ${sqliteUuid} || '.funding-1.business-1', 'done', ${sqliteUuid}, 1, ?, '', 'hold',
          (unixepoch() + 90 * 86400) * 1000, 1 FROM counted`,
     )
     .run(count, fingerprint);

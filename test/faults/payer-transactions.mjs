@@ -22,9 +22,11 @@ export function payoutInTransaction({ publicKey, recovery, times, engine, points
       return stop("in pay");
     };
     if (isSynchronous) {
-      insert(tx, row);
+      if (fault === "commit early") tx.exec("COMMIT");
+      else insert(tx, row);
       return end();
     }
+    if (fault === "commit early") return tx.query("COMMIT").then(end);
     if (fault === "commit, then fail")
       return insert(tx, row)
         .then(() => tx.query("COMMIT"))

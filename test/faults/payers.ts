@@ -123,7 +123,8 @@ export async function spawnPayer(
 
 /**
  * What a handler is told to do wrong: to `repeat` a transaction that has committed, to `undo the savepoint` around its record; and with its
- * key's transaction, to `leave a statement` on its way when it fails, to `commit, then fail` (not on SQLite), to `write nothing`.
+ * key's transaction, to `leave a statement` on its way when it fails, to `commit, then fail` (not on SQLite), to `commit early`, before it writes,
+ * to `write nothing`.
  */
 type HandlerFault =
   | "none"
@@ -133,6 +134,7 @@ type HandlerFault =
   | "undo the savepoint"
   | "leave a statement"
   | "commit, then fail"
+  | "commit early"
   | "write nothing";
 
 export async function pay(
@@ -168,9 +170,10 @@ export async function killedAt(
   point: Point,
   config: PayerConfig,
   key: string,
+  options: Parameters<typeof pay>[2] = {},
 ): Promise<{ readonly second: PayerProcess; readonly since: number }> {
   const [first, second] = await Promise.all([spawnPayer(config, { armed: [point] }), spawnPayer(config)]);
-  const { answer } = await payTo(point, first, key);
+  const { answer } = await payTo(point, first, key, options);
   const since = performance.now();
   await first.kill();
   const ended = await answer.then(

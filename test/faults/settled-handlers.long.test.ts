@@ -1,5 +1,6 @@
-// Rows 38 to 40: handlers that leave a statement on its way, that end their transaction by themselves, that write nothing.
+// Rows 38 to 41: handlers that leave a statement on its way, that end their transaction by themselves, that write nothing, that die.
 import { expect } from "@jest/globals";
+import { eventually } from "../support/runs/eventually.ts";
 import { steadyTest as test } from "../support/runs/steadily.ts";
 import { servicePublicPem as publicKey } from "../support/signers/test-keys.ts";
 import { describeEngines, type Ground, newKey, storeKey } from "./engines.ts";
@@ -39,6 +40,21 @@ describeEngines(["sqlite", "postgres", "mysql"], (ground) => {
     const { second } = await killedAt("begun", configOf(ground()), key);
     expect((await payUntilDecided(second, key)).at(-1)).toMatchObject({ status: 200 });
     expect(await ground().payments(key)).toBe(1);
+  });
+});
+
+describeEngines(["sqlite", "postgres", "mysql"], (ground) => {
+  test("row 41, SIGKILL when something of pay has committed early: 503, and held once its lease has ended; 0 pay", async () => {
+    const key = newKey();
+    const times = { transactionTimeoutMs: 2_000 };
+    const config = { engine: ground().engine, publicKey, recovery: "rerun", times } as const;
+    const { second } = await killedAt("in pay", config, key, { fault: "commit early" });
+    expect(await pay(second, key)).toMatchObject({ status: 503, code: "in-flight" });
+    const { store } = await startPayer(config);
+    expect(await store.read(storeKey(key))).toMatchObject({ state: "running" });
+    await eventually(async () => (await pay(second, key)).code === "held");
+    expect(await store.read(storeKey(key))).toMatchObject({ state: "held", reason: "lease-expired" });
+    expect(await ground().payments(key)).toBe(0);
   });
 });
 

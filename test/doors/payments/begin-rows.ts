@@ -61,8 +61,8 @@ const writeLocks: readonly PaymentRow[] = (
   title: `a write lock that is given back in time: the key's other transaction ${how}`,
   arrange: ({ tables, key, fingerprint }) =>
     tables.alone(`BEGIN IMMEDIATE; INSERT INTO countersign_idempotency
-          (key, state, token, fence, fingerprint, reason, until_ms, version)
-          VALUES ('${key}', 'done', 'theirs', 1, '${fingerprint}', '', 9000000000000, 1)`),
+          (key, state, token, fence, fingerprint, reason, recovery, until_ms, version)
+          VALUES ('${key}', 'done', 'theirs', 1, '${fingerprint}', '', 'hold', 9000000000000, 1)`),
   async meanwhile({ tables }) {
     await tables.untilBlocked();
     await tables.alone(statement);

@@ -152,7 +152,8 @@ export class Stage {
     const nonce = this.claim(claimed.nonce ?? randomUUID());
     const [open, told] = [deferred(), deferred()];
     const ended = transactions.run(async (tx) => {
-      const claim = { nonce, keys: [key], recovery: "hold", waitMs: 1_000, idleTimeoutMs: 60_000 } as const;
+      const bounds = { leaseMs: 60_000, waitMs: 1_000, idleTimeoutMs: 60_000 };
+      const claim = { nonce, keys: [key], recovery: "hold", ...bounds } as const;
       await transactions.begin(tx, claim);
       await this.tables.sql(tx, "INSERT INTO payments VALUES ('by another')");
       open.resolve();

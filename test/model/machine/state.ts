@@ -10,6 +10,8 @@ export interface KeyRecord {
   readonly fence: number;
   /** Whether the lease has ended; of a run alone. */
   readonly isExpired: boolean;
+  /** What its owner has said may follow once its lease has ended. */
+  readonly recovery: "rerun" | "hold";
   /** Whether an operator has left it so, and nobody has had it since; of a done or free key alone. */
   readonly isDecided: boolean;
   /** From whom an operator took it: the attempt of the decision's fence. A store must not give it back to that one's token. */
@@ -118,6 +120,7 @@ export function initialState(attempts: number): State {
     owner: nobody,
     fence: 0,
     isExpired: false,
+    recovery: "hold",
     isDecided: false,
     formerOwner: nobody,
     generation: 0,

@@ -27,7 +27,7 @@ export function isLocked({ attempts }: State, { bugs }: Rules): boolean {
 }
 
 /** The record as the code under test reads it: times are 1 ms or over. A bug is a row, or a request, that is not the true one. */
-function rowOf({ state, owner, fence, isExpired, isDecided }: KeyRecord): SeenRow {
+function rowOf({ state, owner, fence, isExpired, recovery, isDecided }: KeyRecord): SeenRow {
   const decision = { outcome: "done", fence, reason: "", at: 0 } as const;
   return {
     state,
@@ -35,6 +35,7 @@ function rowOf({ state, owner, fence, isExpired, isDecided }: KeyRecord): SeenRo
     fence,
     fingerprint: "",
     reason: "",
+    recovery,
     remainingMs: isExpired ? 0 : 1,
     version: 1,
     nowMs: 0,
@@ -48,6 +49,7 @@ export function claim(record: KeyRecord, by: number, { recovery, bugs }: Rules):
     ...rowOf(record),
     ...(isOwn && bugs.claimForgetsItself === true ? { token: "somebody else" } : {}),
     ...(!isOwn && bugs.takeoverOfLiveRun === true && record.state === "running" ? { remainingMs: 0 } : {}),
+    ...(bugs.rerunUnderHold === true ? { recovery: "rerun" as const } : {}),
   };
   const { write, reply } = decideClaim(row, {
     token: String(by),
@@ -59,7 +61,7 @@ export function claim(record: KeyRecord, by: number, { recovery, bugs }: Rules):
   if (write.state === "held")
     return { told: "refused", record: { ...record, state: "held", isExpired: false } };
   if (reply(record.fence).status !== "acquired") return { told: "refused", record };
-  if (write.token !== undefined) return { told: "acquired", record: take(record, by, { bugs }) };
+  if (write.token !== undefined) return { told: "acquired", record: take(record, by, { recovery, bugs }) };
   return { told: "acquired", record: renewed(record) };
 }
 
@@ -68,7 +70,11 @@ function renewed(record: KeyRecord): KeyRecord {
 }
 
 /** The record under a new owner, whatever it was. */
-export function take({ fence, generation }: KeyRecord, by: number, { bugs }: Pick<Rules, "bugs">): KeyRecord {
+export function take(
+  { fence, generation }: KeyRecord,
+  by: number,
+  { recovery, bugs }: Pick<Rules, "recovery" | "bugs">,
+): KeyRecord {
   // A sequence that was set back hands out a fence of before.
   const next = bugs.fencesGoBack === true ? Math.max(1, fence) : fence + 1;
   return {
@@ -76,6 +82,7 @@ export function take({ fence, generation }: KeyRecord, by: number, { bugs }: Pic
     owner: by,
     fence: next,
     isExpired: false,
+    recovery,
     isDecided: false,
     formerOwner: nobody,
     generation: generation + 1,

@@ -3,7 +3,7 @@
 import type { Rules } from "../machine/configuration.ts";
 import type { Machine } from "../machine/explorer.ts";
 import { operatorSteps } from "../machine/operator.ts";
-import { idle as idleAttempt, nobody } from "../machine/state.ts";
+import { idle as idleAttempt, type KeyRecord, nobody } from "../machine/state.ts";
 import { claim, end, heartbeat, mayCompleteIn, release, take as taken } from "../machine/store.ts";
 import {
   change,
@@ -99,14 +99,8 @@ function transactionSteps(turn: Turn): void {
     leavesNothing(turn);
     leavesStatement(turn);
   }
-  if (phase === "paid") {
-    const own = end(taken(state.record, by, storeRules(rules)), by);
-    const done = pay(usedNonce({ ...state, record: own }, by));
-    go("its handler sends COMMIT itself", change(done, by, { phase: "ended", transaction: "none" }), {
-      fair: false,
-    });
-  }
-  if (phase === "ended") refusesBehindItsCommit(turn);
+  if (phase === "begun" || phase === "paid") commitsEarly(turn);
+  if (phase === "early") endsBehindItsCommit(turn);
   if (phase === "paid") go("the last statement", change(state, by, { phase: "kept" }));
   if (phase === "broken") {
     if (bugs.noLastStatement === true) {
@@ -202,19 +196,43 @@ function leavesStatement({ state, by, rules, take, answer }: Turn): void {
   );
 }
 
-/** What its own COMMIT has made of nonce and key tells that something has committed. */
-function refusesBehindItsCommit({ state, by, rules, answer }: Turn): void {
+/** A COMMIT of its handler's, or a statement that commits what is open, as a change of a table's definition does on MariaDB. */
+function commitsEarly({ state, by, rules, take }: Turn): void {
+  const isPaid = state.requests[by]!.phase === "paid";
+  // Without an operator a held key stays held.
+  if (!isPaid && !rules.hasOperator) return;
+  const own = begunBy(state, by, rules);
+  const record = rules.bugs.doneFirst === true ? end(own, by) : own;
+  const after = change(usedNonce({ ...state, record }, by), by, { phase: "early", transaction: "none" });
+  const step = { by, fair: false, isEarly: true, isAlone: true } as const;
+  if (isPaid) take({ ...step, name: "its handler sends COMMIT itself" }, pay(after));
+  else take({ ...step, name: "a statement of its handler commits what is open" }, after);
+}
+
+/** The row of a key as begin() writes it: a lease for what commits too early, and an operator behind it. */
+function begunBy({ record }: TransactionState, by: number, rules: TransactionRules): KeyRecord {
+  return { ...taken(record, by, storeRules(rules)), recovery: "hold" };
+}
+
+/** What has committed of nonce and key tells that something has; a last statement finds another transaction, or none. */
+function endsBehindItsCommit({ state, by, rules, take, answer }: Turn): void {
   const { record } = state;
-  const isOwn = record.state === "done" && record.endedBy === by;
   if (rules.bugs.heldNotAsked === true) {
     answer("its handler refuses behind its own COMMIT: 400", "400", state);
     return;
   }
-  const held = isOwn ? { ...record, state: "held" as const } : record;
-  answer("its handler refuses behind its own COMMIT; its key is held: 503", "503", {
-    ...state,
-    record: held,
-  });
+  const isOwn = record.state === "running" && record.owner === by;
+  const held = isOwn ? { ...record, state: "held" as const, isExpired: false } : record;
+  const after = { ...state, record: held };
+  answer("its handler refuses behind its own COMMIT; its key is held: 503", "503", after);
+  answer("the last statement finds another transaction, or none; its key is held: 500", "500", after, false);
+  const alone = { by, fair: false, told: "500", isAlone: true } as const;
+  // Its tx is closed before the lease ends.
+  const isOpen = !record.isExpired || rules.bugs.leaseTooShort === true;
+  if (isOwn && isOpen && state.payments === 0) {
+    const name = "its handler pays behind that, which commits by itself; its key is held: 500";
+    take({ ...alone, name }, endedAs("500", pay(after), by));
+  }
 }
 
 /** In one step: a request that gets in between pays as well, and no code of ours can keep a handler from that. */
@@ -251,9 +269,10 @@ function begin({ state, by, rules, go, answer }: Turn): void {
   }
   const open = change(state, by, { phase: "begun", transaction: "open" });
   const isOver = record.state === "running" && record.isExpired && bugs.expiredIgnored !== true;
+  const isRerun = recovery === "rerun" && (record.recovery === "rerun" || bugs.rerunOfTransaction === true);
   if (
     record.state === "free" ||
-    (isOver && recovery === "rerun") ||
+    (isOver && isRerun) ||
     (record.state === "done" && bugs.doneTakenOver === true)
   ) {
     go("begins: nonce and key are written", open, { told: "begun" });

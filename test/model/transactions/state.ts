@@ -22,7 +22,7 @@ export interface Request {
    * `begun`: nonce and key are written. `paid`: the payment too. `broken`: a statement has failed, and the handler went on. `alone`: the
    * same where the failure ended the transaction, and the payment is in one that the next statement began. `kept`: the last statement is
    * done. `aborted`: and a later one, which nobody awaits, has failed. `unsure`: COMMIT was sent. `cut`: its transaction is gone, which it does not know yet. `refusing`: rolled back, before the nonce
-   * is claimed alone. `ended`: its handler has sent COMMIT itself. `running`, `releasing`: the guard of a lease.
+   * is claimed alone. `early`: something has committed what it had written, its handler's own COMMIT or a change of a table's definition. `running`, `releasing`: the guard of a lease.
    */
   readonly phase:
     | "none"
@@ -36,7 +36,7 @@ export interface Request {
     | "unsure"
     | "cut"
     | "refusing"
-    | "ended"
+    | "early"
     | "running"
     | "releasing"
     | "dead";
@@ -62,6 +62,8 @@ export interface TransactionStep extends Step {
   readonly decides?: Decision | undefined;
   /** Commits a payment in a transaction of the handler's own. */
   readonly isAlone?: true | undefined;
+  /** Commits what a transaction has written by then, before its last statement. */
+  readonly isEarly?: true | undefined;
   /** A handler has returned that has changed no row. */
   readonly isIdle?: true | undefined;
   /** A handler has settled of which a statement had no answer. */
@@ -120,7 +122,7 @@ export function encodeTransactions(state: TransactionState, { places }: Transact
   const { outcome, fence, generation } = decision ?? {};
   const about = `${outcome} ${fence === record.fence} ${generation === record.generation}`;
   const { isNonceUsed, finalAnswers, payments } = state;
-  const key = `${record.state} ${record.isExpired} ${record.isDecided} ${record.fence > 0}`;
+  const key = `${record.state} ${record.isExpired} ${record.recovery} ${record.isDecided} ${record.fence > 0}`;
   told.sort();
   return `${key}|${about}|${isNonceUsed} ${finalAnswers} ${payments}|${told.join("|")}`;
 }

@@ -23,6 +23,21 @@ export const transactionSwitches = {
     in: "two requests",
     breaks: "I26",
   },
+  doneFirst: {
+    is: "a key is written as done before the handler runs: what commits too early makes it done, and nothing is paid",
+    in: "beside a lease, under hold",
+    breaks: "I29",
+  },
+  rerunOfTransaction: {
+    is: "an expired run of a transaction is taken over under rerun, whatever its row says: what broke it may have paid",
+    in: "beside a lease, under rerun",
+    breaks: "I7",
+  },
+  leaseTooShort: {
+    is: "a transaction's lease ends while its handler can still write: an operator decides about a key that is about to be paid",
+    in: "beside a lease, under hold",
+    breaks: "I1",
+  },
   heldNotAsked: {
     is: "nobody asks after a rollback whether something has committed: a refusal is for good, and paid",
     in: "two requests",

@@ -33,23 +33,24 @@ function invariantsOf({ recovery }: Configuration): Invariants<TransactionState,
     I26: ({ payments }, { by, isOnItsWay, told }, before) =>
       (isOnItsWay !== true || told !== "2xx") &&
       (by === undefined || payments === before.payments || before.requests[by]?.phase !== "refusing"),
-    I27: (_, { told, by }, { record }) => told !== "400" || record.state !== "done" || record.endedBy !== by,
+    I27: (_, { told, by }, { record }) => told !== "400" || record.state === "free" || record.owner !== by,
     I28: ({ record }, { isIdle, told }) => isIdle !== true || (told === "503" && record.state === "held"),
+    I29: ({ record }, { isEarly }) =>
+      isEarly !== true || (record.state === "running" && record.recovery === "hold"),
     I1: ({ payments }) => payments <= 1,
     I2: ({ record, payments }, { told }) => payments > 0 || (record.state !== "done" && told !== "409"),
     I17: isDoneWithItsPayment,
     I6: (_, { told, by }, { record }) => told !== "ok" || record.owner === by,
     I7(_, { told }, before) {
       if (told !== "begun" && told !== "acquired") return true;
-      const { state, isExpired } = before.record;
-      const isOver = state === "running" && isExpired && recovery === "rerun";
+      const { state, isExpired, recovery: own } = before.record;
+      const isOver = state === "running" && isExpired && own === "rerun" && recovery === "rerun";
       return (state === "free" || isOver) && !isLocked(before);
     },
     I8: ({ record }, _, before) => record.fence >= before.record.fence,
-    I10: ({ record }, { decides, by }, { record: before }) =>
+    I10: ({ record }, { decides }, { record: before }) =>
       before.state !== "done" ||
       record.state === "done" ||
-      (record.state === "held" && before.endedBy === by) ||
       (before.isDecided && decides?.outcome === "reopened"),
     I16: ({ payments }, { told }, before) => told !== "2xx" || payments === before.payments + 1,
     I18: ({ finalAnswers }) => finalAnswers <= 1,
@@ -97,6 +98,9 @@ describeSound({
     "its handler has changed no row; its key is held: 503",
     "a statement has no answer when its handler settles; ROLLBACK: 500",
     "its handler refuses behind its own COMMIT; its key is held: 503",
+    "a statement of its handler commits what is open",
+    "the last statement finds another transaction, or none; its key is held: 500",
+    "its handler pays behind that, which commits by itself; its key is held: 500",
     "the last statement finds no key; ROLLBACK, and it is held: 500",
     "a deadlock ends its transaction; its handler pays, and commits by itself; its key is held: 500",
     "completeIn(): lost; its handler rolls back",

@@ -3,7 +3,7 @@
 // with the one that was seen (key-steps.ts), so that of two decisions about one row only one takes effect.
 //
 //   (no row) ── claim ──> running ── complete ──> done
-//                  ^       │    └── hold, or the lease has ended under recovery "hold" ──> held
+//                  ^       │    └── hold, or the lease has ended and one of its owner and the claim says "hold" ──> held
 //                  └─ free <── release                                                      │
 //   held: its owner may still complete it; an operator resolves it as done or free, and reopens what was resolved.
 import {
@@ -20,6 +20,8 @@ import {
 
 export type KeyState = IdempotencyRecord["state"] | "free";
 
+export type Recovery = IdempotencyClaim["recovery"];
+
 /** The row of a key. */
 export interface KeyRow {
   /** `free`: absent to every reader; the row keeps the fence and an operator's decision. */
@@ -33,6 +35,11 @@ export interface KeyRow {
   readonly reason: string;
   /** What remains of the lease (running) or of the retention (done, free), in milliseconds by the engine's clock; over at 0. */
   readonly remainingMs: number;
+  /**
+   * What may follow once the owner's lease has ended: `rerun`, if the next claim says so too. A transaction's is `hold`: its row commits
+   * before its end only where something has broken it, so that nobody knows what it has paid.
+   */
+  readonly recovery: Recovery;
   /** An operator's last decision; a claim keeps it. */
   readonly decision?: KeptDecision | undefined;
 }
@@ -53,6 +60,7 @@ export interface KeyChange {
   readonly durationMs: number;
   readonly token?: string;
   readonly fingerprint?: string;
+  readonly recovery?: Recovery;
   /** True for a new owner: the fence becomes the engine's time in microseconds, or one more than the last if that is higher. */
   readonly raisesFence?: boolean;
   /** null removes the decision. */
@@ -60,7 +68,7 @@ export interface KeyChange {
 }
 
 /** The change by which a key gets its first row. */
-export type FirstChange = KeyChange & Required<Pick<KeyChange, "token" | "fingerprint">>;
+export type FirstChange = KeyChange & Required<Pick<KeyChange, "token" | "fingerprint" | "recovery">>;
 
 /** `write` is undefined where the row stays. Otherwise `reply` is given after the change was written, with the row's fence. */
 export type Decision<Reply, Unwritten extends Reply = Reply> =
@@ -88,8 +96,10 @@ export function decideFirstClaim(claim: IdempotencyClaim): {
   readonly reply: (fence: number) => IdempotencyClaimResult;
 } {
   const { token, fingerprint, leaseMs: durationMs } = claim;
+  // Whatever is not clearly `rerun` leaves an expired run to an operator.
+  const recovery = claim.recovery === "rerun" ? "rerun" : "hold";
   return {
-    write: { state: "running", token, fingerprint, reason: "", durationMs, raisesFence: true },
+    write: { state: "running", token, fingerprint, reason: "", durationMs, recovery, raisesFence: true },
     reply: acquired,
   };
 }
@@ -110,8 +120,7 @@ export function decideClaim(row: KeyRow, claim: IdempotencyClaim): ClaimDecision
     return { write: renewed, reply: () => ({ status: "in-flight", fingerprint, remainingMs: leaseMs }) };
   }
   if (remainingMs > 0) return { reply: { status: "in-flight", fingerprint, remainingMs } };
-  // Whatever is not clearly `rerun` leaves an expired run to an operator.
-  if (claim.recovery === "rerun") return taken(claim);
+  if (row.recovery === "rerun" && claim.recovery === "rerun") return taken(claim);
   const held: KeyChange = { state: "held", reason: leaseExpired, durationMs: 0 };
   return { write: held, reply: () => ({ status: "held", fingerprint, reason: leaseExpired }) };
 }

@@ -12,6 +12,7 @@ interface MemoryRow {
   fence: number;
   fingerprint: string;
   reason: string;
+  recovery: KeyRow["recovery"];
   decision: KeyRow["decision"];
   version: number;
   /** End of the lease or the retention, on the table's clock. */
@@ -43,7 +44,7 @@ export class MemoryTable implements KeyTable {
     const found = this.#rows.get(key);
     if (found !== undefined) return this.#seen(found);
     this.#makeRoom();
-    const { state, token, fingerprint, reason, durationMs } = row;
+    const { state, token, fingerprint, reason, recovery, durationMs } = row;
     const fence = this.#nextFence();
     const untilMs = this.#options.now() + durationMs;
     this.#rows.set(key, {
@@ -52,6 +53,7 @@ export class MemoryTable implements KeyTable {
       fence,
       fingerprint,
       reason,
+      recovery,
       decision: undefined,
       version: 1,
       untilMs,
@@ -67,7 +69,7 @@ export class MemoryTable implements KeyTable {
   write(key: string, change: KeyChange, seen: Seen): number | undefined {
     const row = this.#rows.get(key);
     if (row === undefined || !isAsSeen(row, seen)) return undefined;
-    const { state, reason, durationMs, token, fingerprint, decision } = change;
+    const { state, reason, durationMs, token, fingerprint, recovery, decision } = change;
     if (change.raisesFence === true) row.fence = this.#nextFence();
     if (decision !== undefined) row.decision = decision ?? undefined;
     if (state === "free" && row.decision === undefined) {
@@ -79,6 +81,7 @@ export class MemoryTable implements KeyTable {
     row.reason = reason;
     if (token !== undefined) row.token = token;
     if (fingerprint !== undefined) row.fingerprint = fingerprint;
+    if (recovery !== undefined) row.recovery = recovery;
     row.untilMs = this.#options.now() + durationMs;
     row.version += 1;
     return row.fence;
@@ -108,12 +111,13 @@ export class MemoryTable implements KeyTable {
     this.#rows.clear();
   }
 
-  #seen({ state, token, fence, fingerprint, reason, decision, version, untilMs }: MemoryRow): SeenRow {
+  #seen(row: MemoryRow): SeenRow {
+    const { state, token, fence, fingerprint, reason, recovery, decision, version, untilMs } = row;
     const { now, originMs } = this.#options;
     const clockMs = now();
     const remainingMs = untilMs - clockMs;
     const nowMs = Math.round(originMs + clockMs);
-    return { state, token, fence, fingerprint, reason, decision, version, remainingMs, nowMs };
+    return { state, token, fence, fingerprint, reason, recovery, decision, version, remainingMs, nowMs };
   }
 
   // Begins at the time of day in microseconds, above the fences of an earlier process.

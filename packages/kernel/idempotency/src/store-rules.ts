@@ -126,8 +126,8 @@ export class StoreGate extends Gate<keyof typeof rules> {
   }
 
   /** For `TransactionStore.begin`. */
-  assertTransaction({ nonce, keys, waitMs, idleTimeoutMs }: TransactionClaim): void {
-    this.#assert({ waitMs, idleTimeoutMs });
+  assertTransaction({ nonce, keys, leaseMs, waitMs, idleTimeoutMs }: TransactionClaim): void {
+    this.#assert({ leaseMs, waitMs, idleTimeoutMs });
     if (nonce !== undefined) this.assertNonce(nonce);
     for (const { key, token, fingerprint } of keys) this.#assert({ key, token, fingerprint });
     if (new Set(keys.map(({ key }) => key)).size === keys.length) return;

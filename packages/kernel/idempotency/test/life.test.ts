@@ -26,6 +26,7 @@ const stored = (more: Partial<SeenRow> = {}): SeenRow => ({
   fence: 7,
   fingerprint: "print of owner",
   reason: "",
+  recovery: "rerun",
   remainingMs: leaseMs,
   version: 1,
   nowMs: 1_900_000_000_000,
@@ -49,7 +50,14 @@ const lease = { state: "running", reason: "", durationMs: leaseMs };
 const renewed = { write: lease, reply: { status: "acquired", fence: 7 } };
 /** The change by which an attempt takes a key. */
 const taken = (token: string, more: object = {}): object => ({
-  write: { ...lease, token, fingerprint: `print of ${token}`, raisesFence: true, ...more },
+  write: {
+    ...lease,
+    token,
+    fingerprint: `print of ${token}`,
+    recovery: "hold",
+    raisesFence: true,
+    ...more,
+  },
   reply: { status: "acquired", fence: 7 },
 });
 const take = taken("other");
@@ -114,7 +122,18 @@ describe("decideClaim()", () => {
       { write: lease, reply: inFlight(leaseMs) },
     ],
     ["holds an expired run", stored({ remainingMs: 0 }), other, heldNow],
-    ["takes an expired run under rerun", stored({ remainingMs: 0 }), rerun, take],
+    [
+      "takes an expired run under rerun",
+      stored({ remainingMs: 0 }),
+      rerun,
+      taken("other", { recovery: "rerun" }),
+    ],
+    [
+      "holds an expired run under rerun whose owner said hold",
+      stored({ remainingMs: 0, recovery: "hold" }),
+      rerun,
+      heldNow,
+    ],
     [
       "holds an expired run under what is no recovery",
       stored({ remainingMs: 0 }),

@@ -75,7 +75,7 @@ describe("memoryIdempotencyStore", () => {
   });
 
   test("hands an expired run over at a claim under rerun, with a higher fence", () => {
-    store.claim("k", by("a"));
+    store.claim("k", by("a", { recovery: "rerun" }));
     nowMs = 1_000;
     expect(store.claim("k", by("b", { recovery: "rerun" }))).toEqual({
       status: "acquired",

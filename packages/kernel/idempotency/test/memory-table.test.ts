@@ -3,7 +3,14 @@ import { describe, expect, test } from "@jest/globals";
 import type { SeenRow } from "../dist/life.js";
 import { MemoryTable } from "../dist/memory-table.js";
 
-const first = { state: "running", token: "a", fingerprint: "f", reason: "", durationMs: 100 } as const;
+const first = {
+  state: "running",
+  token: "a",
+  fingerprint: "f",
+  reason: "",
+  recovery: "hold",
+  durationMs: 100,
+} as const;
 const renewed = { state: "running", reason: "", durationMs: 100 } as const;
 const taken = { ...first, token: "b", raisesFence: true } as const;
 

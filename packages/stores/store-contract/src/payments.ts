@@ -31,6 +31,7 @@ export function claimOf(
     nonce: nonceOf(`nonce-of-${keys[0]?.token ?? ""}`),
     keys,
     recovery: "rerun",
+    leaseMs: 60_000,
     waitMs: 5_000,
     idleTimeoutMs: 60_000,
     ...more,

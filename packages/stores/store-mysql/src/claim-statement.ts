@@ -21,12 +21,11 @@ export interface KeyClaim {
   readonly mark: Buffer;
   readonly recovery: "hold" | "rerun";
   /**
-   * `running`: for a lease of `restMs`, also the one that this token has already. `done`: by the transaction that pays. `held`: because that
-   * has ended too early, also what this token has done; what another one runs is held too, and its complete() still ends it.
+   * `leased`: running, also what this token runs already. `begun`: running, by the transaction that pays. `held`: because that has ended too
+   * early, also what this token runs; what another one runs is held too, and its complete() still ends it.
    */
-  readonly takenAs: "running" | "done" | "held";
-  /** For how long the key is taken, or remembered. */
-  readonly restMs: number;
+  readonly takenAs: "leased" | "begun" | "held";
+  readonly leaseMs: number;
   /** The fence is above this one, and above the row's own, and at least the time. */
   readonly fenceAbove: number;
   /** Undefined in a transaction whose session has a bound. */
@@ -41,10 +40,12 @@ export function claimStatement(
   claim: KeyClaim,
   keys: readonly ClaimedKey[],
 ): readonly [text: string, values: SqlValue[]] {
-  const { idempotency, now, mark, takenAs, restMs, fenceAbove, lockTimeoutMs } = claim;
-  const reason = takenAs === "held" ? brokenReason : "";
-  const row = `(?, ?, ?, '${takenAs}', ?, GREATEST(${now}, ${fenceAbove + 1}), ?, '${reason}', ${now} + ${microseconds(restMs)})`;
-  const text = `${forStatement(lockTimeoutMs)}INSERT INTO ${idempotency} (digest, name, mark, state, token, fence, fingerprint, reason, until_us)
+  const { idempotency, now, mark, takenAs, leaseMs, fenceAbove, lockTimeoutMs } = claim;
+  const [state, reason] = takenAs === "held" ? ["held", brokenReason] : ["running", ""];
+  // What a transaction leaves was broken: nobody knows what it has paid.
+  const recovery = takenAs === "leased" && claim.recovery === "rerun" ? "rerun" : "hold";
+  const row = `(?, ?, ?, '${state}', ?, GREATEST(${now}, ${fenceAbove + 1}), ?, '${reason}', '${recovery}', ${now} + ${microseconds(leaseMs)})`;
+  const text = `${forStatement(lockTimeoutMs)}INSERT INTO ${idempotency} (digest, name, mark, state, token, fence, fingerprint, reason, recovery, until_us)
 VALUES ${keys.map(() => row).join(",\n  ")}
 ON DUPLICATE KEY UPDATE ${takeOver(claim)}
 RETURNING digest, mark = ? AS is_taken, ${standingColumns(now)}, ${isAlone}`;
@@ -65,23 +66,23 @@ function inOrder(keys: readonly ClaimedKey[]): readonly (ClaimedKey & { readonly
   return rows.sort((a, b) => Buffer.compare(a.digest, b.digest));
 }
 
-/** Assignments see those on their left. Until `state` and `until_us`, the row is as it was but for its mark. */
+/** Assignments see those on their left: each column is assigned after all that ask for what it was. */
 function takeOver({ now, recovery, takenAs }: KeyClaim): string {
   // The same attempt again, after a lost reply, keeps what it has.
-  const other = takenAs === "running" ? " AND token <> VALUES(token)" : "";
+  const other = takenAs === "leased" ? " AND token <> VALUES(token)" : "";
   const isExpiredRun = `(state = 'running' AND until_us <= ${now}${other})`;
   const isOver = `state IN ('done', 'free') AND until_us <= ${now}`;
   // Whatever is not clearly `rerun` leaves an expired run to an operator.
-  const takesRun = recovery === "rerun" ? ` OR ${isExpiredRun}` : "";
+  const takesRun = recovery === "rerun" ? ` OR (${isExpiredRun} AND recovery = 'rerun')` : "";
   const isBroken = takenAs === "held";
-  const takesOwn = isBroken ? " OR (state = 'done' AND token = VALUES(token))" : "";
+  const takesOwn = isBroken ? " OR (state = 'running' AND token = VALUES(token))" : "";
   const isTaken = `state = 'free' OR (state = 'done' AND until_us <= ${now})${takesRun}${takesOwn}`;
-  const leavesRun = recovery === "rerun" ? "FALSE" : isExpiredRun;
+  const leavesRun = recovery === "rerun" ? `(${isExpiredRun} AND recovery = 'hold')` : isExpiredRun;
   const [isHeld, reason] = isBroken ? ["state = 'running'", brokenReason] : [leavesRun, leaseExpired];
   const isMine = "mark = VALUES(mark)";
   // Another owner's lease that ends too late is cut: the clock was set back, and the owner may be dead.
   const isLease =
-    takenAs === "running"
+    takenAs === "leased"
       ? ` OR (state = 'running' AND (token = VALUES(token) OR until_us > VALUES(until_us)))`
       : "";
   return `mark = IF(${isTaken}, VALUES(mark), mark),
@@ -89,7 +90,8 @@ function takeOver({ now, recovery, takenAs }: KeyClaim): string {
   fence = IF(${isMine}, GREATEST(fence + 1, VALUES(fence)), fence),
   fingerprint = IF(${isMine}, VALUES(fingerprint), fingerprint),
   reason = IF(${isMine}, VALUES(reason), IF(${isHeld}, '${reason}', reason)),
-  state = IF(${isMine}, '${takenAs}', IF(${isHeld}, 'held', state)),
+  state = IF(${isMine}, VALUES(state), IF(${isHeld}, 'held', state)),
   token = IF(${isMine}, VALUES(token), token),
-  until_us = IF(${isMine}${isLease}, VALUES(until_us), until_us)`;
+  until_us = IF(${isMine}${isLease}, VALUES(until_us), until_us),
+  recovery = IF(${isMine}, VALUES(recovery), recovery)`;
 }

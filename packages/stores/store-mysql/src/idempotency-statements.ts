@@ -8,7 +8,7 @@ import { bytesOf, digestOf } from "./values.ts";
 // MariaDB's shortest. A heartbeat must not wait for the transaction of completeIn(): its lock keeps the key anyway.
 const heartbeatLockTimeoutMs = 1_000;
 
-const columns = "digest, name, mark, state, token, fence, fingerprint, reason, until_us";
+const columns = "digest, name, mark, state, token, fence, fingerprint, reason, recovery, until_us";
 
 type Names = Pick<ResolvedMysqlOptions<unknown>, "names" | "lockTimeoutMs" | "retentionMs">;
 
@@ -28,7 +28,10 @@ ON DUPLICATE KEY UPDATE ${set} RETURNING state, ${isAlone}`;
   const done = `state = 'done', reason = '', until_us = ${now} + ${microseconds(retentionMs)}`;
   const isCompletable = "seen.token = ? AND seen.state IN ('running', 'held')";
   const isRunOfToken = "seen.token = ? AND seen.state = 'running'";
-  const isOfEndedRun = "seen.token = ? AND seen.state IN ('done', 'held')";
+  // All that paid a done key has committed with it.
+  const isOfRun = "seen.token = ? AND seen.state <> 'free'";
+  const holdRun = `state = IF(seen.state = 'done', 'done', 'held'), reason = IF(seen.state = 'done', '', ?),
+  until_us = IF(seen.state = 'done', seen.until_us, ${now})`;
   const look = `SELECT kept.highest_fence, ${isAlone}, ${keyColumns(now, "seen.")} FROM ${schema} AS kept
 LEFT JOIN ${idempotency} AS seen ON seen.digest = ? WHERE kept.id = 1`;
   const memory = `IF(seen.decision IS NULL, ${microseconds(fenceMemoryMs)}, ${microseconds(retentionMs)})`;
@@ -53,9 +56,9 @@ WHERE seen.digest = ? LOCK IN SHARE MODE`,
     // digest, token; reason
     hold: update("state = 'held', reason = ?", isRunOfToken),
     // digest, token; reason
-    holdDone: update(`state = 'held', reason = ?, until_us = ${now}`, isOfEndedRun),
-    /** The same in the transaction itself. */
-    holdDoneIn: change(`state = 'held', reason = ?, until_us = ${now}`, isOfEndedRun, forStatement()),
+    holdRun: update(holdRun, isOfRun),
+    /** The same in the transaction itself, where no key has committed as done. */
+    holdRunIn: change(`state = 'held', reason = ?, until_us = ${now}`, isOfRun, forStatement()),
     // digest, fence that the operator has seen; whether it is done, a token that nobody has, the outcome, by whom, the note
     resolve: update(
       `state = IF(?, 'done', 'free'), token = ?, reason = '', until_us = ${now} + ${microseconds(retentionMs)},
@@ -84,7 +87,20 @@ export function freeStatement({ names, retentionMs }: Names, now: string, count:
   const memory = `IF(decision IS NULL, ${microseconds(fenceMemoryMs)}, ${microseconds(retentionMs)})`;
   // By the primary key: a walk through the table would wait for other transactions' rows.
   return `${forStatement()}UPDATE ${names.idempotency} FORCE INDEX (PRIMARY) SET state = 'free', until_us = ${now} + ${memory}
-WHERE ${isDoneBy(count)}`;
+WHERE ${isRunBy(count)}`;
+}
+
+/** Makes keys done that a transaction has begun, and gives them as they are then. Values: {@link identitiesOf}. */
+export function doneStatement(
+  { names: { idempotency }, retentionMs }: Names,
+  now: string,
+  count: number,
+): string {
+  // An UPDATE gives no rows: what triggers have made of them would not be seen.
+  return `${forStatement()}INSERT INTO ${idempotency} (${columns})
+SELECT ${columns} FROM ${idempotency} FORCE INDEX (PRIMARY) WHERE ${isRunBy(count)} FOR UPDATE
+ON DUPLICATE KEY UPDATE state = 'done', reason = '', until_us = ${now} + ${microseconds(retentionMs)}
+RETURNING state AS kept_as`;
 }
 
 /** Digests, then tokens. */
@@ -92,12 +108,12 @@ export function identitiesOf(keys: readonly TransactionKey[]): Buffer[] {
   return [...keys.map(({ key }) => digestOf(key)), ...keys.map(({ token }) => bytesOf(token))];
 }
 
-/** Gives a row for each of these keys that is done all the same. Values as above. */
-export function stillDoneStatement({ names }: Names, count: number): string {
-  return `SELECT digest AS still_done FROM ${names.idempotency} FORCE INDEX (PRIMARY) WHERE ${isDoneBy(count)}`;
+/** Gives a row for each of these keys that is running all the same. Values as above. */
+export function stillRunningStatement({ names }: Names, count: number): string {
+  return `SELECT digest AS still_running FROM ${names.idempotency} FORCE INDEX (PRIMARY) WHERE ${isRunBy(count)}`;
 }
 
-function isDoneBy(count: number): string {
+function isRunBy(count: number): string {
   const places = Array.from({ length: count }, () => "?").join(", ");
-  return `digest IN (${places}) AND token IN (${places}) AND state = 'done'`;
+  return `digest IN (${places}) AND token IN (${places}) AND state = 'running'`;
 }

@@ -8,7 +8,7 @@ const instants = ["decision", "reopened"];
 
 /** Selects how a key stands, for {@link storedOf}: all but an operator's decision. `of` is the table's alias with its dot. */
 export function standingColumns(now: string, of = ""): string {
-  const columns = ["state", "fence", ...texts].map((column) => of + column);
+  const columns = ["state", "fence", "recovery", ...texts].map((column) => of + column);
   // Rounded up: what is left of a live lease is never 0.
   return [...columns, `CEILING((${of}until_us - ${now}) / 1000) AS remaining_ms`].join(", ");
 }
@@ -47,6 +47,6 @@ export function begunBy(row: Row | undefined): TransactionBegun["keys"][number] 
   if (row === undefined)
     throw new Error("mysql transaction store: the server answered without one of the keys");
   if (!isTrue(row["is_taken"])) return standingOf(row);
-  if (row["state"] === "done") return { status: "begun" };
-  throw new Error("mysql transaction store: a key was taken and is not done");
+  if (row["state"] === "running") return { status: "begun" };
+  throw new Error("mysql transaction store: a key was taken and is not running");
 }

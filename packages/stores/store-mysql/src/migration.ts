@@ -7,7 +7,7 @@ import { integerOf } from "./values.ts";
 import { workTables } from "./work-tables.ts";
 
 /** The version of the tables that this release makes, reads and writes. */
-export const mysqlSchemaVersion = 1;
+export const mysqlSchemaVersion = 2;
 
 /** With `oldest`, a column that a later version adds: the oldest version whose processes may still use the tables. */
 export function readVersion({ schema }: Pick<TableNames, "schema">): string {
@@ -101,6 +101,8 @@ function idempotencyTable({ idempotency }: TableNames): string {
   fence BIGINT NOT NULL,
   fingerprint VARBINARY(3072) NOT NULL,
   reason VARBINARY(3072) NOT NULL,
+  -- what may follow once the lease has ended: rerun, if the next claim says so too
+  recovery ENUM('hold', 'rerun') NOT NULL,
   -- end of the lease (running, held) or of what is remembered (done, free)
   until_us BIGINT NOT NULL,
   -- an operator's last decision: about which fence, when, by whom, why, and for what the key was held

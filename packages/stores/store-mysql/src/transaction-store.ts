@@ -18,10 +18,11 @@ import { type KeyClaim, claimStatement } from "./claim-statement.ts";
 import { checkLate, checkTimeoutMs, type Engine } from "./engine.ts";
 import { errnoOf, faultOf, isInterrupted, noSavepoint } from "./errors.ts";
 import {
+  doneStatement,
   freeStatement,
   identitiesOf,
   idempotencyStatements,
-  stillDoneStatement,
+  stillRunningStatement,
 } from "./idempotency-statements.ts";
 import { begunBy } from "./key-row.ts";
 import { isOwnNonce, nonceStatement } from "./nonce-store.ts";
@@ -115,10 +116,10 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
     const session = this.#open.get(tx);
     if (session === undefined) throw new TypeError(`${name}: begin() needs what run() has given`);
     const now = this.#now();
-    const { nonce, keys, recovery, waitMs, idleTimeoutMs } = claim;
-    const done = { recovery, takenAs: "done", restMs: this.retentionMs } as const;
+    const { nonce, keys, recovery, leaseMs, waitMs, idleTimeoutMs } = claim;
+    const running = { recovery, takenAs: "begun", leaseMs } as const;
     const take = session.isTaken ? [] : [takeSession(waitMs, idleTimeoutMs)];
-    const then = [...(keys.length === 0 ? [] : [this.#keysStatement(keys, now, done)]), setSavepoint];
+    const then = [...(keys.length === 0 ? [] : [this.#keysStatement(keys, now, running)]), setSavepoint];
     // Before it is sent: it may take effect although its reply is lost.
     session.isTaken = true;
     const rows = await (nonce === undefined
@@ -140,8 +141,15 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
   }
 
   async keep(tx: Tx, keys: readonly TransactionKey[], _more: boolean): Promise<void> {
-    // Also behind the last one: COMMIT finds out by it whether the transaction is still the one that has claimed.
-    await this.#end(tx, keys, [releaseSavepoint, setSavepoint]);
+    // Done behind the end of the savepoint: not where the transaction is another one. A savepoint also behind the last key: COMMIT finds out
+    // by it whether the transaction is still the one that has claimed.
+    const rows = await this.#end(tx, keys, [releaseSavepoint, ...this.#done(keys), setSavepoint]);
+    // Not with a trigger that takes the change back, nor where the handler has undone the claim: the key would be free, and paid.
+    if (rows.filter((row) => row["kept_as"] === "done").length === keys.length) return;
+    throw transactionBroken(
+      "its key was not running any more at the last statement; look for a ROLLBACK of the handler's, and for triggers",
+      await this.#hold(tx, keys, this.#open.get(tx)?.begun ?? [], undefined),
+    );
   }
 
   openGate(tx: Tx): void {
@@ -173,8 +181,8 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
       const values = [digestOf(key), bytesOf(token), bytesOf(reason)];
       // oxlint-disable-next-line no-await-in-loop -- one key after the other
       const rows = await (tx === undefined
-        ? this.#server.alone(name, sql.holdDone, values)
-        : this.#server.query(tx, name, sql.holdDoneIn, values));
+        ? this.#server.alone(name, sql.holdRun, values)
+        : this.#server.query(tx, name, sql.holdRunIn, values));
       if (rows.length > 0) held.add(key);
     }
     return held;
@@ -195,7 +203,7 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
   #keysStatement(
     keys: readonly TransactionKey[],
     now: string,
-    how: Pick<KeyClaim, "recovery" | "restMs" | "takenAs">,
+    how: Pick<KeyClaim, "recovery" | "leaseMs" | "takenAs">,
   ): Statement {
     return claimStatement(
       {
@@ -275,7 +283,7 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
     const rows = await this.#send(tx, [rollBack, ...left]);
     session.hasLeftRows = rows.some((row) => isTrue(row["rows_left"]));
     if (session.hasLeftRows) {
-      const how = { recovery: "hold", takenAs: "held", restMs: 0 } as const;
+      const how = { recovery: "hold", takenAs: "held", leaseMs: 0 } as const;
       await this.#send(tx, [this.#keysStatement(run, this.#now(), how), commit]);
     }
     await this.#send(tx, [giveSessionBack]);
@@ -285,11 +293,17 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
     return this.#server.send(tx, name, statements);
   }
 
-  async #end(tx: Tx, keys: readonly TransactionKey[], statements: readonly Statement[]): Promise<void> {
+  async #end(
+    tx: Tx,
+    keys: readonly TransactionKey[],
+    statements: readonly Statement[],
+  ): Promise<readonly Row[]> {
     const session = this.#open.get(tx);
     const unseen = without(session?.begun ?? [], keys);
     try {
-      await this.#send(tx, statements);
+      const rows = await this.#send(tx, statements);
+      if (session !== undefined) session.begun = unseen;
+      return rows;
     } catch (error) {
       if (errnoOf(error) !== noSavepoint) throw error;
       throw transactionBroken(
@@ -297,7 +311,6 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
         await this.#hold(tx, keys, unseen, error),
       );
     }
-    if (session !== undefined) session.begun = unseen;
   }
 
   /**
@@ -310,7 +323,7 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
     unseen: readonly TransactionKey[],
     error: unknown,
   ): Promise<unknown> {
-    const how = { recovery: "hold", takenAs: "held", restMs: 0 } as const;
+    const how = { recovery: "hold", takenAs: "held", leaseMs: 0 } as const;
     const hold = keys.length === 0 ? [] : [this.#keysStatement(keys, this.#now(), how)];
     for (let attempt = 1; ; attempt += 1) {
       try {
@@ -329,13 +342,18 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
     const { length } = keys;
     return [
       [freeStatement(this.#options, this.#now(), length), identitiesOf(keys)],
-      [stillDoneStatement(this.#options, length), identitiesOf(keys)],
+      [stillRunningStatement(this.#options, length), identitiesOf(keys)],
     ];
   }
 
-  /** Else they would commit as done, and nothing is paid. A trigger can take the change back. */
+  #done(keys: readonly TransactionKey[]): readonly Statement[] {
+    if (keys.length === 0) return [];
+    return [[doneStatement(this.#options, this.#now(), keys.length), identitiesOf(keys)]];
+  }
+
+  /** Else they would commit as running, and nobody runs them. A trigger can take the change back. */
   #assertFreed(rows: readonly Row[]): void {
-    if (rows.every((row) => row["still_done"] === undefined)) return;
+    if (rows.every((row) => row["still_running"] === undefined)) return;
     const { place } = this.#options.names;
     throw new Error(`${name}: the server did not free the keys ${place}; look for triggers`);
   }

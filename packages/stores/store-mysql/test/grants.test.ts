@@ -43,7 +43,7 @@ describeOnMysql("a user with the grants of the page", () => {
     expect(await nonces.claim({ scope: "s", nonce: "n", token: "a", retainMs: 1_000 })).toBe("fresh");
     const paid = { key: "paid", token: "b", fingerprint: "f" };
     await transactions.run(async (tx) => {
-      const limits = { recovery: "rerun", waitMs: 1_000, idleTimeoutMs: 5_000 } as const;
+      const limits = { recovery: "rerun", leaseMs: 60_000, waitMs: 1_000, idleTimeoutMs: 5_000 } as const;
       await transactions.begin(tx, { ...limits, keys: [paid], nonce: undefined });
       await transactions.keep(tx, [paid], false);
     });

@@ -35,7 +35,7 @@ describeOnMysql("a COMMIT that took effect, and behind which an error comes", ()
       (database) => ({
         async script(tx, text) {
           const rows = await database.script?.(tx, text);
-          if (text.startsWith("RELEASE SAVEPOINT countersign;\nSET ")) {
+          if (text.startsWith("RELEASE SAVEPOINT countersign;\nSET SESSION ")) {
             throw Object.assign(new Error("ended"), { errno, sqlState: "70100" });
           }
           return rows ?? [];

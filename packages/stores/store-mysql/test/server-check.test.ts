@@ -86,12 +86,12 @@ describeServerCheck<Settings>({
     [
       "has newer tables",
       { countersign_schema: { version: mysqlSchemaVersion + 1 } },
-      /version 2, .* upgrade @countersign\/store-mysql/,
+      /version 3, .* upgrade @countersign\/store-mysql/,
     ],
     [
       "has newer tables that take no process of this version",
       { countersign_schema: { version: mysqlSchemaVersion + 1, oldest: mysqlSchemaVersion + 1 } },
-      /version 2, .* upgrade @countersign\/store-mysql/,
+      /version 3, .* upgrade @countersign\/store-mysql/,
     ],
     [
       "has tables of no version",
@@ -274,8 +274,8 @@ describeOnMysql("migrateMysql()", () => {
   });
 
   test.each([
-    [mysqlSchemaVersion + 1, /schema version 2, this release makes 1; upgrade/],
-    [0, /schema version 0, this release makes 1; no release made such tables/],
+    [mysqlSchemaVersion + 1, /schema version 3, this release makes 2; upgrade/],
+    [0, /schema version 0, this release makes 2; no release made such tables/],
   ])("refuses tables of version %s, and leaves them as they are", async (version, message) => {
     const pool = connectPool();
     const table = await createTables(pool);

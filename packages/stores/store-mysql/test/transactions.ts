@@ -22,7 +22,7 @@ export function claimOf(
   keys: readonly TransactionKey[],
   rest: Partial<TransactionClaim> = {},
 ): TransactionClaim {
-  return { keys, recovery: "rerun", waitMs: 20_000, idleTimeoutMs: 60_000, ...rest };
+  return { keys, recovery: "rerun", leaseMs: 60_000, waitMs: 20_000, idleTimeoutMs: 60_000, ...rest };
 }
 
 /** Payouts of these keys, by a handler that is called for each begun one; as the middlewares do it, without repetitions. */

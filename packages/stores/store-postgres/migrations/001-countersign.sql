@@ -24,17 +24,17 @@ BEGIN
       -- the oldest version whose processes may run beside those of this one
       oldest integer
     );
-    INSERT INTO "countersign"."countersign_schema" (id, version, oldest) VALUES (1, 2, 2);
+    INSERT INTO "countersign"."countersign_schema" (id, version, oldest) VALUES (1, 3, 3);
   END IF;
 
   SELECT version, oldest INTO STRICT found, oldest_beside FROM "countersign"."countersign_schema" WHERE id = 1;
-  IF found > 2 AND oldest_beside <= 2 THEN
+  IF found > 3 AND oldest_beside <= 3 THEN
     -- A later release made them, and this one's processes may run beside its own.
     RETURN;
   END IF;
-  IF found <> 2 THEN
-    RAISE EXCEPTION 'the tables have schema version %, this release makes 2: %', found,
-      CASE WHEN found > 2 THEN 'upgrade @countersign/store-postgres' ELSE 'no release made such tables' END;
+  IF found <> 3 THEN
+    RAISE EXCEPTION 'the tables have schema version %, this release makes 3: %', found,
+      CASE WHEN found > 3 THEN 'upgrade @countersign/store-postgres' ELSE 'no release made such tables' END;
   END IF;
 
   IF NOT EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass('"countersign"."countersign_idempotency"')::oid AND relkind IN ('r', 'p')) THEN
@@ -47,6 +47,8 @@ BEGIN
       fence bigint NOT NULL,
       fingerprint text COLLATE "C" NOT NULL,
       reason text COLLATE "C" NOT NULL,
+      -- what may follow once the lease has ended: rerun, if the next claim says so too
+      recovery text COLLATE "C" NOT NULL CHECK (recovery IN ('hold', 'rerun')),
       -- end of the lease (running, held) or of what is remembered (done, free)
       until_at timestamptz NOT NULL,
       -- raised by every write
@@ -158,10 +160,10 @@ BEGIN
     DECLARE
       asked CONSTANT jsonb := claim::jsonb;
       clock CONSTANT timestamptz := (asked ->> 'now')::timestamptz;
-      keep_for CONSTANT interval := (asked ->> 'retentionMs')::float8 * interval '1 millisecond';
+      lease CONSTANT interval := (asked ->> 'leaseMs')::float8 * interval '1 millisecond';
       holds CONSTANT boolean := (asked ->> 'holds')::boolean;
       held_for CONSTANT text := coalesce(asked ->> 'heldFor', '');
-      goal CONSTANT text := CASE WHEN held_for = '' THEN 'done' ELSE 'held' END;
+      goal CONSTANT text := CASE WHEN held_for = '' THEN 'running' ELSE 'held' END;
       now_at timestamptz;
       item jsonb;
       wanted_key text;
@@ -199,10 +201,10 @@ BEGIN
         FOR attempt IN 1..3 LOOP
           now_at := coalesce(clock, clock_timestamp());
           -- Most keys are new. Of one that is there this locks nothing, and waits for no duplicate of a key that is done.
-          INSERT INTO "countersign"."countersign_idempotency" (key, state, token, fence, fingerprint, reason, until_at, version)
+          INSERT INTO "countersign"."countersign_idempotency" (key, state, token, fence, fingerprint, reason, recovery, until_at, version)
           VALUES (wanted_key, goal, wanted_token, greatest(round(extract(epoch FROM now_at)::float8 * 1000000::float8)::bigint,
             (SELECT pruned.fence + 1 FROM "countersign"."countersign_idempotency" AS pruned WHERE pruned.key = '')),
-            wanted_print, held_for, now_at + keep_for, 1)
+            wanted_print, held_for, 'hold', now_at + lease, 1)
           ON CONFLICT (key) DO NOTHING;
           IF FOUND THEN
             answer := '{"status": "begun"}';
@@ -216,20 +218,21 @@ BEGIN
           CONTINUE WHEN found_key.state IS NULL;
           IF found_key.state = 'free'
             OR (found_key.state IN ('running', 'done') AND found_key.until_at <= now_at)
-            OR (held_for <> '' AND found_key.state = 'done' AND found_key.token = wanted_token) THEN
+            OR (held_for <> '' AND found_key.state = 'running' AND found_key.token = wanted_token) THEN
             UPDATE "countersign"."countersign_idempotency" AS stored SET
               version = stored.version + 1,
-              state = CASE WHEN holds AND stored.state = 'running' THEN 'held' ELSE goal END,
-              token = CASE WHEN holds AND stored.state = 'running' THEN stored.token ELSE wanted_token END,
-              fence = CASE WHEN holds AND stored.state = 'running' THEN stored.fence ELSE greatest(stored.fence + 1, round(extract(epoch FROM now_at)::float8 * 1000000::float8)::bigint) END,
-              fingerprint = CASE WHEN holds AND stored.state = 'running' THEN stored.fingerprint ELSE wanted_print END,
-              reason = CASE WHEN holds AND stored.state = 'running' THEN 'lease-expired' ELSE held_for END,
-              until_at = CASE WHEN holds AND stored.state = 'running' THEN stored.until_at ELSE now_at + keep_for END,
+              state = CASE WHEN stored.state = 'running' AND stored.token <> wanted_token AND (holds OR stored.recovery = 'hold') THEN 'held' ELSE goal END,
+              token = CASE WHEN stored.state = 'running' AND stored.token <> wanted_token AND (holds OR stored.recovery = 'hold') THEN stored.token ELSE wanted_token END,
+              fence = CASE WHEN stored.state = 'running' AND stored.token <> wanted_token AND (holds OR stored.recovery = 'hold') THEN stored.fence ELSE greatest(stored.fence + 1, round(extract(epoch FROM now_at)::float8 * 1000000::float8)::bigint) END,
+              fingerprint = CASE WHEN stored.state = 'running' AND stored.token <> wanted_token AND (holds OR stored.recovery = 'hold') THEN stored.fingerprint ELSE wanted_print END,
+              reason = CASE WHEN stored.state = 'running' AND stored.token <> wanted_token AND (holds OR stored.recovery = 'hold') THEN 'lease-expired' ELSE held_for END,
+              recovery = CASE WHEN stored.state = 'running' AND stored.token <> wanted_token AND (holds OR stored.recovery = 'hold') THEN stored.recovery ELSE 'hold' END,
+              until_at = CASE WHEN stored.state = 'running' AND stored.token <> wanted_token AND (holds OR stored.recovery = 'hold') THEN stored.until_at ELSE now_at + lease END,
               -- A row that is over, and not yet pruned, keeps no decision.
               decision = CASE WHEN stored.state IN ('done', 'free') AND stored.until_at <= now_at THEN NULL ELSE stored.decision END
             WHERE stored.key = wanted_key AND (stored.state = 'free'
             OR (stored.state IN ('running', 'done') AND stored.until_at <= now_at)
-            OR (held_for <> '' AND stored.state = 'done' AND stored.token = wanted_token))
+            OR (held_for <> '' AND stored.state = 'running' AND stored.token = wanted_token))
             RETURNING CASE WHEN stored.token = wanted_token THEN '{"status": "begun"}'::jsonb
               ELSE jsonb_build_object('status', 'held', 'fingerprint', stored.fingerprint, 'reason', stored.reason) END
             INTO answer;

@@ -10,13 +10,13 @@ export interface BeginCall {
   readonly nonce?: { readonly digest: string; readonly token: string; readonly retainMs: number } | undefined;
   /** In one order for all transactions, so that no two wait for each other. */
   readonly keys: readonly { readonly key: string; readonly token: string; readonly fingerprint: string }[];
-  /** Whether an expired run is left to an operator. */
+  /** Whether an expired run is left to an operator, whatever its row says. */
   readonly holds: boolean;
-  /** Writes the keys as held for this reason, not as done; also those that their own token has done. */
+  /** Writes the keys as held for this reason, not as running; also those that their own token runs. */
   readonly heldFor?: string | undefined;
   readonly waitMs: number;
   readonly idleMs: number;
-  readonly retentionMs: number;
+  readonly leaseMs: number;
   /** In place of the server's clock. */
   readonly now?: string | undefined;
 }
@@ -26,17 +26,18 @@ export interface BeginCall {
  * all, after a wait, would still see an absent key that was paid meanwhile. Its argument is JSON, so that its signature stays.
  */
 export function beginFunction({ begin, nonces, idempotency }: TableNames): string {
-  const isLeft = "holds AND stored.state = 'running'";
+  const isLeft =
+    "stored.state = 'running' AND stored.token <> wanted_token AND (holds OR stored.recovery = 'hold')";
   return `-- Begins a payment's transaction: claims its nonce and keys.
 CREATE OR REPLACE FUNCTION ${begin}(claim text) RETURNS text
 LANGUAGE plpgsql VOLATILE AS $begin$
 DECLARE
   asked CONSTANT jsonb := claim::jsonb;
   clock CONSTANT timestamptz := (asked ->> 'now')::timestamptz;
-  keep_for CONSTANT interval := ${milliseconds("(asked ->> 'retentionMs')")};
+  lease CONSTANT interval := ${milliseconds("(asked ->> 'leaseMs')")};
   holds CONSTANT boolean := (asked ->> 'holds')::boolean;
   held_for CONSTANT text := coalesce(asked ->> 'heldFor', '');
-  goal CONSTANT text := CASE WHEN held_for = '' THEN 'done' ELSE 'held' END;
+  goal CONSTANT text := CASE WHEN held_for = '' THEN 'running' ELSE 'held' END;
   now_at timestamptz;
   item jsonb;
   wanted_key text;
@@ -74,10 +75,10 @@ BEGIN
     FOR attempt IN 1..3 LOOP
       now_at := coalesce(clock, clock_timestamp());
       -- Most keys are new. Of one that is there this locks nothing, and waits for no duplicate of a key that is done.
-      INSERT INTO ${idempotency} (key, state, token, fence, fingerprint, reason, until_at, version)
+      INSERT INTO ${idempotency} (key, state, token, fence, fingerprint, reason, recovery, until_at, version)
       VALUES (wanted_key, goal, wanted_token, greatest(${microseconds("now_at")},
         (SELECT pruned.fence + 1 FROM ${idempotency} AS pruned WHERE pruned.key = ${floorKey})),
-        wanted_print, held_for, now_at + keep_for, 1)
+        wanted_print, held_for, 'hold', now_at + lease, 1)
       ON CONFLICT (key) DO NOTHING;
       IF FOUND THEN
         answer := '{"status": "begun"}';
@@ -97,7 +98,8 @@ BEGIN
           fence = CASE WHEN ${isLeft} THEN stored.fence ELSE greatest(stored.fence + 1, ${microseconds("now_at")}) END,
           fingerprint = CASE WHEN ${isLeft} THEN stored.fingerprint ELSE wanted_print END,
           reason = CASE WHEN ${isLeft} THEN '${leaseExpired}' ELSE held_for END,
-          until_at = CASE WHEN ${isLeft} THEN stored.until_at ELSE now_at + keep_for END,
+          recovery = CASE WHEN ${isLeft} THEN stored.recovery ELSE 'hold' END,
+          until_at = CASE WHEN ${isLeft} THEN stored.until_at ELSE now_at + lease END,
           -- A row that is over, and not yet pruned, keeps no decision.
           decision = CASE WHEN stored.state IN ('done', 'free') AND stored.until_at <= now_at THEN NULL ELSE stored.decision END
         WHERE stored.key = wanted_key AND (${isFree("stored")})
@@ -128,5 +130,5 @@ $begin$;
 function isFree(row: string): string {
   return `${row}.state = 'free'
         OR (${row}.state IN ('running', 'done') AND ${row}.until_at <= now_at)
-        OR (held_for <> '' AND ${row}.state = 'done' AND ${row}.token = wanted_token)`;
+        OR (held_for <> '' AND ${row}.state = 'running' AND ${row}.token = wanted_token)`;
 }

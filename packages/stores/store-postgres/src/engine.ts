@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import { withDeadline } from "@countersign/core";
 import type { Row } from "@countersign/idempotency/store";
 import { explained, isSerializationFailure } from "./errors.ts";
@@ -11,6 +12,7 @@ import { checkedTables } from "./table-keys.ts";
 
 // Where the pool's default isolation is SERIALIZABLE, claims of new keys conflict in one page of an index. Each time one succeeds.
 const maxAttempts = 20;
+const longestPauseMs = 100;
 
 /** For the questions that all steps wait for: a line that never answers must not stop them for ever. */
 export const checkTimeoutMs = 30_000;
@@ -51,7 +53,11 @@ export class Engine {
         return await this.#runOnce(text, values);
       } catch (error) {
         // Only where the pool's default isolation is stricter than READ COMMITTED. Nothing of the statement happened.
-        if (isSerializationFailure(error) && attempt < maxAttempts) continue;
+        if (isSerializationFailure(error) && attempt < maxAttempts) {
+          // oxlint-disable-next-line no-await-in-loop -- as above
+          await sleep(Math.random() * Math.min(2 ** attempt, longestPauseMs));
+          continue;
+        }
         throw explained(store, this.#options.names, error);
       }
     }

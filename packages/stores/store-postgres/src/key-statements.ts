@@ -49,16 +49,18 @@ FROM (SELECT ${isAlone} AS is_alone) AS session LEFT JOIN ${idempotency} AS kept
     const isExpired = `state IN ('done', 'free') AND until_at <= (SELECT ${now(0)})`;
     this.removeExpired = `WITH removed AS (${removal(idempotency, isExpired, "state, fence")}),
 raised AS (
-  INSERT INTO ${idempotency} AS kept (key, state, token, fence, fingerprint, reason, until_at, version)
-  SELECT ${floorKey}, 'free', '', max(fence), '', 'highest fence of a pruned key', '9999-12-31 00:00:00+00', 1 FROM removed HAVING count(*) > 0
+  INSERT INTO ${idempotency} AS kept (key, state, token, fence, fingerprint, reason, recovery, until_at, version)
+  SELECT ${floorKey}, 'free', '', max(fence), '', 'highest fence of a pruned key', 'hold', '9999-12-31 00:00:00+00', 1 FROM removed HAVING count(*) > 0
   ON CONFLICT (key) DO UPDATE SET fence = greatest(kept.fence, excluded.fence), version = kept.version + 1)
 SELECT state FROM removed`;
   }
 
   /** Returns the `fence`; no row where the key is there, or in somebody's transaction. */
-  add(storedKey: string, { state, token, fingerprint, reason, durationMs }: FirstChange): KeyStatement {
+  add(storedKey: string, row: FirstChange): KeyStatement {
+    const { state, token, fingerprint, reason, recovery, durationMs } = row;
     const texts = [token, fingerprint, reason].map(encodeText);
-    return { text: this.#add, values: timed(this.#options, [storedKey, state, ...texts, durationMs]) };
+    const values = [storedKey, state, ...texts, recovery, durationMs];
+    return { text: this.#add, values: timed(this.#options, values) };
   }
 
   /** Returns the `fence`; no row where the row is another one, or in somebody's transaction. */
@@ -88,7 +90,7 @@ SELECT (SELECT fence FROM written) AS fence, ${transactionStart} AS transaction`
 
   /** params: `given`, a key first, and what the change has. */
   #update(given: readonly unknown[], change: KeyChange, seen: Seen, source: string): KeyStatement {
-    const { state, reason, durationMs, token, fingerprint, decision } = change;
+    const { state, reason, durationMs, token, fingerprint, recovery, decision } = change;
     const values = [...given];
     const parameter = (value: unknown): string => `$${values.push(value)}`;
     const set = [
@@ -98,6 +100,7 @@ SELECT (SELECT fence FROM written) AS fence, ${transactionStart} AS transaction`
     ];
     if (token !== undefined) set.push(`token = ${parameter(encodeText(token))}`);
     if (fingerprint !== undefined) set.push(`fingerprint = ${parameter(encodeText(fingerprint))}`);
+    if (recovery !== undefined) set.push(`recovery = ${parameter(recovery)}`);
     if (decision !== undefined) {
       set.push(`decision = ${parameter(decision === null ? null : JSON.stringify(decision))}`);
     }
@@ -129,22 +132,22 @@ WHERE kept.state = '${state}'${live} AND kept.key > $1 ORDER BY kept.key LIMIT $
 
 /** What `rowOf` reads. The remaining seconds are a text: some libraries give a numeric as an object of their own. */
 function columns(now: string): string {
-  return `kept.state, kept.token, kept.fence, kept.version, kept.fingerprint, kept.reason, kept.decision,
+  return `kept.state, kept.token, kept.fence, kept.version, kept.fingerprint, kept.reason, kept.recovery, kept.decision,
   extract(epoch FROM kept.until_at - ${now})::text AS remaining_seconds, ${wholeMilliseconds(now)} AS now_ms`;
 }
 
 /**
- * params: key, state, token, fingerprint, reason, duration. It looks first, so that a duplicate writes nothing. The fence is the time, and
+ * params: key, state, token, fingerprint, reason, recovery, duration. It looks first, so that a duplicate writes nothing. The fence is the time, and
  * above all that was pruned, in case the clock was set back. A pruning that commits meanwhile is not seen, but then the key still seems to
  * be there.
  */
 function addStatement(options: ResolvedPostgresOptions): string {
   const { names, lockTimeoutMs } = options;
   const { idempotency } = names;
-  const now = clockOf(options)(6);
+  const now = clockOf(options)(7);
   const floor = `(SELECT pruned.fence + 1 FROM ${idempotency} AS pruned WHERE pruned.key = ${floorKey})`;
-  return `INSERT INTO ${idempotency} AS kept (key, state, token, fence, fingerprint, reason, until_at, version)
-SELECT $1, $2, $3, greatest(${microseconds(now)}, ${floor}), $4, $5, ${now} + ${milliseconds("$6")}, 1
+  return `INSERT INTO ${idempotency} AS kept (key, state, token, fence, fingerprint, reason, recovery, until_at, version)
+SELECT $1, $2, $3, greatest(${microseconds(now)}, ${floor}), $4, $5, $6, ${now} + ${milliseconds("$7")}, 1
 WHERE NOT EXISTS (SELECT FROM ${idempotency} AS seen WHERE seen.key = $1) AND ${isReadyToInsert(lockTimeoutMs)}
 ON CONFLICT (key) DO NOTHING RETURNING kept.fence`;
 }

@@ -15,7 +15,7 @@ import { workTables } from "./work-tables.ts";
 import { assertKeys, postgresMissingKeys } from "./table-keys.ts";
 
 /** The version of the tables that this release makes, reads and writes. */
-export const postgresSchemaVersion = 2;
+export const postgresSchemaVersion = 3;
 
 /**
  * Returns the SQL that creates what is missing; `migratePostgres` runs the same. One statement, which happens as a whole or not at all.
@@ -143,6 +143,8 @@ CREATE TABLE ${idempotency} (
   fence bigint NOT NULL,
   fingerprint text COLLATE "C" NOT NULL,
   reason text COLLATE "C" NOT NULL,
+  -- what may follow once the lease has ended: rerun, if the next claim says so too
+  recovery text COLLATE "C" NOT NULL CHECK (recovery IN ('hold', 'rerun')),
   -- end of the lease (running, held) or of what is remembered (done, free)
   until_at timestamptz NOT NULL,
   -- raised by every write

@@ -16,14 +16,18 @@ const [beforeCheck, afterCheck] = [
 ] as const;
 
 // A handler may have set it to `off` or `local` for speed: then a crash, or a failover, takes a payment back that was confirmed.
-const restoreDurability = `SELECT set_config('synchronous_commit', CASE WHEN current_setting('synchronous_commit') IN ('off', 'local')
+const restoredDurability = `SELECT set_config('synchronous_commit', CASE WHEN current_setting('synchronous_commit') IN ('off', 'local')
   THEN coalesce(current_setting('${savedDurability}', true), 'on') ELSE current_setting('synchronous_commit') END, true)`;
 
 /** The statements of a transaction, which go in one message where the library can. */
 export function transactionStatements({ names, retentionMs }: ResolvedPostgresOptions) {
   const freeing = (call: string): string => freeKeys(names.idempotency, inlined(call), retentionMs);
-  const kept = (call: string, state: "done" | "free"): string => `${asked(inlined(call))}
+  const kept = (call: string, state: "running" | "free"): string => `${asked(inlined(call))}
 SELECT kept.key FROM ${names.idempotency} AS kept, undone WHERE ${isOwn} AND kept.state = '${state}'`;
+  const done = (call: string): string => `${asked(inlined(call))},
+restored AS MATERIALIZED (${restoredDurability})
+UPDATE ${names.idempotency} AS kept SET version = kept.version + 1, state = 'done', reason = '', until_at = undone.now + ${milliseconds(retentionMs)}
+FROM undone, restored WHERE ${isOwn} AND kept.state = 'running' RETURNING kept.state AS kept_as`;
   return {
     savepoint,
     release,
@@ -36,18 +40,37 @@ SELECT kept.key FROM ${names.idempotency} AS kept, undone WHERE ${isOwn} AND kep
   WHERE kept.key = $1 AND kept.token = $2)
 UPDATE ${names.idempotency} AS kept SET version = kept.version + 1 FROM begun WHERE kept.key = begun.key
 RETURNING (kept.cmin::text::bigint - begun.command - 1)::text AS commands`,
-    /** Gives the keys that their tokens have done. */
-    done: (call: string): string => kept(call, "done"),
+    /** Gives the keys that their tokens still run. */
+    running: (call: string): string => kept(call, "running"),
     begin: (call: string, more = ""): string => `SELECT ${names.begin}(${call}) AS answer${more}`,
-    keepLast: [check, restoreDurability, release],
+    /** Done behind the end of the savepoint: in a message that fails there, and in a transaction that is another one, no key becomes it. */
+    keepLast: (call: string): readonly string[] => [check, release, done(call)],
+    keepNothing: [check, restoredDurability, release],
     // The rollback leaves the constraints deferred for the handlers to come, and what they check to COMMIT.
-    keepSome: [beforeCheck, check, afterCheck, release, savepoint],
+    keepSome: (call: string): readonly string[] => [
+      beforeCheck,
+      check,
+      afterCheck,
+      release,
+      done(call),
+      savepoint,
+    ],
     /** Gives the keys that are free now, by a statement that sees what triggers have made of the one before. */
     free: (call: string): readonly string[] => [freeing(call), kept(call, "free")],
-    /** $1 or the like: the call. Gives those of its keys that are held now, because their rows have its tokens. */
-    hold: (call: string): string => `${asked(call)}
+    /**
+     * $1 or the like: the call. Gives those of its keys whose rows have its tokens: they are held now, but for one that is done, which has
+     * committed with all that paid it.
+     */
+    hold: (call: string): string => `${asked(call)},
+held AS (
+  UPDATE ${names.idempotency} AS kept SET version = kept.version + 1, state = 'held', reason = (SELECT asked.call ->> 'reason' FROM asked), until_at = undone.now
+  FROM undone WHERE ${isOwn} AND kept.state IN ('running', 'held') RETURNING kept.key)
+SELECT key FROM held
+UNION ALL SELECT kept.key FROM ${names.idempotency} AS kept, undone WHERE ${isOwn} AND kept.state = 'done'`,
+    /** The same in the transaction itself, where no key has committed as done. */
+    holdIn: (call: string): string => `${asked(call)}
 UPDATE ${names.idempotency} AS kept SET version = kept.version + 1, state = 'held', reason = (SELECT asked.call ->> 'reason' FROM asked), until_at = undone.now
-FROM undone WHERE ${isOwn} AND kept.state IN ('done', 'held') RETURNING kept.key`,
+FROM undone WHERE ${isOwn} AND kept.state <> 'free' RETURNING kept.key`,
   };
 }
 
@@ -56,7 +79,7 @@ function freeKeys(idempotency: string, call: string, retentionMs: number): strin
   return `${asked(call)}
 UPDATE ${idempotency} AS kept SET version = kept.version + 1, state = 'free',
   until_at = undone.now + CASE WHEN kept.decision IS NULL THEN ${milliseconds(fenceMemoryMs)} ELSE ${milliseconds(retentionMs)} END
-FROM undone WHERE ${isOwn} AND kept.state = 'done'`;
+FROM undone WHERE ${isOwn} AND kept.state = 'running'`;
 }
 
 function asked(call: string): string {

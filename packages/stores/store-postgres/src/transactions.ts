@@ -98,6 +98,7 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
       ...this.#callOf(ordered),
       // Whatever is not clearly `rerun` leaves an expired run to an operator.
       holds: recovery !== "rerun",
+      leaseMs: claim.leaseMs,
       waitMs: claim.waitMs,
       idleMs: claim.idleTimeoutMs,
     } satisfies BeginCall);
@@ -114,7 +115,20 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
   }
 
   async keep(tx: Tx, keys: readonly TransactionKey[], more: boolean): Promise<void> {
-    await this.#end(tx, keys, more ? this.#sql.keepSome : this.#sql.keepLast);
+    const rows = await this.#end(tx, keys, this.#keeping(keys, more));
+    // Not with a trigger that takes the change back, nor where the handler has undone the claim: the key would be free, and paid.
+    if (rows.filter((row) => row["kept_as"] === "done").length === keys.length) return;
+    const others = this.#open.get(tx)?.begun ?? [];
+    throw transactionBroken(
+      "its key was not running any more at the last statement; look for a ROLLBACK of the handler's, and for triggers",
+      await this.#hold(tx, keys, others, undefined),
+    );
+  }
+
+  #keeping(keys: readonly TransactionKey[], more: boolean): readonly string[] {
+    const call = this.#jsonOf(keys);
+    if (more) return this.#sql.keepSome(call);
+    return keys.length === 0 ? this.#sql.keepNothing : this.#sql.keepLast(call);
   }
 
   openGate(tx: Tx): void {
@@ -133,7 +147,7 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
   async free(tx: Tx, keys: readonly TransactionKey[]): Promise<void> {
     const open = this.#open.get(tx);
     const freed = await this.#send(tx, this.#sql.free(this.#jsonOf(keys)));
-    // Else they would commit as done, and nothing is paid. A trigger can take the change back, a policy of row level security hide the row.
+    // Else they would commit as running, and nobody runs them. A trigger can take the change back, a policy of row level security hide the row.
     if (freed.length < keys.length) throw this.#notFreed();
     if (open !== undefined) open.begun = without(open.begun, keys);
   }
@@ -142,7 +156,7 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
     const call = JSON.stringify({ ...this.#callOf(keys), reason: encodeText(reason) });
     const rows = await (tx === undefined
       ? this.#engine.run(name, this.#sql.hold("$1"), [call])
-      : this.database.query(tx, this.#sql.hold("$1"), [call]));
+      : this.database.query(tx, this.#sql.holdIn("$1"), [call]));
     const held = new Set(rows.map((row) => row["key"]));
     return new Set(keys.map(({ key }) => key).filter((key) => held.has(encodeKey(key))));
   }
@@ -217,8 +231,8 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
   }
 
   /**
-   * Where the handler's own ROLLBACK has freed the key, it may have paid afterwards: an operator has to look. Where its own COMMIT has made
-   * the `others` done, nobody has worked on them: they are freed. On the same connection, as another one may never come. Returns the error
+   * Where the handler's own ROLLBACK has freed the key, it may have paid afterwards: an operator has to look. Where its own COMMIT has
+   * committed the `others`, nobody has worked on them: they are freed. On the same connection, as another one may never come. Returns the error
    * to show.
    */
   async #hold(
@@ -231,6 +245,7 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
       ...this.#callOf(keys),
       holds: true,
       heldFor: brokenReason,
+      leaseMs: 0,
       waitMs: this.#options.lockTimeoutMs,
       idleMs: 0,
     } satisfies BeginCall);
@@ -248,7 +263,7 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
     const call = this.#jsonOf(keys);
     await this.database.query(tx, this.#sql.freeing(call), []);
     // After a ROLLBACK there was nothing to free: what it gave is no measure.
-    if ((await this.database.query(tx, this.#sql.done(call), [])).length > 0) throw this.#notFreed();
+    if ((await this.database.query(tx, this.#sql.running(call), [])).length > 0) throw this.#notFreed();
   }
 
   #notFreed(): Error {
@@ -281,10 +296,9 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
     await assertTransactions(this.database);
   }
 
-  #callOf(keys: readonly TransactionKey[]): Pick<BeginCall, "keys" | "retentionMs" | "now"> {
+  #callOf(keys: readonly TransactionKey[]): Pick<BeginCall, "keys" | "now"> {
     return {
       keys: keys.map(storedKey),
-      retentionMs: this.retentionMs,
       ...(this.#options.now === undefined ? {} : { now: this.#options.now() }),
     };
   }

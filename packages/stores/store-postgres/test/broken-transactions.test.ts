@@ -117,7 +117,7 @@ describeOnPostgres("a handler that breaks its transaction", () => {
       expect(states).toEqual([left.length > 0 ? "done" : undefined, "held", undefined]);
     });
 
-    test("by its own COMMIT tells that a trigger keeps a key done that nobody has worked on", async () => {
+    test("by its own COMMIT tells that a trigger keeps a key running that nobody has worked on", async () => {
       const { transactions, write, idempotency, pool, schema } = await setUp();
       await pool.query(
         `CREATE FUNCTION ${schema}.keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
@@ -141,7 +141,7 @@ describeOnPostgres("a handler that breaks its transaction", () => {
         },
       });
       const states = await Promise.all(["a", "b"].map(async (key) => (await idempotency.read(key))?.state));
-      expect(states).toEqual(["held", "done"]);
+      expect(states).toEqual(["held", "running"]);
     });
 
     test("does not get a key held that another has paid meanwhile", async () => {

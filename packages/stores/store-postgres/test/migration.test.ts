@@ -24,6 +24,7 @@ const use = { scope: "s", nonce: "n", token: "a", retainMs: 60_000 };
 const payment = {
   keys: [{ key: "paid", token: "a", fingerprint: "f" }],
   recovery: "hold" as const,
+  leaseMs: 60_000,
   waitMs: 1_000,
   idleTimeoutMs: 1_000,
 };
@@ -146,8 +147,8 @@ describeOnPostgres("migratePostgres()", () => {
   const later = postgresSchemaVersion + 1;
 
   test.each<[number, number | null, RegExp, RegExp]>([
-    [later, null, /schema version 3, this release makes 2: upgrade/, /schema version 3, .* upgrade/],
-    [later, later, /schema version 3, this release makes 2: upgrade/, /schema version 3, .* upgrade/],
+    [later, null, /schema version 4, this release makes 3: upgrade/, /schema version 4, .* upgrade/],
+    [later, later, /schema version 4, this release makes 3: upgrade/, /schema version 4, .* upgrade/],
     [1, 1, /schema version 1, .* no release made such tables/, /schema version 1, .* countersign migrate/],
     [0, null, /schema version 0, .* no release made such tables/, /schema version 0, .* countersign migrate/],
   ])(
@@ -200,7 +201,12 @@ describeOnPostgres("migratePostgres()", () => {
     await restarted?.ready();
     expect(await restarted?.idempotency.complete("k", "a")).toBe("ok");
     for (const [place, { transactions, work }] of processes.entries()) {
-      const pay = () => transactions.run((tx) => transactions.begin(tx, payment));
+      const pay = () =>
+        transactions.run(async (tx) => {
+          const begun = await transactions.begin(tx, payment);
+          if (begun.keys[0]?.status === "begun") await transactions.keep(tx, payment.keys, false);
+          return begun;
+        });
       expect((await pay()).keys).toMatchObject([{ status: place === 0 ? "begun" : "done" }]);
       const add = () => transactions.run((tx) => work.add(tx, "q", [{ id: "1", body: "" }]));
       expect(await add()).toMatchObject([{ status: place === 0 ? "added" : "known" }]);

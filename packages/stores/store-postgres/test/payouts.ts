@@ -70,7 +70,7 @@ export function claimOf(
   keys: readonly TransactionKey[],
   more: Partial<TransactionClaim> = {},
 ): TransactionClaim {
-  return { keys, recovery: "rerun", waitMs: 5_000, idleTimeoutMs: 60_000, ...more };
+  return { keys, recovery: "rerun", leaseMs: 60_000, waitMs: 5_000, idleTimeoutMs: 60_000, ...more };
 }
 
 export function nonceOf(nonce: string) {
@@ -90,7 +90,9 @@ export async function payIn(
       if (begun.nonce === "seen") throw new Error("seen");
       if (begun.keys.every(({ status }) => status !== "begun")) return begun;
       await work(tx);
-      await transactions.keep(tx, claim.keys, false);
+      const { keys } = begun;
+      const own = claim.keys.filter((_key, index) => keys[index]?.status === "begun");
+      await transactions.keep(tx, own, false);
       return begun;
     });
   } catch (error) {

@@ -33,7 +33,7 @@ onPostgres("the plans on 10,000 rows", () => {
     await migratePostgres(pool, { schema });
     await pool.query(
       `INSERT INTO ${schema}.countersign_idempotency
-       SELECT 'payout-' || n, CASE WHEN n % 1000 = 0 THEN 'held' WHEN n % 500 = 1 THEN 'running' ELSE 'done' END, 'a', n, 'f', '',
+       SELECT 'payout-' || n, CASE WHEN n % 1000 = 0 THEN 'held' WHEN n % 500 = 1 THEN 'running' ELSE 'done' END, 'a', n, 'f', '', 'hold',
          now() + interval '1 hour' - CASE WHEN n % 100 = 2 THEN interval '2 hours' ELSE interval '0' END, 1
        FROM generate_series(1, 10000) AS n`,
     );

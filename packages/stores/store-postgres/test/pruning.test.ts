@@ -22,7 +22,7 @@ async function rowCount(pool: Pool, schema: string, table = "idempotency"): Prom
 
 async function addDone(pool: Pool, schema: string, count: number): Promise<void> {
   await pool.query(
-    `INSERT INTO ${schema}.countersign_idempotency SELECT 'old-' || n, 'done', 'a', 0, 'f', '', 'epoch', 1 FROM generate_series(1, ${count}) AS n`,
+    `INSERT INTO ${schema}.countersign_idempotency SELECT 'old-' || n, 'done', 'a', 0, 'f', '', 'hold', 'epoch', 1 FROM generate_series(1, ${count}) AS n`,
   );
 }
 
@@ -71,7 +71,7 @@ describeOnPostgres("prune()", () => {
     const until = "CASE WHEN n % 3 = 0 THEN to_timestamp(0) ELSE now() + interval '1 day' END";
     await pool.query(
       `INSERT INTO ${partitioned}.countersign_idempotency
-       SELECT 'k' || n, 'done', 'a', n, 'f', '', ${until}, 1 FROM generate_series(1, 99) AS n`,
+       SELECT 'k' || n, 'done', 'a', n, 'f', '', 'hold', ${until}, 1 FROM generate_series(1, 99) AS n`,
     );
     await pool.query(
       `INSERT INTO ${partitioned}.countersign_nonces SELECT sha256(n::text::bytea), 'a', ${until} FROM generate_series(1, 99) AS n`,

@@ -28,9 +28,9 @@ export class RedisKeyTable extends ScriptedStore implements KeyTable {
   }
 
   async add(key: string, row: FirstChange): Promise<number | SeenRow | undefined> {
-    const { state, token, fingerprint, reason, durationMs } = row;
+    const { state, token, fingerprint, reason, durationMs, recovery } = row;
     const texts = [token, fingerprint, reason].map(encodeText);
-    return addedOf(await this.#run(addScript, key, [state, ...texts, duration(durationMs)]));
+    return addedOf(await this.#run(addScript, key, [state, ...texts, duration(durationMs), recovery]));
   }
 
   async look(key: string): Promise<SeenRow | undefined> {
@@ -38,7 +38,16 @@ export class RedisKeyTable extends ScriptedStore implements KeyTable {
   }
 
   async write(key: string, change: KeyChange, seen: Seen): Promise<number | undefined> {
-    const { state, reason, durationMs, token = "", fingerprint = "", raisesFence, decision } = change;
+    const {
+      state,
+      reason,
+      durationMs,
+      token = "",
+      fingerprint = "",
+      recovery = "",
+      raisesFence,
+      decision,
+    } = change;
     const [version, states] =
       "version" in seen ? [String(seen.version), ""] : ["", `,${seen.states.join(",")},`];
     const decided =
@@ -56,6 +65,7 @@ export class RedisKeyTable extends ScriptedStore implements KeyTable {
       duration(durationMs),
       encodeText(token),
       encodeText(fingerprint),
+      recovery,
       flag(raisesFence === true),
       flag(expires(state)),
       ...decided,

@@ -3,19 +3,21 @@ import { decodeText, encodeText, parseDecision, type SeenRow } from "@countersig
 // A client, a proxy or a damaged record can change a reply: anything unknown is an error, never a guess.
 
 const states = ["running", "held", "done", "free"] as const;
+const recoveries = ["hold", "rerun"] as const;
 
 /** The row of a key; undefined where there is none. */
 export function rowOf(reply: unknown): SeenRow | undefined {
   const [state, ...fields] = texts(reply);
   if (state === "absent" && fields.length === 0) return undefined;
-  if (fields.length !== 8) throw unexpected();
-  const [token, fence, fingerprint, reason, remainingMs, version, nowMs, decision] = fields;
+  if (fields.length !== 9) throw unexpected();
+  const [token, fence, fingerprint, reason, remainingMs, version, nowMs, recovery, decision] = fields;
   return {
     state: oneOf(state, states),
     token: text(token),
     fence: above0(fence),
     fingerprint: text(fingerprint),
     reason: text(reason),
+    recovery: oneOf(recovery, recoveries),
     remainingMs: integer(remainingMs),
     version: above0(version),
     nowMs: integer(nowMs),

@@ -18,7 +18,7 @@ return {ARGV[#ARGV], answer}
   return { text, sha1: createHash("sha1").update(text).digest("hex") };
 }
 
-// The row of a key is a hash: state, token, fence, fingerprint, reason, until (end of the lease or of the retention, in milliseconds since
+// The row of a key is a hash: state, token, fence, fingerprint, reason, recovery, until (end of the lease or of the retention, in milliseconds since
 // 1970), version, and an operator's decision in JSON, where there is one. Half a row is an error: a running key without its lease would look
 // expired, and be given away. No script knows which change follows which row: that is in life.ts. ARGV[1] is the clock of a test, or empty.
 // Numbers are written by %.0f, which no locale and no exponent changes.
@@ -32,26 +32,26 @@ local laterMs = 1000
 if ARGV[1] ~= '' then micros, laterMs = tonumber(ARGV[1]) * 1000, 3600000 end
 local now = math.floor(micros / 1000)
 local function int(n) return string.format('%.0f', n) end
-local row = redis.call('HMGET', KEYS[1], 'state', 'token', 'fence', 'fingerprint', 'reason', 'until', 'version', 'decision')
+local row = redis.call('HMGET', KEYS[1], 'state', 'token', 'fence', 'fingerprint', 'reason', 'until', 'version', 'recovery', 'decision')
 local state, token, fence, version = row[1], row[2], row[3], row[7]
 local untilMs = tonumber(row[6] or '0')
 local present = 0
-for field = 1, 7 do if row[field] then present = present + 1 end end
+for field = 1, 8 do if row[field] then present = present + 1 end end
 local known = state == 'running' or state == 'held' or state == 'done' or state == 'free'
-if present > 0 and (present < 7 or not known or not untilMs
+if present > 0 and (present < 8 or not known or not untilMs
   or not string.match(fence, '^%d+$') or not string.match(version, '^%d+$')) then
   return redis.error_reply('ERR the record of a key is damaged')
 end
 `;
 
 const rowAsSeen =
-  "{state, token, fence, row[4], row[5], int(untilMs - now), version, int(now), row[8] or ''}";
+  "{state, token, fence, row[4], row[5], int(untilMs - now), version, int(now), row[8], row[9] or ''}";
 
-/** ARGV: clock, state, token, fingerprint, reason, duration. Replies with the fence, or with the row that is there. */
+/** ARGV: clock, state, token, fingerprint, reason, duration, recovery. Replies with the fence, or with the row that is there. */
 export const addScript: RedisScript = script(`${prelude}
 if state then return ${rowAsSeen} end
 redis.call('HSET', KEYS[1], 'state', ARGV[2], 'token', ARGV[3], 'fence', int(micros), 'fingerprint', ARGV[4], 'reason', ARGV[5],
-  'until', int(now + tonumber(ARGV[6])), 'version', '1')
+  'until', int(now + tonumber(ARGV[6])), 'version', '1', 'recovery', ARGV[7])
 return int(micros)
 `);
 
@@ -63,7 +63,7 @@ return ${rowAsSeen}
 
 /**
  * ARGV: clock; the token that was seen; the version that was seen, or empty; the states that were expected, each between commas, or empty;
- * state, reason, duration; new token and new fingerprint, empty where they stay; 1 if the fence is raised; 1 if Redis may remove the row
+ * state, reason, duration; new token, fingerprint and recovery, empty where they stay; 1 if the fence is raised; 1 if Redis may remove the row
  * when it is over; `stays`, `none` or `set` for the decision, and the decision. Replies with the fence.
  *
  * A full server refuses a script whose first write may need memory, and no write after one that needs none. So the step begins with
@@ -75,13 +75,14 @@ if ARGV[3] ~= '' and version ~= ARGV[3] then return 'changed' end
 if ARGV[3] == '' and not string.find(ARGV[4], ',' .. state .. ',', 1, true) then return 'changed' end
 local function given(text, kept) if text == '' then return kept end return text end
 local nextFence = fence
-if ARGV[10] == '1' then nextFence = int(math.max(tonumber(fence) + 1, micros)) end
+if ARGV[11] == '1' then nextFence = int(math.max(tonumber(fence) + 1, micros)) end
 redis.call('PERSIST', KEYS[1])
 redis.call('HSET', KEYS[1], 'state', ARGV[5], 'token', given(ARGV[8], token), 'fence', nextFence, 'fingerprint', given(ARGV[9], row[4]),
-  'reason', ARGV[6], 'until', int(now + tonumber(ARGV[7])), 'version', int(tonumber(version) + 1))
-if ARGV[12] == 'none' then redis.call('HDEL', KEYS[1], 'decision') end
-if ARGV[12] == 'set' then redis.call('HSET', KEYS[1], 'decision', ARGV[13]) end
-if ARGV[11] == '1' then redis.call('PEXPIRE', KEYS[1], int(tonumber(ARGV[7]) + laterMs)) end
+  'reason', ARGV[6], 'until', int(now + tonumber(ARGV[7])), 'version', int(tonumber(version) + 1),
+  'recovery', given(ARGV[10], row[8]))
+if ARGV[13] == 'none' then redis.call('HDEL', KEYS[1], 'decision') end
+if ARGV[13] == 'set' then redis.call('HSET', KEYS[1], 'decision', ARGV[14]) end
+if ARGV[12] == '1' then redis.call('PEXPIRE', KEYS[1], int(tonumber(ARGV[7]) + laterMs)) end
 return nextFence
 `);
 

@@ -14,7 +14,7 @@ describe("list()", () => {
     const names = ["countersign:key:a", "other-prefix:key:b", "countersign:key", "countersign:nonce:1:s:n"];
     const { idempotency } = onFakeServer({
       SCAN: ["0", names, runId],
-      EVALSHA: ["held", "t", "5", "f", "why", "0", "1", "1800000000000", ""],
+      EVALSHA: ["held", "t", "5", "f", "why", "0", "1", "1800000000000", "hold", ""],
     });
     const { entries } = await idempotency.list({ state: "held", limit: 10 });
     expect(entries.map(({ key }) => key)).toEqual(["a"]);
@@ -57,7 +57,7 @@ describe("list()", () => {
         ["countersign:key:a", Buffer.from("countersign:key:a")],
         Buffer.from(runId),
       ],
-      EVALSHA: ["held", "t", "5", "f", "why", "0", "1", "1800000000000", ""],
+      EVALSHA: ["held", "t", "5", "f", "why", "0", "1", "1800000000000", "hold", ""],
     });
     expect(await idempotency.list({ state: "held", limit: 10, cursor: `8.${runId}` })).toEqual({
       entries: [

@@ -28,12 +28,12 @@ const steps: Record<string, Step> = {
   nonce: { call: ({ nonces }) => nonces.claim(use), fuzzed: "nonce" },
 };
 
-const heldRow = ["held", "b", "7", "f", "why", "-5", "2", "1800000000000", ""];
+const heldRow = ["held", "b", "7", "f", "why", "-5", "2", "1800000000000", "hold", ""];
 const soundReplies = { add: "7", look: heldRow, write: "7", nonce: "fresh" };
 
 /** By the number of its arguments. */
 function scriptOf(command: readonly string[]): keyof typeof soundReplies {
-  const name = ({ 6: "look", 8: "nonce", 11: "add", 18: "write" } as const)[command.length];
+  const name = ({ 6: "look", 8: "nonce", 12: "add", 19: "write" } as const)[command.length];
   if (name === undefined) throw new Error(`no script has ${command.length} parts`);
   return name;
 }
@@ -62,13 +62,14 @@ const right = fc.constantFrom<unknown[]>(
   "seen",
   ["absent"],
   heldRow,
-  ["held", "a", "7", "f", "why", "-5", "2", "1800000000000", ""],
-  ["done", "a", "7", "f", "", "9", "2", "1800000000000", ""],
-  ["done", "a", "7", "f", "", "0", "2", "1800000000000", ""],
-  ["free", "a", "7", "f", "", "9", "2", "1800000000000", ""],
-  ["running", "a", "7", "f", "", "9", "2", "1800000000000", ""],
-  ["running", "b", "7", "f", "", "9", "2", "1800000000000", ""],
-  ["running", "b", "7", "f", "", "-9", "2", "1800000000000", ""],
+  ["held", "a", "7", "f", "why", "-5", "2", "1800000000000", "hold", ""],
+  ["done", "a", "7", "f", "", "9", "2", "1800000000000", "hold", ""],
+  ["done", "a", "7", "f", "", "0", "2", "1800000000000", "hold", ""],
+  ["free", "a", "7", "f", "", "9", "2", "1800000000000", "hold", ""],
+  ["running", "a", "7", "f", "", "9", "2", "1800000000000", "hold", ""],
+  ["running", "b", "7", "f", "", "9", "2", "1800000000000", "hold", ""],
+  ["running", "b", "7", "f", "", "-9", "2", "1800000000000", "hold", ""],
+  ["running", "b", "7", "f", "", "-9", "2", "1800000000000", "rerun", ""],
 );
 const replies: fc.Arbitrary<unknown> = fc.oneof(
   right,
@@ -98,15 +99,27 @@ function textsOf(reply: unknown): string[] | undefined {
 const digits = /^[0-9]{1,16}$/;
 
 /** State, owner and rest of a row that is exactly as the script replies; written apart from the code that is tested. */
-function rowIn(reply: unknown): { state: string; token: string; restMs: number } | undefined {
-  const [state = "", token = "", fence = "", , , rest = "", version = "", nowMs = "", decision] =
-    textsOf(reply) ?? [];
-  if (textsOf(reply)?.length !== 9 || decision !== "") return undefined;
-  const isRow = ["running", "held", "done", "free"].includes(state);
+function rowIn(
+  reply: unknown,
+): { state: string; token: string; restMs: number; recovery: string } | undefined {
+  const [
+    state = "",
+    token = "",
+    fence = "",
+    ,
+    ,
+    rest = "",
+    version = "",
+    nowMs = "",
+    recovery = "",
+    decision,
+  ] = textsOf(reply) ?? [];
+  if (textsOf(reply)?.length !== 10 || decision !== "") return undefined;
+  const isRow = ["running", "held", "done", "free"].includes(state) && ["hold", "rerun"].includes(recovery);
   const areNumbers = [fence, version, nowMs.replace(/^-/, ""), rest.replace(/^-/, "")].every((text) =>
     digits.test(text),
   );
-  return isRow && areNumbers ? { state, token, restMs: Number(rest) } : undefined;
+  return isRow && areNumbers ? { state, token, restMs: Number(rest), recovery } : undefined;
 }
 
 /** What the step must answer to this reply; undefined where it must throw. */
@@ -129,7 +142,9 @@ function meaning(step: string, reply: unknown): string | undefined {
   if (!isClaim) return row?.state === "running" && row.token === "a" ? "ok" : "lost";
   if (row?.state === "held") return "held";
   if (row?.state === "done" && isLive) return "done";
-  return row?.state === "running" && isLive && row.token !== "a" ? "in-flight" : "acquired";
+  if (row?.state !== "running" || row.token === "a") return "acquired";
+  if (isLive) return "in-flight";
+  return row.recovery === "rerun" ? "acquired" : "held";
 }
 
 const above0 = { asymmetricMatch: (value: unknown) => typeof value === "number" && value > 0 };

@@ -30,6 +30,7 @@ export const columns: readonly string[] = [
   "fence",
   "fingerprint",
   "reason",
+  "recovery",
   "until_ms",
   "version",
   "decision",
@@ -50,10 +51,10 @@ export class KeyRows {
        FROM ${schema} AS floor LEFT JOIN ${idempotency} AS kept ON kept.key = ? WHERE floor.id = 1`,
     );
     this.#insert = database.prepare(
-      `INSERT INTO ${idempotency} (key, ${columns.join(", ")}) VALUES (?, ?, ?, ?, ?, ?, ?, 1, NULL) ON CONFLICT (key) DO NOTHING`,
+      `INSERT INTO ${idempotency} (key, ${columns.join(", ")}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1, NULL) ON CONFLICT (key) DO NOTHING`,
     );
     this.#update = database.prepare(
-      `UPDATE ${idempotency} SET state = ?, token = ?, fence = ?, fingerprint = ?, reason = ?, until_ms = ?, decision = ?,
+      `UPDATE ${idempotency} SET state = ?, token = ?, fence = ?, fingerprint = ?, reason = ?, recovery = ?, until_ms = ?, decision = ?,
          version = version + 1
        WHERE key = ?`,
     );
@@ -69,13 +70,15 @@ export class KeyRows {
   /** Writes a key as it was sighted under the write lock that is still held. Returns the row's fence. Throws when nothing was written. */
   put(key: string, { row, nowMs, fenceFloor }: Sighting, change: KeyChange): number {
     const { state, token = row?.token, fingerprint = row?.fingerprint, reason, durationMs } = change;
-    if (token === undefined || fingerprint === undefined) {
-      throw new TypeError("the first row of a key needs a token and a fingerprint");
+    const { recovery = row?.recovery } = change;
+    if (token === undefined || fingerprint === undefined || recovery === undefined) {
+      throw new TypeError("the first row of a key needs a token, a fingerprint and a recovery");
     }
     // The clock keeps a fence above those that a restored backup has not seen, the last fence above those of a clock that was set back.
     const raised = Math.max((row?.fence ?? fenceFloor) + 1, nowMs * 1_000);
     const fence = row === undefined || change.raisesFence === true ? raised : row.fence;
-    const written = [state, encodeText(token), fence, encodeText(fingerprint), encodeText(reason)] as const;
+    const texts = [encodeText(fingerprint), encodeText(reason), recovery] as const;
+    const written = [state, encodeText(token), fence, ...texts] as const;
     const untilMs = nowMs + durationMs;
     const { decision = row?.decision ?? null } = change;
     const { changes } =

@@ -3,7 +3,7 @@ import { option, type OptionOwner, type OptionRule } from "@countersign/core/doo
 import { type SqliteDatabase, integerOf, singleRow, withImmediateTransaction } from "./connection.ts";
 
 /** The version of the tables that this release makes, reads and writes. */
-export const sqliteSchemaVersion = 2;
+export const sqliteSchemaVersion = 3;
 
 /** Milliseconds since 1970 by SQLite's own clock. */
 export const engineClock = "CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)";
@@ -44,6 +44,8 @@ CREATE TABLE IF NOT EXISTS ${names.idempotency} (
   fence INTEGER NOT NULL,
   fingerprint TEXT NOT NULL,
   reason TEXT NOT NULL,
+  -- what may follow once the lease has ended: rerun, if the next claim says so too
+  recovery TEXT NOT NULL CHECK (recovery IN ('hold', 'rerun')),
   -- end of the lease (running, held) or of the retention (done, free), in milliseconds since 1970
   until_ms INTEGER NOT NULL,
   -- raised by every write

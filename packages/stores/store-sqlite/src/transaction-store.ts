@@ -38,7 +38,7 @@ import type { ResolvedSqliteOptions } from "./options.ts";
 const name = "sqlite transactions";
 const savepoint = "countersign";
 
-// A transaction has no lease: no run counts as longer than it.
+// For the decision about somebody else's row: no lease of theirs counts as longer than this one.
 const noLease = Number.MAX_SAFE_INTEGER;
 
 /** Why a key is held whose handler ended its transaction: nobody knows what it has paid. */
@@ -93,13 +93,13 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
   }
 
   begin(tx: Db, claim: TransactionClaim): TransactionBegun {
-    const { nonce, keys, recovery } = claim;
+    const { nonce, keys } = claim;
     this.#assertConnection(tx);
     this.#inside.assertTransaction(claim);
     if (nonce !== undefined && claimNonce(this.#claimNonce, nonce, this.#now()) === "seen") {
       return { nonce: "seen", keys: [] };
     }
-    const begun = keys.map((key) => this.#beginKey(key, recovery));
+    const begun = keys.map((key) => this.#beginKey(key, claim));
     if (keys.length === 0 || begun.some(({ status }) => status === "begun")) this.#save();
     return { nonce: "fresh", keys: begun };
   }
@@ -109,8 +109,9 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
     this.#settle(keys);
     try {
       this.#release();
+      for (const key of keys) this.#complete(key);
     } catch (error) {
-      throw this.#break(keys, "done", error);
+      throw this.#break(keys, error);
     }
     if (more) this.#save();
   }
@@ -130,14 +131,14 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
       this.#release();
     } catch (error) {
       this.#settle(keys);
-      throw this.#break(keys, "held", error);
+      throw this.#break(keys, error);
     }
   }
 
   free(tx: Db, keys: readonly TransactionKey[]): void {
     this.#assertConnection(tx);
     this.#settle(keys);
-    // A trigger may drop the UPDATE, or take it back: the key would stay done, and nothing is paid.
+    // A trigger may drop the UPDATE, or take it back: the key would stay running, and nobody runs it.
     if (!keys.every((key) => this.#free(key))) throw new Error(`${name}: a key could not be freed`);
   }
 
@@ -147,7 +148,7 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
     tx?: Db,
   ): ReadonlySet<string> | Promise<ReadonlySet<string>> {
     const hold = (): ReadonlySet<string> =>
-      new Set(keys.filter((key) => this.#holdOwn(key, reason)).map(({ key }) => key));
+      new Set(keys.filter((key) => this.#holdOwn(key, reason, tx)).map(({ key }) => key));
     if (tx !== undefined) {
       this.#assertConnection(tx);
       return hold();
@@ -179,7 +180,7 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
       this.#gated.close();
       // Behind its first await the handler goes on, and each of its statements commits by itself. No handler has seen the keys behind its own.
       if (isPromiseLike(answer)) {
-        const cause = this.#holdAll(this.#outliving ?? [...this.#waiting.values()], "held", error);
+        const cause = this.#holdAll(this.#outliving ?? [...this.#waiting.values()], error);
         if (cause !== error) throw transactionBroken("it is asynchronous", cause);
       }
       throw error;
@@ -190,7 +191,10 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
     return this.#changes() - this.#changesAtBegin;
   }
 
-  #beginKey(given: TransactionKey, recovery: "hold" | "rerun"): TransactionBegun["keys"][number] {
+  #beginKey(
+    given: TransactionKey,
+    { recovery, leaseMs: durationMs }: TransactionClaim,
+  ): TransactionBegun["keys"][number] {
     const { key, token, fingerprint } = given;
     const storedKey = encodeText(key);
     const sighting = this.#rows.look(storedKey);
@@ -203,9 +207,8 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
       this.#rows.put(storedKey, sighting, write);
       return result;
     }
-    const { retentionMs: durationMs } = this;
-    const taken = { ...write, token, fingerprint, reason: "", raisesFence: true };
-    this.#rows.put(storedKey, sighting, { ...taken, state: "done", durationMs });
+    const taken = { ...write, token, fingerprint, reason: "", recovery: "hold", raisesFence: true } as const;
+    this.#rows.put(storedKey, sighting, { ...taken, state: "running", durationMs });
     this.#waiting.set(key, given);
     return { status: "begun" };
   }
@@ -228,45 +231,60 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
     for (const { key } of keys) this.#waiting.delete(key);
   }
 
+  /** Makes a key done that this token runs. Throws on any other: the handler has undone the claim, or it is another transaction's. */
+  #complete({ key, token }: TransactionKey): void {
+    const storedKey = encodeText(key);
+    const sighting = this.#rows.look(storedKey);
+    if (sighting.row?.state !== "running" || sighting.row.token !== token) {
+      throw new Error(`${name}: a key was not running any more at the last statement`);
+    }
+    this.#rows.put(storedKey, sighting, { state: "done", reason: "", durationMs: this.retentionMs });
+    // A trigger may take the UPDATE back: the key would stay running, and is paid.
+    if (this.#rows.look(storedKey).row?.state !== "done") {
+      throw new Error(`${name}: SQLite did not write a key; look for triggers`);
+    }
+  }
+
   #free({ key, token }: TransactionKey): boolean {
     const storedKey = encodeText(key);
     const sighting = this.#rows.look(storedKey);
-    if (sighting.row?.state === "done" && sighting.row.token === token) {
+    if (sighting.row?.state === "running" && sighting.row.token === token) {
       this.#rows.put(storedKey, sighting, { state: "free", reason: "", durationMs: this.retentionMs });
     }
     return this.#rows.look(storedKey).row?.state === "free";
   }
 
-  /** Holds a key that this token has written as done, or as held. */
-  #holdOwn({ key, token }: TransactionKey, reason: string): boolean {
+  /** Holds a key of this token; outside of its transaction not one that is done, which has committed with all that paid it. */
+  #holdOwn({ key, token }: TransactionKey, reason: string, tx: Db | undefined): boolean {
     const storedKey = encodeText(key);
     const sighting = this.#rows.look(storedKey);
     const { row } = sighting;
-    if (row?.token !== token || (row.state !== "done" && row.state !== "held")) return false;
+    if (row?.token !== token || row.state === "free") return false;
+    if (row.state === "done" && tx === undefined) return true;
     this.#rows.put(storedKey, sighting, { state: "held", reason, durationMs: 0 });
     return true;
   }
 
   /**
    * Ends what a handler left without our savepoint: it swallowed an ON CONFLICT ROLLBACK, or sent its own COMMIT or ROLLBACK. What it wrote
-   * then has committed by itself, so its keys are held. `done` leaves those that committed as done.
+   * then has committed by itself, so its keys are held.
    */
-  #break(keys: readonly TransactionKey[], committed: "done" | "held", cause: unknown): GuardError {
+  #break(keys: readonly TransactionKey[], cause: unknown): GuardError {
     this.#broken = transactionBroken(
       "SQLite or the handler ended it, and what was written after that has committed by itself",
-      this.#holdAll(keys, committed, cause),
+      this.#holdAll(keys, cause),
     );
     return this.#broken;
   }
 
   /** Returns the error to show: `cause`, or both when the keys could not be held. */
-  #holdAll(keys: readonly TransactionKey[], committed: "done" | "held", cause: unknown): unknown {
+  #holdAll(keys: readonly TransactionKey[], cause: unknown): unknown {
     try {
       rollBack(this.database);
       withImmediateTransaction(this.database, () => {
-        // They committed as done with the handler's own COMMIT, and no handler has seen them.
+        // They committed with the handler's own COMMIT, and no handler has seen them.
         for (const key of this.#waiting.values()) this.#free(key);
-        for (const key of keys) this.#hold(key, committed);
+        for (const key of keys) this.#hold(key);
       });
       return cause;
     } catch (failure) {
@@ -274,19 +292,23 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
     }
   }
 
-  #hold({ key, token, fingerprint }: TransactionKey, committed: "done" | "held"): void {
+  #hold({ key, token, fingerprint }: TransactionKey): void {
     const storedKey = encodeText(key);
     const sighting = this.#rows.look(storedKey);
     const { row } = sighting;
-    const isOurs = row?.state === "done" && row.token === token;
-    if (isOurs && committed === "done") return;
-    // Another attempt has paid it, or an operator has it already.
-    if (!isOurs && row?.state === "done" && !isOver(row)) return;
-    if (row?.state === "held") return;
+    // An attempt has paid it, or an operator has it already.
+    if ((row?.state === "done" && !isOver(row)) || row?.state === "held") return;
     const held = { state: "held", reason: brokenReason, durationMs: 0 } as const;
-    // Another process runs it: its complete() still ends it.
+    // Where another process runs it, its complete() still ends it.
     if (row?.state === "running") this.#rows.put(storedKey, sighting, held);
-    else this.#rows.put(storedKey, sighting, { ...held, token, fingerprint, raisesFence: true });
+    else
+      this.#rows.put(storedKey, sighting, {
+        ...held,
+        token,
+        fingerprint,
+        recovery: "hold",
+        raisesFence: true,
+      });
   }
 
   #assertConnection(tx: Db): void {

@@ -11,7 +11,7 @@ import {
 export const key = { key: "payout-7", token: "mine", fingerprint: "f" } as const;
 
 export function claimOf(...keys: readonly TransactionKey[]): TransactionClaim {
-  return { keys, recovery: "rerun", waitMs: 1_000, idleTimeoutMs: 1_000 };
+  return { keys, recovery: "rerun", leaseMs: 60_000, waitMs: 1_000, idleTimeoutMs: 1_000 };
 }
 
 /** Stores beside a table of payouts, in which an id that comes twice ends the transaction. */

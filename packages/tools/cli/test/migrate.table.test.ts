@@ -209,7 +209,7 @@ describeOnPostgres("countersign migrate on PostgreSQL alone", () => {
     const named = [...flags, "--table", "Payouts"];
     expect((await run(["migrate", ...flags])).code).toBe(0);
     const { out } = await run(["migrate", ...named, "--json"]);
-    expect(JSON.parse(out)).toEqual({ engine: "postgres", version: 2, before: null });
+    expect(JSON.parse(out)).toEqual({ engine: "postgres", version: 3, before: null });
     expect(await tables()).toEqual([...tablesOf("Payouts"), ...tablesOf("countersign")]);
     expect((await run(["keys", "held", ...named])).code).toBe(0);
     expect((await run(["keys", "held", ...flags, "--table", "payouts"])).code).toBe(1);
@@ -290,7 +290,7 @@ describeOnBouncer("the operator's commands through PgBouncer in transaction mode
     try {
       expect(await run(["migrate", ...flags])).toMatchObject({ code: 0, err: "" });
       await pool.query(
-        `INSERT INTO ${schema}.countersign_idempotency VALUES ('key', 'held', 't', 1, 'f', 'why', now(), 1)`,
+        `INSERT INTO ${schema}.countersign_idempotency VALUES ('key', 'held', 't', 1, 'f', 'why', 'hold', now(), 1)`,
       );
       expect(await run(["keys", "held", ...flags])).toMatchObject({
         out: expect.stringMatching(/^ {2}why +why$/m),

@@ -13,8 +13,8 @@ interface RowNumbers extends Pick<KeyRow, "fence" | "remainingMs"> {
 export const storedRecords = { ofRow: storedRecord, recordOf, releasedOf };
 
 /**
- * The record of a row, from its columns `state`, `token`, `fingerprint` and `reason`: strings that `encodeText` made, never Buffers.
- * Likewise of the decision, if it has one: `decision` (the outcome), `decision_fence`, `decision_at`, `decision_by`, `decision_note`,
+ * The record of a row, from its columns `state`, `recovery`, `token`, `fingerprint` and `reason`, the last three strings that `encodeText`
+ * made, never Buffers. Likewise of the decision, if it has one: `decision` (the outcome), `decision_fence`, `decision_at`, `decision_by`, `decision_note`,
  * `decision_reason`, `reopened_at`, `reopened_by`, `reopened_note`; null for what there is not. Throws at an unknown state or outcome.
  */
 function storedRecord(row: Row, { fence, remainingMs, integerOf }: RowNumbers): KeyRow {
@@ -25,6 +25,7 @@ function storedRecord(row: Row, { fence, remainingMs, integerOf }: RowNumbers): 
     fence,
     fingerprint: decodeText(String(row["fingerprint"])),
     reason: decodeText(String(row["reason"])),
+    recovery: recoveryOf(row["recovery"]),
     remainingMs,
     ...(decision === undefined ? {} : { decision }),
   };
@@ -56,12 +57,17 @@ function stateOf(state: unknown): KeyRow["state"] {
   throw new Error("the idempotency table holds an unknown state");
 }
 
+function recoveryOf(recovery: unknown): KeyRow["recovery"] {
+  if (recovery === "hold" || recovery === "rerun") return recovery;
+  throw new Error("the idempotency table holds an unknown recovery");
+}
+
 /** The numbers of a {@link SeenRow}, as the caller's driver returns them. */
 type SeenNumbers = Pick<SeenRow, "fence" | "version" | "remainingMs" | "nowMs">;
 
 /**
- * The row of a key from its columns `state`, `token`, `fingerprint` and `reason`, strings that `encodeText` made, and `decision`, which is
- * JSON or null. Throws at an unknown state or decision.
+ * The row of a key from its columns `state`, `recovery`, `token`, `fingerprint` and `reason`, the last three strings that `encodeText` made,
+ * and `decision`, which is JSON or null. Throws at an unknown state, recovery or decision.
  */
 export function seenRow(row: Row, numbers: SeenNumbers): SeenRow {
   const decision = row["decision"] ?? undefined;
@@ -70,6 +76,7 @@ export function seenRow(row: Row, numbers: SeenNumbers): SeenRow {
     token: decodeText(String(row["token"])),
     fingerprint: decodeText(String(row["fingerprint"])),
     reason: decodeText(String(row["reason"])),
+    recovery: recoveryOf(row["recovery"]),
     ...numbers,
     ...(decision === undefined ? {} : { decision: parseDecision(decision) }),
   };

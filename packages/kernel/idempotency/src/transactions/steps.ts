@@ -214,10 +214,13 @@ export class SingleRun<Tx> {
   *#inTransaction<T>(tx: Tx, running: Running<Tx, T>): Steps<T> {
     const { attempt, steps, progress, started, committing } = running;
     const store = this.#store;
-    const { waitMs, idleTimeoutMs, recovery } = this.#options;
+    const { waitMs, idleTimeoutMs, transactionTimeoutMs, recovery } = this.#options;
     const { nonce, keys, req } = attempt;
+    // A key that seems to be expired must not have a transaction that still can make it done.
+    const leaseMs = 2 * transactionTimeoutMs;
     // 0 means "for ever" to some engines.
-    const claim: TransactionClaim = { nonce, keys, recovery, waitMs: Math.max(waitMs, 1), idleTimeoutMs };
+    const bounds = { leaseMs, waitMs: Math.max(waitMs, 1), idleTimeoutMs };
+    const claim: TransactionClaim = { nonce, keys, recovery, ...bounds };
     if (progress.abandoned) throw new Error("the transaction began too late");
     const begun = yield* answerOf(askStore(this.#beginStep, () => store.begin(tx, claim), req));
     progress.begun = true;

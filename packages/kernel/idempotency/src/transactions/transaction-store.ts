@@ -31,15 +31,20 @@ export interface TransactionClaim {
   readonly nonce?: NonceClaim | undefined;
   /** Different from each other; written in an order that is the same for all processes. None for work whose own row says whose it is. */
   readonly keys: readonly TransactionKey[];
-  /** For a run of lease mode whose lease expired: `rerun` takes it over, `hold` leaves it to an operator. */
+  /** For a run of lease mode whose lease expired: `rerun` takes it over if its own claim said `rerun` too, `hold` leaves it to an operator. */
   readonly recovery: "hold" | "rerun";
+  /**
+   * For how long a key stays this run's whose row was committed before the transaction's end, in milliseconds: longer than the transaction
+   * may take. Then an operator has to decide.
+   */
+  readonly leaseMs: number;
   /** The longest wait for a lock, in milliseconds, also of the handler's statements. */
   readonly waitMs: number;
   /** For how long the transaction may stand idle, in milliseconds; then the engine ends it, where it can. */
   readonly idleTimeoutMs: number;
 }
 
-/** `begun`: written as done by this transaction; the others as a claim answers, and nothing was written. */
+/** `begun`: written as running by this transaction; the others as a claim answers, and nothing was written. */
 type KeyBegun =
   | { readonly status: "begun" }
   | Exclude<IdempotencyClaimResult, { readonly status: "acquired" }>;
@@ -59,8 +64,9 @@ export interface TransactionBegun {
 export type TransactionFault = "conflict" | "locked" | "unavailable" | "refused";
 
 /**
- * Keeps nonces and keys in the transaction that pays. A key is `done` from begin() on, and so for everybody once the transaction commits;
- * whatever ends the transaction otherwise leaves the key as it was. One table with an {@link IdempotencyStore}: either mode honours the
+ * Keeps nonces and keys in the transaction that pays. A key is `running` from begin() on, and `done` by keep(), the transaction's last
+ * statement: for everybody once it commits. Whatever ends the transaction otherwise leaves the key as it was, and whatever commits a part of
+ * it too early leaves a running key (I29). One table with an {@link IdempotencyStore}: either mode honours the
  * other's records.
  */
 export interface TransactionStore<Tx, Mode extends TransactionMode = TransactionMode> {
@@ -90,7 +96,8 @@ export interface TransactionStore<Tx, Mode extends TransactionMode = Transaction
    */
   closeGate?(tx: Tx, succeeded: boolean): Promise<ClosedStatements> | undefined;
   /**
-   * The last statement after a handler: ends the savepoint, and begins another one if `more` follow. Throws a GuardError
+   * The last statement after a handler: ends the savepoint, makes exactly these keys done, each by its token and state, and begins another
+   * savepoint if `more` follow. Throws a GuardError
    * (`transaction-broken`) when the transaction cannot commit what the handler wrote: it swallowed an error, or ended the transaction. No key
    * is free then whose handler may have committed something, as after a ROLLBACK of its own.
    */
@@ -103,9 +110,9 @@ export interface TransactionStore<Tx, Mode extends TransactionMode = Transaction
   /** Frees keys that were begun in this transaction and whose handlers did not run. */
   free(tx: Tx, keys: readonly TransactionKey[]): Awaitable<void>;
   /**
-   * Writes as `held`, for this reason, each key whose record is done by this run's token. Without `tx` in a transaction of its own, after a
-   * run that was rolled back: then something of the run has committed, such as by its own COMMIT or a change of a table's definition.
-   * Resolves to the keys that are held by this call.
+   * Writes as `held`, for this reason, each key that has this run's token and is not free. Without `tx` in a transaction of its own, after a
+   * run that was rolled back: then something of the run has committed, such as by its own COMMIT or a change of a table's definition. A key
+   * that has committed as done stays so: all that paid it has committed with it. Resolves to the keys that have this run's token.
    */
   hold(keys: readonly TransactionKey[], reason: string, tx?: Tx): Awaitable<ReadonlySet<string>>;
   /**

@@ -75,18 +75,29 @@ describe("storedRecord()", () => {
         token: encodeText(texts.token),
         fingerprint: encodeText(texts.fingerprint),
         reason: encodeText(texts.reason),
+        recovery: "rerun",
       };
-      expect(storedRecords.ofRow({ state, ...stored }, numbers)).toEqual({ state, ...texts, ...counts });
+      expect(storedRecords.ofRow({ state, ...stored }, numbers)).toEqual({
+        state,
+        ...texts,
+        recovery: "rerun",
+        ...counts,
+      });
     },
   );
 
   test.each([["paid"], [undefined], [null], [["run"]]])("throws at the state %p", (state) => {
-    const row = { state, token: "t", fingerprint: "f", reason: "" };
+    const row = { state, token: "t", fingerprint: "f", reason: "", recovery: "hold" };
     expect(() => storedRecords.ofRow(row, numbers)).toThrow(/unknown state/);
   });
 
+  test.each([["Rerun"], [undefined], [null]])("throws at the recovery %p", (recovery) => {
+    const row = { state: "running", token: "t", fingerprint: "f", reason: "", recovery };
+    expect(() => storedRecords.ofRow(row, numbers)).toThrow(/unknown recovery/);
+  });
+
   test("gives an operator's decision as it was given, and its reopening", () => {
-    const row = { state: "held", token: "t", fingerprint: "f", reason: "why" };
+    const row = { state: "held", token: "t", fingerprint: "f", reason: "why", recovery: "hold" };
     const decided = {
       decision: "released",
       decision_fence: "6",

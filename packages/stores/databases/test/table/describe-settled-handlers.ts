@@ -268,7 +268,7 @@ export function describeSettledHandlers<Tx>(row: TableRow<Tx>): void {
             ...database,
             query: async (tx: Tx, text: string, values: Parameters<typeof database.query>[2]) => {
               const result = await database.query(tx, text, values);
-              if (/^RELEASE SAVEPOINT countersign$/.test(text)) {
+              if (/ SET [^;]*state = 'done'/.test(text)) {
                 seen.push(...(await database.query(tx, "SHOW synchronous_commit", [])));
               }
               return result;

@@ -76,7 +76,13 @@ export function describeWork<Tx>(row: TableRow<Tx>): void {
       expect(await work.retry(queue, { deadSinceMs: 0 })).toBe(1);
       expect(await claim()).toBe(1);
       await transactions.run(async (tx) => {
-        const claimed = { keys: [], recovery: "rerun", waitMs: 1_000, idleTimeoutMs: 5_000 } as const;
+        const claimed = {
+          keys: [],
+          recovery: "rerun",
+          leaseMs: 60_000,
+          waitMs: 1_000,
+          idleTimeoutMs: 5_000,
+        } as const;
         await transactions.begin(tx, claimed);
         await opened.insertByHandler(tx, "effect");
         expect(await work.finish(tx, owned)).toBe(true);

@@ -116,6 +116,48 @@ export const beginCases: readonly PaymentCase[] = [
       assert.equal(record?.state, "held", "the key must be held for everybody");
       assert.equal(record.token, "owner", "the key must stay the old owner's");
     },
+    async "what commits before keep is running for everybody, and is held once its lease has ended, also under rerun"(
+      harness,
+    ) {
+      const { idempotency } = harness.store;
+      await begin(harness, claimOf([keyOf("early")], { leaseMs: shortLeaseMs }), doNothing);
+      assert.equal((await idempotency.read(key))?.state, "running", "a key is done by keep() alone");
+      await pass(harness, shortLeaseMs);
+      const reason = "lease-expired";
+      const held = { status: "held", fingerprint: fingerprintOf("early"), reason };
+      assert.deepEqual((await pay(harness, claimOf([keyOf(later)]))).keys, [held]);
+      assert.deepEqual(await idempotency.claim(key, claimBy(later)), held);
+    },
+    async "what commits before keep is held for lease mode too, also under rerun"(harness) {
+      const { idempotency } = harness.store;
+      await begin(harness, claimOf([keyOf("early")], { leaseMs: shortLeaseMs }), doNothing);
+      await pass(harness, shortLeaseMs);
+      const held = { status: "held", fingerprint: fingerprintOf("early"), reason: "lease-expired" };
+      assert.deepEqual(await idempotency.claim(key, claimBy(later)), held);
+    },
+    async "an owner that said hold leaves its expired run to an operator, also under recovery rerun"(
+      harness,
+    ) {
+      const { idempotency } = harness.store;
+      await take(idempotency, "owner", { leaseMs: shortLeaseMs, recovery: "hold" });
+      await pass(harness, shortLeaseMs);
+      const held = { status: "held", fingerprint: fingerprintOf("owner"), reason: "lease-expired" };
+      assert.deepEqual((await pay(harness, claimOf([keyOf(later)]))).keys, [held]);
+    },
+    async "keep rejects for a key that its token does not run any more, and leaves it to an operator"(
+      harness,
+    ) {
+      const { idempotency, transactions } = harness.store;
+      const { error } = await outcomeOf(() =>
+        begin(harness, claimOf([keyOf("a")]), function* undo(tx, keys): Steps<void> {
+          yield* answerOf(transactions.free(tx, keys));
+          yield* answerOf(transactions.keep(tx, keys, false));
+        }),
+      );
+      const { code }: { code?: unknown } = Object(error?.thrown);
+      assert.equal(code, "transaction-broken");
+      assert.equal((await idempotency.read(key))?.state, "held");
+    },
     async "a run whose lease has ended is taken over under recovery rerun, and its old owner is lost"(
       harness,
     ) {

@@ -5,6 +5,7 @@ import {
   type PaymentCase,
   begin,
   claimOf,
+  doNothing,
   keyOf,
   pay,
   paymentRules,
@@ -19,14 +20,14 @@ const inDoubt = { state: "held", reason } as const;
 /** Which keys an operator has to look at, what a handler has changed, and what comes too late. */
 export const holdCases: readonly PaymentCase[] = [
   ...paymentRules([], {
-    async "hold leaves to an operator what its own token has done, and names it, also once more"(harness) {
+    async "hold leaves to an operator what its own token runs, and names it, also once more"(harness) {
       const { idempotency, transactions } = harness.store;
-      const paid = [keyOf("a", "one"), keyOf("a", "two")];
-      await pay(harness, claimOf(paid));
-      const asked = [...paid, keyOf("a", "never begun")];
+      const early = [keyOf("a", "one"), keyOf("a", "two")];
+      await commitEarly(harness, claimOf(early));
+      const asked = [...early, keyOf("a", "never begun")];
       assert.deepEqual(new Set(await transactions.hold(asked, "first")), new Set(["one", "two"]));
       assert.deepEqual(new Set(await transactions.hold(asked, reason)), new Set(["one", "two"]));
-      for (const { key: ofKey, token } of paid) {
+      for (const { key: ofKey, token } of early) {
         // oxlint-disable-next-line no-await-in-loop -- one key after the other
         const record = await idempotency.read(ofKey);
         assert.deepEqual(pick(record), inDoubt);
@@ -38,6 +39,13 @@ export const holdCases: readonly PaymentCase[] = [
       assert.equal(await idempotency.read("never begun"), undefined, "an absent key must stay absent");
       const again = await pay(harness, claimOf([keyOf("b", "one")]), function* nothing() {});
       assert.deepEqual(statusesOf(again), ["begun"]);
+    },
+    async "hold leaves a key done that its own token has done, and names it"(harness) {
+      const { idempotency, transactions } = harness.store;
+      const paid = keyOf("a");
+      await pay(harness, claimOf([paid]));
+      assert.deepEqual([...(await transactions.hold([paid], reason))], [key]);
+      assert.equal((await idempotency.read(key))?.state, "done", "all that paid it has committed with it");
     },
     async "hold leaves another token's key, done or running, and a free one as they are"(harness) {
       const { idempotency, transactions } = harness.store;
@@ -123,6 +131,9 @@ export const holdCases: readonly PaymentCase[] = [
     },
   }),
 ];
+
+/** As a handler that commits what it has by then, and never comes to its end. */
+const commitEarly: typeof pay = async (harness, claim, handler = doNothing) => begin(harness, claim, handler);
 
 function pick(record: { readonly state?: unknown; readonly reason?: unknown } | undefined): unknown {
   return { state: record?.state, reason: record?.reason };

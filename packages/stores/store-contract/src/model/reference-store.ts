@@ -1,4 +1,9 @@
-import type { IdempotencyOwnership, IdempotencyRecord, ReleasedKey } from "@countersign/idempotency";
+import type {
+  IdempotencyClaim,
+  IdempotencyOwnership,
+  IdempotencyRecord,
+  ReleasedKey,
+} from "@countersign/idempotency";
 import { type PayStep, type Step, claimOf, fenceIn, memberOf } from "./step.ts";
 
 interface Cell {
@@ -12,6 +17,7 @@ interface Cell {
   fence: number | undefined;
   fingerprint: string;
   reason: string;
+  recovery: IdempotencyClaim["recovery"];
   decision: Decided | undefined;
   /** The end of the lease or of the retention: the first instant at which it has ended. */
   untilMs: number;
@@ -118,18 +124,19 @@ export class ReferenceStore {
       cell.untilMs = Math.min(untilMs, this.nowMs + leaseMs);
       return { status: "in-flight", fingerprint, remainingMs: this.#remaining(cell, seen) };
     }
-    if (state === "running" && step.recovery === "rerun") return this.#take(step, seen);
+    if (state === "running" && cell.recovery === "rerun" && step.recovery === "rerun")
+      return this.#take(step, seen);
     if (state === "running") Object.assign(cell, { state: "held", reason: "lease-expired" });
     return { status: "held", fingerprint, reason: cell.reason };
   }
 
   #take(step: Extract<Step, { op: "claim" }>, seen: unknown): unknown {
     // An owner whose fence nobody ever saw had one all the same: whatever it was, the next one is only known to be higher.
-    const { fingerprint, token } = claimOf(step);
+    const { fingerprint, token, recovery } = claimOf(step);
     const untilMs = this.nowMs + step.leaseMs;
     const decision = this.#live(step.key)?.decision;
     const attempt = { token, formerToken: undefined, fence: undefined, fingerprint, decision };
-    const cell: Cell = { state: "running", ...attempt, reason: "", untilMs };
+    const cell: Cell = { state: "running", ...attempt, reason: "", recovery, untilMs };
     this.#cells.set(step.key, cell);
     return { status: "acquired", fence: this.#learn(step.key, cell, fenceIn(seen)) };
   }

@@ -136,7 +136,13 @@ export const wrongPayments: WrongPayments = {
   },
   "a key is done for the retention": {
     "remembers done keys for ever": beside("after", `UPDATE ${keys} SET until_ms = 9000000000000`),
-    "remembers done keys for a minute": beside("after", `UPDATE ${keys} SET until_ms = 1800000060000`),
+    "remembers done keys for a minute": ending(
+      (keep) => (tx, given, more) => {
+        void keep(tx, given, more);
+        tx.exec(`UPDATE ${keys} SET until_ms = 1800000060000`);
+      },
+      "keep",
+    ),
   },
   "an operator's decision stays": {
     "forgets what an operator has decided": beside("after", `UPDATE ${keys} SET decision = NULL`),
@@ -253,6 +259,37 @@ export const wrongPayments: WrongPayments = {
       "free",
     ),
   },
+  "what commits before keep is running": {
+    "begins a key as done": beside("after", `UPDATE ${keys} SET state = 'done'`),
+    "lets an expired run of a transaction be run again": beside(
+      "after",
+      `UPDATE ${keys} SET recovery = 'rerun'`,
+    ),
+  },
+  "what commits before keep is held for lease mode": {
+    "lets lease mode run an expired transaction again": beside(
+      "after",
+      `UPDATE ${keys} SET recovery = 'rerun'`,
+    ),
+  },
+  "an owner that said hold leaves its expired run": {
+    "goes by the claim alone": beside("before", `UPDATE ${keys} SET recovery = 'rerun'`),
+  },
+  "keep rejects for a key": {
+    "makes done what it finds": () => ({ keep() {} }),
+  },
+  "hold leaves a key done": {
+    "holds what is done": holding((hold, database) => async (given, reason, ...more) => {
+      const held = await hold(given, reason, ...more);
+      database.exec(`UPDATE ${keys} SET state = 'held', reason = '${reason}' WHERE state = 'done'`);
+      return held;
+    }),
+    "does not name what is done": holding((hold, database) => async (given, ...more) => {
+      const of = database.prepare(`SELECT key FROM ${keys} WHERE state = 'done'`).all().length;
+      const held = await hold(given, ...more);
+      return of > 0 ? new Set() : held;
+    }),
+  },
   "hold leaves to an operator": {
     "holds nothing": holding(() => () => new Set()),
     "holds the first of several keys alone": holding(
@@ -340,7 +377,7 @@ export const wrongPayments: WrongPayments = {
       "keep",
     ),
   },
-  "a handler's own COMMIT leaves no key done": {
+  "a handler's own COMMIT leaves a key free": {
     "leaves a key done that no handler has seen": onlyTold,
   },
   ...Object.fromEntries(
