@@ -104,7 +104,7 @@ interface WebhookRow {
 }
 
 const keyOfSecond = "webhook-event:ev_2";
-const lease = { token: "lease", leaseMs: 1_000, recovery: "hold" } as const;
+const lease = { token: "lease", leaseMs: 1_000, recovery: "rerun" } as const;
 
 /** Brings the key of `ev_2` where a process in lease mode has left it. */
 async function leave(

@@ -20,7 +20,7 @@ import {
 
 export type KeyState = IdempotencyRecord["state"] | "free";
 
-export type Recovery = IdempotencyClaim["recovery"];
+type Recovery = IdempotencyClaim["recovery"];
 
 /** The row of a key. */
 export interface KeyRow {

@@ -16,10 +16,10 @@ const steps: Readonly<
 > = {
   PostgreSQL: (prefix) => [
     [`UPDATE ${prefix}schema SET version = 0, oldest = 0`, ["migration-pending"]],
-    [`UPDATE ${prefix}schema SET version = 3, oldest = 3`, ["tables-newer"]],
-    [`UPDATE ${prefix}schema SET oldest = 2`, []],
+    [`UPDATE ${prefix}schema SET version = 4, oldest = 4`, ["tables-newer"]],
+    [`UPDATE ${prefix}schema SET oldest = 3`, []],
     [`UPDATE ${prefix}schema SET oldest = NULL`, ["tables-newer"]],
-    [`UPDATE ${prefix}schema SET version = 2`, []],
+    [`UPDATE ${prefix}schema SET version = 3`, []],
     [`ALTER TABLE ${prefix}answers RENAME TO gone`, ["tables-refused"]],
     [`ALTER TABLE ${prefix.replace(/\..*/, "")}.gone RENAME TO countersign_answers`, []],
     [`ALTER TABLE ${prefix}nonces SET UNLOGGED`, ["tables-unlogged"]],
@@ -28,9 +28,9 @@ const steps: Readonly<
   ],
   MariaDB: (prefix) => [
     [`UPDATE ${prefix}schema SET version = 0`, ["migration-pending"]],
-    [`UPDATE ${prefix}schema SET version = 2`, ["tables-newer"]],
-    [`ALTER TABLE ${prefix}schema ADD COLUMN oldest INT DEFAULT 1`, []],
-    [`UPDATE ${prefix}schema SET version = 1`, []],
+    [`UPDATE ${prefix}schema SET version = 3`, ["tables-newer"]],
+    [`ALTER TABLE ${prefix}schema ADD COLUMN oldest INT DEFAULT 2`, []],
+    [`UPDATE ${prefix}schema SET version = 2`, []],
     [`RENAME TABLE ${prefix}answers TO ${prefix}gone`, ["tables-refused"]],
     [`RENAME TABLE ${prefix}gone TO ${prefix}answers`, []],
     [`ALTER TABLE ${prefix}nonces DROP PRIMARY KEY`, ["tables-refused"]],

@@ -51,6 +51,13 @@ async function unheard(work: () => Promise<void>): Promise<readonly unknown[]> {
   return rejections;
 }
 
+test("the lease of what commits too early ends later than any handler can write", async () => {
+  const { run, claims } = slow({});
+  await run();
+  expect(claims).toHaveLength(1);
+  expect(claims[0]?.leaseMs).toBeGreaterThan(200);
+});
+
 describe("a transaction that takes longer than transactionTimeoutMs", () => {
   test.each<[string, Firsts, string]>([
     ["a handler", { work: never }, "transaction-timed-out"],
