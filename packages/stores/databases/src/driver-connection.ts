@@ -1,5 +1,5 @@
 import type { Database, SqlValue } from "@countersign/idempotency";
-import type { Row } from "@countersign/idempotency/store";
+import { watchCommits, type Row } from "@countersign/idempotency/store";
 import { compound, compoundRows, rowList, rowsOf } from "./rows.ts";
 
 export type Dialect = Database<unknown>["dialect"];
@@ -23,7 +23,7 @@ export interface Statement {
   readonly values?: readonly SqlValue[];
 }
 
-/** Sends a statement on the driver's connection; rejects with the driver's error. */
+/** Sends a statement on the driver's connection; rejects with the driver's error, or where a commit of `pg` is not confirmed. */
 export async function sendOn(
   connection: DriverConnection,
   dialect: Dialect,
@@ -32,12 +32,14 @@ export async function sendOn(
   const values = statement.values && driverValues(dialect, statement.values);
   const isCompound = dialect === "mysql" && values === undefined;
   const text = isCompound ? compound(statement.text) : statement.text;
-  const result = await new Promise<unknown>((resolve, reject) => {
-    connection.query(text, values, (error, answer) => {
-      if (error) reject(error);
-      else resolve(answer);
+  const send = () =>
+    new Promise<unknown>((resolve, reject) => {
+      connection.query(text, values, (error, answer) => {
+        if (error) reject(error);
+        else resolve(answer);
+      });
     });
-  });
+  const result = await (dialect === "postgresql" ? watchCommits(connection, send) : send());
   if (isCompound) return compoundRows("mysql2", result);
   if (dialect === "mysql") return Array.isArray(result) ? rowList("mysql2", result) : [];
   const all: readonly unknown[] = Array.isArray(result) ? result : [result];

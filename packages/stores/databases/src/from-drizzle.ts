@@ -1,6 +1,8 @@
 import type { Database, SqlValue, StatementGate } from "@countersign/idempotency";
+import { pooledClients, watchCommits, type ClientPool } from "@countersign/idempotency/store";
 import { compound, compoundRows, rowList, rowsOf } from "./rows.ts";
 import { driverValues, onSqlite, type Dialect } from "./driver-connection.ts";
+import type { PgClient } from "./from-pg.ts";
 import { gatedConnection } from "./gated-connection.ts";
 import { GatedTransactions } from "./transaction.ts";
 
@@ -30,20 +32,23 @@ const library = "Drizzle";
 export function fromDrizzle<Tx extends DrizzleTransaction>(db: DrizzleDb<Tx>): Database<Tx> {
   const dialect = dialectOf(db);
   if (dialect === "postgresql") survivesLostClients(Reflect.get(db, "$client"));
-  const send = (executor: DrizzleExecutor, text: string, values: readonly SqlValue[]) =>
-    executor.execute(statement(text, driverValues(dialect, values)));
+  const send = ({ executor, client }: Sender, text: string, values: readonly SqlValue[]) => {
+    const sent = () => executor.execute(statement(text, driverValues(dialect, values)));
+    return dialect === "postgresql" ? watchCommits(client, sent) : sent();
+  };
   const transactions = new GatedTransactions<Tx>(library);
   // The same transactions for the store, whose statements pass no gate.
-  const own = new WeakMap<Tx, DrizzleExecutor>();
-  const ownOf = (tx: Tx): DrizzleExecutor => {
+  const own = new WeakMap<Tx, Sender>();
+  const ownOf = (tx: Tx): Sender => {
     // A nested transaction has none: its statements pass the gate, and are the handler's.
-    const executor = own.get(tx) ?? (isTransaction(entityKinds(tx)) ? tx : undefined);
-    if (executor !== undefined) return executor;
+    const sender = own.get(tx) ?? (isTransaction(entityKinds(tx)) ? { executor: tx } : undefined);
+    if (sender !== undefined) return sender;
     throw new TypeError("fromDrizzle: needs the tx that the handler was given, before its end");
   };
   return {
     dialect,
     library,
+    tellsUnconfirmed: dialect === "postgresql",
     run: (work) =>
       transactions.run(
         (run) => transactionOf(db, run),
@@ -61,7 +66,12 @@ export function fromDrizzle<Tx extends DrizzleTransaction>(db: DrizzleDb<Tx>): D
       ),
     gateOf: (tx) => transactions.gateOf(tx),
     query: async (tx, text, values) => resultRows(dialect, await send(ownOf(tx), text, values)),
-    alone: async (text, values) => resultRows(dialect, await send(db, text, values)),
+    async alone(text, values) {
+      // On a client that can be listened to.
+      const pool = dialect === "postgresql" ? poolOf(db) : undefined;
+      if (pool !== undefined) return rowsOf(library, await pooledClients.query(pool, text, values));
+      return resultRows(dialect, await send({ executor: db }, text, values));
+    },
     async script(tx, text) {
       const results = await send(ownOf(tx), dialect === "mysql" ? compound(text) : text, []);
       const all: readonly unknown[] = Array.isArray(results) ? results : [results];
@@ -71,8 +81,14 @@ export function fromDrizzle<Tx extends DrizzleTransaction>(db: DrizzleDb<Tx>): D
   };
 }
 
+interface Sender {
+  readonly executor: DrizzleExecutor;
+  /** The driver's, where it is known. */
+  readonly client?: object;
+}
+
 /** Makes the transaction's session send through the gate. Returns the transaction on a session that does not. */
-function passingBy(tx: DrizzleTransaction, gate: StatementGate): DrizzleExecutor {
+function passingBy(tx: DrizzleTransaction, gate: StatementGate): Sender {
   const session: unknown = Reflect.get(tx, "session");
   const client: unknown =
     typeof session === "object" && session !== null ? Reflect.get(session, "client") : null;
@@ -82,7 +98,7 @@ function passingBy(tx: DrizzleTransaction, gate: StatementGate): DrizzleExecutor
   const executor = copyOf(tx);
   Reflect.set(executor, "session", copyOf(session));
   Reflect.set(session, "client", gatedConnection("fromDrizzle", client, gate, "promise"));
-  return executor;
+  return { executor, client };
 }
 
 function copyOf<Value extends object>(value: Value): Value {
@@ -194,6 +210,12 @@ interface LentClient {
 
 interface Lending {
   connect: (...sent: unknown[]) => PromiseLike<LentClient>;
+}
+
+function poolOf(db: object): ClientPool<PgClient> | undefined {
+  const pool: unknown = Reflect.get(db, "$client");
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a pool of pg, by its class
+  return isLending(pool) ? (pool as unknown as ClientPool<PgClient>) : undefined;
 }
 
 function isLending(pool: unknown): pool is Lending {

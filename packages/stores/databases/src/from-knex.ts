@@ -41,6 +41,7 @@ export function fromKnex<Tx extends KnexTransaction>(knex: KnexInstance<Tx>): Da
   return {
     dialect,
     library,
+    tellsUnconfirmed: dialect === "postgresql",
     run: (work) =>
       transactions.run(
         (run) => knex.transaction(run),

@@ -49,6 +49,7 @@ type Send = (text: string, values?: readonly SqlValue[]) => Promise<readonly Row
 interface Sender {
   readonly dialect: Dialect;
   readonly sendsScripts: boolean;
+  readonly tellsUnconfirmed: boolean;
   alone(text: string, values: readonly SqlValue[]): Promise<readonly Row[]>;
   /** Makes the statements of a transaction pass the gate, but not those of {@link Sender.inside}. */
   passThrough(context: unknown, gate: StatementGate): Promise<void>;
@@ -74,6 +75,7 @@ export function fromMikroOrm<Em extends MikroOrmManager>(orm: { readonly em: Em 
   return {
     dialect: sender.dialect,
     library: "MikroORM",
+    tellsUnconfirmed: sender.tellsUnconfirmed,
     run: (work) =>
       transactions.run(
         (run) => orm.em.fork().transactional(run),
@@ -120,6 +122,7 @@ function byKnex(connection: KnexConnection): Sender {
   return {
     dialect,
     sendsScripts: true,
+    tellsUnconfirmed: dialect === "postgresql",
     alone: (text, values) => sendOnLent(caller, client, dialect, { text, values }),
     async passThrough(context, gate) {
       if (isOpenKnex(context)) await passKnexThrough(caller, context.client, gate);
@@ -152,6 +155,8 @@ function byKysely(connection: KyselyConnection, platform: object): Sender {
     dialect,
     // On PostgreSQL Kysely drops the rows of several statements.
     sendsScripts: dialect === "mysql",
+    // Kysely hides the connection, and what it says beside the results.
+    tellsUnconfirmed: false,
     async alone(text, values) {
       // It makes its client at the first use.
       await connection.ensureConnection();

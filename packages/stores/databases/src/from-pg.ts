@@ -26,6 +26,7 @@ export function fromPg<Client extends PgClient>(pool: PgPool<Client>): Database<
     dialect: "postgresql",
     library,
     tellsRollback: true,
+    tellsUnconfirmed: true,
     async run(work) {
       const transaction = new PgTransaction(await pooledClients.take(pool));
       lent.set(transaction.client, transaction);
@@ -33,7 +34,7 @@ export function fromPg<Client extends PgClient>(pool: PgPool<Client>): Database<
     },
     gateOf: (client) => lent.get(client)?.gate,
     query: async (client, text, values) => rowsOf(library, await transactionOf(client).query(text, values)),
-    alone: async (text, values) => rowsOf(library, await pool.query(text, [...values])),
+    alone: async (text, values) => rowsOf(library, await pooledClients.query(pool, text, values)),
     async script(client, text) {
       const results = await transactionOf(client).script(text);
       const all: readonly unknown[] = Array.isArray(results) ? results : [results];

@@ -46,6 +46,7 @@ export function fromSequelize<Tx extends SequelizeTransaction>(
   return {
     dialect,
     library: "Sequelize",
+    tellsUnconfirmed: dialect === "postgresql",
     run: (work) =>
       transactions.run(
         (run: (tx: Tx) => Promise<void>) => untilGivenBack(sequelize, run),

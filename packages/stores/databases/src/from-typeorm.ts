@@ -1,4 +1,5 @@
 import type { Database, StatementGate } from "@countersign/idempotency";
+import { watchCommits } from "@countersign/idempotency/store";
 import {
   assertDriverConnection,
   dialectOf,
@@ -59,6 +60,7 @@ export function fromTypeOrm<Manager extends TypeOrmManager>(
   return {
     dialect,
     library,
+    tellsUnconfirmed: dialect === "postgresql",
     run: (work) =>
       transactions.run(
         (run) => dataSource.transaction(run),
@@ -79,7 +81,8 @@ export function fromTypeOrm<Manager extends TypeOrmManager>(
     async alone(text, values) {
       const runner = dataSource.createQueryRunner();
       try {
-        return await send(runner, text, values);
+        if (dialect === "mysql") return await send(runner, text, values);
+        return await watchCommits(await runner.connect(), () => send(runner, text, values));
       } finally {
         await runner.release();
       }

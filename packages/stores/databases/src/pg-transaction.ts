@@ -1,4 +1,9 @@
-import { pooledClients, StatementGate, type PooledClient } from "@countersign/idempotency/store";
+import {
+  pooledClients,
+  StatementGate,
+  watchCommits,
+  type PooledClient,
+} from "@countersign/idempotency/store";
 import { sendThrough } from "./gated-connection.ts";
 import { rolledBack, untilClosed } from "./transaction.ts";
 
@@ -58,13 +63,16 @@ export class PgTransaction<Client extends PgClient> {
   /** Sends a statement of the store's own, which passes no gate. */
   async query(text: string, values: readonly unknown[]): Promise<unknown> {
     this.#assertOpen();
-    return this.#query([text, [...values]]);
+    return watchCommits(this.#taken, () => this.#query([text, [...values]]));
   }
 
   async script(text: string): Promise<unknown> {
     this.#assertOpen();
-    if (this.#begin !== undefined) return this.#afterBegin(() => this.#taken.query(text));
-    return this.#beginBy(`BEGIN; ${text}`);
+    return watchCommits(this.#taken, () =>
+      this.#begin === undefined
+        ? this.#beginBy(`BEGIN; ${text}`)
+        : this.#afterBegin(() => this.#taken.query(text)),
+    );
   }
 
   #query(values: readonly unknown[]): unknown {
@@ -100,7 +108,7 @@ export class PgTransaction<Client extends PgClient> {
     }
     let result: unknown;
     try {
-      result = await this.#taken.query("COMMIT");
+      result = await watchCommits(this.#taken, () => this.#taken.query("COMMIT"));
     } catch (error) {
       // It has no effect behind a COMMIT that was refused, and tells whether the line still works.
       await pooledClients.rollBack(this.#lent);

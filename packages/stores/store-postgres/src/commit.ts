@@ -1,9 +1,10 @@
 import { isGuardError } from "@countersign/core";
 import type { Database } from "@countersign/idempotency";
-import { type Row, transactionBroken } from "@countersign/idempotency/store";
+import { type Row, commitUnconfirmed, transactionBroken } from "@countersign/idempotency/store";
 import { sqlStateOf } from "./errors.ts";
 import { faultOf } from "./faults.ts";
 import { singleRow } from "./queryable.ts";
+import { isDurable, isTold, waitForStandbys } from "./statement-parts.ts";
 
 /** SQL: the id of the transaction, by which {@link commit} asks what became of it. A standby has none. */
 export const transactionId = "CASE WHEN pg_is_in_recovery() THEN NULL ELSE txid_current()::text END";
@@ -24,6 +25,22 @@ export async function idOf<Tx>(database: Database<Tx>, tx: Tx): Promise<string |
   const rows = await database.query(tx, "SELECT txid_current_if_assigned()::text AS id", []);
   const { id } = singleRow(rows);
   return typeof id === "string" ? id : undefined;
+}
+
+/** The last statement of a transaction where commits wait for standbys, also of one that has only looked. Gives its id. */
+export const beforeCommit: string = `SELECT ${waitForStandbys} AS message, txid_current()::text AS id WHERE ${isTold}`;
+
+/** Waits for the standbys in a transaction of its own. */
+export const afterCommit: string = `SELECT ${waitForStandbys} AS message, txid_current()::text AS id WHERE ${isDurable}`;
+
+/** Waits once more for the standbys to which a commit was sent on the same connection. Rejects with an error of class 08. */
+export async function confirm<Tx>(database: Database<Tx>, tx: Tx): Promise<void> {
+  try {
+    const { id } = singleRow(await database.query(tx, afterCommit, []));
+    assertCommitted(await commitAndAsk(database, tx, `SELECT txid_status(${String(id)}) AS outcome`));
+  } catch (error) {
+    throw commitUnconfirmed(error);
+  }
 }
 
 /**

@@ -1,5 +1,7 @@
 import type { Database, SqlValue } from "@countersign/idempotency";
-import type { PostgresQueryable } from "./queryable.ts";
+import type { Row } from "@countersign/idempotency/store";
+import { commit, confirm, idOf } from "./commit.ts";
+import type { DatabaseQueryable, PostgresQueryable } from "./queryable.ts";
 
 /** Whether `value` is what `fromPg` or its like made, of any dialect. */
 export function isDatabase(value: unknown): value is Database<unknown> {
@@ -11,8 +13,29 @@ export function isDatabase(value: unknown): value is Database<unknown> {
 }
 
 /** Runs the stores' statements outside of any transaction of the library. */
-export function queryableOf(database: Pick<Database<unknown>, "alone">): PostgresQueryable {
-  return queryable((text, values) => database.alone(text, values));
+export function queryableOf(database: Database<unknown>): DatabaseQueryable {
+  const alone = queryable((text, values) => database.alone(text, values));
+  const confirmed = queryable((text, values) => confirmedAlone(database, text, values));
+  return {
+    ...alone,
+    queryConfirmed: database.tellsUnconfirmed === true ? alone.query : confirmed.query,
+  };
+}
+
+/** In a transaction: only so do both commits come on one connection. Another one may be of the server that has taken over. */
+function confirmedAlone<Tx>(
+  database: Database<Tx>,
+  text: string,
+  values: readonly SqlValue[],
+): Promise<readonly Row[]> {
+  return database.run(async (tx) => {
+    const rows = await database.query(tx, text, values);
+    const id = await idOf(database, tx);
+    if (id === undefined) return rows;
+    await commit(database, tx, id);
+    await confirm(database, tx);
+    return rows;
+  });
 }
 
 /** Runs the stores' statements in a transaction of the library. */

@@ -25,12 +25,18 @@ export function checkLate(): Error {
 export class Engine {
   readonly #options: ResolvedPostgresOptions;
   #isReady = false;
+  #isSynchronous = false;
   #checking: Promise<void> | undefined;
   /** With the option `prepare`: a name for each text, of which the stores have a fixed number. */
   readonly #names = new Map<string, string>();
 
   constructor(options: ResolvedPostgresOptions) {
     this.#options = options;
+  }
+
+  /** Whether commits wait for standbys, as the server was set when it was checked. */
+  get isSynchronous(): boolean {
+    return this.#isSynchronous;
   }
 
   /** Checks server and tables once. After a failure the next call checks again. */
@@ -79,7 +85,8 @@ export class Engine {
 
   async #runOnce(text: string, values: unknown[]): Promise<readonly Row[]> {
     const { pool, prepare } = this.#options;
-    return rowsOf(await runAlone(pool, { text, values, name: prepare ? this.#nameOf(text) : undefined }));
+    const statement = { text, values, name: prepare ? this.#nameOf(text) : undefined };
+    return rowsOf(await runAlone(pool, statement, this.#isSynchronous));
   }
 
   // Of the text, so that two processes behind one pooler mean the same by it.
@@ -95,8 +102,9 @@ export class Engine {
   async #check(): Promise<void> {
     const { names } = this.#options;
     try {
-      const read = await this.#runOnce(readServer, checkedTables(names));
-      assertServer(singleRow(read), this.#options);
+      const read = singleRow(await this.#runOnce(readServer, checkedTables(names)));
+      assertServer(read, this.#options);
+      this.#isSynchronous = read["is_synchronous"] === true;
       const [version] = await this.#runOnce(readVersion(this.#options), []);
       assertVersion(version, this.#options);
     } catch (error) {

@@ -5,6 +5,7 @@ import { removal } from "./pruning.ts";
 import {
   clockOf,
   floorKey,
+  hasStandbys,
   isAlone,
   isDurable,
   isInTransaction,
@@ -14,6 +15,7 @@ import {
   settings,
   timed,
   transactionStart,
+  waitForStandbys,
   wholeMilliseconds,
 } from "./statement-parts.ts";
 import { quoteLiteral } from "./table-names.ts";
@@ -44,7 +46,9 @@ export class KeyStatements {
     const now = clockOf(options);
     this.#options = options;
     this.#add = addStatement(options);
-    this.look = `SELECT session.is_alone, ${columns(now(1))}
+    // `done` is an answer: who has written it may not know whether the standbys have it. Behind the first column, which it would change.
+    this.look = `SELECT session.is_alone, ${columns(now(1))},
+  CASE WHEN kept.state = 'done' AND ${hasStandbys} AND ${isDurable} THEN ${waitForStandbys} END AS message
 FROM (SELECT ${isAlone} AS is_alone) AS session LEFT JOIN ${idempotency} AS kept ON kept.key = $1`;
     const isExpired = `state IN ('done', 'free') AND until_at <= (SELECT ${now(0)})`;
     this.removeExpired = `WITH removed AS (${removal(idempotency, isExpired, "state, fence")}),

@@ -1,7 +1,14 @@
-import { pooledClients } from "@countersign/idempotency/store";
+import {
+  commitUnconfirmed,
+  pooledClients,
+  tellsWarnings,
+  watchCommits,
+} from "@countersign/idempotency/store";
+import { afterCommit } from "./commit.ts";
 import { inTransaction, isLockTimeout } from "./errors.ts";
 import { factoryName } from "./options.ts";
 import {
+  type DatabaseQueryable,
   type PostgresPoolClient,
   type PostgresQueryable,
   type PostgresResult,
@@ -16,17 +23,28 @@ export interface LoneStatement {
   readonly name: string | undefined;
 }
 
-/** Runs a statement in its own transaction. Rejects inside another one: its ROLLBACK would undo a claim, and let in a second attempt. */
-export async function runAlone(pool: PostgresQueryable, statement: LoneStatement): Promise<PostgresResult> {
+/**
+ * Runs a statement in its own transaction. Rejects inside another one: its ROLLBACK would undo a claim, and let in a second attempt. Rejects
+ * with an error of class 08 where its commit's wait for a synchronous standby was cancelled.
+ */
+export async function runAlone(
+  pool: PostgresQueryable,
+  statement: LoneStatement,
+  isSynchronous: boolean,
+): Promise<PostgresResult> {
   if (!isPool(pool)) {
-    const result = await pool.query(statement.text, statement.values);
+    const { text, values } = statement;
+    if (isSynchronous && isOfDatabase(pool)) return pool.queryConfirmed(text, values);
+    const confirms = isSynchronous && !isClientOfPg(pool);
+    const result = await confirmed(pool, () => pool.query(text, values), confirms);
     assertEnded(pool);
     return result;
   }
   const client = await pooledClients.take(pool);
   let result: PostgresResult;
   try {
-    result = await send(client, statement);
+    const confirms = isSynchronous && !tellsWarnings(client);
+    result = await confirmed(client, () => send(client, statement), confirms);
     assertEnded(client);
   } catch (error) {
     // Ending the connection rolls back the transaction that was left open on it, and what the statement wrote.
@@ -35,6 +53,31 @@ export async function runAlone(pool: PostgresQueryable, statement: LoneStatement
   }
   pooledClients.release(client);
   return result;
+}
+
+/** Commits once more where the driver does not tell of a wait that was cancelled: a second wait confirms the first. */
+async function confirmed(
+  connection: PostgresQueryable,
+  send: () => Promise<PostgresResult>,
+  confirms: boolean,
+): Promise<PostgresResult> {
+  if (!confirms) return watchCommits(connection, send);
+  const result = await send();
+  try {
+    await connection.query(afterCommit);
+  } catch (error) {
+    throw commitUnconfirmed(error);
+  }
+  return result;
+}
+
+function isOfDatabase(pool: PostgresQueryable): pool is DatabaseQueryable {
+  return "queryConfirmed" in pool;
+}
+
+/** What else has listeners may be a pool that passes no warnings on. */
+function isClientOfPg(pool: PostgresQueryable): boolean {
+  return tellsWarnings(pool) && "connectionParameters" in pool;
 }
 
 function send(client: PostgresPoolClient, { text, values, name }: LoneStatement): Promise<PostgresResult> {

@@ -12,6 +12,12 @@ export interface PostgresQueryable {
   query(text: string, values?: unknown[]): Promise<PostgresResult>;
 }
 
+/** The user's own library, as the stores run statements by it. */
+export interface DatabaseQueryable extends PostgresQueryable {
+  /** Runs one statement; rejects with an error of class 08 where its commit's wait for a standby was cancelled. */
+  queryConfirmed(text: string, values?: unknown[]): Promise<PostgresResult>;
+}
+
 /** A connection on which the caller has begun a transaction. */
 export interface PostgresTransaction extends PostgresQueryable {
   /** The last state of the connection that the server told the driver: `T` in a transaction. Later versions of `pg` 8 have it. */

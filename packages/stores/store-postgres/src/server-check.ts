@@ -4,11 +4,13 @@ import { functionFor, functionsOf, postgresSchemaVersion } from "./migration.ts"
 import { type ResolvedPostgresOptions, factoryName } from "./options.ts";
 import { integerOf } from "./queryable.ts";
 import { assertKeys, checkedTables, durableTables, missingKeys } from "./table-keys.ts";
+import { hasStandbys } from "./statement-parts.ts";
 import { quoteLiteral } from "./table-names.ts";
 
 /** Reads what {@link assertServer} checks. The parameters are `checkedTables`. */
 export const readServer = `SELECT current_setting('server_version_num')::text AS version, current_setting('server_encoding') AS encoding,
   current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes, pg_is_in_recovery() AS standby,
+  ${hasStandbys} AS is_synchronous,
   (SELECT count(*)::text FROM pg_class WHERE oid IN (${durableTables.map((_table, place) => `to_regclass($${place + 1})`).join(", ")}) AND relpersistence <> 'p') AS unlogged,
   ${missingKeys}`;
 

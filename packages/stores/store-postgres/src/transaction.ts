@@ -1,6 +1,6 @@
 import { GuardError } from "@countersign/core";
 import { option, readOptions, unanswered, type OptionTable } from "@countersign/core/door";
-import { pooledClients, type ClientPool } from "@countersign/idempotency/store";
+import { pooledClients, watchCommits, type ClientPool } from "@countersign/idempotency/store";
 import { type PostgresStoreCode, sqlStateOf, syntaxError } from "./errors.ts";
 import { lendClient } from "./lent-client.ts";
 import type { PostgresPoolClient } from "./queryable.ts";
@@ -78,7 +78,7 @@ async function begin(client: PostgresPoolClient, idleTimeoutMs: number): Promise
 async function commit(client: PostgresPoolClient): Promise<void> {
   let command: string | undefined;
   try {
-    ({ command } = await client.query("COMMIT"));
+    ({ command } = await watchCommits(client, () => client.query("COMMIT")));
   } catch (error) {
     pooledClients.release(client, true);
     throw error;

@@ -11,7 +11,7 @@ import type {
 import { type Row, StoreGate, encodeText, transactionBroken } from "@countersign/idempotency/store";
 import { begunOf, byKey, inOrderOf, storedKey, storedNonce } from "./begin-call.ts";
 import type { BeginCall } from "./begin-function.ts";
-import { commit, idOf, rolledBackBehind, transactionId } from "./commit.ts";
+import { beforeCommit, commit, confirm, idOf, rolledBackBehind, transactionId } from "./commit.ts";
 import { checkLate, checkTimeoutMs, type Engine } from "./engine.ts";
 import { explained, sqlStateOf } from "./errors.ts";
 import { faultOf } from "./faults.ts";
@@ -178,7 +178,15 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
 
   /** Whether it has committed already, before the library does. */
   async #commits(tx: Tx, { hasBegun, id }: OpenTransaction): Promise<boolean> {
-    if (this.database.tellsRollback === true) return false;
+    const { tellsRollback, tellsUnconfirmed } = this.database;
+    if (this.#engine.isSynchronous) {
+      const last = singleRow(await this.database.query(tx, beforeCommit, []));
+      if (tellsRollback === true && tellsUnconfirmed === true) return false;
+      await commit(this.database, tx, String(last["id"]));
+      if (tellsUnconfirmed !== true) await confirm(this.database, tx);
+      return true;
+    }
+    if (tellsRollback === true) return false;
     const known = hasBegun ? id : await idOf(this.database, tx);
     if (known === undefined) return false;
     await commit(this.database, tx, known);

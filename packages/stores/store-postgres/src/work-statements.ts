@@ -1,6 +1,13 @@
 import type { ResolvedPostgresOptions } from "./options.ts";
 import { removal } from "./pruning.ts";
-import { clockOf, isReadyToInsert, milliseconds, settings, wholeMilliseconds } from "./statement-parts.ts";
+import {
+  clockOf,
+  isReadyToInsert,
+  isTold,
+  milliseconds,
+  settings,
+  wholeMilliseconds,
+} from "./statement-parts.ts";
 import { failuresWith } from "./work-functions.ts";
 
 export type WorkStatements = ReturnType<typeof workStatements>;
@@ -11,13 +18,14 @@ export function workStatements(options: ResolvedPostgresOptions) {
   const { lanes, tasks, queues, newest } = names;
   const now = clockOf(options);
   const ready = settings(lockTimeoutMs);
+  const called = (name: string): string => `SELECT ${name}($1) AS answer WHERE ${isTold}`;
   return {
     // $1 what the function takes, as JSON.
-    add: `SELECT ${names.addWork}($1) AS answer`,
-    claim: `SELECT ${names.claimWork}($1) AS answer`,
-    extend: `SELECT ${names.extendWork}($1) AS answer`,
-    settle: `SELECT ${names.settleWork}($1) AS answer`,
-    retry: `SELECT ${names.retryWork}($1) AS answer`,
+    add: called(names.addWork),
+    claim: called(names.claimWork),
+    extend: called(names.extendWork),
+    settle: called(names.settleWork),
+    retry: called(names.retryWork),
     // $1 scope, $2 subject, $3 time. Without a clock.
     advance: `INSERT INTO ${newest} AS kept (scope, subject, at) VALUES ($1, $2, $3)
 ON CONFLICT (scope, subject) DO UPDATE SET at = excluded.at WHERE kept.at <= excluded.at RETURNING 1`,

@@ -1,3 +1,4 @@
+export { commitUnconfirmed, tellsWarnings, watchCommits } from "./commit-watch.ts";
 export { parseDecision, seenRow, storedRecords } from "./key-row.ts";
 export { fenceMemoryMs } from "../table-store.ts";
 export { wrappedErrors } from "./sql-errors.ts";

@@ -1,5 +1,6 @@
 import { withDeadline } from "@countersign/core";
 import { isPromiseLike } from "@countersign/core/door";
+import { watchCommits } from "./commit-watch.ts";
 
 /** A connection taken out of a pool, as `pg` has it. */
 export interface PooledClient {
@@ -23,6 +24,7 @@ const rollbackTimeoutMs = 5_000;
 /** Connections of a pool, each with an `error` listener while it is out. */
 export const pooledClients = {
   take: takeClient,
+  query: queryAlone,
   release: releaseClient,
   rollBack: rollBackClient,
   with: clientWith,
@@ -47,6 +49,24 @@ function takeClient<Client extends PooledClient>(pool: ClientPool<Client>): Prom
     // A pool that knows no callbacks. One that does gives nothing here, or a promise of nothing.
     if (isPromiseLike<Client | undefined | void>(connecting)) connecting.then(take, reject);
   });
+}
+
+/** Sends one statement, which commits by itself, on a client of its own. As the pool does, it ends one whose statement has failed. */
+async function queryAlone<Result>(
+  pool: ClientPool<PooledClient & { query(text: string, values: unknown[]): Promise<Result> }>,
+  text: string,
+  values: readonly unknown[],
+): Promise<Result> {
+  const client = await takeClient(pool);
+  let result: Result;
+  try {
+    result = await watchCommits(client, () => client.query(text, [...values]));
+  } catch (error) {
+    releaseClient(client, true);
+    throw error;
+  }
+  releaseClient(client);
+  return result;
 }
 
 function releaseClient(client: PooledClient, destroy?: boolean): void {

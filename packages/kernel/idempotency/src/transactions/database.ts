@@ -18,6 +18,11 @@ export interface Database<Tx> {
    */
   readonly tellsRollback?: boolean | undefined;
   /**
+   * On PostgreSQL: whether whatever commits rejects with SQLSTATE 08007 when its wait for a synchronous standby was cancelled. The server
+   * tells that by a warning alone. Where not, the store commits once more on servers with such standbys: that wait confirms the first.
+   */
+  readonly tellsUnconfirmed?: boolean | undefined;
+  /**
    * Runs `work` once between BEGIN and COMMIT. Resolves to its result after COMMIT was answered; rolls back and rejects with its own error
    * when it rejects. Never repeats it.
    */
