@@ -104,9 +104,9 @@ export class Engine {
     try {
       const read = singleRow(await this.#runOnce(readServer, checkedTables(names)));
       assertServer(read, this.#options);
-      this.#isSynchronous = read["is_synchronous"] === true;
       const [version] = await this.#runOnce(readVersion(this.#options), []);
       assertVersion(version, this.#options);
+      this.#isSynchronous = read["is_synchronous"] === true;
     } catch (error) {
       throw explained(factoryName, names, error);
     }

@@ -14,6 +14,7 @@ import {
   type PostgresResult,
   type PostgresTransaction,
   isPool,
+  rowsOf,
 } from "./queryable.ts";
 
 /** With a `name`, which only clients of `pg` take, the server keeps the plan for the connection. */
@@ -63,6 +64,8 @@ async function confirmed(
 ): Promise<PostgresResult> {
   if (!confirms) return watchCommits(connection, send);
   const result = await send();
+  // Each statement that writes gives what it has written.
+  if (rowsOf(result).length === 0) return result;
   try {
     await connection.query(afterCommit);
   } catch (error) {
