@@ -7,7 +7,7 @@ import { runAlone } from "./lone-statement.ts";
 import type { ResolvedPostgresOptions } from "./options.ts";
 import { factoryName } from "./options.ts";
 import { type PostgresQueryable, rowsOf, singleRow } from "./queryable.ts";
-import { assertServer, assertVersion, readServer, readVersion } from "./server-check.ts";
+import { assertServer, assertVersion, readServer, readStandbys, readVersion } from "./server-check.ts";
 import { checkedTables } from "./table-keys.ts";
 
 // Where the pool's default isolation is SERIALIZABLE, claims of new keys conflict in one page of an index. Each time one succeeds.
@@ -16,6 +16,9 @@ const longestPauseMs = 100;
 
 /** For the questions that all steps wait for: a line that never answers must not stop them for ever. */
 export const checkTimeoutMs = 30_000;
+
+/** How often a process asks whether the server has synchronous standbys. */
+const standbysEveryMs = 60_000;
 
 export function checkLate(): Error {
   return new Error(`${factoryName}: the server did not answer within ${checkTimeoutMs} ms`);
@@ -26,6 +29,7 @@ export class Engine {
   readonly #options: ResolvedPostgresOptions;
   #isReady = false;
   #isSynchronous = false;
+  #standbysReadMs = 0;
   #checking: Promise<void> | undefined;
   /** With the option `prepare`: a name for each text, of which the stores have a fixed number. */
   readonly #names = new Map<string, string>();
@@ -34,9 +38,23 @@ export class Engine {
     this.#options = options;
   }
 
-  /** Whether commits wait for standbys, as the server was set when it was checked. */
+  /** Whether commits wait for standbys, by the server's settings of a minute ago or later. */
   get isSynchronous(): boolean {
     return this.#isSynchronous;
+  }
+
+  /** Reads {@link isSynchronous} again where it is too old. Takes a connection for it. */
+  async refresh(): Promise<void> {
+    if (performance.now() - this.#standbysReadMs < standbysEveryMs) return;
+    // The steps that come meanwhile go by what is known.
+    this.#standbysReadMs = performance.now();
+    try {
+      const statement = { text: readStandbys, values: [], name: undefined };
+      this.#noteStandbys(singleRow(rowsOf(await runAlone(this.#options.pool, statement, false))));
+    } catch (error) {
+      this.#standbysReadMs -= standbysEveryMs;
+      throw error;
+    }
   }
 
   /** Checks server and tables once. After a failure the next call checks again. */
@@ -53,6 +71,7 @@ export class Engine {
 
   async run(store: string, text: string, values: unknown[]): Promise<readonly Row[]> {
     if (!this.#isReady) await this.ready();
+    await this.refresh();
     for (let attempt = 1; ; attempt++) {
       try {
         // oxlint-disable-next-line no-await-in-loop -- one attempt after the other
@@ -89,6 +108,11 @@ export class Engine {
     return rowsOf(await runAlone(pool, statement, this.#isSynchronous));
   }
 
+  #noteStandbys(row: Row): void {
+    this.#standbysReadMs = performance.now();
+    this.#isSynchronous = row["is_synchronous"] === true;
+  }
+
   // Of the text, so that two processes behind one pooler mean the same by it.
   #nameOf(text: string): string {
     let name = this.#names.get(text);
@@ -106,7 +130,7 @@ export class Engine {
       assertServer(read, this.#options);
       const [version] = await this.#runOnce(readVersion(this.#options), []);
       assertVersion(version, this.#options);
-      this.#isSynchronous = read["is_synchronous"] === true;
+      this.#noteStandbys(read);
     } catch (error) {
       throw explained(factoryName, names, error);
     }

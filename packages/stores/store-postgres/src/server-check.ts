@@ -14,6 +14,9 @@ export const readServer = `SELECT current_setting('server_version_num')::text AS
   (SELECT count(*)::text FROM pg_class WHERE oid IN (${durableTables.map((_table, place) => `to_regclass($${place + 1})`).join(", ")}) AND relpersistence <> 'p') AS unlogged,
   ${missingKeys}`;
 
+/** Reads what can change while the server runs. */
+export const readStandbys: string = `SELECT ${hasStandbys} AS is_synchronous`;
+
 const oldestVersion = 130_000;
 
 /** What the version's own migration makes is there when its row is, unless a restore has left it out: a dump by tables has no function. */

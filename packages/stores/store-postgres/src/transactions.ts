@@ -64,6 +64,7 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
   async run<T>(work: (tx: Tx) => T | Promise<T>): Promise<T> {
     this.#gate.assertUsable();
     await this.#proven();
+    await this.#engine.refresh();
     let ended: { readonly result: T; isCommitted: boolean } | undefined;
     try {
       return await this.database.run(async (tx) => {

@@ -5,7 +5,7 @@ import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import { expectWarning } from "@countersign/test-support/runs/expect-warning.ts";
 import { postgresUrl } from "@countersign/test-support/servers/engines.ts";
-import { afterAll, beforeEach, describe, expect, test } from "@jest/globals";
+import { afterAll, beforeEach, describe, expect, jest, test } from "@jest/globals";
 import { Client, type Pool, type PoolClient, type PoolConfig } from "pg";
 import type { PostgresQueryable } from "../dist/queryable.js";
 import { connectPool, createStores, newStores } from "./connections.ts";
@@ -97,6 +97,17 @@ onServer("a step of lease mode whose commit is cancelled while it waits for a st
     await idempotency.claim("k", claim);
     await standby.loseStandby();
     expect(await once(idempotency.complete("k", "a"))).toMatchObject(unconfirmed);
+  });
+
+  test("commits once more within a minute of the setting", async () => {
+    await standby.leaveStandby();
+    const { idempotency } = createStores(onlyQueries(pool), { schema });
+    await idempotency.claim("k", claim);
+    await standby.loseStandby();
+    const now = performance.now.bind(performance);
+    const clock = jest.spyOn(performance, "now").mockImplementation(() => now() + 60_000);
+    afterTest(() => clock.mockRestore());
+    expect(await twice(idempotency.complete("k", "a"))).toMatchObject(unconfirmed);
   });
 
   test("waits for nobody where the session's commits do not", async () => {
