@@ -16,9 +16,10 @@ export function isDatabase(value: unknown): value is Database<unknown> {
 export function queryableOf(database: Database<unknown>): DatabaseQueryable {
   const alone = queryable((text, values) => database.alone(text, values));
   const confirmed = queryable((text, values) => confirmedAlone(database, text, values));
+  const { tellsUnconfirmed = false } = database;
   return {
     ...alone,
-    queryConfirmed: database.tellsUnconfirmed === true ? alone.query : confirmed.query,
+    queryConfirmed: (text, values) => (tellsUnconfirmed ? alone : confirmed).query(text, values),
   };
 }
 

@@ -1,13 +1,12 @@
 import type { IdempotencyRecord } from "@countersign/idempotency";
 import { encodeText, type FirstChange, type KeyChange, type Seen } from "@countersign/idempotency/store";
+import { hasStandbys, isDurable, waitForStandbys } from "./durability.ts";
 import type { ResolvedPostgresOptions } from "./options.ts";
 import { removal } from "./pruning.ts";
 import {
   clockOf,
   floorKey,
-  hasStandbys,
   isAlone,
-  isDurable,
   isInTransaction,
   isReadyToInsert,
   microseconds,
@@ -15,7 +14,6 @@ import {
   settings,
   timed,
   transactionStart,
-  waitForStandbys,
   wholeMilliseconds,
 } from "./statement-parts.ts";
 import { quoteLiteral } from "./table-names.ts";

@@ -59,11 +59,11 @@ export async function runAlone(
 /** Commits once more where the driver does not tell of a wait that was cancelled: a second wait confirms the first. */
 async function confirmed(
   connection: PostgresQueryable,
-  send: () => Promise<PostgresResult>,
+  step: () => Promise<PostgresResult>,
   confirms: boolean,
 ): Promise<PostgresResult> {
-  if (!confirms) return watchCommits(connection, send);
-  const result = await send();
+  if (!confirms) return watchCommits(connection, step);
+  const result = await step();
   // Each statement that writes gives what it has written.
   if (rowsOf(result).length === 0) return result;
   try {

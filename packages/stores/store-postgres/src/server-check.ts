@@ -1,10 +1,10 @@
 import { publishNotice } from "@countersign/core/door";
 import type { Row } from "@countersign/idempotency/store";
+import { hasStandbys } from "./durability.ts";
 import { functionFor, functionsOf, postgresSchemaVersion } from "./migration.ts";
 import { type ResolvedPostgresOptions, factoryName } from "./options.ts";
 import { integerOf } from "./queryable.ts";
 import { assertKeys, checkedTables, durableTables, missingKeys } from "./table-keys.ts";
-import { hasStandbys } from "./statement-parts.ts";
 import { quoteLiteral } from "./table-names.ts";
 
 /** Reads what {@link assertServer} checks. The parameters are `checkedTables`. */

@@ -1,13 +1,7 @@
+import { isTold } from "./durability.ts";
 import type { ResolvedPostgresOptions } from "./options.ts";
 import { removal } from "./pruning.ts";
-import {
-  clockOf,
-  isReadyToInsert,
-  isTold,
-  milliseconds,
-  settings,
-  wholeMilliseconds,
-} from "./statement-parts.ts";
+import { clockOf, isReadyToInsert, milliseconds, settings, wholeMilliseconds } from "./statement-parts.ts";
 import { failuresWith } from "./work-functions.ts";
 
 export type WorkStatements = ReturnType<typeof workStatements>;
@@ -18,7 +12,6 @@ export function workStatements(options: ResolvedPostgresOptions) {
   const { lanes, tasks, queues, newest } = names;
   const now = clockOf(options);
   const ready = settings(lockTimeoutMs);
-  const called = (name: string): string => `SELECT ${name}($1) AS answer WHERE ${isTold}`;
   return {
     // $1 what the function takes, as JSON.
     add: called(names.addWork),
@@ -56,4 +49,8 @@ ORDER BY queue`,
     // Each by the retention of the process that ended it: a command knows none.
     removeDone: removal(tasks, `state = 'done' AND until_at <= (SELECT ${now(0)})`, "1", "until_at"),
   };
+}
+
+function called(name: string): string {
+  return `SELECT ${name}($1) AS answer WHERE ${isTold}`;
 }

@@ -59,13 +59,13 @@ export async function startStandbyServer(): Promise<StandbyServer | undefined> {
       await setStandby("nobody");
       // The server begins to wait a little later.
       const probe = await connected(url);
-      let isWaiting = false;
-      const probing = (async () => {
-        // oxlint-disable-next-line no-await-in-loop -- polling
-        while (!isWaiting) await probe.query("SELECT pg_logical_emit_message(true, 'probe', '')");
-      })();
-      const wait = await untilWait();
-      isWaiting = true;
+      let wait: Wait | undefined;
+      const commits = async (): Promise<boolean> => {
+        await probe.query("SELECT pg_logical_emit_message(true, 'probe', '')");
+        return wait !== undefined;
+      };
+      const probing = eventually(commits);
+      wait = await untilWait();
       await cancel(wait);
       await probing;
       await probe.end();
