@@ -178,4 +178,16 @@ onServer("a transaction whose commit is cancelled while it waits for a standby",
     const paying = payIn(transactions, claimOf([keyOf("k")]), () => Promise.resolve());
     expect(await once(paying)).toMatchObject(unconfirmed);
   });
+
+  test("rejects as an unknown outcome for a task, in sessions that take no warnings", async () => {
+    const { schema } = await newStores({}, config);
+    const database = fromPg(connectPool(quiet));
+    const { transactions, work, close } = createPostgresStores({ schema, database, pruneIntervalMs: 0 });
+    afterTest(close);
+    await transactions.run((tx) => work.add(tx, "q", [{ id: "1", body: "" }]));
+    await standby.loseStandby();
+    afterTest(() => standby.leaveStandby());
+    const claimed = work.claim({ queue: "q", limit: 1, token: "t", leaseMs: 60_000 });
+    expect(await once(claimed)).toMatchObject(unconfirmed);
+  });
 });
