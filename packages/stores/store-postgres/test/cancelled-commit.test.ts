@@ -179,6 +179,21 @@ onServer("a transaction whose commit is cancelled while it waits for a standby",
     expect(await once(paying)).toMatchObject(unconfirmed);
   });
 
+  test("is not answered as paid to a duplicate, which writes nothing itself", async () => {
+    const { schema } = await newStores({}, config);
+    await standby.loseStandby();
+    afterTest(() => standby.leaveStandby());
+    const database = fromPg(connectPool(config));
+    const { transactions, close } = createPostgresStores({ schema, database, pruneIntervalMs: 0 });
+    afterTest(close);
+    const pay = () => payIn(transactions, claimOf([keyOf("k")]), () => Promise.resolve());
+    expect(await once(pay())).toMatchObject(unconfirmed);
+    expect(await once(pay())).toMatchObject(unconfirmed);
+    const duplicate = pay();
+    await standby.leaveStandby();
+    expect((await duplicate).keys).toMatchObject([{ status: "done" }]);
+  });
+
   test("rejects as an unknown outcome for a task, in sessions that take no warnings", async () => {
     const { schema } = await newStores({}, config);
     const database = fromPg(connectPool(quiet));
