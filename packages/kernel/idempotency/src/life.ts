@@ -17,6 +17,7 @@ import {
   type OperatorEntry,
   type ReleasedKey,
 } from "./store.ts";
+import type { KeyBegun, TransactionClaim, TransactionKey } from "./transactions/transaction-store.ts";
 
 export type KeyState = IdempotencyRecord["state"] | "free";
 
@@ -146,9 +147,54 @@ export function renewal(leaseMs: number): OwnerStep {
   return { from: ["running"], write: { state: "running", reason: "", durationMs: leaseMs } };
 }
 
+/** By the last statement of the transaction that has begun the key. */
+export function transactionEnd(retentionMs: number): OwnerStep {
+  return { from: ["running"], write: { state: "done", reason: "", durationMs: retentionMs } };
+}
+
 /** Also from `held`: nobody else has run the key since, and what was in doubt has happened. */
 export function completion(retentionMs: number): OwnerStep {
   return { from: ["running", "held"], write: { state: "done", reason: "", durationMs: retentionMs } };
+}
+
+/** Of a transaction: no lease of somebody else's counts as longer than what it would get itself. */
+const noLease = Number.MAX_SAFE_INTEGER;
+
+/** A key as a transaction begins it. What commits too early stays running, and comes to an operator. */
+export function firstBegin({ token, fingerprint }: TransactionKey, leaseMs: number): FirstChange {
+  const begun = { state: "running", token, fingerprint, reason: "" } as const;
+  return { ...begun, recovery: "hold", durationMs: leaseMs, raisesFence: true };
+}
+
+/** Decides a transaction's claim of a key that has a row. */
+export function decideBegin(
+  row: KeyRow,
+  key: TransactionKey,
+  { recovery, leaseMs }: Pick<TransactionClaim, "recovery" | "leaseMs">,
+): Decision<KeyBegun> {
+  const { token, fingerprint } = key;
+  const { write, reply } = decideClaim(row, { token, fingerprint, leaseMs: noLease, recovery });
+  if (write === undefined) return { reply };
+  const answer = reply(row.fence);
+  if (answer.status !== "acquired") return { write, reply: () => answer };
+  return { write: { ...write, ...firstBegin(key, leaseMs) }, reply: () => ({ status: "begun" }) };
+}
+
+/** Why a key is held whose handler has ended its transaction: nobody knows what it has paid. */
+export const brokenReason = "transaction-broken";
+
+/** A key without a row whose transaction has ended before its handler did: what the handler wrote since may have committed. */
+export function firstBroken({ token, fingerprint }: TransactionKey): FirstChange {
+  const held = { state: "held", token, fingerprint, reason: brokenReason } as const;
+  return { ...held, recovery: "hold", durationMs: 0, raisesFence: true };
+}
+
+/** The same for a key that has a row. Undefined where an attempt has paid it, or an operator has it already. */
+export function decideBroken(row: KeyRow, key: TransactionKey): KeyChange | undefined {
+  if (isOver(row)) return { ...firstBroken(key), decision: null };
+  if (row.state === "free") return firstBroken(key);
+  // Where somebody else runs it, their complete() still ends it.
+  return row.state === "running" ? { state: "held", reason: brokenReason, durationMs: 0 } : undefined;
 }
 
 /** True if this owner has completed the key already: its own completion may have lost its reply. */

@@ -1,4 +1,13 @@
-import { encodeText, seenRow, type KeyChange, type SeenRow } from "@countersign/idempotency/store";
+import {
+  encodeText,
+  isAsSeen,
+  seenRow,
+  type KeyChange,
+  type NewRow,
+  type RowsWithin,
+  type Seen,
+  type SeenRow,
+} from "@countersign/idempotency/store";
 import {
   integerOf,
   singleRow,
@@ -88,6 +97,44 @@ export class KeyRows {
     // Otherwise the payout would be paid without its key.
     if (Number(changes) === 0) throw new Error("SQLite did not write a key; look for triggers");
     return fence;
+  }
+}
+
+/** The rows in the transaction that is open on their connection, under the write lock. */
+export class RowsInTransaction implements RowsWithin<undefined> {
+  readonly #rows: KeyRows;
+
+  constructor(rows: KeyRows) {
+    this.#rows = rows;
+  }
+
+  add(_tx: undefined, rows: readonly NewRow[]): ReadonlySet<string> {
+    const added = new Set<string>();
+    for (const { key, row } of rows) {
+      const storedKey = encodeText(key);
+      const sighting = this.#rows.look(storedKey);
+      if (sighting.row !== undefined) continue;
+      this.#rows.put(storedKey, sighting, row);
+      added.add(key);
+    }
+    return added;
+  }
+
+  look(_tx: undefined, keys: readonly string[]): ReadonlyMap<string, SeenRow> {
+    return new Map(
+      keys.flatMap((key) => {
+        const { row } = this.#rows.look(encodeText(key));
+        return row === undefined ? [] : [[key, row] as const];
+      }),
+    );
+  }
+
+  write(_tx: undefined, key: string, change: KeyChange, seen: Seen): boolean {
+    const storedKey = encodeText(key);
+    const sighting = this.#rows.look(storedKey);
+    if (sighting.row === undefined || !isAsSeen(sighting.row, seen)) return false;
+    this.#rows.put(storedKey, sighting, change);
+    return true;
   }
 }
 

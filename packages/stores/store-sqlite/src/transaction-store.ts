@@ -10,11 +10,15 @@ import type {
 } from "@countersign/idempotency";
 import {
   StoreGate,
-  decideClaim,
-  decideFirstClaim,
+  beginKeys,
   encodeText,
-  isOver,
+  fenceMemoryMs,
+  freeKeys,
+  holdBroken,
+  runStepsNow,
   transactionBroken,
+  transactionEnd,
+  type SeenRow,
 } from "@countersign/idempotency/store";
 import {
   type SqliteDatabase,
@@ -31,18 +35,12 @@ import {
 import { whenWritable } from "./durability.ts";
 import { faultOf } from "./faults.ts";
 import { GatedDatabase } from "./gated-database.ts";
-import { KeyRows } from "./key-rows.ts";
+import { KeyRows, RowsInTransaction } from "./key-rows.ts";
 import { claimNonce, prepareNonceClaim } from "./nonce-store.ts";
 import type { ResolvedSqliteOptions } from "./options.ts";
 
 const name = "sqlite transactions";
 const savepoint = "countersign";
-
-// For the decision about somebody else's row: no lease of theirs counts as longer than this one.
-const noLease = Number.MAX_SAFE_INTEGER;
-
-/** Why a key is held whose handler ended its transaction: nobody knows what it has paid. */
-const brokenReason = "transaction-broken";
 
 export class TransactionTable<Db extends SqliteDatabase> implements TransactionStore<Db, "sync"> {
   readonly engine = "sqlite";
@@ -52,6 +50,7 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
   readonly #gated: GatedDatabase<Db>;
   readonly #now: () => number | null;
   readonly #rows: KeyRows;
+  readonly #within: RowsInTransaction;
   readonly #claimNonce: SqliteStatement;
   readonly #outside: StoreGate;
   readonly #inside: StoreGate;
@@ -71,6 +70,7 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
     this.retentionMs = retentionMs;
     this.#now = now;
     this.#rows = new KeyRows(database, options);
+    this.#within = new RowsInTransaction(this.#rows);
     this.#claimNonce = prepareNonceClaim(database, table);
     this.#totalChanges = database.prepare("SELECT total_changes() AS rows");
     this.#outside = createGate(name, database);
@@ -99,7 +99,10 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
     if (nonce !== undefined && claimNonce(this.#claimNonce, nonce, this.#now()) === "seen") {
       return { nonce: "seen", keys: [] };
     }
-    const begun = keys.map((key) => this.#beginKey(key, claim));
+    const begun = runStepsNow(beginKeys(this.#within, undefined, claim));
+    for (const [index, key] of keys.entries()) {
+      if (begun[index]?.status === "begun") this.#waiting.set(key.key, key);
+    }
     if (keys.length === 0 || begun.some(({ status }) => status === "begun")) this.#save();
     return { nonce: "fresh", keys: begun };
   }
@@ -139,7 +142,9 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
     this.#assertConnection(tx);
     this.#settle(keys);
     // A trigger may drop the UPDATE, or take it back: the key would stay running, and nobody runs it.
-    if (!keys.every((key) => this.#free(key))) throw new Error(`${name}: a key could not be freed`);
+    const rows = this.#free(keys);
+    if (!keys.every(({ key }) => rows.get(key)?.state === "free"))
+      throw new Error(`${name}: a key could not be freed`);
   }
 
   hold(
@@ -191,28 +196,6 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
     return this.#changes() - this.#changesAtBegin;
   }
 
-  #beginKey(
-    given: TransactionKey,
-    { recovery, leaseMs: durationMs }: TransactionClaim,
-  ): TransactionBegun["keys"][number] {
-    const { key, token, fingerprint } = given;
-    const storedKey = encodeText(key);
-    const sighting = this.#rows.look(storedKey);
-    const claim = { token, fingerprint, leaseMs: noLease, recovery };
-    const { write, reply } =
-      sighting.row === undefined ? decideFirstClaim(claim) : decideClaim(sighting.row, claim);
-    if (write === undefined) return reply;
-    const result = reply(0);
-    if (result.status !== "acquired") {
-      this.#rows.put(storedKey, sighting, write);
-      return result;
-    }
-    const taken = { ...write, token, fingerprint, reason: "", recovery: "hold", raisesFence: true } as const;
-    this.#rows.put(storedKey, sighting, { ...taken, state: "running", durationMs });
-    this.#waiting.set(key, given);
-    return { status: "begun" };
-  }
-
   #changes(): number {
     return integerOf(singleRow(this.#totalChanges.get())["rows"]);
   }
@@ -238,20 +221,16 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
     if (sighting.row?.state !== "running" || sighting.row.token !== token) {
       throw new Error(`${name}: a key was not running any more at the last statement`);
     }
-    this.#rows.put(storedKey, sighting, { state: "done", reason: "", durationMs: this.retentionMs });
+    this.#rows.put(storedKey, sighting, transactionEnd(this.retentionMs).write);
     // A trigger may take the UPDATE back: the key would stay running, and is paid.
     if (this.#rows.look(storedKey).row?.state !== "done") {
       throw new Error(`${name}: SQLite did not write a key; look for triggers`);
     }
   }
 
-  #free({ key, token }: TransactionKey): boolean {
-    const storedKey = encodeText(key);
-    const sighting = this.#rows.look(storedKey);
-    if (sighting.row?.state === "running" && sighting.row.token === token) {
-      this.#rows.put(storedKey, sighting, { state: "free", reason: "", durationMs: this.retentionMs });
-    }
-    return this.#rows.look(storedKey).row?.state === "free";
+  #free(keys: readonly TransactionKey[]): ReadonlyMap<string, SeenRow> {
+    const { retentionMs } = this;
+    return runStepsNow(freeKeys(this.#within, undefined, keys, { retentionMs, fenceMemoryMs }));
   }
 
   /** Holds a key of this token; outside of its transaction not one that is done, which has committed with all that paid it. */
@@ -283,32 +262,13 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
       rollBack(this.database);
       withImmediateTransaction(this.database, () => {
         // They committed with the handler's own COMMIT, and no handler has seen them.
-        for (const key of this.#waiting.values()) this.#free(key);
-        for (const key of keys) this.#hold(key);
+        this.#free([...this.#waiting.values()]);
+        runStepsNow(holdBroken(this.#within, undefined, keys));
       });
       return cause;
     } catch (failure) {
       return new AggregateError([cause, failure], "the key could not be held for an operator");
     }
-  }
-
-  #hold({ key, token, fingerprint }: TransactionKey): void {
-    const storedKey = encodeText(key);
-    const sighting = this.#rows.look(storedKey);
-    const { row } = sighting;
-    // An attempt has paid it, or an operator has it already.
-    if ((row?.state === "done" && !isOver(row)) || row?.state === "held") return;
-    const held = { state: "held", reason: brokenReason, durationMs: 0 } as const;
-    // Where another process runs it, its complete() still ends it.
-    if (row?.state === "running") this.#rows.put(storedKey, sighting, held);
-    else
-      this.#rows.put(storedKey, sighting, {
-        ...held,
-        token,
-        fingerprint,
-        recovery: "hold",
-        raisesFence: true,
-      });
   }
 
   #assertConnection(tx: Db): void {

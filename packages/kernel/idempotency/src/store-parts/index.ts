@@ -9,16 +9,27 @@ export { pruning } from "./pruning.ts";
 export type { RemoteIdempotencyStore } from "./remote-store.ts";
 export { leaseExpired } from "../store.ts";
 export {
+  brokenReason,
   decideClaim,
   decideFirstClaim,
   expires,
   isOver,
   operatorEntry,
+  transactionEnd,
   type FirstChange,
   type KeyChange,
   type KeyRow,
   type SeenRow,
 } from "../life.ts";
+export {
+  beginKeys,
+  byKey,
+  freeKeys,
+  holdBroken,
+  type NewRow,
+  type RowsWithin,
+} from "../transactions/key-steps-within.ts";
+export { runSteps, runStepsNow } from "../transactions/steps.ts";
 export { isAsSeen, type KeyTable, type ListedRows, type Seen, type Within } from "../key-table.ts";
 export { TableStore, type TableStoreOptions } from "../table-store.ts";
 export { decodeText, encodeText, Gate, StoreGate, textUpTo, type ArgumentRule } from "../store-rules.ts";

@@ -45,7 +45,7 @@ export interface TransactionClaim {
 }
 
 /** `begun`: written as running by this transaction; the others as a claim answers, and nothing was written. */
-type KeyBegun =
+export type KeyBegun =
   | { readonly status: "begun" }
   | Exclude<IdempotencyClaimResult, { readonly status: "acquired" }>;
 
