@@ -90,6 +90,19 @@ SELECT (SELECT fence FROM written) AS fence, ${transactionStart} AS transaction`
     };
   }
 
+  /** For a transaction that has begun the key, or is about to. Returns the `fence`; no row where the row is another one. */
+  writeWithin(storedKey: string, change: KeyChange, seen: Seen): KeyStatement {
+    return this.#update([storedKey], change, seen, "WHERE kept.key = $1");
+  }
+
+  /** Returns the rows of the keys. params: the keys in JSON */
+  lookAll(storedKeys: readonly string[]): KeyStatement {
+    const { names } = this.#options;
+    const text = `SELECT kept.key, ${columns(clockOf(this.#options)(1))} FROM ${names.idempotency} AS kept
+WHERE kept.key IN (SELECT jsonb_array_elements_text($1::jsonb))`;
+    return { text, values: timed(this.#options, [JSON.stringify(storedKeys)]) };
+  }
+
   /** params: `given`, a key first, and what the change has. */
   #update(given: readonly unknown[], change: KeyChange, seen: Seen, source: string): KeyStatement {
     const { state, reason, durationMs, token, fingerprint, recovery, decision } = change;

@@ -111,7 +111,7 @@ export class PostgresKeyTable extends PrunedTable implements KeyTable<PostgresTr
   }
 }
 
-function rowOf(row: Row): SeenRow {
+export function rowOf(row: Row): SeenRow {
   return seenRow(row, {
     fence: integerOf(row["fence"]),
     version: integerOf(row["version"]),

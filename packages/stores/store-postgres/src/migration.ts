@@ -1,5 +1,4 @@
 import type { Given } from "@countersign/core/door";
-import { beginFunction } from "./begin-function.ts";
 import { explained } from "./errors.ts";
 import { type PostgresQueryable, assertQueryable } from "./queryable.ts";
 import {
@@ -104,8 +103,7 @@ function unlessThere(name: string, statements: string): string {
 export function functionsOf(
   names: TableNames,
 ): readonly (readonly [name: string, table: string, sql: string])[] {
-  const ofWork = workFunctions(names).map(([name, sql]) => [name, names.tasks, sql] as const);
-  return [[names.begin, names.idempotency, beginFunction(names)], ...ofWork];
+  return workFunctions(names).map(([name, sql]) => [name, names.tasks, sql] as const);
 }
 
 /** SQL that finds the function. One that was moved with its table, by SET SCHEMA, still names the table where it was. */

@@ -37,7 +37,6 @@ export function tableNames({ schema, table }: Given<PostgresTables>) {
     /** Of `createPostgresAnswers`. */
     answers: qualified("_answers"),
     version: qualified("_schema"),
-    begin: qualified("_begin"),
   };
 }
 

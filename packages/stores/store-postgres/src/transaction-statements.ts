@@ -1,6 +1,5 @@
-import { fenceMemoryMs } from "@countersign/idempotency/store";
 import type { ResolvedPostgresOptions } from "./options.ts";
-import { savedDurability } from "./begin-function.ts";
+import { savedDurability } from "./begin-statement.ts";
 import { milliseconds } from "./statement-parts.ts";
 
 export type TransactionStatements = ReturnType<typeof transactionStatements>;
@@ -21,9 +20,6 @@ const restoredDurability = `SELECT set_config('synchronous_commit', CASE WHEN cu
 
 /** The statements of a transaction, which go in one message where the library can. */
 export function transactionStatements({ names, retentionMs }: ResolvedPostgresOptions) {
-  const freeing = (call: string): string => freeKeys(names.idempotency, inlined(call), retentionMs);
-  const kept = (call: string, state: "running" | "free"): string => `${asked(inlined(call))}
-SELECT kept.key FROM ${names.idempotency} AS kept, undone WHERE ${isOwn} AND kept.state = '${state}'`;
   const done = (call: string): string => `${asked(inlined(call))},
 restored AS MATERIALIZED (${restoredDurability})
 UPDATE ${names.idempotency} AS kept SET version = kept.version + 1, state = 'done', reason = '', until_at = undone.now + ${milliseconds(retentionMs)}
@@ -31,7 +27,6 @@ FROM undone, restored WHERE ${isOwn} AND kept.state = 'running' RETURNING kept.s
   return {
     savepoint,
     release,
-    freeing,
     /**
      * $1 key, $2 token. Gives how many commands of the transaction may have written since its key was. The server counts each statement that
      * can write, also one inside of a function; `cmin` is that count for a row, which this writes once more.
@@ -40,9 +35,6 @@ FROM undone, restored WHERE ${isOwn} AND kept.state = 'running' RETURNING kept.s
   WHERE kept.key = $1 AND kept.token = $2)
 UPDATE ${names.idempotency} AS kept SET version = kept.version + 1 FROM begun WHERE kept.key = begun.key
 RETURNING (kept.cmin::text::bigint - begun.command - 1)::text AS commands`,
-    /** Gives the keys that their tokens still run. */
-    running: (call: string): string => kept(call, "running"),
-    begin: (call: string, more = ""): string => `SELECT ${names.begin}(${call}) AS answer${more}`,
     /** Done behind the end of the savepoint: in a message that fails there, and in a transaction that is another one, no key becomes it. */
     keepLast: (call: string): readonly string[] => [check, release, done(call)],
     keepNothing: [check, restoredDurability, release],
@@ -55,8 +47,6 @@ RETURNING (kept.cmin::text::bigint - begun.command - 1)::text AS commands`,
       done(call),
       savepoint,
     ],
-    /** Gives the keys that are free now, by a statement that sees what triggers have made of the one before. */
-    free: (call: string): readonly string[] => [freeing(call), kept(call, "free")],
     /**
      * $1 or the like: the call. Gives those of its keys whose rows have its tokens: they are held now, but for one that is done, which has
      * committed with all that paid it.
@@ -74,12 +64,11 @@ FROM undone WHERE ${isOwn} AND kept.state <> 'free' RETURNING kept.key`,
   };
 }
 
-/** As `release` of lease mode: a retry that fails must not remove an operator's decision. */
-function freeKeys(idempotency: string, call: string, retentionMs: number): string {
-  return `${asked(call)}
-UPDATE ${idempotency} AS kept SET version = kept.version + 1, state = 'free',
-  until_at = undone.now + CASE WHEN kept.decision IS NULL THEN ${milliseconds(fenceMemoryMs)} ELSE ${milliseconds(retentionMs)} END
-FROM undone WHERE ${isOwn} AND kept.state = 'running'`;
+/** Keys and their owner's tokens, as stored. */
+export interface OwnCall {
+  readonly keys: readonly { readonly key: string; readonly token: string }[];
+  /** In place of the server's clock. */
+  readonly now?: string | undefined;
 }
 
 function asked(call: string): string {

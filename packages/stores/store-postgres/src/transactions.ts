@@ -8,23 +8,39 @@ import type {
   TransactionKey,
   TransactionStore,
 } from "@countersign/idempotency";
-import { type Row, StoreGate, encodeText, transactionBroken } from "@countersign/idempotency/store";
-import { begunOf, byKey, inOrderOf, storedKey, storedNonce } from "./begin-call.ts";
-import type { BeginCall } from "./begin-function.ts";
+import {
+  type Row,
+  type RowsWithin,
+  StoreGate,
+  beginKeys,
+  byKey,
+  encodeText,
+  fenceMemoryMs,
+  firstBegin,
+  freeKeys,
+  holdBroken,
+  runSteps,
+  transactionBroken,
+  type SeenRow,
+} from "@countersign/idempotency/store";
+import { addedOf, beginStatement, storedNonce, storedRow, type BeginCall } from "./begin-statement.ts";
 import { beforeCommit, commit, confirm, idOf, rolledBackBehind, transactionId } from "./commit.ts";
 import { checkLate, checkTimeoutMs, type Engine } from "./engine.ts";
 import { explained, sqlStateOf } from "./errors.ts";
 import { faultOf } from "./faults.ts";
 import type { ResolvedPostgresOptions } from "./options.ts";
 import { singleRow } from "./queryable.ts";
+import { PostgresRowsWithin } from "./rows-within.ts";
 import { encodeKey } from "./stored-key.ts";
 import { assertTransactions } from "./transaction-proof.ts";
-import { type TransactionStatements, inlined, transactionStatements } from "./transaction-statements.ts";
+import {
+  type OwnCall,
+  type TransactionStatements,
+  inlined,
+  transactionStatements,
+} from "./transaction-statements.ts";
 
 const name = "postgres transactions";
-
-/** Why a key is held whose handler ended its transaction: nobody knows what it has paid. */
-const brokenReason = "transaction-broken";
 
 // By SQLSTATE of the statements that end the savepoint. `endedBy`: the transaction that has written the key is over.
 const swallowed = "25P02";
@@ -50,6 +66,7 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
   readonly #options: ResolvedPostgresOptions;
   readonly database: Database<Tx>;
   readonly #sql: TransactionStatements;
+  readonly #rows: RowsWithin<Tx>;
   readonly #open = new Map<Tx, OpenTransaction>();
   #proof: Promise<void> | undefined;
 
@@ -59,6 +76,7 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
     this.#options = options;
     this.database = database;
     this.#sql = transactionStatements(options);
+    this.#rows = new PostgresRowsWithin(database, options);
   }
 
   async run<T>(work: (tx: Tx) => T | Promise<T>): Promise<T> {
@@ -91,25 +109,16 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
     this.#gate.assertTransaction(claim);
     const open = this.#open.get(tx);
     if (open === undefined) throw new TypeError(`${name}: begin() needs what run() has given`);
-    const { nonce, recovery } = claim;
-    const ordered = [...claim.keys];
-    ordered.sort(byKey);
-    const call = JSON.stringify({
-      ...(nonce === undefined ? {} : { nonce: storedNonce(nonce) }),
-      ...this.#callOf(ordered),
-      // Whatever is not clearly `rerun` leaves an expired run to an operator.
-      holds: recovery !== "rerun",
-      leaseMs: claim.leaseMs,
-      waitMs: claim.waitMs,
-      idleMs: claim.idleTimeoutMs,
-    } satisfies BeginCall);
     try {
-      const { id, ...answer } = await this.#begin(tx, call, ordered.length === 0);
-      const begun = inOrderOf(claim.keys, ordered, answer);
+      const { isFresh, added, id } = await this.#begin(tx, claim);
+      if (!isFresh) return { nonce: "seen", keys: [] };
+      const keys = await runSteps(beginKeys(this.#rows, tx, claim, added));
       open.hasBegun = true;
-      open.begun = claim.keys.filter((_key, index) => begun.keys[index]?.status === "begun");
-      if (ordered.length === 0 || open.begun.length > 0) open.id = id;
-      return begun;
+      open.begun = claim.keys.filter((_key, index) => keys[index]?.status === "begun");
+      const isNeeded = claim.keys.length === 0 || open.begun.length > 0;
+      if (isNeeded) open.id = id;
+      if (isNeeded && this.database.script === undefined) await this.#send(tx, [this.#sql.savepoint]);
+      return { nonce: "fresh", keys };
     } catch (error) {
       throw explained(name, this.#options.names, error);
     }
@@ -147,9 +156,9 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
 
   async free(tx: Tx, keys: readonly TransactionKey[]): Promise<void> {
     const open = this.#open.get(tx);
-    const freed = await this.#send(tx, this.#sql.free(this.#jsonOf(keys)));
+    const freed = await this.#free(tx, keys);
     // Else they would commit as running, and nobody runs them. A trigger can take the change back, a policy of row level security hide the row.
-    if (freed.length < keys.length) throw this.#notFreed();
+    if (!keys.every(({ key }) => freed.get(key)?.state === "free")) throw this.#notFreed();
     if (open !== undefined) open.begun = without(open.begun, keys);
   }
 
@@ -194,17 +203,28 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
     return true;
   }
 
-  async #begin(tx: Tx, call: string, keyless: boolean): Promise<TransactionBegun & { id?: string }> {
+  /** What begins the transaction; in a script with the savepoint behind it. */
+  async #begin(tx: Tx, claim: TransactionClaim): Promise<ReturnType<typeof addedOf>> {
+    const { nonce, leaseMs, waitMs, idleTimeoutMs: idleMs } = claim;
+    const keys = [...claim.keys];
+    keys.sort(byKey);
+    const call = JSON.stringify({
+      ...(nonce === undefined ? {} : { nonce: storedNonce(nonce) }),
+      keys: keys.map((key) => storedRow({ key: key.key, row: firstBegin(key, leaseMs) })),
+      ...this.#now(),
+      waitMs,
+      idleMs,
+    } satisfies BeginCall);
+    const { script } = this.database;
     const id = this.database.tellsRollback === true ? "" : `, ${transactionId} AS id`;
-    if (this.database.script !== undefined) {
-      const text = `${this.#sql.begin(inlined(call), id)}; ${this.#sql.savepoint}`;
-      return begunOf(singleRow(await this.database.script(tx, text)));
-    }
-    const begun = begunOf(singleRow(await this.database.query(tx, this.#sql.begin("$1", id), [call])));
-    if (keyless || begun.keys.some(({ status }) => status === "begun")) {
-      await this.database.query(tx, this.#sql.savepoint, []);
-    }
-    return begun;
+    const text = beginStatement(this.#options.names, script === undefined ? "$1" : inlined(call), id);
+    const rows = await (script === undefined
+      ? this.database.query(tx, text, [call])
+      : script.call(this.database, tx, `${text}; ${this.#sql.savepoint}`));
+    return addedOf(
+      rows,
+      keys.map(({ key }) => key),
+    );
   }
 
   async #end(
@@ -250,29 +270,32 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
     others: readonly TransactionKey[],
     error: unknown,
   ): Promise<unknown> {
-    const call = JSON.stringify({
-      ...this.#callOf(keys),
-      holds: true,
-      heldFor: brokenReason,
-      leaseMs: 0,
-      waitMs: this.#options.lockTimeoutMs,
-      idleMs: 0,
-    } satisfies BeginCall);
+    const { lockTimeoutMs } = this.#options;
     try {
-      await this.database.query(tx, "ROLLBACK", []);
-      await this.database.query(tx, this.#sql.begin("$1"), [call]);
-      if (others.length > 0) await this.#free(tx, others);
+      const bound = `SELECT set_config('lock_timeout', '${lockTimeoutMs}', true)`;
+      for (const text of ["ROLLBACK", "BEGIN", bound]) {
+        // oxlint-disable-next-line no-await-in-loop -- one connection
+        await this.database.query(tx, text, []);
+      }
+      await runSteps(holdBroken(this.#rows, tx, keys));
+      const rows = await this.#free(tx, others);
+      await this.database.query(tx, "COMMIT", []);
+      // After a ROLLBACK there was nothing to free.
+      const isRun = ({ key, token }: TransactionKey): boolean => {
+        const row = rows.get(key);
+        return row?.state === "running" && row.token === token;
+      };
+      if (others.some(isRun)) throw this.#notFreed();
       return error;
     } catch (failure) {
       return new AggregateError([error, failure], "the keys could not be left as they should be");
     }
   }
 
-  async #free(tx: Tx, keys: readonly TransactionKey[]): Promise<void> {
-    const call = this.#jsonOf(keys);
-    await this.database.query(tx, this.#sql.freeing(call), []);
-    // After a ROLLBACK there was nothing to free: what it gave is no measure.
-    if ((await this.database.query(tx, this.#sql.running(call), [])).length > 0) throw this.#notFreed();
+  async #free(tx: Tx, keys: readonly TransactionKey[]): Promise<ReadonlyMap<string, SeenRow>> {
+    if (keys.length === 0) return new Map();
+    const { retentionMs } = this;
+    return runSteps(freeKeys(this.#rows, tx, keys, { retentionMs, fenceMemoryMs }));
   }
 
   #notFreed(): Error {
@@ -305,11 +328,14 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
     await assertTransactions(this.database);
   }
 
-  #callOf(keys: readonly TransactionKey[]): Pick<BeginCall, "keys" | "now"> {
-    return {
-      keys: keys.map(storedKey),
-      ...(this.#options.now === undefined ? {} : { now: this.#options.now() }),
-    };
+  #callOf(keys: readonly TransactionKey[]): OwnCall {
+    const own = keys.map(({ key, token }) => ({ key: encodeKey(key), token: encodeText(token) }));
+    return { keys: own, ...this.#now() };
+  }
+
+  #now(): { readonly now?: string } {
+    const { now } = this.#options;
+    return now === undefined ? {} : { now: now() };
   }
 
   #jsonOf(keys: readonly TransactionKey[]): string {

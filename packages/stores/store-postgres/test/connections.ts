@@ -76,6 +76,9 @@ export async function newStores(
 
 /** Resolves when so many connections wait for a lock in a statement that names the schema. */
 export async function untilBlocked(pool: Pool, schema: string, count = 1): Promise<void> {
-  const waiting = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%${schema}%'`;
+  // By what the session has locked: of a long statement the server shows the beginning alone.
+  const waiting = `SELECT FROM pg_stat_activity AS activity WHERE wait_event_type = 'Lock' AND EXISTS (
+    SELECT FROM pg_locks AS lock JOIN pg_class AS locked ON locked.oid = lock.relation
+    WHERE lock.pid = activity.pid AND locked.relnamespace = '${schema}'::regnamespace)`;
   await eventually(async () => ((await pool.query(waiting)).rowCount ?? 0) >= count);
 }

@@ -76,7 +76,7 @@ describeOnPostgres("without a schema", () => {
     expect(await schemasOf(pool)).toEqual(["countersign"]);
     const { idempotency, work, transactions, pay } = storesOn(pool);
     // The functions still name the tables where they were.
-    await expect(pay("l")).rejects.toThrow(/missing: .*_begin"\(\), .*; run: countersign migrate/);
+    await expect(pay("l")).rejects.toThrow(/missing: .*_work_add"\(\), .*; run: countersign migrate/);
     await migratePostgres(pool);
     expect((await pay("k")).keys).toMatchObject([{ status: "done" }]);
     expect((await pay("l")).keys).toEqual([{ status: "begun" }]);

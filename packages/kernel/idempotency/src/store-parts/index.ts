@@ -13,6 +13,7 @@ export {
   decideClaim,
   decideFirstClaim,
   expires,
+  firstBegin,
   isOver,
   operatorEntry,
   transactionEnd,
