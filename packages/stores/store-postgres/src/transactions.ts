@@ -53,6 +53,8 @@ interface OpenTransaction {
   /** The keys that were begun, and neither kept nor undone yet. */
   begun: readonly TransactionKey[];
   hasBegun: boolean;
+  /** Whether its commit waits for standbys. */
+  readonly isSynchronous: boolean;
   /** Of the transaction. Undefined where begin() has begun nothing, so that no handler follows. */
   id: string | undefined;
 }
@@ -86,7 +88,8 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
     let ended: { readonly result: T; isCommitted: boolean } | undefined;
     try {
       return await this.database.run(async (tx) => {
-        const open: OpenTransaction = { begun: [], hasBegun: false, id: undefined };
+        const { isSynchronous } = this.#engine;
+        const open: OpenTransaction = { begun: [], hasBegun: false, isSynchronous, id: undefined };
         this.#open.set(tx, open);
         try {
           const result = await work(tx);
@@ -110,7 +113,7 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
     const open = this.#open.get(tx);
     if (open === undefined) throw new TypeError(`${name}: begin() needs what run() has given`);
     try {
-      const { isFresh, added, id } = await this.#begin(tx, claim);
+      const { isFresh, added, id } = await this.#begin(tx, claim, open);
       if (!isFresh) return { nonce: "seen", keys: [] };
       const keys = await runSteps(beginKeys(this.#rows, tx, claim, added));
       open.hasBegun = true;
@@ -187,24 +190,26 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
   }
 
   /** Whether it has committed already, before the library does. */
-  async #commits(tx: Tx, { hasBegun, id }: OpenTransaction): Promise<boolean> {
-    const { tellsRollback, tellsUnconfirmed } = this.database;
-    if (this.#engine.isSynchronous) {
-      const last = singleRow(await this.database.query(tx, beforeCommit, []));
-      if (tellsRollback === true && tellsUnconfirmed === true) return false;
-      await commit(this.database, tx, String(last["id"]));
-      if (tellsUnconfirmed !== true) await confirm(this.database, tx);
-      return true;
-    }
-    if (tellsRollback === true) return false;
-    const known = hasBegun ? id : await idOf(this.database, tx);
+  async #commits(tx: Tx, open: OpenTransaction): Promise<boolean> {
+    const { hasBegun, id, isSynchronous } = open;
+    const last = isSynchronous ? singleRow(await this.database.query(tx, beforeCommit, [])) : undefined;
+    if (!this.#hasToCommit(open)) return false;
+    // Its own statement has given the transaction an id. One that was begun keeps the id of its keys: what was late may have ended it.
+    const lastId = last && String(last["id"]);
+    const known = hasBegun ? (id ?? lastId) : (lastId ?? (await idOf(this.database, tx)));
     if (known === undefined) return false;
     await commit(this.database, tx, known);
+    if (isSynchronous && this.database.tellsUnconfirmed !== true) await confirm(this.database, tx);
     return true;
   }
 
+  #hasToCommit({ isSynchronous }: OpenTransaction): boolean {
+    const { tellsRollback, tellsUnconfirmed } = this.database;
+    return tellsRollback !== true || (isSynchronous && tellsUnconfirmed !== true);
+  }
+
   /** What begins the transaction; in a script with the savepoint behind it. */
-  async #begin(tx: Tx, claim: TransactionClaim): Promise<ReturnType<typeof addedOf>> {
+  async #begin(tx: Tx, claim: TransactionClaim, open: OpenTransaction): Promise<ReturnType<typeof addedOf>> {
     const { nonce, leaseMs, waitMs, idleTimeoutMs: idleMs } = claim;
     const keys = [...claim.keys];
     keys.sort(byKey);
@@ -215,12 +220,12 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
       waitMs,
       idleMs,
     } satisfies BeginCall);
-    const { script } = this.database;
-    const id = this.database.tellsRollback === true ? "" : `, ${transactionId} AS id`;
-    const text = beginStatement(this.#options.names, script === undefined ? "$1" : inlined(call), id);
-    const rows = await (script === undefined
-      ? this.database.query(tx, text, [call])
-      : script.call(this.database, tx, `${text}; ${this.#sql.savepoint}`));
+    const { database } = this;
+    const id = this.#hasToCommit(open) ? `, ${transactionId} AS id` : "";
+    const begin = (given: string): string => beginStatement(this.#options.names, given, id);
+    const rows = await (database.script === undefined
+      ? database.query(tx, begin("$1"), [call])
+      : database.script(tx, `${begin(inlined(call))}; ${this.#sql.savepoint}`));
     return addedOf(
       rows,
       keys.map(({ key }) => key),

@@ -179,6 +179,39 @@ onServer("a transaction whose commit is cancelled while it waits for a standby",
     expect(await once(paying)).toMatchObject(unconfirmed);
   });
 
+  const silent = { tellsRollback: undefined };
+  const hiding = { tellsUnconfirmed: undefined };
+
+  test.each([
+    ["hides a ROLLBACK", silent],
+    ["hides warnings", hiding],
+    ["hides both", { ...silent, ...hiding }],
+  ])("is not confirmed behind a late ROLLBACK by a library that %s", async (_case, hidden) => {
+    const { schema } = await newStores({}, config);
+    await standby.loseStandby();
+    afterTest(() => standby.leaveStandby());
+    // Of sessions that do not wait themselves.
+    const database = fromPg(connectPool({ ...config, options: "-c synchronous_commit=local" }));
+    const { transactions, close } = createPostgresStores({
+      schema,
+      database: { ...database, ...hidden },
+      pruneIntervalMs: 0,
+    });
+    afterTest(close);
+    const payThen = (late: (tx: PoolClient) => Promise<unknown>) => {
+      const keys = [keyOf("k")];
+      return transactions.run(async (tx) => {
+        const begun = await transactions.begin(tx, claimOf(keys));
+        if (begun.keys[0]?.status === "begun") await transactions.keep(tx, keys, false);
+        await late(tx);
+        return begun.keys;
+      });
+    };
+    await expect(payThen((tx) => tx.query("ROLLBACK"))).rejects.toMatchObject({ code: "transaction-broken" });
+    expect(await payThen(() => Promise.resolve())).toEqual([{ status: "begun" }]);
+    expect(await payThen(() => Promise.resolve())).toMatchObject([{ status: "done" }]);
+  });
+
   test("is not answered as paid to a duplicate, which writes nothing itself", async () => {
     const { schema } = await newStores({}, config);
     await standby.loseStandby();
