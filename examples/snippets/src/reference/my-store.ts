@@ -25,31 +25,34 @@ export const createTable = `CREATE TABLE my_keys (
   id bytea PRIMARY KEY,
   key text COLLATE "C" NOT NULL,
   state text NOT NULL, token text NOT NULL, fingerprint text NOT NULL,
-  reason text NOT NULL, until_at timestamptz NOT NULL,
+  reason text NOT NULL, recovery text NOT NULL,
+  until_at timestamptz NOT NULL,
   fence bigint NOT NULL, version bigint NOT NULL DEFAULT 1,
   decision text -- JSON
 )`;
 
 const clock = "clock_timestamp()";
 const micros = `(extract(epoch FROM ${clock}) * 1000000)::bigint`;
-const columns = `key, state, token, fingerprint, reason, fence, version,
-  decision, ${micros} / 1000 AS now_ms,
+const columns = `key, state, token, fingerprint, reason, recovery, fence,
+  version, decision, ${micros} / 1000 AS now_ms,
   ceil(extract(epoch FROM until_at - ${clock}) * 1000) AS remaining_ms`;
 
 const add = `INSERT INTO my_keys
-  (id, key, state, token, fingerprint, reason, until_at, fence)
-VALUES ($1, $2, $3, $4, $5, $6, ${clock} + $7 * interval '1 ms', ${micros})
+  (id, key, state, token, fingerprint, reason, recovery, until_at, fence)
+VALUES ($1, $2, $3, $4, $5, $6, $7, ${clock} + $8 * interval '1 ms',
+  ${micros})
 ON CONFLICT (id) DO NOTHING RETURNING fence`;
 
 const look = `SELECT ${columns} FROM my_keys WHERE id = $1`;
 
-// Writes over nothing but what was seen: $11 is a version, or $12 are states.
+// Writes over nothing but what was seen: $12 is a version, or $13 are states.
 const write = `UPDATE my_keys SET version = version + 1,
   state = $2, reason = $3, until_at = ${clock} + $4 * interval '1 ms',
   token = coalesce($5, token), fingerprint = coalesce($6, fingerprint),
-  decision = CASE WHEN $7 THEN decision ELSE $8 END,
-  fence = CASE WHEN $9 THEN greatest(fence + 1, ${micros}) ELSE fence END
-WHERE id = $1 AND token = $10 AND (version = $11 OR state = ANY ($12))
+  recovery = coalesce($7, recovery),
+  decision = CASE WHEN $8 THEN decision ELSE $9 END,
+  fence = CASE WHEN $10 THEN greatest(fence + 1, ${micros}) ELSE fence END
+WHERE id = $1 AND token = $11 AND (version = $12 OR state = ANY ($13))
 RETURNING fence`;
 
 const list = `SELECT ${columns} FROM my_keys
@@ -72,10 +75,11 @@ class MyTable implements KeyTable {
   }
 
   async add(key: string, row: FirstChange): Promise<number | undefined> {
-    const { state, token, fingerprint, reason, durationMs } = row;
+    const { state, token, fingerprint, reason, recovery } = row;
     const texts = [token, fingerprint, reason].map(encodeText);
     const id = [digestOf(key), encodeText(key)];
-    return fenceOf(await this.#rows(add, ...id, state, ...texts, durationMs));
+    const values = [...id, state, ...texts, recovery, row.durationMs];
+    return fenceOf(await this.#rows(add, ...values));
   }
 
   async look(key: string): Promise<SeenRow | undefined> {
@@ -97,6 +101,7 @@ class MyTable implements KeyTable {
       durationMs,
       change.token && encodeText(change.token),
       change.fingerprint && encodeText(change.fingerprint),
+      change.recovery,
       decision === undefined,
       decision && JSON.stringify(decision),
       change.raisesFence === true,
