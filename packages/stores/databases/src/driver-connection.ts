@@ -1,6 +1,6 @@
 import type { Database, SqlValue } from "@countersign/idempotency";
 import { watchCommits, type Row } from "@countersign/idempotency/store";
-import { compound, compoundRows, rowList, rowsOf } from "./rows.ts";
+import { changedRows, compound, compoundRows, rowList, rowsOf } from "./rows.ts";
 
 export type Dialect = Database<unknown>["dialect"];
 
@@ -32,18 +32,31 @@ export async function sendOn(
   const values = statement.values && driverValues(dialect, statement.values);
   const isCompound = dialect === "mysql" && values === undefined;
   const text = isCompound ? compound(statement.text) : statement.text;
-  const send = () =>
-    new Promise<unknown>((resolve, reject) => {
-      connection.query(text, values, (error, answer) => {
-        if (error) reject(error);
-        else resolve(answer);
-      });
-    });
+  const send = () => answerOn(connection, text, values);
   const result = await (dialect === "postgresql" ? watchCommits(connection, send) : send());
   if (isCompound) return compoundRows("mysql2", result);
   if (dialect === "mysql") return Array.isArray(result) ? rowList("mysql2", result) : [];
   const all: readonly unknown[] = Array.isArray(result) ? result : [result];
   return all.flatMap((each) => rowsOf("pg", each));
+}
+
+/** Sends a statement on a connection of mysql2 that changes rows. Resolves to how many. */
+export async function changeOn(
+  connection: DriverConnection,
+  text: string,
+  values: readonly SqlValue[],
+): Promise<number> {
+  const header = await answerOn(connection, text, driverValues("mysql", values));
+  return changedRows("mysql2", Reflect.get(Object(header), "affectedRows"));
+}
+
+function answerOn(connection: DriverConnection, text: string, values: unknown): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    connection.query(text, values, (error, answer) => {
+      if (error) reject(error);
+      else resolve(answer);
+    });
+  });
 }
 
 /** Where an ORM's pool lends the driver's connections, by Knex's names. */
@@ -52,17 +65,16 @@ export interface Lender {
   releaseConnection(connection: unknown): unknown;
 }
 
-/** Sends a statement on a connection that is lent for it. */
-export async function sendOnLent(
+/** Sends on a connection that is lent for it. */
+export async function onLent<T>(
   caller: string,
   lender: Lender,
-  dialect: Dialect,
-  statement: Statement,
-): Promise<readonly Row[]> {
+  send: (connection: DriverConnection) => Promise<T>,
+): Promise<T> {
   const connection = await lender.acquireConnection();
   try {
     assertDriverConnection(caller, connection);
-    return await sendOn(connection, dialect, statement);
+    return await send(connection);
   } finally {
     await lender.releaseConnection(connection);
   }

@@ -1,6 +1,6 @@
 import type { Database, SqlValue, StatementGate } from "@countersign/idempotency";
-import { pooledClients, watchCommits, type ClientPool } from "@countersign/idempotency/store";
-import { compound, compoundRows, rowList, rowsOf } from "./rows.ts";
+import { pooledClients, watchCommits, type ClientPool, type Within } from "@countersign/idempotency/store";
+import { changedRows, compound, compoundRows, rowList, rowsOf } from "./rows.ts";
 import { driverValues, onSqlite, type Dialect } from "./driver-connection.ts";
 import type { PgClient } from "./from-pg.ts";
 import { gatedConnection } from "./gated-connection.ts";
@@ -72,6 +72,13 @@ export function fromDrizzle<Tx extends DrizzleTransaction>(db: DrizzleDb<Tx>): D
       if (pool !== undefined) return rowsOf(library, await pooledClients.query(pool, text, values));
       return resultRows(dialect, await send({ executor: db }, text, values));
     },
+    ...(dialect === "mysql" && {
+      async change(text: string, values: readonly SqlValue[], within?: Within<Tx>) {
+        const result = await send(within === undefined ? { executor: db } : ownOf(within.tx), text, values);
+        const [header]: readonly unknown[] = Array.isArray(result) ? result : [];
+        return changedRows(library, Reflect.get(Object(header), "affectedRows"));
+      },
+    }),
     async script(tx, text) {
       const results = await send(ownOf(tx), dialect === "mysql" ? compound(text) : text, []);
       const all: readonly unknown[] = Array.isArray(results) ? results : [results];

@@ -1,5 +1,14 @@
-import type { Database, StatementGate } from "@countersign/idempotency";
-import { dialectOf, sendOnLent, type Dialect, type Lender, type Statement } from "./driver-connection.ts";
+import type { Database, SqlValue, StatementGate } from "@countersign/idempotency";
+import type { Within } from "@countersign/idempotency/store";
+import {
+  changeOn,
+  dialectOf,
+  onLent,
+  sendOn,
+  type Dialect,
+  type Lender,
+  type Statement,
+} from "./driver-connection.ts";
 import { gatedConnection } from "./gated-connection.ts";
 import { GatedTransactions, withoutEnd } from "./transaction.ts";
 
@@ -36,7 +45,7 @@ export function fromKnex<Tx extends KnexTransaction>(knex: KnexInstance<Tx>): Da
   const dialect = dialectOf(caller, knex.client.dialect, dialects);
   // On the driver's connection: `raw` reads `?` and `:name` in the text, and hooks of the app rename columns.
   const send = (client: KnexClient, statement: Statement) =>
-    sendOnLent(caller, storesOwn(client), dialect, statement);
+    onLent(caller, storesOwn(client), (connection) => sendOn(connection, dialect, statement));
   const transactions = new GatedTransactions<Tx>(library);
   return {
     dialect,
@@ -57,6 +66,12 @@ export function fromKnex<Tx extends KnexTransaction>(knex: KnexInstance<Tx>): Da
     query: async (tx, text, values) => send(clientOf(tx), { text, values }),
     alone: (text, values) => send(knex.client, { text, values }),
     script: async (tx, text) => send(clientOf(tx), { text }),
+    ...(dialect === "mysql" && {
+      async change(text: string, values: readonly SqlValue[], within?: Within<Tx>) {
+        const client = within === undefined ? knex.client : clientOf(within.tx);
+        return onLent(caller, storesOwn(client), (connection) => changeOn(connection, text, values));
+      },
+    }),
   };
 }
 

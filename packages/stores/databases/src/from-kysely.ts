@@ -1,5 +1,7 @@
-import type { Database } from "@countersign/idempotency";
+import type { Database, SqlValue } from "@countersign/idempotency";
+import type { Within } from "@countersign/idempotency/store";
 import {
+  changeByKysely,
   type KyselyExecutor,
   type KyselyInstance,
   kyselyDialect,
@@ -45,6 +47,10 @@ export function fromKysely<Tx extends KyselyTransaction>(db: KyselyDb<Tx>): Data
     },
     alone: (text, values) => sendByKysely(db, dialect, text, values),
     ...(dialect === "mysql" && {
+      async change(text: string, values: readonly SqlValue[], within?: Within<Tx>) {
+        if (within !== undefined) assertTransaction(within.tx);
+        return changeByKysely(within?.tx ?? db, text, values);
+      },
       async script(tx: Tx, text: string) {
         assertTransaction(tx);
         return sendScriptByKysely(tx, text);

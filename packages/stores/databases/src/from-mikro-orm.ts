@@ -1,15 +1,18 @@
 import type { Database, SqlValue, StatementGate } from "@countersign/idempotency";
-import type { Row } from "@countersign/idempotency/store";
+import type { Row, Within } from "@countersign/idempotency/store";
 import {
   assertDriverConnection,
+  changeOn,
   dialectOf,
+  onLent,
   sendOn,
-  sendOnLent,
   type Dialect,
+  type DriverConnection,
   type Lender,
 } from "./driver-connection.ts";
 import { passThrough as passKnexThrough, storesOwn } from "./from-knex.ts";
 import {
+  changeByKysely,
   type KyselyExecutor,
   passThrough as passKyselyThrough,
   sendByKysely,
@@ -43,18 +46,23 @@ export interface MikroOrmManager {
   getPlatform(): object;
 }
 
-/** Without values, several statements. */
-type Send = (text: string, values?: readonly SqlValue[]) => Promise<readonly Row[]>;
+interface Line {
+  /** Without values, several statements. */
+  send(text: string, values?: readonly SqlValue[]): Promise<readonly Row[]>;
+  /** On MySQL and MariaDB. */
+  change(text: string, values: readonly SqlValue[]): Promise<number>;
+}
 
 interface Sender {
   readonly dialect: Dialect;
   readonly sendsScripts: boolean;
   readonly tellsUnconfirmed: boolean;
-  alone(text: string, values: readonly SqlValue[]): Promise<readonly Row[]>;
+  /** Outside of any transaction. */
+  readonly alone: Line;
   /** Makes the statements of a transaction pass the gate, but not those of {@link Sender.inside}. */
   passThrough(context: unknown, gate: StatementGate): Promise<void>;
   /** Undefined unless the context is that of an open transaction: MikroORM keeps one that has ended. */
-  inside(context: unknown): Promise<Send | undefined>;
+  inside(context: unknown): Promise<Line | undefined>;
 }
 
 const caller = "fromMikroOrm";
@@ -70,7 +78,7 @@ export function fromMikroOrm<Em extends MikroOrmManager>(orm: { readonly em: Em 
   const connection = orm.em.getConnection("write");
   const sender = "getKnex" in connection ? byKnex(connection) : byKysely(connection, orm.em.getPlatform());
   const send = async (em: Em, text: string, values?: readonly SqlValue[]) =>
-    (await senderOf(em, sender))(text, values);
+    (await lineOf(em, sender)).send(text, values);
   const transactions = new GatedTransactions<Em>("MikroORM");
   return {
     dialect: sender.dialect,
@@ -91,7 +99,13 @@ export function fromMikroOrm<Em extends MikroOrmManager>(orm: { readonly em: Em 
     // The flush of `transactional` would come after the store's last statement.
     flush: (em) => em.flush(),
     query: send,
-    alone: (text, values) => sender.alone(text, values),
+    alone: (text, values) => sender.alone.send(text, values),
+    ...(sender.dialect === "mysql" && {
+      async change(text: string, values: readonly SqlValue[], within?: Within<Em>) {
+        const line = within === undefined ? sender.alone : await lineOf(within.tx, sender);
+        return line.change(text, values);
+      },
+    }),
     ...(sender.sendsScripts && { script: (em: Em, text: string) => send(em, text) }),
   };
 }
@@ -108,11 +122,11 @@ async function flushed<Em extends MikroOrmManager, T>(em: Em, work: (em: Em) => 
   }
 }
 
-async function senderOf(em: MikroOrmManager, sender: Sender): Promise<Send> {
+async function lineOf(em: MikroOrmManager, sender: Sender): Promise<Line> {
   // The global `em` would find the transaction of its asynchronous context, or none.
   const isOwn = typeof em.getContext === "function" && em.getContext(false) === em;
-  const send = isOwn ? await sender.inside(em.getTransactionContext()) : undefined;
-  if (send !== undefined) return send;
+  const line = isOwn ? await sender.inside(em.getTransactionContext()) : undefined;
+  if (line !== undefined) return line;
   throw new TypeError(`${caller}: needs the em that the handler was given, in its open transaction`);
 }
 
@@ -123,7 +137,7 @@ function byKnex(connection: KnexConnection): Sender {
     dialect,
     sendsScripts: true,
     tellsUnconfirmed: dialect === "postgresql",
-    alone: (text, values) => sendOnLent(caller, client, dialect, { text, values }),
+    alone: lineOn((send) => onLent(caller, client, send), dialect),
     async passThrough(context, gate) {
       if (isOpenKnex(context)) await passKnexThrough(caller, context.client, gate);
     },
@@ -131,8 +145,19 @@ function byKnex(connection: KnexConnection): Sender {
       if (!isOpenKnex(context)) return undefined;
       const taken = await storesOwn(context.client).acquireConnection();
       assertDriverConnection(caller, taken);
-      return (text, values) => sendOn(taken, dialect, { text, ...(values && { values }) });
+      return lineOn((send) => send(taken), dialect);
     },
+  };
+}
+
+function lineOn(
+  withConnection: <T>(send: (connection: DriverConnection) => Promise<T>) => Promise<T>,
+  dialect: Dialect,
+): Line {
+  return {
+    send: (text, values) =>
+      withConnection((connection) => sendOn(connection, dialect, { text, ...(values && { values }) })),
+    change: (text, values) => withConnection((connection) => changeOn(connection, text, values)),
   };
 }
 
@@ -157,21 +182,27 @@ function byKysely(connection: KyselyConnection, platform: object): Sender {
     sendsScripts: dialect === "mysql",
     // Kysely hides the connection, and what it says beside the results.
     tellsUnconfirmed: false,
-    async alone(text, values) {
+    alone: lineBy(async () => {
       // It makes its client at the first use.
       await connection.ensureConnection();
-      return sendByKysely(connection.getClient(), dialect, text, values);
-    },
+      return connection.getClient();
+    }, dialect),
     async passThrough(context, gate) {
       if (isOpenKysely(context)) passKyselyThrough(context, gate);
     },
     async inside(context) {
-      if (!isOpenKysely(context)) return undefined;
-      return (text, values) =>
-        values === undefined
-          ? sendScriptByKysely(context, text)
-          : sendByKysely(context, dialect, text, values);
+      return isOpenKysely(context) ? lineBy(async () => context, dialect) : undefined;
     },
+  };
+}
+
+function lineBy(executor: () => Promise<KyselyExecutor>, dialect: Dialect): Line {
+  return {
+    async send(text, values) {
+      if (values === undefined) return sendScriptByKysely(await executor(), text);
+      return sendByKysely(await executor(), dialect, text, values);
+    },
+    change: async (text, values) => changeByKysely(await executor(), text, values),
   };
 }
 

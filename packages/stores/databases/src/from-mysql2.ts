@@ -1,7 +1,7 @@
 import type { Database, SqlValue } from "@countersign/idempotency";
 import type { Row } from "@countersign/idempotency/store";
 import { type QueryResult, Mysql2Transaction, type Mysql2Connection } from "./mysql2-transaction.ts";
-import { assertCanQuery, rowList } from "./rows.ts";
+import { assertCanQuery, changedRows, rowList } from "./rows.ts";
 
 export type { Mysql2Connection } from "./mysql2-transaction.ts";
 
@@ -22,6 +22,15 @@ export function fromMysql2<Connection extends Mysql2Connection>(
 ): Database<Connection> {
   assertPool(pool);
   const lent = new WeakMap<Connection, Mysql2Transaction<Connection>>();
+  const send = async (connection: Connection, text: string, values: readonly SqlValue[]) => {
+    // Also one of the app's own transactions: completeIn() asks the server whether one is open.
+    assertCanQuery(caller, connection, "release", handlers);
+    const transaction = lent.get(connection);
+    if (transaction !== undefined) return transaction.query(text, [...values]);
+    return (await connection.query(text, [...values]))[0];
+  };
+  const sendAlone = async (text: string, values: readonly SqlValue[]) =>
+    (await pool.query(text, [...values]))[0];
   return {
     dialect: "mysql",
     library,
@@ -31,14 +40,12 @@ export function fromMysql2<Connection extends Mysql2Connection>(
       return transaction.run(work);
     },
     gateOf: (connection) => lent.get(connection)?.gate,
-    async query(connection, text, values) {
-      // Also one of the app's own transactions: completeIn() asks the server whether one is open.
-      assertCanQuery(caller, connection, "release", handlers);
-      const transaction = lent.get(connection);
-      if (transaction !== undefined) return rowsOf(await transaction.query(text, [...values]));
-      return rowsOf((await connection.query(text, [...values]))[0]);
+    query: async (connection, text, values) => rowsOf(await send(connection, text, values)),
+    alone: async (text, values) => rowsOf(await sendAlone(text, values)),
+    async change(text, values, within) {
+      const header = await (within === undefined ? sendAlone(text, values) : send(within.tx, text, values));
+      return changedRows(library, Reflect.get(Object(header), "affectedRows"));
     },
-    alone: async (text, values) => rowsOf((await pool.query(text, [...values]))[0]),
     async script(connection, text) {
       const transaction = lent.get(connection);
       if (transaction !== undefined) return transaction.script(text);

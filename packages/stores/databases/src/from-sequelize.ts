@@ -1,9 +1,11 @@
-import type { Database, StatementGate } from "@countersign/idempotency";
+import type { Database, SqlValue, StatementGate } from "@countersign/idempotency";
+import type { Within } from "@countersign/idempotency/store";
 import {
   assertDriverConnection,
+  changeOn,
   dialectOf,
+  onLent,
   sendOn,
-  sendOnLent,
   type Dialect,
   type DriverConnection,
 } from "./driver-connection.ts";
@@ -58,8 +60,15 @@ export function fromSequelize<Tx extends SequelizeTransaction>(
       ),
     gateOf: (tx) => transactions.gateOf(tx),
     query: async (tx, text, values) => sendOn(ownOf(tx), dialect, { text, values }),
-    alone: (text, values) => sendOnLent("fromSequelize", pool, dialect, { text, values }),
+    alone: (text, values) =>
+      onLent("fromSequelize", pool, (connection) => sendOn(connection, dialect, { text, values })),
     script: async (tx, text) => sendOn(ownOf(tx), dialect, { text }),
+    ...(dialect === "mysql" && {
+      async change(text: string, values: readonly SqlValue[], within?: Within<Tx>) {
+        if (within !== undefined) return changeOn(ownOf(within.tx), text, values);
+        return onLent("fromSequelize", pool, (connection) => changeOn(connection, text, values));
+      },
+    }),
   };
 }
 

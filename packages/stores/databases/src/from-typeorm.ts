@@ -1,7 +1,8 @@
-import type { Database, StatementGate } from "@countersign/idempotency";
-import { watchCommits } from "@countersign/idempotency/store";
+import type { Database, SqlValue, StatementGate } from "@countersign/idempotency";
+import { watchCommits, type Within } from "@countersign/idempotency/store";
 import {
   assertDriverConnection,
+  changeOn,
   dialectOf,
   driverValues,
   sendOn,
@@ -9,12 +10,17 @@ import {
   type DriverConnection,
 } from "./driver-connection.ts";
 import { gatedConnection } from "./gated-connection.ts";
-import { rowList } from "./rows.ts";
+import { changedRows, rowList } from "./rows.ts";
 import { GatedTransactions } from "./transaction.ts";
+
+interface TypeOrmResult {
+  readonly records: unknown;
+  readonly affected?: number | undefined;
+}
 
 interface TypeOrmRunner {
   connect(): Promise<unknown>;
-  query(text: string, values: unknown[], isStructured: true): Promise<{ readonly records: unknown }>;
+  query(text: string, values: unknown[], isStructured: true): Promise<TypeOrmResult>;
   release(): Promise<void>;
 }
 
@@ -52,10 +58,15 @@ export function fromTypeOrm<Manager extends TypeOrmManager>(
       "fromTypeOrm: needs the EntityManager that the handler was given, in its open transaction",
     );
   };
-  const send: Database<TypeOrmRunner>["query"] = async (runner, text, values) => {
-    // Only the structured result has the rows of UPDATE ... RETURNING alone.
-    const { records } = await runner.query(text, driverValues(dialect, values), true);
-    return rowList(library, records);
+  const sendAlone = async (text: string, values: readonly SqlValue[]): Promise<TypeOrmResult> => {
+    const runner = dataSource.createQueryRunner();
+    try {
+      // Only the structured result has the rows of UPDATE ... RETURNING alone.
+      const query = () => runner.query(text, driverValues(dialect, values), true);
+      return await (dialect === "mysql" ? query() : watchCommits(await runner.connect(), query));
+    } finally {
+      await runner.release();
+    }
   };
   return {
     dialect,
@@ -78,16 +89,14 @@ export function fromTypeOrm<Manager extends TypeOrmManager>(
       ),
     gateOf: (manager) => transactions.gateOf(manager),
     query: async (manager, text, values) => sendOn(ownOf(manager), dialect, { text, values }),
-    async alone(text, values) {
-      const runner = dataSource.createQueryRunner();
-      try {
-        if (dialect === "mysql") return await send(runner, text, values);
-        return await watchCommits(await runner.connect(), () => send(runner, text, values));
-      } finally {
-        await runner.release();
-      }
-    },
+    alone: async (text, values) => rowList(library, (await sendAlone(text, values)).records),
     script: async (manager, text) => sendOn(ownOf(manager), dialect, { text }),
+    ...(dialect === "mysql" && {
+      async change(text: string, values: readonly SqlValue[], within?: Within<Manager>) {
+        if (within !== undefined) return changeOn(ownOf(within.tx), text, values);
+        return changedRows(library, (await sendAlone(text, values)).affected);
+      },
+    }),
   };
 }
 

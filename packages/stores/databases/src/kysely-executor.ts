@@ -2,7 +2,7 @@ import type { SqlValue, StatementGate } from "@countersign/idempotency";
 import type { Row, StatementEffect } from "@countersign/idempotency/store";
 import { driverValues, onSqlite, type Dialect } from "./driver-connection.ts";
 import { effectOf } from "./gated-connection.ts";
-import { compound, compoundRows, rowsOf } from "./rows.ts";
+import { changedRows, compound, compoundRows, rowsOf } from "./rows.ts";
 
 /** What Kysely's `CompiledQuery.raw` makes. */
 interface KyselyQuery {
@@ -23,7 +23,12 @@ export interface KyselyExecutor {
 
 /** Whatever takes statements: a `Kysely`, a `Transaction`, or the one of these that passes no gate. */
 interface KyselySender {
-  executeQuery(query: KyselyQuery): Promise<{ readonly rows: readonly unknown[] }>;
+  executeQuery(query: KyselyQuery): Promise<KyselyResult>;
+}
+
+interface KyselyResult {
+  readonly rows: readonly unknown[];
+  readonly numAffectedRows?: bigint;
 }
 
 export interface KyselyInstance extends KyselyExecutor {
@@ -43,9 +48,28 @@ export async function sendByKysely(
   text: string,
   values: readonly SqlValue[],
 ): Promise<readonly Row[]> {
+  return rowsOf("Kysely", await resultOf(executor, dialect, text, values));
+}
+
+/** On MySQL and MariaDB: sends a statement that changes rows. Resolves to how many. */
+export async function changeByKysely(
+  executor: KyselyExecutor,
+  text: string,
+  values: readonly SqlValue[],
+): Promise<number> {
+  const { numAffectedRows } = await resultOf(executor, "mysql", text, values);
+  return changedRows("Kysely", numAffectedRows);
+}
+
+function resultOf(
+  executor: KyselyExecutor,
+  dialect: Dialect,
+  text: string,
+  values: readonly SqlValue[],
+): Promise<KyselyResult> {
   const query = compiled(text, driverValues(dialect, values));
   const sender = own.get(executor) ?? executor.withoutPlugins();
-  return rowsOf("Kysely", await sender.executeQuery(query));
+  return sender.executeQuery(query);
 }
 
 /** The same transactions for the store, whose statements pass no gate. */

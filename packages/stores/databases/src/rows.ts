@@ -22,6 +22,12 @@ export function rowList(library: string, rows: unknown): readonly Row[] {
   throw new TypeError(`${library} returned no list of rows`);
 }
 
+/** How many rows a statement has changed, by the number that the library gives. Throws a TypeError on none: 0 would mean something. */
+export function changedRows(library: string, count: unknown): number {
+  if (typeof count === "number" || typeof count === "bigint") return Number(count);
+  throw new TypeError(`${library} returned no number of changed rows`);
+}
+
 /** Several statements in one: MariaDB takes them without an option of the driver, and stops at the first that fails. */
 export function compound(text: string): string {
   return `BEGIN NOT ATOMIC\n${text};\nEND`;

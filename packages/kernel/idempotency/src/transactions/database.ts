@@ -1,3 +1,4 @@
+import type { Within } from "../key-table.ts";
 import type { Row } from "../store-parts/list-query.ts";
 import type { StatementGate } from "./statement-gate.ts";
 
@@ -41,6 +42,12 @@ export interface Database<Tx> {
   query(tx: Tx, text: string, values: readonly SqlValue[]): Promise<readonly Row[]>;
   /** Sends one statement outside of any transaction: it commits by itself. */
   alone(text: string, values: readonly SqlValue[]): Promise<readonly Row[]>;
+  /**
+   * Sends one statement that changes rows, by itself, or as query() does in a transaction; resolves to the number of rows that the server
+   * counts. On MySQL and MariaDB, where such a statement gives no rows; the store refuses a database of theirs without it. Whether a
+   * row counts that stays as it was is a flag of the connection: the store's statements change what they find.
+   */
+  change?(text: string, values: readonly SqlValue[], within?: Within<Tx>): Promise<number>;
   /**
    * Sends several statements without parameters in one message, none behind one that fails, and resolves to all of their rows. On MariaDB
    * they are a compound statement. Absent where the library sends single statements.

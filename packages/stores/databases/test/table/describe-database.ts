@@ -9,6 +9,7 @@ export function describeDatabase<Tx>(row: TableRow<Tx>): void {
 
 function defineDatabase<Tx>(row: TableRow<Tx>): void {
   const onPostgresql = row.engine === "postgresql" ? test : notAsked;
+  const onMysql = row.engine === "mysql" ? test : notAsked;
   const [p1, p2] = row.engine === "postgresql" ? ["$1", "$2"] : ["?", "?"];
   const unlessLacking = (feature: Feature) => (row.lacks?.includes(feature) ? notAsked : test);
   let opened: Opened<Tx>;
@@ -181,6 +182,35 @@ function defineDatabase<Tx>(row: TableRow<Tx>): void {
         return send(tx, `UPDATE ${opened.table} SET id = 'other' RETURNING id`);
       });
       expect(rows.map((each) => ({ ...each }))).toEqual([{ id: "other" }]);
+    });
+
+    onMysql("tells how many rows a statement has changed, by itself and in the transaction", async () => {
+      const { database, table } = opened;
+      const insertion = `INSERT INTO ${table} (id) VALUES (?), (?)`;
+      const update = `UPDATE ${table} SET parent = ? WHERE id = ?`;
+      const bytes = Uint8Array.of(39, 92, 1).subarray(0, 2);
+      expect(await database.change?.(insertion, ["a", bytes])).toBe(2);
+      const running = database.run(async (tx) => {
+        const changed = [
+          await database.change?.(update, ["p", "a"], { tx }),
+          await database.change?.(update, ["p", bytes], { tx }),
+          await database.change?.(update, ["p", "none"], { tx }),
+        ];
+        throw new Error(changed.join(" "));
+      });
+      await expect(running).rejects.toThrow("1 1 0");
+      // Rolled back: the row changes again, also where what stays as it was does not count.
+      expect(await database.change?.(update, ["p", "a"])).toBe(1);
+      expect(await database.change?.(update, ["p", "none"])).toBe(0);
+      const twice = await database.change?.(insertion, ["b", "a"]).catch(statesOf);
+      expect(twice).toContain("23000");
+      expect(await opened.countRows()).toBe(2);
+      const select = database.change?.("SELECT 1", []);
+      await expect(select).rejects.toThrow(/returned no number of changed rows/);
+      // As a caller without types.
+      const tx = opened.nonTransaction as Tx;
+      await expect(database.change?.(update, ["q", "a"], { tx })).rejects.toThrow(TypeError);
+      expect(await database.change?.(update, ["q", "a"])).toBe(1);
     });
 
     test("sends values as they are", async () => {
