@@ -3,7 +3,7 @@ import type { Awaitable, IdempotencyListQuery } from "./store.ts";
 
 /** The row that a write may change: as it was read, or an owner's in one of these states. */
 export type Seen =
-  | Pick<SeenRow, "token" | "version">
+  | Pick<SeenRow, "token" | "version" | "fence" | "nowMs">
   | { readonly token: string; readonly states: readonly KeyState[] };
 
 /** The transaction of a write. An object, since a `tx` that a caller forgot must not become a write that commits alone. */
@@ -34,8 +34,9 @@ export interface KeyTable<Tx = never> {
   look(key: string): Awaitable<SeenRow | undefined>;
   /**
    * Writes `change` and raises the version, if the row is still as `seen`: its token and version, or its token and one of the states.
-   * Returns the row's fence; undefined where the row is another one, and nothing was written. With `within` the write is part
-   * of the caller's transaction, and locks the row until that ends; it throws where `tx` is none.
+   * Returns the row's fence, or any number where `seen` names states: an owner knows its fence. Undefined where the row is another one, and
+   * nothing was written. With `within` the write is part of the caller's transaction, and locks the row until that ends; it throws
+   * where `tx` is none.
    */
   write(key: string, change: KeyChange, seen: Seen, within?: Within<Tx>): Awaitable<number | undefined>;
   /** Lists rows in a state by page. A row that stays in the state is listed at least once. */

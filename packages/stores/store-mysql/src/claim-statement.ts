@@ -1,7 +1,7 @@
 import type { SqlValue } from "@countersign/idempotency";
 import { leaseExpired } from "@countersign/idempotency/store";
 import { standingColumns } from "./key-row.ts";
-import { forStatement, isAlone, microseconds } from "./statement-parts.ts";
+import { forStatement, microseconds } from "./statement-parts.ts";
 import { bytesOf, digestOf } from "./values.ts";
 
 /** Why a key is held whose handler ended its transaction: nobody knows what it has paid. */
@@ -21,15 +21,11 @@ export interface KeyClaim {
   readonly mark: Buffer;
   readonly recovery: "hold" | "rerun";
   /**
-   * `leased`: running, also what this token runs already. `begun`: running, by the transaction that pays. `held`: because that has ended too
-   * early, also what this token runs; what another one runs is held too, and its complete() still ends it.
+   * `begun`: running, by the transaction that pays. `held`: because that has ended too early, also what this token runs; what another one
+   * runs is held too, and its complete() still ends it.
    */
-  readonly takenAs: "leased" | "begun" | "held";
+  readonly takenAs: "begun" | "held";
   readonly leaseMs: number;
-  /** The fence is above this one, and above the row's own, and at least the time. */
-  readonly fenceAbove: number;
-  /** Undefined in a transaction whose session has a bound. */
-  readonly lockTimeoutMs?: number | undefined;
 }
 
 /**
@@ -40,15 +36,15 @@ export function claimStatement(
   claim: KeyClaim,
   keys: readonly ClaimedKey[],
 ): readonly [text: string, values: SqlValue[]] {
-  const { idempotency, now, mark, takenAs, leaseMs, fenceAbove, lockTimeoutMs } = claim;
+  const { idempotency, now, mark, takenAs, leaseMs } = claim;
   const [state, reason] = takenAs === "held" ? ["held", brokenReason] : ["running", ""];
-  // What a transaction leaves was broken: nobody knows what it has paid.
-  const recovery = takenAs === "leased" && claim.recovery === "rerun" ? "rerun" : "hold";
-  const row = `(?, ?, ?, '${state}', ?, GREATEST(${now}, ${fenceAbove + 1}), ?, '${reason}', '${recovery}', ${now} + ${microseconds(leaseMs)})`;
-  const text = `${forStatement(lockTimeoutMs)}INSERT INTO ${idempotency} (digest, name, mark, state, token, fence, fingerprint, reason, recovery, until_us)
+  // No owner is told of the fence: one of lease mode gets its own above this row's, and above all that were pruned. What a transaction
+  // leaves was broken, and nobody knows what it has paid: `hold`.
+  const row = `(?, ?, ?, '${state}', ?, ${now}, ?, '${reason}', 'hold', ${now} + ${microseconds(leaseMs)}, 1)`;
+  const text = `${forStatement()}INSERT INTO ${idempotency} (digest, name, mark, state, token, fence, fingerprint, reason, recovery, until_us, version)
 VALUES ${keys.map(() => row).join(",\n  ")}
 ON DUPLICATE KEY UPDATE ${takeOver(claim)}
-RETURNING digest, mark = ? AS is_taken, ${standingColumns(now)}, ${isAlone}`;
+RETURNING digest, mark = ? AS is_taken, ${standingColumns(now)}`;
   const rows = inOrder(keys).map(({ digest, key, token, fingerprint }) => [
     digest,
     bytesOf(key),
@@ -68,9 +64,7 @@ function inOrder(keys: readonly ClaimedKey[]): readonly (ClaimedKey & { readonly
 
 /** Assignments see those on their left: each column is assigned after all that ask for what it was. */
 function takeOver({ now, recovery, takenAs }: KeyClaim): string {
-  // The same attempt again, after a lost reply, keeps what it has.
-  const other = takenAs === "leased" ? " AND token <> VALUES(token)" : "";
-  const isExpiredRun = `(state = 'running' AND until_us <= ${now}${other})`;
+  const isExpiredRun = `(state = 'running' AND until_us <= ${now})`;
   const isOver = `state IN ('done', 'free') AND until_us <= ${now}`;
   // Whatever is not clearly `rerun` leaves an expired run to an operator.
   const takesRun = recovery === "rerun" ? ` OR (${isExpiredRun} AND recovery = 'rerun')` : "";
@@ -80,18 +74,14 @@ function takeOver({ now, recovery, takenAs }: KeyClaim): string {
   const leavesRun = recovery === "rerun" ? `(${isExpiredRun} AND recovery = 'hold')` : isExpiredRun;
   const [isHeld, reason] = isBroken ? ["state = 'running'", brokenReason] : [leavesRun, leaseExpired];
   const isMine = "mark = VALUES(mark)";
-  // Another owner's lease that ends too late is cut: the clock was set back, and the owner may be dead.
-  const isLease =
-    takenAs === "leased"
-      ? ` OR (state = 'running' AND (token = VALUES(token) OR until_us > VALUES(until_us)))`
-      : "";
   return `mark = IF(${isTaken}, VALUES(mark), mark),
+  version = IF(${isMine} OR (${isHeld}), version + 1, version),
   decision = IF(${isMine} AND ${isOver}, NULL, decision),
   fence = IF(${isMine}, GREATEST(fence + 1, VALUES(fence)), fence),
   fingerprint = IF(${isMine}, VALUES(fingerprint), fingerprint),
   reason = IF(${isMine}, VALUES(reason), IF(${isHeld}, '${reason}', reason)),
   state = IF(${isMine}, VALUES(state), IF(${isHeld}, 'held', state)),
   token = IF(${isMine}, VALUES(token), token),
-  until_us = IF(${isMine}${isLease}, VALUES(until_us), until_us),
+  until_us = IF(${isMine}, VALUES(until_us), until_us),
   recovery = IF(${isMine}, VALUES(recovery), recovery)`;
 }

@@ -1,7 +1,7 @@
 import { withDeadline } from "@countersign/core";
 import type { Database, SqlValue } from "@countersign/idempotency";
-import type { Row } from "@countersign/idempotency/store";
-import { explained, faultOf } from "./errors.ts";
+import type { Row, Within } from "@countersign/idempotency/store";
+import { errnoOf, explained, faultOf, outOfRange } from "./errors.ts";
 import { type ResolvedMysqlOptions, factoryName } from "./options.ts";
 import { checkServer } from "./server-check.ts";
 import { type Statement, inlined } from "./statement-parts.ts";
@@ -47,9 +47,25 @@ export class Engine<Tx> {
   async alone(store: string, text: string, values: readonly SqlValue[]): Promise<readonly Row[]> {
     const rows = await this.#repeat(store, () => this.database.alone(text, values));
     if (rows.every((row) => row["is_alone"] === undefined || isTrue(row["is_alone"]))) return rows;
-    throw new Error(
-      `${store}: the pool gave a connection on which a transaction is open; COMMIT or ROLLBACK before releasing it`,
-    );
+    throw notAlone(store);
+  }
+
+  /** Runs one statement that changes rows and commits by itself, by `zeroIfAlone`. Resolves to how many rows it has changed. */
+  async change(store: string, text: string, values: readonly SqlValue[]): Promise<number> {
+    try {
+      return await this.#repeat(store, () => this.#change(text, values));
+    } catch (error) {
+      throw errnoOf(error) === outOfRange ? notAlone(store) : error;
+    }
+  }
+
+  /** Runs one that changes rows in a transaction that is not the stores' own. */
+  async changeIn(tx: Tx, store: string, text: string, values: readonly SqlValue[]): Promise<number> {
+    try {
+      return await this.#change(text, values, { tx });
+    } catch (error) {
+      throw explained(store, this.#options.names, error);
+    }
   }
 
   /** Runs steps of the stores' own in a transaction, again from its beginning when the server asks for that. */
@@ -90,6 +106,12 @@ export class Engine<Tx> {
     return this.query(tx, store, `BEGIN NOT ATOMIC\n${statements.map(inlined).join(";\n")};\nEND`, []);
   }
 
+  async #change(text: string, values: readonly SqlValue[], within?: Within<Tx>): Promise<number> {
+    const { database } = this;
+    if (database.change !== undefined) return database.change(text, values, within);
+    throw new TypeError(`${factoryName}: ${database.library} tells no number of changed rows`);
+  }
+
   async #repeat<T>(store: string, step: () => Promise<T>): Promise<T> {
     if (!this.#isReady) await this.ready();
     for (let attempt = 1; ; attempt++) {
@@ -111,4 +133,10 @@ export class Engine<Tx> {
       throw explained(factoryName, this.#options.names, error);
     }
   }
+}
+
+function notAlone(store: string): Error {
+  return new Error(
+    `${store}: the pool gave a connection on which a transaction is open; COMMIT or ROLLBACK before releasing it`,
+  );
 }

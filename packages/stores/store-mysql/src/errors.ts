@@ -6,6 +6,12 @@ import type { TableNames } from "./table-names.ts";
 /** Errno of RELEASE or ROLLBACK TO: the transaction in which the savepoint was set has ended. */
 export const noSavepoint = 1305;
 
+/** Errno of an INSERT: the primary key is there. */
+export const duplicateKey = 1062;
+
+/** Errno of an integer that no column can have. */
+export const outOfRange = 1690;
+
 /** Whether a statement was ended by KILL QUERY or max_statement_time. The server says so of a COMMIT that has taken effect, too. */
 export function isInterrupted(errno: number | undefined): boolean {
   return errno === 1317 || errno === 1969;

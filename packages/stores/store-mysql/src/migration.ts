@@ -7,7 +7,7 @@ import { integerOf } from "./values.ts";
 import { workTables } from "./work-tables.ts";
 
 /** The version of the tables that this release makes, reads and writes. */
-export const mysqlSchemaVersion = 2;
+export const mysqlSchemaVersion = 3;
 
 /** With `oldest`, a column that a later version adds: the oldest version whose processes may still use the tables. */
 export function readVersion({ schema }: Pick<TableNames, "schema">): string {
@@ -93,8 +93,8 @@ function idempotencyTable({ idempotency }: TableNames): string {
   -- SHA-256 of the key
   digest BINARY(32) PRIMARY KEY,
   name VARBINARY(3072) NOT NULL,
-  -- of the call that last took the key
-  mark BINARY(16) NOT NULL,
+  -- of the transaction's call that last took the key
+  mark BINARY(16) NOT NULL DEFAULT '',
   -- free: absent to every reader, kept for a day for its fence, or as long as a done one for what an operator has decided
   state ENUM('free', 'running', 'held', 'done') NOT NULL,
   token VARBINARY(3072) NOT NULL,
@@ -105,16 +105,10 @@ function idempotencyTable({ idempotency }: TableNames): string {
   recovery ENUM('hold', 'rerun') NOT NULL,
   -- end of the lease (running, held) or of what is remembered (done, free)
   until_us BIGINT NOT NULL,
-  -- an operator's last decision: about which fence, when, by whom, why, and for what the key was held
-  decision ENUM('done', 'released'),
-  decision_fence BIGINT,
-  decision_us BIGINT,
-  decision_by VARBINARY(768),
-  decision_note VARBINARY(3072),
-  decision_reason VARBINARY(3072),
-  reopened_us BIGINT,
-  reopened_by VARBINARY(768),
-  reopened_note VARBINARY(3072),
+  -- raised by every write
+  version BIGINT NOT NULL,
+  -- an operator's last decision, in JSON: the outcome, about which fence, when, by whom, why, and for what the key was held
+  decision BLOB,
   KEY pages (state, digest),
   KEY pruning (state, until_us)
 ) ${options}`;

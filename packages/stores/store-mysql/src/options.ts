@@ -70,7 +70,7 @@ export function assertDatabase(owner: OptionOwner, database: unknown): void {
 
 function isDatabase(value: unknown): value is Database<unknown> {
   if (typeof value !== "object" || value === null || Reflect.get(value, "dialect") !== "mysql") return false;
-  return ["run", "query", "alone"].every((name) => typeof Reflect.get(value, name) === "function");
+  return ["run", "query", "alone", "change"].every((name) => typeof Reflect.get(value, name) === "function");
 }
 
 // Microseconds as a literal.

@@ -2,7 +2,7 @@ import type { SqlValue } from "@countersign/idempotency";
 import { pruning, StoreGate, type Row } from "@countersign/idempotency/store";
 import type { Engine } from "./engine.ts";
 import { type ResolvedMysqlOptions, factoryName } from "./options.ts";
-import { clockOf, forStatement } from "./statement-parts.ts";
+import { clockOf, waitingFor } from "./statement-parts.ts";
 import { storedBytes } from "./values.ts";
 
 /** What one step removed. */
@@ -64,7 +64,7 @@ export abstract class PrunedTable<Tx> {
   async #removeBatch(): Promise<PrunedBatch> {
     const { table, isExpired, columns } = this.#expired;
     const { database } = this.server;
-    const bound = forStatement(this.options.lockTimeoutMs);
+    const bound = waitingFor(this.options.lockTimeoutMs);
     const find = `${bound}SELECT ${["digest", ...columns].join(", ")} FROM ${table} FORCE INDEX (pruning)
 WHERE ${isExpired(this.now())} LIMIT ${pruneBatchSize} FOR UPDATE SKIP LOCKED`;
     const removed = await this.server.run(this.#name, async (tx) => {

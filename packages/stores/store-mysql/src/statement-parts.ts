@@ -17,6 +17,14 @@ export function microseconds(milliseconds: number | "?"): string {
 }
 
 /**
+ * Begins a statement that waits for a locked row so long at most. A comment to MySQL, which knows no bound for one statement: there the
+ * session's own holds.
+ */
+export function waitingFor(lockTimeoutMs: number): string {
+  return `/*M! SET STATEMENT innodb_lock_wait_timeout = ${seconds(lockTimeoutMs)} FOR */ `;
+}
+
+/**
  * Begins a statement that writes. A session's own sql_mode could cut texts that are too long, or let assignments no longer see those on
  * their left. `lockTimeoutMs` is left out in a transaction whose session has a bound already.
  */
@@ -30,8 +38,17 @@ export function seconds(milliseconds: number): number {
   return Math.max(1, Math.ceil(milliseconds / 1_000));
 }
 
+// MySQL has no @@in_transaction. What follows is all that asks for it.
 /** Whether a statement commits by itself. A step in somebody's transaction can be undone after it was answered. */
-export const isAlone = "(@@in_transaction = 0 AND @@autocommit = 1) AS is_alone";
+const alone = "(@@in_transaction = 0 AND @@autocommit = 1)";
+
+export const isAlone = `${alone} AS is_alone`;
+
+/**
+ * 0 in a statement that commits by itself; in another one more than any integer can be raised by, so that it fails. A condition would not do:
+ * what it finds is a number of rows, and 0 is an answer.
+ */
+export const zeroIfAlone = `IF(${alone}, 0, 9223372036854775807)`;
 
 /** Whether a transaction is open, or begins with this statement. */
 export const isInTransaction = "(@@in_transaction = 1 OR @@autocommit = 0)";

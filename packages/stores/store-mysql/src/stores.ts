@@ -1,7 +1,7 @@
 import type { TransactionStore } from "@countersign/idempotency";
 import type { WorkStores } from "@countersign/work";
 import { Engine } from "./engine.ts";
-import { IdempotencyTable, type MysqlIdempotencyStore } from "./idempotency-store.ts";
+import { MysqlIdempotencyStore } from "./idempotency-store.ts";
 import { NonceTable, type MysqlNonceStore } from "./nonce-store.ts";
 import { type MysqlStoresOptions, resolveOptions } from "./options.ts";
 import { MysqlTransactions } from "./transaction-store.ts";
@@ -26,7 +26,7 @@ export interface MysqlStores<Tx> extends WorkStores<Tx, "async"> {
 export function createMysqlStores<Tx>(options: MysqlStoresOptions<Tx>): MysqlStores<Tx> {
   const resolved = resolveOptions(options);
   const engine = new Engine(resolved);
-  const idempotency = new IdempotencyTable(engine, resolved);
+  const idempotency = new MysqlIdempotencyStore(engine, resolved);
   const nonces = new NonceTable(engine, resolved);
   const transactions = new MysqlTransactions(engine, resolved);
   const work = new WorkTable(engine, resolved);
@@ -37,7 +37,7 @@ export function createMysqlStores<Tx>(options: MysqlStoresOptions<Tx>): MysqlSto
     work,
     ready: () => engine.ready(),
     close() {
-      idempotency.close();
+      void idempotency.close();
       nonces.close();
       transactions.close();
       work.close();

@@ -21,7 +21,7 @@ import {
   doneStatement,
   freeStatement,
   identitiesOf,
-  idempotencyStatements,
+  holdStatements,
   stillRunningStatement,
 } from "./idempotency-statements.ts";
 import { begunBy } from "./key-row.ts";
@@ -175,7 +175,7 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
   }
 
   async hold(keys: readonly TransactionKey[], reason: string, tx?: Tx): Promise<ReadonlySet<string>> {
-    const sql = idempotencyStatements(this.#options, this.#now());
+    const sql = holdStatements(this.#options, this.#now());
     const held = new Set<string>();
     for (const { key, token } of keys) {
       const values = [digestOf(key), bytesOf(token), bytesOf(reason)];
@@ -211,8 +211,6 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
         idempotency: this.#options.names.idempotency,
         now,
         mark: randomBytes(16),
-        // No owner is told of this fence. One of lease mode gets its own above this row's, and above all that were pruned.
-        fenceAbove: 0,
       },
       keys,
     );

@@ -2,7 +2,9 @@ import { fromMysql2 } from "@countersign/databases";
 import { expect, test } from "@jest/globals";
 import type { PoolConnection, RowDataPacket } from "mysql2/promise";
 import { describeOnMysql } from "@countersign/test-support/servers/engines.ts";
-import { connectPool, createStores, createTables } from "./connections.ts";
+import type { IdempotencyClaim } from "@countersign/idempotency";
+import { testClock } from "@countersign/test-support/runs/after-test.ts";
+import { connectPool, createStores, createTables, newStores } from "./connections.ts";
 import { claimOf, newKey, newNonce, pay } from "./transactions.ts";
 
 const bytes = /x'[0-9a-f]*'/gi;
@@ -118,5 +120,49 @@ describeOnMysql("a payment with mysql2", () => {
     const { transactions, insert, messages } = await recorded("autocommit = 0");
     await pay(transactions, claimOf([newKey("k")]), (tx) => insert(tx, "one"));
     expect(await messages()).toEqual([begin, insertion, mark, commit, "COMMIT"]);
+  });
+});
+
+describeOnMysql("a step of lease mode", () => {
+  const first: IdempotencyClaim = { token: "a", fingerprint: "f", leaseMs: 1_000, recovery: "rerun" };
+  const second = { ...first, token: "b" };
+  type Step = (
+    store: Awaited<ReturnType<typeof newStores>>["idempotency"],
+    fence: number,
+  ) => Promise<unknown>;
+
+  test.each<[string, number, Step]>([
+    ["a claim of a new key", 2, (store) => store.claim("new", first)],
+    ["a duplicate", 1, (store) => store.claim("k", second)],
+    // The second look is at a row that is locked.
+    ["a duplicate of a done key", 2, (store) => store.claim("done", second)],
+    ["a takeover", 2, (store) => store.claim("expired", second)],
+    ["a heartbeat", 1, (store) => store.heartbeat("k", "a", 1_000)],
+    ["a completion", 1, (store) => store.complete("k", "a")],
+    ["a release", 2, (store) => store.release("k", "a")],
+    ["a hold", 2, (store) => store.hold("k", "a", "why")],
+    ["an operator's decision", 2, (store, fence) => store.resolve("expired", "done", { fence })],
+    ["a heartbeat of a lost key", 1, (store) => store.heartbeat("k", "b", 1_000)],
+  ])("takes for %s %i messages", async (_step, messages, step) => {
+    const clock = testClock();
+    const { idempotency, pool, table } = await newStores({ now: clock.now });
+    const expired = await idempotency.claim("expired", first);
+    await idempotency.claim("done", first);
+    await idempotency.complete("done", "a");
+    clock.advance(1_000);
+    await idempotency.claim("k", first);
+    let sent = 0;
+    const counting = fromMysql2({
+      getConnection: () => pool.getConnection(),
+      query: (text: string, values?: unknown[]) => {
+        sent += 1;
+        return pool.query(text, values);
+      },
+    });
+    const stores = createStores(pool, { table, now: clock.now, database: counting });
+    await stores.ready();
+    sent = 0;
+    await step(stores.idempotency, expired.status === "acquired" ? expired.fence : 0);
+    expect(sent).toBe(messages);
   });
 });

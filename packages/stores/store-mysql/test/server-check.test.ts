@@ -36,6 +36,7 @@ function serverWith(rows: Settings) {
     library: "fake",
     run: () => Promise.reject(new Error("not asked for")),
     query: () => Promise.reject(new Error("not asked for")),
+    change: () => Promise.reject(new Error("not asked for")),
     gateOf: () => undefined,
     alone(text) {
       asked.push(text);
@@ -86,12 +87,12 @@ describeServerCheck<Settings>({
     [
       "has newer tables",
       { countersign_schema: { version: mysqlSchemaVersion + 1 } },
-      /version 3, .* upgrade @countersign\/store-mysql/,
+      /version 4, .* upgrade @countersign\/store-mysql/,
     ],
     [
       "has newer tables that take no process of this version",
       { countersign_schema: { version: mysqlSchemaVersion + 1, oldest: mysqlSchemaVersion + 1 } },
-      /version 3, .* upgrade @countersign\/store-mysql/,
+      /version 4, .* upgrade @countersign\/store-mysql/,
     ],
     [
       "has tables of no version",
@@ -274,8 +275,8 @@ describeOnMysql("migrateMysql()", () => {
   });
 
   test.each([
-    [mysqlSchemaVersion + 1, /schema version 3, this release makes 2; upgrade/],
-    [0, /schema version 0, this release makes 2; no release made such tables/],
+    [mysqlSchemaVersion + 1, /schema version 4, this release makes 3; upgrade/],
+    [0, /schema version 0, this release makes 3; no release made such tables/],
   ])("refuses tables of version %s, and leaves them as they are", async (version, message) => {
     const pool = connectPool();
     const table = await createTables(pool);

@@ -8,7 +8,7 @@ import type { Report } from "./doctor-bench.ts";
 import { flagsOf, sqlServers } from "./sql-places.ts";
 
 /** Of the tables that this release makes. */
-const versions: Readonly<Record<string, number>> = { PostgreSQL: 3, MariaDB: 2 };
+const versions: Readonly<Record<string, number>> = { PostgreSQL: 3, MariaDB: 3 };
 
 /** What becomes of the tables, and what the doctor then says about them. */
 const steps: Readonly<
@@ -28,9 +28,9 @@ const steps: Readonly<
   ],
   MariaDB: (prefix) => [
     [`UPDATE ${prefix}schema SET version = 0`, ["migration-pending"]],
-    [`UPDATE ${prefix}schema SET version = 3`, ["tables-newer"]],
-    [`ALTER TABLE ${prefix}schema ADD COLUMN oldest INT DEFAULT 2`, []],
-    [`UPDATE ${prefix}schema SET version = 2`, []],
+    [`UPDATE ${prefix}schema SET version = 4`, ["tables-newer"]],
+    [`ALTER TABLE ${prefix}schema ADD COLUMN oldest INT DEFAULT 3`, []],
+    [`UPDATE ${prefix}schema SET version = 3`, []],
     [`RENAME TABLE ${prefix}answers TO ${prefix}gone`, ["tables-refused"]],
     [`RENAME TABLE ${prefix}gone TO ${prefix}answers`, []],
     [`ALTER TABLE ${prefix}nonces DROP PRIMARY KEY`, ["tables-refused"]],
