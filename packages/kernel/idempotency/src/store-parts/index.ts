@@ -1,12 +1,11 @@
 export { commitUnconfirmed, tellsWarnings, watchCommits } from "./commit-watch.ts";
-export { parseDecision, seenRow, storedRecords } from "./key-row.ts";
+export { parseDecision, seenRow } from "./key-row.ts";
 export { fenceMemoryMs } from "../table-store.ts";
 export { wrappedErrors } from "./sql-errors.ts";
 export { transactionBroken, transactionNotRolledBack } from "../refusals.ts";
-export { cursorBehind, damagedCursor, keyBefore, pageOf, pageOfRows, type Row } from "./list-query.ts";
+export { cursorBehind, damagedCursor, keyBefore, pageOfRows, type Row } from "./list-query.ts";
 export { pooledClients, type ClientPool, type PooledClient } from "./pooled-client.ts";
 export { pruning } from "./pruning.ts";
-export type { RemoteIdempotencyStore } from "./remote-store.ts";
 export { leaseExpired } from "../store.ts";
 export {
   brokenReason,

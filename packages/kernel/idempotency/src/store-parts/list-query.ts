@@ -1,5 +1,4 @@
 import type { ListedRows } from "../key-table.ts";
-import type { IdempotencyListing, IdempotencyRecord } from "../store.ts";
 
 /** By column name. */
 export type Row = Readonly<Record<string, unknown>>;
@@ -20,29 +19,6 @@ export function keyBefore(store: string, cursor: unknown): string {
 
 export function damagedCursor(store: string): TypeError {
   return new TypeError(`${store}: cursor must be the cursor of the page before`);
-}
-
-export interface PageReading {
-  readonly keyOf: (storedKey: string) => string;
-  /** Undefined leaves out a key that has ended meanwhile. */
-  readonly recordOf: (row: Row) => IdempotencyRecord | undefined;
-}
-
-/** Makes a page of rows in order of `key`, a string made by `encodeText`, never a Buffer. A row beyond `limit` means another page. */
-export function pageOf(
-  rows: readonly Row[],
-  limit: number,
-  { keyOf, recordOf }: PageReading,
-): IdempotencyListing {
-  const listed = rows.slice(0, limit);
-  const last = listed.at(-1);
-  return {
-    entries: listed.flatMap((row) => {
-      const record = recordOf(row);
-      return record === undefined ? [] : [{ key: keyOf(String(row["key"])), record }];
-    }),
-    cursor: last === undefined || rows.length <= limit ? undefined : cursorBehind(String(last["key"])),
-  };
 }
 
 /** A page of a table of keys, of rows in order of `key`. A row beyond `limit` means another page. */

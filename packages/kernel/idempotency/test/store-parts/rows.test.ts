@@ -1,4 +1,11 @@
-import { encodeText, keyBefore, pageOf, storedRecords } from "@countersign/idempotency/store";
+import {
+  encodeText,
+  keyBefore,
+  pageOfRows,
+  parseDecision,
+  seenRow,
+  type SeenRow,
+} from "@countersign/idempotency/store";
 import { cursorBehind } from "../../dist/store-parts/list-query.js";
 import { describe, expect, test } from "@jest/globals";
 import * as fc from "fast-check";
@@ -30,25 +37,29 @@ describe("keyBefore()", () => {
   });
 });
 
-describe("pageOf()", () => {
-  const record = { state: "done", token: "t", fence: 7, fingerprint: "f" } as const;
-  const reading = {
-    keyOf: (storedKey: string) => storedKey.toUpperCase(),
-    recordOf: (row: Readonly<Record<string, unknown>>) => (row["ended"] === true ? undefined : record),
+describe("pageOfRows()", () => {
+  const seen: SeenRow = {
+    state: "done",
+    token: "t",
+    fence: 7,
+    version: 1,
+    fingerprint: "f",
+    reason: "",
+    recovery: "hold",
+    remainingMs: 1_000,
+    nowMs: 0,
   };
-
-  test("ends with as many keys as asked for, and its cursor goes on behind the last of them", () => {
-    const page = pageOf([{ key: "a" }, { key: "b" }, { key: "c" }], 2, reading);
-    expect(page.entries).toEqual([
-      { key: "A", record },
-      { key: "B", record },
-    ]);
-    expect(keyBefore("a store", page.cursor)).toBe("b");
+  const read = ({ key }: Readonly<Record<string, unknown>>) => ({
+    key: String(key).toUpperCase(),
+    row: seen,
   });
 
-  test("leaves out a key that has ended meanwhile, and goes on behind it", () => {
-    const page = pageOf([{ key: "a" }, { key: "b", ended: true }, { key: "c" }], 2, reading);
-    expect(page.entries).toEqual([{ key: "A", record }]);
+  test("ends with as many keys as asked for, and its cursor goes on behind the last of them", () => {
+    const page = pageOfRows([{ key: "a" }, { key: "b" }, { key: "c" }], 2, read);
+    expect(page.rows).toEqual([
+      { key: "A", row: seen },
+      { key: "B", row: seen },
+    ]);
     expect(keyBefore("a store", page.cursor)).toBe("b");
   });
 
@@ -56,17 +67,16 @@ describe("pageOf()", () => {
     ["no row", []],
     ["as many rows as asked for", [{ key: "a" }, { key: "b" }]],
   ])("has no cursor with %s", (_title, rows) => {
-    expect(pageOf(rows, 2, reading)).toEqual({
-      entries: rows.map(({ key }) => ({ key: key.toUpperCase(), record })),
+    expect(pageOfRows(rows, 2, read)).toEqual({
+      rows: rows.map(({ key }) => ({ key: key.toUpperCase(), row: seen })),
       cursor: undefined,
     });
   });
 });
 
-const counts = { fence: 7, remainingMs: 1_000 };
-const numbers = { ...counts, integerOf: Number };
+const numbers = { fence: 7, version: 3, remainingMs: 1_000, nowMs: 1_800_000_000_000 };
 
-describe("storedRecord()", () => {
+describe("seenRow()", () => {
   test.each(["running", "held", "done", "free"])(
     "gives the texts of a row in state %s as they were given",
     (state) => {
@@ -76,47 +86,51 @@ describe("storedRecord()", () => {
         fingerprint: encodeText(texts.fingerprint),
         reason: encodeText(texts.reason),
         recovery: "rerun",
+        decision: null,
       };
-      expect(storedRecords.ofRow({ state, ...stored }, numbers)).toEqual({
+      expect(seenRow({ state, ...stored }, numbers)).toEqual({
         state,
         ...texts,
         recovery: "rerun",
-        ...counts,
+        ...numbers,
       });
     },
   );
 
   test.each([["paid"], [undefined], [null], [["run"]]])("throws at the state %p", (state) => {
     const row = { state, token: "t", fingerprint: "f", reason: "", recovery: "hold" };
-    expect(() => storedRecords.ofRow(row, numbers)).toThrow(/unknown state/);
+    expect(() => seenRow(row, numbers)).toThrow(/unknown state/);
   });
 
   test.each([["Rerun"], [undefined], [null]])("throws at the recovery %p", (recovery) => {
     const row = { state: "running", token: "t", fingerprint: "f", reason: "", recovery };
-    expect(() => storedRecords.ofRow(row, numbers)).toThrow(/unknown recovery/);
+    expect(() => seenRow(row, numbers)).toThrow(/unknown recovery/);
   });
 
   test("gives an operator's decision as it was given, and its reopening", () => {
     const row = { state: "held", token: "t", fingerprint: "f", reason: "why", recovery: "hold" };
-    const decided = {
-      decision: "released",
-      decision_fence: "6",
-      decision_at: "1800000000000",
-      decision_by: encodeText("a\0"),
-      decision_note: null,
-      decision_reason: encodeText("\\why"),
-      reopened_at: null,
-      reopened_by: null,
-      reopened_note: null,
-    };
     const decision = { outcome: "released", fence: 6, at: 1_800_000_000_000, by: "a\0", reason: "\\why" };
-    expect(storedRecords.ofRow({ ...row, ...decided }, numbers).decision).toEqual(decision);
-    const reopening = { reopened_at: 1_800_000_000_001, reopened_note: encodeText("\ud800") };
-    expect(storedRecords.ofRow({ ...row, ...decided, ...reopening }, numbers).decision).toEqual({
-      ...decision,
-      reopened: { at: 1_800_000_000_001, note: "\ud800" },
-    });
-    expect(storedRecords.ofRow({ ...row, decision: null }, numbers).decision).toBeUndefined();
-    expect(() => storedRecords.ofRow({ ...row, decision: "paid" }, numbers)).toThrow(/unknown decision/);
+    const reopened = { at: 1_800_000_000_001, note: "\ud800" };
+    for (const given of [decision, { ...decision, reopened }]) {
+      expect(seenRow({ ...row, decision: JSON.stringify(given) }, numbers).decision).toEqual(given);
+    }
+  });
+});
+
+describe("parseDecision()", () => {
+  const decision = { outcome: "done", fence: 6, at: 1, reason: "" };
+
+  test.each([
+    ["no JSON", "{"],
+    ["no text", decision],
+    ["an unknown outcome", JSON.stringify({ ...decision, outcome: "paid" })],
+    ["a fence that is no integer", JSON.stringify({ ...decision, fence: "6" })],
+    ["no reason", JSON.stringify({ ...decision, reason: undefined })],
+    ["no time", JSON.stringify({ ...decision, at: undefined })],
+    ["a note that is no text", JSON.stringify({ ...decision, note: 1 })],
+    ["half of a reopening", JSON.stringify({ ...decision, reopened: { by: "a" } })],
+    ["null", "null"],
+  ])("throws at %s", (_title, stored) => {
+    expect(() => parseDecision(stored)).toThrow(/unknown decision/);
   });
 });
