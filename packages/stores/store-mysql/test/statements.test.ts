@@ -1,9 +1,8 @@
 import { expect, test } from "@jest/globals";
 import { describeOnMysql } from "@countersign/test-support/servers/engines.ts";
 import { testClock } from "@countersign/test-support/runs/after-test.ts";
-import { fromMysql2 } from "@countersign/databases";
 import { mysqlMigration } from "@countersign/store-mysql";
-import { connectPool, createStores, createTables, newStores, untilBlocked } from "./connections.ts";
+import { connectPool, createStores, createTables, newStores } from "./connections.ts";
 import { claimOf, newKey, newNonce, pay, payOne } from "./transactions.ts";
 
 const claim = { token: "a", fingerprint: "f", leaseMs: 60_000, recovery: "rerun" } as const;
@@ -50,87 +49,6 @@ describeOnMysql("the stores", () => {
     await expect(idempotency.read("k")).rejects.toThrow(/on which a transaction is open/);
     await careless.query("ROLLBACK");
     expect(await idempotency.claim("k", claim)).toMatchObject({ status: "acquired" });
-  });
-
-  test.each(["START TRANSACTION", "SET autocommit = 0"])(
-    "write nothing on such a connection, also where the look before came by another one: %s",
-    async (careless) => {
-      const { pool, table, idempotency: sound } = await newStores();
-      const one = connectPool({ connectionLimit: 1 });
-      const database = fromMysql2(one);
-      const { idempotency } = createStores(one, {
-        table,
-        database: { ...database, alone: fromMysql2(pool).alone },
-      });
-      await idempotency.claim("k", claim);
-      const before = await sound.read("k");
-      await one.query(careless);
-      const open = /on which a transaction is open/;
-      await expect(idempotency.claim("new", claim)).rejects.toThrow(open);
-      await expect(idempotency.claim("k", claim)).rejects.toThrow(open);
-      await expect(idempotency.heartbeat("k", "a", 90_000)).rejects.toThrow(open);
-      await expect(idempotency.complete("k", "a")).rejects.toThrow(open);
-      await expect(idempotency.release("k", "a")).rejects.toThrow(open);
-      await expect(idempotency.hold("k", "a", "why")).rejects.toThrow(open);
-      // A row that is another one is told as ever.
-      expect(await idempotency.heartbeat("k", "b", 90_000)).toBe("lost");
-      await one.query("COMMIT");
-      expect(await sound.read("k")).toMatchObject({ state: "running", fence: before?.fence });
-      expect(await sound.read("new")).toBeUndefined();
-    },
-  );
-
-  test.each(["", "-FOUND_ROWS"])(
-    "answer alike on connections with the flags %p, by which a row counts that stays as it was",
-    async (flag) => {
-      const clock = testClock();
-      const flags = flag === "" ? [] : [flag];
-      const { idempotency } = await newStores({ now: clock.now }, { flags });
-      const first = await idempotency.claim("k", claim);
-      // Nothing but the version changes.
-      expect(await idempotency.heartbeat("k", "a", 60_000)).toBe("ok");
-      expect(await idempotency.claim("k", claim)).toEqual(first);
-      expect(await idempotency.complete("k", "a")).toBe("ok");
-      expect(await idempotency.complete("k", "a")).toBe("ok");
-      expect(await idempotency.heartbeat("k", "a", 60_000)).toBe("lost");
-    },
-  );
-
-  test("under READ UNCOMMITTED tell no duplicate that a key is done before that is committed", async () => {
-    const { pool, table, idempotency, database } = await newStores();
-    const dirty = connectPool();
-    dirty.on(
-      "connection",
-      (connection) => void connection.query("SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED"),
-    );
-    const other = createStores(dirty, { table }).idempotency;
-    await idempotency.claim("k", claim);
-    let asked: Promise<unknown>[] = [];
-    const paying = database.run(async (tx) => {
-      expect(await idempotency.completeIn(tx, "k", "a")).toBe("ok");
-      asked = [other.claim("k", { ...claim, token: "b" }), other.read("k"), other.complete("k", "b")];
-      await untilBlocked(pool, table, 3);
-      throw new Error("not paid");
-    });
-    await expect(paying).rejects.toThrow("not paid");
-    expect(await Promise.all(asked)).toEqual([
-      expect.objectContaining({ status: "in-flight" }),
-      expect.objectContaining({ state: "running" }),
-      "lost",
-    ]);
-  });
-
-  test("give a fence above all that were pruned, also to a claim that two processes make at once", async () => {
-    const { pool, table } = await newStores();
-    const highest = 9e15;
-    await pool.query(`UPDATE ${table}_schema SET highest_fence = ?`, [highest]);
-    const both = ["a", "b"].map((token) =>
-      createStores(pool, { table }).idempotency.claim("k", { ...claim, token }),
-    );
-    const statuses = (await Promise.all(both)).map(({ status }) => status);
-    expect(new Set(statuses)).toEqual(new Set(["acquired", "in-flight"]));
-    const { idempotency } = createStores(pool, { table });
-    expect(await idempotency.read("k")).toMatchObject({ fence: highest + 1 });
   });
 
   test("prune in batches, leave locked rows for later, and keep the highest fence", async () => {
