@@ -50,7 +50,7 @@ export class Engine<Tx> {
     throw notAlone(store);
   }
 
-  /** Runs one statement that changes rows and commits by itself, by `zeroIfAlone`. Resolves to how many rows it has changed. */
+  /** Runs one statement that changes rows and, by `zeroIfAlone`, commits by itself or fails. Resolves to how many rows it has changed. */
   async change(store: string, text: string, values: readonly SqlValue[]): Promise<number> {
     try {
       return await this.#repeat(store, () => this.#change(text, values));

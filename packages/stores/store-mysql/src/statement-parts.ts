@@ -38,15 +38,15 @@ export function seconds(milliseconds: number): number {
   return Math.max(1, Math.ceil(milliseconds / 1_000));
 }
 
-// MySQL has no @@in_transaction. What follows is all that asks for it.
-/** Whether a statement commits by itself. A step in somebody's transaction can be undone after it was answered. */
+// By a variable that MySQL does not have: nothing else asks for it.
 const alone = "(@@in_transaction = 0 AND @@autocommit = 1)";
 
+/** Whether a statement commits by itself. A step in somebody's transaction can be undone after it was answered. */
 export const isAlone = `${alone} AS is_alone`;
 
 /**
- * 0 in a statement that commits by itself; in another one more than any integer can be raised by, so that it fails. A condition would not do:
- * what it finds is a number of rows, and 0 is an answer.
+ * 0 in a statement that commits by itself; in another one more than a version can be raised by, so that it fails. A condition would not do: it
+ * would change no row, which is an answer.
  */
 export const zeroIfAlone = `IF(${alone}, 0, 9223372036854775807)`;
 

@@ -125,6 +125,11 @@ describe("the options", () => {
     ["no database", { database: undefined }, /option database must be your database library on MariaDB/],
     ["a pool in its place", { database: { query() {} } }, /option database/],
     ["one of PostgreSQL", { database: { ...database, dialect: "postgresql" } }, /option database/],
+    [
+      "one without a number of changed rows",
+      { database: { ...database, change: undefined } },
+      /option database/,
+    ],
     ["a prefix that needs more than quotes", { table: "a`b" }, /option table must be a letter/],
     ["a short retention", { retentionMs: 1_000 }, /option retentionMs/],
     ["a short one of tasks", { taskRetentionMs: 259_199_999 }, /option taskRetentionMs/],
