@@ -1,5 +1,5 @@
-import type { IdempotencyRecord, SqlValue } from "@countersign/idempotency";
-import type { FirstChange, KeyChange, Seen } from "@countersign/idempotency/store";
+import type { IdempotencyRecord, SqlValue, TransactionKey } from "@countersign/idempotency";
+import type { FirstChange, KeyChange, NewRow, Seen } from "@countersign/idempotency/store";
 import type { ResolvedMysqlOptions } from "./options.ts";
 import {
   isAlone,
@@ -80,6 +80,55 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ${this.#now()} + ${microseconds("?")}, 1 + ${zer
   writeIn(key: string, step: KeyStep): Statement {
     const [text, values] = this.#update(key, step, "version + 1");
     return [`${text} AND ${isInTransaction}`, values];
+  }
+
+  /**
+   * In a transaction: adds the first rows of the keys that have none, in this order, and locks those of the others. Not INSERT IGNORE: it
+   * locks what it finds for reading, and of two that then write both wait for each other.
+   */
+  addAll(rows: readonly NewRow[]): Statement {
+    const now = this.#now();
+    // No owner is told of the fence: one of lease mode gets its own above this row's, and above all that were pruned.
+    const row = `(?, ?, ?, ?, ${now}, ?, ?, ?, ${now} + ${microseconds("?")}, 1)`;
+    const values = rows.flatMap(
+      ({ key, row: { state, token, fingerprint, reason, recovery, durationMs } }) => {
+        const id = [digestOf(key), bytesOf(key), state, bytesOf(token)];
+        return [...id, bytesOf(fingerprint), bytesOf(reason), recovery, durationMs];
+      },
+    );
+    const text = `INSERT INTO ${this.#options.names.idempotency} (digest, name, state, token, fence, fingerprint, reason, recovery, until_us, version)
+VALUES ${rows.map(() => row).join(",\n  ")}
+ON DUPLICATE KEY UPDATE version = version`;
+    return [text, values];
+  }
+
+  /** In a transaction: gives the rows of the keys, locked, so that nothing is found which is older than its wait. */
+  lookAll(keys: readonly string[]): Statement {
+    const text = `SELECT LOWER(HEX(seen.digest)) AS \`key\`, ${columns(this.#now())} FROM ${this.#options.names.idempotency} AS seen FORCE INDEX (PRIMARY)
+WHERE seen.digest IN (${keys.map(() => "?").join(", ")}) FOR UPDATE`;
+    return [text, keys.map((key) => digestOf(key))];
+  }
+
+  /** In a transaction that has begun the key, or is about to. */
+  writeWithin(key: string, step: KeyStep): Statement {
+    return this.#update(key, step, "version + 1");
+  }
+
+  /** Makes the keys done that a transaction has begun, and gives them as they are then, with what triggers have made of them. */
+  doneAll(keys: readonly TransactionKey[]): readonly Statement[] {
+    if (keys.length === 0) return [];
+    const { names, retentionMs } = this.#options;
+    const places = keys.map(() => "?").join(", ");
+    const own = `digest IN (${places}) AND token IN (${places})`;
+    const values = [...keys.map(({ key }) => digestOf(key)), ...keys.map(({ token }) => bytesOf(token))];
+    const done = `UPDATE ${names.idempotency} FORCE INDEX (PRIMARY)
+SET version = version + 1, state = 'done', reason = '', until_us = ${this.#now()} + ${microseconds(retentionMs)}
+WHERE ${own} AND state = 'running'`;
+    const kept = `SELECT state AS kept_as FROM ${names.idempotency} FORCE INDEX (PRIMARY) WHERE ${own}`;
+    return [
+      [done, values],
+      [kept, values],
+    ];
   }
 
   /** A page after the first value, a digest, of as many rows as the second says, by digest: no key changes pages. */

@@ -114,14 +114,14 @@ export class MysqlKeyTable<Tx> extends PrunedTable<Tx> implements KeyTable<Tx> {
 }
 
 /** The fence of the row that a change makes of the seen one; 0 where nobody asks for it. An UPDATE gives none back. */
-function fenceAfter({ raisesFence }: KeyChange, seen: Seen): number {
+export function fenceAfter({ raisesFence }: KeyChange, seen: Seen): number {
   if ("states" in seen) return 0;
   return raisesFence === true ? Math.max(seen.fence + 1, seen.nowMs * 1_000) : seen.fence;
 }
 
 const texts = ["token", "fingerprint", "reason", "decision"];
 
-function rowOf(row: Row): SeenRow {
+export function rowOf(row: Row): SeenRow {
   const read = texts.filter((text) => row[text] !== null).map((text) => [text, storedText(row[text])]);
   return seenRow(
     { ...row, ...Object.fromEntries(read) },

@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { withDeadline } from "@countersign/core";
 import type {
   ClosedStatements,
@@ -10,27 +9,29 @@ import type {
 } from "@countersign/idempotency";
 import {
   type Row,
+  type SeenRow,
   StoreGate,
+  beginKeys,
+  byKey,
+  fenceMemoryMs,
+  firstBegin,
+  freeKeys,
+  holdBroken,
+  runSteps,
   transactionBroken,
   transactionNotRolledBack,
 } from "@countersign/idempotency/store";
-import { type KeyClaim, claimStatement } from "./claim-statement.ts";
 import { checkLate, checkTimeoutMs, type Engine } from "./engine.ts";
 import { errnoOf, faultOf, isInterrupted, noSavepoint } from "./errors.ts";
-import {
-  doneStatement,
-  freeStatement,
-  identitiesOf,
-  holdStatements,
-  stillRunningStatement,
-} from "./idempotency-statements.ts";
-import { begunBy } from "./key-row.ts";
+import { KeyStatements } from "./key-statements.ts";
+import { rowOf } from "./key-table.ts";
 import { isOwnNonce, nonceStatement } from "./nonce-store.ts";
 import type { ResolvedMysqlOptions } from "./options.ts";
+import { MysqlRowsWithin } from "./rows-within.ts";
 import { endSession, giveSessionBack, rowsLeft, takeSession } from "./session.ts";
 import { type Statement, clockOf, inlined } from "./statement-parts.ts";
 import { assertTransactions, releaseSavepoint, setSavepoint } from "./transaction-proof.ts";
-import { bytesOf, digestOf, hexOf, isTrue } from "./values.ts";
+import { isTrue } from "./values.ts";
 
 const name = "mysql transaction store";
 
@@ -65,6 +66,8 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
   readonly #server: Engine<Tx>;
   readonly #options: ResolvedMysqlOptions<Tx>;
   readonly #now: () => string;
+  readonly #sql: KeyStatements;
+  readonly #rows: MysqlRowsWithin<Tx>;
   readonly #gate = new StoreGate(name);
   readonly #open = new Map<Tx, OpenTransaction>();
   #proof: Promise<void> | undefined;
@@ -73,6 +76,8 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
     this.#server = engine;
     this.#options = options;
     this.#now = clockOf(options);
+    this.#sql = new KeyStatements(options, this.#now);
+    this.#rows = new MysqlRowsWithin(name, engine, this.#sql);
     this.retentionMs = options.retentionMs;
   }
 
@@ -116,10 +121,12 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
     const session = this.#open.get(tx);
     if (session === undefined) throw new TypeError(`${name}: begin() needs what run() has given`);
     const now = this.#now();
-    const { nonce, keys, recovery, leaseMs, waitMs, idleTimeoutMs } = claim;
-    const running = { recovery, takenAs: "begun", leaseMs } as const;
+    const { nonce, leaseMs, waitMs, idleTimeoutMs } = claim;
+    const ordered = [...claim.keys];
+    ordered.sort(byKey);
+    const news = ordered.map((key) => ({ key: key.key, row: firstBegin(key, leaseMs) }));
     const take = session.isTaken ? [] : [takeSession(waitMs, idleTimeoutMs)];
-    const then = [...(keys.length === 0 ? [] : [this.#keysStatement(keys, now, running)]), setSavepoint];
+    const then = [...this.#rows.adding(news), setSavepoint];
     // Before it is sent: it may take effect although its reply is lost.
     session.isTaken = true;
     const rows = await (nonce === undefined
@@ -131,19 +138,16 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
         ));
     if (rows === undefined) return { nonce: "seen", keys: [] };
     session.isMarked = true;
-    const found = new Map(
-      rows.filter((row) => row["digest"] !== undefined).map((row) => [hexOf(row["digest"]), row]),
-    );
-    const begun = keys.map(({ key }) => begunBy(found.get(hexOf(digestOf(key)))));
-    session.begun = keys.filter((_, index) => begun[index]?.status === "begun");
+    const keys = await runSteps(beginKeys(this.#rows, tx, claim, this.#rows.added(news, rows)));
+    session.begun = claim.keys.filter((_key, index) => keys[index]?.status === "begun");
     session.run = session.begun;
-    return { nonce: "fresh", keys: begun };
+    return { nonce: "fresh", keys };
   }
 
   async keep(tx: Tx, keys: readonly TransactionKey[], _more: boolean): Promise<void> {
     // Done behind the end of the savepoint: not where the transaction is another one. A savepoint also behind the last key: COMMIT finds out
     // by it whether the transaction is still the one that has claimed.
-    const rows = await this.#end(tx, keys, [releaseSavepoint, ...this.#done(keys), setSavepoint]);
+    const rows = await this.#end(tx, keys, [releaseSavepoint, ...this.#sql.doneAll(keys), setSavepoint]);
     // Not with a trigger that takes the change back, nor where the handler has undone the claim: the key would be free, and paid.
     if (rows.filter((row) => row["kept_as"] === "done").length === keys.length) return;
     throw transactionBroken(
@@ -167,7 +171,9 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
   }
 
   async free(tx: Tx, keys: readonly TransactionKey[]): Promise<void> {
-    this.#assertFreed(await this.#send(tx, this.#free(keys)));
+    const freed = await this.#free(tx, keys);
+    // Else they would commit as running, and nobody runs them. A trigger can take the change back.
+    if (!keys.every(({ key }) => freed.get(key)?.state === "free")) throw this.#notFreed();
     const session = this.#open.get(tx);
     if (session === undefined) return;
     session.begun = without(session.begun, keys);
@@ -175,17 +181,37 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
   }
 
   async hold(keys: readonly TransactionKey[], reason: string, tx?: Tx): Promise<ReadonlySet<string>> {
-    const sql = holdStatements(this.#options, this.#now());
-    const held = new Set<string>();
+    const own = new Set<string>();
+    const rows = await (tx === undefined
+      ? this.#lookLocked(keys)
+      : this.#rows.look(
+          tx,
+          keys.map(({ key }) => key),
+        ));
     for (const { key, token } of keys) {
-      const values = [digestOf(key), bytesOf(token), bytesOf(reason)];
+      const seen = rows.get(key);
+      if (seen?.token !== token || seen.state === "free") continue;
+      own.add(key);
+      // All that paid it has committed with it.
+      if (seen.state === "done" && tx === undefined) continue;
+      const change = { state: "held", reason, durationMs: 0 } as const;
       // oxlint-disable-next-line no-await-in-loop -- one key after the other
-      const rows = await (tx === undefined
-        ? this.#server.alone(name, sql.holdRun, values)
-        : this.#server.query(tx, name, sql.holdRunIn, values));
-      if (rows.length > 0) held.add(key);
+      if (tx !== undefined) await this.#rows.write(tx, key, change, seen);
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      else await this.#server.change(name, ...this.#sql.write(key, { change, seen, fence: seen.fence }));
     }
-    return held;
+    return own;
+  }
+
+  /** Behind the end of each transaction that has a row: also of one whose connection was lost, and which the server has not ended yet. */
+  async #lookLocked(keys: readonly TransactionKey[]): Promise<ReadonlyMap<string, SeenRow>> {
+    const found = new Map<string, SeenRow>();
+    for (const { key } of keys) {
+      // oxlint-disable-next-line no-await-in-loop -- one key after the other
+      const [row] = await this.#server.alone(name, ...this.#sql.lookLocked(key));
+      if (row !== undefined) found.set(key, rowOf(row));
+    }
+    return found;
   }
 
   faultOf(error: unknown): TransactionFault | undefined {
@@ -198,22 +224,6 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
 
   close(): void {
     this.#gate.close();
-  }
-
-  #keysStatement(
-    keys: readonly TransactionKey[],
-    now: string,
-    how: Pick<KeyClaim, "recovery" | "leaseMs" | "takenAs">,
-  ): Statement {
-    return claimStatement(
-      {
-        ...how,
-        idempotency: this.#options.names.idempotency,
-        now,
-        mark: randomBytes(16),
-      },
-      keys,
-    );
   }
 
   /** Claims the nonce, and goes on if it was fresh. Gives the rows of `then`. */
@@ -281,8 +291,8 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
     const rows = await this.#send(tx, [rollBack, ...left]);
     session.hasLeftRows = rows.some((row) => isTrue(row["rows_left"]));
     if (session.hasLeftRows) {
-      const how = { recovery: "hold", takenAs: "held", leaseMs: 0 } as const;
-      await this.#send(tx, [this.#keysStatement(run, this.#now(), how), commit]);
+      await runSteps(holdBroken(this.#rows, tx, run));
+      await this.#send(tx, [commit]);
     }
     await this.#send(tx, [giveSessionBack]);
   }
@@ -321,12 +331,10 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
     unseen: readonly TransactionKey[],
     error: unknown,
   ): Promise<unknown> {
-    const how = { recovery: "hold", takenAs: "held", leaseMs: 0 } as const;
-    const hold = keys.length === 0 ? [] : [this.#keysStatement(keys, this.#now(), how)];
     for (let attempt = 1; ; attempt += 1) {
       try {
         // oxlint-disable-next-line no-await-in-loop -- one attempt after the other
-        this.#assertFreed(await this.#send(tx, [rollBack, ...hold, ...this.#free(unseen), commit]));
+        await this.#leave(tx, keys, unseen);
         return error;
       } catch (failure) {
         if (faultOf(failure) === "conflict" && attempt < maxHoldAttempts) continue;
@@ -335,25 +343,29 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
     }
   }
 
-  #free(keys: readonly TransactionKey[]): readonly Statement[] {
-    if (keys.length === 0) return [];
-    const { length } = keys;
-    return [
-      [freeStatement(this.#options, this.#now(), length), identitiesOf(keys)],
-      [stillRunningStatement(this.#options, length), identitiesOf(keys)],
-    ];
+  async #leave(tx: Tx, keys: readonly TransactionKey[], unseen: readonly TransactionKey[]): Promise<void> {
+    await this.#send(tx, [rollBack]);
+    if (keys.length > 0) await runSteps(holdBroken(this.#rows, tx, keys));
+    const rows = await this.#free(tx, unseen);
+    await this.#send(tx, [commit]);
+    // After a ROLLBACK there was nothing to free.
+    const isRun = ({ key, token }: TransactionKey): boolean => {
+      const row = rows.get(key);
+      return row?.state === "running" && row.token === token;
+    };
+    if (unseen.some(isRun)) throw this.#notFreed();
   }
 
-  #done(keys: readonly TransactionKey[]): readonly Statement[] {
-    if (keys.length === 0) return [];
-    return [[doneStatement(this.#options, this.#now(), keys.length), identitiesOf(keys)]];
+  async #free(tx: Tx, keys: readonly TransactionKey[]): Promise<ReadonlyMap<string, SeenRow>> {
+    if (keys.length === 0) return new Map();
+    const { retentionMs } = this;
+    return runSteps(freeKeys(this.#rows, tx, keys, { retentionMs, fenceMemoryMs }));
   }
 
-  /** Else they would commit as running, and nobody runs them. A trigger can take the change back. */
-  #assertFreed(rows: readonly Row[]): void {
-    if (rows.every((row) => row["still_running"] === undefined)) return;
-    const { place } = this.#options.names;
-    throw new Error(`${name}: the server did not free the keys ${place}; look for triggers`);
+  #notFreed(): Error {
+    return new Error(
+      `${name}: the server did not free the keys ${this.#options.names.place}; look for triggers`,
+    );
   }
 
   /** Once, on no real key: the library's transaction is one, and may write. */

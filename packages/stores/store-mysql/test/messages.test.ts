@@ -51,11 +51,11 @@ async function recorded(setting = "autocommit = 1") {
 }
 
 const begin = expect.stringMatching(
-  /^BEGIN NOT ATOMIC\nSTART TRANSACTION;\nSET @countersign_[^;]*;\n(?:SET STATEMENT [^;]*_nonces`[^;]*;\nIF [^;]* THEN\n)?SET STATEMENT [^;]*_idempotency`[^;]*;\nSAVEPOINT countersign;\n(?:END IF;\n)?END$/,
+  /^BEGIN NOT ATOMIC\nSTART TRANSACTION;\nSET @countersign_[^;]*;\n(?:SET STATEMENT [^;]*_nonces`[^;]*;\nIF [^;]* THEN\n)?INSERT INTO [^;]*_idempotency`[^;]*;\nSELECT [^;]* FOR UPDATE;\nSAVEPOINT countersign;\n(?:END IF;\n)?END$/,
 );
 const insertion = expect.stringContaining("_payouts VALUES (?)");
 const mark = expect.stringMatching(
-  /^BEGIN NOT ATOMIC\nRELEASE SAVEPOINT countersign;\nSET STATEMENT [^;]*_idempotency`[^;]* state = 'done'[^;]*;\nSAVEPOINT countersign;\nEND$/,
+  /^BEGIN NOT ATOMIC\nRELEASE SAVEPOINT countersign;\nUPDATE [^;]*_idempotency`[^;]* state = 'done'[^;]*;\nSELECT state AS kept_as[^;]*;\nSAVEPOINT countersign;\nEND$/,
 );
 const commit = expect.stringMatching(
   /^BEGIN NOT ATOMIC\nRELEASE SAVEPOINT countersign;\nSET SESSION [^;]*autocommit = @countersign_autocommit;\nEND$/,

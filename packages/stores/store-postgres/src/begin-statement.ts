@@ -1,5 +1,5 @@
 import type { TransactionClaim } from "@countersign/idempotency";
-import { encodeText, type NewRow, type Row } from "@countersign/idempotency/store";
+import { encodeText, type Added, type NewRow, type Row } from "@countersign/idempotency/store";
 import { isDurable } from "./durability.ts";
 import { singleRow } from "./queryable.ts";
 import { floorKey, microseconds, milliseconds } from "./statement-parts.ts";
@@ -89,7 +89,7 @@ function given(isFresh: string, more = ""): string {
 export function addedOf(
   rows: readonly Row[],
   keys: readonly string[],
-): { readonly isFresh: boolean; readonly added: ReadonlySet<string>; readonly id: string | undefined } {
+): { readonly isFresh: boolean; readonly added: Added; readonly id: string | undefined } {
   const { is_fresh: isFresh, added, id } = singleRow(rows);
   const stored: unknown = typeof added === "string" ? JSON.parse(added) : undefined;
   if (typeof isFresh !== "boolean" || !Array.isArray(stored))
@@ -97,7 +97,7 @@ export function addedOf(
   const names = new Set<unknown>(stored);
   return {
     isFresh,
-    added: new Set(keys.filter((key) => names.has(encodeKey(key)))),
+    added: { keys: new Set(keys.filter((key) => names.has(encodeKey(key)))) },
     id: typeof id === "string" ? id : undefined,
   };
 }

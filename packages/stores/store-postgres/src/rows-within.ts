@@ -1,5 +1,5 @@
 import type { Database } from "@countersign/idempotency";
-import type { KeyChange, NewRow, RowsWithin, Seen, SeenRow } from "@countersign/idempotency/store";
+import type { Added, KeyChange, NewRow, RowsWithin, Seen, SeenRow } from "@countersign/idempotency/store";
 import { addedOf, addStatement, storedRow, type AddCall } from "./begin-statement.ts";
 import { queryableIn } from "./database-queryable.ts";
 import { KeyStatements } from "./key-statements.ts";
@@ -22,7 +22,7 @@ export class PostgresRowsWithin<Tx> implements RowsWithin<Tx> {
     this.#add = addStatement(options.names, "$1");
   }
 
-  async add(tx: Tx, rows: readonly NewRow[]): Promise<ReadonlySet<string>> {
+  async add(tx: Tx, rows: readonly NewRow[]): Promise<Added> {
     const { now } = this.#options;
     const call: AddCall = { keys: rows.map(storedRow), ...(now === undefined ? {} : { now: now() }) };
     const added = await this.#database.query(tx, this.#add, [JSON.stringify(call)]);

@@ -2,6 +2,7 @@ import {
   encodeText,
   isAsSeen,
   seenRow,
+  type Added,
   type KeyChange,
   type NewRow,
   type RowsWithin,
@@ -108,16 +109,18 @@ export class RowsInTransaction implements RowsWithin<undefined> {
     this.#rows = rows;
   }
 
-  add(_tx: undefined, rows: readonly NewRow[]): ReadonlySet<string> {
-    const added = new Set<string>();
+  add(_tx: undefined, rows: readonly NewRow[]): Required<Added> {
+    const keys = new Set<string>();
+    const found = new Map<string, SeenRow>();
     for (const { key, row } of rows) {
       const storedKey = encodeText(key);
       const sighting = this.#rows.look(storedKey);
-      if (sighting.row !== undefined) continue;
-      this.#rows.put(storedKey, sighting, row);
-      added.add(key);
+      if (sighting.row === undefined) {
+        this.#rows.put(storedKey, sighting, row);
+        keys.add(key);
+      } else found.set(key, sighting.row);
     }
-    return added;
+    return { keys, found };
   }
 
   look(_tx: undefined, keys: readonly string[]): ReadonlyMap<string, SeenRow> {

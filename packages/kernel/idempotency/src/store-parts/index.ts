@@ -26,6 +26,7 @@ export {
   byKey,
   freeKeys,
   holdBroken,
+  type Added,
   type NewRow,
   type RowsWithin,
 } from "../transactions/key-steps-within.ts";

@@ -18,15 +18,19 @@ import type { KeyBegun, TransactionClaim, TransactionKey } from "./transaction-s
 
 /** The rows of keys, as one transaction reads and writes them: many at once where the engine can. */
 export interface RowsWithin<Tx> {
-  /**
-   * Adds the first rows of those keys that have none, in this order, and waits for other transactions that have added them. Returns the
-   * keys that were added.
-   */
-  add(tx: Tx, rows: readonly NewRow[]): Awaitable<ReadonlySet<string>>;
+  /** Adds the first rows of those keys that have none, in this order, and waits for other transactions that have added them. */
+  add(tx: Tx, rows: readonly NewRow[]): Awaitable<Added>;
   /** Reads the rows of these keys, also those that are over. */
   look(tx: Tx, keys: readonly string[]): Awaitable<ReadonlyMap<string, SeenRow>>;
   /** As `write` of a table: true if the row was as seen. */
   write(tx: Tx, key: string, change: KeyChange, seen: Seen): Awaitable<boolean>;
+}
+
+export interface Added {
+  /** The keys that were added. */
+  readonly keys: ReadonlySet<string>;
+  /** The rows of the others, where the engine has read them in the same step. */
+  readonly found?: ReadonlyMap<string, SeenRow>;
 }
 
 export interface NewRow {
@@ -34,12 +38,12 @@ export interface NewRow {
   readonly row: FirstChange;
 }
 
-/** Claims keys for a transaction, in an order that is the same for all. `added` are those that the engine has added already. */
+/** Claims keys for a transaction, in an order that is the same for all. `added` is what the engine has done already. */
 export function beginKeys<Tx>(
   rows: RowsWithin<Tx>,
   tx: Tx,
   claim: Pick<TransactionClaim, "keys" | "recovery" | "leaseMs">,
-  added?: ReadonlySet<string>,
+  added?: Added,
 ): Steps<readonly KeyBegun[]> {
   return written<Tx, KeyBegun>(rows, tx, claim.keys, {
     added,
@@ -88,7 +92,7 @@ interface Written<Answer, Change = KeyChange | undefined> {
 }
 
 interface WritingRules<Answer> {
-  readonly added?: ReadonlySet<string> | undefined;
+  readonly added?: Added | undefined;
   readonly first: (key: TransactionKey) => Required<Written<Answer, FirstChange>>;
   readonly next: (row: SeenRow, key: TransactionKey) => Written<Answer>;
 }
@@ -110,15 +114,11 @@ function* written<Tx, Answer>(
   for (let tried = 0; tried < mostTries; tried += 1) {
     const news = open.map((key) => ({ key: key.key, row: rules.first(key).change }));
     added ??= yield* answerOf(rows.add(tx, news));
-    for (const key of open) if (added.has(key.key)) answers.set(key.key, rules.first(key));
+    for (const key of open) if (added.keys.has(key.key)) answers.set(key.key, rules.first(key));
     open = open.filter(({ key }) => !answers.has(key));
     if (open.length > 0) {
-      const found = yield* answerOf(
-        rows.look(
-          tx,
-          open.map(({ key }) => key),
-        ),
-      );
+      const names = open.map(({ key }) => key);
+      const found = added.found ?? (yield* answerOf(rows.look(tx, names)));
       for (const key of open) {
         const row = found.get(key.key);
         // Pruned in between: added next time.
