@@ -197,6 +197,21 @@ export function decideBroken(row: KeyRow, key: TransactionKey): KeyChange | unde
   return row.state === "running" ? { state: "held", reason: brokenReason, durationMs: 0 } : undefined;
 }
 
+/**
+ * A key of a run that has failed, or has written nothing. Undefined where the row is not the run's own. Nothing is written where it has
+ * committed as done: all that paid it has committed with it. `isOpen`: in the run's own transaction, where nothing has committed.
+ */
+export function decideOwn(
+  row: KeyRow | undefined,
+  token: string,
+  reason: string,
+  isOpen: boolean,
+): { readonly write?: KeyChange } | undefined {
+  if (row?.token !== token || row.state === "free") return undefined;
+  if (row.state === "done" && !isOpen) return {};
+  return { write: { state: "held", reason, durationMs: 0 } };
+}
+
 /** True if this owner has completed the key already: its own completion may have lost its reply. */
 export function isCompletedBy(token: string, row: KeyRow | undefined): boolean {
   return row !== undefined && row.token === token && row.state === "done" && !isOver(row);

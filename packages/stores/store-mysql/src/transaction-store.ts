@@ -13,10 +13,12 @@ import {
   StoreGate,
   beginKeys,
   byKey,
+  decideOwn,
   fenceMemoryMs,
   firstBegin,
   freeKeys,
   holdBroken,
+  holdOwn,
   runSteps,
   transactionBroken,
   transactionNotRolledBack,
@@ -181,37 +183,26 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
   }
 
   async hold(keys: readonly TransactionKey[], reason: string, tx?: Tx): Promise<ReadonlySet<string>> {
+    if (tx !== undefined) return runSteps(holdOwn(this.#rows, tx, keys, { reason, isOpen: true }));
     const own = new Set<string>();
-    const rows = await (tx === undefined
-      ? this.#lookLocked(keys)
-      : this.#rows.look(
-          tx,
-          keys.map(({ key }) => key),
-        ));
     for (const { key, token } of keys) {
-      const seen = rows.get(key);
-      if (seen?.token !== token || seen.state === "free") continue;
-      own.add(key);
-      // All that paid it has committed with it.
-      if (seen.state === "done" && tx === undefined) continue;
-      const change = { state: "held", reason, durationMs: 0 } as const;
       // oxlint-disable-next-line no-await-in-loop -- one key after the other
-      if (tx !== undefined) await this.#rows.write(tx, key, change, seen);
-      // oxlint-disable-next-line no-await-in-loop -- as above
-      else await this.#server.change(name, ...this.#sql.write(key, { change, seen, fence: seen.fence }));
+      if (await this.#holdOwn(key, token, reason)) own.add(key);
     }
     return own;
   }
 
-  /** Behind the end of each transaction that has a row: also of one whose connection was lost, and which the server has not ended yet. */
-  async #lookLocked(keys: readonly TransactionKey[]): Promise<ReadonlyMap<string, SeenRow>> {
-    const found = new Map<string, SeenRow>();
-    for (const { key } of keys) {
-      // oxlint-disable-next-line no-await-in-loop -- one key after the other
-      const [row] = await this.#server.alone(name, ...this.#sql.lookLocked(key));
-      if (row !== undefined) found.set(key, rowOf(row));
-    }
-    return found;
+  /** Looks behind the end of each transaction that has the row: also of one whose connection was lost, and which the server has not ended yet. */
+  async #holdOwn(key: string, token: string, reason: string): Promise<boolean> {
+    const [row] = await this.#server.alone(name, ...this.#sql.lookLocked(key));
+    const seen = row && rowOf(row);
+    const decided = decideOwn(seen, token, reason, false);
+    if (decided === undefined || seen === undefined) return false;
+    const { write: change } = decided;
+    const { fence } = seen;
+    if (change !== undefined)
+      await this.#server.change(name, ...this.#sql.write(key, { change, seen, fence }));
+    return true;
   }
 
   faultOf(error: unknown): TransactionFault | undefined {

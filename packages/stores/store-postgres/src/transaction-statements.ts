@@ -57,10 +57,6 @@ held AS (
   FROM undone WHERE ${isOwn} AND kept.state IN ('running', 'held') RETURNING kept.key)
 SELECT key FROM held
 UNION ALL SELECT kept.key FROM ${names.idempotency} AS kept, undone WHERE ${isOwn} AND kept.state = 'done'`,
-    /** The same in the transaction itself, where no key has committed as done. */
-    holdIn: (call: string): string => `${asked(call)}
-UPDATE ${names.idempotency} AS kept SET version = kept.version + 1, state = 'held', reason = (SELECT asked.call ->> 'reason' FROM asked), until_at = undone.now
-FROM undone WHERE ${isOwn} AND kept.state <> 'free' RETURNING kept.key`,
   };
 }
 

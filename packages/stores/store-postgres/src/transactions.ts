@@ -19,6 +19,7 @@ import {
   firstBegin,
   freeKeys,
   holdBroken,
+  holdOwn,
   runSteps,
   transactionBroken,
   type SeenRow,
@@ -166,10 +167,9 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
   }
 
   async hold(keys: readonly TransactionKey[], reason: string, tx?: Tx): Promise<ReadonlySet<string>> {
+    if (tx !== undefined) return runSteps(holdOwn(this.#rows, tx, keys, { reason, isOpen: true }));
     const call = JSON.stringify({ ...this.#callOf(keys), reason: encodeText(reason) });
-    const rows = await (tx === undefined
-      ? this.#engine.run(name, this.#sql.hold("$1"), [call])
-      : this.database.query(tx, this.#sql.holdIn("$1"), [call]));
+    const rows = await this.#engine.run(name, this.#sql.hold("$1"), [call]);
     const held = new Set(rows.map((row) => row["key"]));
     return new Set(keys.map(({ key }) => key).filter((key) => held.has(encodeKey(key))));
   }

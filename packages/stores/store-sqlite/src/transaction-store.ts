@@ -15,6 +15,7 @@ import {
   fenceMemoryMs,
   freeKeys,
   holdBroken,
+  holdOwn,
   runStepsNow,
   transactionBroken,
   transactionEnd,
@@ -152,8 +153,9 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
     reason: string,
     tx?: Db,
   ): ReadonlySet<string> | Promise<ReadonlySet<string>> {
+    const isOpen = tx !== undefined;
     const hold = (): ReadonlySet<string> =>
-      new Set(keys.filter((key) => this.#holdOwn(key, reason, tx)).map(({ key }) => key));
+      runStepsNow(holdOwn(this.#within, undefined, keys, { reason, isOpen }));
     if (tx !== undefined) {
       this.#assertConnection(tx);
       return hold();
@@ -231,17 +233,6 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
   #free(keys: readonly TransactionKey[]): ReadonlyMap<string, SeenRow> {
     const { retentionMs } = this;
     return runStepsNow(freeKeys(this.#within, undefined, keys, { retentionMs, fenceMemoryMs }));
-  }
-
-  /** Holds a key of this token; outside of its transaction not one that is done, which has committed with all that paid it. */
-  #holdOwn({ key, token }: TransactionKey, reason: string, tx: Db | undefined): boolean {
-    const storedKey = encodeText(key);
-    const sighting = this.#rows.look(storedKey);
-    const { row } = sighting;
-    if (row?.token !== token || row.state === "free") return false;
-    if (row.state === "done" && tx === undefined) return true;
-    this.#rows.put(storedKey, sighting, { state: "held", reason, durationMs: 0 });
-    return true;
   }
 
   /**

@@ -10,7 +10,7 @@ export { leaseExpired } from "../store.ts";
 export {
   brokenReason,
   decideClaim,
-  decideFirstClaim,
+  decideOwn,
   expires,
   firstBegin,
   isOver,
@@ -26,6 +26,7 @@ export {
   byKey,
   freeKeys,
   holdBroken,
+  holdOwn,
   type Added,
   type NewRow,
   type RowsWithin,

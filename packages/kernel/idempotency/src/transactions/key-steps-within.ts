@@ -4,6 +4,7 @@ import type { Seen } from "../key-table.ts";
 import {
   decideBegin,
   decideBroken,
+  decideOwn,
   decideRelease,
   firstBegin,
   firstBroken,
@@ -61,6 +62,28 @@ export function* holdBroken<Tx>(rows: RowsWithin<Tx>, tx: Tx, keys: readonly Tra
     first: (key) => ({ change: firstBroken(key), answer: undefined }),
     next: (row, key) => ({ change: decideBroken(row, key), answer: undefined }),
   });
+}
+
+/** Leaves the keys to an operator that have the run's token, by `decideOwn`. Returns them; in the run's transaction only what it has written. */
+export function* holdOwn<Tx>(
+  rows: RowsWithin<Tx>,
+  tx: Tx,
+  keys: readonly TransactionKey[],
+  { reason, isOpen }: { readonly reason: string; readonly isOpen: boolean },
+): Steps<ReadonlySet<string>> {
+  const names = keys.map(({ key }) => key);
+  const found = yield* answerOf(rows.look(tx, names));
+  const own = new Set<string>();
+  for (const { key, token } of keys) {
+    const row = found.get(key);
+    const decided = decideOwn(row, token, reason, isOpen);
+    if (decided === undefined || row === undefined) continue;
+    const isWritten =
+      decided.write === undefined || (yield* answerOf(rows.write(tx, key, decided.write, row)));
+    // Who has changed it since has changed a row that proves what has committed.
+    if (isWritten || !isOpen) own.add(key);
+  }
+  return own;
 }
 
 /** Frees keys that a transaction has begun and nobody has run. Returns the rows as they are then, with what triggers have made of them. */
