@@ -36,7 +36,7 @@ export function fromDrizzle<Tx extends DrizzleTransaction>(db: DrizzleDb<Tx>): D
     const sent = () => executor.execute(statement(text, driverValues(dialect, values)));
     return dialect === "postgresql" ? watchCommits(client, sent) : sent();
   };
-  const transactions = new GatedTransactions<Tx>(library);
+  const transactions = new GatedTransactions<Tx>(library, dialect);
   // The same transactions for the store, whose statements pass no gate.
   const own = new WeakMap<Tx, Sender>();
   const ownOf = (tx: Tx): Sender => {

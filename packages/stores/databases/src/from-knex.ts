@@ -46,7 +46,7 @@ export function fromKnex<Tx extends KnexTransaction>(knex: KnexInstance<Tx>): Da
   // On the driver's connection: `raw` reads `?` and `:name` in the text, and hooks of the app rename columns.
   const send = (client: KnexClient, statement: Statement) =>
     onLent(caller, storesOwn(client), (connection) => sendOn(connection, dialect, statement));
-  const transactions = new GatedTransactions<Tx>(library);
+  const transactions = new GatedTransactions<Tx>(library, dialect);
   return {
     dialect,
     library,

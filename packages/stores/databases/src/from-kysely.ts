@@ -27,7 +27,7 @@ export interface KyselyDb<Tx extends KyselyTransaction> extends KyselyInstance {
 export function fromKysely<Tx extends KyselyTransaction>(db: KyselyDb<Tx>): Database<Tx> {
   if (db.isTransaction) throw new TypeError("fromKysely: needs a Kysely, got its Transaction");
   const dialect = kyselyDialect("fromKysely", db);
-  const transactions = new GatedTransactions<Tx>("Kysely");
+  const transactions = new GatedTransactions<Tx>("Kysely", dialect);
   return {
     dialect,
     library: "Kysely",

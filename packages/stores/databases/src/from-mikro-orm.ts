@@ -79,7 +79,7 @@ export function fromMikroOrm<Em extends MikroOrmManager>(orm: { readonly em: Em 
   const sender = "getKnex" in connection ? byKnex(connection) : byKysely(connection, orm.em.getPlatform());
   const send = async (em: Em, text: string, values?: readonly SqlValue[]) =>
     (await lineOf(em, sender)).send(text, values);
-  const transactions = new GatedTransactions<Em>("MikroORM");
+  const transactions = new GatedTransactions<Em>("MikroORM", sender.dialect);
   return {
     dialect: sender.dialect,
     library: "MikroORM",

@@ -34,7 +34,7 @@ export function fromPostgresJs<Tx extends PostgresJsTransaction>(sql: PostgresJs
     );
     return renamed(rowList(library, result), nameOf);
   };
-  const transactions = new GatedTransactions<Tx>(library);
+  const transactions = new GatedTransactions<Tx>(library, "postgresql");
   // The same transactions for the store, whose statements pass no gate.
   const own = new WeakMap<Tx, Tx>();
   const ownOf = (tx: Tx): Tx => {

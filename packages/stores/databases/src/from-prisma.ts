@@ -41,7 +41,7 @@ export function fromPrisma<Tx extends PrismaExecutor>(
   if (provider !== undefined) dialectOf("fromPrisma", provider, providers);
   assertMilliseconds("maxWait", maxWait);
   assertMilliseconds("timeout", timeout);
-  const transactions = new GatedTransactions<Tx>(library);
+  const transactions = new GatedTransactions<Tx>(library, "postgresql");
   // The same transactions for the store, whose statements pass no gate.
   const own = new WeakMap<Tx, Tx>();
   return {
@@ -81,6 +81,8 @@ function gatedClient<Client extends object>(client: Client, gate: StatementGate)
         return gatedClient(member, gate);
       if (typeof member !== "function" || typeof name !== "string") return member;
       return (...values: unknown[]): unknown => {
+        const forbidden = rawCall.test(name) ? gate.forbids(rawText(values)) : undefined;
+        if (gate.isOpen && forbidden !== undefined) return gate.refuse(forbidden);
         // A nested transaction gets a client of its own.
         const given = values.map((value) =>
           name === "$transaction" && typeof value === "function"
@@ -94,13 +96,32 @@ function gatedClient<Client extends object>(client: Client, gate: StatementGate)
   });
 }
 
+const rawCall = /^\$(?:execute|query)Raw/;
+
+/** The text of a raw call: a text, a template, or what `Prisma.sql` and typed SQL make, with the parts in it that are no values. */
+function rawText([first, ...values]: readonly unknown[]): string | undefined {
+  if (typeof first === "string") return first;
+  if (Array.isArray(first)) {
+    return first.reduce<string>((text, part: unknown, index) => {
+      const inner = index === 0 ? "" : (insertedText(values[index - 1]) ?? "$1");
+      return `${text}${inner}${String(part)}`;
+    }, "");
+  }
+  const { sql }: { readonly sql?: unknown } = Object(first);
+  return insertedText(first) ?? (typeof sql === "string" ? sql : undefined);
+}
+
+function insertedText(value: unknown): string | undefined {
+  const { strings, values }: { readonly strings?: unknown; readonly values?: unknown } = Object(value);
+  return Array.isArray(strings) && Array.isArray(values) ? strings.join("$1") : undefined;
+}
+
 const changes = /^(?:create|update|upsert|delete)/;
 const changesRows = /^\s*(?:INSERT|UPDATE|DELETE|MERGE)\b/i;
 
 /** What a call of Prisma's has changed, by its name and its result: a record, records, or their number. */
-function prismaEffect(name: string, [first]: readonly unknown[], result: unknown): StatementEffect {
-  const strings: unknown = Array.isArray(first) ? first : Reflect.get(Object(first), "strings");
-  const text = typeof first === "string" ? first : Array.isArray(strings) ? strings.join("?") : undefined;
+function prismaEffect(name: string, values: readonly unknown[], result: unknown): StatementEffect {
+  const text = rawText(values);
   // $executeRaw gives the number of rows of a SELECT too.
   const isCounted = name.startsWith("$executeRaw") && text !== undefined && changesRows.test(text);
   if (changes.test(name) || isCounted) {

@@ -44,7 +44,7 @@ export function fromSequelize<Tx extends SequelizeTransaction>(
     acquireConnection: () => connectionManager.getConnection({ type: "write" }),
     releaseConnection: (connection: object) => connectionManager.releaseConnection(connection),
   };
-  const transactions = new GatedTransactions<Tx>("Sequelize");
+  const transactions = new GatedTransactions<Tx>("Sequelize", dialect);
   return {
     dialect,
     library: "Sequelize",

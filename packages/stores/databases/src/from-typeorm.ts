@@ -47,7 +47,7 @@ export function fromTypeOrm<Manager extends TypeOrmManager>(
   dataSource: TypeOrmDataSource<Manager>,
 ): Database<Manager> {
   const dialect = dialectOf("fromTypeOrm", dataSource.options.type, dialects);
-  const transactions = new GatedTransactions<Manager>(library);
+  const transactions = new GatedTransactions<Manager>(library, dialect);
   // The connections of open transactions, for the store, whose statements pass no gate. The store has to find out what a handler has ended
   // itself: TypeORM goes on writing, and each write commits by itself.
   const own = new WeakMap<TypeOrmManager, DriverConnection>();

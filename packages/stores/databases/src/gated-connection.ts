@@ -5,8 +5,9 @@ import { pooledClients, type StatementEffect, type StatementGate } from "@counte
 /** How a driver's connection answers a call without a callback: `pg` and `mysql2/promise` by a promise, `mysql2` by events. */
 export type CallStyle = "promise" | "events";
 
-const senders = ["query", "execute", "prepare", "changeUser", "reset"] as const;
-const ends = ["beginTransaction", "commit", "rollback"] as const;
+const senders = ["query", "execute", "prepare"] as const;
+/** Methods of `mysql2` that end the transaction; the last two begin the session again. */
+export const ends = ["beginTransaction", "commit", "rollback", "changeUser", "reset"] as const;
 
 /**
  * The driver's connection as a handler's library may use it: its statements pass the gate. The library's own COMMIT or ROLLBACK passes where
@@ -26,7 +27,7 @@ export function gatedConnection<Connection extends object>(
     // What a prepared statement executes later passes the gate too.
     const given =
       name === "prepare"
-        ? (statement: unknown): unknown => gatedConnection(caller, Object(statement), gate, style)
+        ? (statement: unknown): unknown => gatedStatement(Object(statement), gate, style)
         : undefined;
     members.set(name, (...values: unknown[]) => sendThrough({ gate, style, values, send, given }));
   }
@@ -46,6 +47,20 @@ export function gatedConnection<Connection extends object>(
   return pooledClients.with(connection, Object.fromEntries(members));
 }
 
+/** A prepared statement of `mysql2`, whose text has passed the gate, as its executions do. */
+export function gatedStatement<Statement extends object>(
+  statement: Statement,
+  gate: StatementGate,
+  style: CallStyle,
+): Statement {
+  const execute: unknown = Reflect.get(statement, "execute");
+  const send = (values: readonly unknown[]): unknown =>
+    Reflect.apply(Object(execute), statement, [...values]);
+  return pooledClients.with(statement, {
+    execute: (...values: unknown[]) => sendThrough({ gate, style, values, send, isPrepared: true }),
+  });
+}
+
 /** A method of the driver's that would end the transaction under the store. It throws. */
 export function refusedEnd(caller: string, name: string): () => never {
   return () => {
@@ -63,13 +78,17 @@ export interface Sending {
   readonly send: (values: readonly unknown[]) => unknown;
   /** What the handler is given for a result. Default: the result. */
   readonly given?: ((result: unknown) => unknown) | undefined;
+  /** Whether the text has passed already, and comes not again. */
+  readonly isPrepared?: boolean | undefined;
 }
 
 /** Sends a handler's statement through the gate by the driver's own call, which answers by a callback, a promise or events. */
-export function sendThrough({ gate, style, values, send, given }: Sending): unknown {
-  const [first] = values;
-  const text = textOf(first);
-  if (!gate.isOpen) return gate.isEnd(text) ? send(values) : refuse(gate, style, values);
+export function sendThrough(sending: Sending): unknown {
+  const { gate, values, send, given, isPrepared } = sending;
+  const text = isPrepared === true ? undefined : textOf(values[0]);
+  if (!gate.isOpen) return gate.isEnd(text) ? send(values) : refuse(sending, gate.refusal());
+  const forbidden = isPrepared === true ? undefined : gate.forbids(text);
+  if (forbidden !== undefined) return refuse(sending, forbidden);
   const answered = gate.begin();
   try {
     const place = values.findIndex((value) => typeof value === "function");
@@ -105,24 +124,21 @@ export function sendThrough({ gate, style, values, send, given }: Sending): unkn
   }
 }
 
-/** Refuses a late statement in the way in which the driver tells of errors: a throw out of a timer would end the process. */
-function refuse(gate: StatementGate, style: CallStyle, values: readonly unknown[]): unknown {
+/** Refuses a statement in the way in which the driver tells of errors: a throw out of a timer would end the process. */
+function refuse({ gate, style, values }: Sending, error: Error): unknown {
   const callback = values.find((value) => typeof value === "function");
   const [first] = values;
   if (typeof callback === "function") {
-    const error = gate.refusal();
     process.nextTick(() => Reflect.apply(callback, undefined, [error]));
     return new EventEmitter();
   }
   const handleError: unknown = Reflect.get(Object(first), "handleError");
   if (typeof handleError === "function") {
     // A query object of pg, such as a cursor.
-    const error = gate.refusal();
     process.nextTick(() => Reflect.apply(handleError, first, [error, undefined]));
     return first;
   }
-  if (style === "promise") return gate.refuse();
-  const error = gate.refusal();
+  if (style === "promise") return gate.refuse(error);
   const refused = new EventEmitter();
   process.nextTick(() => {
     if (refused.listenerCount("error") > 0) refused.emit("error", error);
@@ -130,11 +146,16 @@ function refuse(gate: StatementGate, style: CallStyle, values: readonly unknown[
   return refused;
 }
 
+/** Of a text, a query object, or one of `pg` around a cursor. */
 function textOf(first: unknown): string | undefined {
   if (typeof first === "string") return first;
-  const { text, sql }: { readonly text?: unknown; readonly sql?: unknown } = Object(first);
-  if (typeof text === "string") return text;
-  return typeof sql === "string" ? sql : undefined;
+  const {
+    text,
+    sql,
+    cursor,
+  }: { readonly text?: unknown; readonly sql?: unknown; readonly cursor?: unknown } = Object(first);
+  const texts = [text, sql, Reflect.get(Object(cursor), "text")];
+  return texts.find((one): one is string => typeof one === "string");
 }
 
 const call = /^(?:\s|--[^\n]*\n|\/\*[\s\S]*?\*\/)*CALL\b/i;

@@ -113,7 +113,9 @@ function gateExecutor(executor: object, gate: StatementGate): object {
       };
       return gate.send(
         () =>
-          Reflect.apply(provide, executor, [(connection: object) => consumer(observed(connection, note))]),
+          Reflect.apply(provide, executor, [
+            (connection: object) => consumer(observed(connection, gate, note)),
+          ]),
         () => effect,
       );
     },
@@ -142,14 +144,26 @@ function endingOnly(connection: object, gate: StatementGate): object {
   });
 }
 
-/** Notes what a statement on the connection has changed. */
-function observed(connection: object, note: (effect: StatementEffect) => void): object {
+/** Refuses what a handler's transaction does not take, and notes what a statement on the connection has changed. */
+function observed(connection: object, gate: StatementGate, note: (effect: StatementEffect) => void): object {
+  const assertTaken = (query: unknown): void => {
+    const sql: unknown = Reflect.get(Object(query), "sql");
+    const forbidden = gate.forbids(typeof sql === "string" ? sql : undefined);
+    if (forbidden !== undefined) throw forbidden;
+  };
   return new Proxy(connection, {
     get(target, name): unknown {
       const member: unknown = Reflect.get(target, name, target);
       if (typeof member !== "function") return member;
+      if (name === "streamQuery") {
+        return (query: unknown, ...more: unknown[]): unknown => {
+          assertTaken(query);
+          return Reflect.apply(member, target, [query, ...more]);
+        };
+      }
       if (name !== "executeQuery") return member.bind(target);
       return async (query: { readonly sql?: unknown }, ...more: unknown[]): Promise<unknown> => {
+        assertTaken(query);
         const result: unknown = await Reflect.apply(member, target, [query, ...more]);
         const rows: unknown = Reflect.get(Object(result), "numAffectedRows");
         if (typeof rows === "bigint") note(rows > 0n ? "write" : "idle");

@@ -1,6 +1,6 @@
 import type { SqlValue } from "@countersign/idempotency";
 import { pooledClients, StatementGate, type PooledClient, type Row } from "@countersign/idempotency/store";
-import { gatedConnection, refusedEnd, sendThrough } from "./gated-connection.ts";
+import { ends, gatedConnection, gatedStatement, refusedEnd, sendThrough } from "./gated-connection.ts";
 import { compound, compoundRows } from "./rows.ts";
 import { untilClosed } from "./transaction.ts";
 
@@ -15,7 +15,6 @@ export interface Mysql2Connection {
 
 const caller = "fromMysql2";
 const senders = ["query", "execute", "prepare"];
-const ends = ["beginTransaction", "commit", "rollback"];
 
 /**
  * One transaction on a connection taken out of a pool. START TRANSACTION goes with the first script in one message; before any other first
@@ -25,7 +24,7 @@ const ends = ["beginTransaction", "commit", "rollback"];
 export class Mysql2Transaction<Connection extends Mysql2Connection> {
   /** For the work. */
   readonly connection: Connection;
-  readonly gate: StatementGate = new StatementGate(caller);
+  readonly gate: StatementGate = new StatementGate(caller, "mysql");
   readonly #taken: Connection;
   #start: Promise<QueryResult> | undefined;
   #isStarted = false;
@@ -100,7 +99,7 @@ export class Mysql2Transaction<Connection extends Mysql2Connection> {
     // What a prepared statement executes later passes the gate too.
     const given =
       name === "prepare"
-        ? (statement: unknown): unknown => gatedConnection(caller, Object(statement), gate, "promise")
+        ? (statement: unknown): unknown => gatedStatement(Object(statement), gate, "promise")
         : undefined;
     return (...values) => sendThrough({ gate, style: "promise", values, send, given });
   }

@@ -20,7 +20,7 @@ export interface PgClient extends PooledClient {
 export class PgTransaction<Client extends PgClient> {
   /** For the work. */
   readonly client: Client;
-  readonly gate: StatementGate = new StatementGate("fromPg");
+  readonly gate: StatementGate = new StatementGate("fromPg", "postgresql");
   readonly #taken: Client;
   /** For its way back to the pool. */
   readonly #lent: PooledClient;

@@ -1,6 +1,7 @@
+import { readFileSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
 import type { StatementGate } from "@countersign/idempotency/store";
-import { effectOf } from "./gated-connection.ts";
+import { effectOf, refusedEnd } from "./gated-connection.ts";
 import { rolledBack } from "./transaction.ts";
 
 export interface PostgresJsSender {
@@ -154,7 +155,11 @@ export function gatedBy<Tx extends PostgresJsTransaction>(tx: Tx, gate: Statemen
     get(target, name) {
       const member: unknown = Reflect.get(target, name);
       if (typeof member !== "function" || parts.has(name)) return member;
+      // It would make PREPARE TRANSACTION of the COMMIT.
+      if (name === "prepare") return refusedEnd("fromPostgresJs", name);
       return (...values: unknown[]) => {
+        const forbidden = name === "file" ? gate.forbids(fileText(values)) : undefined;
+        if (forbidden !== undefined) return gate.refuse(forbidden);
         if (name !== "savepoint") return gatedQuery(() => Reflect.apply(member, target, values), gate);
         const inner = values.map((value) =>
           typeof value === "function"
@@ -180,9 +185,31 @@ const begins: ReadonlySet<string | symbol> = new Set([
   "writable",
 ]);
 
+/** The text of a query with those of the queries in it. A helper in it, such as `sql(rows)`, makes names and parameters. */
 function textOf(query: object): string | undefined {
-  const strings: unknown = Reflect.get(query, "strings");
-  return Array.isArray(strings) ? strings.join("?") : undefined;
+  const { strings, args }: { readonly strings?: unknown; readonly args?: unknown } = Object(query);
+  if (!Array.isArray(strings)) return undefined;
+  const values: readonly unknown[] = Array.isArray(args) ? args : [];
+  return strings.reduce<string>(
+    (text, part: unknown, index) => `${text}${index === 0 ? "" : partText(values[index - 1])}${String(part)}`,
+    "",
+  );
+}
+
+/** A query is a promise: a value of the handler's with members of these names is none. */
+function partText(value: unknown): string {
+  if (Array.isArray(value) && value[0] instanceof Promise) return value.map(partText).join(" ");
+  return (value instanceof Promise ? textOf(value) : undefined) ?? "$1";
+}
+
+/** postgres.js reads the file when it sends it. */
+function fileText([path]: readonly unknown[]): string | undefined {
+  try {
+    return typeof path === "string" ? readFileSync(path, "utf8") : undefined;
+  } catch {
+    // The library tells what it cannot read.
+    return "";
+  }
 }
 
 /** Counts the statement as sent from the call that makes postgres.js send it; refuses that call once the gate is closed. */
@@ -191,9 +218,14 @@ function gatedQuery(call: () => unknown, gate: StatementGate): unknown {
   const query = call();
   if (!(query instanceof Promise)) return query;
   let isBegun = false;
-  const begin = (): boolean => {
-    if (isBegun) return true;
-    if (!gate.isOpen) return false;
+  // Undefined from the moment in which it is sent: a query inside of another one is none, and is a part of its text.
+  const refusal = (): Promise<never> | undefined => {
+    if (isBegun) return undefined;
+    if (!gate.isOpen) return gate.refuse();
+    // What has been refused already has no text.
+    const text = textOf(query);
+    const forbidden = text === undefined ? undefined : gate.forbids(text);
+    if (forbidden !== undefined) return gate.refuse(forbidden);
     isBegun = true;
     const answered = gate.begin();
     // Not by its own then(), which would be called here again.
@@ -205,15 +237,15 @@ function gatedQuery(call: () => unknown, gate: StatementGate): unknown {
       },
       () => answered("idle"),
     );
-    return true;
+    return undefined;
   };
   const gated: unknown = new Proxy(query, {
     get(target, name): unknown {
       const member: unknown = Reflect.get(target, name, target);
       if (typeof member !== "function") return member;
       return (...values: unknown[]): unknown => {
-        if (begins.has(name) && !begin()) {
-          const refused = gate.refuse();
+        const refused = begins.has(name) ? refusal() : undefined;
+        if (refused !== undefined) {
           const then: unknown = Reflect.get(refused, name);
           return typeof then === "function" ? Reflect.apply(then, refused, values) : refused;
         }

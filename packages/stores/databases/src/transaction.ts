@@ -1,13 +1,16 @@
 import { StatementGate, transactionBroken } from "@countersign/idempotency/store";
+import type { Dialect } from "./driver-connection.ts";
 import { refusedEnd } from "./gated-connection.ts";
 
 /** The transactions of one library that are open, or were: each `tx` with the gate of its handler's statements. */
 export class GatedTransactions<Tx extends object> {
   readonly #library: string;
+  readonly #dialect: Dialect;
   readonly #gates = new WeakMap<Tx, StatementGate>();
 
-  constructor(library: string) {
+  constructor(library: string, dialect: Dialect) {
     this.#library = library;
+    this.#dialect = dialect;
   }
 
   gateOf(tx: Tx): StatementGate | undefined {
@@ -23,7 +26,7 @@ export class GatedTransactions<Tx extends object> {
     through: (opened: Tx, gate: StatementGate) => Tx | Promise<Tx>,
     work: (tx: Tx) => Promise<T>,
   ): Promise<T> {
-    const gate = new StatementGate(this.#library);
+    const gate = new StatementGate(this.#library, this.#dialect);
     const begun: Promise<T>[] = [];
     try {
       await open(async (opened) => {

@@ -19,7 +19,8 @@ for (const row of typeOrmRows) {
     test("is not paid again: its key is held", async () => {
       let paid = 0;
       const pay = payerOn(stores, async (tx) => {
-        await tx.queryRunner?.rollbackTransaction();
+        // Past the gate: TypeORM's own method is refused.
+        await opened.database.query(tx, "ROLLBACK", []);
         await opened.insertByHandler(tx, String(++paid));
       });
       expect(await pay("a")).toBe("transaction-broken");

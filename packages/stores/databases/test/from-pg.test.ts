@@ -116,7 +116,10 @@ describeOnPostgres("fromPg()", () => {
 
   test.each<[string, (client: PoolClient) => unknown]>([
     ["a callback", (client) => client.query("SELECT 1", () => {})],
-    ["an object that answers by events", (client) => client.query({ submit() {} } as never)],
+    [
+      "an object that answers by events",
+      (client) => client.query({ text: "SELECT 1", submit() {} } as never),
+    ],
   ])("refuses a first statement with %s, which could not wait for BEGIN", async (_case, send) => {
     const database = fromPg(connect());
     await expect(database.run(async (client) => send(client))).rejects.toThrow(/first statement/);

@@ -101,7 +101,7 @@ export interface TransactionStoreHarness<Tx> extends StoreHarness<TransactionSto
   write(tx: Tx, id: string): Awaitable<unknown>;
   /** The ids of all rows that have committed, in any order; asked while no transaction is open. */
   written(): Awaitable<readonly string[]>;
-  /** Sends this statement, as a handler that ends our transaction. */
+  /** Sends this statement, as a handler that ends our transaction, past whatever keeps a handler's `tx` from it. */
   end(tx: Tx, statement: "COMMIT" | "ROLLBACK"): Awaitable<unknown>;
   /** Leaves the transaction as a handler that has swallowed an error after which this engine cannot commit what was written. */
   swallow?(tx: Tx): Awaitable<unknown>;

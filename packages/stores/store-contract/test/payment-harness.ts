@@ -52,7 +52,7 @@ export function paymentHarness(
         .prepare("SELECT id FROM payouts")
         .all()
         .map((row) => (row as { id: string }).id),
-    end: (tx, statement) => tx.exec(statement),
+    end: (_tx, statement) => database.exec(statement),
     swallow(tx) {
       tx.prepare(insert).run("twice");
       try {

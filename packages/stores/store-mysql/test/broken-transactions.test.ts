@@ -15,10 +15,14 @@ import {
   newStores,
   untilBlocked,
 } from "./connections.ts";
-import { claimOf, newKey, newNonce, pay, payOne } from "./transactions.ts";
+import { claimOf, newKey, newNonce, pastGate, pay, payOne, type Transactions } from "./transactions.ts";
 
 const held = { state: "held", reason: "transaction-broken" };
 const broken = expect.objectContaining({ code: "transaction-broken", status: 500 });
+
+/** A handler that sends a text which its `tx` does not take. */
+const past = (text: string) => (tx: PoolConnection, transactions: Transactions) =>
+  pastGate(transactions, tx, text);
 
 async function sessionOf(connection: Pick<Pool, "query">) {
   const [[row]] = await connection.query<RowDataPacket[]>(
@@ -60,16 +64,16 @@ describeOnMysql("the session of a transaction", () => {
     expect(await sessionOf(pool)).toEqual(untouched);
   });
 
-  test.each<[string, (tx: PoolConnection) => Promise<unknown>]>([
+  test.each<[string, (tx: PoolConnection, transactions: Transactions) => Promise<unknown>]>([
     ["fails", () => Promise.reject(new Error("refused"))],
     ["fails on the server", (tx) => tx.query("SELECT nothing_of_the_kind")],
-    ["changed a table", (tx) => tx.query("CREATE TABLE IF NOT EXISTS cs_session_ddl (id INT)")],
-    ["ended it by COMMIT", (tx) => tx.query("COMMIT")],
-    ["ended it by ROLLBACK", (tx) => tx.query("ROLLBACK")],
+    ["changed a table", past("CREATE TABLE IF NOT EXISTS cs_session_ddl (id INT)")],
+    ["ended it by COMMIT", past("COMMIT")],
+    ["ended it by ROLLBACK", past("ROLLBACK")],
   ])("is as it was when the handler %s", async (_case, handler) => {
     const { transactions, pool } = await newSession();
     afterTest(() => connectPool().query("DROP TABLE IF EXISTS cs_session_ddl"));
-    await payOne(transactions, newKey("k"), handler).catch(() => {});
+    await payOne(transactions, newKey("k"), (tx) => handler(tx, transactions)).catch(() => {});
     expect(await sessionOf(pool)).toEqual(untouched);
   });
 
@@ -196,7 +200,7 @@ describeOnMysql("a handler that", () => {
     const { transactions, idempotency, pool, table } = await newStores();
     const paid = payOne(transactions, newKey("k"), async (tx) => {
       await tx.query(`INSERT INTO ${table}_payouts (id) VALUES ('half')`);
-      await tx.query(statementOf(table));
+      await pastGate(transactions, tx, statementOf(table));
     });
     await expect(paid).rejects.toEqual(broken);
     expect(await idsOf(pool, table)).toEqual(["half"]);
@@ -226,7 +230,7 @@ describeOnMysql("a handler that", () => {
   test("rolls back by itself leaves a held key, and nothing of what it writes afterwards", async () => {
     const { transactions, idempotency, pool, table } = await newStores();
     const paid = payOne(transactions, newKey("k"), async (tx) => {
-      await tx.query("ROLLBACK");
+      await pastGate(transactions, tx, "ROLLBACK");
       await tx.query(`INSERT INTO ${table}_payouts VALUES ('alone')`);
     });
     await expect(paid).rejects.toEqual(broken);
@@ -234,13 +238,14 @@ describeOnMysql("a handler that", () => {
     expect(await idempotency.read("k")).toMatchObject(held);
   });
 
+  type Send = (text: string) => Promise<void>;
   const [rollsBack, deadlocks] = [
-    (tx: PoolConnection) => tx.query("ROLLBACK"),
-    (tx: PoolConnection, pool: Pool, rival: string) => loseDeadlock(tx, pool, rival),
+    (send: Send) => send("ROLLBACK"),
+    (_send: Send, tx: PoolConnection, pool: Pool, rival: string) => loseDeadlock(tx, pool, rival),
   ];
   const [commits, changesTable] = [
-    (tx: PoolConnection) => tx.query("COMMIT"),
-    (tx: PoolConnection, table: string) => tx.query(`ALTER TABLE ${table}_payouts ADD COLUMN more INT`),
+    (send: Send) => send("COMMIT"),
+    (send: Send, table: string) => send(`ALTER TABLE ${table}_payouts ADD COLUMN more INT`),
   ];
 
   test.each([
@@ -255,10 +260,11 @@ describeOnMysql("a handler that", () => {
       const id = `alone ${returns}`;
       const pays = () =>
         payOne(transactions, newKey(id), async (tx) => {
-          await end(tx, pool, rival);
-          await tx.query("START TRANSACTION");
+          const send: Send = (text) => pastGate(transactions, tx, text);
+          await end(send, tx, pool, rival);
+          await send("START TRANSACTION");
           await tx.query(`INSERT INTO ${table}_payouts (id) VALUES (?)`, [id]);
-          await then(tx, table);
+          await then(send, table);
           if (!returns) throw new Error("refused");
         });
       await expect(pays()).rejects.toEqual(broken);
@@ -278,7 +284,7 @@ describeOnMysql("a handler that", () => {
     async (_case, state, record) => {
       const { transactions, idempotency } = await newStores();
       const paid = payOne(transactions, newKey("k"), async (tx) => {
-        await tx.query("ROLLBACK");
+        await pastGate(transactions, tx, "ROLLBACK");
         await idempotency.claim("k", {
           token: "theirs",
           fingerprint: "f",
@@ -300,7 +306,7 @@ describeOnMysql("a handler that", () => {
       const errno = failures.shift();
       return errno === undefined ? send() : Promise.reject(Object.assign(new Error("deadlock"), { errno }));
     });
-    const paid = payOne(transactions, newKey("k"), (tx) => tx.query("ROLLBACK"));
+    const paid = payOne(transactions, newKey("k"), (tx) => pastGate(transactions, tx, "ROLLBACK"));
     await expect(paid).rejects.toEqual(broken);
     expect(await idempotency.read("k")).toMatchObject(held);
     expect(failures).toEqual([]);
@@ -309,9 +315,9 @@ describeOnMysql("a handler that", () => {
   test("ends it is told with both errors when its key cannot be held", async () => {
     const failure = Object.assign(new Error("lock wait"), { errno: 1205 });
     const { transactions } = await storesThatHold(() => Promise.reject(failure));
-    const error: unknown = await payOne(transactions, newKey("k"), (tx) => tx.query("ROLLBACK")).catch(
-      (reason: unknown) => reason,
-    );
+    const error: unknown = await payOne(transactions, newKey("k"), (tx) =>
+      pastGate(transactions, tx, "ROLLBACK"),
+    ).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ code: "transaction-broken", cause: expect.any(AggregateError) });
     // The lock of another one is no reason to run the handler again.
     expect(transactions.faultOf(error)).toBeUndefined();

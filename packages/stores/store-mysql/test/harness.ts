@@ -12,6 +12,7 @@ import { testClock } from "@countersign/test-support/runs/after-test.ts";
 import { mysqlUrl } from "@countersign/test-support/servers/engines.ts";
 import type { MariadbServer } from "@countersign/test-support/servers/mariadb-server.mjs";
 import { loseDeadlock } from "./connections.ts";
+import { pastGate } from "./transactions.ts";
 import { dropping, makeTables, returnTables, suffixes, takeTables } from "./spare-tables.ts";
 
 interface Engine {
@@ -107,7 +108,7 @@ export async function paymentHarness(
       const [rows] = await payments.query<RowDataPacket[]>(`SELECT id FROM ${table}_payouts`);
       return rows.map((row) => String(row["id"]));
     },
-    end: (tx, statement) => tx.query(statement),
+    end: (tx, statement) => pastGate(stores.transactions, tx, statement),
     async swallow(tx) {
       await payments.query(
         `CREATE TABLE IF NOT EXISTS ${rival} (id INT PRIMARY KEY, value INT) ENGINE = InnoDB`,

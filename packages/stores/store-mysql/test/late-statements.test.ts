@@ -5,7 +5,7 @@ import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { describeOnMysql } from "@countersign/test-support/servers/engines.ts";
 import type { Pool, PoolConnection } from "mysql2/promise";
 import { connectPool, createStores, idsOf, loseDeadlock, newStores } from "./connections.ts";
-import { claimOf, newKey, payOne } from "./transactions.ts";
+import { claimOf, newKey, pastGate, payOne } from "./transactions.ts";
 
 type OfPool = (pool: Pool) => Database<PoolConnection>;
 
@@ -109,7 +109,9 @@ describeOnMysql("a late statement of a handler", () => {
 
     test("that changes a table's definition commits the payment: nobody is told that it is not", async () => {
       const { payThen, pool, rival, table, transactions } = await setUp();
-      const error = await payThen((tx) => tx.query(`ALTER TABLE ${rival} ADD COLUMN other INT`));
+      const error = await payThen((tx) =>
+        pastGate(transactions, tx, `ALTER TABLE ${rival} ADD COLUMN other INT`),
+      );
       expect(error).toEqual(unknown);
       expect(transactions.faultOf(error)).toBeUndefined();
       expect(await idsOf(pool, table)).toEqual(["first"]);

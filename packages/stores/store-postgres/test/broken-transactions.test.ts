@@ -4,7 +4,17 @@ import { describe, expect, test } from "@jest/globals";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
 import type { PoolClient } from "pg";
 import { connectPool } from "./connections.ts";
-import { claimOf, keyOf, libraries, newPayouts, nonceOf, payIn, refuseIn, singly } from "./payouts.ts";
+import {
+  claimOf,
+  keyOf,
+  libraries,
+  newPayouts,
+  nonceOf,
+  pastGate,
+  payIn,
+  refuseIn,
+  singly,
+} from "./payouts.ts";
 
 const nothing = (): Promise<void> => Promise.resolve();
 
@@ -61,7 +71,7 @@ describeOnPostgres("a handler that breaks its transaction", () => {
       const { begun, write, paid, idempotency, transactions } = await setUp();
       const error = await begun(async (tx) => {
         await write(tx, "first");
-        await tx.query(sql);
+        await pastGate(tx, sql);
         await write(tx, "second");
       });
       expect(error).toMatchObject({
@@ -83,7 +93,7 @@ describeOnPostgres("a handler that breaks its transaction", () => {
       const key = keyOf("k");
       const refused = transactions.run(async (tx) => {
         await transactions.begin(tx, claimOf([key]));
-        await tx.query("ROLLBACK");
+        await pastGate(tx, "ROLLBACK");
         await write(tx, "k");
         await expect(transactions.assertOpen(tx, [key])).rejects.toMatchObject({
           code: "transaction-broken",
@@ -106,7 +116,7 @@ describeOnPostgres("a handler that breaks its transaction", () => {
         await write(tx, "a");
         await transactions.keep(tx, keys.slice(0, 1), true);
         await write(tx, "b");
-        await tx.query(sql);
+        await pastGate(tx, sql);
         await transactions.keep(tx, keys.slice(1, 2), true);
       });
       await expect(broken).rejects.toMatchObject({ code: "transaction-broken" });
@@ -128,7 +138,7 @@ describeOnPostgres("a handler that breaks its transaction", () => {
       const broken = transactions.run(async (tx) => {
         await transactions.begin(tx, claimOf(keys));
         await write(tx, "a");
-        await tx.query("COMMIT");
+        await pastGate(tx, "COMMIT");
         await transactions.keep(tx, keys.slice(0, 1), true);
       });
       await expect(broken).rejects.toMatchObject({
@@ -148,7 +158,7 @@ describeOnPostgres("a handler that breaks its transaction", () => {
       const { begun, transactions, write, idempotency } = await setUp();
       const other = keyOf("k");
       await begun(async (tx) => {
-        await tx.query("ROLLBACK");
+        await pastGate(tx, "ROLLBACK");
         await payIn(transactions, claimOf([other]), (mine) => write(mine, "other"));
       });
       expect(await idempotency.read("k")).toMatchObject({ state: "done", token: other.token });

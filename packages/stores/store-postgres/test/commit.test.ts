@@ -5,7 +5,7 @@ import { describe, expect, test } from "@jest/globals";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
 import type { PoolClient } from "pg";
 import { connectPool } from "./connections.ts";
-import { claimOf, keyOf, libraries, newPayouts, payIn, refuseIn } from "./payouts.ts";
+import { claimOf, keyOf, libraries, newPayouts, pastGate, payIn, refuseIn } from "./payouts.ts";
 
 type Wrap = (database: Database<PoolClient>) => Partial<Database<PoolClient>>;
 
@@ -66,7 +66,7 @@ describeOnPostgres("the commit of a library that does not tell a ROLLBACK", () =
       ["is ROLLBACK, and begins another transaction", "ROLLBACK; BEGIN"],
     ])("finds that a late statement %s: nothing is paid, for certain", async (_case, sql) => {
       const { payThen, retry, paid, transactions } = await setUp();
-      const error = await payThen((tx) => tx.query(sql).catch(() => {}));
+      const error = await payThen((tx) => pastGate(tx, sql).catch(() => {}));
       expect(error).toEqual(broken);
       expect(transactions.faultOf(error)).toBeUndefined();
       expect(await paid()).toEqual([]);
@@ -79,7 +79,7 @@ describeOnPostgres("the commit of a library that does not tell a ROLLBACK", () =
       ["writes", "SELECT set_config('countersign.late', 'yes', true)"],
     ])("finds that a late statement %s: it is paid", async (_case, sql) => {
       const { payThen, retry, paid } = await setUp();
-      expect(await payThen((tx) => tx.query(sql))).toBe("paid");
+      expect(await payThen((tx) => pastGate(tx, sql))).toBe("paid");
       expect(await paid()).toEqual(["k"]);
       expect(await retry()).toBe("done");
     });
@@ -199,7 +199,7 @@ describeOnPostgres("the commit of a library that does not tell a ROLLBACK", () =
       const ended = transactions.run(async (tx) => {
         await transactions.begin(tx, claimOf(keys));
         await write(tx, "a");
-        await tx.query("COMMIT");
+        await pastGate(clients.get(tx) ?? tx, "COMMIT");
         await transactions.keep(tx, keys.slice(0, 1), true);
       });
       await expect(ended).rejects.toEqual(broken);

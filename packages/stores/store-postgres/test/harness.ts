@@ -14,6 +14,7 @@ import { Pool, type PoolClient } from "pg";
 import { isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
 import type { PrivatePostgres } from "@countersign/test-support/servers/private-postgres.ts";
 import { testClock } from "@countersign/test-support/runs/after-test.ts";
+import { pastGate } from "./payouts.ts";
 import { returnSchema, takeSchema } from "./spare-schemas.ts";
 
 type PoolOptions = Omit<PostgresStoresOptions, "prepare">;
@@ -144,7 +145,7 @@ export async function paymentHarness(
       const { rows } = await payments.query<{ id: string }>(`SELECT id FROM ${schema}.payouts`);
       return rows.map(({ id }) => id);
     },
-    end: (tx, statement) => tx.query(statement),
+    end: pastGate,
     swallow: (tx) => tx.query("SELECT 1 / 0").catch(() => {}),
   };
 }

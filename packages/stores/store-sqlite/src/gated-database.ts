@@ -1,4 +1,5 @@
 import { publishFailure } from "@countersign/core/door";
+import { refusedText } from "@countersign/idempotency/store";
 
 type Method = (this: unknown, ...args: unknown[]) => unknown;
 
@@ -46,6 +47,7 @@ export class GatedDatabase<Db extends object> {
         if (name === "constructor") return member;
         if (!isMethod(member)) return this.#gatedResult(member);
         return (...args: unknown[]): unknown => {
+          this.#assertTaken(target, name, args);
           const result = this.#call(member, target, args);
           // Such as stmt.raw(), which can be called on.
           return result === target ? gated : this.#gatedResult(result);
@@ -62,6 +64,13 @@ export class GatedDatabase<Db extends object> {
   #call(method: Method, self: unknown, args: readonly unknown[]): unknown {
     if (!this.#isOpen) throw this.#refusal();
     return Reflect.apply(method, self, args);
+  }
+
+  /** What would end the transaction is not sent: what came after it would commit without the key. */
+  #assertTaken(target: object, name: string | symbol, args: readonly unknown[]): void {
+    const text = this.#isOpen ? sentText(target === this.#database, name, args) : undefined;
+    const reason = text === undefined ? undefined : refusedText("sqlite", text);
+    if (reason !== undefined) throw new Error(`SQLite: ${reason}`);
   }
 
   /** Rows are values; statements, iterators and the functions of `transaction()` reach the connection. */
@@ -85,6 +94,21 @@ export class GatedDatabase<Db extends object> {
     }
     return error;
   }
+}
+
+/** Methods of a connection whose first text is a name. */
+const takesNames: ReadonlySet<string | symbol> = new Set(["function", "aggregate", "table"]);
+
+/** The text of a call on the connection, or on what takes templates: a text that is bound to a statement is a value. */
+function sentText(
+  isConnection: boolean,
+  name: string | symbol,
+  args: readonly unknown[],
+): string | undefined {
+  const [first] = args;
+  if (Array.isArray(first) && "raw" in first) return first.join("?");
+  if (!isConnection || typeof first !== "string" || takesNames.has(name)) return undefined;
+  return name === "pragma" ? `PRAGMA ${first}` : first;
 }
 
 function isMethod(member: unknown): member is Method {

@@ -1,18 +1,18 @@
 import { describe, expect, test } from "@jest/globals";
 import { type Connection, connect, createStores, drivers } from "./connections.ts";
-import { claimOf, failureOf, insert, key, platform } from "./payments.ts";
+import { claimOf, failureOf, insert, key, pastGate, platform } from "./payments.ts";
 
 const held = { state: "held", reason: "transaction-broken", token: key.token };
 const done = { state: "done", token: key.token };
 
 describe.each(drivers)("a handler that ends its transaction, %s", (_driver, open) => {
   const end: Readonly<Record<string, (tx: Connection) => void>> = {
-    "its own COMMIT": (tx) => tx.exec("COMMIT"),
-    "its own ROLLBACK": (tx) => tx.exec("ROLLBACK"),
-    "its own ROLLBACK and BEGIN": (tx) => tx.exec("ROLLBACK; BEGIN"),
-    "its own COMMIT and BEGIN": (tx) => tx.exec("COMMIT; BEGIN"),
+    "its own COMMIT": (tx) => pastGate(tx, "COMMIT"),
+    "its own ROLLBACK": (tx) => pastGate(tx, "ROLLBACK"),
+    "its own ROLLBACK and BEGIN": (tx) => pastGate(tx, "ROLLBACK; BEGIN"),
+    "its own COMMIT and BEGIN": (tx) => pastGate(tx, "COMMIT; BEGIN"),
     "a swallowed ON CONFLICT ROLLBACK": (tx) => expect(() => insert(tx, "before")).toThrow(/UNIQUE/),
-    "RELEASE of our savepoint": (tx) => tx.exec("RELEASE countersign"),
+    "RELEASE of our savepoint": (tx) => pastGate(tx, "RELEASE countersign"),
   };
 
   test.each([
@@ -47,7 +47,7 @@ describe.each(drivers)("a handler that ends its transaction, %s", (_driver, open
     await transactions
       .run((tx) => {
         void transactions.begin(tx, claimOf(key));
-        tx.exec("COMMIT");
+        pastGate(tx, "COMMIT");
         try {
           void transactions.keep(tx, [key], false);
         } finally {
@@ -74,7 +74,7 @@ describe.each(drivers)("a handler that ends its transaction, %s", (_driver, open
     await failureOf(
       transactions.run((tx) => {
         void transactions.begin(tx, claimOf(key));
-        tx.exec("ROLLBACK");
+        pastGate(tx, "ROLLBACK");
         other.claim(key.key, { token: "theirs", fingerprint: "f", leaseMs: 60_000, recovery: "hold" });
         if (state === "done") other.complete(key.key, "theirs");
         if (state === "held") other.hold(key.key, "theirs", "in doubt");
@@ -92,7 +92,7 @@ describe.each(drivers)("a handler that ends its transaction, %s", (_driver, open
     const error = await failureOf(
       transactions.run((tx) => {
         void transactions.begin(tx, claimOf(key));
-        tx.exec("ROLLBACK");
+        pastGate(tx, "ROLLBACK");
         other.exec("BEGIN IMMEDIATE");
         void transactions.keep(tx, [key], false);
       }),
@@ -115,7 +115,7 @@ describe.each(drivers)("a handler that ends its transaction, %s", (_driver, open
       transactions.run(async (tx) => {
         void transactions.begin(tx, claimOf(...(keys as [typeof key])));
         void transactions.keep(tx, keys.slice(0, 1), true);
-        if (named === "COMMIT") tx.exec("COMMIT");
+        if (named === "COMMIT") pastGate(tx, "COMMIT");
         if (named !== false) transactions.outlived?.(tx, keys.slice(1, 2));
       }),
     );
@@ -136,7 +136,7 @@ describe.each(drivers)("a handler that ends its transaction, %s", (_driver, open
       transactions.run((tx) => {
         void transactions.begin(tx, claimOf(kept ?? key, broken ?? key, unseen ?? key));
         void transactions.keep(tx, [kept ?? key], true);
-        tx.exec("COMMIT");
+        pastGate(tx, "COMMIT");
         void transactions.keep(tx, [broken ?? key], true);
       }),
     );

@@ -41,3 +41,5 @@ export {
   type ClosedStatements,
   type StatementEffect,
 } from "../transactions/statement-gate.ts";
+export { refusedText } from "../transactions/transaction-texts.ts";
+export type { SqlDialect } from "../transactions/sql-reader.ts";

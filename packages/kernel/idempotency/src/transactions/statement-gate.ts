@@ -1,4 +1,6 @@
 import { publishFailure } from "@countersign/core/door";
+import type { SqlDialect } from "./sql-reader.ts";
+import { refusedText, withoutText } from "./transaction-texts.ts";
 
 /** How a handler left its statements when its `tx` was closed. */
 export interface ClosedStatements {
@@ -22,6 +24,7 @@ type EndStatement = "COMMIT" | "ROLLBACK";
  */
 export class StatementGate {
   readonly #library: string;
+  readonly #dialect: SqlDialect;
   #isOpen = true;
   #unanswered = 0;
   #waiting: (() => void)[] = [];
@@ -30,9 +33,10 @@ export class StatementGate {
   #end: EndStatement | undefined;
   #isReported = false;
 
-  /** `library`: its name in messages, such as `Prisma`. */
-  constructor(library: string) {
+  /** `library`: its name in messages, such as `Prisma`. `dialect`: of the texts of its statements. */
+  constructor(library: string, dialect: SqlDialect) {
     this.#library = library;
+    this.#dialect = dialect;
   }
 
   get isOpen(): boolean {
@@ -118,9 +122,18 @@ export class StatementGate {
     };
   }
 
-  /** A rejected promise for a late statement. It counts as handled: a statement that nobody awaits does not end the process. */
-  refuse(): Promise<never> {
-    const refused = Promise.reject(this.refusal());
+  /**
+   * Why a handler's statement of this text must not be sent; undefined if it may. It would end the transaction, and what comes after it would
+   * commit without the key.
+   */
+  forbids(text: string | undefined): Error | undefined {
+    const reason = text === undefined ? withoutText : refusedText(this.#dialect, text);
+    return reason === undefined ? undefined : new Error(`${this.#library}: ${reason}`);
+  }
+
+  /** A rejected promise for a statement, by default a late one. It counts as handled: a statement that nobody awaits does not end the process. */
+  refuse(reason = this.refusal()): Promise<never> {
+    const refused = Promise.reject(reason);
     refused.catch(() => {});
     return refused;
   }

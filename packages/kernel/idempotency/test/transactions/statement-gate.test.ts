@@ -31,7 +31,7 @@ function onItsWay() {
 
 describe("StatementGate", () => {
   test("lets statements through while the handler runs, with their own results and errors", async () => {
-    const gate = new StatementGate("Lib");
+    const gate = new StatementGate("Lib", "postgresql");
     await expect(gate.send(() => Promise.resolve("row"))).resolves.toBe("row");
     await expect(gate.send(() => Promise.reject(boom))).rejects.toBe(boom);
     expect(() =>
@@ -44,7 +44,7 @@ describe("StatementGate", () => {
   });
 
   test("sends nothing once it is closed, and reports the first late statement alone", async () => {
-    const gate = new StatementGate("Lib");
+    const gate = new StatementGate("Lib", "postgresql");
     await gate.close();
     let sent = 0;
     const late = () => gate.send(() => Promise.resolve((sent += 1)));
@@ -59,7 +59,7 @@ describe("StatementGate", () => {
     const listener = (error: unknown): void => void rejections.push(error);
     process.on("unhandledRejection", listener);
     try {
-      const gate = new StatementGate("Lib");
+      const gate = new StatementGate("Lib", "postgresql");
       await gate.close();
       void gate.send(() => Promise.resolve());
       await turn();
@@ -71,7 +71,7 @@ describe("StatementGate", () => {
   });
 
   test("is closed from the call of close() on, which waits for what is on its way", async () => {
-    const gate = new StatementGate("Lib");
+    const gate = new StatementGate("Lib", "postgresql");
     const [one, two] = [onItsWay(), onItsWay()];
     const results = [gate.send(one.statement), gate.send(two.statement)];
     let isClosed = false;
@@ -87,7 +87,7 @@ describe("StatementGate", () => {
   });
 
   test("counts a statement once that is answered more than once", async () => {
-    const gate = new StatementGate("Lib");
+    const gate = new StatementGate("Lib", "postgresql");
     const [first] = [gate.begin(), gate.begin()];
     first();
     first();
@@ -102,7 +102,7 @@ describe("StatementGate", () => {
     ["idle", { hasWritten: false, idleCommands: 1 }],
     [undefined, { hasWritten: false, idleCommands: 0 }],
   ] as const)("knows of a statement with the effect %s what it has changed", async (effect, told) => {
-    const gate = new StatementGate("Lib");
+    const gate = new StatementGate("Lib", "postgresql");
     await gate.send(
       () => Promise.resolve(),
       () => effect,
@@ -111,7 +111,7 @@ describe("StatementGate", () => {
   });
 
   test("takes a statement that fails for one that has changed nothing", async () => {
-    const gate = new StatementGate("Lib");
+    const gate = new StatementGate("Lib", "postgresql");
     await expect(
       gate.send(
         () => Promise.reject(boom),
@@ -122,7 +122,7 @@ describe("StatementGate", () => {
   });
 
   test("opens for the next handler, and knows nothing of what the one before has written", async () => {
-    const gate = new StatementGate("Lib");
+    const gate = new StatementGate("Lib", "postgresql");
     await gate.send(
       () => Promise.resolve(),
       () => "write",
@@ -134,7 +134,7 @@ describe("StatementGate", () => {
   });
 
   test("knows the statement by which the library ends the transaction, and no other one", () => {
-    const gate = new StatementGate("Lib");
+    const gate = new StatementGate("Lib", "postgresql");
     expect(gate.isEnd("COMMIT")).toBe(false);
     gate.closeFor("COMMIT");
     expect(["COMMIT", "commit;", " Rollback ; "].map((text) => gate.isEnd(text))).toEqual([true, true, true]);

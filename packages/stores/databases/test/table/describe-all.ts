@@ -7,6 +7,7 @@ import { describeLeases } from "./describe-leases.ts";
 import { describeLostLines } from "./describe-lost-lines.ts";
 import { describePayments } from "./describe-payments.ts";
 import { describeSettledHandlers } from "./describe-settled-handlers.ts";
+import { describeTexts } from "./describe-texts.ts";
 import { describeTimeOuts } from "./describe-time-outs.ts";
 import { describeWork } from "./describe-work.ts";
 import type { TableRow } from "./row.ts";
@@ -17,6 +18,7 @@ export function describeAll<Tx>(row: TableRow<Tx>): void {
   if (row.engine === "postgresql") describeErrors(row);
   describePayments(row);
   describeSettledHandlers(row);
+  describeTexts(row);
   if (!isWhole) return;
   describeIsolation(row);
   describeLateStatements(row);

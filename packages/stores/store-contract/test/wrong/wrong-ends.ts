@@ -26,10 +26,10 @@ export const wrongEnds: WrongWork = {
     })),
   },
   "after a failure behind it in the same transaction": {
-    "ends a task outside of the transaction": finishing(({ work }) => (tx, task) => {
-      tx.exec("ROLLBACK; BEGIN");
+    "ends a task outside of the transaction": finishing(({ work, database }) => (tx, task) => {
+      database.exec("ROLLBACK; BEGIN");
       const answer = work.finish(tx, task);
-      tx.exec("COMMIT; BEGIN; SAVEPOINT countersign");
+      database.exec("COMMIT; BEGIN; SAVEPOINT countersign");
       return answer;
     }),
   },

@@ -16,10 +16,10 @@ const keys = "countersign_idempotency";
 
 /** The store whose begin() is another one, made of the right one. */
 function beginning(
-  change: (begin: (...given: Parameters<Begin>) => TransactionBegun) => Begin,
+  change: (begin: (...given: Parameters<Begin>) => TransactionBegun, database: Connection) => Begin,
 ): WrongTransactions {
-  return ({ stores: { transactions } }) => ({
-    begin: change((tx, claim) => transactions.begin(tx as never, claim) as TransactionBegun),
+  return ({ database, stores: { transactions } }) => ({
+    begin: change((tx, claim) => transactions.begin(tx as never, claim) as TransactionBegun, database),
   });
 }
 
@@ -33,9 +33,12 @@ const beside = (when: "before" | "after", sql: string): WrongTransactions =>
   });
 
 const ending =
-  (change: (right: Ending) => Ending, name: "keep" | "assertOpen" | "free"): WrongTransactions =>
-  ({ stores: { transactions } }) => ({
-    [name]: change((tx, given, more) => transactions[name](tx as never, given, more)),
+  (
+    change: (right: Ending, database: Connection) => Ending,
+    name: "keep" | "assertOpen" | "free",
+  ): WrongTransactions =>
+  ({ database, stores: { transactions } }) => ({
+    [name]: change((tx, given, more) => transactions[name](tx as never, given, more), database),
   });
 
 /** The store whose hold() is another one, made of the right one. */
@@ -220,17 +223,17 @@ export const wrongPayments: WrongPayments = {
       keep: () => void database.exec("RELEASE countersign"),
     }),
     "ends the savepoint with a key that was given back": ending(
-      (free) => (tx, given, more) => {
+      (free, database) => (tx, given, more) => {
         void free(tx, given, more);
-        tx.exec("RELEASE countersign");
+        database.exec("RELEASE countersign");
       },
       "free",
     ),
   },
   "without keys begin sets a savepoint": {
-    "sets no savepoint without keys": beginning((begin) => (tx, claim) => {
+    "sets no savepoint without keys": beginning((begin, database) => (tx, claim) => {
       const begun = begin(tx, claim);
-      if (claim.keys.length === 0) tx.exec("RELEASE countersign");
+      if (claim.keys.length === 0) database.exec("RELEASE countersign");
       return begun;
     }),
   },
@@ -252,9 +255,9 @@ export const wrongPayments: WrongPayments = {
   },
   "a transaction that fails behind free": {
     "commits what it gives back": ending(
-      (free) => (tx, given, more) => {
+      (free, database) => (tx, given, more) => {
         void free(tx, given, more);
-        tx.exec(`UPDATE ${keys} SET state = 'running'; COMMIT; BEGIN`);
+        database.exec(`UPDATE ${keys} SET state = 'running'; COMMIT; BEGIN`);
       },
       "free",
     ),
@@ -351,9 +354,9 @@ export const wrongPayments: WrongPayments = {
       (hold) => (given, reason, tx) =>
         tx === undefined ? hold(given, reason) : new Set(given.map(({ key }) => key)),
     ),
-    "commits by itself what it holds": holding((hold) => (given, reason, tx) => {
+    "commits by itself what it holds": holding((hold, database) => (given, reason, tx) => {
       const held = hold(given, reason, tx);
-      tx?.exec("COMMIT; BEGIN");
+      if (tx !== undefined) database.exec("COMMIT; BEGIN");
       return held;
     }),
   },

@@ -15,10 +15,10 @@ import {
 
 export const wrongWork: WrongWork = {
   "tasks commit with what their transaction wrote": {
-    "commits what it adds by itself": working(({ work }) => ({
+    "commits what it adds by itself": working(({ work, database }) => ({
       add(tx, queue, given) {
         const answers = work.add(tx, queue, given);
-        tx.exec("COMMIT; BEGIN IMMEDIATE");
+        database.exec("COMMIT; BEGIN IMMEDIATE");
         return answers;
       },
     })),
