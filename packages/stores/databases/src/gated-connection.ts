@@ -107,15 +107,15 @@ export function sendThrough(sending: Sending): unknown {
       return send(all);
     }
     const sent = send(values);
-    if (isPromiseLike(sent)) {
+    // Before it is asked whether it is a promise: a query of mysql2 has a then() that throws.
+    if (sent instanceof EventEmitter) {
+      for (const name of ["end", "error", "close"]) sent.once(name, () => answered());
+    } else if (isPromiseLike(sent)) {
       sent.then(
         (result) => answered(effectOf(text, result)),
         () => answered("idle"),
       );
       return given === undefined ? sent : sent.then(given);
-    }
-    if (sent instanceof EventEmitter) {
-      for (const name of ["end", "error", "close"]) sent.once(name, () => answered());
     } else answered();
     return sent;
   } catch (error) {

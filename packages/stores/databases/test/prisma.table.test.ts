@@ -41,6 +41,39 @@ describe("fromPrisma", () => {
     });
   });
 
+  test("refuses what ends the transaction in each kind of raw call, and sends nothing", async () => {
+    await withPrisma({}, async ({ database, insertByHandler, countRows }) => {
+      const raw = { strings: ["COMMIT"], values: [] };
+      const calls: readonly (readonly [string, ...unknown[]])[] = [
+        ["$executeRaw", Object.assign(["COMMIT"], { raw: ["COMMIT"] })],
+        ["$queryRaw", Object.assign(["COMMIT"], { raw: ["COMMIT"] })],
+        ["$queryRaw", Object.assign(["SELECT ", "; ROLLBACK"], { raw: [] }), 1],
+        ["$queryRaw", Object.assign(["", ""], { raw: [] }), raw],
+        ["$executeRaw", raw],
+        ["$queryRawTyped", { sql: "COMMIT", values: [] }],
+        ["$queryRawUnsafe", "SELECT 1; COMMIT"],
+        ["$executeRawUnsafe", "COMMIT"],
+        ["$executeRaw", {}],
+      ];
+      const failure = new Error("the handler fails");
+      const run = database.run(async (tx) => {
+        await insertByHandler(tx, "payment");
+        const send = async (name: string, ...values: readonly unknown[]): Promise<unknown> =>
+          Reflect.apply(Reflect.get(tx, name), tx, values);
+        for (const call of calls) {
+          // oxlint-disable-next-line no-await-in-loop -- one statement after the other
+          await expect(send(...call)).rejects.toThrow(/^Prisma: .*(?:not the handler's|cannot be read)/);
+        }
+        const values = [{ strings: ["; COMMIT"], sql: "COMMIT" }, 2];
+        const template = Object.assign(["SELECT ", "::jsonb AS one, ", "::int AS two"], { raw: [] });
+        expect(await send("$queryRaw", template, ...values)).toMatchObject([{ two: 2 }]);
+        throw failure;
+      });
+      await expect(run).rejects.toBe(failure);
+      expect(await countRows()).toBe(0);
+    });
+  });
+
   test("lets the caller recognise a serialization failure of the handler's own write", async () => {
     await withPrisma({}, async ({ database, table }) => {
       await database.alone(`INSERT INTO ${table} (id) VALUES ('a')`, []);
