@@ -8,8 +8,12 @@ import { afterAll } from "@jest/globals";
 import { type PoolConnection, type RowDataPacket, createConnection } from "mysql2/promise";
 import * as mysql from "../../../packages/stores/store-mysql/test/connections.ts";
 import { connectPool, untilBlocked } from "../../../packages/stores/store-postgres/test/connections.ts";
-import { newPayouts } from "../../../packages/stores/store-postgres/test/payouts.ts";
-import { connect, temporaryFile } from "../../../packages/stores/store-sqlite/test/connections.ts";
+import { newPayouts, pastGate } from "../../../packages/stores/store-postgres/test/payouts.ts";
+import {
+  type Connection,
+  connect,
+  temporaryFile,
+} from "../../../packages/stores/store-sqlite/test/connections.ts";
 import { afterTest } from "../../support/runs/after-test.ts";
 import { isolatedName, mysqlUrl, postgresUrl } from "../../support/servers/engines.ts";
 
@@ -38,6 +42,8 @@ export interface Tables {
   answersOf(stores: TransactionStores<Tx>): Promise<TransactionAnswerStore<Tx>>;
   /** Sends a statement in the transaction: a promise of its end, or its end. */
   sql(tx: Tx, text: string): unknown;
+  /** The same, past what keeps a handler's `tx` from texts that end the transaction. */
+  past(tx: Tx, text: string, stores: TransactionStores<Tx>): unknown;
   /** Writes what a constraint refuses at COMMIT, where there are such constraints. */
   readonly late: string;
   /** A statement that undoes the handler's writes, and whose error a handler may swallow. */
@@ -123,6 +129,7 @@ const postgresql: Engine = {
         );
       },
       sql: (tx: { query(text: string): unknown }, text) => tx.query(text),
+      past: pastGate,
       late,
       breaking: "SELECT 1 / 0",
       conflict: (tx: { query(text: string): unknown }, call) =>
@@ -174,6 +181,7 @@ const sqlite: Engine = {
       answersOf: async ({ transactions: { database } }) =>
         closed(createSqliteAnswers({ database: database as never, pruneIntervalMs: 0 })),
       sql: (tx: { exec(text: string): unknown }, text) => void tx.exec(text),
+      past: (_tx, text, { transactions }) => void (transactions.database as Connection).exec(text),
       late,
       breaking: "INSERT INTO once VALUES ('a')",
       // As a handler's that writes on another connection: its own transaction has the write lock.
@@ -235,6 +243,7 @@ const mariadb: Engine = {
       answersOf: async ({ transactions: { database: its } }) =>
         closed(createMysqlAnswers({ database: its as Database<Tx>, table, pruneIntervalMs: 0 })),
       sql: (tx: { query(text: string): unknown }, text) => tx.query(text),
+      past: (tx, text, { transactions }) => (transactions.database as Database<Tx>).query(tx, text, []),
       late: "",
       breaking: "",
       conflict: (tx: { query(text: string): unknown }, call) =>

@@ -31,19 +31,51 @@ export const handlerRows: readonly PaymentRow[] = [
       ["COMMIT", "held", ["postgresql", "sqlite", "mariadb"]],
     ] as const
   ).map(([text, key, on]): PaymentRow => ({
-    title: `a handler's own ${text}: the key is ${key}`,
+    title: `a handler's own ${text}, past its tx: the key is ${key}`,
     on,
-    pay: ({ writeThen, sql }) => writeThen(() => sql(text)),
+    pay: ({ writeThen, past }) => writeThen(() => past(text)),
     sends: ["new", "new"],
     answers: [broken, "503 held"],
     key,
     paid: text === "COMMIT" ? 1 : 0,
     ran: 1,
   })),
+  ...(["ROLLBACK", "COMMIT", "/* why */ commit;", "BEGIN", "RELEASE SAVEPOINT countersign"] as const).map(
+    (text): PaymentRow => ({
+      title: `a handler that sends ${text} by its tx: nothing is paid, and the key is free`,
+      pay: ({ call, write, writeThen, sql }) =>
+        writeThen(() => (call === 1 ? after(sql(text), write) : undefined)),
+      sends: ["new", "again", "new"],
+      answers: ["500", replayed, "200"],
+      key: "done",
+      paid: 1,
+      ran: 2,
+    }),
+  ),
+  {
+    title: "a handler that swallows the refusal of its COMMIT: it is paid",
+    pay: ({ writeThen, sql }) => writeThen(() => swallow(() => sql("COMMIT"))),
+    sends: ["new", "again", "new"],
+    answers: ["200", replayed, "409 already-processed"],
+    key: "done",
+    paid: 1,
+  },
+  {
+    title:
+      "a handler that changes a table's definition by its tx on MariaDB: nothing is paid, and the key is free",
+    on: ["mariadb"],
+    pay: ({ call, writeThen, sql }) =>
+      writeThen(() => (call === 1 ? sql("CREATE TABLE meanwhile (id INT)") : undefined)),
+    sends: ["new", "again", "new"],
+    answers: ["500", replayed, "200"],
+    key: "done",
+    paid: 1,
+    ran: 2,
+  },
   {
     title: "a handler's own ROLLBACK on MariaDB, which begins the next transaction: nothing of it commits",
     on: ["mariadb"],
-    pay: ({ write, writeThen, sql }) => writeThen(() => after(sql("ROLLBACK"), write)),
+    pay: ({ write, writeThen, past }) => writeThen(() => after(past("ROLLBACK"), write)),
     sends: ["new", "again", "new"],
     answers: [broken, replayed, "503 held"],
     key: "held",
@@ -52,8 +84,8 @@ export const handlerRows: readonly PaymentRow[] = [
   },
   ...(["COMMIT", "CREATE TABLE meanwhile (id INT)"] as const).map((commits): PaymentRow => ({
     title: `a handler that pays behind its own ROLLBACK, then ${commits}: the key is held`,
-    pay: ({ write, writeThen, sql }) =>
-      writeThen(() => after(after(sql("ROLLBACK"), write), () => swallow(() => sql(commits)))),
+    pay: ({ write, writeThen, past }) =>
+      writeThen(() => after(after(past("ROLLBACK"), write), () => swallow(() => past(commits)))),
     sends: ["new", "again", "new"],
     answers: [broken, replayed, "503 held"],
     key: "held",
@@ -62,8 +94,8 @@ export const handlerRows: readonly PaymentRow[] = [
   {
     title: "a handler that swallows a deadlock, pays and commits by itself: the key is held",
     on: ["mariadb"],
-    pay: ({ tx, write, sql, stage: { tables } }) =>
-      after(after(tables.loseDeadlock(tx), write), () => sql("COMMIT")),
+    pay: ({ tx, write, past, stage: { tables } }) =>
+      after(after(tables.loseDeadlock(tx), write), () => past("COMMIT")),
     sends: ["new", "again", "new"],
     answers: [broken, replayed, "503 held"],
     key: "held",
@@ -138,9 +170,9 @@ export const handlerRows: readonly PaymentRow[] = [
   {
     title: "a handler that ends its transaction and throws a refusal with 409: the key is held",
     on: ["postgresql", "sqlite"],
-    pay: ({ writeThen, sql }) =>
+    pay: ({ writeThen, past }) =>
       writeThen(() =>
-        after(sql("ROLLBACK"), () => {
+        after(past("ROLLBACK"), () => {
           throw refusalWith(409);
         }),
       ),

@@ -60,6 +60,8 @@ export interface Work {
   readonly call: number;
   write(this: void): unknown;
   sql(this: void, text: string): unknown;
+  /** Sends what `tx` does not take. */
+  past(this: void, text: string): unknown;
   /** Writes the payment, then does this. */
   writeThen(this: void, next: () => unknown): unknown;
 }
@@ -119,9 +121,10 @@ export class Stage {
       this.#begin();
       const { tx } = context;
       const sql = (text: string): unknown => this.tables.sql(tx, text);
+      const past = (text: string): unknown => this.tables.past(tx, text, this.stores);
       const write = (): unknown => sql("INSERT INTO payments VALUES ('paid')");
       const writeThen = (next: () => unknown): unknown => after(write(), next);
-      return payOf({ stage: this, tx, context, call: this.calls, sql, write, writeThen });
+      return payOf({ stage: this, tx, context, call: this.calls, sql, past, write, writeThen });
     };
     const options: Options = {
       addresses: { allow: ["127.0.0.1"] },
