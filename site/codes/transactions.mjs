@@ -151,7 +151,7 @@ export const refusalsOfTransactions = {
     500,
     by,
     "The handler left a transaction that cannot commit what it wrote: it caught the error of a statement and went on, did not await one that failed, or ended the transaction itself. It is rolled back. If it had ended before, on MariaDB also by a deadlock, later statements may have committed by themselves: then the key is held. Of events and tasks also a notice.",
-    "Await every statement and let its error through, or put what may fail into a nested transaction of your library. Send no BEGIN, COMMIT or ROLLBACK.",
+    "Await every statement and let its error through, or put what may fail into a nested transaction of your library. `tx` takes no BEGIN, COMMIT or ROLLBACK: send none past it either.",
     "A handler that goes on after a failed statement:",
     paidOn({
       keep() {
