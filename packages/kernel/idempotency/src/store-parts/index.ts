@@ -42,4 +42,3 @@ export {
   type StatementEffect,
 } from "../transactions/statement-gate.ts";
 export { refusedText } from "../transactions/transaction-texts.ts";
-export type { SqlDialect } from "../transactions/sql-reader.ts";

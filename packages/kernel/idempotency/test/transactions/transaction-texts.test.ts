@@ -1,5 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
-import { refusedText, type SqlDialect } from "@countersign/idempotency/store";
+import type { SqlDialect } from "../../src/transactions/sql-reader.ts";
+import { refusedText } from "../../src/transactions/transaction-texts.ts";
 import {
   array,
   assert,
