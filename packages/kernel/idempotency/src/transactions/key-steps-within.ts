@@ -121,7 +121,7 @@ interface WritingRules<Answer> {
 }
 
 // Each time somebody else has changed the row in between. So many changes of one key within one step are a fault, not a race.
-const mostTries = 100;
+const mostTries = 20;
 
 function* written<Tx, Answer>(
   rows: RowsWithin<Tx>,
@@ -156,5 +156,5 @@ function* written<Tx, Answer>(
       return keys.flatMap(({ key }) => answers.get(key) ?? []).map(({ answer }) => answer);
     added = undefined;
   }
-  throw new Error("a key was changed by others, again and again");
+  throw new Error("a key was changed by others, again and again; look for triggers that drop a new row");
 }
