@@ -214,7 +214,7 @@ async function soak({ name, url, random, seconds, isolation, only }) {
     };
     let status = 200;
     try {
-      const connected = (work) => work(new AbortController().signal);
+      const connected = (paying) => paying(new AbortController().signal);
       await owner.pay({}, { key: id, fingerprint, nonce, mustWrite: true }, connected, (tx) =>
         handlers[kind](given(tx)),
       );
@@ -301,8 +301,10 @@ const options = {
 };
 
 const { values } = parseArgs({ options });
-console.log(`handlers: ${values.seconds} s on each engine, seed ${values.seed}`);
-for (const name of values.engines.split(",")) {
+const [seconds, seed, isolation] = [Number(values.seconds), String(values.seed), String(values.isolation)];
+const only = values.only === undefined ? undefined : String(values.only).split(",");
+console.log(`handlers: ${seconds} s on each engine, seed ${seed}`);
+for (const name of String(values.engines).split(",")) {
   if (!Object.hasOwn(dialects, name)) throw new Error(`no such engine: ${name}`);
   const { needs } = databases[name];
   const url = await serverUrl(needs);
@@ -311,10 +313,8 @@ for (const name of values.engines.split(",")) {
     console.log(`${name}: NOT RUN, no server (${needs})`);
     continue;
   }
-  const random = createRandom(`${values.seed} ${name}`);
-  const { seconds, isolation } = values;
-  const only = values.only?.split(",");
-  const { faults, summary } = await soak({ name, url, random, seconds: Number(seconds), isolation, only });
+  const random = createRandom(`${seed} ${name}`);
+  const { faults, summary } = await soak({ name, url, random, seconds, isolation, only });
   console.log(`${name}: ${summary}`);
   for (const fault of faults.slice(0, 20)) console.log(`${name}: VIOLATED: ${fault}`);
   if (faults.length > 20) console.log(`${name}: and ${faults.length - 20} more`);
