@@ -46,7 +46,7 @@ export async function writeApi(packages) {
     const texts = modulesOf(name).map(({ source, entry }) => {
       const text = readFileSync(path.join(out, pageOf(source)), "utf8")
         .replace(/^# .*$/m, entry === name ? "" : `# ${entry}`)
-        .replaceAll(/\]\(([^)#\s]*\bsrc(?:\/[a-z-]+)*)\.md/g, (_link, to) => `](./${ownerOf(source, to)}.md`);
+        .replaceAll(/\]\(((?:\.{1,2}\/)*[\w-]+(?:\/[\w-]+)*)\.md/g, (_link, to) => `](./${ownerOf(source, to)}.md`);
       return withFullCells(withReferencesAsList(text.replaceAll(/(?:\\?_){2}namedParameters/g, "options")));
     });
     writeFileSync(

@@ -152,6 +152,7 @@ export function describeTexts<Tx>(row: TableRow<Tx>): void {
       expect([await pay("k"), await opened.countRows()]).toEqual([200, 1]);
     });
 
+    // Where the library has any.
     test("is refused such a text in a nested transaction too", async () => {
       const answers: unknown[] = [];
       const pay = payerOn(stores, async (tx, key) => {
