@@ -46,7 +46,10 @@ export async function writeApi(packages) {
     const texts = modulesOf(name).map(({ source, entry }) => {
       const text = readFileSync(path.join(out, pageOf(source)), "utf8")
         .replace(/^# .*$/m, entry === name ? "" : `# ${entry}`)
-        .replaceAll(/\]\(((?:\.{1,2}\/)*[\w-]+(?:\/[\w-]+)*)\.md/g, (_link, to) => `](./${ownerOf(source, to)}.md`);
+        .replaceAll(
+          /\]\(((?:\.{1,2}\/)*[\w-]+(?:\/[\w-]+)*)\.md/g,
+          (_link, to) => `](./${ownerOf(source, to)}.md`,
+        );
       return withFullCells(withReferencesAsList(text.replaceAll(/(?:\\?_){2}namedParameters/g, "options")));
     });
     writeFileSync(

@@ -86,8 +86,29 @@ const derivations = [
 /** Makes all statements of a transaction pass the gate, also those of what is derived from it. */
 export function passThrough(tx: KyselyExecutor, gate: StatementGate): void {
   own.set(tx, tx.withoutPlugins());
+  gateTransaction(tx, gate);
+}
+
+/** What gives a controlled transaction, such as MikroORM's, another one, whose executor knows nothing of the first one's. */
+const nesting = ["savepoint", "rollbackToSavepoint", "releaseSavepoint"] as const;
+
+function gateTransaction(tx: object, gate: StatementGate): void {
   const executor: unknown = Reflect.apply(Object(Reflect.get(tx, "getExecutor")), tx, []);
   gateExecutor(Object(executor), gate);
+  for (const name of nesting) {
+    const nest: unknown = Reflect.get(tx, name);
+    if (typeof nest !== "function") continue;
+    Reflect.set(tx, name, (...values: unknown[]) => {
+      const command = Object(Reflect.apply(nest, tx, values));
+      return {
+        async execute(): Promise<unknown> {
+          const nested: unknown = await command.execute();
+          gateTransaction(Object(nested), gate);
+          return nested;
+        },
+      };
+    });
+  }
 }
 
 /** Kysely's executors send on a connection that `provideConnection` gives them, which they call on themselves. */
