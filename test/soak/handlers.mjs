@@ -245,8 +245,10 @@ async function soak({ name, url, random, seconds, isolation, only }) {
       }
     }
   }
+  const working = new Set();
+  // As long as anybody works: a session that has locked a table, and stands in the pool, keeps everybody waiting.
   async function killSessions() {
-    while (goesOn()) {
+    while (working.size > 0) {
       await delay(150);
       const id = random.pick([...sessions]);
       if (id === undefined) continue;
@@ -255,7 +257,12 @@ async function soak({ name, url, random, seconds, isolation, only }) {
       kills += 1;
     }
   }
-  await Promise.all([...Array.from({ length: workers }, work), killSessions()]);
+  const turns = Array.from({ length: workers }, (_none, number) => {
+    working.add(number);
+    return work().finally(() => working.delete(number));
+  });
+  await Promise.all([...turns, killSessions()]);
+  for (const id of sessions) await ask(dialect.kill(id)).catch(() => {});
   // Every lease has ended, and no tx is open.
   await delay(2 * transactionTimeoutMs + 500);
   const states = new Map();
@@ -279,8 +286,7 @@ async function soak({ name, url, random, seconds, isolation, only }) {
       if (status !== "held") faults.push(`what a transaction has left is ${status}, ${how}`);
     }
   }
-  // Handlers that hang keep their connections, and on MariaDB the tables.
-  for (const id of sessions) await ask(dialect.kill(id)).catch(() => {});
+  // Handlers that hang keep their connections.
   await Promise.race([opened.close().catch(() => {}), delay(5_000)]);
   for (const text of procedure === undefined ? [] : [`DROP PROCEDURE ${procedure}`]) await ask(text);
   await remove(location, judge);
