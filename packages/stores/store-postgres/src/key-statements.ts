@@ -95,12 +95,12 @@ SELECT (SELECT fence FROM written) AS fence, ${transactionStart} AS transaction`
     return this.#update([storedKey], change, seen, "WHERE kept.key = $1");
   }
 
-  /** Returns the rows of the keys. params: the keys in JSON */
+  /** Returns the rows of the keys. params: the keys as an array in a text */
   lookAll(storedKeys: readonly string[]): KeyStatement {
     const { names } = this.#options;
     const text = `SELECT kept.key, ${columns(clockOf(this.#options)(1))} FROM ${names.idempotency} AS kept
-WHERE kept.key IN (SELECT jsonb_array_elements_text($1::jsonb))`;
-    return { text, values: timed(this.#options, [JSON.stringify(storedKeys)]) };
+WHERE kept.key = ANY ($1::text[])`;
+    return { text, values: timed(this.#options, [arrayOf(storedKeys)]) };
   }
 
   /** params: `given`, a key first, and what the change has. */
@@ -165,4 +165,9 @@ function addStatement(options: ResolvedPostgresOptions): string {
 SELECT $1, $2, $3, greatest(${microseconds(now)}, ${floor}), $4, $5, $6, ${now} + ${milliseconds("$7")}, 1
 WHERE NOT EXISTS (SELECT FROM ${idempotency} AS seen WHERE seen.key = $1) AND ${isReadyToInsert(lockTimeoutMs)}
 ON CONFLICT (key) DO NOTHING RETURNING kept.fence`;
+}
+
+/** As PostgreSQL writes an array: libraries read arrays of JavaScript in ways of their own. */
+function arrayOf(texts: readonly string[]): string {
+  return `{${texts.map((text) => `"${text.replaceAll(/["\\]/g, String.raw`\$&`)}"`).join(",")}}`;
 }

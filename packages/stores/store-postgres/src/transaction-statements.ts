@@ -20,10 +20,9 @@ const restoredDurability = `SELECT set_config('synchronous_commit', CASE WHEN cu
 
 /** The statements of a transaction, which go in one message where the library can. */
 export function transactionStatements({ names, retentionMs }: ResolvedPostgresOptions) {
-  const done = (call: string): string => `${asked(inlined(call))},
-restored AS MATERIALIZED (${restoredDurability})
-UPDATE ${names.idempotency} AS kept SET version = kept.version + 1, state = 'done', reason = '', until_at = undone.now + ${milliseconds(retentionMs)}
-FROM undone, restored WHERE ${isOwn} AND kept.state = 'running' RETURNING kept.state AS kept_as`;
+  const done = (own: OwnKeys): string => `WITH restored AS MATERIALIZED (${restoredDurability})
+UPDATE ${names.idempotency} AS kept SET version = kept.version + 1, state = 'done', reason = '', until_at = ${nowOf(own)} + ${milliseconds(retentionMs)}
+FROM restored WHERE ${isOwn(own)} AND kept.state = 'running' RETURNING kept.state AS kept_as`;
   return {
     savepoint,
     release,
@@ -36,45 +35,45 @@ FROM undone, restored WHERE ${isOwn} AND kept.state = 'running' RETURNING kept.s
 UPDATE ${names.idempotency} AS kept SET version = kept.version + 1 FROM begun WHERE kept.key = begun.key
 RETURNING (kept.cmin::text::bigint - begun.command - 1)::text AS commands`,
     /** Done behind the end of the savepoint: in a message that fails there, and in a transaction that is another one, no key becomes it. */
-    keepLast: (call: string): readonly string[] => [check, release, done(call)],
+    keepLast: (own: OwnKeys): readonly string[] => [check, release, done(own)],
     keepNothing: [check, restoredDurability, release],
     // The rollback leaves the constraints deferred for the handlers to come, and what they check to COMMIT.
-    keepSome: (call: string): readonly string[] => [
+    keepSome: (own: OwnKeys): readonly string[] => [
       beforeCheck,
       check,
       afterCheck,
       release,
-      done(call),
+      done(own),
       savepoint,
     ],
     /**
-     * $1 or the like: the call. Gives those of its keys whose rows have its tokens: they are held now, but for one that is done, which has
-     * committed with all that paid it.
+     * $1 the reason. Gives those of the keys whose rows have their tokens: they are held now, but for one that is done, which has committed
+     * with all that paid it.
      */
-    hold: (call: string): string => `${asked(call)},
-held AS (
-  UPDATE ${names.idempotency} AS kept SET version = kept.version + 1, state = 'held', reason = (SELECT asked.call ->> 'reason' FROM asked), until_at = undone.now
-  FROM undone WHERE ${isOwn} AND kept.state IN ('running', 'held') RETURNING kept.key)
+    hold: (own: OwnKeys): string => `WITH held AS (
+  UPDATE ${names.idempotency} AS kept SET version = kept.version + 1, state = 'held', reason = $1, until_at = ${nowOf(own)}
+  WHERE ${isOwn(own)} AND kept.state IN ('running', 'held') RETURNING kept.key)
 SELECT key FROM held
-UNION ALL SELECT kept.key FROM ${names.idempotency} AS kept, undone WHERE ${isOwn} AND kept.state = 'done'`,
+UNION ALL SELECT kept.key FROM ${names.idempotency} AS kept WHERE ${isOwn(own)} AND kept.state = 'done'`,
   };
 }
 
 /** Keys and their owner's tokens, as stored. */
-export interface OwnCall {
+export interface OwnKeys {
   readonly keys: readonly { readonly key: string; readonly token: string }[];
   /** In place of the server's clock. */
   readonly now?: string | undefined;
 }
 
-function asked(call: string): string {
-  return `WITH asked AS MATERIALIZED (SELECT ${call}::jsonb AS call),
-undone AS MATERIALIZED (
-  SELECT item ->> 'key' AS key, item ->> 'token' AS token, coalesce((asked.call ->> 'now')::timestamptz, clock_timestamp()) AS now
-  FROM asked, jsonb_array_elements(asked.call -> 'keys') AS items (item))`;
+function nowOf({ now }: OwnKeys): string {
+  return now === undefined ? "clock_timestamp()" : `${inlined(now)}::timestamptz`;
 }
 
-const isOwn = "kept.key = undone.key AND kept.token = undone.token";
+/** By texts, not by a join: the planner would read the whole table for it. No token is another key's. */
+function isOwn({ keys }: OwnKeys): string {
+  const anyOf = (texts: readonly string[]): string => `ANY (ARRAY[${texts.map(inlined).join(", ")}]::text[])`;
+  return `kept.key = ${anyOf(keys.map(({ key }) => key))} AND kept.token = ${anyOf(keys.map(({ token }) => token))}`;
+}
 
 /** The text as SQL for messages without parameters. In hexadecimal: no setting of the server reads that otherwise. */
 export function inlined(text: string): string {

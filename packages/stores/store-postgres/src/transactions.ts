@@ -35,7 +35,7 @@ import { PostgresRowsWithin } from "./rows-within.ts";
 import { encodeKey } from "./stored-key.ts";
 import { assertTransactions } from "./transaction-proof.ts";
 import {
-  type OwnCall,
+  type OwnKeys,
   type TransactionStatements,
   inlined,
   transactionStatements,
@@ -140,9 +140,9 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
   }
 
   #keeping(keys: readonly TransactionKey[], more: boolean): readonly string[] {
-    const call = this.#jsonOf(keys);
-    if (more) return this.#sql.keepSome(call);
-    return keys.length === 0 ? this.#sql.keepNothing : this.#sql.keepLast(call);
+    const own = this.#own(keys);
+    if (more) return this.#sql.keepSome(own);
+    return keys.length === 0 ? this.#sql.keepNothing : this.#sql.keepLast(own);
   }
 
   openGate(tx: Tx): void {
@@ -168,8 +168,8 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
 
   async hold(keys: readonly TransactionKey[], reason: string, tx?: Tx): Promise<ReadonlySet<string>> {
     if (tx !== undefined) return runSteps(holdOwn(this.#rows, tx, keys, { reason, isOpen: true }));
-    const call = JSON.stringify({ ...this.#callOf(keys), reason: encodeText(reason) });
-    const rows = await this.#engine.run(name, this.#sql.hold("$1"), [call]);
+    if (keys.length === 0) return new Set();
+    const rows = await this.#engine.run(name, this.#sql.hold(this.#own(keys)), [encodeText(reason)]);
     const held = new Set(rows.map((row) => row["key"]));
     return new Set(keys.map(({ key }) => key).filter((key) => held.has(encodeKey(key))));
   }
@@ -333,7 +333,7 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
     await assertTransactions(this.database);
   }
 
-  #callOf(keys: readonly TransactionKey[]): OwnCall {
+  #own(keys: readonly TransactionKey[]): OwnKeys {
     const own = keys.map(({ key, token }) => ({ key: encodeKey(key), token: encodeText(token) }));
     return { keys: own, ...this.#now() };
   }
@@ -341,10 +341,6 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
   #now(): { readonly now?: string } {
     const { now } = this.#options;
     return now === undefined ? {} : { now: now() };
-  }
-
-  #jsonOf(keys: readonly TransactionKey[]): string {
-    return JSON.stringify(this.#callOf(keys));
   }
 }
 

@@ -36,10 +36,10 @@ describeOnPostgres("a payment with pg", () => {
   const begin =
     /^BEGIN; WITH asked [^;]*'lock_timeout'[^;]*countersign_nonces[^;]* AS added FROM asked; SAVEPOINT countersign$/;
   const beginTold = /^BEGIN; WITH asked [^;]* AS added, [^;]* AS id FROM asked; SAVEPOINT countersign$/;
-  const looked = /^SELECT kept\.key, [^;]*countersign_idempotency[^;]*\$1::jsonb\)\)$/;
-  const done = /^WITH asked [^;]*set_config\('synchronous_commit'[^;]*state = 'done'[^;]*$/;
+  const looked = /^SELECT kept\.key, [^;]*countersign_idempotency[^;]*\$1::text\[\]\)$/;
+  const done = /^WITH restored [^;]*set_config\('synchronous_commit'[^;]*state = 'done'[^;]*$/;
   const lastStatement =
-    /^SET CONSTRAINTS ALL IMMEDIATE; RELEASE SAVEPOINT countersign; WITH asked [^;]*set_config\('synchronous_commit'[^;]*state = 'done'[^;]*$/;
+    /^SET CONSTRAINTS ALL IMMEDIATE; RELEASE SAVEPOINT countersign; WITH restored [^;]*set_config\('synchronous_commit'[^;]*state = 'done'[^;]*$/;
   const insert = "INSERT INTO s.payouts (id) VALUES ($1)";
 
   test("with two statements takes five messages", async () => {
