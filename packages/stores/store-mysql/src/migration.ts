@@ -93,7 +93,6 @@ function idempotencyTable({ idempotency }: TableNames): string {
   -- SHA-256 of the key
   digest BINARY(32) PRIMARY KEY,
   name VARBINARY(3072) NOT NULL,
-  -- of the transaction's call that last took the key
   -- free: absent to every reader, kept for a day for its fence, or as long as a done one for what an operator has decided
   state ENUM('free', 'running', 'held', 'done') NOT NULL,
   token VARBINARY(3072) NOT NULL,

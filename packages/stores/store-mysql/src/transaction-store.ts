@@ -19,6 +19,7 @@ import {
   freeKeys,
   holdBroken,
   holdOwn,
+  isAnyRun,
   runSteps,
   transactionBroken,
   transactionNotRolledBack,
@@ -340,11 +341,7 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
     const rows = await this.#free(tx, unseen);
     await this.#send(tx, [commit]);
     // After a ROLLBACK there was nothing to free.
-    const isRun = ({ key, token }: TransactionKey): boolean => {
-      const row = rows.get(key);
-      return row?.state === "running" && row.token === token;
-    };
-    if (unseen.some(isRun)) throw this.#notFreed();
+    if (isAnyRun(rows, unseen)) throw this.#notFreed();
   }
 
   async #free(tx: Tx, keys: readonly TransactionKey[]): Promise<ReadonlyMap<string, SeenRow>> {

@@ -71,8 +71,11 @@ function nowOf({ now }: OwnKeys): string {
 
 /** By texts, not by a join: the planner would read the whole table for it. No token is another key's. */
 function isOwn({ keys }: OwnKeys): string {
-  const anyOf = (texts: readonly string[]): string => `ANY (ARRAY[${texts.map(inlined).join(", ")}]::text[])`;
   return `kept.key = ${anyOf(keys.map(({ key }) => key))} AND kept.token = ${anyOf(keys.map(({ token }) => token))}`;
+}
+
+function anyOf(texts: readonly string[]): string {
+  return `ANY (ARRAY[${texts.map(inlined).join(", ")}]::text[])`;
 }
 
 /** The text as SQL for messages without parameters. In hexadecimal: no setting of the server reads that otherwise. */

@@ -20,6 +20,7 @@ import {
   freeKeys,
   holdBroken,
   holdOwn,
+  isAnyRun,
   runSteps,
   transactionBroken,
   type SeenRow,
@@ -286,11 +287,7 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
       const rows = await this.#free(tx, others);
       await this.database.query(tx, "COMMIT", []);
       // After a ROLLBACK there was nothing to free.
-      const isRun = ({ key, token }: TransactionKey): boolean => {
-        const row = rows.get(key);
-        return row?.state === "running" && row.token === token;
-      };
-      if (others.some(isRun)) throw this.#notFreed();
+      if (isAnyRun(rows, others)) throw this.#notFreed();
       return error;
     } catch (failure) {
       return new AggregateError([error, failure], "the keys could not be left as they should be");

@@ -27,6 +27,7 @@ export {
   freeKeys,
   holdBroken,
   holdOwn,
+  isAnyRun,
   type Added,
   type NewRow,
   type RowsWithin,

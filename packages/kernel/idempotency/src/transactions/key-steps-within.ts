@@ -103,6 +103,14 @@ export function* freeKeys<Tx>(
   return yield* answerOf(rows.look(tx, names));
 }
 
+/** Whether one of the keys, which were to be freed, is still running for its token. A key that is gone, or somebody else's, is not. */
+export function isAnyRun(rows: ReadonlyMap<string, SeenRow>, keys: readonly TransactionKey[]): boolean {
+  return keys.some(({ key, token }) => {
+    const row = rows.get(key);
+    return row?.state === "running" && row.token === token;
+  });
+}
+
 /** In one order for all transactions, so that no two wait for each other. */
 export function byKey(one: TransactionKey, other: TransactionKey): number {
   return one.key < other.key ? -1 : 1;
