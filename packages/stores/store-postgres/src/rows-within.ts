@@ -1,6 +1,6 @@
 import type { Database } from "@countersign/idempotency";
 import type { Added, KeyChange, NewRow, RowsWithin, Seen, SeenRow } from "@countersign/idempotency/store";
-import { addedOf, addStatement, storedRow, type AddCall } from "./begin-statement.ts";
+import { addedOf, addStatement, parametersIn } from "./begin-statement.ts";
 import { queryableIn } from "./database-queryable.ts";
 import { KeyStatements } from "./key-statements.ts";
 import { rowOf } from "./key-table.ts";
@@ -13,23 +13,21 @@ export class PostgresRowsWithin<Tx> implements RowsWithin<Tx> {
   readonly #database: Database<Tx>;
   readonly #options: ResolvedPostgresOptions;
   readonly #sql: KeyStatements;
-  readonly #add: string;
 
   constructor(database: Database<Tx>, options: ResolvedPostgresOptions) {
     this.#database = database;
     this.#options = options;
     this.#sql = new KeyStatements(options);
-    this.#add = addStatement(options.names, "$1");
   }
 
   async add(tx: Tx, rows: readonly NewRow[]): Promise<Added> {
-    const { now } = this.#options;
-    const call: AddCall = { keys: rows.map(storedRow), ...(now === undefined ? {} : { now: now() }) };
-    const added = await this.#database.query(tx, this.#add, [JSON.stringify(call)]);
+    const { names, now } = this.#options;
+    const values: (string | number)[] = [];
+    const text = addStatement({ names, place: parametersIn(values), now: now?.() }, rows);
     return addedOf(
-      added,
+      await this.#database.query(tx, text, values),
       rows.map(({ key }) => key),
-    ).added;
+    );
   }
 
   async look(tx: Tx, keys: readonly string[]): Promise<ReadonlyMap<string, SeenRow>> {

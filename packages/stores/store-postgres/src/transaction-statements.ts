@@ -1,5 +1,5 @@
 import type { ResolvedPostgresOptions } from "./options.ts";
-import { savedDurability } from "./begin-statement.ts";
+import { inlined, savedDurability } from "./begin-statement.ts";
 import { milliseconds } from "./statement-parts.ts";
 
 export type TransactionStatements = ReturnType<typeof transactionStatements>;
@@ -71,14 +71,9 @@ function nowOf({ now }: OwnKeys): string {
 
 /** By texts, not by a join: the planner would read the whole table for it. No token is another key's. */
 function isOwn({ keys }: OwnKeys): string {
-  return `kept.key = ${anyOf(keys.map(({ key }) => key))} AND kept.token = ${anyOf(keys.map(({ token }) => token))}`;
+  return `kept.key ${isOneOf(keys.map(({ key }) => key))} AND kept.token ${isOneOf(keys.map(({ token }) => token))}`;
 }
 
-function anyOf(texts: readonly string[]): string {
-  return `ANY (ARRAY[${texts.map(inlined).join(", ")}]::text[])`;
-}
-
-/** The text as SQL for messages without parameters. In hexadecimal: no setting of the server reads that otherwise. */
-export function inlined(text: string): string {
-  return `convert_from(decode('${Buffer.from(text).toString("hex")}', 'hex'), 'UTF8')`;
+function isOneOf(texts: readonly string[]): string {
+  return `IN (${texts.map(inlined).join(", ")})`;
 }

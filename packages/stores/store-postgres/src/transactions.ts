@@ -25,7 +25,16 @@ import {
   transactionBroken,
   type SeenRow,
 } from "@countersign/idempotency/store";
-import { addedOf, beginStatement, storedNonce, storedRow, type BeginCall } from "./begin-statement.ts";
+import {
+  beginScript,
+  beginStatement,
+  begunBy,
+  literal,
+  parametersIn,
+  type BeginCall,
+  type Place,
+  type Target,
+} from "./begin-statement.ts";
 import { beforeCommit, commit, confirm, idOf, rolledBackBehind, transactionId } from "./commit.ts";
 import { checkLate, checkTimeoutMs, type Engine } from "./engine.ts";
 import { explained, sqlStateOf } from "./errors.ts";
@@ -35,12 +44,7 @@ import { singleRow } from "./queryable.ts";
 import { PostgresRowsWithin } from "./rows-within.ts";
 import { encodeKey } from "./stored-key.ts";
 import { assertTransactions } from "./transaction-proof.ts";
-import {
-  type OwnKeys,
-  type TransactionStatements,
-  inlined,
-  transactionStatements,
-} from "./transaction-statements.ts";
+import { type OwnKeys, type TransactionStatements, transactionStatements } from "./transaction-statements.ts";
 
 const name = "postgres transactions";
 
@@ -210,27 +214,31 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
   }
 
   /** What begins the transaction; in a script with the savepoint behind it. */
-  async #begin(tx: Tx, claim: TransactionClaim, open: OpenTransaction): Promise<ReturnType<typeof addedOf>> {
+  async #begin(tx: Tx, claim: TransactionClaim, open: OpenTransaction): Promise<ReturnType<typeof begunBy>> {
     const { nonce, leaseMs, waitMs, idleTimeoutMs: idleMs } = claim;
     const keys = [...claim.keys];
     keys.sort(byKey);
-    const call = JSON.stringify({
-      ...(nonce === undefined ? {} : { nonce: storedNonce(nonce) }),
-      keys: keys.map((key) => storedRow({ key: key.key, row: firstBegin(key, leaseMs) })),
-      ...this.#now(),
-      waitMs,
-      idleMs,
-    } satisfies BeginCall);
-    const { database } = this;
-    const id = this.#hasToCommit(open) ? `, ${transactionId} AS id` : "";
-    const begin = (given: string): string => beginStatement(this.#options.names, given, id);
-    const rows = await (database.script === undefined
-      ? database.query(tx, begin("$1"), [call])
-      : database.script(tx, `${begin(inlined(call))}; ${this.#sql.savepoint}`));
-    return addedOf(
-      rows,
+    const rows = keys.map((key) => ({ key: key.key, row: firstBegin(key, leaseMs) }));
+    const id = this.#hasToCommit(open) ? transactionId : undefined;
+    const given = await this.#sendBegin(tx, { nonce, rows, waitMs, idleMs, id });
+    return begunBy(
+      given,
       keys.map(({ key }) => key),
     );
+  }
+
+  async #sendBegin(tx: Tx, call: BeginCall): Promise<readonly Row[]> {
+    const { database } = this;
+    if (database.script !== undefined) {
+      return this.#send(tx, [...beginScript(this.#target(literal), call), this.#sql.savepoint]);
+    }
+    const values: (string | number)[] = [];
+    return database.query(tx, beginStatement(this.#target(parametersIn(values)), call), values);
+  }
+
+  #target(place: Place): Target {
+    const { names, now } = this.#options;
+    return { names, place, now: now?.() };
   }
 
   async #end(
