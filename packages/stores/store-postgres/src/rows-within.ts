@@ -1,8 +1,17 @@
 import type { Database } from "@countersign/idempotency";
-import type { Added, KeyChange, NewRow, RowsWithin, Seen, SeenRow } from "@countersign/idempotency/store";
+import type {
+  Added,
+  KeyChange,
+  NewRow,
+  Row,
+  RowsWithin,
+  Seen,
+  SeenRow,
+} from "@countersign/idempotency/store";
 import { addedOf, addStatement, parametersIn } from "./begin-statement.ts";
 import { queryableIn } from "./database-queryable.ts";
-import { KeyStatements } from "./key-statements.ts";
+import type { Engine } from "./engine.ts";
+import { KeyStatements, type KeyStatement } from "./key-statements.ts";
 import { rowOf } from "./key-table.ts";
 import type { ResolvedPostgresOptions } from "./options.ts";
 import { rowsOf } from "./queryable.ts";
@@ -31,14 +40,48 @@ export class PostgresRowsWithin<Tx> implements RowsWithin<Tx> {
   }
 
   async look(tx: Tx, keys: readonly string[]): Promise<ReadonlyMap<string, SeenRow>> {
-    const names = new Map(keys.map((key) => [encodeKey(key), key]));
-    const { text, values } = this.#sql.lookAll([...names.keys()]);
-    const rows = rowsOf(await queryableIn(this.#database, tx).query(text, values));
-    return new Map(rows.map((row) => [names.get(String(row["key"])) ?? "", rowOf(row)]));
+    return seenRows(keys, (stored) => this.#run(tx, this.#sql.lookAll(stored)));
   }
 
   async write(tx: Tx, key: string, change: KeyChange, seen: Seen): Promise<boolean> {
-    const { text, values } = this.#sql.writeWithin(encodeKey(key), change, seen);
-    return rowsOf(await queryableIn(this.#database, tx).query(text, values)).length > 0;
+    return (await this.#run(tx, this.#sql.writeWithin(encodeKey(key), change, seen))).length > 0;
   }
+
+  async #run(tx: Tx, { text, values }: KeyStatement): Promise<readonly Row[]> {
+    return rowsOf(await queryableIn(this.#database, tx).query(text, values));
+  }
+}
+
+/** Their rows outside of any transaction: each step commits by itself. */
+export class PostgresRowsAlone implements Pick<RowsWithin<undefined>, "look" | "write"> {
+  readonly #engine: Engine;
+  readonly #sql: KeyStatements;
+  readonly #store: string;
+
+  constructor(engine: Engine, options: ResolvedPostgresOptions, store: string) {
+    this.#engine = engine;
+    this.#sql = new KeyStatements(options);
+    this.#store = store;
+  }
+
+  async look(_tx: undefined, keys: readonly string[]): Promise<ReadonlyMap<string, SeenRow>> {
+    return seenRows(keys, (stored) => this.#run(this.#sql.lookAll(stored)));
+  }
+
+  async write(_tx: undefined, key: string, change: KeyChange, seen: Seen): Promise<boolean> {
+    return (await this.#run(this.#sql.write(encodeKey(key), change, seen))).length > 0;
+  }
+
+  async #run({ text, values }: KeyStatement): Promise<readonly Row[]> {
+    return this.#engine.run(this.#store, text, values);
+  }
+}
+
+async function seenRows(
+  keys: readonly string[],
+  look: (stored: readonly string[]) => Promise<readonly Row[]>,
+): Promise<ReadonlyMap<string, SeenRow>> {
+  const names = new Map(keys.map((key) => [encodeKey(key), key]));
+  const rows = keys.length === 0 ? [] : await look([...names.keys()]);
+  return new Map(rows.map((row) => [names.get(String(row["key"])) ?? "", rowOf(row)]));
 }

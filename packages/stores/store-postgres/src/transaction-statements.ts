@@ -46,15 +46,6 @@ RETURNING (kept.cmin::text::bigint - begun.command - 1)::text AS commands`,
       done(own),
       savepoint,
     ],
-    /**
-     * $1 the reason. Gives those of the keys whose rows have their tokens: they are held now, but for one that is done, which has committed
-     * with all that paid it.
-     */
-    hold: (own: OwnKeys): string => `WITH held AS (
-  UPDATE ${names.idempotency} AS kept SET version = kept.version + 1, state = 'held', reason = $1, until_at = ${nowOf(own)}
-  WHERE ${isOwn(own)} AND kept.state IN ('running', 'held') RETURNING kept.key)
-SELECT key FROM held
-UNION ALL SELECT kept.key FROM ${names.idempotency} AS kept WHERE ${isOwn(own)} AND kept.state = 'done'`,
   };
 }
 
@@ -75,5 +66,6 @@ function isOwn({ keys }: OwnKeys): string {
 }
 
 function isOneOf(texts: readonly string[]): string {
-  return `IN (${texts.map(inlined).join(", ")})`;
+  const all = texts.map(inlined);
+  return all.length === 1 ? `= ${all[0]}` : `= ANY (ARRAY[${all.join(", ")}]::text[])`;
 }

@@ -41,7 +41,7 @@ import { explained, sqlStateOf } from "./errors.ts";
 import { faultOf } from "./faults.ts";
 import type { ResolvedPostgresOptions } from "./options.ts";
 import { singleRow } from "./queryable.ts";
-import { PostgresRowsWithin } from "./rows-within.ts";
+import { PostgresRowsAlone, PostgresRowsWithin } from "./rows-within.ts";
 import { encodeKey } from "./stored-key.ts";
 import { assertTransactions } from "./transaction-proof.ts";
 import { type OwnKeys, type TransactionStatements, transactionStatements } from "./transaction-statements.ts";
@@ -75,6 +75,7 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
   readonly database: Database<Tx>;
   readonly #sql: TransactionStatements;
   readonly #rows: RowsWithin<Tx>;
+  readonly #alone: PostgresRowsAlone;
   readonly #open = new Map<Tx, OpenTransaction>();
   #proof: Promise<void> | undefined;
 
@@ -85,6 +86,7 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
     this.database = database;
     this.#sql = transactionStatements(options);
     this.#rows = new PostgresRowsWithin(database, options);
+    this.#alone = new PostgresRowsAlone(engine, options, name);
   }
 
   async run<T>(work: (tx: Tx) => T | Promise<T>): Promise<T> {
@@ -173,10 +175,7 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
 
   async hold(keys: readonly TransactionKey[], reason: string, tx?: Tx): Promise<ReadonlySet<string>> {
     if (tx !== undefined) return runSteps(holdOwn(this.#rows, tx, keys, { reason, isOpen: true }));
-    if (keys.length === 0) return new Set();
-    const rows = await this.#engine.run(name, this.#sql.hold(this.#own(keys)), [encodeText(reason)]);
-    const held = new Set(rows.map((row) => row["key"]));
-    return new Set(keys.map(({ key }) => key).filter((key) => held.has(encodeKey(key))));
+    return runSteps(holdOwn(this.#alone, undefined, keys, { reason, isOpen: false }));
   }
 
   async written(tx: Tx, [key]: readonly TransactionKey[]): Promise<number | undefined> {

@@ -66,7 +66,7 @@ export function* holdBroken<Tx>(rows: RowsWithin<Tx>, tx: Tx, keys: readonly Tra
 
 /** Leaves the keys to an operator that have the run's token, by `decideOwn`. Returns them; in the run's transaction only what it has written. */
 export function* holdOwn<Tx>(
-  rows: RowsWithin<Tx>,
+  rows: Pick<RowsWithin<Tx>, "look" | "write">,
   tx: Tx,
   keys: readonly TransactionKey[],
   { reason, isOpen }: { readonly reason: string; readonly isOpen: boolean },
