@@ -30,6 +30,32 @@ export function packageFolder(name) {
   return found.folder;
 }
 
+// Entry points that are used alone, by the folder of their package. The source of one is the folder of its name in src.
+const entryPoints = { cli: ["explain"] };
+
+/**
+ * What has a page in reference/packages, by the page's name: each package, and the entry points above. `name` is what is imported,
+ * `source` the folder of its source from the root, `manifest` that of its package.
+ */
+export const documentedParts = new Map(
+  [...workspacePackages].flatMap(([own, { folder, manifest }]) => {
+    const entries = (entryPoints[own] ?? []).map((entry) => {
+      return [entry, { name: `${manifest.name}/${entry}`, source: `${folder}/src/${entry}`, manifest }];
+    });
+    return [[own, { name: manifest.name, source: `${folder}/src`, manifest }]].concat(entries);
+  }),
+);
+
+/** The .ts files of one of these from the root, without those of an entry point that has a page of its own. */
+export function sourceFilesOf(part) {
+  const { source } = documentedParts.get(part);
+  const others = [...documentedParts.values()].filter((other) => other.source.startsWith(`${source}/`));
+  return readdirSync(path.join(root, source), { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".ts"))
+    .map((file) => `${source}/${file.replaceAll(path.sep, "/")}`)
+    .filter((file) => !others.some((other) => file.startsWith(`${other.source}/`)));
+}
+
 /** What the package.json in a folder from the root holds. */
 export function manifestOf(folder) {
   return JSON.parse(readFileSync(path.join(root, folder, "package.json"), "utf8"));

@@ -206,6 +206,10 @@ export const descriptions = {
     "Idempotency keys and nonces in MariaDB, in the same transaction as the payout.",
     "mariadb mysql mysql2 galera",
   ),
+  "reference/packages/explain": of(
+    "Says why a signed request was refused, and what its sender has to change.",
+    "debugging diagnostics hmac signature base refused webhooks",
+  ),
   "reference/packages": of("All packages, and what each is for.", "packages"),
   "reference/api": of("Every export of each package.", "api exports"),
   changelog: of("What changed in each release.", "changelog release upgrade version"),

@@ -3,7 +3,7 @@ import {
   createSigner,
   importVerificationKey,
 } from "@countersign/http-message-signatures";
-import { remedyOf } from "@countersign/explain";
+import { remedyOf } from "@countersign/cli/explain";
 import { input, keyid, privateKey, publicKey, refusalOf, signed, unsigned, verified } from "./provoke.mjs";
 
 const now = () => Math.floor(Date.now() / 1000);

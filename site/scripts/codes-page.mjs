@@ -1,7 +1,7 @@
 // The page of all codes: what is written of each in codes/, with what the packages say when it is made to happen.
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync } from "node:fs";
 import path from "node:path";
-import { workspacePackages } from "../../scripts/workspace.mjs";
+import { documentedParts, sourceFilesOf, workspacePackages } from "../../scripts/workspace.mjs";
 import { groups } from "../codes/index.mjs";
 import { read, root } from "./source.mjs";
 
@@ -93,10 +93,9 @@ const firstSentence = (text) => /^[\s\S]*?[.?!](?=\s+[A-Z`]|$)/.exec(text)[0].re
 
 /** The package of each function that a package has written itself. */
 function ownersOfFunctions() {
-  const all = [...workspacePackages].flatMap(([name, { folder }]) =>
-    readdirSync(path.join(root, folder, "src"), { recursive: true, encoding: "utf8" })
-      .filter((file) => file.endsWith(".ts"))
-      .flatMap((file) => [...read(folder, "src", file).matchAll(/^export (?:async )?function (\w+)/gm)])
+  const all = [...documentedParts.keys()].flatMap((name) =>
+    sourceFilesOf(name)
+      .flatMap((file) => [...read(file).matchAll(/^export (?:async )?function (\w+)/gm)])
       .map(([, of]) => [of, name]),
   );
   return new Map(all);

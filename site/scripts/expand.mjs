@@ -1,8 +1,9 @@
 // What a page takes from elsewhere, put in its place: code from files, the output of commands, parts of other documents, findings of the doctor, pictures.
 import { execFileSync } from "node:child_process";
 import path from "node:path";
-import { workspacePackages } from "../../scripts/workspace.mjs";
+import { documentedParts, workspacePackages } from "../../scripts/workspace.mjs";
 import { findingKinds } from "../../packages/tools/cli/dist/doctor/findings.js";
+import { descriptions } from "../descriptions.mjs";
 import { codesOf } from "./codes-page.mjs";
 import { fileText } from "./file-text.mjs";
 import { withOptions } from "./options.mjs";
@@ -69,15 +70,16 @@ function run(command) {
   });
 }
 
-/** The packages of a folder, each by what its manifest says of it. */
+/** The packages of a folder, each by what its manifest says of it, and their entry points that have a page. */
 function packagesIn(folder) {
-  const found = [...workspacePackages].filter(
-    ([, one]) => path.basename(path.dirname(one.folder)) === folder,
-  );
+  const found = [...documentedParts].filter(([, { source }]) => source.startsWith(`packages/${folder}/`));
   if (found.length === 0) throw new Error(`there are no packages in ${folder}`);
-  const rows = found.map(
-    ([name, { manifest }]) => `- [${name}](./packages/${name}.md): ${manifest.description}`,
-  );
+  const rows = found.map(([name, { manifest }]) => {
+    const description = workspacePackages.has(name)
+      ? manifest.description
+      : descriptions[`reference/packages/${name}`].description;
+    return `- [${name}](./packages/${name}.md): ${description}`;
+  });
   return rows.toSorted().join("\n");
 }
 
@@ -113,7 +115,7 @@ const subjects = new Set(["digest", "body", "hmac", "basic", "address", "claim",
 function explanations(names) {
   const sentences = new Map();
   for (const row of samples.flatMap((name) =>
-    read("packages/tools/explain/test", name).trimEnd().split("\n"),
+    read("packages/tools/cli/test/explain", name).trimEnd().split("\n"),
   )) {
     const [, what, sentence] = row.split(" | ");
     const [name] = what.split("-");

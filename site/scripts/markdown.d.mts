@@ -7,7 +7,7 @@ export function markdownFiles(options?: {
   readonly happen?: (code: string, entry: Entry) => Promise<{ code: string; text: string }>;
 }): Promise<ReadonlyMap<string, string>>;
 
-/** `packages/tools/explain/codes.json`, from the root, and what it has to hold. */
+/** `packages/tools/cli/codes.json`, from the root, and what it has to hold. */
 export function codesOfCommand(): readonly [file: string, text: string];
 
 /** `packages/tools/cli/findings.json`, from the root, and what it has to hold. */

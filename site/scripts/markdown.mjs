@@ -137,9 +137,9 @@ function stampOf(name) {
   return `<!-- of ${createHash("sha256").update(drawingSource(name)).digest("hex")} -->`;
 }
 
-/** `packages/tools/explain/codes.json`, from the root, and what it has to hold. */
+/** `packages/tools/cli/codes.json`, from the root, and what it has to hold. */
 export function codesOfCommand() {
-  return [`${packageFolder("explain")}/codes.json`, codesJson()];
+  return [`${packageFolder("cli")}/codes.json`, codesJson()];
 }
 
 /** `packages/tools/cli/findings.json`, from the root, and what it has to hold: each finding's cause, from the page of the doctor. */

@@ -1,8 +1,8 @@
 // The tables of options on pages: the rules by which a factory reads them, and the types whose doc comments say what each means.
 import { answerTable as answerDigests } from "../../packages/checks/content-digest/dist/answer-digests.js";
 import { table as contentDigest } from "../../packages/checks/content-digest/dist/options.js";
-import { table as explainSignature } from "../../packages/tools/explain/dist/options.js";
-import { explainerTable } from "../../packages/tools/explain/dist/refusal-explainer.js";
+import { table as explainSignature } from "../../packages/tools/cli/dist/explain/options.js";
+import { explainerTable } from "../../packages/tools/cli/dist/explain/refusal-explainer.js";
 import { table as gracefulClose } from "../../packages/doors/express/dist/graceful-close.js";
 import { table as guardErrors } from "../../packages/doors/express/dist/guard-errors.js";
 import { table as signResponse } from "../../packages/checks/http-signature-verify/dist/sign/options.js";

@@ -1,6 +1,5 @@
 // A table of options as a page shows it: `<!-- options: name -->`. A list up to `<!-- end of options -->` says what doc comments do not.
-import { readdirSync } from "node:fs";
-import { workspacePackages } from "../../scripts/workspace.mjs";
+import { sourceFilesOf } from "../../scripts/workspace.mjs";
 import { optionTables } from "./option-tables.mjs";
 import { read } from "./source.mjs";
 
@@ -70,12 +69,8 @@ function commentsOf(type) {
 }
 
 function interfacesOf(name) {
-  const folder = `${workspacePackages.get(name).folder}/src`;
-  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) =>
-    file.endsWith(".ts"),
-  );
-  const all = files.flatMap((file) => [
-    ...read(folder, file).matchAll(/^(?:export )?interface (\w+)[^{]*\{\n([\s\S]*?)^\}/gm),
+  const all = sourceFilesOf(name).flatMap((file) => [
+    ...read(file).matchAll(/^(?:export )?interface (\w+)[^{]*\{\n([\s\S]*?)^\}/gm),
   ]);
   return new Map(all.map(([, of, body]) => [of, membersOf(body)]));
 }

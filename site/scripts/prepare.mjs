@@ -2,7 +2,7 @@
 // codes, the API, drawings and the recording. Fails when one is left out, or a link of the repository leads nowhere.
 import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { packageFolder, workspacePackages } from "../../scripts/workspace.mjs";
+import { documentedParts, packageFolder, workspacePackages } from "../../scripts/workspace.mjs";
 import { descriptions } from "../descriptions.mjs";
 import { navigation, referencePages } from "../navigation.mjs";
 import { writeApi } from "./api.mjs";
@@ -16,8 +16,11 @@ import { recordingSvg } from "./recording.mjs";
 import { documents, homepage, pagesFolder, read, root, site } from "./source.mjs";
 
 const packages = [...workspacePackages.keys()];
-// Programs: their pages are those of their commands.
-const apiPackages = packages.filter((name) => name !== "cli" && name !== "create-countersign");
+const parts = [...documentedParts.keys()].toSorted();
+const hasTypes = ({ manifest }) =>
+  Object.values(manifest.exports).some((target) => target.types !== undefined);
+// Programs have no API: their pages are those of their commands.
+const apiPackages = packages.filter((name) => hasTypes(workspacePackages.get(name)));
 
 export async function prepare({ api = true } = {}) {
   // What is there stays until it is written anew: the server of `npm run docs` watches the folder.
@@ -57,12 +60,16 @@ export async function prepare({ api = true } = {}) {
     const text = pages.get(page) ?? rewriteLinks(withoutBadges(read(file)), file, page);
     pages.set(page, withApiLink(text, name));
   }
+  for (const name of parts.filter((part) => !packages.includes(part))) {
+    const page = `reference/packages/${name}`;
+    pages.set(page, withApiLink(pages.get(page), name));
+  }
   pages.set("reference/codes", await codesPage());
   pages.set("reference/api", apiPage());
   for (const [page, text] of pages) write(`${page}.md`, forVitePress(text));
   if (api) await writeApi(apiPackages);
 
-  const groups = [...navigation, ...referencePages(packages, apiPackages)];
+  const groups = [...navigation, ...referencePages(parts, apiPackages)];
   const listed = groups.flatMap(({ page, items }) => [
     ...(page === undefined ? [] : [page]),
     ...items.map((item) => item.page),
@@ -108,8 +115,10 @@ function finish(page, text, drawings) {
 }
 
 function withApiLink(text, name) {
-  if (!apiPackages.includes(name)) return text;
-  return `${text}\n## API\n\nEvery export, from its doc comments: [API of ${name}](../api/${name}.md).\n`;
+  const { manifest } = documentedParts.get(name);
+  const owner = packages.find((each) => workspacePackages.get(each).manifest === manifest);
+  if (!apiPackages.includes(owner)) return text;
+  return `${text}\n## API\n\nEvery export, from its doc comments: [API of ${owner}](../api/${owner}.md).\n`;
 }
 
 function apiPage() {

@@ -1,11 +1,11 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { docsOf, GuardError } from "@countersign/core";
 import { pageOf, problems } from "@countersign/core/door";
 import { expect, test } from "@jest/globals";
 import { payoutFaultCodes } from "../../packages/endpoints/payout/dist/faults.js";
-import { packageFolder, workspacePackages } from "../../scripts/workspace.mjs";
+import { documentedParts, sourceFilesOf } from "../../scripts/workspace.mjs";
 import { codes } from "../../site/codes/index.mjs";
 import { anchorsOf, githubAnchor, vitepressAnchor } from "../../site/scripts/anchors.mjs";
 import { exampleFence } from "../../site/scripts/codes-page.mjs";
@@ -15,14 +15,9 @@ import { allowWarnings } from "../support/runs/expect-warning.ts";
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 // What these say is for the other side of the wire, and stands in their own pages.
 const others = new Set(["cli", "inspector", "sandbox", "service-client", "store-contract"]);
-const sources = [...workspacePackages.keys()]
+const sources = [...documentedParts.keys()]
   .filter((name) => !others.has(name))
-  .flatMap((name) => {
-    const folder = join(root, packageFolder(name), "src");
-    return readdirSync(folder, { recursive: true, encoding: "utf8" })
-      .filter((file) => file.endsWith(".ts"))
-      .map((file) => readFileSync(join(folder, file), "utf8"));
-  });
+  .flatMap((name) => sourceFilesOf(name).map((file) => readFileSync(join(root, file), "utf8")));
 
 const members = (text: string): string[] =>
   [...text.matchAll(/"([a-z0-9-]+)"/g)].map(([, code = ""]) => code);
@@ -105,7 +100,7 @@ test("the table has a row for each code, with its status and the packages that t
   for (const [, code = "", status, packages = ""] of rows) {
     const { notice, status: own } = codes.get(code) ?? {};
     expect(status).toBe(notice === true ? "notice" : String(own ?? "none"));
-    expect(packages.split(", ").filter((name) => name !== "all" && !workspacePackages.has(name))).toEqual([]);
+    expect(packages.split(", ").filter((name) => name !== "all" && !documentedParts.has(name))).toEqual([]);
   }
 });
 

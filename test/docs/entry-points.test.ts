@@ -1,6 +1,6 @@
 // A page says from where a function is imported, when that is not the package's root.
 import { expect, test } from "@jest/globals";
-import { workspacePackages } from "../../scripts/workspace.mjs";
+import { documentedParts, workspacePackages } from "../../scripts/workspace.mjs";
 import { packagePage } from "./package-pages.ts";
 
 interface EntryPoint {
@@ -9,12 +9,18 @@ interface EntryPoint {
   readonly root: string | undefined;
 }
 
+/** An entry point that is used alone has a page of its own. */
+function pageOf(path: string): string | undefined {
+  const [, part = ""] = path.split("/");
+  return documentedParts.has(part) && !workspacePackages.has(part) ? part : undefined;
+}
+
 const further = [...workspacePackages].flatMap(([name, { manifest }]): EntryPoint[] => {
   const exported = (manifest["exports"] ?? {}) as Readonly<Record<string, { types?: string } | string>>;
   const root = exported["."] === undefined ? undefined : manifest.name;
   return Object.entries(exported)
     .filter(([path, target]) => path !== "." && typeof target !== "string" && target.types !== undefined)
-    .map(([path]) => ({ name, entry: manifest.name + path.slice(1), root }));
+    .map(([path]) => ({ name: pageOf(path) ?? name, entry: manifest.name + path.slice(1), root }));
 });
 
 async function namesOf(entry: string): Promise<readonly string[]> {

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "@jest/globals";
-import { explainedAs } from "../../packages/tools/explain/test/signed-with-mistake.ts";
+import { explainedAs } from "../../packages/tools/cli/test/explain/signed-with-mistake.ts";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 const read = (...path: string[]): string => readFileSync(join(root, ...path), "utf8");

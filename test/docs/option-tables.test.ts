@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import type { OptionRule } from "@countersign/core/door";
 import { describe, expect, test } from "@jest/globals";
 import { policyTable as digestPolicy } from "../../packages/checks/content-digest/dist/options.js";
-import { hmacTable as explainHmac } from "../../packages/tools/explain/dist/explain-hmac.js";
+import { hmacTable as explainHmac } from "../../packages/tools/cli/dist/explain/explain-hmac.js";
 import { table as keyUse } from "../../packages/checks/http-signature-verify/dist/key-use.js";
 import { table as memoryNonceStore } from "../../packages/checks/http-signature-verify/dist/nonce-store.js";
 import { answersTable as memoryAnswerStore } from "../../packages/kernel/idempotency/dist/answers.js";

@@ -1,12 +1,12 @@
 // What programs compare with is told by the pages: known events, faults of fields, and every union of texts that a package exports.
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "@jest/globals";
 import { payoutFaultCodes } from "../../packages/endpoints/payout/dist/faults.js";
 import { dataRules } from "../../packages/endpoints/webhooks/dist/envelope/envelope.js";
 import { serviceStatuses } from "../../packages/tools/inspector/dist/loopback/problem.js";
-import { packageFolder, workspacePackages } from "../../scripts/workspace.mjs";
+import { documentedParts, sourceFilesOf } from "../../scripts/workspace.mjs";
 import { builtPage } from "./package-pages.ts";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
@@ -56,24 +56,24 @@ interface Union {
   readonly members: readonly string[];
 }
 
-const packages = [...workspacePackages.keys()].filter((name) =>
-  existsSync(join(root, packageFolder(name), "src/index.ts")),
+const packages = [...documentedParts.keys()].filter((name) =>
+  existsSync(join(root, sourceOf(name), "index.ts")),
 );
 const unions = packages.flatMap(exportedUnions);
 
+function sourceOf(name: string): string {
+  return documentedParts.get(name)?.source ?? "";
+}
+
 function sourcesOf(name: string): readonly string[] {
-  const folder = join(root, packageFolder(name), "src");
-  return readdirSync(folder, { recursive: true, encoding: "utf8" })
-    .filter((file) => file.endsWith(".ts"))
-    .map((file) => readFileSync(join(folder, file), "utf8"));
+  return sourceFilesOf(name).map((file) => readFileSync(join(root, file), "utf8"));
 }
 
 /** The unions of texts that the entry points of a package export, without the other unions in them. */
 function exportedUnions(name: string): readonly Union[] {
-  const folder = join(root, packageFolder(name), "src");
-  const exported = readdirSync(folder, { recursive: true, encoding: "utf8" })
+  const exported = sourceFilesOf(name)
     .filter((file) => basename(file) === "index.ts")
-    .map((file) => readFileSync(join(folder, file), "utf8"))
+    .map((file) => readFileSync(join(root, file), "utf8"))
     .join("\n");
   const declared = sourcesOf(name).flatMap((text) =>
     [...text.matchAll(/^export type (\w+) =([^;]+);/gm)].map(([, union = "", written = ""]) => ({

@@ -1,5 +1,5 @@
 import { guardChannel, type GuardEvent } from "@countersign/core";
-import { refusalExplainer } from "@countersign/explain";
+import { refusalExplainer } from "@countersign/cli/explain";
 import { describe, expect, test } from "@jest/globals";
 import express5 from "express";
 import express4 from "express4";

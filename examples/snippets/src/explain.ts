@@ -1,4 +1,4 @@
-import { explainSignature, refusalExplainer } from "@countersign/explain";
+import { explainSignature, refusalExplainer } from "@countersign/cli/explain";
 import type { GuardRequest } from "@countersign/express";
 import { consoleLog } from "@countersign/observe/log";
 

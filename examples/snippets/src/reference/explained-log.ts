@@ -1,4 +1,4 @@
-import { refusalExplainer } from "@countersign/explain";
+import { refusalExplainer } from "@countersign/cli/explain";
 import type { Keys } from "@countersign/http-signature-verify";
 import { pinoLog, type FieldLogger } from "@countersign/observe/log";
 

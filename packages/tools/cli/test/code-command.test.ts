@@ -2,9 +2,10 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test } from "@jest/globals";
 import { expectOneLine, run } from "./cli-bench.ts";
 
-const codes = JSON.parse(
-  readFileSync(new URL("../../explain/codes.json", import.meta.url), "utf8"),
-) as Record<string, object>;
+const codes = JSON.parse(readFileSync(new URL("../codes.json", import.meta.url), "utf8")) as Record<
+  string,
+  object
+>;
 
 describe("countersign code", () => {
   test("says cause and remedy of every code within 80 columns, without an address", async () => {

@@ -12,9 +12,9 @@ import {
   type ExplainHmacOptions,
   type Explanation,
   type SignatureExplanation,
-} from "@countersign/explain";
+} from "@countersign/cli/explain";
 import { signatureSchemes } from "@countersign/webhook-hmac";
-import { allCodes } from "@countersign/explain/codes";
+import { allCodes } from "@countersign/cli/codes";
 import type { Explainers, ResolvedInspectorOptions } from "./options.ts";
 import type { RecordedRequest, RecordedVerdict } from "./recorded-request.ts";
 import { inTime } from "./work-view.ts";

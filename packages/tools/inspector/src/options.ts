@@ -15,7 +15,7 @@ import {
   explainSignature,
   type ExplainHmacOptions,
   type ExplainSignatureOptions,
-} from "@countersign/explain";
+} from "@countersign/cli/explain";
 import type { HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
 import type { IdempotencyStore } from "@countersign/idempotency";
 import type { BasicAuthCredential, WebhookBasicAuthOptions } from "@countersign/webhook-basic-auth";

@@ -3,7 +3,7 @@ import { capturedRawBody, receivedRequests } from "@countersign/core/door";
 import { marginBytes } from "./loopback/masking.ts";
 import { isTold, recordError, type RecordedError } from "./recorded-error.ts";
 import type { AnswerBody } from "./answer-body.ts";
-import type { explainPayload } from "@countersign/explain";
+import type { explainPayload } from "@countersign/cli/explain";
 
 type SchemaFault = Parameters<typeof explainPayload>[1][number];
 

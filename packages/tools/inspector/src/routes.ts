@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { allCodes } from "@countersign/explain/codes";
+import { allCodes } from "@countersign/cli/codes";
 import type { ChangeStream } from "./loopback/change-stream.ts";
 import type { Masker } from "./loopback/masking.ts";
 import { refuseOtherMethods, serviceError, ServiceError } from "./loopback/problem.ts";

@@ -1,7 +1,7 @@
 import { Agent } from "node:http";
 import { GuardError } from "@countersign/core";
 import { recordRawBody, verdicts } from "@countersign/core/door";
-import type { Explanation } from "@countersign/explain";
+import type { Explanation } from "@countersign/cli/explain";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { payoutPlugin } from "@countersign/fastify";

@@ -1,4 +1,4 @@
-import { allCodes } from "@countersign/explain/codes";
+import { allCodes } from "../explain/codes.ts";
 import { Command } from "commander";
 import { CommandError, exitCodes, type CommandIo, type Switches } from "../command-io.ts";
 import { shownKey } from "../operator/key-text.ts";

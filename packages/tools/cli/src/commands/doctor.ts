@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { allCodes } from "@countersign/explain/codes";
+import { allCodes } from "../explain/codes.ts";
 import { exitCodes, type CommandIo, type Finish, type Switches } from "../command-io.ts";
 import type { Diagnosis, ExamineFlags } from "../doctor/examine.ts";
 import { causeOf, findingKinds, type Finding, type Severity } from "../doctor/findings.ts";

@@ -6,14 +6,14 @@ import { guardErrors } from "@countersign/express";
 import { httpSignatureVerify, memoryNonceStore } from "@countersign/http-signature-verify";
 import express, { type Express } from "express";
 import { close, listen, send } from "@countersign/test-support/servers/http-client.ts";
-import { capturedRequest } from "../dist/captured-request.js";
+import { capturedRequest } from "../../dist/explain/captured-request.js";
 import {
   samplePath,
   signRequest,
   type SigningPlan,
 } from "@countersign/test-support/signers/independent-signer.ts";
 import { servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
-import { refusalExplainer } from "../dist/index.js";
+import { refusalExplainer } from "../../dist/explain/index.js";
 import { allowWarnings } from "@countersign/test-support/runs/expect-warning.ts";
 
 const keys = { "test-key": servicePublicPem };

@@ -9,8 +9,8 @@ import {
   type SigningPlan,
 } from "@countersign/test-support/signers/independent-signer.ts";
 import { servicePublicPem, serviceKey, strangerKey } from "@countersign/test-support/signers/test-keys.ts";
-import type { ExplainedRequest } from "../dist/captured-request.js";
-import type { ExplainSignatureOptions } from "../dist/index.js";
+import type { ExplainedRequest } from "../../dist/explain/captured-request.js";
+import type { ExplainSignatureOptions } from "../../dist/explain/index.js";
 
 /** Unix seconds at which every sample is signed and explained. */
 export const now = 1_700_000_000;

@@ -7,7 +7,7 @@ import {
   explainHmac,
   explainPayload,
   type Explanation,
-} from "../dist/index.js";
+} from "../../dist/explain/index.js";
 
 const text = '{"events":[{"name":"Zoë","amount":10.50}]}';
 const body = Buffer.from(text);

@@ -3,8 +3,8 @@ import { describe, expect, test } from "@jest/globals";
 import { importVerificationKey } from "@countersign/http-message-signatures";
 import type { Keys } from "@countersign/http-signature-verify";
 import { sha256Field } from "@countersign/test-support/signers/independent-signer.ts";
-import type { ExplainedRequest } from "../dist/captured-request.js";
-import { explainSignature, knownBody } from "../dist/index.js";
+import type { ExplainedRequest } from "../../dist/explain/captured-request.js";
+import { explainSignature, knownBody } from "../../dist/explain/index.js";
 import {
   body,
   line,

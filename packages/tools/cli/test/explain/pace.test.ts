@@ -1,10 +1,10 @@
 import { describe, expect, test } from "@jest/globals";
 import { importVerificationKey } from "@countersign/http-message-signatures";
 import { servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
-import { identityOfDraft, isSigned, rightDraft, type Draft } from "../dist/draft.js";
-import type { NearMiss } from "../dist/near-miss.js";
-import { Pace } from "../dist/pace.js";
-import { search } from "../dist/search.js";
+import { identityOfDraft, isSigned, rightDraft, type Draft } from "../../dist/explain/draft.js";
+import type { NearMiss } from "../../dist/explain/near-miss.js";
+import { Pace } from "../../dist/explain/pace.js";
+import { search } from "../../dist/explain/search.js";
 
 /** A clock that work moves on, and the times at which others had their turn. */
 function bench(): { pace: Pace; work: (ms: number) => void; turns: number[] } {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import { hostileSignatures } from "@countersign/test-support/signers/hostile-signatures.ts";
 import { signRequest } from "@countersign/test-support/signers/independent-signer.ts";
 import { servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
-import { explainSignature, type ExplainSignatureOptions } from "../dist/index.js";
+import { explainSignature, type ExplainSignatureOptions } from "../../dist/explain/index.js";
 import { covering, mistakes, sending } from "./mistakes.ts";
 import {
   ecPublic,

@@ -7,8 +7,8 @@ import {
   type ExplainHmacOptions,
   type ExplainSignatureOptions,
   type SignatureExplanation,
-} from "@countersign/explain";
-import { allCodes } from "@countersign/explain/codes";
+} from "../explain/index.ts";
+import { allCodes } from "../explain/codes.ts";
 import type { VerificationKey } from "@countersign/http-message-signatures";
 import { importKeys, importVerificationKey, parseSignatureInput } from "@countersign/http-message-signatures";
 import { keyDocuments } from "@countersign/http-message-signatures/door";

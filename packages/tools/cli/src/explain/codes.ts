@@ -20,7 +20,7 @@ export function allCodes(): ReadonlyMap<string, CodeText> {
 
 // Made from the page of codes by `npm run docs:markdown`.
 function readCodes(): ReadonlyMap<string, CodeText> {
-  const made = readFileSync(new URL("../codes.json", import.meta.url), "utf8");
+  const made = readFileSync(new URL("../../codes.json", import.meta.url), "utf8");
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a file of this package
   return new Map(Object.entries(JSON.parse(made) as Readonly<Record<string, CodeText>>));
 }

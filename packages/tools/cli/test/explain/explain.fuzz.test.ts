@@ -24,7 +24,7 @@ import {
   knownBody,
   type Explanation,
   type SignatureExplanation,
-} from "../dist/index.js";
+} from "../../dist/explain/index.js";
 import { mistakes } from "./mistakes.ts";
 import { mistaken, now, verifier } from "./signed-with-mistake.ts";
 

@@ -9,7 +9,7 @@ import {
   explainClaim,
   explainHmac,
   explainPayload,
-} from "../dist/index.js";
+} from "../../dist/explain/index.js";
 import { otherMistakes } from "./other-mistakes.ts";
 import { explainedAs } from "./signed-with-mistake.ts";
 
