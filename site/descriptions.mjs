@@ -210,6 +210,14 @@ export const descriptions = {
     "Says why a signed request was refused, and what its sender has to change.",
     "debugging diagnostics hmac signature base refused webhooks",
   ),
+  "reference/packages/inspector": of(
+    "Shows a developer each request that the guards have decided: verdicts, times, bytes, and what its sender has to change.",
+    "debugging development inspector verdicts requests",
+  ),
+  "reference/packages/sandbox": of(
+    "The lending service as a library: signs and sends payout instructions, serves its API, delivers webhooks.",
+    "sandbox simulator testing payouts webhooks",
+  ),
   "reference/packages": of("All packages, and what each is for.", "packages"),
   "reference/api": of("Every export of each package.", "api exports"),
   changelog: of("What changed in each release.", "changelog release upgrade version"),

@@ -12,7 +12,7 @@ import {
   createPayoutInstruction,
   sendPayout,
   sendRequest,
-} from "@countersign/sandbox";
+} from "@countersign/devtools/sandbox";
 import { signPayloadHeaders } from "@countersign/webhook-hmac";
 import { generateEndpoint } from "@countersign/webhooks";
 import { afterEach, describe, expect, jest, test } from "@jest/globals";

@@ -21,7 +21,7 @@ import { table as idempotencyKeys } from "../../packages/kernel/idempotency/dist
 import { liveTable as liveAllowlist } from "../../packages/checks/ip-allowlist/dist/live-allowlist.js";
 import { table as ipAllowlist } from "../../packages/checks/ip-allowlist/dist/options.js";
 import { consoleTable as consoleLog } from "../../packages/observe/observe/dist/log/console-log.js";
-import { table as inspector } from "../../packages/tools/inspector/dist/options.js";
+import { table as inspector } from "../../packages/tools/devtools/dist/inspector/options.js";
 import { table as opentelemetry } from "../../packages/observe/observe/dist/opentelemetry/opentelemetry.js";
 import { answersTable as payoutAnswers } from "../../packages/endpoints/payout/dist/middleware.js";
 import {

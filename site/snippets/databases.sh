@@ -1,21 +1,21 @@
 # #region install
 npm install @countersign/payout @countersign/databases \
   @countersign/store-postgres
-npm install -D @countersign/cli @countersign/sandbox
+npm install -D @countersign/cli @countersign/devtools
 # #endregion install
 # #region install-postgres-js
 npm install @countersign/payout @countersign/databases \
   @countersign/store-postgres
-npm install -D @countersign/cli @countersign/sandbox pg   # for migrate
+npm install -D @countersign/cli @countersign/devtools pg   # for migrate
 # #endregion install-postgres-js
 # #region install-mariadb
 npm install @countersign/payout @countersign/databases \
   @countersign/store-mysql
-npm install -D @countersign/cli @countersign/sandbox
+npm install -D @countersign/cli @countersign/devtools
 # #endregion install-mariadb
 # #region install-sqlite
 npm install @countersign/payout @countersign/store-sqlite libsql
-npm install -D @countersign/cli @countersign/sandbox
+npm install -D @countersign/cli @countersign/devtools
 # #endregion install-sqlite
 # #region migrate
 npx countersign migrate --store-url postgres://…   # of @countersign/cli

@@ -1,7 +1,7 @@
 # #region install
 npm init -y && npm pkg set type=commonjs
 npm install express@4 @countersign/payout @countersign/store-sqlite libsql
-npm install --save-dev @countersign/cli @countersign/sandbox
+npm install --save-dev @countersign/cli @countersign/devtools
 # #endregion install
 # #region webhooks
 npm install @countersign/webhooks

@@ -1,7 +1,7 @@
 # #region install
 npm init -y && npm pkg set type=module
 npm install fastify @countersign/fastify @countersign/store-sqlite libsql
-npm install --save-dev @countersign/cli @countersign/sandbox
+npm install --save-dev @countersign/cli @countersign/devtools
 # #endregion install
 # #region postgres
 npm install fastify @countersign/fastify @countersign/payout \

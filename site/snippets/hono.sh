@@ -2,7 +2,7 @@
 npm init -y && npm pkg set type=module
 npm install hono @hono/node-server @countersign/fetch \
   @countersign/store-sqlite libsql
-npm install --save-dev @countersign/cli @countersign/sandbox
+npm install --save-dev @countersign/cli @countersign/devtools
 # #endregion install
 # #region webhooks
 npm install @countersign/webhooks

@@ -8,7 +8,7 @@ import {
   generateKeyPair,
   sendPayout,
   sendRequest,
-} from "@countersign/sandbox";
+} from "@countersign/devtools/sandbox";
 import Database from "libsql";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createApp } from "./test-app.js";

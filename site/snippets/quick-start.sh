@@ -1,7 +1,7 @@
 # #region install
 npm init -y && npm pkg set type=module
 npm install countersign express libsql
-npm install --save-dev @countersign/cli @countersign/sandbox
+npm install --save-dev @countersign/cli @countersign/devtools
 # #endregion install
 # #region keys
 npx countersign keygen --out keys --keyid service-1

@@ -32,7 +32,7 @@ export async function checkOperator(work, tarballs) {
   );
   if (held.status !== 1 || !/^key$[^]*^  why +/m.test(held.stdout))
     throw new Error(`keys held ended with ${held.status}\n${held.stdout}${held.stderr}`);
-  await refuses(folder, [command, "sandbox"], "--save-dev @countersign/sandbox");
+  await refuses(folder, [command, "sandbox"], "--save-dev @countersign/devtools");
   const prune = [command, "prune", "--store-url", "redis://127.0.0.1:1"];
   await refuses(folder, prune, "@countersign/store-redis redis");
   console.log("ok operator");

@@ -6,7 +6,7 @@ import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import type { PayoutEndpointOptions } from "@countersign/payout";
 import type { Payout } from "@countersign/payout";
-import { buildPayoutRequest, createPayoutInstruction, sendPayout } from "@countersign/sandbox";
+import { buildPayoutRequest, createPayoutInstruction, sendPayout } from "@countersign/devtools/sandbox";
 import { signPayload, signPayloadHeaders } from "@countersign/webhook-hmac";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";

@@ -8,7 +8,7 @@ import { defaultComponents, importVerificationKey, verify } from "@countersign/h
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { payoutEndpoint } from "@countersign/payout";
-import { buildPayoutRequest, sendPayout } from "@countersign/sandbox";
+import { buildPayoutRequest, sendPayout } from "@countersign/devtools/sandbox";
 import { serviceKey, servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
 import { expect, test } from "@jest/globals";
 import express from "express";

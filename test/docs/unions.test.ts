@@ -1,11 +1,11 @@
 // What programs compare with is told by the pages: known events, faults of fields, and every union of texts that a package exports.
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "@jest/globals";
 import { payoutFaultCodes } from "../../packages/endpoints/payout/dist/faults.js";
 import { dataRules } from "../../packages/endpoints/webhooks/dist/envelope/envelope.js";
-import { serviceStatuses } from "../../packages/tools/inspector/dist/loopback/problem.js";
+import { serviceStatuses } from "../../packages/tools/devtools/dist/loopback/problem.js";
 import { documentedParts, sourceFilesOf } from "../../scripts/workspace.mjs";
 import { builtPage } from "./package-pages.ts";
 
@@ -56,13 +56,17 @@ interface Union {
   readonly members: readonly string[];
 }
 
-const packages = [...documentedParts.keys()].filter((name) =>
-  existsSync(join(root, sourceOf(name), "index.ts")),
-);
+const packages = [...documentedParts.keys()].filter((name) => sourceFilesOf(name).some(isEntryPoint));
 const unions = packages.flatMap(exportedUnions);
 
-function sourceOf(name: string): string {
-  return documentedParts.get(name)?.source ?? "";
+function isEntryPoint(file: string): boolean {
+  return ["index.ts", "internal.ts"].includes(basename(file));
+}
+
+/** Of a package, the package itself and its entry points that have a page. */
+function partsBeside(name: string): readonly string[] {
+  const manifest = documentedParts.get(name)?.manifest;
+  return [...documentedParts].filter(([, part]) => part.manifest === manifest).map(([part]) => part);
 }
 
 function sourcesOf(name: string): readonly string[] {
@@ -71,8 +75,9 @@ function sourcesOf(name: string): readonly string[] {
 
 /** The unions of texts that the entry points of a package export, without the other unions in them. */
 function exportedUnions(name: string): readonly Union[] {
-  const exported = sourceFilesOf(name)
-    .filter((file) => basename(file) === "index.ts")
+  const exported = partsBeside(name)
+    .flatMap(sourceFilesOf)
+    .filter(isEntryPoint)
     .map((file) => readFileSync(join(root, file), "utf8"))
     .join("\n");
   const declared = sourcesOf(name).flatMap((text) =>

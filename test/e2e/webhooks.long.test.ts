@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { startSandbox, type Sandbox } from "@countersign/sandbox";
+import { startSandbox, type Sandbox } from "@countersign/devtools/sandbox";
 import { createServiceClient, ServiceClientError } from "@countersign/service-client";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import Database from "libsql";

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import type { AnswerStore, IdempotencyStore } from "@countersign/idempotency";
 import { afterEach } from "@jest/globals";
-import { buildPayoutRequest, createPayoutInstruction } from "@countersign/sandbox";
+import { buildPayoutRequest, createPayoutInstruction } from "@countersign/devtools/sandbox";
 import { close, listen, send, type WireAnswer, type WireRequest } from "../support/servers/http-client.ts";
 import { endProcess, spawnPrivate } from "../support/servers/private-process.mjs";
 import { serviceKey } from "../support/signers/test-keys.ts";

@@ -1,7 +1,7 @@
 // Two platforms behind nginx that are restarted, one after the other, while payouts come in on kept connections. The platforms are
 // the programs that README and pages show.
 import { setTimeout as sleep } from "node:timers/promises";
-import { createPayoutInstruction } from "@countersign/sandbox";
+import { createPayoutInstruction } from "@countersign/devtools/sandbox";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { nginxBinary, startClusterNginx } from "../support/servers/cluster-nginx.ts";
 import { byProxy, payerOf, startExample, type RunningExample } from "../support/servers/example.ts";

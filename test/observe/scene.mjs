@@ -10,8 +10,8 @@ import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { createOutcomes } from "@countersign/outcomes";
 import { payoutEndpoint, payoutOf } from "@countersign/payout";
 import { prometheus } from "@countersign/observe/prometheus";
-import { sampleBusiness } from "@countersign/sandbox";
-import { sampleEventData } from "@countersign/sandbox/protocol";
+import { sampleBusiness } from "@countersign/devtools/sandbox";
+import { sampleEventData } from "@countersign/devtools/internal";
 import { createSqliteStores } from "@countersign/store-sqlite";
 import { createWebhookHandler, webhookEndpoint } from "@countersign/webhooks";
 import {

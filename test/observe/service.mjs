@@ -7,8 +7,8 @@ import {
   createPayoutInstruction,
   generateKeyPair,
   sendRequest,
-} from "@countersign/sandbox";
-import { sampleEventData } from "@countersign/sandbox/protocol";
+} from "@countersign/devtools/sandbox";
+import { sampleEventData } from "@countersign/devtools/internal";
 
 /** TEST CREDENTIALS. */
 export const credentials = { username: "service", password: "scene-password", secret: "scene-secret" };

@@ -4,7 +4,7 @@ import { Agent, createServer, request as httpRequest } from "node:http";
 import express from "express";
 import Database from "libsql";
 import { guardErrors } from "@countersign/express";
-import { inspector as startInspector } from "@countersign/inspector";
+import { inspector as startInspector } from "@countersign/devtools/inspector";
 import { payoutEndpoint, payoutOf } from "@countersign/payout";
 import { jsonBody } from "@countersign/raw-body";
 import {
@@ -13,7 +13,7 @@ import {
   createPayoutInstruction,
   generateKeyPair,
   sendPayout,
-} from "@countersign/sandbox";
+} from "@countersign/devtools/sandbox";
 import { createSqliteStores } from "@countersign/store-sqlite";
 import { webhookBasicAuth } from "@countersign/webhook-basic-auth";
 import { webhookHmac } from "@countersign/webhook-hmac";

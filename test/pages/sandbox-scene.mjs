@@ -5,7 +5,7 @@ import express from "express";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { payoutEndpoint } from "@countersign/payout";
-import { generateKeyPair, startSandbox } from "@countersign/sandbox";
+import { generateKeyPair, startSandbox } from "@countersign/devtools/sandbox";
 
 /** TEST CREDENTIALS. */
 export const seeded = {

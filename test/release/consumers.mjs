@@ -68,7 +68,7 @@ async function project(work, name, command) {
   const types = ["@types/express", "@types/node"].map(
     (type) => `${type}@${manifest().devDependencies[type]}`,
   );
-  await npm(["install", "--save-dev", "--loglevel=error", "@countersign/sandbox", ...types], folder);
+  await npm(["install", "--save-dev", "--loglevel=error", "@countersign/devtools", ...types], folder);
   for (const file of readdirSync(sender)) cpSync(join(sender, file), join(folder, file));
   return folder;
 }

@@ -66,12 +66,12 @@ describe("raisePeers", () => {
   const isOwn = (name: string): boolean => name.startsWith("@countersign/");
 
   test("raises the ranges of our own packages, and leaves the others and the order", () => {
-    const peerDependencies = { "@countersign/sandbox": "^0.1.0", express: "^5.0.0" };
+    const peerDependencies = { "@countersign/devtools": "^0.1.0", express: "^5.0.0" };
     const manifest = JSON.stringify({ name: "x", peerDependencies, engines: {} });
     const raised = raisePeers(manifest, "0.2.0", isOwn);
     expect(JSON.parse(raised)).toEqual({
       name: "x",
-      peerDependencies: { "@countersign/sandbox": "^0.2.0", express: "^5.0.0" },
+      peerDependencies: { "@countersign/devtools": "^0.2.0", express: "^5.0.0" },
       engines: {},
     });
     expect(raised.indexOf("peerDependencies")).toBeLessThan(raised.indexOf("engines"));

@@ -1,5 +1,5 @@
 // The lending service of the soak: signs payouts, sends them, and writes down every answer.
-import { buildPayoutRequest, createPayoutInstruction, sendPayout } from "@countersign/sandbox";
+import { buildPayoutRequest, createPayoutInstruction, sendPayout } from "@countersign/devtools/sandbox";
 import { payoutPath } from "./engines.mjs";
 
 // Longer than the lease, shorter than most sleeps: the retry finds the other process while the first owner still sleeps.

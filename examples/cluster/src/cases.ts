@@ -13,7 +13,7 @@ import {
   createPayoutInstruction,
   PayoutSendError,
   sendPayout,
-} from "@countersign/sandbox";
+} from "@countersign/devtools/sandbox";
 import type { WebhookEndpoint } from "@countersign/service-client";
 import { z } from "zod";
 import type { Cluster } from "./topology.ts";

@@ -1,5 +1,5 @@
-import { createPayoutInstruction, generateKeyPair } from "@countersign/sandbox";
-import { payoutPlans, type PayoutVariant } from "@countersign/sandbox/protocol";
+import { createPayoutInstruction, generateKeyPair } from "@countersign/devtools/sandbox";
+import { payoutPlans, type PayoutVariant } from "@countersign/devtools/internal";
 
 type SigningKeyPair = ReturnType<typeof generateKeyPair>;
 

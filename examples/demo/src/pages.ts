@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { startSandbox } from "@countersign/sandbox";
+import { startSandbox } from "@countersign/devtools/sandbox";
 import { createServiceClient } from "@countersign/service-client";
 import type { DemoPlatform } from "./platform.ts";
 import { demoKeyid, type DemoSetup } from "./setup.ts";

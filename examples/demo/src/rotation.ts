@@ -1,5 +1,5 @@
 import { renameSync, writeFileSync } from "node:fs";
-import { generateKeyPair } from "@countersign/sandbox";
+import { generateKeyPair } from "@countersign/devtools/sandbox";
 import { z } from "zod";
 import { runCase, type CaseResult, type DemoTarget, type Report } from "./cases.ts";
 import { resultOf } from "./webhook-cases.ts";

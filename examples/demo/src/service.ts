@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { startSandbox, type Delivery, type Sandbox } from "@countersign/sandbox";
+import { startSandbox, type Delivery, type Sandbox } from "@countersign/devtools/sandbox";
 import { createServiceClient, type WebhookEndpoint } from "@countersign/service-client";
 import { z } from "zod";
 

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import type { Environment } from "@countersign/example-settings";
-import { generateKeyPair, sampleBusiness, writeKeyFiles } from "@countersign/sandbox";
+import { generateKeyPair, sampleBusiness, writeKeyFiles } from "@countersign/devtools/sandbox";
 import type { WebhookEndpoint } from "@countersign/service-client";
 import { generateEndpoint } from "@countersign/webhooks";
 

@@ -1,4 +1,9 @@
-import { createEnvelope, buildWebhookRequest, sampleBusiness, sendRequest } from "@countersign/sandbox";
+import {
+  createEnvelope,
+  buildWebhookRequest,
+  sampleBusiness,
+  sendRequest,
+} from "@countersign/devtools/sandbox";
 import type { Environment } from "@countersign/example-settings";
 import Database from "libsql";
 import { listedIp, runCase, type DemoCase, type Report } from "./cases.ts";

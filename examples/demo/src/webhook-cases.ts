@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { createEnvelope, sendWebhook } from "@countersign/sandbox";
+import { createEnvelope, sendWebhook } from "@countersign/devtools/sandbox";
 import type { WebhookEndpoint } from "@countersign/service-client";
 import type { PartyStatus } from "@countersign/webhooks";
 import type { CaseResult, Report } from "./cases.ts";

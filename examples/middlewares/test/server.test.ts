@@ -12,7 +12,7 @@ import {
   recordedOnce,
   startExample,
 } from "@countersign/test-support/servers/example.ts";
-import { sampleBusiness } from "@countersign/sandbox";
+import { sampleBusiness } from "@countersign/devtools/sandbox";
 import { expect, test } from "@jest/globals";
 import Database from "libsql";
 

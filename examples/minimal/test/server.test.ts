@@ -15,7 +15,7 @@ import {
   sampleBusiness,
   sendPayout,
   sendRequest,
-} from "@countersign/sandbox";
+} from "@countersign/devtools/sandbox";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import Database from "libsql";

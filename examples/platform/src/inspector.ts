@@ -1,6 +1,6 @@
 import { SettingError, type Settings } from "@countersign/example-settings";
 import type { Keys } from "@countersign/http-signature-verify";
-import type { Inspector } from "@countersign/inspector";
+import type { Inspector } from "@countersign/devtools/inspector";
 import type { PlatformStorage } from "./engines/storage.ts";
 
 /** What the inspector explains refusals with, and what it looks into. */
@@ -17,7 +17,7 @@ interface Inspected {
 export async function startInspector({ settings, keys, storage }: Inspected): Promise<Inspector | undefined> {
   const { inspectorPort: port, allowedIps, trustProxy, pathPrefix, webhook } = settings;
   if (port === undefined) return undefined;
-  const { inspector } = await import("@countersign/inspector");
+  const { inspector } = await import("@countersign/devtools/inspector");
   try {
     return await inspector({
       port,

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { text } from "node:stream/consumers";
-import { startSandbox } from "@countersign/sandbox";
+import { startSandbox } from "@countersign/devtools/sandbox";
 import { beforeEach, describe, expect, test } from "@jest/globals";
 import { pino } from "pino";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";

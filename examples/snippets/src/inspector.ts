@@ -1,4 +1,7 @@
-import { inspector, type InspectorOptions } from "@countersign/inspector";
+import {
+  inspector,
+  type InspectorOptions,
+} from "@countersign/devtools/inspector";
 
 /**
  * In development, before the platform listens; `checks` are the very options

@@ -3,7 +3,7 @@ import {
   createPayoutInstruction,
   generateKeyPair,
   sendPayout,
-} from "@countersign/sandbox";
+} from "@countersign/devtools/sandbox";
 
 const { keyid, publicKeyPem, privateKeyPem: privateKey } = generateKeyPair();
 

@@ -8,7 +8,7 @@ import {
   createPayoutInstruction,
   sampleBusiness,
   sendPayout,
-} from "@countersign/sandbox";
+} from "@countersign/devtools/sandbox";
 import { fromMysql2 } from "@countersign/databases";
 import { migrateMysql } from "@countersign/store-mysql";
 import { migratePostgres } from "@countersign/store-postgres";

@@ -6,7 +6,7 @@ import {
   sampleBusiness,
   sendPayout,
   sendRequest,
-} from "@countersign/sandbox";
+} from "@countersign/devtools/sandbox";
 import { migratePostgres } from "@countersign/store-postgres";
 import { describeOnPostgres, isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
 import { serviceKey, servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";

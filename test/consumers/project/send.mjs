@@ -6,7 +6,7 @@ import {
   generateKeyPair,
   sendPayout,
   sendWebhook,
-} from "@countersign/sandbox";
+} from "@countersign/devtools/sandbox";
 
 // Mounts the endpoint, sends one payout twice, and fails the process unless it is answered 200 and then 409.
 export async function payOnce({ express, memoryNonceStore, memoryIdempotencyStore, payoutEndpoint }) {

@@ -1,6 +1,6 @@
 // The example in the README of countersign, with a database that outlives it: what was handled is done in its store.
 import assert from "node:assert/strict";
-import { generateKeyPair } from "@countersign/sandbox";
+import { generateKeyPair } from "@countersign/devtools/sandbox";
 import { generateEndpoint } from "countersign";
 import Database from "libsql";
 import { createApp } from "./app.js";

@@ -8,7 +8,7 @@ import {
   createPayoutInstruction,
   sendPayout,
   sendRequest,
-} from "@countersign/sandbox";
+} from "@countersign/devtools/sandbox";
 
 const from = { "X-Forwarded-For": "192.0.2.10", "X-Forwarded-Proto": "https" };
 

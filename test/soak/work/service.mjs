@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
-import { createEnvelope, sendWebhook } from "@countersign/sandbox";
+import { createEnvelope, sendWebhook } from "@countersign/devtools/sandbox";
 import { credentials, settlePath, webhookPath } from "./wire.mjs";
 
 const patienceMs = 4_000;

@@ -12,7 +12,7 @@ import {
   generateKeyPair,
   sendPayout,
   sendRequest,
-} from "@countersign/sandbox";
+} from "@countersign/devtools/sandbox";
 import Database from "libsql";
 
 export interface RunningExample {

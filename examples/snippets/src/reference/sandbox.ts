@@ -4,7 +4,7 @@ import {
   generateKeyPair,
   sendPayout,
   startSandbox,
-} from "@countersign/sandbox";
+} from "@countersign/devtools/sandbox";
 
 const { keyid, publicKeyPem, privateKeyPem } = generateKeyPair();
 

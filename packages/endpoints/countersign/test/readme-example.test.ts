@@ -12,7 +12,7 @@ import {
   generateKeyPair,
   sendPayout,
   sendRequest,
-} from "@countersign/sandbox";
+} from "@countersign/devtools/sandbox";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { generateEndpoint } from "countersign";
 import Database from "libsql";

@@ -7,12 +7,12 @@ export function loadDriver<T>(needs: readonly string[], load: () => Promise<T>):
   });
 }
 
-const sandbox = "@countersign/sandbox";
+const devtools = "@countersign/devtools";
 
-/** Imports a module of `playing/`; all need the sandbox. Throws a UsageError that says how to install it. */
+/** Imports a module of `playing/`; all need the sandbox of devtools. Throws a UsageError that says how to install it. */
 export function loadPlaying<T>(command: string, load: () => Promise<T>): Promise<T> {
-  const message = `${command} needs the package ${sandbox}, which plays the lending service; run npm install --save-dev ${sandbox}`;
-  return loadPackage([sandbox], load, () => message);
+  const message = `${command} needs the package ${devtools}, which plays the lending service; run npm install --save-dev ${devtools}`;
+  return loadPackage([devtools], load, () => message);
 }
 
 async function loadPackage<T>(

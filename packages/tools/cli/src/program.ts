@@ -33,7 +33,7 @@ const groups = new Map([
     ],
   ],
   [
-    "Play the lending service (with @countersign/sandbox):",
+    "Play the lending service (with @countersign/devtools):",
     [keygenCommand, payoutCommand, webhookCommand, sandboxCommand, endpointCommand, triggerCommand],
   ],
 ]);

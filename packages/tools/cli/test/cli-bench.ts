@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, expect } from "@jest/globals";
 import type { Ask } from "../src/command-io.ts";
 import { runCli } from "../src/program.ts";
-import { startPlatform, type TestPlatform } from "../../sandbox/test/platform.ts";
+import { startPlatform, type TestPlatform } from "../../devtools/test/sandbox/platform.ts";
 
 export interface Run {
   readonly code: number | null;

@@ -1,7 +1,7 @@
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { generateKeyPair } from "@countersign/sandbox";
+import { generateKeyPair } from "@countersign/devtools/sandbox";
 import { moduleIn, temporaryFolder } from "./cli-bench.ts";
 
 /** Where apps stand that the doctor looks at; its node_modules are those of the project. */

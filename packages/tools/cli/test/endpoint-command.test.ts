@@ -1,6 +1,6 @@
 import type { RequestListener } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { startSandbox, type Sandbox } from "@countersign/sandbox";
+import { startSandbox, type Sandbox } from "@countersign/devtools/sandbox";
 import { withServer } from "@countersign/test-support/servers/wire.ts";
 import { CliBench, expectOneLine, run, type Run } from "./cli-bench.ts";
 

@@ -117,10 +117,10 @@ test.each([
   expect(await spawned(["keys", "held"], { STORE_URL: url }, cli)).toMatchObject({ code: 1, err: "" });
 });
 
-describe("without @countersign/sandbox, countersign", () => {
+describe("without @countersign/devtools, countersign", () => {
   let cli: string;
   beforeAll(() => {
-    cli = installedWith({ "@countersign/sandbox": undefined }, folder);
+    cli = installedWith({ "@countersign/devtools": undefined }, folder);
   });
   const without = (args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Run> =>
     spawned(args, env, cli);
@@ -136,8 +136,8 @@ describe("without @countersign/sandbox, countersign", () => {
       code: 2,
       out: "",
       err:
-        `error: ${command} needs the package @countersign/sandbox, which plays the lending service; ` +
-        "run npm install --save-dev @countersign/sandbox\n",
+        `error: ${command} needs the package @countersign/devtools, which plays the lending service; ` +
+        "run npm install --save-dev @countersign/devtools\n",
     });
     expect(existsSync(join(folder, "keys"))).toBe(false);
   });

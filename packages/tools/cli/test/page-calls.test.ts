@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
-import { payoutPlans } from "@countersign/sandbox/protocol";
+import { payoutPlans } from "@countersign/devtools/internal";
 import type { Command } from "commander";
 import { createProgram } from "../src/program.ts";
-import { PageBench, seeded } from "../../sandbox/test/page-bench.ts";
+import { PageBench, seeded } from "../../devtools/test/sandbox/page-bench.ts";
 import { CliBench, run } from "./cli-bench.ts";
 
 interface Call {
@@ -23,7 +23,7 @@ const cli = new CliBench();
 let page: Calls;
 beforeAll(async () => {
   // A module of the browser, without types.
-  page = (await import(new URL("../../sandbox/page/calls.js", import.meta.url).href)) as Calls;
+  page = (await import(new URL("../../devtools/page/sandbox/calls.js", import.meta.url).href)) as Calls;
   await cli.open();
 });
 afterAll(() => cli.close());

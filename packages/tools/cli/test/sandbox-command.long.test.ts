@@ -7,7 +7,7 @@ import { afterEach, describe, expect, test } from "@jest/globals";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import { close, listen } from "@countersign/test-support/servers/http-client.ts";
 import { builtCli, expectOneLine, run, temporaryFolder } from "./cli-bench.ts";
-import { registration } from "../../sandbox/test/service-bench.ts";
+import { registration } from "../../devtools/test/sandbox/service-bench.ts";
 
 const folder = temporaryFolder();
 const running: ChildProcess[] = [];

@@ -1,7 +1,7 @@
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
-import { startSandbox, type Sandbox } from "@countersign/sandbox";
+import { startSandbox, type Sandbox } from "@countersign/devtools/sandbox";
 import { withServer } from "@countersign/test-support/servers/wire.ts";
 import { CliBench, expectOneLine, run, type Run } from "./cli-bench.ts";
 

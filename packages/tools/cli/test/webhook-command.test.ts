@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { parseWebhookEnvelope } from "@countersign/webhooks";
 import { CliBench, expectOneLine, expectRun, run } from "./cli-bench.ts";
-import { bench, credentials, type Receiver, type Respond } from "../../sandbox/test/delivery-bench.ts";
+import {
+  bench,
+  credentials,
+  type Receiver,
+  type Respond,
+} from "../../devtools/test/sandbox/delivery-bench.ts";
 import { selfSignedCertificate } from "@countersign/test-support/servers/certificates.ts";
 
 const cli = new CliBench();

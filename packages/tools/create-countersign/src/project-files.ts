@@ -41,14 +41,7 @@ function projectPath(file: string): string {
   return file.split(path.sep).join("/").replace(/^_/, ".");
 }
 
-const common = [
-  "@countersign/inspector",
-  "@countersign/sandbox",
-  "@countersign/service-client",
-  "@types/node",
-  "tsx",
-  "typescript",
-];
+const common = ["@countersign/devtools", "@countersign/service-client", "@types/node", "tsx", "typescript"];
 const imported = {
   express: { dependencies: ["@countersign/payout", "express"], tools: ["@types/express"] },
   fastify: { dependencies: ["@countersign/fastify", "@countersign/payout", "fastify"], tools: [] },

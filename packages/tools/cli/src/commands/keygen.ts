@@ -44,9 +44,9 @@ export function keygenCommand(io: CommandIo): Command {
 async function makeKeyFiles({ out: directory, keyid, force }: KeygenFlags) {
   const { generateKeyPair, writeKeyFiles } = await loadPlaying(
     "keygen",
-    () => import("@countersign/sandbox"),
+    () => import("@countersign/devtools/sandbox"),
   );
-  const { assertFileSafeKeyid, KeyFileError } = await import("@countersign/sandbox/protocol");
+  const { assertFileSafeKeyid, KeyFileError } = await import("@countersign/devtools/internal");
   try {
     if (keyid !== undefined) assertFileSafeKeyid(keyid);
     const pair = generateKeyPair({ keyid });

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { isIP } from "node:net";
-import { createPayoutInstruction, type buildPayoutRequest } from "@countersign/sandbox";
-import { jsonTexts, payoutPlans, type PayoutVariant } from "@countersign/sandbox/protocol";
+import { createPayoutInstruction, type buildPayoutRequest } from "@countersign/devtools/sandbox";
+import { jsonTexts, payoutPlans, type PayoutVariant } from "@countersign/devtools/internal";
 import type { CommandIo, ExitCode, Switches, Texts } from "../command-io.ts";
 import { codeOf, exitCodes, messageOf, UsageError } from "../command-io.ts";
 import { assertHttpAllowed, parseInteger, readNamedFile } from "../input.ts";

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from "node:http";
-import type { PayoutSendError } from "@countersign/sandbox";
-import type { sendRequest } from "@countersign/sandbox";
-import { statuses, type payoutPlans } from "@countersign/sandbox/protocol";
+import type { PayoutSendError } from "@countersign/devtools/sandbox";
+import type { sendRequest } from "@countersign/devtools/sandbox";
+import { statuses, type payoutPlans } from "@countersign/devtools/internal";
 import { memberOf } from "../command-io.ts";
 import { bodyLines, createPaint, jsonDocument, printable, type Paint } from "../output.ts";
 

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
-import type { Delivery, Sandbox } from "@countersign/sandbox";
-import { startSandbox } from "@countersign/sandbox";
-import { SandboxDatabaseError } from "@countersign/sandbox/protocol";
+import type { Delivery, Sandbox } from "@countersign/devtools/sandbox";
+import { startSandbox } from "@countersign/devtools/sandbox";
+import { SandboxDatabaseError } from "@countersign/devtools/internal";
 import type { CommandIo, ExitCode, Switches, Texts } from "../command-io.ts";
 import { codeOf, exitCodes, UsageError, usageErrorOf } from "../command-io.ts";
 import { assertHttpAllowed, parseInteger, readCertificates } from "../input.ts";

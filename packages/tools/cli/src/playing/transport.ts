@@ -1,5 +1,5 @@
 import type { KeyObject } from "node:crypto";
-import { importPrivateKey, statuses } from "@countersign/sandbox/protocol";
+import { importPrivateKey, statuses } from "@countersign/devtools/internal";
 import { messageOf, UsageError, type Lists, type Switches, type Texts } from "../command-io.ts";
 import { parseTimeout, readCertificates, readNamedFile } from "../input.ts";
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { PayoutSendError, sendRequest } from "@countersign/sandbox";
-import { deliveryStates } from "@countersign/sandbox/protocol";
+import { PayoutSendError, sendRequest } from "@countersign/devtools/sandbox";
+import { deliveryStates } from "@countersign/devtools/internal";
 import { z } from "zod";
 import type { CommandIo, ExitCode, Texts } from "../command-io.ts";
 import { CommandError, exitCodes, memberOf, UsageError } from "../command-io.ts";

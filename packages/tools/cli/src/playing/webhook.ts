@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { buildWebhookRequest, PayoutSendError, sendRequest } from "@countersign/sandbox";
-import { formatTimestamp, jsonTexts, sampleEventData, statuses } from "@countersign/sandbox/protocol";
+import { buildWebhookRequest, PayoutSendError, sendRequest } from "@countersign/devtools/sandbox";
+import { formatTimestamp, jsonTexts, sampleEventData, statuses } from "@countersign/devtools/internal";
 import type { CommandIo, ExitCode, Texts } from "../command-io.ts";
 import { exitCodes, messageOf, UsageError } from "../command-io.ts";
 import { assertHttpAllowed, readNamedFile } from "../input.ts";

@@ -1,7 +1,7 @@
 // npm run keys: a .env for development, with keys and secrets that nobody else has. The private key plays the lending service.
 import { createPublicKey } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { generateKeyPair, writeKeyFiles } from "@countersign/sandbox";
+import { generateKeyPair, writeKeyFiles } from "@countersign/devtools/sandbox";
 import { generateEndpoint } from "@countersign/webhooks";
 
 if (existsSync(".env")) {

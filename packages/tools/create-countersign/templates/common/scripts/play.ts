@@ -1,6 +1,6 @@
 // npm run play: the lending service, towards the platform that runs with this .env.
 import { readFileSync } from "node:fs";
-import { createPayoutInstruction, generateKeyPair, sampleBusiness } from "@countersign/sandbox";
+import { createPayoutInstruction, generateKeyPair, sampleBusiness } from "@countersign/devtools/sandbox";
 import { addBusiness, closeDatabase, openDatabase } from "../src/database.ts";
 import { settings } from "../src/settings.ts";
 import { notify, pay, webhookOf } from "../test/lending-service.ts";

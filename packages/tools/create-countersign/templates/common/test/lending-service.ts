@@ -4,7 +4,7 @@ import {
   createEnvelope,
   sendPayout,
   sendRequest,
-} from "@countersign/sandbox";
+} from "@countersign/devtools/sandbox";
 
 /** From where it calls; an address that nobody has (RFC 5737). */
 export const address = "192.0.2.10";
