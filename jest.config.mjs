@@ -76,7 +76,7 @@ const config = {
   // Tests import the built packages; source maps lead back to src. Files of types alone have no line to run.
   collectCoverageFrom: [
     "packages/*/*/{src,dist}/**/*.{ts,js}",
-    "!packages/doors/express/**/types.*",
+    "!packages/adapters/express/**/types.*",
     "!packages/*/*/{src,dist}/codes.*",
     "!packages/endpoints/countersign/**/where.*",
     "!packages/stores/store-contract/**/harness.*",

@@ -9,7 +9,7 @@ import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { fromMysql2, fromPg } from "@countersign/databases";
-import { keyOwner, transactionOwner } from "@countersign/idempotency-guard/door";
+import { keyOwner, transactionOwner } from "@countersign/idempotency-guard/internal";
 import { createMysqlStores, migrateMysql } from "@countersign/store-mysql";
 import { createPostgresStores, migratePostgres, withPostgresTransaction } from "@countersign/store-postgres";
 import { createSqliteStores, withImmediateTransaction } from "@countersign/store-sqlite";
@@ -114,7 +114,7 @@ export async function postgresTransactions({ against }) {
 async function packagesOf(folder) {
   const { resolve } = createRequire(path.join(folder, "bench", "transactions.mjs"));
   const load = (name) => import(pathToFileURL(resolve(name)).href);
-  const { keyOwner: owner } = await load("@countersign/idempotency-guard/door");
+  const { keyOwner: owner } = await load("@countersign/idempotency-guard/internal");
   return { owner, ...(await load("@countersign/store-postgres")) };
 }
 

@@ -185,8 +185,8 @@ export const descriptions = {
   ),
   "reference/codes": of("Cause and remedy of each code of a refusal.", "error code status"),
   "reference/glossary": of(
-    "The words of these pages: payout key, door, check, verdict, fence, lease, held.",
-    "payout key signing key door check verdict fence lease held words",
+    "The words of these pages: payout key, adapter, check, verdict, fence, lease, held.",
+    "payout key signing key adapter check verdict fence lease held words",
   ),
   "reference/stores": of(
     "Options, functions, errors and limits of every store.",

@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { verifyContentDigest, verifyReprDigest } from "@countersign/content-digest";
-import { keyClaims, parseJsonBytes } from "@countersign/core/door";
+import { keyClaims, parseJsonBytes } from "@countersign/core/internal";
 import { sign } from "@countersign/http-message-signatures";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";

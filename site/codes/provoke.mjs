@@ -4,7 +4,7 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { request as httpRequest } from "node:http";
 import { GuardError, isGuardError } from "@countersign/core";
-import { verdicts } from "@countersign/core/door";
+import { verdicts } from "@countersign/core/internal";
 import { guardErrors } from "@countersign/express";
 import { sign } from "@countersign/http-message-signatures";
 import { httpSignatureVerifier, memoryNonceStore } from "@countersign/http-signature-verify";
@@ -100,7 +100,7 @@ export function verified(request, policy = {}) {
   };
 }
 
-/** The line of what `work` throws, as a door writes it where nobody listens. */
+/** The line of what `work` throws, as an adapter writes it where nobody listens. */
 export async function refusalOf(name, work, method = "POST") {
   try {
     await work();

@@ -83,7 +83,7 @@ function packagesIn(folder) {
   return rows.toSorted().join("\n");
 }
 
-/** The rows of test/doors, in TypeScript: a process of its own can load it. */
+/** The rows of test/adapters, in TypeScript: a process of its own can load it. */
 function rowsOfTests() {
   const options = { cwd: root, encoding: "utf8", env: { ...process.env, COUNTERSIGN_STDERR: "off" } };
   const file = "site/scripts/hostile-rows.mjs";

@@ -1,30 +1,30 @@
-// Prints the rows of hostile requests in test/doors, by group and by answer: what the page of hostile requests shows.
+// Prints the rows of hostile requests in test/adapters, by group and by answer: what the page of hostile requests shows.
 import { register } from "node:module";
 
 register("./typescript-hook.mjs", import.meta.url);
-const doors = (name) => import(`../../test/doors/${name}.ts`);
-const { componentRows } = await doors("hostile-component-rows");
-const { severalRows } = await doors("hostile-several-rows");
-const { targetRows } = await doors("hostile-target-rows");
-const { bodyRows } = await doors("hostile-body-rows");
-const { hostileRows } = await doors("hostile-rows");
-const { payoutRows } = await doors("payout-rows");
-const { socketRows } = await doors("hostile-socket-rows");
-const { refusedRows } = await doors("hostile-http2-rows");
+const adapters = (name) => import(`../../test/adapters/${name}.ts`);
+const { componentRows } = await adapters("hostile-component-rows");
+const { severalRows } = await adapters("hostile-several-rows");
+const { targetRows } = await adapters("hostile-target-rows");
+const { bodyRows } = await adapters("hostile-body-rows");
+const { hostileRows } = await adapters("hostile-rows");
+const { payoutRows } = await adapters("payout-rows");
+const { socketRows } = await adapters("hostile-socket-rows");
+const { refusedRows } = await adapters("hostile-http2-rows");
 
 const grouped = new Set([...componentRows, ...severalRows, ...targetRows, ...bodyRows]);
 const groups = {
-  "A payout": payoutRows.map(ofDoor),
-  "Components and the base": componentRows.map(ofDoor),
-  "Several signatures": severalRows.map(ofDoor),
-  "Targets, servers and schemes": targetRows.map(ofDoor),
-  "Bodies and digests": bodyRows.map(ofDoor),
-  "Policies, times and stores": hostileRows.filter((row) => !grouped.has(row)).map(ofDoor),
+  "A payout": payoutRows.map(ofAdapter),
+  "Components and the base": componentRows.map(ofAdapter),
+  "Several signatures": severalRows.map(ofAdapter),
+  "Targets, servers and schemes": targetRows.map(ofAdapter),
+  "Bodies and digests": bodyRows.map(ofAdapter),
+  "Policies, times and stores": hostileRows.filter((row) => !grouped.has(row)).map(ofAdapter),
   "Bytes on a connection": socketRows.map(ofSocket),
   "HTTP/2": refusedRows.map(([title, code]) => [title, `401 \`${code}\``]),
 };
 
-function ofDoor({ title, answer, code }) {
+function ofAdapter({ title, answer, code }) {
   const refusal = code ?? (answer.status === 200 ? undefined : JSON.parse(answer.body).code);
   return [title, refusal === undefined ? String(answer.status) : `${answer.status} \`${refusal}\``];
 }

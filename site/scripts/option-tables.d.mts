@@ -1,4 +1,4 @@
-import type { OptionRule } from "@countersign/core/door";
+import type { OptionRule } from "@countersign/core/internal";
 
 /** The tables of options on pages, by the name that a page writes. */
 export const optionTables: Readonly<

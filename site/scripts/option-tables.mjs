@@ -3,8 +3,8 @@ import { answerTable as answerDigests } from "../../packages/checks/content-dige
 import { table as contentDigest } from "../../packages/checks/content-digest/dist/options.js";
 import { table as explainSignature } from "../../packages/tools/cli/dist/explain/options.js";
 import { explainerTable } from "../../packages/tools/cli/dist/explain/refusal-explainer.js";
-import { table as gracefulClose } from "../../packages/doors/express/dist/graceful-close.js";
-import { table as guardErrors } from "../../packages/doors/express/dist/guard-errors.js";
+import { table as gracefulClose } from "../../packages/adapters/express/dist/graceful-close.js";
+import { table as guardErrors } from "../../packages/adapters/express/dist/guard-errors.js";
 import { table as signResponse } from "../../packages/checks/http-signature-verify/dist/sign/options.js";
 import { table as cachedKeys } from "../../packages/checks/http-signature-verify/dist/cached-keys.js";
 import { table as directoryKeys } from "../../packages/checks/http-signature-verify/dist/directory-keys.js";
@@ -46,13 +46,13 @@ import {
   table as createWebhookHandler,
   transactionHandlerTable,
 } from "../../packages/endpoints/webhooks/dist/events/webhook-handler-options.js";
-import { payoutTable as payoutPlugin } from "../../packages/doors/fastify/dist/payout-plugin.js";
-import { webhookTable as webhookPlugin } from "../../packages/doors/fastify/dist/plugins.js";
+import { payoutTable as payoutPlugin } from "../../packages/adapters/fastify/dist/payout-plugin.js";
+import { webhookTable as webhookPlugin } from "../../packages/adapters/fastify/dist/plugins.js";
 import {
   checkedTable as checkedRoute,
   idempotentTable as idempotentRoute,
   webhookTable as webhookRoute,
-} from "../../packages/doors/fetch/dist/routes.js";
+} from "../../packages/adapters/fetch/dist/routes.js";
 
 // The endpoint gives its own scope and fingerprint.
 const payoutScope = JSON.stringify(payoutStoreKey("").slice(0, -1));

@@ -1,6 +1,6 @@
 // What countersign:built shows of factories that were given secrets, and of what everybody may know.
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { builtChannelName } from "@countersign/core/door";
+import { builtChannelName } from "@countersign/core/internal";
 import { payoutPlugin, webhookPlugin } from "@countersign/fastify";
 import { payoutRoute, webhookRoute } from "@countersign/fetch";
 import {

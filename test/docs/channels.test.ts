@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { channels, guardChannelName, noticeChannelName, traces } from "@countersign/core";
-import { builtChannelName } from "@countersign/core/door";
+import { builtChannelName } from "@countersign/core/internal";
 import { thrownChannelName } from "../../packages/kernel/core/dist/observation/channels.js";
 import { expect, test } from "@jest/globals";
 import { workspacePackages } from "../../scripts/workspace.mjs";

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { docsOf, GuardError } from "@countersign/core";
-import { pageOf, problems } from "@countersign/core/door";
+import { pageOf, problems } from "@countersign/core/internal";
 import { expect, test } from "@jest/globals";
 import { payoutFaultCodes } from "../../packages/endpoints/payout/dist/faults.js";
 import { documentedParts, sourceFilesOf } from "../../scripts/workspace.mjs";

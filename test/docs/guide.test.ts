@@ -55,7 +55,7 @@ test.each<[page: string, language: string, file: string, region: string | undefi
   ["docs/using.md", "js", "site/snippets/jest.config.js", undefined],
   ["docs/pages/guide/fastify.md", "ts", leases, "fastify"],
   ["docs/pages/guide/webhooks.md", "ts", leases, "webhooks"],
-  ...["doors/fetch", "stores/store-sqlite", "stores/store-postgres"].map(
+  ...["adapters/fetch", "stores/store-sqlite", "stores/store-postgres"].map(
     (place): [string, string, string, string] => [
       `packages/${place}/README.md`,
       "ts",

@@ -2,17 +2,17 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "@jest/globals";
-import { refusedRows } from "../doors/hostile-http2-rows.ts";
-import { hostileRows } from "../doors/hostile-rows.ts";
-import { socketRows } from "../doors/hostile-socket-rows.ts";
-import { payoutRows } from "../doors/payout-rows.ts";
+import { refusedRows } from "../adapters/hostile-http2-rows.ts";
+import { hostileRows } from "../adapters/hostile-rows.ts";
+import { socketRows } from "../adapters/hostile-socket-rows.ts";
+import { payoutRows } from "../adapters/payout-rows.ts";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 const folders: Readonly<Record<string, string>> = {
   E: "packages/kernel/http-message-signatures",
   V: "packages/checks/http-signature-verify",
   D: "packages/checks/content-digest",
-  F: "packages/doors/fetch",
+  F: "packages/adapters/fetch",
   T: "test",
 };
 
@@ -27,7 +27,7 @@ function shownIn(group: string): ReadonlyMap<string, readonly string[]> {
   return new Map(lines.map(([, answer = "", titles = ""]) => [answer, titles.split(" · ").map(plain)]));
 }
 
-const groupsOfDoors = [
+const groupsOfAdapters = [
   "Components and the base",
   "Several signatures",
   "Targets, servers and schemes",
@@ -37,7 +37,7 @@ const groupsOfDoors = [
 
 test.each<[name: string, groups: readonly string[], rows: readonly { readonly title: string }[]]>([
   ["payouts", ["A payout"], payoutRows],
-  ["policies", groupsOfDoors, hostileRows],
+  ["policies", groupsOfAdapters, hostileRows],
   ["connections", ["Bytes on a connection"], socketRows],
   ["HTTP/2", ["HTTP/2"], refusedRows.map(([title]) => ({ title }))],
 ])("the page has the title of every row of %s", (_name, groups, all) => {
@@ -47,7 +47,7 @@ test.each<[name: string, groups: readonly string[], rows: readonly { readonly ti
 });
 
 test("a row stands under the status and the code that its test demands", () => {
-  const shown = groupsOfDoors.map(shownIn);
+  const shown = groupsOfAdapters.map(shownIn);
   for (const { title, answer, code } of hostileRows.filter((row) => row.code !== undefined)) {
     const key = answer === "unknown-route" ? answer : `${answer.status} \`${code}\``;
     expect(shown.flatMap((group) => group.get(key) ?? [])).toContain(title);

@@ -43,7 +43,7 @@ test("a policy may take P-256, P-384 and RSA, and the payout endpoint takes none
   }
 });
 
-// What they do is in the tests of their packages and in the doors' tables.
+// What they do is in the tests of their packages and in the adapters' tables.
 test.each([
   ["`v1a`", "payload-signature-malformed"],
   ["JWT", "signature-missing"],

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { OptionRule } from "@countersign/core/door";
+import type { OptionRule } from "@countersign/core/internal";
 import { describe, expect, test } from "@jest/globals";
 import { policyTable as digestPolicy } from "../../packages/checks/content-digest/dist/options.js";
 import { hmacTable as explainHmac } from "../../packages/tools/cli/dist/explain/explain-hmac.js";
@@ -44,7 +44,7 @@ test.each(Object.entries(optionTables))(
   },
 );
 
-// Of the engine, of tests of stores, of the sandbox, and of what a server tells the fetch door: no rules read them.
+// Of the engine, of tests of stores, of the sandbox, and of what a server tells the fetch adapter: no rules read them.
 const withoutRules = new Set(
   ["http-message-signatures", "sandbox", "store-contract", "fetch"].map(
     (name) => `reference/packages/${name}.md`,

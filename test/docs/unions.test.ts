@@ -59,8 +59,9 @@ interface Union {
 const packages = [...documentedParts.keys()].filter((name) => sourceFilesOf(name).some(isEntryPoint));
 const unions = packages.flatMap(exportedUnions);
 
+/** What a page tells of: of the entry points for siblings, the one that the page of the sandbox describes. */
 function isEntryPoint(file: string): boolean {
-  return ["index.ts", "internal.ts"].includes(basename(file));
+  return basename(file) === "index.ts" || file === "packages/tools/devtools/src/internal.ts";
 }
 
 /** Of a package, the package itself and its entry points that have a page. */

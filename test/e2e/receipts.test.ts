@@ -15,8 +15,8 @@ import { ReceiptError, verifyReceipt } from "@countersign/service-client";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import express4 from "express4";
 import { fastify, type FastifyInstance } from "fastify";
-import { signPayout } from "../doors/payout-scene.ts";
-import { listenerOf } from "../doors/fetch-behind-node.ts";
+import { signPayout } from "../adapters/payout-scene.ts";
+import { listenerOf } from "../adapters/fetch-behind-node.ts";
 import { expressVersionsWith } from "../support/runs/express-versions.ts";
 import { close, listen, send, type WireRequest } from "../support/servers/http-client.ts";
 import { samplePath } from "../support/signers/independent-signer.ts";
@@ -96,7 +96,7 @@ const onFastify: Serve = ({ signer = localSigner, store = memoryIdempotencyStore
   });
 
 const expressVersions = expressVersionsWith(express4);
-const doors: readonly (readonly [string, Serve])[] = [
+const adapters: readonly (readonly [string, Serve])[] = [
   ...expressVersions.map(([name, framework]) => [name, onExpress(framework)] as const),
   ["fastify", onFastify],
   ["fetch", onFetch],
@@ -118,7 +118,7 @@ async function statusAndReceipt(port: number, wire: WireRequest, asAnswerTo = wi
   }
 }
 
-describe.each(doors)("the answer to a payout on %s", (_name, serve) => {
+describe.each(adapters)("the answer to a payout on %s", (_name, serve) => {
   test("is a receipt, and so is the 409 of its repetition; that of a stranger is not", async () => {
     const port = await serve({});
     const [first, second] = [signPayout(), signPayout()];

@@ -35,7 +35,7 @@ afterEach(async () => {
 describeOnNginx("two platforms behind nginx, restarted in turn under load", () => {
   test.each(programs)(
     "on %s: a refusal for each kept connection at most, and each payout once",
-    async (_door, program) => {
+    async (_adapter, program) => {
       const folder = privateFolder("restarts");
       started.unshift({ close: () => folder.remove() });
       const ports = [await freePort(), await freePort()] as const;

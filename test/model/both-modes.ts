@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { GuardError, isGuardError } from "@countersign/core";
 import type { IdempotencyRecord, IdempotencyStore, TransactionStores } from "@countersign/idempotency";
-import { answerOf, type OpenTransaction, type Steps, Transactor } from "@countersign/idempotency/door";
+import { answerOf, type OpenTransaction, type Steps, Transactor } from "@countersign/idempotency/internal";
 import { expect } from "@jest/globals";
 
 const durationMs = 8_000;

@@ -7,7 +7,7 @@ import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { refuse } from "@countersign/idempotency-guard";
-import { transactionOwner } from "@countersign/idempotency-guard/door";
+import { transactionOwner } from "@countersign/idempotency-guard/internal";
 import { createRandom } from "../fuzz/random.mjs";
 import { isContinuousIntegration } from "../support/servers/server-binaries.mjs";
 import { databases } from "./databases.mjs";

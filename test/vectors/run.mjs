@@ -1,6 +1,6 @@
-// node test/vectors/run.mjs [engine ...]: every vector with every engine; the same with bun and deno by test/doors/run-elsewhere.mjs.
+// node test/vectors/run.mjs [engine ...]: every vector with every engine; the same with bun and deno by test/adapters/run-elsewhere.mjs.
 import process from "node:process";
-import { loadEngine } from "@countersign/http-message-signatures/door";
+import { loadEngine } from "@countersign/http-message-signatures/internal";
 import { faultsOf, readVectors } from "./check.mjs";
 
 const runtime = process.versions.bun

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "@jest/globals";
-import { derivedComponents } from "@countersign/http-message-signatures/door";
+import { derivedComponents } from "@countersign/http-message-signatures/internal";
 import { signatureAlgorithms } from "@countersign/http-message-signatures";
 import { faultsOf, readVectors, type Vector } from "./check.mjs";
 import { signedLine } from "./sign.mjs";

@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { PostgresLocation } from "@countersign/example-settings";
-import { answerOf } from "@countersign/idempotency/door";
+import { answerOf } from "@countersign/idempotency/internal";
 import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import { Client } from "pg";
 import { pino } from "pino";

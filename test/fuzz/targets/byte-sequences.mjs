@@ -1,6 +1,6 @@
 // parseByteSequenceDictionary: accepts exactly what a reading by splitting at commas and decoding bit by bit accepts.
 import { MessageSignatureError } from "@countersign/http-message-signatures";
-import { parseByteSequenceDictionary } from "@countersign/http-message-signatures/door";
+import { parseByteSequenceDictionary } from "@countersign/http-message-signatures/internal";
 import { assertProperty, assertSame, attempt, words } from "../property.mjs";
 import { decodeBase64 } from "../reference/base64.mjs";
 

@@ -1,6 +1,6 @@
 // parseJsonBytes: accepts exactly the texts in which a walk over the tokens finds no fault, with the value of JSON.parse.
 import { isGuardError } from "@countersign/core";
-import { parseJsonBytes } from "@countersign/core/door";
+import { parseJsonBytes } from "@countersign/core/internal";
 import { assertProperty, assertSame, attempt, words } from "../property.mjs";
 import { judgeJson } from "../reference/json.mjs";
 

@@ -1,6 +1,6 @@
 // numberTextAt: of every JSON body that is accepted, each number by its pointer with its digits, and no digits where no number is.
 import { isGuardError } from "@countersign/core";
-import { recordRawBody } from "@countersign/core/door";
+import { recordRawBody } from "@countersign/core/internal";
 import { numberTextAt, parseJsonBody } from "@countersign/raw-body";
 import { assertProperty, assertSame, attempt, words } from "../property.mjs";
 import { numberTexts } from "../reference/json.mjs";

@@ -1,14 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { channel } from "node:diagnostics_channel";
 import { channels, GuardError, traces, type PublishedEvents } from "@countersign/core";
-import { publishNotice, Steps, traced, verdicts } from "@countersign/core/door";
+import { publishNotice, Steps, traced, verdicts } from "@countersign/core/internal";
 import {
   idempotencyKeys,
   memoryIdempotencyStore,
   type IdempotencyStore,
   type MemoryIdempotencyStore,
 } from "@countersign/idempotency";
-import { Waiters } from "@countersign/idempotency/door";
+import { Waiters } from "@countersign/idempotency/internal";
 import { createWebhookHandler, parseWebhookEnvelope } from "@countersign/webhooks";
 
 /** The engine that {@link liveThrough} names: what else is under way in this process is told of another one. */

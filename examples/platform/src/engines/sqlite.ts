@@ -1,4 +1,4 @@
-import { runStepsIn } from "@countersign/idempotency/door";
+import { runStepsIn } from "@countersign/idempotency/internal";
 import { SettingError, type SqliteLocation } from "@countersign/example-settings";
 import { openReasonOf, preparedFile } from "@countersign/example-settings/sqlite-file";
 import { createSqliteStores, withImmediateTransaction, type SqliteStores } from "@countersign/store-sqlite";

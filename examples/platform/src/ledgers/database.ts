@@ -1,5 +1,5 @@
 import type { Awaitable } from "@countersign/idempotency";
-import type { Steps } from "@countersign/idempotency/door";
+import type { Steps } from "@countersign/idempotency/internal";
 
 /** What SQLite and PostgreSQL write differently. The ledgers are written once, so that a rule cannot hold on one of them alone. */
 export interface SqlDialect {

@@ -1,5 +1,5 @@
 import type { Awaitable } from "@countersign/idempotency";
-import { answerOf } from "@countersign/idempotency/door";
+import { answerOf } from "@countersign/idempotency/internal";
 import type { WebhookEvent, WebhookEventMap } from "@countersign/webhooks";
 import { z } from "zod";
 import type { LedgerDatabase, SqlDialect, Statement } from "./database.ts";

@@ -1,5 +1,5 @@
 import type { Awaitable } from "@countersign/idempotency";
-import { answerOf } from "@countersign/idempotency/door";
+import { answerOf } from "@countersign/idempotency/internal";
 import type { Outcomes } from "@countersign/outcomes";
 import type { Payout } from "@countersign/payout";
 import type { TaskQueue } from "@countersign/work";

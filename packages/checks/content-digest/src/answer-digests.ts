@@ -6,9 +6,9 @@ import {
   type OptionOwner,
   type OptionTable,
   type ReadOptions,
-} from "@countersign/core/door";
+} from "@countersign/core/internal";
 import { MessageSignatureError } from "@countersign/http-message-signatures";
-import { parseDictionary } from "@countersign/http-message-signatures/door";
+import { parseDictionary } from "@countersign/http-message-signatures/internal";
 import { computeDigest } from "./check.ts";
 import { readAlgorithms, readList, type DigestAlgorithm } from "./options.ts";
 

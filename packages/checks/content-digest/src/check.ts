@@ -6,9 +6,9 @@ import {
   readOptions,
   type HeaderLines,
   type ReadOptions,
-} from "@countersign/core/door";
+} from "@countersign/core/internal";
 import { MessageSignatureError } from "@countersign/http-message-signatures";
-import { parseByteSequenceDictionary } from "@countersign/http-message-signatures/door";
+import { parseByteSequenceDictionary } from "@countersign/http-message-signatures/internal";
 import { readBody } from "@countersign/raw-body";
 import {
   isDigestAlgorithm,

@@ -1,5 +1,5 @@
-import { publishFailure, readOptions } from "@countersign/core/door";
-import { createCodingWatch, holdResponse } from "@countersign/express/door";
+import { publishFailure, readOptions } from "@countersign/core/internal";
+import { createCodingWatch, holdResponse } from "@countersign/express/internal";
 import { guard, receivedRequest, type Middleware } from "@countersign/express";
 import { answerTable, digestsOf, type AnswerDigestOptions } from "./answer-digests.ts";
 import { checkContentDigest } from "./check.ts";

@@ -5,7 +5,7 @@ import {
   type OptionOwner,
   type OptionTable,
   type ReadOptions,
-} from "@countersign/core/door";
+} from "@countersign/core/internal";
 
 /** The algorithms that RFC 9530 section 5 calls "active". */
 export type DigestAlgorithm = "sha-256" | "sha-512";

@@ -1,5 +1,5 @@
 import { withDeadline } from "@countersign/core";
-import { hasMethods, option, optionError, readOptions, type OptionTable } from "@countersign/core/door";
+import { hasMethods, option, optionError, readOptions, type OptionTable } from "@countersign/core/internal";
 import type { VerificationKey } from "@countersign/http-message-signatures";
 import { LRUCache } from "lru-cache";
 import { isLookup, vet, type ImportingKeyStore, type KeyLookup, type KeyStore } from "./key-store.ts";

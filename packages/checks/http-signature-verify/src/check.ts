@@ -8,7 +8,7 @@ import {
   type ReceivedRequest,
   type RequestFact,
 } from "@countersign/core";
-import { askStore, fieldLines, verdicts, type OptionOwner } from "@countersign/core/door";
+import { askStore, fieldLines, verdicts, type OptionOwner } from "@countersign/core/internal";
 import {
   MessageSignatureError,
   readSignature,
@@ -19,7 +19,7 @@ import {
   type SignatureAlgorithm,
   type VerificationKey,
 } from "@countersign/http-message-signatures";
-import { isVerificationKey, queryCovering } from "@countersign/http-message-signatures/door";
+import { isVerificationKey, queryCovering } from "@countersign/http-message-signatures/internal";
 import { readBody } from "@countersign/raw-body";
 import type { HttpSignatureCode } from "./codes.ts";
 import type { AskedKeyStore } from "./key-store.ts";

@@ -3,9 +3,9 @@ import { open, opendir, stat } from "node:fs/promises";
 import path from "node:path";
 import { types } from "node:util";
 import { quoteForLog } from "@countersign/core";
-import { option, optionError, readOptions, type Given, type OptionTable } from "@countersign/core/door";
+import { option, optionError, readOptions, type Given, type OptionTable } from "@countersign/core/internal";
 import type { ImportedKeys, VerificationKey } from "@countersign/http-message-signatures";
-import { keyDocuments } from "@countersign/http-message-signatures/door";
+import { keyDocuments } from "@countersign/http-message-signatures/internal";
 import {
   importInSlices,
   liveKeys,

@@ -1,5 +1,5 @@
 import { OptionError, withDeadline } from "@countersign/core";
-import { option, optionError, type OptionTable, readOptions } from "@countersign/core/door";
+import { option, optionError, type OptionTable, readOptions } from "@countersign/core/internal";
 import {
   importInSlices,
   liveKeys,

@@ -1,11 +1,11 @@
 import { OptionError } from "@countersign/core";
-import { hasMethods, optionError, type OptionOwner } from "@countersign/core/door";
+import { hasMethods, optionError, type OptionOwner } from "@countersign/core/internal";
 import {
   importVerificationKey,
   type SignatureAlgorithm,
   type VerificationKey,
 } from "@countersign/http-message-signatures";
-import { isVerificationKey } from "@countersign/http-message-signatures/door";
+import { isVerificationKey } from "@countersign/http-message-signatures/internal";
 
 /**
  * Finds the key of a keyid, in any form of {@link ConfiguredKey}; undefined or null when it is unknown. A throw or a rejection answers

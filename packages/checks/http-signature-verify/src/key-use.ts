@@ -1,5 +1,5 @@
 import { channels, type PublishedEvents } from "@countersign/core";
-import { option, readOptions, systemClock, type OptionTable } from "@countersign/core/door";
+import { option, readOptions, systemClock, type OptionTable } from "@countersign/core/internal";
 import { LRUCache } from "lru-cache";
 
 export interface KeyUseOptions {

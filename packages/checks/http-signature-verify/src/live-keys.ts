@@ -6,9 +6,9 @@ import {
   RefreshingValue,
   workSlices,
   type OptionTable,
-} from "@countersign/core/door";
+} from "@countersign/core/internal";
 import type { ImportedKeys, KeyValidity, VerificationKey } from "@countersign/http-message-signatures";
-import { keyDocuments } from "@countersign/http-message-signatures/door";
+import { keyDocuments } from "@countersign/http-message-signatures/internal";
 import type { ImportingKeyStore } from "./key-store.ts";
 
 /** A KeyStore that refreshes its keys itself and replaces them as one set. */

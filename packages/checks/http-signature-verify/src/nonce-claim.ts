@@ -6,9 +6,9 @@ import {
   type ReceivedRequest,
   type RequestFact,
 } from "@countersign/core";
-import { askStore } from "@countersign/core/door";
+import { askStore } from "@countersign/core/internal";
 import { assertTimely, type ReceivedSignature } from "@countersign/http-message-signatures";
-import { endOf } from "@countersign/http-message-signatures/door";
+import { endOf } from "@countersign/http-message-signatures/internal";
 import type { HttpSignatureCode } from "./codes.ts";
 import type { ResolvedVerifyOptions } from "./options.ts";
 import { refusal, refusalOf, unavailable } from "./refusals.ts";

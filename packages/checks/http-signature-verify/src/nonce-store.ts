@@ -1,5 +1,5 @@
 import { type NonceStore } from "@countersign/core";
-import { option, readOptions, refuseInProduction, type OptionTable } from "@countersign/core/door";
+import { option, readOptions, refuseInProduction, type OptionTable } from "@countersign/core/internal";
 
 interface Claim {
   readonly token: string;

@@ -11,13 +11,13 @@ import {
   type OptionOwner,
   type OptionTable,
   type ReadOptions,
-} from "@countersign/core/door";
+} from "@countersign/core/internal";
 import {
   jwkThumbprint,
   type VerificationKey,
   type VerifyOptions,
 } from "@countersign/http-message-signatures";
-import { loadEngine } from "@countersign/http-message-signatures/door";
+import { loadEngine } from "@countersign/http-message-signatures/internal";
 import { ImportedKeys } from "./imported-keys.ts";
 import { assertTaken, readKeys, type AskedKeyStore, type Keys } from "./key-store.ts";
 import { policyReader, type PolicyLookup, type PolicyReader } from "./policy.ts";

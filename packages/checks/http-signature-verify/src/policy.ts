@@ -1,5 +1,5 @@
 import type { ReceivedRequest } from "@countersign/core";
-import { askApp, createWarnOnce, readOptions, type OptionOwner } from "@countersign/core/door";
+import { askApp, createWarnOnce, readOptions, type OptionOwner } from "@countersign/core/internal";
 import {
   MessageSignatureError,
   type ReceivedSignature,
@@ -10,7 +10,7 @@ import {
   parseSignatures,
   pickSignature,
   type UnverifiedSignature,
-} from "@countersign/http-message-signatures/door";
+} from "@countersign/http-message-signatures/internal";
 import { assertPolicy, coverageWarner, profileRules, type ProfileOptions } from "./profile.ts";
 import { policyUnknown, policyUnusable } from "./refusals.ts";
 

@@ -9,7 +9,7 @@ import {
   type OptionRule,
   type OptionTable,
   type ReadOptions,
-} from "@countersign/core/door";
+} from "@countersign/core/internal";
 import {
   defaultComponents,
   signatureAlgorithms,
@@ -20,7 +20,7 @@ import {
   componentIdentifiers,
   defaultParameters,
   derivedComponents,
-} from "@countersign/http-message-signatures/door";
+} from "@countersign/http-message-signatures/internal";
 
 type Optional<Members> = { readonly [Name in keyof Members]?: Members[Name] | undefined };
 type ComponentIdentifier = ReturnType<typeof componentIdentifiers.parse>;

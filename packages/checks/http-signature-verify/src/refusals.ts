@@ -1,5 +1,5 @@
 import { GuardError, OptionError, quoteForLog } from "@countersign/core";
-import { unanswered } from "@countersign/core/door";
+import { unanswered } from "@countersign/core/internal";
 import { MessageSignatureError } from "@countersign/http-message-signatures";
 import type { HttpSignatureCode } from "./codes.ts";
 

@@ -100,7 +100,7 @@ function isHead(value: unknown): value is Head {
   );
 }
 
-// RFC 9110 sections 5.1 and 5.5: a store must not return what no door can send.
+// RFC 9110 sections 5.1 and 5.5: a store must not return what no adapter can send.
 export const fieldName = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 

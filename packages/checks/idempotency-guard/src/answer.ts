@@ -1,5 +1,5 @@
 import { GuardError } from "@countersign/core";
-import { appAnswers, deliberate } from "@countersign/core/door";
+import { appAnswers, deliberate } from "@countersign/core/internal";
 import type { KeptAnswer } from "./answer-record.ts";
 
 const brand: unique symbol = Symbol.for("countersign.HandlerAnswer");

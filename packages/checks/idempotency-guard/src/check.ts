@@ -8,7 +8,7 @@ import {
   keyClaims,
   verdicts,
   type OptionOwner,
-} from "@countersign/core/door";
+} from "@countersign/core/internal";
 import {
   IdempotencyKeys,
   type Awaitable,
@@ -16,7 +16,7 @@ import {
   type DrainReport,
   type OwnedKey,
 } from "@countersign/idempotency";
-import { Waiters } from "@countersign/idempotency/door";
+import { Waiters } from "@countersign/idempotency/internal";
 import type { KeptAnswer } from "./answer-record.ts";
 import { OwnedRun, type Attempt, type DoneAnswers, type GuardState } from "./run.ts";
 import {

@@ -11,7 +11,7 @@ import {
   readOptions,
   type OptionOwner,
   type OptionTable,
-} from "@countersign/core/door";
+} from "@countersign/core/internal";
 import { fieldName } from "./answer-record.ts";
 import type { IdempotencyGuardCode } from "./codes.ts";
 import { rawHeadersOf, refuseUncaptured, type MaybeRaw } from "./refusals.ts";

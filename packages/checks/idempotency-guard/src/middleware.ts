@@ -1,6 +1,6 @@
 import { isGuardError } from "@countersign/core";
-import { isPromiseLike, warnOfError } from "@countersign/core/door";
-import { assertLastOnRoute, holdResponse, offerBody, whileConnected } from "@countersign/express/door";
+import { isPromiseLike, warnOfError } from "@countersign/core/internal";
+import { assertLastOnRoute, holdResponse, offerBody, whileConnected } from "@countersign/express/internal";
 import {
   guard,
   type ErrorMiddleware,

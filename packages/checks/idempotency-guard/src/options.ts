@@ -6,8 +6,8 @@ import {
   type OptionOwner,
   type OptionTable,
   type ReadOptions,
-} from "@countersign/core/door";
-import { keyOptions, transactionOptions, type TransactionOptions } from "@countersign/idempotency/door";
+} from "@countersign/core/internal";
+import { keyOptions, transactionOptions, type TransactionOptions } from "@countersign/idempotency/internal";
 import type {
   Awaitable,
   idempotencyKeys,

@@ -5,9 +5,9 @@ import {
   isSentAsIs,
   unanswered,
   type HeaderLines,
-} from "@countersign/core/door";
+} from "@countersign/core/internal";
 import type { IdempotencyKeys } from "@countersign/idempotency";
-import type { KeyAttempt } from "@countersign/idempotency/door";
+import type { KeyAttempt } from "@countersign/idempotency/internal";
 import type { IdempotencyGuardCode } from "./codes.ts";
 import type { ResolvedOwnerOptions } from "./options.ts";
 

@@ -10,7 +10,7 @@ import {
   type OptionOwner,
   type OptionTable,
   type ReadOptions,
-} from "@countersign/core/door";
+} from "@countersign/core/internal";
 import type {
   AnswerStore,
   Awaitable,
@@ -18,7 +18,7 @@ import type {
   TransactionAnswerStore,
   TransactionStores,
 } from "@countersign/idempotency";
-import type { keyOptions } from "@countersign/idempotency/door";
+import type { keyOptions } from "@countersign/idempotency/internal";
 import {
   fieldName,
   isKeptStatus,

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { GuardError } from "@countersign/core";
-import { type Replacement } from "@countersign/core/door";
+import { type Replacement } from "@countersign/core/internal";
 import type { Awaitable, IdempotencyKeys, OwnedKey } from "@countersign/idempotency";
 import {
   isSuccess,
@@ -9,7 +9,7 @@ import {
   type EndRules,
   type KeyAttempt,
   type Waiters,
-} from "@countersign/idempotency/door";
+} from "@countersign/idempotency/internal";
 import type { IdempotencyGuardCode } from "./codes.ts";
 import { callbackEnd } from "./handler-end.ts";
 import type { ResolvedOwnerOptions } from "./options.ts";

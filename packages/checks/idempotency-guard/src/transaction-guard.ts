@@ -1,6 +1,6 @@
-import { readOptions, type OptionOwner } from "@countersign/core/door";
+import { readOptions, type OptionOwner } from "@countersign/core/internal";
 import type { TransactionMode } from "@countersign/idempotency";
-import { transactionOptions } from "@countersign/idempotency/door";
+import { transactionOptions } from "@countersign/idempotency/internal";
 import type { KeptAnswer } from "./answer-record.ts";
 import {
   bodyFingerprint,
@@ -38,7 +38,7 @@ export interface TransactionGuard<Native> extends Pick<TransactionOwner<never>, 
   readonly reserved: boolean;
 }
 
-/** The guard for a door, of either form; `isPaid` with a transaction. Throws an OptionError on a bad option, in the name of `owner`. */
+/** The guard for an adapter, of either form; `isPaid` with a transaction. Throws an OptionError on a bad option, in the name of `owner`. */
 export function requestGuard<Native extends object>(
   options: object,
   owner: OptionOwner,

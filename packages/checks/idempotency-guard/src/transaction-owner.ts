@@ -16,7 +16,7 @@ import {
   traced,
   verdicts,
   type OptionOwner,
-} from "@countersign/core/door";
+} from "@countersign/core/internal";
 import type {
   Awaitable,
   DrainOptions,
@@ -35,7 +35,7 @@ import {
   type NotRun,
   type OpenTransaction,
   type Steps,
-} from "@countersign/idempotency/door";
+} from "@countersign/idempotency/internal";
 import type { KeptAnswer } from "./answer-record.ts";
 import { givenAnswer } from "./answer.ts";
 import { answerOfDone, checkIdempotencyKey, readFingerprint, type WhileConnected } from "./check.ts";

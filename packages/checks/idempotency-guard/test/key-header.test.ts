@@ -1,5 +1,5 @@
 import { type GuardError } from "@countersign/core";
-import { recordRawBody } from "@countersign/core/door";
+import { recordRawBody } from "@countersign/core/internal";
 import { idempotencyKeyHeader } from "@countersign/idempotency-guard";
 import { describe, expect, test } from "@jest/globals";
 import { bodyFingerprint } from "../src/check.ts";

@@ -21,7 +21,7 @@ import {
   transactionalStore,
   FakeTransaction,
 } from "./kit.ts";
-import { steps } from "../../../../test/doors/store-steps.ts";
+import { steps } from "../../../../test/adapters/store-steps.ts";
 import { allowWarnings } from "@countersign/test-support/runs/expect-warning.ts";
 
 afterEach(closePlatforms);

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { GuardError, quoteForLog } from "@countersign/core";
 
-/** A door that cannot tell the address refuses with `trust-proxy-unsafe`. */
+/** An adapter that cannot tell the address refuses with `trust-proxy-unsafe`. */
 export type IpAllowlistCode =
   | "allowlist-unavailable"
   | "ip-is-proxy"

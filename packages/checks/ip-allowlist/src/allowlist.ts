@@ -1,5 +1,11 @@
 import { OptionError, quoteForLog } from "@countersign/core";
-import { option, optionError, readOptions, type OptionOwner, type OptionTable } from "@countersign/core/door";
+import {
+  option,
+  optionError,
+  readOptions,
+  type OptionOwner,
+  type OptionTable,
+} from "@countersign/core/internal";
 import { createMatcher, parseAddress, type AddressMatcher, type AddressRange } from "./address.ts";
 
 export interface AllowlistRules {

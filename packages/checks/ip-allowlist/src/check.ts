@@ -1,4 +1,4 @@
-import { type OptionOwner } from "@countersign/core/door";
+import { type OptionOwner } from "@countersign/core/internal";
 import { assertAllowed, type AddressMatcher } from "./address.ts";
 import { compileAllowlist } from "./allowlist.ts";
 import type { AddressSource } from "./live-allowlist.ts";

@@ -6,7 +6,7 @@ import {
   publishNotice,
   readOptions,
   type OptionTable,
-} from "@countersign/core/door";
+} from "@countersign/core/internal";
 import type { AddressMatcher } from "./address.ts";
 import { compileEntries, rulesTable, type ReadList } from "./allowlist.ts";
 

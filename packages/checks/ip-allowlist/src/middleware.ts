@@ -1,6 +1,6 @@
 import { GuardError } from "@countersign/core";
-import { createWarnOnce, keyClaims, type OptionOwner } from "@countersign/core/door";
-import { proxyTrust } from "@countersign/express/door";
+import { createWarnOnce, keyClaims, type OptionOwner } from "@countersign/core/internal";
+import { proxyTrust } from "@countersign/express/internal";
 import { guard, type GuardRequest, type Middleware } from "@countersign/express";
 import { assertAllowed, type AddressMatcher, type IpAllowlistCode } from "./address.ts";
 import { factoryName, resolveOptions, type IpAllowlistOptions } from "./options.ts";

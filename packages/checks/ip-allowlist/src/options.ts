@@ -7,7 +7,7 @@ import {
   readOptions,
   type OptionOwner,
   type OptionTable,
-} from "@countersign/core/door";
+} from "@countersign/core/internal";
 import type { AddressMatcher, AddressRange, IpAllowlistCode } from "./address.ts";
 import { compileRanges, readRanges, rulesTable } from "./allowlist.ts";
 import type { AddressSource } from "./live-allowlist.ts";

@@ -1,5 +1,5 @@
 import type { ReceivedRequest } from "@countersign/core";
-import { asBuffer, isLimitBytes, type BodyCode, type JsonCode } from "@countersign/core/door";
+import { asBuffer, isLimitBytes, type BodyCode, type JsonCode } from "@countersign/core/internal";
 
 export type RawBodyCode = BodyCode | JsonCode | "media-type-unsupported" | "raw-body-missing";
 

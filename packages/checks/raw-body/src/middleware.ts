@@ -1,4 +1,4 @@
-import { parseJsonBody, readOptions } from "@countersign/core/door";
+import { parseJsonBody, readOptions } from "@countersign/core/internal";
 import { guard, receivedRequest, type Middleware } from "@countersign/express";
 import { readBody } from "./check.ts";
 import { jsonTable, table, type JsonBodyOptions, type RawBodyOptions } from "./options.ts";

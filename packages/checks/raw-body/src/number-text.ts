@@ -1,4 +1,4 @@
-import { parsedJson } from "@countersign/core/door";
+import { parsedJson } from "@countersign/core/internal";
 
 /** Returns a JSON number exactly as received, "10.10" for 10.1, by JSON Pointer (RFC 6901); else undefined. Throws without jsonBody(). */
 export function numberTextAt(subject: object, pointer: string): string | undefined {

@@ -1,4 +1,4 @@
-import { defaultMaxDepth, limitRule, option, type OptionTable } from "@countersign/core/door";
+import { defaultMaxDepth, limitRule, option, type OptionTable } from "@countersign/core/internal";
 
 export interface RawBodyOptions {
   /** The largest accepted body: an integer of bytes, or text such as "100kb" or "1mb" (1 kb is 1024 bytes). Default "100kb". */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { limitRule } from "@countersign/core/door";
+import { limitRule } from "@countersign/core/internal";
 import { rawBody } from "@countersign/raw-body";
 
 describe("the limit of a body", () => {

@@ -1,6 +1,12 @@
 import { timingSafeEqual } from "node:crypto";
 import { createRequestFact, GuardError, type RequestFact } from "@countersign/core";
-import { askApp, fieldLines, unanswered, type HeaderLines, type OptionOwner } from "@countersign/core/door";
+import {
+  askApp,
+  fieldLines,
+  unanswered,
+  type HeaderLines,
+  type OptionOwner,
+} from "@countersign/core/internal";
 import { parse } from "basic-auth";
 import {
   isUserPassText,

@@ -1,4 +1,4 @@
-import { keyClaims } from "@countersign/core/door";
+import { keyClaims } from "@countersign/core/internal";
 import { guard, receivedRequest, type GuardRequest, type Middleware } from "@countersign/express";
 import { basicAuthVerifier } from "./check.ts";
 import type { WebhookBasicAuthOptions as OptionsOf } from "./options.ts";

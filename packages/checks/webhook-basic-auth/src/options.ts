@@ -7,7 +7,7 @@ import {
   type BuiltFact,
   type OptionOwner,
   type OptionTable,
-} from "@countersign/core/door";
+} from "@countersign/core/internal";
 
 /** A username and password. Neither is empty or holds control characters; the username holds no colon (RFC 7617 section 2). */
 export interface BasicAuthCredential {

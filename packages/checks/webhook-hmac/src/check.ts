@@ -8,7 +8,7 @@ import {
   readOptions,
   unanswered,
   type OptionOwner,
-} from "@countersign/core/door";
+} from "@countersign/core/internal";
 import { readBody } from "@countersign/raw-body";
 import {
   fieldTable,

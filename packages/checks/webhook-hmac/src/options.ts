@@ -9,7 +9,7 @@ import {
   type OptionOwner,
   type OptionTable,
   type ReadOptions,
-} from "@countersign/core/door";
+} from "@countersign/core/internal";
 import {
   readScheme,
   type ResolvedScheme,

@@ -8,7 +8,7 @@ import {
   readOptions,
   type HeaderLines,
   type OptionTable,
-} from "@countersign/core/door";
+} from "@countersign/core/internal";
 import { importSecret } from "./options.ts";
 import { assertBytes, contentOf, hmacOf, readClaim, type Lines } from "./payload-signature.ts";
 import { readScheme, type ResolvedScheme, type SchemeName, type SignatureScheme } from "./scheme.ts";

@@ -7,7 +7,7 @@ import {
   type OptionOwner,
   type OptionTable,
   type ReadOptions,
-} from "@countersign/core/door";
+} from "@countersign/core/internal";
 
 /** How the text of a secret encodes the bytes of the key. */
 export type SecretEncoding = "utf8" | "base64" | "hex";

@@ -5,10 +5,10 @@ import {
   type OptionOwner,
   type OptionTable,
   type ReadOptions,
-} from "@countersign/core/door";
+} from "@countersign/core/internal";
 import type { TransactionMode } from "@countersign/idempotency";
-import { assertCertificatesAreVerified, serviceUrlFault } from "@countersign/service-client/door";
-import { workerOptions, type WorkerOptions } from "@countersign/work/door";
+import { assertCertificatesAreVerified, serviceUrlFault } from "@countersign/service-client/internal";
+import { workerOptions, type WorkerOptions } from "@countersign/work/internal";
 import type { WorkStores } from "@countersign/work";
 import { exampleBody, type JsonValue, type Outcome } from "./outcome.ts";
 

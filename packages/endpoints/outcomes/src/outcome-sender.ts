@@ -1,9 +1,9 @@
 import { quoteForLog } from "@countersign/core";
-import { isPromiseLike } from "@countersign/core/door";
-import { exchange, parseRetryAfter, redact } from "@countersign/service-client/door";
+import { isPromiseLike } from "@countersign/core/internal";
+import { exchange, parseRetryAfter, redact } from "@countersign/service-client/internal";
 import { ServiceClientError } from "@countersign/service-client";
 import { TaskError, type ClaimedTask } from "@countersign/work";
-import { backoffOf } from "@countersign/work/door";
+import { backoffOf } from "@countersign/work/internal";
 import {
   areHeaders,
   resolveSenderOptions,

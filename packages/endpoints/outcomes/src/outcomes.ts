@@ -1,9 +1,9 @@
 import { quoteForLog } from "@countersign/core";
-import { publishNotice } from "@countersign/core/door";
+import { publishNotice } from "@countersign/core/internal";
 import type { DrainOptions, DrainReport, TransactionMode } from "@countersign/idempotency";
-import { answerOf, readDrainTimeout, runStepsIn, type Steps } from "@countersign/idempotency/door";
+import { answerOf, readDrainTimeout, runStepsIn, type Steps } from "@countersign/idempotency/internal";
 import type { ClaimedTask } from "@countersign/work";
-import { reasonOf, Worker, type Answered } from "@countersign/work/door";
+import { reasonOf, Worker, type Answered } from "@countersign/work/internal";
 import { Expectations } from "./expectations.ts";
 import { factoryName, resolveOptions, type OutcomesOptions } from "./options.ts";
 import { sendOutcome } from "./outcome-sender.ts";

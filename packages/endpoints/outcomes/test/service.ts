@@ -1,6 +1,6 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { listen } from "@countersign/core/door";
+import { listen } from "@countersign/core/internal";
 import { createOutcomes, type Outcomes, type OutcomesOptions } from "@countersign/outcomes";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";

@@ -1,5 +1,5 @@
 import { GuardError } from "@countersign/core";
-import { unanswered } from "@countersign/core/door";
+import { unanswered } from "@countersign/core/internal";
 
 /** The codes of this package's own refusals; the checks before it have theirs. */
 export type PayoutCode =

@@ -1,6 +1,6 @@
 import { GuardError, isGuardError, OptionError } from "@countersign/core";
-import { option, splitOptions, type OptionTable } from "@countersign/core/door";
-import { composedGuard, isMountPath, pathOf, whileConnected } from "@countersign/express/door";
+import { option, splitOptions, type OptionTable } from "@countersign/core/internal";
+import { composedGuard, isMountPath, pathOf, whileConnected } from "@countersign/express/internal";
 import {
   guardErrors,
   receivedRequest,
@@ -17,7 +17,7 @@ import {
   unpaidAnswers,
   type KeptAnswer,
   type OwnedRun,
-} from "@countersign/idempotency-guard/door";
+} from "@countersign/idempotency-guard/internal";
 import type { DrainableMiddleware } from "@countersign/idempotency-guard";
 import { expressAdmission } from "@countersign/ip-allowlist";
 import type { PayoutCode } from "./faults.ts";
@@ -27,7 +27,7 @@ import {
   type PayoutOptions as OptionsOf,
   type PayoutTransactionOptions as TransactionOptionsOf,
 } from "./options.ts";
-import type { PayoutDoor, PayoutReception } from "./reception.ts";
+import type { PayoutAdapter, PayoutReception } from "./reception.ts";
 import { payoutSteps, type PayoutPayment } from "./transaction-reception.ts";
 
 type NextFunction = Parameters<Middleware>[2];
@@ -37,10 +37,10 @@ type GuardErrorsOptions = NonNullable<Parameters<typeof guardErrors>[0]>;
 // What a payout endpoint needs beside it, for projects in which only direct dependencies can be imported (pnpm).
 export { gracefulClose, type Middleware } from "@countersign/express";
 
-/** What a payout has to satisfy, at any door. `Native` is the request of the framework. */
+/** What a payout has to satisfy, at any adapter. `Native` is the request of the framework. */
 export type PayoutOptions<Native = GuardRequest> = OptionsOf<Native>;
 
-/** A payout that is paid in one transaction with its key and its nonce, at any door. */
+/** A payout that is paid in one transaction with its key and its nonce, at any adapter. */
 export type PayoutTransactionOptions<
   Tx,
   Mode extends TransactionMode,
@@ -79,11 +79,11 @@ export function payoutEndpoint<Tx = never, Mode extends TransactionMode = Transa
   if (errors === "forward") assertNoAnswers(answers);
   // The handler's own errors are the app's: only those of the steps come here.
   const refused = errors === "respond" ? guardErrors({ ...answers, unauthorizedHeaders }) : undefined;
-  const doorOfPath: PayoutDoor<GuardRequest> = {
-    ...door,
+  const adapterOfPath: PayoutAdapter<GuardRequest> = {
+    ...adapter,
     assertPath: (req) => assertMountPath(req, endpoint),
   };
-  const read = payoutSteps(steps, doorOfPath);
+  const read = payoutSteps(steps, adapterOfPath);
   const unpaid: ErrorMiddleware = (error, req, res, next) => {
     if (!isGuardError(error) || refused === undefined) unpaidAnswers(res, error, true);
     if (refused === undefined) next(error);
@@ -149,7 +149,7 @@ function payments({ receive, drain }: PayoutPayment<GuardRequest>, refused: Erro
   };
 }
 
-const door: Pick<PayoutDoor<GuardRequest>, "admission" | "show"> = {
+const adapter: Pick<PayoutAdapter<GuardRequest>, "admission" | "show"> = {
   admission: expressAdmission,
   show: (req, found) => void Object.assign(req, found),
 };

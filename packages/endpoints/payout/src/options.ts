@@ -9,7 +9,7 @@ import {
   type OptionOwner,
   type OptionTable,
   type ReadOptions,
-} from "@countersign/core/door";
+} from "@countersign/core/internal";
 import { wantContentDigest } from "@countersign/content-digest";
 import { defaultComponents } from "@countersign/http-message-signatures";
 import type {
@@ -18,9 +18,9 @@ import type {
   SignaturePolicy,
 } from "@countersign/http-signature-verify";
 import type { IdempotencyGuardOptions } from "@countersign/idempotency-guard";
-import { transactionOptions } from "@countersign/idempotency/door";
+import { transactionOptions } from "@countersign/idempotency/internal";
 import type { NoPromise, TransactionMode, TransactionStores } from "@countersign/idempotency";
-import { leaseOptions, type keyOwner, type transactionOwner } from "@countersign/idempotency-guard/door";
+import { leaseOptions, type keyOwner, type transactionOwner } from "@countersign/idempotency-guard/internal";
 import type { IpAllowlistOptions } from "@countersign/ip-allowlist";
 import type { Payout } from "./payout.ts";
 import { namedFields, payoutStoreKey } from "./schema.ts";

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { verifiedDigest } from "@countersign/content-digest";
 import { createRequestFact, type ReceivedRequest, type RequestFact } from "@countersign/core";
-import { capturedRawBody } from "@countersign/core/door";
+import { capturedRawBody } from "@countersign/core/internal";
 import { textAt } from "@countersign/raw-body";
 import { payoutInvalid } from "./faults.ts";
 import type { createPayoutParser, ParsedPayout } from "./schema.ts";

@@ -6,9 +6,9 @@ import {
   Steps,
   type HeaderFields,
   type OptionOwner,
-} from "@countersign/core/door";
+} from "@countersign/core/internal";
 import { httpSignatureVerifier, type VerifiedSignature } from "@countersign/http-signature-verify";
-import { keyOwner, type OwnedRun } from "@countersign/idempotency-guard/door";
+import { keyOwner, type OwnedRun } from "@countersign/idempotency-guard/internal";
 import { addressAdmission, type IpAllowlistOptions } from "@countersign/ip-allowlist";
 import { parseJsonBody } from "@countersign/raw-body";
 import { businessLookupUnavailable, businessUnknown, type PayoutCode } from "./faults.ts";
@@ -31,7 +31,7 @@ type KeyOwner = ReturnType<typeof keyOwner>;
 type AddressCheck<Native> = (native: Native, request: ReceivedRequest) => void;
 
 /** The part of an endpoint that its framework decides. `Native` is the request of the framework. */
-export interface PayoutDoor<Native> {
+export interface PayoutAdapter<Native> {
   /** The factory that TypeErrors of options name. Default `payoutEndpoint`. */
   readonly factory?: string | undefined;
   /** Checks the client's address. Default: `request.clientAddress` has to be in the list. */
@@ -64,14 +64,14 @@ export interface PayoutReception<Native> {
   readonly drain: KeyOwner["drain"];
 }
 
-/** The steps of a payout for a door. Throws an OptionError on a bad option. */
+/** The steps of a payout for an adapter. Throws an OptionError on a bad option. */
 export function payoutReception<Native extends object>(
   options: PayoutOptions<Native>,
-  door: PayoutDoor<Native>,
+  adapter: PayoutAdapter<Native>,
 ): PayoutReception<Native> {
-  const { factory: owner = factoryName, show = () => {} } = door;
+  const { factory: owner = factoryName, show = () => {} } = adapter;
   const read = resolveOptions(options, owner);
-  const before = instructionReader(read, door);
+  const before = instructionReader(read, adapter);
   const signatureOwner = holderOf(owner, "signature");
   const verify = httpSignatureVerifier(withFloor(read.signature, signatureOwner), signatureOwner);
   const { fingerprint: fingerprintOf = verifiedBytesFingerprint, ...idempotency } = read.idempotency;
@@ -136,7 +136,7 @@ export function instructionReader<Native extends object>(
     admission = usualAdmission,
     assertPath,
     show = () => {},
-  }: PayoutDoor<Native>,
+  }: PayoutAdapter<Native>,
 ): InstructionReader<Native> {
   const admitAddress = admission(read.addresses, holderOf(owner, "addresses"));
   const parse = createPayoutParser(read);

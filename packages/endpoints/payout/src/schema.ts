@@ -1,4 +1,4 @@
-import { identifierFault } from "@countersign/core/door";
+import { identifierFault } from "@countersign/core/internal";
 import { isValidBIC, isValidIBAN } from "ibantools";
 import { serializePointer, type PayoutFault, type PayoutFaultCode } from "./faults.ts";
 

@@ -1,8 +1,8 @@
 import type { ReceivedRequest } from "@countersign/core";
-import { holderOf, pageOf, Steps, type HeaderFields } from "@countersign/core/door";
+import { holderOf, pageOf, Steps, type HeaderFields } from "@countersign/core/internal";
 import { unclaimedVerifier } from "@countersign/http-signature-verify";
 import type { TransactionMode } from "@countersign/idempotency";
-import { transactionOwner, type KeptAnswer, type keyOwner } from "@countersign/idempotency-guard/door";
+import { transactionOwner, type KeptAnswer, type keyOwner } from "@countersign/idempotency-guard/internal";
 import {
   factoryName,
   payoutForm,
@@ -18,13 +18,13 @@ import {
   keyOf,
   lookUpBusiness,
   payoutReception,
-  type PayoutDoor,
+  type PayoutAdapter,
   type PayoutReception,
 } from "./reception.ts";
 
 type WhileConnected = Parameters<ReturnType<typeof keyOwner>["claim"]>[2];
 
-/** What a door does about answers that the handler gives by the framework's response. */
+/** What an adapter does about answers that the handler gives by the framework's response. */
 interface Early {
   /** The handler looks at the request, which can lead to the response. */
   watch(): void;
@@ -44,26 +44,26 @@ export interface PayoutPayment<Native> {
   readonly drain: ReturnType<typeof transactionOwner>["drain"];
 }
 
-/** The steps of a payout for a door, of either form. Throws an OptionError on a bad option. */
+/** The steps of a payout for an adapter, of either form. Throws an OptionError on a bad option. */
 export function payoutSteps<Native extends object>(
   options: object,
-  door: PayoutDoor<Native>,
+  adapter: PayoutAdapter<Native>,
 ): { readonly payment: PayoutPayment<Native> } | { readonly reception: PayoutReception<Native> } {
   const form = payoutForm<Native>(options);
   return "paid" in form
-    ? { payment: payoutPayment(form.paid, door) }
-    : { reception: payoutReception(form.handled, door) };
+    ? { payment: payoutPayment(form.paid, adapter) }
+    : { reception: payoutReception(form.handled, adapter) };
 }
 
 /** The steps of a payout whose handler gets the transaction. Throws an OptionError on a bad option. */
 function payoutPayment<Native extends object>(
   options: PayoutTransactionOptions<Native, never, TransactionMode>,
-  door: PayoutDoor<Native>,
+  adapter: PayoutAdapter<Native>,
 ): PayoutPayment<Native> {
-  const { factory: owner = factoryName, show = () => {} } = door;
+  const { factory: owner = factoryName, show = () => {} } = adapter;
   const read = resolveTransactionOptions(options, owner);
   const { stores, findBusiness, lookupTimeoutMs, outcomes, mayWriteNothing } = read;
-  const before = instructionReader(read, door);
+  const before = instructionReader(read, adapter);
   const { nonces } = stores;
   const signatureOwner = holderOf(owner, "signature");
   const policy = { ...withFloor(read.signature, signatureOwner), nonces };

@@ -49,7 +49,7 @@ describe("createPayoutParser", () => {
   });
 
   test.each([
-    // Fields that are missing, empty or of another type are in the table of every door.
+    // Fields that are missing, empty or of another type are in the table of every adapter.
     ["an empty part among five", "/idempotency_key", "a.b..c.d", "invalid-idempotency-key"],
     ["a no-break space before the key", "/idempotency_key", "\u00A0a.b.c", "invalid-identifier"],
     ["a NUL in the key", "/idempotency_key", "a.b.c\u0000", "control-character"],

@@ -1,5 +1,5 @@
 import { OptionError } from "@countersign/core";
-import { option, readOptions, type OptionOwner, type OptionTable } from "@countersign/core/door";
+import { option, readOptions, type OptionOwner, type OptionTable } from "@countersign/core/internal";
 import { appendPath, baseUrlFault, serviceUrlFault } from "./service-url.ts";
 
 /** The part of the standard fetch that is used. */

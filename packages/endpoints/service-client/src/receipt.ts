@@ -1,6 +1,6 @@
 import { verifyContentDigest } from "@countersign/content-digest";
 import { isGuardError } from "@countersign/core";
-import { fieldLines } from "@countersign/core/door";
+import { fieldLines } from "@countersign/core/internal";
 import {
   MessageSignatureError,
   parseSignatureInput,
@@ -11,7 +11,7 @@ import {
   type SignatureProfile,
   type VerificationKey,
 } from "@countersign/http-message-signatures";
-import { receiptComponents } from "@countersign/http-message-signatures/door";
+import { receiptComponents } from "@countersign/http-message-signatures/internal";
 
 /** An answer and its request, both as they were on the wire. */
 export interface SignedExchange {

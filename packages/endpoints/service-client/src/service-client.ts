@@ -5,7 +5,7 @@ import {
   readOptions,
   type OptionOwner,
   type OptionTable,
-} from "@countersign/core/door";
+} from "@countersign/core/internal";
 import { exchange, type Answer } from "./exchange.ts";
 import { callName, resolveOptions, serializeWebhookEndpoint } from "./options.ts";
 import type { ResolvedClientOptions, ServiceClientOptions, WebhookEndpoint } from "./options.ts";

@@ -7,7 +7,7 @@ import {
   signAsync,
   type RequestMessage,
 } from "@countersign/http-message-signatures";
-import { receiptComponents } from "@countersign/http-message-signatures/door";
+import { receiptComponents } from "@countersign/http-message-signatures/internal";
 import { ReceiptError, verifyReceipt } from "@countersign/service-client";
 import type { SignedExchange } from "../dist/receipt.js";
 import { describe, expect, test } from "@jest/globals";

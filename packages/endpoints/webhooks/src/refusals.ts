@@ -1,5 +1,5 @@
 import { GuardError } from "@countersign/core";
-import type { HeaderFields } from "@countersign/core/door";
+import type { HeaderFields } from "@countersign/core/internal";
 
 /** The codes of the refusals of webhooks, and of the failures of their events. */
 export type WebhookCode =

@@ -1,4 +1,4 @@
-/** Why a door cannot give the bytes of a body. */
+/** Why an adapter cannot give the bytes of a body. */
 export type BodyCode =
   | "body-already-consumed"
   | "body-length-mismatch"
@@ -20,5 +20,5 @@ export type JsonCode =
 /** Why a captured body is not parsed as JSON. */
 export type JsonBodyCode = JsonCode | "media-type-unsupported" | "raw-body-missing";
 
-/** The refusal codes that checks and doors share. */
+/** The refusal codes that checks and adapters share. */
 export type CoreCode = BodyCode | JsonCode | "checked-after-claim" | "header-lines-dropped" | "host-repeated";

@@ -1,4 +1,4 @@
-// For apps and subscribers; door.ts is for authors of doors, checks and stores.
+// For apps and subscribers; adapter.ts is for authors of adapters, checks and stores.
 export type { ReceivedRequest } from "./received-request.ts";
 export type { CoreCode } from "./codes.ts";
 export { withDeadline } from "./deadlines.ts";

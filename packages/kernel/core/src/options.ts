@@ -99,7 +99,7 @@ function publishBuilt(owner: OptionOwner, table: AnyTable, read: Readonly<Record
   builtChannel.publish({ factory, holder, facts: Object.fromEntries(facts) } satisfies Built);
 }
 
-/** Reads a door's own options by its table; the rest is for its checks. Throws an OptionError for no object, or a refused value. */
+/** Reads an adapter's own options by its table; the rest is for its checks. Throws an OptionError for no object, or a refused value. */
 export function splitOptions<Table extends AnyTable, Options extends object>(
   owner: OptionOwner,
   table: Table,
@@ -110,12 +110,12 @@ export function splitOptions<Table extends AnyTable, Options extends object>(
   const rest = Object.entries(options).filter(([name]) => !Object.hasOwn(table, name));
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- fromEntries knows no names
   const left = Object.fromEntries(rest) as Omit<Options, keyof Table>;
-  doorsOwn.set(left, Object.keys(table));
+  adaptersOwn.set(left, Object.keys(table));
   return [readOptions(owner, table, own), left];
 }
 
-// The names of a door's own options, keyed by the rest: messages list all known options.
-const doorsOwn = new WeakMap<object, readonly string[]>();
+// The names of an adapter's own options, keyed by the rest: messages list all known options.
+const adaptersOwn = new WeakMap<object, readonly string[]>();
 
 /** Throws an OptionError when `options` is no object or has an unknown key. */
 export function assertKnownOptions(
@@ -129,7 +129,7 @@ export function assertKnownOptions(
   throw new OptionError(owner, {
     option: unknown,
     isUnknown: true,
-    what: `; known options are ${[...(doorsOwn.get(options) ?? []), ...known].join(", ")}`,
+    what: `; known options are ${[...(adaptersOwn.get(options) ?? []), ...known].join(", ")}`,
   });
 }
 

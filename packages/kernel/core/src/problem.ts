@@ -55,7 +55,7 @@ const problemHeaders: HeaderFields = {
   "Content-Type": "application/problem+json",
 };
 
-// By the phrases of Node, without node:http, which only a door knows.
+// By the phrases of Node, without node:http, which only an adapter knows.
 const titles: ReadonlyMap<number, string> = new Map([
   [400, "Bad Request"],
   [401, "Unauthorized"],

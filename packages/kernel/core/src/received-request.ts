@@ -3,7 +3,7 @@ import type { BodyCode, CoreCode } from "./codes.ts";
 import { GuardError, requestAborted, type GuardErrorInit } from "./guard-error.ts";
 import { createRequestFact, type RequestFact } from "./request-fact.ts";
 
-/** A request as checks know it, whatever its framework. Doors make one for each native request; tests or queues write a literal. */
+/** A request as checks know it, whatever its framework. Adapters make one for each native request; tests or queues write a literal. */
 export interface ReceivedRequest extends HeaderLines {
   /** As on the wire, in the letter case received. */
   readonly method: string;
@@ -20,7 +20,7 @@ export interface ReceivedRequest extends HeaderLines {
   body(limitBytes: number): Promise<Uint8Array>;
 }
 
-/** For doors: a native request's {@link ReceivedRequest}, by which a subscriber reads the `req` of any framework's event. */
+/** For adapters: a native request's {@link ReceivedRequest}, by which a subscriber reads the `req` of any framework's event. */
 export const receivedRequests: RequestFact<ReceivedRequest> = createRequestFact();
 
 /** A request's header lines: names and values alternating, every line, in the order received. */
@@ -70,7 +70,7 @@ function assertOneHost(request: HeaderLines): void {
   });
 }
 
-/** For doors: {@link assertAllHeaderLines} by the server's `limit`, and {@link assertOneHost}. */
+/** For adapters: {@link assertAllHeaderLines} by the server's `limit`, and {@link assertOneHost}. */
 export function assertWholeHead(request: HeaderLines, limit?: number): void {
   assertAllHeaderLines(request, limit);
   assertOneHost(request);
@@ -91,7 +91,7 @@ export function capturedRawBody(subject: object): Buffer | undefined {
   return bodies.get(subject);
 }
 
-/** For doors: records the bytes for later checks; the first record stays. */
+/** For adapters: records the bytes for later checks; the first record stays. */
 export function recordRawBody(subject: object, bytes: Buffer): Buffer {
   const earlier = bodies.get(subject);
   if (earlier !== undefined) return earlier;
@@ -105,7 +105,7 @@ export function isLimitBytes(value: unknown): value is number {
 }
 
 /**
- * For doors, before reading: refuses a body whose bytes as sent cannot be had. 501 for a transfer coding but `chunked`, 415 for a content
+ * For adapters, before reading: refuses a body whose bytes as sent cannot be had. 501 for a transfer coding but `chunked`, 415 for a content
  * coding, 413 for a Content-Length over the limit, 400 for one that is no length. Returns that length, if any.
  */
 export function assertReadableBody(request: HeaderLines, limitBytes: number): number | undefined {
@@ -126,7 +126,7 @@ function hasKnownTransferCoding(request: HeaderLines): boolean {
   return isOnly(fieldLines(request, "transfer-encoding"), "chunked");
 }
 
-/** For doors: whether the body, by its header lines, arrives as the bytes that were sent. */
+/** For adapters: whether the body, by its header lines, arrives as the bytes that were sent. */
 export function isSentAsIs(request: HeaderLines): boolean {
   return hasIdentityEncoding(request) && hasKnownTransferCoding(request);
 }
@@ -187,7 +187,7 @@ function bodyTooLarge(limitBytes: number): GuardError<BodyCode> {
 const graceMs = 5;
 
 /**
- * For doors, after the last byte of a body that only END_STREAM ends (RFC 9113 section 8.1): waits long enough for a RST_STREAM sent right
+ * For adapters, after the last byte of a body that only END_STREAM ends (RFC 9113 section 8.1): waits long enough for a RST_STREAM sent right
  * after it, as Node's own HTTP/2 client sends when its request is closed half way.
  */
 export async function untilNotCutLate(isCut: () => boolean): Promise<void> {

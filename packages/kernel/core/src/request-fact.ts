@@ -27,7 +27,7 @@ export function createRequestFact<T>(): RequestFact<T> {
   };
 }
 
-/** For doors: gives `other`, a second object for the same request, the facts of `native`. */
+/** For adapters: gives `other`, a second object for the same request, the facts of `native`. */
 export function shareFacts(native: object, other: object): void {
   Facts.put(other, record(native));
 }

@@ -1,5 +1,5 @@
 import { withDeadline } from "@countersign/core";
-import { isPromiseLike } from "@countersign/core/door";
+import { isPromiseLike } from "@countersign/core/internal";
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 
 const late = (): Error => new Error("too late");

@@ -2,7 +2,7 @@ import { AsyncLocalStorage, createHook } from "node:async_hooks";
 import { execFileSync } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { withDeadline } from "@countersign/core";
-import { Deadlines, inTime } from "@countersign/core/door";
+import { Deadlines, inTime } from "@countersign/core/internal";
 import type { Clock } from "../dist/deadlines.js";
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 import { steadyTest } from "@countersign/test-support/runs/steadily.ts";

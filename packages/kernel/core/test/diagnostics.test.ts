@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { guardChannel, guardChannelName, noticeChannelName, type GuardNotice } from "@countersign/core";
-import { publishNotice } from "@countersign/core/door";
+import { publishNotice } from "@countersign/core/internal";
 import { describe, expect, test } from "@jest/globals";
 
 describe("publishNotice", () => {

@@ -1,4 +1,4 @@
-import { identifierFault } from "@countersign/core/door";
+import { identifierFault } from "@countersign/core/internal";
 import { describe, expect, test } from "@jest/globals";
 
 describe("identifierFault", () => {

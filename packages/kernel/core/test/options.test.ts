@@ -9,7 +9,7 @@ import {
   refuseInProduction,
   type Given,
   type OptionTable,
-} from "@countersign/core/door";
+} from "@countersign/core/internal";
 import { afterEach, describe, expect, jest, test } from "@jest/globals";
 
 describe("optionError", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { createRequestFact } from "@countersign/core";
-import { shareFacts } from "@countersign/core/door";
+import { shareFacts } from "@countersign/core/internal";
 
 describe("createRequestFact", () => {
   test("tells what was set, last, and forgets what was deleted", () => {

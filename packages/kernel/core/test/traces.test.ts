@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { tracingChannel } from "node:diagnostics_channel";
 import { onTraceEnd, traces, type PublishedEvents } from "@countersign/core";
-import { aroundTrace, askStore, traced } from "@countersign/core/door";
+import { aroundTrace, askStore, traced } from "@countersign/core/internal";
 import { afterEach, describe, expect, jest, test } from "@jest/globals";
 
 function fail(): never {

@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers";
 import { expect, test } from "@jest/globals";
-import { workSlices } from "@countersign/core/door";
+import { workSlices } from "@countersign/core/internal";
 
 function useUp(): void {
   while (!workSlices.over);

@@ -5,7 +5,7 @@ import {
   type ResponseMessage,
 } from "@countersign/http-message-signatures";
 import type { Message } from "../dist/message.js";
-import { componentIdentifiers } from "@countersign/http-message-signatures/door";
+import { componentIdentifiers } from "@countersign/http-message-signatures/internal";
 import { verdictOf } from "./hand-signer.ts";
 import type { FieldTypes } from "../dist/message.js";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { derivedComponents, queryCovering } from "@countersign/http-message-signatures/door";
+import { derivedComponents, queryCovering } from "@countersign/http-message-signatures/internal";
 import type { RequestMessage } from "@countersign/http-message-signatures";
 import { MessageValues } from "../src/components.ts";
 import { assertComputable } from "../src/signature-base.ts";

@@ -3,7 +3,7 @@ import { sign } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import type { VerificationEngine } from "../dist/algorithms/algorithm.js";
 import { importVerificationKey } from "@countersign/http-message-signatures";
-import { loadEngine } from "@countersign/http-message-signatures/door";
+import { loadEngine } from "@countersign/http-message-signatures/internal";
 import { describe, expect, test } from "@jest/globals";
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { numberToBytesLE } from "@noble/curves/utils.js";
@@ -45,7 +45,7 @@ test("verifyEd25519Async rejects when node:crypto gives no verdict", async () =>
   await expect(verifyEd25519Async(publicKey, message, good)).rejects.toThrow();
 });
 
-const index = fileURLToPath(new URL("../dist/door.js", import.meta.url));
+const index = fileURLToPath(new URL("../dist/internal.js", import.meta.url));
 
 /** What `script` writes in a process in which sodium-native is not installed. */
 function withoutSodium(script: string): string {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { parseByteSequenceDictionary } from "@countersign/http-message-signatures/door";
+import { parseByteSequenceDictionary } from "@countersign/http-message-signatures/internal";
 import { parseSignatureInput, readSignature } from "@countersign/http-message-signatures";
 import type { BareItem } from "../dist/field-scanner.js";
 import { profile, verdictOf } from "./hand-signer.ts";

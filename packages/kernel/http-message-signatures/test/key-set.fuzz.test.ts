@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import { importKeys, type ImportedKeys } from "@countersign/http-message-signatures";
-import { isVerificationKey } from "@countersign/http-message-signatures/door";
+import { isVerificationKey } from "@countersign/http-message-signatures/internal";
 import * as fc from "fast-check";
 import { publicKey } from "./hand-signer.ts";
 import { fuzzRuns } from "@countersign/test-support/runs/share.ts";

@@ -7,7 +7,7 @@ import {
   type RequestMessage,
 } from "@countersign/http-message-signatures";
 import type { Message } from "../dist/message.js";
-import { componentIdentifiers } from "@countersign/http-message-signatures/door";
+import { componentIdentifiers } from "@countersign/http-message-signatures/internal";
 import * as fc from "fast-check";
 import { fuzzRuns } from "@countersign/test-support/runs/share.ts";
 import type { FieldTypes } from "../dist/message.js";

@@ -1,7 +1,7 @@
 import { createPublicKey, createSecretKey, generateKeyPairSync, KeyObject, webcrypto } from "node:crypto";
 import { describe, expect, test } from "@jest/globals";
 import { importVerificationKey } from "@countersign/http-message-signatures";
-import { isVerificationKey } from "@countersign/http-message-signatures/door";
+import { isVerificationKey } from "@countersign/http-message-signatures/internal";
 import { rawPublicKey } from "../src/algorithms/ed25519.ts";
 import { privateKey, privatePem, publicKey } from "./hand-signer.ts";
 import { testRefusals, type PublicKeyInput } from "./key-refusals.ts";

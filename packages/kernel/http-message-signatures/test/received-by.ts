@@ -1,4 +1,4 @@
-import { parseByteSequenceDictionary } from "@countersign/http-message-signatures/door";
+import { parseByteSequenceDictionary } from "@countersign/http-message-signatures/internal";
 import {
   parseSignatureInput,
   sign,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { assertTimely, readSignature } from "@countersign/http-message-signatures";
-import { endOf } from "@countersign/http-message-signatures/door";
+import { endOf } from "@countersign/http-message-signatures/internal";
 import { now, profile, signByHand, signedRequest, verdictOf } from "./hand-signer.ts";
 import { withFields } from "./hostile-rows.ts";
 

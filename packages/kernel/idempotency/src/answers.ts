@@ -1,4 +1,4 @@
-import { option, readOptions, refuseInProduction, type OptionTable } from "@countersign/core/door";
+import { option, readOptions, refuseInProduction, type OptionTable } from "@countersign/core/internal";
 import type { Awaitable } from "./store.ts";
 
 /**

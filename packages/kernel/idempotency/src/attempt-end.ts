@@ -1,7 +1,7 @@
 // How an attempt of lease mode ends: one table for all adapters. Lease mode is for effects elsewhere, of which nobody but the handler knows
 // whether they have happened. Adapters say what they saw; verdictOf() alone decides.
 import { GuardError } from "@countersign/core";
-import { comeAgain, deliberate } from "@countersign/core/door";
+import { comeAgain, deliberate } from "@countersign/core/internal";
 
 /** How an attempt ended, as its adapter saw it. `status`: that of the response which leaves. */
 export type AttemptEnd =

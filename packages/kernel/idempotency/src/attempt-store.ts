@@ -1,4 +1,4 @@
-import { askStore, isPromiseLike } from "@countersign/core/door";
+import { askStore, isPromiseLike } from "@countersign/core/internal";
 import type { ResolvedKeyOptions } from "./key-options.ts";
 import { storeUnavailable } from "./refusals.ts";
 import type {

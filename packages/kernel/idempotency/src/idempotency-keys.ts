@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { traces, type PublishedEvents } from "@countersign/core";
-import { escapeForLog, option, readOptions, traced, type OptionTable } from "@countersign/core/door";
+import { escapeForLog, option, readOptions, traced, type OptionTable } from "@countersign/core/internal";
 import { AttemptStore, readRecord, Retries, stepsOf, type KeyAttempt } from "./attempt-store.ts";
 import { resolveKeyOptions, type IdempotencyKeysOptions, type ResolvedKeyOptions } from "./key-options.ts";
 import { Heartbeats } from "./lease.ts";

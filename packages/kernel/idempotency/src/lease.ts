@@ -1,5 +1,5 @@
 import { channels, type PublishedEvents } from "@countersign/core";
-import { escapeForLog } from "@countersign/core/door";
+import { escapeForLog } from "@countersign/core/internal";
 import type { AttemptStore } from "./attempt-store.ts";
 import { alarm } from "./notices.ts";
 import { idempotencyLost } from "./refusals.ts";

@@ -1,4 +1,4 @@
-import { option, readOptions, refuseInProduction, type OptionTable } from "@countersign/core/door";
+import { option, readOptions, refuseInProduction, type OptionTable } from "@countersign/core/internal";
 import { MemoryTable, type MemoryTableOptions } from "./memory-table.ts";
 import type { IdempotencyClaim, IdempotencyClaimResult, IdempotencyStore } from "./store.ts";
 import { StoreGate } from "./store-rules.ts";

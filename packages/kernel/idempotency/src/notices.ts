@@ -1,5 +1,5 @@
 import { isGuardError, quoteForLog, type GuardNotice } from "@countersign/core";
-import { publishFailure, publishNotice } from "@countersign/core/door";
+import { publishFailure, publishNotice } from "@countersign/core/internal";
 
 export interface KeyNotice {
   readonly code: string;

@@ -1,6 +1,6 @@
 // Over 200 lines: all steps share the private state of one ownership.
 import { channels, type PublishedEvents } from "@countersign/core";
-import { escapeForLog, isPromiseLike } from "@countersign/core/door";
+import { escapeForLog, isPromiseLike } from "@countersign/core/internal";
 import type { AskedStore, AttemptStore, Retries } from "./attempt-store.ts";
 import { Lease, type Heartbeats } from "./lease.ts";
 import { alarm } from "./notices.ts";

@@ -1,5 +1,5 @@
 import { GuardError, isGuardError } from "@countersign/core";
-import { comeAgain, pageOf, unanswered } from "@countersign/core/door";
+import { comeAgain, pageOf, unanswered } from "@countersign/core/internal";
 
 export type IdempotencyCode =
   | "commit-unknown"

@@ -6,7 +6,7 @@ import {
   readOptions,
   type OptionOwner,
   type OptionTable,
-} from "@countersign/core/door";
+} from "@countersign/core/internal";
 import { completeKey, claimKey, decideKey, renewKey, stepOfOwner } from "./key-steps.ts";
 import type { KeyTable } from "./key-table.ts";
 import {

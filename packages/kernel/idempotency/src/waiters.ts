@@ -1,5 +1,5 @@
 import { traces, type PublishedEvents } from "@countersign/core";
-import { escapeForLog, traced } from "@countersign/core/door";
+import { escapeForLog, traced } from "@countersign/core/internal";
 import { recordReader } from "./attempt-store.ts";
 import type { IdempotencyRecord, IdempotencyStore } from "./store.ts";
 

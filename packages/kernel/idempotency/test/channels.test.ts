@@ -7,7 +7,7 @@ import {
   type MemoryIdempotencyStore,
   type OwnedKey,
 } from "@countersign/idempotency";
-import { Waiters } from "@countersign/idempotency/door";
+import { Waiters } from "@countersign/idempotency/internal";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { randomUUID } from "node:crypto";
 import { collectNotices, faultyStore } from "@countersign/test-support/runs/faulty-store.ts";

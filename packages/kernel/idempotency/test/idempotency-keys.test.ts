@@ -6,7 +6,7 @@ import {
   type IdempotencyKeys,
   type OwnedKey,
 } from "@countersign/idempotency";
-import type { KeyAttempt } from "@countersign/idempotency/door";
+import type { KeyAttempt } from "@countersign/idempotency/internal";
 import { eventually, sleep } from "@countersign/test-support/runs/eventually.ts";
 import {
   collectNotices,

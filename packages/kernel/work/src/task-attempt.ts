@@ -1,6 +1,6 @@
 import { isGuardError } from "@countersign/core";
-import { appAnswers } from "@countersign/core/door";
-import type { Steps, Transactor } from "@countersign/idempotency/door";
+import { appAnswers } from "@countersign/core/internal";
+import type { Steps, Transactor } from "@countersign/idempotency/internal";
 import { TaskError } from "./task-failure.ts";
 import type { ClaimedTask, WorkStore } from "./work-store.ts";
 

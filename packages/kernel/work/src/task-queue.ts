@@ -1,5 +1,5 @@
 import { OptionError } from "@countersign/core";
-import { option, readOptions, type OptionTable } from "@countersign/core/door";
+import { option, readOptions, type OptionTable } from "@countersign/core/internal";
 import type {
   Awaitable,
   DrainOptions,
@@ -7,7 +7,7 @@ import type {
   NoPromise,
   TransactionMode,
 } from "@countersign/idempotency";
-import { answerOf, readDrainTimeout, transactionOptions } from "@countersign/idempotency/door";
+import { answerOf, readDrainTimeout, transactionOptions } from "@countersign/idempotency/internal";
 import { assertWorked, type OutsideContext, type TaskWork } from "./task-attempt.ts";
 import { workerOptions, type WorkerOptions } from "./worker-options.ts";
 import { Worker } from "./worker.ts";

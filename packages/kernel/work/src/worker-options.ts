@@ -5,9 +5,9 @@ import {
   type OptionOwner,
   type OptionTable,
   type ReadOptions,
-} from "@countersign/core/door";
+} from "@countersign/core/internal";
 import { OptionError } from "@countersign/core";
-import { transactionOptions, type TransactionOptions } from "@countersign/idempotency/door";
+import { transactionOptions, type TransactionOptions } from "@countersign/idempotency/internal";
 import type { WorkStore, WorkStores } from "./work-store.ts";
 
 /** How a worker goes about the tasks of its queue. */

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { askStore, workSlices } from "@countersign/core/door";
+import { askStore, workSlices } from "@countersign/core/internal";
 import type { TaskReports } from "./task-reports.ts";
 import type { ResolvedWorkerOptions } from "./worker-options.ts";
 import type { ClaimedTask, TaskFailure, TaskRecord, WorkStores } from "./work-store.ts";

@@ -1,8 +1,8 @@
 import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { OptionError, traces, type PublishedEvents } from "@countersign/core";
-import { escapeForLog, traced, workSlices } from "@countersign/core/door";
-import { Transactor } from "@countersign/idempotency/door";
+import { escapeForLog, traced, workSlices } from "@countersign/core/internal";
+import { Transactor } from "@countersign/idempotency/internal";
 import { elsewhere, Leases, type Running } from "./leases.ts";
 import { longestPauseMs, pause, Settlement, type TaskOutcome } from "./settlement.ts";
 import { TaskAttempt, type AttemptEnd, type TaskWork } from "./task-attempt.ts";

@@ -1,4 +1,4 @@
-import { listen } from "@countersign/core/door";
+import { listen } from "@countersign/core/internal";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import {

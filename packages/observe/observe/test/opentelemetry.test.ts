@@ -14,7 +14,7 @@ import {
   type ReadableSpan,
 } from "@opentelemetry/sdk-trace-base";
 import { guardChannel, traces } from "@countersign/core";
-import { askStore, traced } from "@countersign/core/door";
+import { askStore, traced } from "@countersign/core/internal";
 import { opentelemetry } from "@countersign/observe/opentelemetry";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { engineOfLife, liveThrough } from "@countersign/test-support/runs/observed-life.ts";

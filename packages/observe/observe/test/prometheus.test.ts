@@ -1,6 +1,6 @@
 import { channel } from "node:diagnostics_channel";
 import { guardChannel, GuardError, traces } from "@countersign/core";
-import { Steps } from "@countersign/core/door";
+import { Steps } from "@countersign/core/internal";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { prometheus } from "@countersign/observe/prometheus";
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";

@@ -1,5 +1,5 @@
 import { EventEmitter } from "node:events";
-import { isPromiseLike } from "@countersign/core/door";
+import { isPromiseLike } from "@countersign/core/internal";
 import { pooledClients, type StatementEffect, type StatementGate } from "@countersign/idempotency/store";
 
 /** How a driver's connection answers a call without a callback: `pg` and `mysql2/promise` by a promise, `mysql2` by events. */

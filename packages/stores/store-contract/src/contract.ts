@@ -1,5 +1,5 @@
 import { randomInt } from "node:crypto";
-import { assertKnownOptions } from "@countersign/core/door";
+import { assertKnownOptions } from "@countersign/core/internal";
 import type { Awaitable } from "@countersign/idempotency";
 import type {
   ContractCase,

@@ -6,7 +6,7 @@ import type {
   TransactionKey,
   TransactionStores,
 } from "@countersign/idempotency";
-import { type Steps, answerOf, runStepsIn } from "@countersign/idempotency/door";
+import { type Steps, answerOf, runStepsIn } from "@countersign/idempotency/internal";
 import { fingerprintOf, key as oneKey } from "./claims.ts";
 import { type CaseDefinition, rules } from "./contract.ts";
 import type { TransactionStoreHarness } from "./harness.ts";

@@ -1,5 +1,5 @@
 import assert, { AssertionError } from "node:assert/strict";
-import { type Steps, answerOf } from "@countersign/idempotency/door";
+import { type Steps, answerOf } from "@countersign/idempotency/internal";
 import type {
   ClaimedTask,
   NewTask,

@@ -5,7 +5,7 @@ import {
   type OptionOwner,
   type OptionTable,
   type ReadOptions,
-} from "@countersign/core/door";
+} from "@countersign/core/internal";
 import type { Database } from "@countersign/idempotency";
 import { type MysqlTables, type TableNames, tableNames, tablesTable } from "./table-names.ts";
 

@@ -1,4 +1,4 @@
-import { publishNotice } from "@countersign/core/door";
+import { publishNotice } from "@countersign/core/internal";
 import type { Row } from "@countersign/idempotency/store";
 import { isUsable, mysqlSchemaVersion, readVersion } from "./migration.ts";
 import { type ResolvedMysqlOptions, factoryName } from "./options.ts";

@@ -1,5 +1,5 @@
 import { OptionError } from "@countersign/core";
-import { option, readOptions, type OptionRule, type OptionTable } from "@countersign/core/door";
+import { option, readOptions, type OptionRule, type OptionTable } from "@countersign/core/internal";
 
 const defaultPrefix = "countersign";
 

@@ -1,4 +1,4 @@
-import type { Given } from "@countersign/core/door";
+import type { Given } from "@countersign/core/internal";
 import { explained } from "./errors.ts";
 import { type PostgresQueryable, assertQueryable } from "./queryable.ts";
 import {

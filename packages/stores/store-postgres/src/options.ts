@@ -5,7 +5,7 @@ import {
   type OptionOwner,
   type OptionTable,
   type ReadOptions,
-} from "@countersign/core/door";
+} from "@countersign/core/internal";
 import type { Database } from "@countersign/idempotency";
 import { isDatabase, queryableOf } from "./database-queryable.ts";
 import { type PostgresQueryable, isPool, isQueryable } from "./queryable.ts";

@@ -1,4 +1,4 @@
-import { publishNotice } from "@countersign/core/door";
+import { publishNotice } from "@countersign/core/internal";
 import type { Row } from "@countersign/idempotency/store";
 import { hasStandbys } from "./durability.ts";
 import { functionFor, functionsOf, postgresSchemaVersion } from "./migration.ts";

@@ -1,5 +1,11 @@
 import { OptionError } from "@countersign/core";
-import { option, readOptions, type Given, type OptionRule, type OptionTable } from "@countersign/core/door";
+import {
+  option,
+  readOptions,
+  type Given,
+  type OptionRule,
+  type OptionTable,
+} from "@countersign/core/internal";
 
 const defaultName = "countersign";
 

@@ -1,5 +1,5 @@
 import { GuardError } from "@countersign/core";
-import { option, readOptions, unanswered, type OptionTable } from "@countersign/core/door";
+import { option, readOptions, unanswered, type OptionTable } from "@countersign/core/internal";
 import { pooledClients, watchCommits, type ClientPool } from "@countersign/idempotency/store";
 import { type PostgresStoreCode, sqlStateOf, syntaxError } from "./errors.ts";
 import { lendClient } from "./lent-client.ts";

@@ -1,4 +1,4 @@
-import type { Given } from "@countersign/core/door";
+import type { Given } from "@countersign/core/internal";
 import { type PostgresTables, quoteIdentifier, tableNames } from "./table-names.ts";
 
 /** SQL that makes the tables of work, by their names. */

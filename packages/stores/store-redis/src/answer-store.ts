@@ -1,4 +1,4 @@
-import { readOptions } from "@countersign/core/door";
+import { readOptions } from "@countersign/core/internal";
 import type { AnswerStore } from "@countersign/idempotency";
 import { encodeText } from "@countersign/idempotency/store";
 import { table, type RedisStoresOptions, type ResolvedRedisOptions } from "./options.ts";

@@ -5,7 +5,7 @@ import {
   type OptionOwner,
   type OptionTable,
   type ReadOptions,
-} from "@countersign/core/door";
+} from "@countersign/core/internal";
 
 /**
  * Sends one command, its name first. Resolves to the reply, or rejects with the server's error. `key` tells a cluster client the node;

@@ -1,4 +1,4 @@
-import { publishNotice } from "@countersign/core/door";
+import { publishNotice } from "@countersign/core/internal";
 import { send } from "./commands.ts";
 import { type ResolvedRedisOptions, factoryName } from "./options.ts";
 import { plain } from "./replies.ts";

@@ -1,4 +1,4 @@
-import { readOptions } from "@countersign/core/door";
+import { readOptions } from "@countersign/core/internal";
 import { RedisIdempotencyStore } from "./idempotency-store.ts";
 import { Nonces, type RedisNonceStore } from "./nonce-store.ts";
 import { type RedisStoresOptions, factoryName, table } from "./options.ts";

@@ -1,4 +1,4 @@
-import { readOptions } from "@countersign/core/door";
+import { readOptions } from "@countersign/core/internal";
 import type { TransactionAnswerStore } from "@countersign/idempotency";
 import { encodeText } from "@countersign/idempotency/store";
 import {

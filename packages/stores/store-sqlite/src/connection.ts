@@ -1,4 +1,4 @@
-import { isPromiseLike } from "@countersign/core/door";
+import { isPromiseLike } from "@countersign/core/internal";
 import { connectionOf } from "./gated-database.ts";
 import { StoreGate } from "@countersign/idempotency/store";
 

@@ -1,4 +1,4 @@
-import { publishFailure } from "@countersign/core/door";
+import { publishFailure } from "@countersign/core/internal";
 import { refusedText } from "@countersign/idempotency/store";
 
 type Method = (this: unknown, ...args: unknown[]) => unknown;

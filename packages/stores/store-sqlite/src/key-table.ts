@@ -1,4 +1,4 @@
-import { pageOf as pageAt } from "@countersign/core/door";
+import { pageOf as pageAt } from "@countersign/core/internal";
 import type { IdempotencyListQuery } from "@countersign/idempotency";
 import {
   assertTransaction,

@@ -6,7 +6,7 @@ import {
   type OptionOwner,
   type OptionTable,
   type ReadOptions,
-} from "@countersign/core/door";
+} from "@countersign/core/internal";
 import { engineTime, type SqliteDatabase } from "./connection.ts";
 import { tablePrefix } from "./schema.ts";
 

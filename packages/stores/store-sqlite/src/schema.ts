@@ -1,5 +1,5 @@
 import { OptionError } from "@countersign/core";
-import { option, type OptionOwner, type OptionRule } from "@countersign/core/door";
+import { option, type OptionOwner, type OptionRule } from "@countersign/core/internal";
 import { type SqliteDatabase, integerOf, singleRow, withImmediateTransaction } from "./connection.ts";
 
 /** The version of the tables that this release makes, reads and writes. */

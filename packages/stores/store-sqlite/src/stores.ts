@@ -1,5 +1,5 @@
 import { OptionError } from "@countersign/core";
-import { readOptions } from "@countersign/core/door";
+import { readOptions } from "@countersign/core/internal";
 import type { TransactionStore } from "@countersign/idempotency";
 import type { WorkStore } from "@countersign/work";
 import type { SqliteDatabase } from "./connection.ts";

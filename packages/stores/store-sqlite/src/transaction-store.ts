@@ -1,5 +1,5 @@
 import type { GuardError } from "@countersign/core";
-import { isPromiseLike } from "@countersign/core/door";
+import { isPromiseLike } from "@countersign/core/internal";
 import type {
   Awaitable,
   TransactionBegun,

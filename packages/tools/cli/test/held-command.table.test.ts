@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "@jest/globals";
 import { memoryIdempotencyStore, type IdempotencyStore } from "@countersign/idempotency";
-import { failureCounts } from "@countersign/idempotency/door";
+import { failureCounts } from "@countersign/idempotency/internal";
 import { moduleIn, run, shellWords, spawnCli, temporaryFolder } from "./cli-bench.ts";
 import { engineRows, hold, methodsOf, onEngines, runJson, runOn } from "./operator-bench.ts";
 

@@ -1,5 +1,5 @@
 import type { Database } from "@countersign/idempotency";
-import { runStepsIn } from "@countersign/idempotency/door";
+import { runStepsIn } from "@countersign/idempotency/internal";
 import { decodeText, encodeText } from "@countersign/idempotency/store";
 import { escapeIdentifier, type Pool, type PoolClient } from "pg";
 import type { LedgerDatabase, SqlDialect, Statement } from "../../ledgers/database.ts";

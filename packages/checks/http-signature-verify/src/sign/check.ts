@@ -6,9 +6,9 @@ import {
   publishFailure,
   readOptions,
   type Replacement,
-} from "@countersign/core/door";
+} from "@countersign/core/internal";
 import { type RequestMessage, signAsync } from "@countersign/http-message-signatures";
-import { receiptComponents } from "@countersign/http-message-signatures/door";
+import { receiptComponents } from "@countersign/http-message-signatures/internal";
 import { verifiedMessage, verifiedSignature } from "../check.ts";
 import { type ResolvedSignOptions, type SignResponseOptions, table } from "./options.ts";
 

@@ -1,4 +1,4 @@
-import { createCodingWatch, holdResponse } from "@countersign/express/door";
+import { createCodingWatch, holdResponse } from "@countersign/express/internal";
 import type { Middleware } from "@countersign/express";
 import { factoryName, publish, responseSigner } from "./check.ts";
 import type { SignResponseOptions } from "./options.ts";

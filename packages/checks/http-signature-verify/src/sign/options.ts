@@ -6,8 +6,8 @@ import {
   type OptionOwner,
   type OptionTable,
   type ReadOptions,
-} from "@countersign/core/door";
-import { componentIdentifiers, receiptComponents } from "@countersign/http-message-signatures/door";
+} from "@countersign/core/internal";
+import { componentIdentifiers, receiptComponents } from "@countersign/http-message-signatures/internal";
 import { signatureAlgorithms, type Signer } from "@countersign/http-message-signatures";
 import { isKey, textRule } from "../profile.ts";
 

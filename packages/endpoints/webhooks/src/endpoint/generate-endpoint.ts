@@ -1,5 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { option, optionError, readOptions, type OptionOwner, type OptionTable } from "@countersign/core/door";
+import {
+  option,
+  optionError,
+  readOptions,
+  type OptionOwner,
+  type OptionTable,
+} from "@countersign/core/internal";
 
 export interface GenerateEndpointOptions {
   /** The platform's https URL as the service reaches it, without user, query and fragment; a path precedes the generated one. */

@@ -6,8 +6,8 @@ import {
   splitOptions,
   type OptionOwner,
   type OptionTable,
-} from "@countersign/core/door";
-import { assertLastOnRoute, chain, composedGuard, pathOf, proxyTrust } from "@countersign/express/door";
+} from "@countersign/core/internal";
+import { assertLastOnRoute, chain, composedGuard, pathOf, proxyTrust } from "@countersign/express/internal";
 import {
   guard,
   guardErrors,
@@ -24,7 +24,7 @@ import {
   assertWebhookRequest,
   eventReceiver,
   webhookReception,
-  type WebhookDoor,
+  type WebhookAdapter,
   httpsAdmission,
 } from "./reception.ts";
 import {
@@ -42,7 +42,7 @@ type GuardErrorsOptions = NonNullable<Parameters<typeof guardErrors>[0]>;
 // What a webhook endpoint needs beside it, for projects in which only direct dependencies can be imported (pnpm).
 export { gracefulClose, type ErrorMiddleware, type Middleware } from "@countersign/express";
 
-/** What a webhook has to satisfy, at any door. `Native` is the request of the framework. */
+/** What a webhook has to satisfy, at any adapter. `Native` is the request of the framework. */
 export type WebhookOptions<Native = GuardRequest> = OptionsOf<Native>;
 
 export interface WebhookEndpointOptions extends WebhookOptions {
@@ -70,7 +70,7 @@ export function webhookEndpoint(
 ): [WebhookEndpointMiddleware, ErrorMiddleware] {
   const [answers, steps] = splitOptions(factoryName, answersTable, options);
   const answerError = webhookErrors(answers);
-  const reception = webhookReception(steps, door);
+  const reception = webhookReception(steps, adapter);
   const verify = composedGuard(factoryName, (req) => reception(receivedRequest(req), req));
   const receive = chain(factoryName, [verify, acknowledge], answerError);
   const warnOfNoPath = createWarning("has no path of its own and checks no request but those for /");
@@ -114,7 +114,7 @@ function createWarning(what: string): () => void {
   };
 }
 
-const door: WebhookDoor<GuardRequest> = {
+const adapter: WebhookAdapter<GuardRequest> = {
   https: expressHttps,
   admission: expressAdmission,
   show: (req, { credential, payload }) => {

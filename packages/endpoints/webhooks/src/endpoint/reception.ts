@@ -8,7 +8,7 @@ import {
   Steps,
   workSlices,
   type OptionOwner,
-} from "@countersign/core/door";
+} from "@countersign/core/internal";
 import { addressAdmission, type IpAllowlistOptions } from "@countersign/ip-allowlist";
 import { basicAuthVerifier, type VerifiedCredential } from "@countersign/webhook-basic-auth";
 import { payloadVerifier, verifiedPayload, type VerifiedPayload } from "@countersign/webhook-hmac";
@@ -25,16 +25,18 @@ import {
   type WebhookOptions,
 } from "./webhook-endpoint-options.ts";
 
-type DoorCheck<Native> = (native: Native, request: ReceivedRequest) => void;
+type AdapterCheck<Native> = (native: Native, request: ReceivedRequest) => void;
 
 /** The part of an endpoint that its framework decides. `Native` is the request of the framework. */
-export interface WebhookDoor<Native> {
+export interface WebhookAdapter<Native> {
   /** The factory that TypeErrors of options name. Default `webhookEndpoint`. */
   readonly factory?: string | undefined;
   /** Checks the scheme. Default: by `request.scheme`. */
-  readonly https?: ((options: HttpsOnlyOptions, owner: OptionOwner) => DoorCheck<Native>) | undefined;
+  readonly https?: ((options: HttpsOnlyOptions, owner: OptionOwner) => AdapterCheck<Native>) | undefined;
   /** Checks the client's address. Default: `request.clientAddress` has to be in the list. */
-  readonly admission?: ((addresses: IpAllowlistOptions, owner: OptionOwner) => DoorCheck<Native>) | undefined;
+  readonly admission?:
+    | ((addresses: IpAllowlistOptions, owner: OptionOwner) => AdapterCheck<Native>)
+    | undefined;
   /** Shows each result to the app as soon as it is known. */
   readonly show?: ((native: Native, found: FoundOfWebhook) => void) | undefined;
 }
@@ -47,7 +49,7 @@ interface FoundOfWebhook {
 /** Receives one webhook, each verdict on `countersign:guard`. Resolves when every event is done; rejects with the refusal. */
 export type ReceiveWebhook<Native> = (request: ReceivedRequest, native: Native) => Promise<void>;
 
-/** The steps of a webhook for a door. Throws an OptionError on a bad option. */
+/** The steps of a webhook for an adapter. Throws an OptionError on a bad option. */
 export function webhookReception<Native extends object>(
   options: WebhookOptions<Native>,
   {
@@ -55,7 +57,7 @@ export function webhookReception<Native extends object>(
     https = usualHttps,
     admission = usualAdmission,
     show = () => {},
-  }: WebhookDoor<Native> = {},
+  }: WebhookAdapter<Native> = {},
 ): ReceiveWebhook<Native> {
   const { addresses, ...read } = resolveOptions(options, owner);
   const admitScheme = https(read.https ?? {}, holderOf(owner, "https"));
@@ -90,17 +92,17 @@ export function webhookReception<Native extends object>(
   };
 }
 
-function usualHttps(options: HttpsOnlyOptions, owner: OptionOwner): DoorCheck<object> {
+function usualHttps(options: HttpsOnlyOptions, owner: OptionOwner): AdapterCheck<object> {
   const admit = httpsAdmission(options, owner);
   return (_native, request) => admit(() => request.scheme);
 }
 
-function usualAdmission(addresses: IpAllowlistOptions, owner: OptionOwner): DoorCheck<object> {
+function usualAdmission(addresses: IpAllowlistOptions, owner: OptionOwner): AdapterCheck<object> {
   const admit = addressAdmission(addresses, owner);
   return (_native, { clientAddress }) => admit(clientAddress);
 }
 
-/** The check of `httpsOnly` by the door's own `schemeOf`, called only where it decides. Throws an OptionError. */
+/** The check of `httpsOnly` by the adapter's own `schemeOf`, called only where it decides. Throws an OptionError. */
 export function httpsAdmission(
   options: HttpsOnlyOptions,
   owner: OptionOwner = httpsFactory,

@@ -7,7 +7,7 @@ import {
   readOptions,
   type OptionRule,
   type OptionTable,
-} from "@countersign/core/door";
+} from "@countersign/core/internal";
 import { webhookRefusal, type WebhookCode } from "../refusals.ts";
 import { EventSource } from "./event-text.ts";
 import type { InvalidWebhookEvent, WebhookEnvelope, WebhookEvent, WebhookEventMap } from "./events.ts";

@@ -1,12 +1,12 @@
 import { isGuardError, traces } from "@countersign/core";
-import { workSlices } from "@countersign/core/door";
+import { workSlices } from "@countersign/core/internal";
 import {
   noticeOfEnd,
   type KeyAttempt,
   type OpenTransaction,
   type Steps,
   type Transactor,
-} from "@countersign/idempotency/door";
+} from "@countersign/idempotency/internal";
 import type { WebhookEnvelope } from "../envelope/events.ts";
 import { webhookRefusal } from "../refusals.ts";
 import { planOf } from "./event-dispatch.ts";

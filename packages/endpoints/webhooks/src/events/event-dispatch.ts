@@ -1,4 +1,4 @@
-import { appAnswers, workSlices } from "@countersign/core/door";
+import { appAnswers, workSlices } from "@countersign/core/internal";
 import type { InvalidWebhookEvent, WebhookEnvelope } from "../envelope/events.ts";
 import type { EventDelivery, EventOutcome, EventResult, WebhookOutcome } from "./webhook-handler-types.ts";
 

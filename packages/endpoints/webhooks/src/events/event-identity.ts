@@ -1,8 +1,8 @@
 import { hash, randomUUID } from "node:crypto";
 import { traces, type PublishedEvents } from "@countersign/core";
-import { escapeForLog, traced } from "@countersign/core/door";
+import { escapeForLog, traced } from "@countersign/core/internal";
 import type { IdempotencyClaimResult } from "@countersign/idempotency";
-import type { KeyAttempt } from "@countersign/idempotency/door";
+import type { KeyAttempt } from "@countersign/idempotency/internal";
 import { knownEventTypes } from "../envelope/envelope.ts";
 import { webhookRefusal } from "../refusals.ts";
 import { reportFailure, type EventAttempt, type Reporting } from "./failed-event.ts";

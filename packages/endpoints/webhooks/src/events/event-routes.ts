@@ -1,5 +1,5 @@
 import { OptionError, quoteForLog } from "@countersign/core";
-import { assertFunction, publishNotice } from "@countersign/core/door";
+import { assertFunction, publishNotice } from "@countersign/core/internal";
 import type { DrainOptions, DrainReport } from "@countersign/idempotency";
 import { knownEventTypes } from "../envelope/envelope.ts";
 import type { KnownEventType, WebhookEnvelope } from "../envelope/events.ts";

@@ -6,7 +6,7 @@ import {
   Transactor,
   type OpenTransaction,
   type Steps,
-} from "@countersign/idempotency/door";
+} from "@countersign/idempotency/internal";
 import { EventBatches, type BatchEvent, type Ended, type Routes } from "./event-batches.ts";
 import { assertHandled } from "./event-dispatch.ts";
 import type { Receiving } from "./event-routes.ts";

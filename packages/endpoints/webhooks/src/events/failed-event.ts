@@ -1,7 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { isGuardError, quoteForLog } from "@countersign/core";
-import { publishFailure, publishThrown, type Deadlines } from "@countersign/core/door";
-import { failureCounts, verdictOf, type AttemptEnd, type KeyAttempt } from "@countersign/idempotency/door";
+import { publishFailure, publishThrown, type Deadlines } from "@countersign/core/internal";
+import {
+  failureCounts,
+  verdictOf,
+  type AttemptEnd,
+  type KeyAttempt,
+} from "@countersign/idempotency/internal";
 import type { IdempotencyKeys, OwnedKey } from "@countersign/idempotency";
 import type { ResolvedWebhookHandlerOptions } from "./webhook-handler-options.ts";
 import { assertHandled } from "./event-dispatch.ts";

@@ -7,10 +7,10 @@ import {
   readOptions,
   type OptionOwner,
   type OptionTable,
-} from "@countersign/core/door";
-import { answerOf, runStepsIn, transactionOptions, type Steps } from "@countersign/idempotency/door";
+} from "@countersign/core/internal";
+import { answerOf, runStepsIn, transactionOptions, type Steps } from "@countersign/idempotency/internal";
 import type { TransactionStores } from "@countersign/idempotency";
-import { workerOptions } from "@countersign/work/door";
+import { workerOptions } from "@countersign/work/internal";
 import { knownEventTypes } from "../envelope/envelope.ts";
 import type { WebhookEvent } from "../envelope/events.ts";
 import type { Receiving } from "./event-routes.ts";

@@ -1,5 +1,5 @@
 import type { GuardError } from "@countersign/core";
-import { deliberate } from "@countersign/core/door";
+import { deliberate } from "@countersign/core/internal";
 import type { OwnedKey } from "@countersign/idempotency";
 import { webhookRefusal } from "../refusals.ts";
 import { assertHandled } from "./event-dispatch.ts";

@@ -6,10 +6,10 @@ import {
   type OptionOwner,
   type OptionTable,
   type ReadOptions,
-} from "@countersign/core/door";
+} from "@countersign/core/internal";
 import { idempotencyKeys, type IdempotencyKeys } from "@countersign/idempotency";
 import type { TransactionMode } from "@countersign/idempotency";
-import { keyOptions, transactionOptions } from "@countersign/idempotency/door";
+import { keyOptions, transactionOptions } from "@countersign/idempotency/internal";
 import type {
   CreateWebhookHandlerOptions,
   EventFailure,

@@ -6,7 +6,7 @@ import type {
   TransactionMode,
   TransactionStores,
 } from "@countersign/idempotency";
-import type { TransactionOptions } from "@countersign/idempotency/door";
+import type { TransactionOptions } from "@countersign/idempotency/internal";
 import type {
   InvalidWebhookEvent,
   KnownEventType,

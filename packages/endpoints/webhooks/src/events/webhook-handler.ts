@@ -1,7 +1,7 @@
 import { traces } from "@countersign/core";
-import { Deadlines } from "@countersign/core/door";
+import { Deadlines } from "@countersign/core/internal";
 import type { TransactionMode } from "@countersign/idempotency";
-import { transactionOptions } from "@countersign/idempotency/door";
+import { transactionOptions } from "@countersign/idempotency/internal";
 import type { Routes } from "./event-batches.ts";
 import { dispatchEvents } from "./event-dispatch.ts";
 import { RoutingHandler, type Receiving } from "./event-routes.ts";

@@ -1,6 +1,6 @@
-import { option, readOptions, type OptionTable, type ReadOptions } from "@countersign/core/door";
-import { transactionOptions } from "@countersign/idempotency/door";
-import { workerOptions } from "@countersign/work/door";
+import { option, readOptions, type OptionTable, type ReadOptions } from "@countersign/core/internal";
+import { transactionOptions } from "@countersign/idempotency/internal";
+import { workerOptions } from "@countersign/work/internal";
 import type { WebhookEvent } from "../envelope/events.ts";
 import { entityOf } from "../events/latest-only.ts";
 import { assertOwnKeys, handlerRules } from "../events/webhook-handler-options.ts";

@@ -1,4 +1,4 @@
-import { appAnswers } from "@countersign/core/door";
+import { appAnswers } from "@countersign/core/internal";
 import type { DrainOptions, DrainReport } from "@countersign/idempotency";
 import {
   answerOf,
@@ -8,9 +8,9 @@ import {
   Transactor,
   type OpenTransaction,
   type Steps,
-} from "@countersign/idempotency/door";
+} from "@countersign/idempotency/internal";
 import { TaskError, type ClaimedTask, type NewTask } from "@countersign/work";
-import { Worker, type TaskWork } from "@countersign/work/door";
+import { Worker, type TaskWork } from "@countersign/work/internal";
 import { readKept } from "../envelope/envelope.ts";
 import { assertReceived, receivedText } from "../envelope/event-text.ts";
 import type { WebhookEnvelope, WebhookEvent } from "../envelope/events.ts";

@@ -35,7 +35,7 @@ const signed = (line: Line): WebhookChanges => ({ headers: { "X-Payload-Signatur
 const authorized = (line: Line): WebhookChanges => ({ headers: { Authorization: line } });
 const failing = handlerOf(() => Promise.reject(new Error("database down")));
 
-/** The code is that of POST; every other method is refused for itself, at the latest. Further ways are rows of test/doors. */
+/** The code is that of POST; every other method is refused for itself, at the latest. Further ways are rows of test/adapters. */
 const stages: readonly (readonly [
   name: string,
   code: string,

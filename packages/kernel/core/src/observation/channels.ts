@@ -72,7 +72,7 @@ export const thrownChannelName = "countersign:thrown";
 
 const thrownChannel: Channel = channel(thrownChannelName);
 
-/** For doors: tells subscribers what a handler threw. No answer holds it. */
+/** For adapters: tells subscribers what a handler threw. No answer holds it. */
 export function publishThrown(error: unknown, req?: object): void {
   if (thrownChannel.hasSubscribers) thrownChannel.publish({ error, req } satisfies ThrownEvent);
 }

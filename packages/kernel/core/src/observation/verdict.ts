@@ -20,7 +20,7 @@ interface Published {
   readonly verdict: Verdict;
 }
 
-/** What a check or a door tells of its decision; {@link Steps} does it for several checks. */
+/** What a check or an adapter tells of its decision; {@link Steps} does it for several checks. */
 export const verdicts = {
   note: noteVerdict,
   start: startVerdict,
@@ -30,7 +30,7 @@ export const verdicts = {
 };
 
 /**
- * Publishes a verdict on `countersign:guard` for each check that a door composes: begin(name) before each, end() after the
+ * Publishes a verdict on `countersign:guard` for each check that an adapter composes: begin(name) before each, end() after the
  * last, `throw steps.refused(thrown)` for a throw. No closure and no promise for each check.
  */
 export class Steps implements Check {
@@ -151,7 +151,7 @@ export function quoteVerdictId(error: GuardError): string | undefined {
 const quoted = new WeakSet<Verdict>();
 
 /**
- * Writes a refusal on stderr unless a `countersign:guard` subscriber or an `onReject` got it. For doors, after the answer.
+ * Writes a refusal on stderr unless a `countersign:guard` subscriber or an `onReject` got it. For adapters, after the answer.
  * Omits the target: a webhook's path is a secret.
  */
 function writeUnreportedRefusal({ name, req }: Check, method: unknown, error: Error): void {

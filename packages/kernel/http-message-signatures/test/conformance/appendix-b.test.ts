@@ -9,7 +9,7 @@ import {
   type SignatureInput,
 } from "@countersign/http-message-signatures";
 import type { Message } from "../../dist/message.js";
-import { parseByteSequenceDictionary } from "@countersign/http-message-signatures/door";
+import { parseByteSequenceDictionary } from "@countersign/http-message-signatures/internal";
 import { verdictOf } from "../hand-signer.ts";
 import { readJson, suiteFolder } from "./vectors.ts";
 

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { describe, expect, test } from "@jest/globals";
-import { parseByteSequenceDictionary } from "@countersign/http-message-signatures/door";
+import { parseByteSequenceDictionary } from "@countersign/http-message-signatures/internal";
 import { parseSignatureInput } from "@countersign/http-message-signatures";
 import { assertSerializable } from "../../src/structured-field.ts";
 import { verdictOf } from "../hand-signer.ts";

@@ -1,5 +1,5 @@
 import { withDeadline } from "@countersign/core";
-import { isPromiseLike } from "@countersign/core/door";
+import { isPromiseLike } from "@countersign/core/internal";
 import { watchCommits } from "./commit-watch.ts";
 
 /** A connection taken out of a pool, as `pg` has it. */

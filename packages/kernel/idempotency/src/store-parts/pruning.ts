@@ -1,5 +1,5 @@
 import { traces, type PublishedEvents } from "@countersign/core";
-import { publishNotice, traced } from "@countersign/core/door";
+import { publishNotice, traced } from "@countersign/core/internal";
 import type { Row } from "./list-query.ts";
 
 // 10,000 rows a second: more than a store takes in, with time for others in between.

@@ -1,4 +1,4 @@
-import { publishFailure } from "@countersign/core/door";
+import { publishFailure } from "@countersign/core/internal";
 import type { SqlDialect } from "./sql-reader.ts";
 import { refusedText, withoutText } from "./transaction-texts.ts";
 

@@ -1,5 +1,5 @@
 import { withDeadline } from "@countersign/core";
-import { askStore, isPromiseLike, workSlices } from "@countersign/core/door";
+import { askStore, isPromiseLike, workSlices } from "@countersign/core/internal";
 import type { Awaitable } from "../store.ts";
 import { isTransactionBroken } from "../refusals.ts";
 import type { OpenTransaction, TransactionAttempt } from "./transaction-attempt.ts";

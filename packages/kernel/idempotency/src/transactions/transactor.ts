@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 import { isGuardError, withDeadline, type NonceClaim, type NonceStore } from "@countersign/core";
-import { askStore } from "@countersign/core/door";
+import { askStore } from "@countersign/core/internal";
 import {
   commitUnknown,
   isNotRolledBack,

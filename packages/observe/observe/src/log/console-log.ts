@@ -5,7 +5,7 @@ import {
   readOptions,
   type OptionOwner,
   type OptionTable,
-} from "@countersign/core/door";
+} from "@countersign/core/internal";
 import { isLogger, table, writeEntries, type LogOptions } from "./entries.ts";
 
 export type LineConsole = Pick<Console, "info" | "warn" | "error">;

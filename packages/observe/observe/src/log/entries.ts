@@ -1,5 +1,5 @@
 import { isGuardError, type GuardEvent, type Verdict } from "@countersign/core";
-import { listen, option, warnOfError, type OptionTable, type ReadOptions } from "@countersign/core/door";
+import { listen, option, warnOfError, type OptionTable, type ReadOptions } from "@countersign/core/internal";
 
 export interface LogOptions {
   /** Whether passes are logged too, each of them. Default false. */

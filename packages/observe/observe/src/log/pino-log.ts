@@ -1,4 +1,4 @@
-import { optionError, readOptions } from "@countersign/core/door";
+import { optionError, readOptions } from "@countersign/core/internal";
 import { isLogger, table, writeEntries, type LogOptions } from "./entries.ts";
 
 /** A pino logger, or one of its children. */

@@ -1,6 +1,6 @@
 import type { Meter } from "@opentelemetry/api";
 import { docsOf } from "@countersign/core";
-import { boundedLabel, listen } from "@countersign/core/door";
+import { boundedLabel, listen } from "@countersign/core/internal";
 
 /** Returns what ends the recording. */
 export function recordMetrics(factoryName: string, meter: Meter, maxLabels: number): () => void {

@@ -1,5 +1,11 @@
 import { metrics, trace, type MeterProvider, type TracerProvider } from "@opentelemetry/api";
-import { option, optionError, readOptions, type OptionOwner, type OptionTable } from "@countersign/core/door";
+import {
+  option,
+  optionError,
+  readOptions,
+  type OptionOwner,
+  type OptionTable,
+} from "@countersign/core/internal";
 import { recordMetrics } from "./metrics.ts";
 import { recordSpans } from "./spans.ts";
 

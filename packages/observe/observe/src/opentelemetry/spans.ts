@@ -1,6 +1,6 @@
 import * as api from "@opentelemetry/api";
 import { isGuardError, onTraceEnd, traces, type GuardEvent } from "@countersign/core";
-import { aroundTrace, listen } from "@countersign/core/door";
+import { aroundTrace, listen } from "@countersign/core/internal";
 
 /** Makes a span of each trace and of each verdict. Returns what ends that. */
 export function recordSpans(factoryName: string, tracer: api.Tracer): () => void {

@@ -1,4 +1,4 @@
-import { inTime, optionError, warnOfError, type OptionOwner } from "@countersign/core/door";
+import { inTime, optionError, warnOfError, type OptionOwner } from "@countersign/core/internal";
 
 /** A rule for an option that names stores, each of which has `method`. */
 export function storesWith<Store>(

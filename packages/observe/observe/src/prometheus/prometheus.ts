@@ -7,7 +7,7 @@ import {
   readOptions,
   type OptionOwner,
   type OptionTable,
-} from "@countersign/core/door";
+} from "@countersign/core/internal";
 import { Counter, Gauge, Histogram, register, type Registry } from "prom-client";
 import { countHeld, type HeldKeysStore } from "./held-keys.ts";
 import { storesWith } from "./polling.ts";

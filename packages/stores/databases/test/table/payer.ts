@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { transactionOwner } from "@countersign/idempotency-guard/door";
+import { transactionOwner } from "@countersign/idempotency-guard/internal";
 import type { AnswerStore, Database, TransactionStores } from "@countersign/idempotency";
 import { createMysqlAnswers, createMysqlStores } from "@countersign/store-mysql";
 import { createPostgresAnswers, createPostgresStores } from "@countersign/store-postgres";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { TransactionBegun } from "@countersign/idempotency";
-import { type Steps, answerOf } from "@countersign/idempotency/door";
+import { type Steps, answerOf } from "@countersign/idempotency/internal";
 import { claimBy, fenceOf, key } from "../claims.ts";
 import {
   type Handler,

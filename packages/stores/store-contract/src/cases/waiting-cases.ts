@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { TransactionBegun, TransactionClaim } from "@countersign/idempotency";
-import { type Steps, answerOf } from "@countersign/idempotency/door";
+import { type Steps, answerOf } from "@countersign/idempotency/internal";
 import {
   type PaymentCase,
   type Payments,

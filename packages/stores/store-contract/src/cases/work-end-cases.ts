@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type Steps, answerOf } from "@countersign/idempotency/door";
+import { type Steps, answerOf } from "@countersign/idempotency/internal";
 import { longLeaseMs, shortLeaseMs } from "../claims.ts";
 import { claimOf, writtenBy } from "../payments.ts";
 import {

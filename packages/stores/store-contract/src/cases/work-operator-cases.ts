@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { answerOf } from "@countersign/idempotency/door";
+import { answerOf } from "@countersign/idempotency/internal";
 import type { TaskQuery } from "@countersign/work";
 import { longLeaseMs, shortLeaseMs } from "../claims.ts";
 import {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type Steps, answerOf } from "@countersign/idempotency/door";
+import { type Steps, answerOf } from "@countersign/idempotency/internal";
 import type { ClaimedTask, WorkStore } from "@countersign/work";
 import { longLeaseMs } from "../claims.ts";
 import { hostileTexts, mistakable, shown } from "../hostile-texts.ts";

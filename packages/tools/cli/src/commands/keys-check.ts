@@ -1,7 +1,7 @@
 import path from "node:path";
 import type { ImportedKeys, VerificationKey } from "@countersign/http-message-signatures";
 import { importKeys, jwkThumbprint } from "@countersign/http-message-signatures";
-import { keyDocuments } from "@countersign/http-message-signatures/door";
+import { keyDocuments } from "@countersign/http-message-signatures/internal";
 import { Command } from "commander";
 import { exitCodes, type CommandIo, type ExitCode, type Finish, type Texts } from "../command-io.ts";
 import { readNamedFile } from "../input.ts";

@@ -1,4 +1,4 @@
-import type { Built } from "@countersign/core/door";
+import type { Built } from "@countersign/core/internal";
 import { shownKey } from "../operator/key-text.ts";
 import { printable, printableLine } from "../output.ts";
 import type { AppFacts, AppFault, ProxyTrust } from "./ask-app.ts";
@@ -106,7 +106,7 @@ function hasChecks({ built }: AppFacts): boolean {
   return built.some(({ factory }) => !factory.startsWith("memory"));
 }
 
-/** Fastify's doors read no app setting, only what they were given, usually request.ip and request.protocol. */
+/** Fastify's adapters read no app setting, only what they were given, usually request.ip and request.protocol. */
 function asksProxies({ kind, built }: AppFacts): boolean {
   return built.some(({ facts }) =>
     kind === "Fastify"

@@ -1,4 +1,4 @@
-import type { Built } from "@countersign/core/door";
+import type { Built } from "@countersign/core/internal";
 import { fork } from "node:child_process";
 import { statSync } from "node:fs";
 import path from "node:path";

@@ -1,4 +1,4 @@
-import type { Built, BuiltFact } from "@countersign/core/door";
+import type { Built, BuiltFact } from "@countersign/core/internal";
 import { defaultComponents } from "@countersign/http-message-signatures";
 import { memberOf } from "../command-io.ts";
 import { shownKey } from "../operator/key-text.ts";

@@ -1,4 +1,4 @@
-import { fieldLines } from "@countersign/core/door";
+import { fieldLines } from "@countersign/core/internal";
 import type { BaseLine, Draft, MismatchContext } from "./draft.ts";
 import { quoted } from "./explanation.ts";
 import { missesOf, orderRows, type NearMiss, type Row } from "./near-miss.ts";

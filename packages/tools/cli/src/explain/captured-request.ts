@@ -1,5 +1,5 @@
 import { type ReceivedRequest } from "@countersign/core";
-import { capturedRawBody, fieldLines, receivedRequests } from "@countersign/core/door";
+import { capturedRawBody, fieldLines, receivedRequests } from "@countersign/core/internal";
 import { receivedRequest, type GuardRequest } from "@countersign/express";
 
 export interface ExplainedRequest {
@@ -15,7 +15,7 @@ export interface ExplainedRequest {
 }
 
 /**
- * Reads the request of a `countersign:guard` event, its member `req`, from any door. `body` is undefined if nobody has read it yet. Returns
+ * Reads the request of a `countersign:guard` event, its member `req`, from any adapter. `body` is undefined if nobody has read it yet. Returns
  * undefined for a fetch `Request` that no check has read, and if the scheme is unknown. Call it during the event.
  */
 export function capturedRequest(req: object): ExplainedRequest | undefined {

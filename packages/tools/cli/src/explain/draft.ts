@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { isSignatureOf } from "@countersign/http-message-signatures/door";
+import { isSignatureOf } from "@countersign/http-message-signatures/internal";
 import type { RequestMessage, VerificationKey } from "@countersign/http-message-signatures";
 
 export interface BaseLine {

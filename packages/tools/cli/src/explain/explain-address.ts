@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
-import { fieldLines, type HeaderLines } from "@countersign/core/door";
-import { proxyTrust } from "@countersign/express/door";
+import { fieldLines, type HeaderLines } from "@countersign/core/internal";
+import { proxyTrust } from "@countersign/express/internal";
 import { admitAddress, compileAllowlist } from "@countersign/ip-allowlist";
 import { explanation, quoted, refusalOf, verifies, type Explanation, type Remedy } from "./explanation.ts";
 

@@ -1,4 +1,4 @@
-import { fieldLines, type HeaderLines } from "@countersign/core/door";
+import { fieldLines, type HeaderLines } from "@countersign/core/internal";
 import { verifyBasicAuth, type BasicAuthCredential } from "@countersign/webhook-basic-auth";
 import { explanation, refusalOf, verifies, type Explanation, type Remedy } from "./explanation.ts";
 import { remedy, type Told } from "./remedies.ts";

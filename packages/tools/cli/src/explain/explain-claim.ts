@@ -1,4 +1,4 @@
-import { begunAtMs } from "@countersign/idempotency/door";
+import { begunAtMs } from "@countersign/idempotency/internal";
 import { leaseExpired } from "@countersign/idempotency/store";
 import type { IdempotencyRecord } from "@countersign/idempotency";
 import { explanation, quoted, type Explanation } from "./explanation.ts";

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { fieldLines, type HeaderLines } from "@countersign/core/door";
+import { fieldLines, type HeaderLines } from "@countersign/core/internal";
 import { verifyContentDigest } from "@countersign/content-digest";
 import { bodyVariants } from "./body-variants.ts";
 import { explanation, refusalOf, verifies, type Explanation, type Remedy } from "./explanation.ts";

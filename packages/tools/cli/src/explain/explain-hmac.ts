@@ -6,7 +6,7 @@ import {
   type HeaderLines,
   type OptionOwner,
   type OptionTable,
-} from "@countersign/core/door";
+} from "@countersign/core/internal";
 import { signatureSchemes, verifyPayload, type SignatureScheme } from "@countersign/webhook-hmac";
 import { explanation, quoted, refusalOf, verifies, type Explanation, type Remedy } from "./explanation.ts";
 import { explainHmacForm, type HmacContext } from "./hmac-misses.ts";

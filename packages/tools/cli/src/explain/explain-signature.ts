@@ -1,7 +1,7 @@
 import { isGuardError, type ReceivedRequest } from "@countersign/core";
-import { fieldLines } from "@countersign/core/door";
+import { fieldLines } from "@countersign/core/internal";
 import type { VerificationKey } from "@countersign/http-message-signatures";
-import { listSignatures, parseSignatures } from "@countersign/http-message-signatures/door";
+import { listSignatures, parseSignatures } from "@countersign/http-message-signatures/internal";
 import {
   assertVerifyOptions,
   recheckHttpSignature,

@@ -1,6 +1,6 @@
-import { fieldLines } from "@countersign/core/door";
+import { fieldLines } from "@countersign/core/internal";
 import { MessageSignatureError, parseSignatureInput } from "@countersign/http-message-signatures";
-import { parseByteSequenceDictionary } from "@countersign/http-message-signatures/door";
+import { parseByteSequenceDictionary } from "@countersign/http-message-signatures/internal";
 import { explanation, type Explanation } from "./explanation.ts";
 import type { NearMiss } from "./near-miss.ts";
 import { pace } from "./pace.ts";

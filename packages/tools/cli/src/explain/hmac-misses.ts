@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { fieldLines, type HeaderLines } from "@countersign/core/door";
+import { fieldLines, type HeaderLines } from "@countersign/core/internal";
 import type { SignatureScheme } from "@countersign/webhook-hmac";
 import { bodyVariants, type BodyVariant } from "./body-variants.ts";
 import { quoted, type Remedy } from "./explanation.ts";

@@ -1,5 +1,5 @@
-import { fieldLines } from "@countersign/core/door";
-import { parseByteSequenceDictionary } from "@countersign/http-message-signatures/door";
+import { fieldLines } from "@countersign/core/internal";
+import { parseByteSequenceDictionary } from "@countersign/http-message-signatures/internal";
 import { parseSignatureInput } from "@countersign/http-message-signatures";
 import { quoted, type Remedy } from "./explanation.ts";
 import { remedy } from "./remedies.ts";

@@ -8,8 +8,8 @@ import {
   type OptionOwner,
   type OptionTable,
   type ReadOptions,
-} from "@countersign/core/door";
-import { isVerificationKey } from "@countersign/http-message-signatures/door";
+} from "@countersign/core/internal";
+import { isVerificationKey } from "@countersign/http-message-signatures/internal";
 import { importVerificationKey, type VerificationKey } from "@countersign/http-message-signatures";
 import {
   assertVerifyOptions,

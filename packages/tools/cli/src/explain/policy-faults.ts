@@ -1,4 +1,4 @@
-import { componentIdentifiers, derivedComponents } from "@countersign/http-message-signatures/door";
+import { componentIdentifiers, derivedComponents } from "@countersign/http-message-signatures/internal";
 import {
   defaultComponents,
   type SignatureInput,

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { type GuardEvent } from "@countersign/core";
-import { option, splitOptions, type OptionTable } from "@countersign/core/door";
+import { option, splitOptions, type OptionTable } from "@countersign/core/internal";
 import { capturedRequest, type ExplainedRequest } from "./captured-request.ts";
 import { explainSignature } from "./explain-signature.ts";
 import { readExplainOptions, type ExplainSignatureOptions } from "./options.ts";

@@ -1,12 +1,12 @@
 import { type ReceivedRequest } from "@countersign/core";
-import { fieldLines, type HeaderLines } from "@countersign/core/door";
+import { fieldLines, type HeaderLines } from "@countersign/core/internal";
 import {
   createSignatureBase,
   parseSignatureInput,
   type RequestMessage,
   type SignatureInput,
 } from "@countersign/http-message-signatures";
-import { parseByteSequenceDictionary } from "@countersign/http-message-signatures/door";
+import { parseByteSequenceDictionary } from "@countersign/http-message-signatures/internal";
 import type { HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
 import type { KnownKeys, OwnOptions } from "./options.ts";
 

@@ -7,8 +7,8 @@ import {
   type KeyObject,
   type VerifyKeyObjectInput,
 } from "node:crypto";
-import { fieldLines } from "@countersign/core/door";
-import { isSignatureOf } from "@countersign/http-message-signatures/door";
+import { fieldLines } from "@countersign/core/internal";
+import { isSignatureOf } from "@countersign/http-message-signatures/internal";
 import type { VerificationKey } from "@countersign/http-message-signatures";
 import { ed25519ph } from "@noble/curves/ed25519.js";
 import { bodyVariants, maxSignedBodyBytes } from "./body-variants.ts";

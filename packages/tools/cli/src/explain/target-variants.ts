@@ -1,4 +1,4 @@
-import { fieldLines } from "@countersign/core/door";
+import { fieldLines } from "@countersign/core/internal";
 import type { MismatchContext } from "./draft.ts";
 import type { Row } from "./near-miss.ts";
 

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { fieldLines } from "@countersign/core/door";
+import { fieldLines } from "@countersign/core/internal";
 import { bodyVariants } from "./body-variants.ts";
 import type { BaseLine, Draft, MismatchContext } from "./draft.ts";
 import { quoted } from "./explanation.ts";

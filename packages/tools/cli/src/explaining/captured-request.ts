@@ -1,4 +1,4 @@
-import { fieldLines } from "@countersign/core/door";
+import { fieldLines } from "@countersign/core/internal";
 import { knownBody, type ExplainedRequest } from "../explain/index.ts";
 import { UsageError } from "../command-io.ts";
 

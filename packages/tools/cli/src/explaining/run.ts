@@ -1,4 +1,4 @@
-import { fieldLines } from "@countersign/core/door";
+import { fieldLines } from "@countersign/core/internal";
 import {
   explainDigest,
   explainHmac,
@@ -11,7 +11,7 @@ import {
 import { allCodes } from "../explain/codes.ts";
 import type { VerificationKey } from "@countersign/http-message-signatures";
 import { importKeys, importVerificationKey, parseSignatureInput } from "@countersign/http-message-signatures";
-import { keyDocuments } from "@countersign/http-message-signatures/door";
+import { keyDocuments } from "@countersign/http-message-signatures/internal";
 import path from "node:path";
 import type { CommandIo, Lists, Switches, Texts } from "../command-io.ts";
 import { exitCodes, inWordsOfFlags, UsageError, usageErrorOf } from "../command-io.ts";

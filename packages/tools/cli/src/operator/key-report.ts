@@ -1,4 +1,4 @@
-import { begunAtMs, failureCounts } from "@countersign/idempotency/door";
+import { begunAtMs, failureCounts } from "@countersign/idempotency/internal";
 import { leaseExpired } from "@countersign/idempotency/store";
 import type { ReleasedKey } from "@countersign/idempotency";
 import type { CommandIo } from "../command-io.ts";

@@ -1,4 +1,4 @@
-import { failureCounts } from "@countersign/idempotency/door";
+import { failureCounts } from "@countersign/idempotency/internal";
 import type {
   Awaitable,
   IdempotencyListing,

@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto";
-import type { proxyTrust } from "@countersign/express/door";
+import type { proxyTrust } from "@countersign/express/internal";
 import { describe, expect, test } from "@jest/globals";
 import express from "express";
 import { close, listen, send } from "@countersign/test-support/servers/http-client.ts";

@@ -1,4 +1,4 @@
-import { warnOfError } from "@countersign/core/door";
+import { warnOfError } from "@countersign/core/internal";
 import {
   explainAddress,
   explainBasicAuth,

@@ -7,7 +7,7 @@ import {
   type OptionOwner,
   type OptionTable,
   type ReadOptions,
-} from "@countersign/core/door";
+} from "@countersign/core/internal";
 import {
   explainAddress,
   explainBasicAuth,

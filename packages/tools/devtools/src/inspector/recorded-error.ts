@@ -1,6 +1,6 @@
 import { types } from "node:util";
 import { isGuardError } from "@countersign/core";
-import { withoutCredentials } from "@countersign/core/door";
+import { withoutCredentials } from "@countersign/core/internal";
 import { marginBytes, type Masker } from "../loopback/masking.ts";
 
 /** What a handler, `pay` or a check's own function threw. */

@@ -1,5 +1,5 @@
 import { isGuardError, type GuardEvent, type Verdict } from "@countersign/core";
-import { capturedRawBody, receivedRequests } from "@countersign/core/door";
+import { capturedRawBody, receivedRequests } from "@countersign/core/internal";
 import { marginBytes } from "../loopback/masking.ts";
 import { isTold, recordError, type RecordedError } from "./recorded-error.ts";
 import type { AnswerBody } from "./answer-body.ts";
@@ -103,7 +103,7 @@ interface Received {
   readonly clientAddress?: unknown;
 }
 
-// No door made it: for example the literal of a queue consumer.
+// No adapter made it: for example the literal of a queue consumer.
 function membersOf(req: object): Received {
   const { method, target, originalUrl, url, rawHeaders }: Readonly<Record<string, unknown>> = Object(req);
   return { method, target: target ?? originalUrl ?? url, rawHeaders };

@@ -6,7 +6,7 @@ import {
   type PublishedEvents,
   type RequestFact,
 } from "@countersign/core";
-import { escapeForLog, listen, warnOfError } from "@countersign/core/door";
+import { escapeForLog, listen, warnOfError } from "@countersign/core/internal";
 import { ServerResponse } from "node:http";
 import { AnswerBody } from "./answer-body.ts";
 import { KeptRequests } from "./kept-requests.ts";
@@ -65,7 +65,7 @@ export class Recorder {
   // Store calls and events name no request; their async context does if node:http received it.
   readonly #present = new AsyncLocalStorage<Present>();
   readonly #received = new WeakMap<object, Present>();
-  // A door and a check may both tell of one error.
+  // An adapter and a check may both tell of one error.
   readonly #told = new WeakMap<object, number>();
   readonly #ends: readonly (() => void)[];
   #count = 0;
@@ -97,7 +97,7 @@ export class Recorder {
       }),
       subscribe("http.server.request.start", (message) => this.#began(message)),
       subscribe("http.server.response.finish", (message) => this.#answered(message)),
-      // Fastify's own: its door does not see what a handler behind a hook throws.
+      // Fastify's own: its adapter does not see what a handler behind a hook throws.
       subscribe("tracing:fastify.request.handler:error", (message) => {
         const { error, request }: Readonly<Record<string, unknown>> = Object(message);
         this.#threw("handler", error, typeof request === "object" && request !== null ? request : undefined);
@@ -199,7 +199,7 @@ export class Recorder {
     if (typeof request !== "object" || request === null) return;
     const present = this.#received.get(request);
     if (present !== undefined) present.isAnswered = true;
-    // A fetch door's request is another object.
+    // A fetch adapter's request is another object.
     const id = this.#numberOf(request) ?? present?.id;
     const record = id === undefined ? undefined : this.requests.get(id);
     if (record === undefined) return;

@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { parseSignatureInput } from "@countersign/http-message-signatures";
 import { type Verdict } from "@countersign/core";
-import { fieldLines } from "@countersign/core/door";
+import { fieldLines } from "@countersign/core/internal";
 import { answerLimitBytes } from "./answer-body.ts";
 import type { Masker } from "../loopback/masking.ts";
 import { wholeBody } from "./explain-request.ts";

@@ -1,5 +1,5 @@
 import { withDeadline } from "@countersign/core";
-import { withoutCredentials } from "@countersign/core/door";
+import { withoutCredentials } from "@countersign/core/internal";
 import type { QueueSummary, TaskRecord } from "@countersign/work";
 import { readThrown, serviceError, ServiceError } from "../loopback/problem.ts";
 import type { InspectedWork } from "./options.ts";

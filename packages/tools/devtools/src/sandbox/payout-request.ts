@@ -1,7 +1,7 @@
 import { randomUUID, type KeyObject } from "node:crypto";
 import { validateHeaderName, validateHeaderValue } from "node:http";
 import { createContentDigest } from "@countersign/content-digest";
-import { assertKnownOptions } from "@countersign/core/door";
+import { assertKnownOptions } from "@countersign/core/internal";
 import { sign } from "@countersign/http-message-signatures";
 import { importPrivateKey } from "./key-pair.ts";
 import type { OutgoingRequest } from "./send-request.ts";

@@ -1,6 +1,6 @@
 import type { RequestListener } from "node:http";
 import { gzipSync } from "node:zlib";
-import { verdicts } from "@countersign/core/door";
+import { verdicts } from "@countersign/core/internal";
 import { checkedRoute } from "@countersign/fetch";
 import { send, type Answer } from "@countersign/test-support/servers/page-client.ts";
 import { served } from "@countersign/test-support/servers/served.ts";

@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import { traces, type PublishedEvents } from "@countersign/core";
-import { traced } from "@countersign/core/door";
+import { traced } from "@countersign/core/internal";
 import { receiveWebhook } from "@countersign/webhooks";
 import { webhookHmac } from "@countersign/webhook-hmac";
 import { served } from "@countersign/test-support/servers/served.ts";

@@ -1,6 +1,6 @@
 import type { RequestListener } from "node:http";
 import { GuardError } from "@countersign/core";
-import { publishNotice, verdicts } from "@countersign/core/door";
+import { publishNotice, verdicts } from "@countersign/core/internal";
 import { guardErrors } from "@countersign/express";
 import { payoutPlugin } from "@countersign/fastify";
 import { checkedRoute, idempotentRoute, payoutRoute, type FetchRoute } from "@countersign/fetch";

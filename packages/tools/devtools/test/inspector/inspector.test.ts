@@ -4,7 +4,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { get } from "node:http";
 import { fileURLToPath } from "node:url";
 import { guardChannel, GuardError } from "@countersign/core";
-import { publishNotice, verdicts } from "@countersign/core/door";
+import { publishNotice, verdicts } from "@countersign/core/internal";
 import { inspector, type InspectorOptions } from "@countersign/devtools/inspector";
 import { beforeEach, describe, expect, jest, test } from "@jest/globals";
 import { signByHand } from "../../../../endpoints/payout/test/sign-by-hand.ts";

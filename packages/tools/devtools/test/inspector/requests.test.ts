@@ -1,6 +1,6 @@
 import { Agent } from "node:http";
 import { GuardError } from "@countersign/core";
-import { recordRawBody, verdicts } from "@countersign/core/door";
+import { recordRawBody, verdicts } from "@countersign/core/internal";
 import type { Explanation } from "@countersign/cli/explain";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
@@ -373,7 +373,7 @@ describe("the stream", () => {
   });
 });
 
-describe("another door is shown as Express is:", () => {
+describe("another adapter is shown as Express is:", () => {
   const options = () => ({
     addresses: { allow: ["127.0.0.1"] },
     signature: { keys: { [signer.keyid]: signer.publicKeyPem }, nonces: memoryNonceStore() },
@@ -400,7 +400,7 @@ describe("another door is shown as Express is:", () => {
     };
   }
 
-  // What a fetch door answers somebody else sends.
+  // What a fetch adapter answers somebody else sends.
   test.each<[string, () => Promise<Post>, string, number[]]>([
     ["Fastify", onFastify, "http", [401, 200]],
     ["fetch", onFetch, "https", []],

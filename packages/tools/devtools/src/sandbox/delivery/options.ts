@@ -6,7 +6,7 @@ import {
   type OptionRule,
   type OptionTable,
   type ReadOptions,
-} from "@countersign/core/door";
+} from "@countersign/core/internal";
 
 /** `timeoutMs` and `stopWaitMs` are real time; other times are divided by the service's speed. A chance is 0 to 1; true is 1. */
 export interface DeliveryOptions {

@@ -9,7 +9,7 @@ import {
   type OptionOwner,
   type OptionRule,
   type OptionTable,
-} from "@countersign/core/door";
+} from "@countersign/core/internal";
 import { importPrivateKey } from "../key-pair.ts";
 import { parsePayoutUrl } from "../payout-url.ts";
 

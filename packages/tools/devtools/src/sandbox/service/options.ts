@@ -7,7 +7,7 @@ import {
   type OptionRule,
   type OptionTable,
   type ReadOptions,
-} from "@countersign/core/door";
+} from "@countersign/core/internal";
 import type { Delivery } from "../delivery/delivery.ts";
 import type { DeliveryOptions } from "../delivery/options.ts";
 import { readPage, type PageOptions } from "../page/page-options.ts";
