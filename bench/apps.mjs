@@ -6,9 +6,9 @@ import { httpSignatureVerify, memoryNonceStore } from "@countersign/http-signatu
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { idempotencyGuard } from "@countersign/idempotency-guard";
 import { ipAllowlist } from "@countersign/ip-allowlist";
-import { answer, payoutEndpoint } from "@countersign/payout";
+import { answer, payoutEndpoint } from "countersign/payout";
 import { jsonBody, rawBody } from "@countersign/raw-body";
-import { createWebhookHandler, webhookEndpoint } from "@countersign/webhooks";
+import { createWebhookHandler, webhookEndpoint } from "countersign/webhooks";
 import express from "express";
 import { keyid, path as payoutPath } from "./signer.mjs";
 import { path as webhookPath } from "./webhook-sender.mjs";

@@ -106,7 +106,7 @@ async function measure({ kinds, secrets, requests }, checkouts) {
 export function appsOf(folder) {
   const file = path.join(folder, "bench", "apps.mjs");
   if (!existsSync(file)) throw new Error(`${folder} is no checkout: it has no bench/apps.mjs`);
-  for (const name of ["@countersign/payout", "@countersign/webhooks"]) {
+  for (const name of ["@countersign/core", "@countersign/http-signature-verify"]) {
     // Found in a folder above, as in a worktree without node_modules, or by a link, a checkout would be compared with itself.
     if (!resolvedFrom(file, name).startsWith(realpathSync(folder) + path.sep)) {
       throw new Error(`${name} of ${folder} is not its own, or not there: npm ci && npm run build in it`);

@@ -13,7 +13,7 @@ import { keyOwner, transactionOwner } from "@countersign/idempotency-guard/inter
 import { createMysqlStores, migrateMysql } from "@countersign/store-mysql";
 import { createPostgresStores, migratePostgres, withPostgresTransaction } from "@countersign/store-postgres";
 import { createSqliteStores, withImmediateTransaction } from "@countersign/store-sqlite";
-import { createWebhookHandler } from "@countersign/webhooks";
+import { createWebhookHandler } from "countersign/webhooks";
 import Database from "libsql";
 import { Client, Pool } from "pg";
 import { startMariadbServer } from "../test/support/servers/mariadb-server.mjs";

@@ -31,7 +31,11 @@ export function packageFolder(name) {
 }
 
 // Entry points that are used alone, by the folder of their package. The source of one is the folder of its name in src.
-const entryPoints = { cli: ["explain"], devtools: ["inspector", "sandbox"] };
+const entryPoints = {
+  cli: ["explain"],
+  countersign: ["client", "outcomes", "payout", "webhooks"],
+  devtools: ["inspector", "sandbox"],
+};
 
 /**
  * What has a page in reference/packages, by the page's name: each package, and the entry points above. `name` is what is imported,

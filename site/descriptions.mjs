@@ -218,6 +218,22 @@ export const descriptions = {
     "The lending service as a library: signs and sends payout instructions, serves its API, delivers webhooks.",
     "sandbox simulator testing payouts webhooks",
   ),
+  "reference/packages/client": of(
+    "Calls the lending service's API: creates a webhook endpoint.",
+    "api-client countersign fetch receipt rfc9421 webhooks",
+  ),
+  "reference/packages/outcomes": of(
+    "Reports each payout's outcome to the service: written in the transaction that settles it, sent until it is known there.",
+    "countersign outbox payout transactional-outbox webhooks",
+  ),
+  "reference/packages/payout": of(
+    "The payout endpoint: signature, allowlist, schema and idempotency assembled in the right order.",
+    "countersign express http-message-signatures iban idempotency middleware payout rfc9421",
+  ),
+  "reference/packages/webhooks": of(
+    "The webhook receiver: authentication, envelope, typed events handled once each.",
+    "basic-auth countersign exactly-once express hmac middleware typed-events webhooks",
+  ),
   "reference/packages": of("All packages, and what each is for.", "packages"),
   "reference/api": of("Every export of each package.", "api exports"),
   changelog: of("What changed in each release.", "changelog release upgrade version"),

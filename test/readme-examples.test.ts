@@ -4,7 +4,7 @@ import { once } from "node:events";
 import type { AddressInfo, Server } from "node:net";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
-import { payoutEndpoint } from "@countersign/payout";
+import { payoutEndpoint } from "countersign/payout";
 import {
   buildPayoutRequest,
   buildWebhookRequest,
@@ -14,7 +14,7 @@ import {
   sendRequest,
 } from "@countersign/devtools/sandbox";
 import { signPayloadHeaders } from "@countersign/webhook-hmac";
-import { generateEndpoint } from "@countersign/webhooks";
+import { generateEndpoint } from "countersign/webhooks";
 import { afterEach, describe, expect, jest, test } from "@jest/globals";
 import express, { type Express } from "express";
 import { eventually } from "./support/runs/eventually.ts";

@@ -7,7 +7,7 @@ import { sign } from "@countersign/http-message-signatures";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { ipAllowlist } from "@countersign/ip-allowlist";
-import { payoutEndpoint } from "@countersign/payout";
+import { payoutEndpoint } from "countersign/payout";
 import { jsonBody, rawBody } from "@countersign/raw-body";
 import express from "express";
 import { answered, body, digestOf, keyid, post, privateKey, publicKey, refusalOf, row } from "./provoke.mjs";

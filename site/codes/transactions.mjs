@@ -3,7 +3,7 @@ import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { idempotencyGuard } from "@countersign/idempotency-guard";
 import { transactionBroken } from "@countersign/idempotency/store";
-import { payoutEndpoint } from "@countersign/payout";
+import { payoutEndpoint } from "countersign/payout";
 import { payoutRequest, payouts } from "./bodies.mjs";
 import { answered, keyid, publicKey, row } from "./provoke.mjs";
 

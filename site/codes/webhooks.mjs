@@ -8,7 +8,7 @@ import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { ipAllowlist, liveAllowlist } from "@countersign/ip-allowlist";
 import { httpSignatureVerifier, jwksKeys, memoryNonceStore } from "@countersign/http-signature-verify";
 import { createSigner, signResponse } from "@countersign/http-signature-verify/sign";
-import { payoutEndpoint } from "@countersign/payout";
+import { payoutEndpoint } from "countersign/payout";
 import { verifyBasicAuth, webhookBasicAuth } from "@countersign/webhook-basic-auth";
 import { signPayload, signPayloadHeaders, verifyPayload, webhookHmac } from "@countersign/webhook-hmac";
 import {
@@ -16,7 +16,7 @@ import {
   parseWebhookEnvelope,
   receiveWebhook,
   webhookEndpoint,
-} from "@countersign/webhooks";
+} from "countersign/webhooks";
 import { fastify } from "fastify";
 import Database from "libsql";
 import {

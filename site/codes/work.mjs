@@ -2,7 +2,7 @@
 import { createServer } from "node:http";
 import { once } from "node:events";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { createOutcomes } from "@countersign/outcomes";
+import { createOutcomes } from "countersign/outcomes";
 import { createSqliteStores } from "@countersign/store-sqlite";
 import { createTaskQueue } from "@countersign/work";
 import Database from "libsql";

@@ -2,7 +2,7 @@
 import { manifestOf, packageFolder, workspacePackages } from "../../scripts/workspace.mjs";
 import { read, repository } from "./source.mjs";
 
-const shown = "payout";
+const shown = "countersign";
 const names = [...workspacePackages.keys()];
 const pictures = "docs/pictures";
 
@@ -16,7 +16,7 @@ export function badges() {
     licence: ["licence", license],
     dependencies: [`dependencies of ${shown}`, String(foreignDependencies(shown).size)],
     // Beside Express; checked by npm run check:tarballs.
-    size: [`size of ${shown} installed`, `≤ ${installs[`@countersign/${shown}`].MB} MB`],
+    size: [`size of ${shown} installed`, `≤ ${installs[shown].MB} MB`],
   };
   return Object.entries(facts).map(([name, [label, value]]) => [
     `${pictures}/badge-${name}.svg`,

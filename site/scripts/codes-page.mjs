@@ -16,7 +16,7 @@ Each refusal has a code. It stands in the error's \`code\`, in the events of \`c
 stderr; the error's member \`docs\` is the address of its place on this page. Answers never have the
 address, and those with 401 not even the code: they all look alike. The examples are what the packages said when this page was built.
 
-A code that is not here is one of your own app's guards, or of a library for the other side: [service-client](./packages/service-client.md#codes),
+A code that is not here is one of your own app's guards, or of a library for the other side: [client](./packages/client.md#codes),
 [sandbox](./packages/sandbox.md#codes).
 `;
 

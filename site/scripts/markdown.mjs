@@ -159,7 +159,7 @@ export function causesOfCommand() {
 
 // What a project installs first, and what it is created with.
 const withAgents = [
-  ...["countersign", "payout", "webhooks", "fastify", "fetch"].map(packageFolder),
+  ...["countersign", "fastify", "fetch"].map(packageFolder),
   `${packageFolder("create-countersign")}/templates/common`,
 ];
 

@@ -23,15 +23,15 @@ import { table as ipAllowlist } from "../../packages/checks/ip-allowlist/dist/op
 import { consoleTable as consoleLog } from "../../packages/observe/observe/dist/log/console-log.js";
 import { table as inspector } from "../../packages/tools/devtools/dist/inspector/options.js";
 import { table as opentelemetry } from "../../packages/observe/observe/dist/opentelemetry/opentelemetry.js";
-import { answersTable as payoutAnswers } from "../../packages/endpoints/payout/dist/middleware.js";
+import { answersTable as payoutAnswers } from "../../packages/endpoints/countersign/dist/payout/middleware.js";
 import {
   table as payoutSteps,
   transactionTable as payoutInTransaction,
-} from "../../packages/endpoints/payout/dist/options.js";
-import { payoutStoreKey } from "../../packages/endpoints/payout/dist/schema.js";
+} from "../../packages/endpoints/countersign/dist/payout/options.js";
+import { payoutStoreKey } from "../../packages/endpoints/countersign/dist/payout/schema.js";
 import { table as prometheus } from "../../packages/observe/observe/dist/prometheus/prometheus.js";
 import { jsonTable as jsonBody, table as rawBody } from "../../packages/checks/raw-body/dist/options.js";
-import { table as createServiceClient } from "../../packages/endpoints/service-client/dist/options.js";
+import { table as createServiceClient } from "../../packages/endpoints/countersign/dist/client/options.js";
 import { table as createMysqlStores } from "../../packages/stores/store-mysql/dist/options.js";
 import { table as createPostgresStores } from "../../packages/stores/store-postgres/dist/options.js";
 import { table as createRedisStores } from "../../packages/stores/store-redis/dist/options.js";
@@ -39,13 +39,14 @@ import { table as createSqliteStores } from "../../packages/stores/store-sqlite/
 import { table as webhookBasicAuth } from "../../packages/checks/webhook-basic-auth/dist/options.js";
 import { table as webhookHmac } from "../../packages/checks/webhook-hmac/dist/options.js";
 import { schemeTable } from "../../packages/checks/webhook-hmac/dist/scheme.js";
-import { answersTable as webhookAnswers } from "../../packages/endpoints/webhooks/dist/endpoint/middleware.js";
-import { table as webhookSteps } from "../../packages/endpoints/webhooks/dist/endpoint/webhook-endpoint-options.js";
-import { table as createInbox } from "../../packages/endpoints/webhooks/dist/inbox/inbox-options.js";
+import { answersTable as webhookAnswers } from "../../packages/endpoints/countersign/dist/webhooks/endpoint/middleware.js";
+import { table as webhookSteps } from "../../packages/endpoints/countersign/dist/webhooks/endpoint/webhook-endpoint-options.js";
+import { table as createOutcomes } from "../../packages/endpoints/countersign/dist/outcomes/options.js";
+import { table as createInbox } from "../../packages/endpoints/countersign/dist/webhooks/inbox/inbox-options.js";
 import {
   table as createWebhookHandler,
   transactionHandlerTable,
-} from "../../packages/endpoints/webhooks/dist/events/webhook-handler-options.js";
+} from "../../packages/endpoints/countersign/dist/webhooks/events/webhook-handler-options.js";
 import { payoutTable as payoutPlugin } from "../../packages/adapters/fastify/dist/payout-plugin.js";
 import { webhookTable as webhookPlugin } from "../../packages/adapters/fastify/dist/plugins.js";
 import {
@@ -157,7 +158,7 @@ export const optionTables = {
   "keys of payouts in a transaction": { rules: payoutKeys, types: [inTransaction, guard] },
   rawBody: { rules: rawBody, types: ["raw-body/RawBodyOptions"] },
   jsonBody: { rules: jsonBody, types: ["raw-body/JsonBodyOptions"] },
-  createServiceClient: { rules: createServiceClient, types: ["service-client/ServiceClientOptions"] },
+  createServiceClient: { rules: createServiceClient, types: ["client/ServiceClientOptions"] },
   stores: { rules: ofAllStores, types: ["store-postgres/CommonOptions"] },
   createMysqlStores: {
     rules: ownOf(createMysqlStores),
@@ -190,6 +191,10 @@ export const optionTables = {
   "createWebhookHandler in a transaction": {
     rules: further(transactionHandlerTable, createWebhookHandler),
     types: ["webhooks/TransactionHandlerOptions", inTransaction],
+  },
+  createOutcomes: {
+    rules: createOutcomes,
+    types: ["outcomes/OutcomesOptions", "outcomes/OutcomeSenderOptions", worker, inTransaction],
   },
   createInbox: { rules: createInbox, types: ["webhooks/CreateInboxOptions", worker, inTransaction] },
   jwksKeys: { rules: jwksKeys, types: ["http-signature-verify/JwksKeysOptions", liveKeys] },

@@ -1,10 +1,10 @@
 # #region install
 npm init -y && npm pkg set type=commonjs
-npm install express@4 @countersign/payout @countersign/store-sqlite libsql
+npm install express@4 countersign @countersign/store-sqlite libsql
 npm install --save-dev @countersign/cli @countersign/devtools
 # #endregion install
 # #region webhooks
-npm install @countersign/webhooks
+npm install countersign
 node --env-file=.env server.js
 # #endregion webhooks
 # #region doctor

@@ -4,12 +4,12 @@ npm install fastify @countersign/fastify @countersign/store-sqlite libsql
 npm install --save-dev @countersign/cli @countersign/devtools
 # #endregion install
 # #region postgres
-npm install fastify @countersign/fastify @countersign/payout \
-  @countersign/webhooks @countersign/databases @countersign/store-postgres
+npm install fastify @countersign/fastify countersign \
+  countersign/webhooks @countersign/databases @countersign/store-postgres
 npm install drizzle-orm pg
 # #endregion postgres
 # #region webhooks
-npm install @countersign/webhooks
+npm install countersign
 npm install --save-dev tsx
 npx tsx --env-file=.env server.ts
 # #endregion webhooks

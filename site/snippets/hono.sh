@@ -5,7 +5,7 @@ npm install hono @hono/node-server @countersign/fetch \
 npm install --save-dev @countersign/cli @countersign/devtools
 # #endregion install
 # #region webhooks
-npm install @countersign/webhooks
+npm install countersign
 npm install --save-dev tsx
 npx tsx --env-file=.env server.ts
 # #endregion webhooks

@@ -2,7 +2,7 @@
 import type { TransactionStores } from "@countersign/idempotency";
 import { guardErrors } from "@countersign/express";
 import { idempotencyGuard } from "@countersign/idempotency-guard";
-import { payoutEndpoint } from "@countersign/payout";
+import { payoutEndpoint } from "countersign/payout";
 import { describe, expect, test } from "@jest/globals";
 import express5, {
   type ErrorRequestHandler,

@@ -1,9 +1,9 @@
 import { guardErrors } from "@countersign/express";
 import { httpSignatureVerify } from "@countersign/http-signature-verify";
 import { idempotencyGuard, type RequestIdempotency } from "@countersign/idempotency-guard";
-import { payoutEndpoint, payoutOf } from "@countersign/payout";
+import { payoutEndpoint, payoutOf } from "countersign/payout";
 import { rawBody } from "@countersign/raw-body";
-import { webhookEndpoint } from "@countersign/webhooks";
+import { webhookEndpoint } from "countersign/webhooks";
 import type { ErrorRequestHandler, Express, Request, RequestHandler } from "express";
 import { close, listen, send } from "../support/servers/http-client.ts";
 import type { ExpressFactory } from "../support/runs/express-versions.ts";

@@ -3,7 +3,7 @@ import { guardErrors } from "@countersign/express";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { idempotencyGuard } from "@countersign/idempotency-guard";
-import { payoutEndpoint } from "@countersign/payout";
+import { payoutEndpoint } from "countersign/payout";
 import { describe, expect, test } from "@jest/globals";
 import express5, { type ErrorRequestHandler, type Express, type RequestHandler } from "express";
 import express4 from "express4";

@@ -4,7 +4,7 @@ import { idempotencyHook, payoutPlugin } from "@countersign/fastify";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore, type TransactionStores } from "@countersign/idempotency";
 import { idempotencyGuard, refuse } from "@countersign/idempotency-guard";
-import { payoutEndpoint } from "@countersign/payout";
+import { payoutEndpoint } from "countersign/payout";
 import { describe, expect, test } from "@jest/globals";
 import express, { type ErrorRequestHandler, type RequestHandler } from "express";
 import { fastify, type FastifyInstance } from "fastify";

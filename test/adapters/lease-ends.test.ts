@@ -11,7 +11,7 @@ import { idempotentRoute, payoutRoute } from "@countersign/fetch";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore, type MemoryIdempotencyStore } from "@countersign/idempotency";
 import { idempotencyGuard, refuse, retryLater } from "@countersign/idempotency-guard";
-import { payoutEndpoint } from "@countersign/payout";
+import { payoutEndpoint } from "countersign/payout";
 import { getRequestListener } from "@hono/node-server";
 import { describe, expect, test } from "@jest/globals";
 import express5, { type ErrorRequestHandler, type Express, type RequestHandler } from "express";

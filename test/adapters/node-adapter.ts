@@ -2,9 +2,9 @@ import type { IncomingMessage, RequestListener, ServerResponse } from "node:http
 import { guardErrors, type Middleware } from "@countersign/express";
 import { httpSignatureVerify } from "@countersign/http-signature-verify";
 import { idempotencyGuard, type RequestIdempotency } from "@countersign/idempotency-guard";
-import { payoutEndpoint, payoutOf } from "@countersign/payout";
+import { payoutEndpoint, payoutOf } from "countersign/payout";
 import { rawBody } from "@countersign/raw-body";
-import { webhookEndpoint } from "@countersign/webhooks";
+import { webhookEndpoint } from "countersign/webhooks";
 import { close, listen, send } from "../support/servers/http-client.ts";
 import { keyInBody } from "./key-in-body.ts";
 import { appErrorOf, handlerType, letIn, noteCode, type Adapter, type Scene } from "./scene.ts";

@@ -1,11 +1,11 @@
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore, type IdempotencyStore } from "@countersign/idempotency";
-import { payoutStoreKey, type PayoutOptions } from "@countersign/payout";
+import { payoutStoreKey, type PayoutOptions } from "countersign/payout";
 import { createHash } from "node:crypto";
 import { samplePath, signRequest, type SigningPlan } from "../support/signers/independent-signer.ts";
 import type { WireRequest } from "../support/servers/http-client.ts";
 import { servicePublicPem } from "../support/signers/test-keys.ts";
-import { payoutBody } from "../../packages/endpoints/payout/test/payout-body.ts";
+import { payoutBody } from "../../packages/endpoints/countersign/test/payout/payout-body.ts";
 import { handlerType, type Handler, type PayoutScene } from "./scene.ts";
 import type { ExactAnswer } from "./answers.ts";
 import { withOverrides, type Overrides } from "../support/runs/sections.ts";

@@ -1,13 +1,13 @@
 import { isGuardError } from "@countersign/core";
 import type { TransactionMode } from "@countersign/idempotency";
-import type { Payout, PayoutOptions, PayoutTransactionOptions } from "@countersign/payout";
+import type { Payout, PayoutOptions, PayoutTransactionOptions } from "countersign/payout";
 import type {
   DrainableMiddleware,
   IdempotencyGuardOptions,
   RequestIdempotency,
 } from "@countersign/idempotency-guard";
 import type { HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
-import type { WebhookOptions } from "@countersign/webhooks";
+import type { WebhookOptions } from "countersign/webhooks";
 import type { WireAnswer, WireRequest } from "../support/servers/http-client.ts";
 import type { ExactAnswer } from "./answers.ts";
 

@@ -1,4 +1,4 @@
-import { payoutWith } from "../../packages/endpoints/payout/test/payout-body.ts";
+import { payoutWith } from "../../packages/endpoints/countersign/test/payout/payout-body.ts";
 import { problem } from "./answers.ts";
 import { payoutScene, signBody } from "./payout-scene.ts";
 import type { Row } from "./row.ts";

@@ -1,5 +1,5 @@
 // Webhooks that are committed, acknowledged, and worked on afterwards.
-import { createInbox, createWebhookHandler, parseWebhookEnvelope } from "@countersign/webhooks";
+import { createInbox, createWebhookHandler, parseWebhookEnvelope } from "countersign/webhooks";
 import type { WorkStores } from "@countersign/work";
 import { describe, expect, test } from "@jest/globals";
 import express5 from "express";

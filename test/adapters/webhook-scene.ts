@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import { memoryIdempotencyStore, type IdempotencyStore } from "@countersign/idempotency";
-import { createWebhookHandler, type WebhookEvent, type WebhookOptions } from "@countersign/webhooks";
+import { createWebhookHandler, type WebhookEvent, type WebhookOptions } from "countersign/webhooks";
 import type { WireRequest } from "../support/servers/http-client.ts";
 import type { WebhookScene } from "./scene.ts";
 import { withOverrides, type Overrides } from "../support/runs/sections.ts";

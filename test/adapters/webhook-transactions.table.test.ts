@@ -1,6 +1,6 @@
 // Webhooks whose events commit with what their handlers write.
 import type { TransactionStores } from "@countersign/idempotency";
-import { createWebhookHandler } from "@countersign/webhooks";
+import { createWebhookHandler } from "countersign/webhooks";
 import { describe, expect, jest, test } from "@jest/globals";
 import express5 from "express";
 import express4 from "express4";

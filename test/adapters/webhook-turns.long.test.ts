@@ -1,5 +1,5 @@
 // Slow events on SQLite, whose handlers cannot wait: other requests have their turns all the same.
-import { createWebhookHandler } from "@countersign/webhooks";
+import { createWebhookHandler } from "countersign/webhooks";
 import { expect } from "@jest/globals";
 import express5 from "express";
 import { steadyTest } from "../support/runs/steadily.ts";

@@ -7,7 +7,7 @@ const pnpmVersion = "10.34.8"; // its overrides stand in package.json
 
 // What a project has installed of ours, and the file that imports it.
 const projects = [
-  { name: "single", direct: ["@countersign/payout", "@countersign/webhooks"] },
+  { name: "single", direct: ["countersign/payout", "countersign/webhooks"] },
   { name: "whole", direct: ["countersign"] },
 ];
 

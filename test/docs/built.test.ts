@@ -11,10 +11,10 @@ import {
 } from "@countersign/http-signature-verify";
 import { memoryAnswerStore, memoryIdempotencyStore } from "@countersign/idempotency";
 import { idempotencyGuard } from "@countersign/idempotency-guard";
-import { payoutEndpoint } from "@countersign/payout";
+import { payoutEndpoint } from "countersign/payout";
 import { webhookBasicAuth } from "@countersign/webhook-basic-auth";
 import { signatureSchemes, webhookHmac } from "@countersign/webhook-hmac";
-import { createWebhookHandler, webhookEndpoint } from "@countersign/webhooks";
+import { createWebhookHandler, webhookEndpoint } from "countersign/webhooks";
 import { expect, test } from "@jest/globals";
 import { servicePublicPem } from "../support/signers/test-keys.ts";
 

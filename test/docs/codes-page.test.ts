@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { docsOf, GuardError } from "@countersign/core";
 import { pageOf, problems } from "@countersign/core/internal";
 import { expect, test } from "@jest/globals";
-import { payoutFaultCodes } from "../../packages/endpoints/payout/dist/faults.js";
+import { payoutFaultCodes } from "../../packages/endpoints/countersign/dist/payout/faults.js";
 import { documentedParts, sourceFilesOf } from "../../scripts/workspace.mjs";
 import { codes } from "../../site/codes/index.mjs";
 import { anchorsOf, githubAnchor, vitepressAnchor } from "../../site/scripts/anchors.mjs";
@@ -14,7 +14,7 @@ import { allowWarnings } from "../support/runs/expect-warning.ts";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 // What these say is for the other side of the wire, and stands in their own pages.
-const others = new Set(["cli", "inspector", "sandbox", "service-client", "store-contract"]);
+const others = new Set(["cli", "client", "devtools", "inspector", "sandbox", "store-contract"]);
 const sources = [...documentedParts.keys()]
   .filter((name) => !others.has(name))
   .flatMap((name) => sourceFilesOf(name).map((file) => readFileSync(join(root, file), "utf8")));

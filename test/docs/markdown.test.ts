@@ -53,7 +53,7 @@ test.each(agents)("%s is the page for assistants, whose links lead out of the pa
   expect(links.filter((target) => !target.startsWith("https://"))).toEqual([]);
 });
 
-test.each(["countersign", "payout", "webhooks", "fastify", "fetch", "create-countersign"])(
+test.each(["countersign", "fastify", "fetch", "create-countersign"])(
   "the package %s has the page for assistants in its tarball",
   (name) => {
     const places = agents.map(([file]) => file);
@@ -87,8 +87,8 @@ test("the badges have the facts of today", () => {
   expect(shown).toEqual([
     expect.stringMatching(/^Node: ≥ \d+\.\d+$/),
     "licence: MIT",
-    expect.stringMatching(/^dependencies of payout: \d$/),
-    expect.stringMatching(/^size of payout installed: ≤ [\d.]+ MB$/),
+    expect.stringMatching(/^dependencies of countersign: \d$/),
+    expect.stringMatching(/^size of countersign installed: ≤ [\d.]+ MB$/),
   ]);
 });
 

@@ -5,7 +5,7 @@ import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { httpSignatureVerify, memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
-import { payoutEndpoint } from "@countersign/payout";
+import { payoutEndpoint } from "countersign/payout";
 import { expect, test } from "@jest/globals";
 import { workspacePackages } from "../../scripts/workspace.mjs";
 import { codes } from "../../site/codes/index.mjs";

@@ -10,15 +10,15 @@ import { table as memoryNonceStore } from "../../packages/checks/http-signature-
 import { answersTable as memoryAnswerStore } from "../../packages/kernel/idempotency/dist/answers.js";
 import { table as memoryIdempotencyStore } from "../../packages/kernel/idempotency/dist/memory-store.js";
 import { rulesTable as compileAllowlist } from "../../packages/checks/ip-allowlist/dist/allowlist.js";
-import { table as createOutcomes } from "../../packages/endpoints/outcomes/dist/options.js";
+import { table as createOutcomes } from "../../packages/endpoints/countersign/dist/outcomes/options.js";
 import { table as createTaskQueue } from "../../packages/kernel/work/dist/task-queue.js";
-import { createTable as createWebhookEndpoint } from "../../packages/endpoints/service-client/dist/service-client.js";
+import { createTable as createWebhookEndpoint } from "../../packages/endpoints/countersign/dist/client/service-client.js";
 import { tablesTable as postgresTables } from "../../packages/stores/store-postgres/dist/table-names.js";
 import { table as withPostgresTransaction } from "../../packages/stores/store-postgres/dist/transaction.js";
 import { fieldTable as payloadField } from "../../packages/checks/webhook-hmac/dist/options.js";
 import { signTable as signPayloadHeaders } from "../../packages/checks/webhook-hmac/dist/payload-headers.js";
-import { table as generateEndpoint } from "../../packages/endpoints/webhooks/dist/endpoint/generate-endpoint.js";
-import { httpsTable as httpsOnly } from "../../packages/endpoints/webhooks/dist/endpoint/webhook-endpoint-options.js";
+import { table as generateEndpoint } from "../../packages/endpoints/countersign/dist/webhooks/endpoint/generate-endpoint.js";
+import { httpsTable as httpsOnly } from "../../packages/endpoints/countersign/dist/webhooks/endpoint/webhook-endpoint-options.js";
 import { optionTables } from "../../site/scripts/option-tables.mjs";
 import { builtPage } from "./package-pages.ts";
 import { optionsOfCall, optionTables as tablesOf, plain } from "./written-options.ts";
@@ -90,7 +90,7 @@ const written: readonly [name: string, place: number | string, rules: Rules][] =
   ["idempotency", "memoryIdempotencyStore", memoryIdempotencyStore],
   ["idempotency", "memoryAnswerStore", memoryAnswerStore],
   ["ip-allowlist", "compileAllowlist", compileAllowlist],
-  ["service-client", "client.createWebhookEndpoint", createWebhookEndpoint],
+  ["client", "client.createWebhookEndpoint", createWebhookEndpoint],
   ["store-postgres", "migratePostgres", postgresTables],
   ["store-postgres", "postgresMigration", postgresTables],
   ["store-postgres", "withPostgresTransaction", withPostgresTransaction],

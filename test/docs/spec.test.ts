@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { defaultComponents, importVerificationKey, verify } from "@countersign/http-message-signatures";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
-import { payoutEndpoint } from "@countersign/payout";
+import { payoutEndpoint } from "countersign/payout";
 import { buildPayoutRequest, sendPayout } from "@countersign/devtools/sandbox";
 import { serviceKey, servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
 import { expect, test } from "@jest/globals";

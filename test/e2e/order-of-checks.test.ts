@@ -12,7 +12,7 @@ import { jsonBody, rawBody } from "@countersign/raw-body";
 import { createSqliteStores } from "@countersign/store-sqlite";
 import { webhookBasicAuth } from "@countersign/webhook-basic-auth";
 import { webhookHmac } from "@countersign/webhook-hmac";
-import { createWebhookHandler, httpsOnly, receiveWebhook } from "@countersign/webhooks";
+import { createWebhookHandler, httpsOnly, receiveWebhook } from "countersign/webhooks";
 import type { RequestHandler } from "express";
 import express4 from "express4";
 import Database from "libsql";

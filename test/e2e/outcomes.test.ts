@@ -1,5 +1,5 @@
 // An outcome in its default form, which is that of the sandbox and of the example platform.
-import { createOutcomes } from "@countersign/outcomes";
+import { createOutcomes } from "countersign/outcomes";
 import { startSandbox } from "@countersign/devtools/sandbox";
 import { createSqliteStores } from "@countersign/store-sqlite";
 import { expect, test } from "@jest/globals";

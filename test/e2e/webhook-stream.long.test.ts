@@ -6,8 +6,8 @@ import {
   webhookEndpoint,
   type EventContext,
   type WebhookEvent,
-} from "@countersign/webhooks";
-import type { KnownEventType } from "../../packages/endpoints/webhooks/dist/envelope/events.js";
+} from "countersign/webhooks";
+import type { KnownEventType } from "../../packages/endpoints/countersign/dist/webhooks/envelope/events.js";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import express from "express";
 import Database from "libsql";

@@ -6,7 +6,7 @@ import path from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { startSandbox, type Sandbox } from "@countersign/devtools/sandbox";
-import { createServiceClient, ServiceClientError } from "@countersign/service-client";
+import { createServiceClient, ServiceClientError } from "countersign/client";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import Database from "libsql";
 import {

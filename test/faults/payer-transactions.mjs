@@ -1,6 +1,6 @@
 // The payout route of a payer whose handler gets the transaction of its key: payoutEndpoint({ stores, pay }).
 import { refuse } from "@countersign/idempotency-guard";
-import { payoutEndpoint } from "@countersign/payout";
+import { payoutEndpoint } from "countersign/payout";
 
 export const keyid = "service-1";
 

@@ -7,13 +7,13 @@ import Database from "libsql";
 import { Registry } from "prom-client";
 import { importVerificationKey } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
-import { createOutcomes } from "@countersign/outcomes";
-import { payoutEndpoint, payoutOf } from "@countersign/payout";
+import { createOutcomes } from "countersign/outcomes";
+import { payoutEndpoint, payoutOf } from "countersign/payout";
 import { prometheus } from "@countersign/observe/prometheus";
 import { sampleBusiness } from "@countersign/devtools/sandbox";
 import { sampleEventData } from "@countersign/devtools/internal";
 import { createSqliteStores } from "@countersign/store-sqlite";
-import { createWebhookHandler, webhookEndpoint } from "@countersign/webhooks";
+import { createWebhookHandler, webhookEndpoint } from "countersign/webhooks";
 import {
   credentials,
   newKey,

@@ -5,7 +5,7 @@ import express from "express";
 import Database from "libsql";
 import { guardErrors } from "@countersign/express";
 import { inspector as startInspector } from "@countersign/devtools/inspector";
-import { payoutEndpoint, payoutOf } from "@countersign/payout";
+import { payoutEndpoint, payoutOf } from "countersign/payout";
 import { jsonBody } from "@countersign/raw-body";
 import {
   buildPayoutRequest,

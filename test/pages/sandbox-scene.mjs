@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import express from "express";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
-import { payoutEndpoint } from "@countersign/payout";
+import { payoutEndpoint } from "countersign/payout";
 import { generateKeyPair, startSandbox } from "@countersign/devtools/sandbox";
 
 /** TEST CREDENTIALS. */

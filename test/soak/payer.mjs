@@ -2,7 +2,7 @@
 import { appendFileSync } from "node:fs";
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
-import { payoutEndpoint, payoutOf } from "@countersign/payout";
+import { payoutEndpoint, payoutOf } from "countersign/payout";
 import express from "express";
 import { engines, longestHandlingMs, payoutPath } from "./engines.mjs";
 

@@ -14,7 +14,7 @@ import {
   PayoutSendError,
   sendPayout,
 } from "@countersign/devtools/sandbox";
-import type { WebhookEndpoint } from "@countersign/service-client";
+import type { WebhookEndpoint } from "countersign/client";
 import { z } from "zod";
 import type { Cluster } from "./topology.ts";
 

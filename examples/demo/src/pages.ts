@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { startSandbox } from "@countersign/devtools/sandbox";
-import { createServiceClient } from "@countersign/service-client";
+import { createServiceClient } from "countersign/client";
 import type { DemoPlatform } from "./platform.ts";
 import { demoKeyid, type DemoSetup } from "./setup.ts";
 

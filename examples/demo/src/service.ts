@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { startSandbox, type Delivery, type Sandbox } from "@countersign/devtools/sandbox";
-import { createServiceClient, type WebhookEndpoint } from "@countersign/service-client";
+import { createServiceClient, type WebhookEndpoint } from "countersign/client";
 import { z } from "zod";
 
 /** The lending service of the demo. */

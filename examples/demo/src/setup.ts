@@ -2,8 +2,8 @@ import { writeFileSync } from "node:fs";
 import path from "node:path";
 import type { Environment } from "@countersign/example-settings";
 import { generateKeyPair, sampleBusiness, writeKeyFiles } from "@countersign/devtools/sandbox";
-import type { WebhookEndpoint } from "@countersign/service-client";
-import { generateEndpoint } from "@countersign/webhooks";
+import type { WebhookEndpoint } from "countersign/client";
+import { generateEndpoint } from "countersign/webhooks";
 
 type SigningKeyPair = ReturnType<typeof generateKeyPair>;
 

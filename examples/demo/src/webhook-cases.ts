@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { createEnvelope, sendWebhook } from "@countersign/devtools/sandbox";
-import type { WebhookEndpoint } from "@countersign/service-client";
-import type { PartyStatus } from "@countersign/webhooks";
+import type { WebhookEndpoint } from "countersign/client";
+import type { PartyStatus } from "countersign/webhooks";
 import type { CaseResult, Report } from "./cases.ts";
 import { refuseSeller } from "./fault.ts";
 import type { DemoService } from "./service.ts";

@@ -2,9 +2,9 @@ import {
   captureRawBody,
   gracefulClose,
   payoutEndpoint,
-} from "@countersign/payout";
+} from "countersign/payout";
 import { createSqliteStores } from "@countersign/store-sqlite";
-import { createWebhookHandler, webhookEndpoint } from "@countersign/webhooks";
+import { createWebhookHandler, webhookEndpoint } from "countersign/webhooks";
 import express from "express";
 import { rateLimit } from "express-rate-limit";
 import session from "express-session";

@@ -1,5 +1,5 @@
 const { readFileSync } = require("node:fs");
-const { captureRawBody, payoutEndpoint } = require("@countersign/payout");
+const { captureRawBody, payoutEndpoint } = require("countersign/payout");
 const { createSqliteStores } = require("@countersign/store-sqlite");
 const express = require("express4");
 const Database = require("libsql");

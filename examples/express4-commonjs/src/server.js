@@ -1,11 +1,11 @@
 // A CommonJS project with Express 4: require() of the packages, which are ES
 // modules, needs Node 20.19 or later.
-const { gracefulClose, payoutEndpoint } = require("@countersign/payout");
+const { gracefulClose, payoutEndpoint } = require("countersign/payout");
 const { createSqliteStores } = require("@countersign/store-sqlite");
 const {
   createWebhookHandler,
   webhookEndpoint,
-} = require("@countersign/webhooks");
+} = require("countersign/webhooks");
 const express = require("express4");
 const Database = require("libsql");
 

@@ -4,7 +4,7 @@ import {
   webhookPlugin,
 } from "@countersign/fastify";
 import { createSqliteStores } from "@countersign/store-sqlite";
-import { createWebhookHandler } from "@countersign/webhooks";
+import { createWebhookHandler } from "countersign/webhooks";
 import { fastify, type FastifyRequest } from "fastify";
 import Database from "libsql";
 

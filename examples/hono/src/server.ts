@@ -1,6 +1,6 @@
 import { gracefulClose, payoutRoute, webhookRoute } from "@countersign/fetch";
 import { createSqliteStores } from "@countersign/store-sqlite";
-import { createWebhookHandler } from "@countersign/webhooks";
+import { createWebhookHandler } from "countersign/webhooks";
 import { serve, type HttpBindings } from "@hono/node-server";
 import { Hono, type Context } from "hono";
 import Database from "libsql";

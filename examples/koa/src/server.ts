@@ -7,7 +7,7 @@ import {
   type FetchRoute,
 } from "@countersign/fetch";
 import { createSqliteStores } from "@countersign/store-sqlite";
-import { createWebhookHandler } from "@countersign/webhooks";
+import { createWebhookHandler } from "countersign/webhooks";
 import Koa, { type Context } from "koa";
 import Database from "libsql";
 

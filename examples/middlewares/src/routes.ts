@@ -25,7 +25,7 @@ import {
   createWebhookHandler,
   httpsOnly,
   receiveWebhook,
-} from "@countersign/webhooks";
+} from "countersign/webhooks";
 import type { Express } from "express";
 import type { Ledger } from "./ledger.ts";
 

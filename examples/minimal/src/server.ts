@@ -1,6 +1,6 @@
-import { gracefulClose, payoutEndpoint, refuse } from "@countersign/payout";
+import { gracefulClose, payoutEndpoint, refuse } from "countersign/payout";
 import { createSqliteStores } from "@countersign/store-sqlite";
-import { createWebhookHandler, webhookEndpoint } from "@countersign/webhooks";
+import { createWebhookHandler, webhookEndpoint } from "countersign/webhooks";
 import express from "express";
 import Database from "libsql";
 

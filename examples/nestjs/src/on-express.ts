@@ -2,8 +2,8 @@ import {
   captureRawBody,
   gracefulClose,
   payoutEndpoint,
-} from "@countersign/payout";
-import { webhookEndpoint } from "@countersign/webhooks";
+} from "countersign/payout";
+import { webhookEndpoint } from "countersign/webhooks";
 import {
   Module,
   RequestMethod,

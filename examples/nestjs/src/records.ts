@@ -1,9 +1,9 @@
-import type { PayoutTransactionOptions } from "@countersign/payout";
+import type { PayoutTransactionOptions } from "countersign/payout";
 import { createSqliteStores } from "@countersign/store-sqlite";
 import {
   createWebhookHandler,
   type WebhookHandler,
-} from "@countersign/webhooks";
+} from "countersign/webhooks";
 import Database from "libsql";
 
 const database = new Database(setting("DATABASE_FILE"));

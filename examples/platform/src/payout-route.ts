@@ -1,6 +1,6 @@
 import type { Business, Settings } from "@countersign/example-settings";
 import type { Keys } from "@countersign/http-signature-verify";
-import type { Outcomes } from "@countersign/outcomes";
+import type { Outcomes } from "countersign/outcomes";
 import {
   payoutEndpoint,
   payoutOf,
@@ -8,7 +8,7 @@ import {
   type BusinessQuery,
   type DrainableMiddleware,
   type Payout,
-} from "@countersign/payout";
+} from "countersign/payout";
 import type { RequestHandler } from "express";
 import type { Logger } from "pino";
 import type { PayoutLedger } from "./ledgers/payouts.ts";

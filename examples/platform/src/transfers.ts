@@ -1,5 +1,5 @@
 import type { Settings } from "@countersign/example-settings";
-import { createOutcomes, type Outcomes } from "@countersign/outcomes";
+import { createOutcomes, type Outcomes } from "countersign/outcomes";
 import { createTaskQueue, type TaskQueue, type WorkStores } from "@countersign/work";
 import type { Logger } from "pino";
 import type { BankRail, TransferOrder } from "./bank-rail.ts";

@@ -6,7 +6,7 @@ import {
   type CreateWebhookHandlerOptions,
   type WebhookEvent,
   type WebhookHandler,
-} from "@countersign/webhooks";
+} from "countersign/webhooks";
 import type { Logger } from "pino";
 import type { GuardStores } from "./engines/storage.ts";
 import type { PartyLedger } from "./ledgers/parties.ts";

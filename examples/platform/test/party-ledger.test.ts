@@ -1,4 +1,4 @@
-import { parseTimestamp, type WebhookEventMap } from "@countersign/webhooks";
+import { parseTimestamp, type WebhookEventMap } from "countersign/webhooks";
 import { beforeEach, describe, expect, test } from "@jest/globals";
 import type { PartyLedger } from "../src/ledgers/parties.ts";
 import { inTransaction, testEngines, type TestStorage } from "./test-storage.ts";

@@ -1,5 +1,5 @@
 import { compileAllowlist } from "@countersign/ip-allowlist";
-import { serviceUrlFault } from "@countersign/service-client/internal";
+import { serviceUrlFault } from "countersign/internal";
 import { reasonOf, SettingError } from "./setting-error.ts";
 
 const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;

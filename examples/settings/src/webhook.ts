@@ -1,4 +1,4 @@
-import { generateEndpoint } from "@countersign/webhooks";
+import { generateEndpoint } from "countersign/webhooks";
 import { optional, type Environment } from "./environment.ts";
 import { SettingError } from "./setting-error.ts";
 import { parseFlag, parsePath } from "./values.ts";

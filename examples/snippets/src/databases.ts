@@ -1,5 +1,5 @@
 import { fromPg } from "@countersign/databases";
-import { payoutEndpoint } from "@countersign/payout";
+import { payoutEndpoint } from "countersign/payout";
 import { createPostgresStores } from "@countersign/store-postgres";
 import express, { type Express } from "express";
 import { Pool } from "pg";

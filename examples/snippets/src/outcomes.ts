@@ -1,4 +1,4 @@
-import { createOutcomes, type Outcomes } from "@countersign/outcomes";
+import { createOutcomes, type Outcomes } from "countersign/outcomes";
 import { createSqliteStores } from "@countersign/store-sqlite";
 import Database from "libsql";
 

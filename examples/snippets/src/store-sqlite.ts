@@ -1,4 +1,4 @@
-import { payoutEndpoint } from "@countersign/payout";
+import { payoutEndpoint } from "countersign/payout";
 import {
   type SqliteStores,
   createSqliteStores,

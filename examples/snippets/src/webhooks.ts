@@ -3,7 +3,7 @@ import {
   createWebhookHandler,
   webhookEndpoint,
   type GeneratedEndpoint,
-} from "@countersign/webhooks";
+} from "countersign/webhooks";
 import express, { type Express } from "express";
 import Database from "libsql";
 

@@ -1,6 +1,6 @@
 // The code of the page of the inbox: both handlers, through the endpoint.
 import { signPayload } from "@countersign/webhook-hmac";
-import { generateEndpoint } from "@countersign/webhooks";
+import { generateEndpoint } from "countersign/webhooks";
 import { served } from "@countersign/test-support/servers/served.ts";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import { expect, jest, test } from "@jest/globals";

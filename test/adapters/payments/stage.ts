@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import type { NonceClaim } from "@countersign/core";
 import type { TransactionStores } from "@countersign/idempotency";
-import { payoutStoreKey } from "@countersign/payout";
+import { payoutStoreKey } from "countersign/payout";
 import { testClock } from "../../support/runs/after-test.ts";
 import { withOverrides } from "../../support/runs/sections.ts";
 import type { WireAnswer, WireRequest } from "../../support/servers/http-client.ts";

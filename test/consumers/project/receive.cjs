@@ -1,8 +1,8 @@
 const express = require("express");
 const { memoryNonceStore } = require("@countersign/http-signature-verify");
 const { memoryIdempotencyStore } = require("@countersign/idempotency");
-const { payoutEndpoint } = require("@countersign/payout");
-const { createWebhookHandler, webhookEndpoint } = require("@countersign/webhooks");
+const { payoutEndpoint } = require("countersign/payout");
+const { createWebhookHandler, webhookEndpoint } = require("countersign/webhooks");
 
 async function receive() {
   const { handleOnce, payOnce } = await import("./send.mjs");

@@ -1,6 +1,6 @@
 // parseWebhookEnvelope: what is accepted is what JSON.parse reads, event by event; what is refused has a documented code.
 import { isGuardError } from "@countersign/core";
-import { parseWebhookEnvelope } from "@countersign/webhooks";
+import { parseWebhookEnvelope } from "countersign/webhooks";
 import { assertProperty, assertSame, attempt, words } from "../property.mjs";
 import { judgeJson } from "../reference/json.mjs";
 

@@ -3,7 +3,7 @@
 import { assertProperty, assertSame, words } from "../property.mjs";
 
 const { createPayoutParser } = await import(
-  new URL("schema.js", import.meta.resolve("@countersign/payout")).href
+  new URL("schema.js", import.meta.resolve("countersign/payout")).href
 );
 
 const maxLengths = { idempotencyKey: 40, businessId: 20, beneficiaryName: 20, reference: 20 };

@@ -1,8 +1,8 @@
 // One process of a platform: takes webhooks into its inbox, settles payouts and reports their outcomes, and works on both.
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
-import { createOutcomes } from "@countersign/outcomes";
-import { createInbox, webhookEndpoint } from "@countersign/webhooks";
+import { createOutcomes } from "countersign/outcomes";
+import { createInbox, webhookEndpoint } from "countersign/webhooks";
 import { TaskError } from "@countersign/work";
 import express from "express";
 import { engines } from "./engines.mjs";

@@ -9,7 +9,7 @@ import {
   type MemoryIdempotencyStore,
 } from "@countersign/idempotency";
 import { Waiters } from "@countersign/idempotency/internal";
-import { createWebhookHandler, parseWebhookEnvelope } from "@countersign/webhooks";
+import { createWebhookHandler, parseWebhookEnvelope } from "countersign/webhooks";
 
 /** The engine that {@link liveThrough} names: what else is under way in this process is told of another one. */
 export const engineOfLife = "life";

@@ -1,6 +1,6 @@
 import type { Awaitable } from "@countersign/idempotency";
 import { answerOf } from "@countersign/idempotency/internal";
-import type { WebhookEvent, WebhookEventMap } from "@countersign/webhooks";
+import type { WebhookEvent, WebhookEventMap } from "countersign/webhooks";
 import { z } from "zod";
 import type { LedgerDatabase, SqlDialect, Statement } from "./database.ts";
 

@@ -1,7 +1,7 @@
 import type { Awaitable } from "@countersign/idempotency";
 import { answerOf } from "@countersign/idempotency/internal";
-import type { Outcomes } from "@countersign/outcomes";
-import type { Payout } from "@countersign/payout";
+import type { Outcomes } from "countersign/outcomes";
+import type { Payout } from "countersign/payout";
 import type { TaskQueue } from "@countersign/work";
 import { z } from "zod";
 import type { TransferOrder, TransferOutcome } from "../bank-rail.ts";

@@ -1,5 +1,5 @@
 import { fromDrizzle } from "@countersign/databases";
-import { gracefulClose, payoutEndpoint } from "@countersign/payout";
+import { gracefulClose, payoutEndpoint } from "countersign/payout";
 import { createPostgresStores } from "@countersign/store-postgres";
 import { and, eq } from "drizzle-orm";
 import type { NodePgDatabase } from "drizzle-orm/node-postgres";

@@ -4,9 +4,9 @@ import {
   payoutPlugin,
   webhookPlugin,
 } from "@countersign/fastify";
-import { refuse } from "@countersign/payout";
+import { refuse } from "countersign/payout";
 import { createPostgresStores } from "@countersign/store-postgres";
-import { createWebhookHandler } from "@countersign/webhooks";
+import { createWebhookHandler } from "countersign/webhooks";
 import { and, eq } from "drizzle-orm";
 import type { NodePgDatabase } from "drizzle-orm/node-postgres";
 import { numeric, pgTable, text } from "drizzle-orm/pg-core";

@@ -1,5 +1,5 @@
 import { fromKnex } from "@countersign/databases";
-import { gracefulClose, payoutEndpoint } from "@countersign/payout";
+import { gracefulClose, payoutEndpoint } from "countersign/payout";
 import { createPostgresStores } from "@countersign/store-postgres";
 import type { Express } from "express";
 import type { Knex } from "knex";

@@ -1,5 +1,5 @@
 import { fromMikroOrm } from "@countersign/databases";
-import { gracefulClose, payoutEndpoint } from "@countersign/payout";
+import { gracefulClose, payoutEndpoint } from "countersign/payout";
 import { createPostgresStores } from "@countersign/store-postgres";
 import { EntitySchema } from "@mikro-orm/core";
 import type { MikroORM } from "@mikro-orm/postgresql";

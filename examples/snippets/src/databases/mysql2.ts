@@ -1,5 +1,5 @@
 import { fromMysql2 } from "@countersign/databases";
-import { gracefulClose, payoutEndpoint } from "@countersign/payout";
+import { gracefulClose, payoutEndpoint } from "countersign/payout";
 import { createMysqlStores } from "@countersign/store-mysql";
 import type { Express } from "express";
 import type { Pool, RowDataPacket } from "mysql2/promise";

@@ -1,5 +1,5 @@
 import { fromSequelize } from "@countersign/databases";
-import { gracefulClose, payoutEndpoint } from "@countersign/payout";
+import { gracefulClose, payoutEndpoint } from "countersign/payout";
 import { createPostgresStores } from "@countersign/store-postgres";
 import type { Express } from "express";
 import type { Model, ModelStatic, Sequelize } from "sequelize";

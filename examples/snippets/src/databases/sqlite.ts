@@ -1,4 +1,4 @@
-import { gracefulClose, payoutEndpoint } from "@countersign/payout";
+import { gracefulClose, payoutEndpoint } from "countersign/payout";
 import { createSqliteStores } from "@countersign/store-sqlite";
 import type { Express } from "express";
 import type Database from "libsql";

@@ -5,7 +5,7 @@ import {
   refuse,
   type Payout,
   type PayoutEndpointOptions,
-} from "@countersign/payout";
+} from "countersign/payout";
 import type { Express } from "express";
 
 /**

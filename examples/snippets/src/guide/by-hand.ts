@@ -6,7 +6,7 @@ import { verifyPayload } from "@countersign/webhook-hmac";
 import {
   parseWebhookEnvelope,
   type WebhookEnvelope,
-} from "@countersign/webhooks";
+} from "countersign/webhooks";
 
 // #region signature
 /**

@@ -7,7 +7,7 @@ import {
   TaskError,
   webhookEndpoint,
   type GeneratedEndpoint,
-} from "@countersign/webhooks";
+} from "countersign/webhooks";
 import express, { type Express } from "express";
 
 /** `mail` is a service of others; it sends a repeated `id` once. */

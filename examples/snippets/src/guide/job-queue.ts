@@ -1,4 +1,4 @@
-import { createOutcomeSender, type Outcome } from "@countersign/outcomes";
+import { createOutcomeSender, type Outcome } from "countersign/outcomes";
 import { TaskError } from "@countersign/work";
 
 /** What is used of a transaction of node-postgres. */

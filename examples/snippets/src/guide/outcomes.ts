@@ -1,5 +1,5 @@
-import { createOutcomes, type Outcomes } from "@countersign/outcomes";
-import { payoutEndpoint } from "@countersign/payout";
+import { createOutcomes, type Outcomes } from "countersign/outcomes";
+import { payoutEndpoint } from "countersign/payout";
 import {
   createSqliteStores,
   type SqliteStores,

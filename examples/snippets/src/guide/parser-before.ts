@@ -2,7 +2,7 @@ import {
   captureRawBody,
   payoutEndpoint,
   type Payout,
-} from "@countersign/payout";
+} from "countersign/payout";
 import type { SqliteStores } from "@countersign/store-sqlite";
 import express, { type Express } from "express";
 

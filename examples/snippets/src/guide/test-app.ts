@@ -1,10 +1,10 @@
-import { payoutEndpoint } from "@countersign/payout";
+import { payoutEndpoint } from "countersign/payout";
 import { createSqliteStores } from "@countersign/store-sqlite";
 import {
   createWebhookHandler,
   webhookEndpoint,
   type WebhookEndpointOptions,
-} from "@countersign/webhooks";
+} from "countersign/webhooks";
 import express, { type Express } from "express";
 import type Database from "libsql";
 

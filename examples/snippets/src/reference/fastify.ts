@@ -5,7 +5,7 @@ import {
 } from "@countersign/fastify";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
-import { createWebhookHandler } from "@countersign/webhooks";
+import { createWebhookHandler } from "countersign/webhooks";
 import { fastify } from "fastify";
 
 export const app = fastify();

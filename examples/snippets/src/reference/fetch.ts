@@ -4,7 +4,7 @@ import {
   type FetchRoute,
 } from "@countersign/fetch";
 import { createSqliteStores } from "@countersign/store-sqlite";
-import { createWebhookHandler } from "@countersign/webhooks";
+import { createWebhookHandler } from "countersign/webhooks";
 import Database from "libsql";
 
 // TEST KEY of RFC 9421 appendix B.1.4; put the service's public key here.

@@ -4,10 +4,10 @@ import { payoutRoute } from "@countersign/fetch";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import type { RequestIdempotency } from "@countersign/idempotency-guard";
-import type { Payout } from "@countersign/payout";
+import type { Payout } from "countersign/payout";
 import { withPostgresTransaction } from "@countersign/store-postgres";
 import { withImmediateTransaction } from "@countersign/store-sqlite";
-import { createWebhookHandler } from "@countersign/webhooks";
+import { createWebhookHandler } from "countersign/webhooks";
 import type Database from "libsql";
 import type { Pool } from "pg";
 

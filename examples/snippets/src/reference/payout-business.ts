@@ -1,4 +1,4 @@
-import type { Payout } from "@countersign/payout";
+import type { Payout } from "countersign/payout";
 
 declare global {
   namespace Express {

@@ -6,7 +6,7 @@ import {
   payoutEndpoint,
   payoutOf,
   type PayoutEndpointOptions,
-} from "@countersign/payout";
+} from "countersign/payout";
 import type { Express } from "express";
 
 /**

@@ -1,5 +1,5 @@
 import { fromMysql2 } from "@countersign/databases";
-import { payoutEndpoint } from "@countersign/payout";
+import { payoutEndpoint } from "countersign/payout";
 import { createMysqlStores } from "@countersign/store-mysql";
 import express, { type Express } from "express";
 import { createPool } from "mysql2/promise";

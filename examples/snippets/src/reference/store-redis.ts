@@ -1,5 +1,5 @@
 import type { RequestIdempotency } from "@countersign/idempotency-guard";
-import { payoutEndpoint } from "@countersign/payout";
+import { payoutEndpoint } from "countersign/payout";
 import { createRedisStores } from "@countersign/store-redis";
 import express, { type Express } from "express";
 import { Pool } from "pg";

@@ -1,4 +1,4 @@
-import { payoutEndpoint } from "@countersign/payout";
+import { payoutEndpoint } from "countersign/payout";
 import { createSqliteStores } from "@countersign/store-sqlite";
 import express, { type Express } from "express";
 import Database from "libsql";

@@ -16,7 +16,7 @@ import {
   type Payout,
   type PayoutOptions,
   type PayoutTransactionOptions,
-} from "@countersign/payout";
+} from "countersign/payout";
 import type {
   FastifyPluginCallback,
   FastifyReply,

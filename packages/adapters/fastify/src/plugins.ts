@@ -3,7 +3,7 @@ import { whileConnected } from "@countersign/express/internal";
 import type { TransactionMode } from "@countersign/idempotency";
 import { goOn, requestGuard, unpaidAnswers, type keyOwner } from "@countersign/idempotency-guard/internal";
 import type { IdempotencyGuardOptions, IdempotencyTransactionOptions } from "@countersign/idempotency-guard";
-import { webhookReception, type WebhookOptions } from "@countersign/webhooks";
+import { webhookReception, type WebhookOptions } from "countersign/webhooks";
 import type { FastifyPluginCallback, FastifyRequest, preHandlerHookHandler } from "fastify";
 import {
   checkHook,

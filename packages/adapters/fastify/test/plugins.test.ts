@@ -15,7 +15,7 @@ import type { ConnectionOptions } from "../dist/received-request.js";
 import { memoryAnswerStore, memoryIdempotencyStore } from "@countersign/idempotency";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { basicAuthVerifier } from "@countersign/webhook-basic-auth";
-import { createWebhookHandler } from "@countersign/webhooks";
+import { createWebhookHandler } from "countersign/webhooks";
 import { describe, expect, jest, test } from "@jest/globals";
 import { fastify, type FastifyInstance, type FastifyRequest, type FastifyServerOptions } from "fastify";
 import { send, type WireAnswer, type WireRequest } from "@countersign/test-support/servers/http-client.ts";

@@ -1,4 +1,4 @@
-export { gracefulClose } from "@countersign/payout";
+export { gracefulClose } from "countersign/payout";
 export { digestedRoute, signedRoute } from "./finished-routes.ts";
 export { refusalResponse } from "./answer.ts";
 export { receivedRequest } from "./received-request.ts";

@@ -24,9 +24,9 @@ import {
   type Payout,
   type PayoutOptions,
   type PayoutTransactionOptions,
-} from "@countersign/payout";
+} from "countersign/payout";
 import { readBody } from "@countersign/raw-body";
-import { webhookReception, type WebhookOptions } from "@countersign/webhooks";
+import { webhookReception, type WebhookOptions } from "countersign/webhooks";
 import { answerOf, handled, refusalTable, refuse, responseOf, type RefusalOptions } from "./answer.ts";
 import { receivedRequest, type ConnectionInfo } from "./received-request.ts";
 

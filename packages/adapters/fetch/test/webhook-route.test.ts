@@ -2,7 +2,7 @@
 import type { GuardError } from "@countersign/core";
 import { webhookRoute } from "@countersign/fetch";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
-import { createWebhookHandler } from "@countersign/webhooks";
+import { createWebhookHandler } from "countersign/webhooks";
 import { describe, expect, test } from "@jest/globals";
 import { basic, deliver, envelope, rightUser, secret } from "../../../../test/adapters/webhook-scene.ts";
 import { expectWarning } from "@countersign/test-support/runs/expect-warning.ts";

@@ -1,7 +1,7 @@
 // Everything that receives payouts and webhooks: both endpoints, the stores on SQLite and in memory. Re-exports only.
-export * from "@countersign/payout";
+export * from "./payout/index.ts";
 export * from "@countersign/store-sqlite";
-export * from "@countersign/webhooks";
+export * from "./webhooks/index.ts";
 export { guardErrors } from "@countersign/express";
 export {
   GuardError,

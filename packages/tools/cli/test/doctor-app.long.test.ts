@@ -148,7 +148,7 @@ describe("countersign doctor --app", () => {
   test("knows Express 4, in CommonJS", async () => {
     const text = `
       const express = require("express4");
-      const { payoutEndpoint } = require("@countersign/payout");
+      const { payoutEndpoint } = require("countersign/payout");
       const { memoryIdempotencyStore } = require("@countersign/idempotency");
       const { memoryNonceStore } = require("@countersign/http-signature-verify");
       const app = express();
@@ -198,7 +198,7 @@ import Fastify from "fastify";
 import { idempotencyHook, payoutPlugin, webhookPlugin } from "@countersign/fastify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
-import { createWebhookHandler } from "@countersign/webhooks";
+import { createWebhookHandler } from "countersign/webhooks";
 const memory = { allowInProduction: true };
 const store = memoryIdempotencyStore({ ...memory, retentionMs: 30 * 86_400_000 });
 const payout = (options) => payoutPlugin({

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
-import { parseWebhookEnvelope } from "@countersign/webhooks";
+import { parseWebhookEnvelope } from "countersign/webhooks";
 import { CliBench, expectOneLine, expectRun, run } from "./cli-bench.ts";
 import {
   bench,

@@ -41,10 +41,10 @@ function projectPath(file: string): string {
   return file.split(path.sep).join("/").replace(/^_/, ".");
 }
 
-const common = ["@countersign/devtools", "@countersign/service-client", "@types/node", "tsx", "typescript"];
+const common = ["@countersign/devtools", "@types/node", "tsx", "typescript"];
 const imported = {
-  express: { dependencies: ["@countersign/payout", "express"], tools: ["@types/express"] },
-  fastify: { dependencies: ["@countersign/fastify", "@countersign/payout", "fastify"], tools: [] },
+  express: { dependencies: ["express"], tools: ["@types/express"] },
+  fastify: { dependencies: ["@countersign/fastify", "fastify"], tools: [] },
   sqlite: { dependencies: ["@countersign/store-sqlite", "libsql"], tools: [] },
   postgres: {
     dependencies: ["@countersign/databases", "@countersign/store-postgres", "pg"],
@@ -72,10 +72,7 @@ function manifestOf({ name, framework, store, versions }: ProjectOptions): objec
       keys: "tsx scripts/keys.ts",
       play: "tsx scripts/play.ts",
     },
-    dependencies: versionsOf(
-      ["@countersign/webhooks", ...shown.dependencies, ...kept.dependencies],
-      versions,
-    ),
+    dependencies: versionsOf(["countersign", ...shown.dependencies, ...kept.dependencies], versions),
     devDependencies: versionsOf(tools, versions),
     engines: { node: ">=20.19.0" },
   };

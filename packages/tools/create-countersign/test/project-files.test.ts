@@ -81,7 +81,7 @@ describe.each(rows)("a project of %s", (_name, choices) => {
   test("depends on the releases of this workspace, each written in one place", () => {
     const { dependencies, devDependencies } = manifestIn(files);
     for (const [name, range] of Object.entries({ ...dependencies, ...devDependencies })) {
-      const ours = name.startsWith("@countersign/");
+      const ours = /^(?:@countersign\/|countersign$)/.test(name);
       const version = ours ? read(packageFolder(name.replace("@countersign/", ""))).version : versions[name];
       expect([name, range]).toEqual([name, `^${version}`]);
     }

@@ -1,11 +1,11 @@
 import { strictEqual } from "node:assert/strict";
-import { captureRawBody, payoutEndpoint, payoutOf, type PayoutEndpointOptions } from "@countersign/payout";
+import { captureRawBody, payoutEndpoint, payoutOf, type PayoutEndpointOptions } from "countersign/payout";
 import {
   captureRawBody as captureForWebhooks,
   createWebhookHandler,
   webhookEndpoint,
   type CreateWebhookHandlerOptions,
-} from "@countersign/webhooks";
+} from "countersign/webhooks";
 import express, { type Express } from "express";
 
 export const createPayoutEndpoint = (options: PayoutEndpointOptions) => payoutEndpoint(options);

@@ -4,7 +4,7 @@ import express from "express";
 export async function load() {
   const { memoryNonceStore } = await import("@countersign/http-signature-verify");
   const { memoryIdempotencyStore } = await import("@countersign/idempotency");
-  const { payoutEndpoint } = await import("@countersign/payout");
+  const { payoutEndpoint } = await import("countersign/payout");
   const app = express();
   app.post("/pay", (req, res) => {
     const iban: string | undefined = req.payout?.beneficiary.iban;

@@ -4,13 +4,13 @@ import { httpSignatureVerify, memoryNonceStore } from "@countersign/http-signatu
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { idempotencyGuard } from "@countersign/idempotency-guard";
 import { ipAllowlist } from "@countersign/ip-allowlist";
-import { createOutcomes, type OutcomesOptions } from "@countersign/outcomes";
-import { payoutEndpoint } from "@countersign/payout";
+import { createOutcomes, type OutcomesOptions } from "countersign/outcomes";
+import { payoutEndpoint } from "countersign/payout";
 import { jsonBody, rawBody } from "@countersign/raw-body";
-import { createServiceClient } from "@countersign/service-client";
+import { createServiceClient } from "countersign/client";
 import { webhookBasicAuth } from "@countersign/webhook-basic-auth";
 import { webhookHmac } from "@countersign/webhook-hmac";
-import { createWebhookHandler, httpsOnly, receiveWebhook, webhookEndpoint } from "@countersign/webhooks";
+import { createWebhookHandler, httpsOnly, receiveWebhook, webhookEndpoint } from "countersign/webhooks";
 import express from "express";
 
 const app = express();

@@ -3,8 +3,8 @@ import {
   ServiceClientError,
   type ServiceClientErrorCode,
   type WebhookEndpoint,
-} from "@countersign/service-client";
-import { generateEndpoint, type GeneratedEndpoint } from "@countersign/webhooks";
+} from "countersign/client";
+import { generateEndpoint, type GeneratedEndpoint } from "countersign/webhooks";
 import { Command, Option } from "commander";
 import type { CommandIo, Finish, Switches, Texts } from "../command-io.ts";
 import { exitCodes, UsageError, usageErrorOf } from "../command-io.ts";

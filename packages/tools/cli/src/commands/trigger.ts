@@ -1,4 +1,4 @@
-import type { WebhookEventMap } from "@countersign/webhooks";
+import type { WebhookEventMap } from "countersign/webhooks";
 import { Command, Option } from "commander";
 import type { CommandIo, Finish } from "../command-io.ts";
 import { allowHttpOption } from "../input.ts";

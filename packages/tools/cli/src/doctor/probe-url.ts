@@ -1,4 +1,4 @@
-import { readCapped } from "@countersign/service-client";
+import { readCapped } from "countersign/client";
 import { codeOf, memberOf, messageOf, UsageError } from "../command-io.ts";
 import { assertHttpAllowed, isPlainToOthers } from "../input.ts";
 import { oneLine } from "../operator/store-failure.ts";

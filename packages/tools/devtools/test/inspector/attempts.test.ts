@@ -1,13 +1,13 @@
 import { createHmac } from "node:crypto";
 import { traces, type PublishedEvents } from "@countersign/core";
 import { traced } from "@countersign/core/internal";
-import { receiveWebhook } from "@countersign/webhooks";
+import { receiveWebhook } from "countersign/webhooks";
 import { webhookHmac } from "@countersign/webhook-hmac";
 import { served } from "@countersign/test-support/servers/served.ts";
 import { send } from "@countersign/test-support/servers/page-client.ts";
 import { beforeEach, expect, test } from "@jest/globals";
 import express from "express";
-import { envelope, handlerOf } from "../../../../endpoints/webhooks/test/endpoint/endpoint.ts";
+import { envelope, handlerOf } from "../../../../endpoints/countersign/test/webhooks/endpoint/endpoint.ts";
 import { InspectorBench, payoutPath, seeded } from "./inspector-bench.ts";
 
 const bench = new InspectorBench();

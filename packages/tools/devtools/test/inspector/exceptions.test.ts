@@ -6,7 +6,7 @@ import { payoutPlugin } from "@countersign/fastify";
 import { checkedRoute, idempotentRoute, payoutRoute, type FetchRoute } from "@countersign/fetch";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
-import { payoutEndpoint } from "@countersign/payout";
+import { payoutEndpoint } from "countersign/payout";
 import { createSqliteStores } from "@countersign/store-sqlite";
 import { send, type Answer } from "@countersign/test-support/servers/page-client.ts";
 import { served } from "@countersign/test-support/servers/served.ts";
@@ -14,7 +14,7 @@ import { beforeEach, describe, expect, test } from "@jest/globals";
 import Database from "libsql";
 import express, { type ErrorRequestHandler } from "express";
 import { fastify } from "fastify";
-import { signByHand } from "../../../../endpoints/payout/test/sign-by-hand.ts";
+import { signByHand } from "../../../../endpoints/countersign/test/payout/sign-by-hand.ts";
 import { InspectorBench, payoutPath, payoutText, seeded, signer } from "./inspector-bench.ts";
 
 const bench = new InspectorBench();

@@ -2,8 +2,8 @@ import { createHmac } from "node:crypto";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { inspector, type Inspector, type InspectorOptions } from "@countersign/devtools/inspector";
-import { payoutEndpoint } from "@countersign/payout";
-import { createWebhookHandler, webhookEndpoint } from "@countersign/webhooks";
+import { payoutEndpoint } from "countersign/payout";
+import { createWebhookHandler, webhookEndpoint } from "countersign/webhooks";
 import express, { type Express } from "express";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { served } from "@countersign/test-support/servers/served.ts";
@@ -14,12 +14,12 @@ import {
   type Answer,
   type Sending,
 } from "@countersign/test-support/servers/page-client.ts";
-import { payoutBody } from "../../../../endpoints/payout/test/payout-body.ts";
+import { payoutBody } from "../../../../endpoints/countersign/test/payout/payout-body.ts";
 import {
   createHandSigner,
   signByHand,
   type HandSigner,
-} from "../../../../endpoints/payout/test/sign-by-hand.ts";
+} from "../../../../endpoints/countersign/test/payout/sign-by-hand.ts";
 
 /** TEST CREDENTIALS, which nothing else in an answer looks like. */
 export const seeded = {

@@ -7,7 +7,7 @@ import { guardChannel, GuardError } from "@countersign/core";
 import { publishNotice, verdicts } from "@countersign/core/internal";
 import { inspector, type InspectorOptions } from "@countersign/devtools/inspector";
 import { beforeEach, describe, expect, jest, test } from "@jest/globals";
-import { signByHand } from "../../../../endpoints/payout/test/sign-by-hand.ts";
+import { signByHand } from "../../../../endpoints/countersign/test/payout/sign-by-hand.ts";
 import { InspectorBench, payoutPath, payoutText, seeded, signer } from "./inspector-bench.ts";
 
 const bench = new InspectorBench();

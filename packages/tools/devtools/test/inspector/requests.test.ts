@@ -10,8 +10,8 @@ import { signPayload, signPayloadHeaders } from "@countersign/webhook-hmac";
 import { beforeEach, describe, expect, jest, test } from "@jest/globals";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { fastify } from "fastify";
-import { payoutBody } from "../../../../endpoints/payout/test/payout-body.ts";
-import { createHandSigner, signByHand } from "../../../../endpoints/payout/test/sign-by-hand.ts";
+import { payoutBody } from "../../../../endpoints/countersign/test/payout/payout-body.ts";
+import { createHandSigner, signByHand } from "../../../../endpoints/countersign/test/payout/sign-by-hand.ts";
 import {
   clientAddress,
   hookPath,

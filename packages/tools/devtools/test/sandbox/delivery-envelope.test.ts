@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import { createEnvelope } from "../../src/sandbox/index.ts";
 import { formatTimestamp } from "../../src/internal.ts";
 import { createNanosecondClock, type ServiceEvent } from "../../src/sandbox/delivery/envelope.ts";
-import { compareTimestamps, parseTimestamp, parseWebhookEnvelope } from "@countersign/webhooks";
+import { compareTimestamps, parseTimestamp, parseWebhookEnvelope } from "countersign/webhooks";
 import * as fc from "fast-check";
 
 const now = 1_704_164_645_123_456_789n;

@@ -5,7 +5,7 @@ import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { inspector } from "@countersign/devtools/inspector";
 import { sampleBusiness, startSandbox } from "@countersign/devtools/sandbox";
-import { createServiceClient } from "@countersign/service-client";
+import { createServiceClient } from "countersign/client";
 import { payoutChecks, webhookChecks } from "../src/checks.ts";
 import { addBusiness, stores } from "../src/database.ts";
 import { url } from "../src/server.ts";

@@ -2,7 +2,7 @@
 import { createPublicKey } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { generateKeyPair, writeKeyFiles } from "@countersign/devtools/sandbox";
-import { generateEndpoint } from "@countersign/webhooks";
+import { generateEndpoint } from "countersign/webhooks";
 
 if (existsSync(".env")) {
   console.error(".env is there already, and stays as it is. Remove it first for new keys.");

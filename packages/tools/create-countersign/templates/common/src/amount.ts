@@ -1,4 +1,4 @@
-import { refuse, type Payout } from "@countersign/payout";
+import { refuse, type Payout } from "countersign/payout";
 
 // More than zero, with at most two decimals: "10.10", not "-5" or "1e3".
 const anAmount = /^(?=.*[1-9])\d{1,15}(\.\d{1,2})?$/;

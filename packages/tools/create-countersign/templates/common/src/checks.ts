@@ -1,4 +1,4 @@
-import { createWebhookHandler, type WebhookOptions } from "@countersign/webhooks";
+import { createWebhookHandler, type WebhookOptions } from "countersign/webhooks";
 import { isKnownBusiness, recordEvent, recordPayout, stores } from "./database.ts";
 import { settings } from "./settings.ts";
 

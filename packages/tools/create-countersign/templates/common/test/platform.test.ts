@@ -5,7 +5,7 @@ import { createInterface } from "node:readline";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { createPayoutInstruction, generateKeyPair, sampleBusiness } from "@countersign/devtools/sandbox";
-import { generateEndpoint } from "@countersign/webhooks";
+import { generateEndpoint } from "countersign/webhooks";
 import type * as Database from "../src/database.ts";
 import { databaseSettings, removeDatabase } from "./fresh-database.ts";
 import { address, notify, pay, webhookOf } from "./lending-service.ts";

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
-import { gracefulClose, payoutEndpoint } from "@countersign/payout";
-import { webhookEndpoint } from "@countersign/webhooks";
+import { gracefulClose, payoutEndpoint } from "countersign/payout";
+import { webhookEndpoint } from "countersign/webhooks";
 import express from "express";
 import { payoutChecks, webhookChecks } from "./checks.ts";
 import { closeDatabase, openDatabase } from "./database.ts";

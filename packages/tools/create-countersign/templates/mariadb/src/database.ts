@@ -3,9 +3,9 @@
 // TABLEs go into your migrations.
 
 import { fromMysql2 } from "@countersign/databases";
-import type { BusinessQuery, Payout } from "@countersign/payout";
+import type { BusinessQuery, Payout } from "countersign/payout";
 import { createMysqlStores, migrateMysql } from "@countersign/store-mysql";
-import type { WebhookEvent } from "@countersign/webhooks";
+import type { WebhookEvent } from "countersign/webhooks";
 import { createPool, type PoolConnection, type RowDataPacket } from "mysql2/promise";
 import { amountOf } from "./amount.ts";
 import { settings } from "./settings.ts";

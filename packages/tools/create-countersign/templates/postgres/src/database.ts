@@ -3,9 +3,9 @@
 // into your migrations.
 
 import { fromPg } from "@countersign/databases";
-import type { BusinessQuery, Payout } from "@countersign/payout";
+import type { BusinessQuery, Payout } from "countersign/payout";
 import { createPostgresStores, migratePostgres } from "@countersign/store-postgres";
-import type { WebhookEvent } from "@countersign/webhooks";
+import type { WebhookEvent } from "countersign/webhooks";
 import { Pool, type PoolClient } from "pg";
 import { amountOf } from "./amount.ts";
 import { settings } from "./settings.ts";

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { WebhookEventMap } from "@countersign/webhooks";
+import type { WebhookEventMap } from "countersign/webhooks";
 import { isObject } from "../json-text.ts";
 
 /** Something that happened at the service; every endpoint gets it. */

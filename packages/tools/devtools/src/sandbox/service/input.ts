@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { parseTimestamp, type PartyStatus } from "@countersign/webhooks";
+import { parseTimestamp, type PartyStatus } from "countersign/webhooks";
 import { z } from "zod";
 import { deliveryStates, type DeliveryFilter } from "../delivery/delivery.ts";
 import type { ServiceEvent } from "../delivery/envelope.ts";

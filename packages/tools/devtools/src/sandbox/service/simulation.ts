@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { PartyStatus } from "@countersign/webhooks";
+import type { PartyStatus } from "countersign/webhooks";
 import type { DeliveryService } from "../delivery/delivery-service.ts";
 import { Documents, type DocumentStore } from "../documents.ts";
 import { identifierOf, newPaymentRequestOf, statusOf, type NewPaymentRequest, type Slice } from "./input.ts";

@@ -1,0 +1,142 @@
+import { describe, expect, test } from "@jest/globals";
+import { GuardError } from "@countersign/core";
+import { withImmediateTransaction } from "@countersign/store-sqlite";
+import type { CreateWebhookHandlerOptions, WebhookEventMap } from "countersign/webhooks";
+import type { EventHandler, EventFailure } from "../../../dist/webhooks/events/webhook-handler-types.js";
+import {
+  collectNotices,
+  createHandler,
+  eventually,
+  gate,
+  handleAll,
+  memoryStore,
+  sleep,
+  sqlite,
+} from "./event-kit.ts";
+
+const buyer = "buyer.status_changed";
+
+/** A handler that gives an event up at its first failure, with what became of the events. */
+function observed(
+  handle: EventHandler<WebhookEventMap["buyer.status_changed"]>,
+  options: Partial<CreateWebhookHandlerOptions> = {},
+) {
+  const letters: string[] = [];
+  const failures: EventFailure[] = [];
+  const handler = createHandler({
+    timeoutMs: 25,
+    maxAttempts: 1,
+    onDeadLetter: ({ event_id }) => void letters.push(event_id),
+    onError: (failure) => void failures.push(failure),
+    ...options,
+  }).on(buyer, handle);
+  return { handler, letters, failures };
+}
+
+test("an event whose transaction could not be begun has not failed: it is unavailable, and not counted", async () => {
+  const { handler, letters } = observed(() => {
+    throw new GuardError({ status: 503, code: "transaction-not-begun", message: "no connection" });
+  });
+  for (const delivery of [1, 2, 3]) {
+    expect([delivery, await handleAll(handler, "a")]).toEqual([delivery, ["unavailable"]]);
+  }
+  expect(letters).toEqual([]);
+});
+
+describe("a handler that hangs beyond handlerTimeoutMs", () => {
+  const short = { leaseMs: 1_000, storeTimeoutMs: 300, handlerTimeoutMs: 1_000 };
+
+  test("loses its event under rerun: the next delivery runs it, and the late one can commit nothing", async () => {
+    const notices = collectNotices();
+    const { store } = sqlite();
+    const { promise, open } = gate();
+    const late: unknown[] = [];
+    const runs: string[] = [];
+    const { handler, letters } = observed(
+      async (_event, { completeIn, signal }) => {
+        runs.push("run");
+        if (runs.length > 1) return;
+        await promise;
+        late.push(signal.aborted);
+        await completeIn(undefined);
+      },
+      { ...short, store },
+    );
+    expect(await handleAll(handler, "a")).toEqual(["timed-out"]);
+    expect(await handleAll(handler, "a")).toEqual(["busy"]);
+    await eventually(() => notices.length === 1);
+    // The lease of the hung run may still last.
+    await eventually(async () => (await handleAll(handler, "a")).join() === "done");
+    open();
+    await eventually(() => late.length === 1);
+    await sleep(5);
+    expect(late).toEqual([true]);
+    expect(runs).toHaveLength(2);
+    expect(letters).toEqual([]);
+    expect(notices.map(({ code }) => code)).toEqual(["handler-timeout"]);
+    expect(await handleAll(handler, "a")).toEqual(["duplicate"]);
+  });
+
+  test("commits nothing once it is lost, also while nobody else has the event", async () => {
+    const notices = collectNotices();
+    const { store, database } = sqlite();
+    database.exec("CREATE TABLE effects (event_id TEXT) STRICT");
+    const insert = database.prepare("INSERT INTO effects VALUES (?)");
+    const rows = (): number => database.prepare("SELECT * FROM effects").all().length;
+    const { promise, open } = gate();
+    const { handler, failures, letters } = observed(
+      async ({ event_id }, { completeIn }) => {
+        if (rows() === 0 && failures.length === 0) await promise;
+        return withImmediateTransaction(database, (tx) => {
+          insert.run(event_id);
+          return completeIn(tx);
+        });
+      },
+      // The lease lasts for some seconds more when the run is given up.
+      { ...short, leaseMs: 6_000, store },
+    );
+    expect(await handleAll(handler, "a")).toEqual(["timed-out"]);
+    await eventually(() => notices.length === 1);
+    expect(store.read("webhook-event:a")).toMatchObject({ state: "running" });
+    open();
+    await eventually(() => failures.length === 2);
+    expect(failures[1]).toMatchObject({ outcome: "busy", error: { code: "idempotency-lost" } });
+    expect(rows()).toBe(0);
+    expect(letters).toEqual([]);
+    expect(await handleAll(handler, "a")).toEqual(["done"]);
+    expect(rows()).toBe(1);
+  });
+
+  test("loses its event under hold to an operator, who decides", async () => {
+    collectNotices();
+    const store = memoryStore();
+    let runs = 0;
+    const { handler } = observed(() => ((runs += 1) === 1 ? new Promise(() => {}) : undefined), {
+      ...short,
+      recovery: "hold",
+      store,
+    });
+    expect(await handleAll(handler, "a")).toEqual(["timed-out"]);
+    await eventually(async () => {
+      expect(await handleAll(handler, "a")).toEqual(["busy"]);
+      return store.read("webhook-event:a")?.state === "held";
+    });
+    expect(runs).toBe(1);
+    const held = store.read("webhook-event:a");
+    if (held === undefined) throw new Error("the key must be held");
+    store.resolve("webhook-event:a", "released", held);
+    expect(await handleAll(handler, "a")).toEqual(["done"]);
+  });
+
+  test.each([
+    ["below a second", { handlerTimeoutMs: 999 }, "option handlerTimeoutMs"],
+    ["below timeoutMs", { timeoutMs: 5_000, handlerTimeoutMs: 4_999 }, "at least timeoutMs (5000)"],
+    ["under no known rule", { recovery: "again" }, 'option recovery must be "hold" or "rerun"'],
+  ])("is an option that is refused %s", (_name, options, message) => {
+    expect(() => createHandler(options as Partial<CreateWebhookHandlerOptions>)).toThrow(message);
+  });
+
+  test("has at least its timeoutMs by default", () => {
+    expect(() => createHandler({ timeoutMs: 3_600_000 })).not.toThrow();
+  });
+});
