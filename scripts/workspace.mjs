@@ -35,6 +35,7 @@ const entryPoints = {
   cli: ["explain"],
   countersign: ["client", "outcomes", "payout", "webhooks"],
   devtools: ["inspector", "sandbox"],
+  idempotency: ["work"],
 };
 
 /**

@@ -234,6 +234,10 @@ export const descriptions = {
     "The webhook receiver: authentication, envelope, typed events handled once each.",
     "basic-auth countersign exactly-once express hmac middleware typed-events webhooks",
   ),
+  "reference/packages/work": of(
+    "Work for later that commits with what caused it: a table of tasks, their order, their attempts, their dead letters.",
+    "countersign inbox job-queue outbox transactional-outbox worker",
+  ),
   "reference/packages": of("All packages, and what each is for.", "packages"),
   "reference/api": of("Every export of each package.", "api exports"),
   changelog: of("What changed in each release.", "changelog release upgrade version"),

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { createOutcomes } from "countersign/outcomes";
 import { createSqliteStores } from "@countersign/store-sqlite";
-import { createTaskQueue } from "@countersign/work";
+import { createTaskQueue } from "@countersign/idempotency/work";
 import Database from "libsql";
 import { notice, noticed, refusalOf, row } from "./provoke.mjs";
 

@@ -42,6 +42,7 @@ import { schemeTable } from "../../packages/checks/webhook-hmac/dist/scheme.js";
 import { answersTable as webhookAnswers } from "../../packages/endpoints/countersign/dist/webhooks/endpoint/middleware.js";
 import { table as webhookSteps } from "../../packages/endpoints/countersign/dist/webhooks/endpoint/webhook-endpoint-options.js";
 import { table as createOutcomes } from "../../packages/endpoints/countersign/dist/outcomes/options.js";
+import { table as createTaskQueue } from "../../packages/kernel/idempotency/dist/work/task-queue.js";
 import { table as createInbox } from "../../packages/endpoints/countersign/dist/webhooks/inbox/inbox-options.js";
 import {
   table as createWebhookHandler,
@@ -196,6 +197,7 @@ export const optionTables = {
     rules: createOutcomes,
     types: ["outcomes/OutcomesOptions", "outcomes/OutcomeSenderOptions", worker, inTransaction],
   },
+  createTaskQueue: { rules: createTaskQueue, types: ["work/TaskQueueOptions", worker, inTransaction] },
   createInbox: { rules: createInbox, types: ["webhooks/CreateInboxOptions", worker, inTransaction] },
   jwksKeys: { rules: jwksKeys, types: ["http-signature-verify/JwksKeysOptions", liveKeys] },
   directoryKeys: { rules: directoryKeys, types: ["http-signature-verify/DirectoryKeysOptions", liveKeys] },

@@ -1,6 +1,6 @@
 // Webhooks that are committed, acknowledged, and worked on afterwards.
 import { createInbox, createWebhookHandler, parseWebhookEnvelope } from "countersign/webhooks";
-import type { WorkStores } from "@countersign/work";
+import type { WorkStores } from "@countersign/idempotency/work";
 import { describe, expect, test } from "@jest/globals";
 import express5 from "express";
 import { afterTest } from "../support/runs/after-test.ts";

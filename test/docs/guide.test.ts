@@ -9,7 +9,7 @@ import { fileText } from "../../site/scripts/file-text.mjs";
 import { stillSvg } from "../../site/scripts/still.mjs";
 import { forVitePress } from "../../site/scripts/page-text.mjs";
 import { table as guardOptions } from "../../packages/checks/idempotency-guard/dist/options.js";
-import { workerOptions } from "../../packages/kernel/work/dist/worker-options.js";
+import { workerOptions } from "../../packages/kernel/idempotency/dist/work/worker-options.js";
 import { plain } from "./written-options.ts";
 
 const run = promisify(execFile);

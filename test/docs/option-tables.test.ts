@@ -11,7 +11,7 @@ import { answersTable as memoryAnswerStore } from "../../packages/kernel/idempot
 import { table as memoryIdempotencyStore } from "../../packages/kernel/idempotency/dist/memory-store.js";
 import { rulesTable as compileAllowlist } from "../../packages/checks/ip-allowlist/dist/allowlist.js";
 import { table as createOutcomes } from "../../packages/endpoints/countersign/dist/outcomes/options.js";
-import { table as createTaskQueue } from "../../packages/kernel/work/dist/task-queue.js";
+import { table as createTaskQueue } from "../../packages/kernel/idempotency/dist/work/task-queue.js";
 import { createTable as createWebhookEndpoint } from "../../packages/endpoints/countersign/dist/client/service-client.js";
 import { tablesTable as postgresTables } from "../../packages/stores/store-postgres/dist/table-names.js";
 import { table as withPostgresTransaction } from "../../packages/stores/store-postgres/dist/transaction.js";

@@ -1,6 +1,6 @@
 import type { Settings } from "@countersign/example-settings";
 import { createOutcomes, type Outcomes } from "countersign/outcomes";
-import { createTaskQueue, type TaskQueue, type WorkStores } from "@countersign/work";
+import { createTaskQueue, type TaskQueue, type WorkStores } from "@countersign/idempotency/work";
 import type { Logger } from "pino";
 import type { BankRail, TransferOrder } from "./bank-rail.ts";
 import type { PlatformStorage } from "./engines/storage.ts";

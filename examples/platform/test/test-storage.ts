@@ -4,7 +4,7 @@ import { describe } from "@jest/globals";
 import { Pool } from "pg";
 import { pino } from "pino";
 import { describeOnPostgres, isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
-import type { TaskRecord } from "@countersign/work";
+import type { TaskRecord } from "@countersign/idempotency/work";
 import { practiceBankRail, type BankRail } from "../src/bank-rail.ts";
 import type { Acceptance, AcceptedPayout, PayoutLedger } from "../src/ledgers/payouts.ts";
 import { partyLedgerOn, type PartyLedger } from "../src/ledgers/parties.ts";

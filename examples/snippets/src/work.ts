@@ -1,5 +1,8 @@
 import { createSqliteStores } from "@countersign/store-sqlite";
-import { createTaskQueue, type TaskQueue } from "@countersign/work";
+import {
+  createTaskQueue,
+  type TaskQueue,
+} from "@countersign/idempotency/work";
 import Database from "libsql";
 
 type Db = InstanceType<typeof Database>;

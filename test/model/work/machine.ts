@@ -1,4 +1,4 @@
-// The table of work: one entity's tasks, its lane, and the workers of several processes; kernel/work and the stores' work.
+// The table of work: one entity's tasks, its lane, and the workers of several processes; idempotency/work and the stores' work.
 import type { Machine } from "../machine/explorer.ts";
 import {
   encodeWork,

@@ -3,7 +3,7 @@ import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { createOutcomes } from "countersign/outcomes";
 import { createInbox, webhookEndpoint } from "countersign/webhooks";
-import { TaskError } from "@countersign/work";
+import { TaskError } from "@countersign/idempotency/work";
 import express from "express";
 import { engines } from "./engines.mjs";
 import { credentials, settlePath, webhookPath } from "./wire.mjs";

@@ -1,6 +1,6 @@
 import type { NonceStore } from "@countersign/http-signature-verify";
 import type { IdempotencyStore, TransactionStores } from "@countersign/idempotency";
-import type { WorkStores } from "@countersign/work";
+import type { WorkStores } from "@countersign/idempotency/work";
 import type { LedgerDatabase } from "../ledgers/database.ts";
 
 /** What the guards remember in: the ledgers' database, or a store that shares no transaction with it. */

@@ -2,7 +2,7 @@ import type { Awaitable } from "@countersign/idempotency";
 import { answerOf } from "@countersign/idempotency/internal";
 import type { Outcomes } from "countersign/outcomes";
 import type { Payout } from "countersign/payout";
-import type { TaskQueue } from "@countersign/work";
+import type { TaskQueue } from "@countersign/idempotency/work";
 import { z } from "zod";
 import type { TransferOrder, TransferOutcome } from "../bank-rail.ts";
 import type { LedgerDatabase, SqlDialect } from "./database.ts";

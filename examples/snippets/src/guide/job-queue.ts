@@ -1,5 +1,5 @@
 import { createOutcomeSender, type Outcome } from "countersign/outcomes";
-import { TaskError } from "@countersign/work";
+import { TaskError } from "@countersign/idempotency/work";
 
 /** What is used of a transaction of node-postgres. */
 interface Client {

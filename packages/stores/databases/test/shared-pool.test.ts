@@ -2,7 +2,7 @@
 import { expect, test } from "@jest/globals";
 import { fromPg } from "@countersign/databases";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
-import { createTaskQueue } from "@countersign/work";
+import { createTaskQueue } from "@countersign/idempotency/work";
 import { Pool, type PoolClient } from "pg";
 import { openStores, payerOn } from "./table/payer.ts";
 import { describeOn, servers } from "./table/row.ts";

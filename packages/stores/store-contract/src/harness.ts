@@ -1,6 +1,6 @@
 import type { NonceStore } from "@countersign/core";
 import type { AnswerStore, Awaitable, IdempotencyStore, TransactionStores } from "@countersign/idempotency";
-import type { WorkStores } from "@countersign/work";
+import type { WorkStores } from "@countersign/idempotency/work";
 
 /** One rule of the contract. It holds when `run` resolves. */
 export interface ContractCase {

@@ -8,7 +8,7 @@ import type {
   TaskClaim,
   TaskRecord,
   WorkStores,
-} from "@countersign/work";
+} from "@countersign/idempotency/work";
 import { longLeaseMs } from "./claims.ts";
 import { type CaseDefinition, rules } from "./contract.ts";
 import type { WorkStoreHarness } from "./harness.ts";

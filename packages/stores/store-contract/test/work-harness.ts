@@ -1,7 +1,7 @@
 // SQLite with a table of work, as a user of the kit would hand it to it; and the same with one thing wrong.
 import type { TransactionStore } from "@countersign/idempotency";
 import type { StoreHarnesses } from "@countersign/store-contract";
-import type { WorkStore, WorkStores } from "@countersign/work";
+import type { WorkStore, WorkStores } from "@countersign/idempotency/work";
 import { type Connection, type Open, openLibsql } from "../../store-sqlite/test/connections.ts";
 import { testClock } from "./memory-harness.ts";
 import { SqliteDatabaseOfTest } from "./sqlite-harness.ts";

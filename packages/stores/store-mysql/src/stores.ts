@@ -1,5 +1,5 @@
 import type { TransactionStore } from "@countersign/idempotency";
-import type { WorkStores } from "@countersign/work";
+import type { WorkStores } from "@countersign/idempotency/work";
 import { Engine } from "./engine.ts";
 import { MysqlIdempotencyStore } from "./idempotency-store.ts";
 import { NonceTable, type MysqlNonceStore } from "./nonce-store.ts";

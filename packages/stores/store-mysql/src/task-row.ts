@@ -1,6 +1,6 @@
 import { decodeText, type Row } from "@countersign/idempotency/store";
-import type { TaskRecord } from "@countersign/work";
-import { keptFailures } from "@countersign/work/store";
+import type { TaskRecord } from "@countersign/idempotency/work";
+import { keptFailures } from "@countersign/idempotency/work/store";
 import { integerOf, storedText } from "./values.ts";
 
 /** Selects what {@link taskRecord} reads. */

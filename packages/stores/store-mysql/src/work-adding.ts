@@ -1,6 +1,6 @@
 import type { SqlValue } from "@countersign/idempotency";
-import type { NewTask } from "@countersign/work";
-import { laneOf } from "@countersign/work/store";
+import type { NewTask } from "@countersign/idempotency/work";
+import { laneOf } from "@countersign/idempotency/work/store";
 import type { TableNames } from "./table-names.ts";
 import { forStatement, isInTransaction, microseconds } from "./statement-parts.ts";
 import { bytesOf, digestOf, hexOf } from "./values.ts";

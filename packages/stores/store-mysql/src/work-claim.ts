@@ -1,6 +1,6 @@
 import type { SqlValue } from "@countersign/idempotency";
 import { leaseExpired, type Row } from "@countersign/idempotency/store";
-import type { ClaimedTask, TaskClaim } from "@countersign/work";
+import type { ClaimedTask, TaskClaim } from "@countersign/idempotency/work";
 import type { Engine } from "./engine.ts";
 import type { ResolvedMysqlOptions } from "./options.ts";
 import { forStatement, microseconds } from "./statement-parts.ts";

@@ -6,8 +6,8 @@ import type {
   TaskRecord,
   WorkDecision,
   WorkStore,
-} from "@countersign/work";
-import { failuresAfter, WorkGate } from "@countersign/work/store";
+} from "@countersign/idempotency/work";
+import { failuresAfter, WorkGate } from "@countersign/idempotency/work/store";
 import type { Engine } from "./engine.ts";
 import type { ResolvedMysqlOptions } from "./options.ts";
 import { PrunedTable } from "./pruning.ts";

@@ -1,8 +1,15 @@
 import { randomBytes } from "node:crypto";
 import type { SqlValue } from "@countersign/idempotency";
 import type { Row } from "@countersign/idempotency/store";
-import type { ClaimedTask, NewTask, OwnedTask, TaskAdded, TaskClaim, WorkStore } from "@countersign/work";
-import { sortableNanoseconds } from "@countersign/work/store";
+import type {
+  ClaimedTask,
+  NewTask,
+  OwnedTask,
+  TaskAdded,
+  TaskClaim,
+  WorkStore,
+} from "@countersign/idempotency/work";
+import { sortableNanoseconds } from "@countersign/idempotency/work/store";
 import { forStatement } from "./statement-parts.ts";
 import { textOf } from "./task-row.ts";
 import { bytesOf, digestOf, hexOf, integerOf, isTrue, singleRow, storedBytes } from "./values.ts";

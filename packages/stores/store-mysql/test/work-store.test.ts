@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { expect, test } from "@jest/globals";
-import type { NewTask, TaskClaim } from "@countersign/work";
+import type { NewTask, TaskClaim } from "@countersign/idempotency/work";
 import { testClock } from "@countersign/test-support/runs/after-test.ts";
 import { describeOnMysql } from "@countersign/test-support/servers/engines.ts";
 import type { RowDataPacket } from "mysql2/promise";

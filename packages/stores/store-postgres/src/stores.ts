@@ -1,5 +1,5 @@
 import type { Database, TransactionStore } from "@countersign/idempotency";
-import type { WorkStore, WorkStores } from "@countersign/work";
+import type { WorkStore, WorkStores } from "@countersign/idempotency/work";
 import { Engine } from "./engine.ts";
 import { PostgresIdempotencyStore } from "./idempotency-store.ts";
 import { NonceTable, type PostgresNonceStore } from "./nonce-store.ts";

@@ -1,6 +1,12 @@
 import { damagedCursor, decodeText, keyBefore, type Row } from "@countersign/idempotency/store";
-import type { ClaimedTask, QueueSummary, TaskPage, TaskQuery, TaskRecord } from "@countersign/work";
-import { entityOf, keptFailures } from "@countersign/work/store";
+import type {
+  ClaimedTask,
+  QueueSummary,
+  TaskPage,
+  TaskQuery,
+  TaskRecord,
+} from "@countersign/idempotency/work";
+import { entityOf, keptFailures } from "@countersign/idempotency/work/store";
 import { integerOf, millisecondsOf } from "./queryable.ts";
 import { wholeMilliseconds } from "./statement-parts.ts";
 import { decodeKey } from "./stored-key.ts";

@@ -12,8 +12,8 @@ import type {
   TaskRecord,
   WorkDecision,
   WorkStore,
-} from "@countersign/work";
-import { WorkGate, laneOf, sortableNanoseconds } from "@countersign/work/store";
+} from "@countersign/idempotency/work";
+import { WorkGate, laneOf, sortableNanoseconds } from "@countersign/idempotency/work/store";
 import { Engine } from "./engine.ts";
 import { explained, inTransaction } from "./errors.ts";
 import { type PostgresStoresOptions, type ResolvedPostgresOptions, resolveOptions } from "./options.ts";

@@ -1,6 +1,6 @@
 import { fromPg } from "@countersign/databases";
 import type { Awaitable } from "@countersign/idempotency";
-import type { NewTask, OwnedTask, TaskClaim } from "@countersign/work";
+import type { NewTask, OwnedTask, TaskClaim } from "@countersign/idempotency/work";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import type { PoolClient } from "pg";
 import { connectPool } from "./connections.ts";

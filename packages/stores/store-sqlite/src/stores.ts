@@ -1,7 +1,7 @@
 import { OptionError } from "@countersign/core";
 import { readOptions } from "@countersign/core/internal";
 import type { TransactionStore } from "@countersign/idempotency";
-import type { WorkStore } from "@countersign/work";
+import type { WorkStore } from "@countersign/idempotency/work";
 import type { SqliteDatabase } from "./connection.ts";
 import { ensureDurability } from "./durability.ts";
 import { SqliteIdempotencyStore } from "./idempotency-store.ts";

@@ -1,6 +1,6 @@
 import { cursorBehind, damagedCursor, decodeText, keyBefore } from "@countersign/idempotency/store";
-import type { QueueSummary, TaskPage, TaskRecord } from "@countersign/work";
-import { entityOf, keptFailures } from "@countersign/work/store";
+import type { QueueSummary, TaskPage, TaskRecord } from "@countersign/idempotency/work";
+import { entityOf, keptFailures } from "@countersign/idempotency/work/store";
 import { type SqliteRow, integerOf, singleRow } from "./connection.ts";
 
 /** A task as its row has it. Lane is stored text. */

@@ -11,8 +11,8 @@ import type {
   TaskRecord,
   WorkDecision,
   WorkStore,
-} from "@countersign/work";
-import { WorkGate, failuresAfter, laneOf, sortableNanoseconds } from "@countersign/work/store";
+} from "@countersign/idempotency/work";
+import { WorkGate, failuresAfter, laneOf, sortableNanoseconds } from "@countersign/idempotency/work/store";
 import {
   type SqliteDatabase,
   type SqliteStatement,

@@ -7,7 +7,7 @@ import { createMysqlStores, migrateMysql } from "@countersign/store-mysql";
 import { createPostgresStores, migratePostgres } from "@countersign/store-postgres";
 import { createRedisStores } from "@countersign/store-redis";
 import { createSqliteStores } from "@countersign/store-sqlite";
-import type { NewTask, OwnedTask, WorkStore, WorkStores } from "@countersign/work";
+import type { NewTask, OwnedTask, WorkStore, WorkStores } from "@countersign/idempotency/work";
 import type { SqliteNonceStore } from "../../../stores/store-sqlite/dist/nonce-store.js";
 import { afterEach, beforeEach, describe } from "@jest/globals";
 import Database from "libsql";

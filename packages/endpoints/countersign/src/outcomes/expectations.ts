@@ -1,7 +1,7 @@
 import { quoteForLog } from "@countersign/core";
 import { publishFailure } from "@countersign/core/internal";
-import { TaskError, type ClaimedTask, type WorkStores } from "@countersign/work";
-import { Worker } from "@countersign/work/internal";
+import { TaskError, type ClaimedTask, type WorkStores } from "@countersign/idempotency/work";
+import { Worker } from "@countersign/idempotency/work/internal";
 import { factoryName, type OutcomesOptions, type ResolvedOutcomesOptions } from "./options.ts";
 
 /** Why an expectation fails: no outcome is there. It looks again later. */

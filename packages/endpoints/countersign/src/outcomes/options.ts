@@ -8,8 +8,8 @@ import {
 } from "@countersign/core/internal";
 import type { TransactionMode } from "@countersign/idempotency";
 import { assertCertificatesAreVerified, serviceUrlFault } from "../internal.ts";
-import { workerOptions, type WorkerOptions } from "@countersign/work/internal";
-import type { WorkStores } from "@countersign/work";
+import { workerOptions, type WorkerOptions } from "@countersign/idempotency/work/internal";
+import type { WorkStores } from "@countersign/idempotency/work";
 import { exampleBody, type JsonValue, type Outcome } from "./outcome.ts";
 
 /** What an answer means. `known`: the service has the outcome already. `refused`: for good, for an operator. */

@@ -2,8 +2,8 @@ import { quoteForLog } from "@countersign/core";
 import { isPromiseLike } from "@countersign/core/internal";
 import { exchange, parseRetryAfter, redact } from "../internal.ts";
 import { ServiceClientError } from "../client/index.ts";
-import { TaskError, type ClaimedTask } from "@countersign/work";
-import { backoffOf } from "@countersign/work/internal";
+import { TaskError, type ClaimedTask } from "@countersign/idempotency/work";
+import { backoffOf } from "@countersign/idempotency/work/internal";
 import {
   areHeaders,
   resolveSenderOptions,

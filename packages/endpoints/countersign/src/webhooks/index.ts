@@ -18,7 +18,7 @@ export { compareTimestamps, parseTimestamp, type WebhookTimestamp } from "./enve
 export { createWebhookHandler } from "./events/webhook-handler.ts";
 export { createInbox } from "./inbox/inbox.ts";
 export type { CreateInboxOptions, Inbox } from "./inbox/inbox-types.ts";
-export { TaskError } from "@countersign/work";
+export { TaskError } from "@countersign/idempotency/work";
 export type {
   CreateWebhookHandlerOptions,
   EventContext,

@@ -2,7 +2,7 @@ import { codeOf } from "@countersign/test-support/runs/code-of.ts";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import { OptionError } from "@countersign/core";
 import { createOutcomes, type OutcomeReport } from "countersign/outcomes";
-import { createTaskQueue } from "@countersign/work";
+import { createTaskQueue } from "@countersign/idempotency/work";
 import { describe, expect, test } from "@jest/globals";
 import { changed, heard, openStores, outcomesOn, report, settled, startService, status } from "./service.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import { eventually, sleep } from "@countersign/test-support/runs/eventually.ts";
-import { createTaskQueue } from "@countersign/work";
+import { createTaskQueue } from "@countersign/idempotency/work";
 import { type OpenStores, openEach, payerOn } from "./payer.ts";
 import { describeOn, endSession, type Opened, poolSize, type TableRow } from "./row.ts";
 

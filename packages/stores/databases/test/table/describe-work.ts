@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import { setImmediate } from "node:timers/promises";
-import { createTaskQueue, type WorkStore } from "@countersign/work";
+import { createTaskQueue, type WorkStore } from "@countersign/idempotency/work";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import { allowWarnings } from "@countersign/test-support/runs/expect-warning.ts";

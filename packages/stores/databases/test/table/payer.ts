@@ -3,7 +3,7 @@ import { transactionOwner } from "@countersign/idempotency-guard/internal";
 import type { AnswerStore, Database, TransactionStores } from "@countersign/idempotency";
 import { createMysqlAnswers, createMysqlStores } from "@countersign/store-mysql";
 import { createPostgresAnswers, createPostgresStores } from "@countersign/store-postgres";
-import type { WorkStore } from "@countersign/work";
+import type { WorkStore } from "@countersign/idempotency/work";
 import { afterEach, beforeEach } from "@jest/globals";
 import { createPool } from "mysql2/promise";
 import { Pool } from "pg";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type Steps, answerOf } from "@countersign/idempotency/internal";
-import type { ClaimedTask } from "@countersign/work";
+import type { ClaimedTask } from "@countersign/idempotency/work";
 import { longLeaseMs, shortLeaseMs } from "../claims.ts";
 import { writtenBy } from "../payments.ts";
 import {

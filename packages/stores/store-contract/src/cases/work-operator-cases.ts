@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { answerOf } from "@countersign/idempotency/internal";
-import type { TaskQuery } from "@countersign/work";
+import type { TaskQuery } from "@countersign/idempotency/work";
 import { longLeaseMs, shortLeaseMs } from "../claims.ts";
 import {
   type Work,

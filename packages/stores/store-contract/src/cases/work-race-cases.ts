@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type Steps, answerOf } from "@countersign/idempotency/internal";
-import type { ClaimedTask, WorkStores } from "@countersign/work";
+import type { ClaimedTask, WorkStores } from "@countersign/idempotency/work";
 import { longLeaseMs, shortLeaseMs } from "../claims.ts";
 import { claimOf, sorted, writtenBy } from "../payments.ts";
 import { soon } from "../transactions.ts";

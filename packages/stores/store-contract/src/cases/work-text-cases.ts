@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type Steps, answerOf } from "@countersign/idempotency/internal";
-import type { ClaimedTask, WorkStore } from "@countersign/work";
+import type { ClaimedTask, WorkStore } from "@countersign/idempotency/work";
 import { longLeaseMs } from "../claims.ts";
 import { hostileTexts, mistakable, shown } from "../hostile-texts.ts";
 import { add, claim, claimOne, inOrder, queue, recordOf, taskOf, transact, workRules } from "../tasks.ts";

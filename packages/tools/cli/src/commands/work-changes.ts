@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { QueueSummary } from "@countersign/work";
+import type { QueueSummary } from "@countersign/idempotency/work";
 import { Command } from "commander";
 import { exitCodes, UsageError, type CommandIo, type Switches, type Texts } from "../command-io.ts";
 import { parseInteger, parseTimeout } from "../input.ts";

@@ -1,4 +1,4 @@
-import type { QueueSummary } from "@countersign/work";
+import type { QueueSummary } from "@countersign/idempotency/work";
 import { Command, Option } from "commander";
 import {
   exitCodes,

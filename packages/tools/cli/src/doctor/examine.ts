@@ -1,4 +1,4 @@
-import type { QueueSummary } from "@countersign/work";
+import type { QueueSummary } from "@countersign/idempotency/work";
 import { CommandError, UsageError, type CommandIo, type Switches, type Texts } from "../command-io.ts";
 import { parseTimeout } from "../input.ts";
 import { inspectStore, withOperatorStore } from "../operator/operator-store.ts";

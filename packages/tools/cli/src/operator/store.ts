@@ -5,7 +5,7 @@ import type {
   IdempotencyStore,
   ReleasedKey,
 } from "@countersign/idempotency";
-import type { WorkStore } from "@countersign/work";
+import type { WorkStore } from "@countersign/idempotency/work";
 import type { Texts } from "../command-io.ts";
 import type { StoreCondition } from "../doctor/findings.ts";
 import type { StoreTarget } from "./store-target.ts";

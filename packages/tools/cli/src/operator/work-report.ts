@@ -1,4 +1,4 @@
-import type { QueueSummary, TaskRecord, WorkDecision } from "@countersign/work";
+import type { QueueSummary, TaskRecord, WorkDecision } from "@countersign/idempotency/work";
 import type { CommandIo } from "../command-io.ts";
 import { bodyLines, createPaint, jsonLine, printable, printableLine } from "../output.ts";
 import { tableText } from "../table.ts";

@@ -1,4 +1,4 @@
-import type { QueueSummary, TaskRecord, WorkDecision } from "@countersign/work";
+import type { QueueSummary, TaskRecord, WorkDecision } from "@countersign/idempotency/work";
 import type { Command } from "commander";
 import {
   CommandError,

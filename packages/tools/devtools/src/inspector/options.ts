@@ -20,7 +20,7 @@ import type { HttpSignatureVerifyOptions } from "@countersign/http-signature-ver
 import type { IdempotencyStore } from "@countersign/idempotency";
 import type { BasicAuthCredential, WebhookBasicAuthOptions } from "@countersign/webhook-basic-auth";
 import type { WebhookHmacOptions } from "@countersign/webhook-hmac";
-import type { WorkStore } from "@countersign/work";
+import type { WorkStore } from "@countersign/idempotency/work";
 
 type InspectedSignature = Omit<ExplainSignatureOptions, "signerBase"> &
   Partial<Pick<HttpSignatureVerifyOptions, "engine" | "limit" | "nonces" | "storeTimeoutMs" | "threadPool">>;

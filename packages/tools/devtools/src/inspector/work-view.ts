@@ -1,6 +1,6 @@
 import { withDeadline } from "@countersign/core";
 import { withoutCredentials } from "@countersign/core/internal";
-import type { QueueSummary, TaskRecord } from "@countersign/work";
+import type { QueueSummary, TaskRecord } from "@countersign/idempotency/work";
 import { readThrown, serviceError, ServiceError } from "../loopback/problem.ts";
 import type { InspectedWork } from "./options.ts";
 

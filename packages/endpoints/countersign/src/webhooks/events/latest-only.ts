@@ -10,7 +10,7 @@ import {
 } from "@countersign/core/internal";
 import { answerOf, runStepsIn, transactionOptions, type Steps } from "@countersign/idempotency/internal";
 import type { TransactionStores } from "@countersign/idempotency";
-import { workerOptions } from "@countersign/work/internal";
+import { workerOptions } from "@countersign/idempotency/work/internal";
 import { knownEventTypes } from "../envelope/envelope.ts";
 import type { WebhookEvent } from "../envelope/events.ts";
 import type { Receiving } from "./event-routes.ts";

@@ -1,6 +1,6 @@
 import { option, readOptions, type OptionTable, type ReadOptions } from "@countersign/core/internal";
 import { transactionOptions } from "@countersign/idempotency/internal";
-import { workerOptions } from "@countersign/work/internal";
+import { workerOptions } from "@countersign/idempotency/work/internal";
 import type { WebhookEvent } from "../envelope/events.ts";
 import { entityOf } from "../events/latest-only.ts";
 import { assertOwnKeys, handlerRules } from "../events/webhook-handler-options.ts";

@@ -9,8 +9,8 @@ import {
   type OpenTransaction,
   type Steps,
 } from "@countersign/idempotency/internal";
-import { TaskError, type ClaimedTask, type NewTask } from "@countersign/work";
-import { Worker, type TaskWork } from "@countersign/work/internal";
+import { TaskError, type ClaimedTask, type NewTask } from "@countersign/idempotency/work";
+import { Worker, type TaskWork } from "@countersign/idempotency/work/internal";
 import { readKept } from "../envelope/envelope.ts";
 import { assertReceived, receivedText } from "../envelope/event-text.ts";
 import type { WebhookEnvelope, WebhookEvent } from "../envelope/events.ts";

@@ -1,6 +1,6 @@
 import type { Awaitable, NoPromise, TransactionMode } from "@countersign/idempotency";
-import type { WorkStores } from "@countersign/work";
-import type { WorkerOptions } from "@countersign/work/internal";
+import type { WorkStores } from "@countersign/idempotency/work";
+import type { WorkerOptions } from "@countersign/idempotency/work/internal";
 import type {
   KnownEventType,
   UnknownWebhookEvent,

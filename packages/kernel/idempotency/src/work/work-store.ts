@@ -1,4 +1,4 @@
-import type { Awaitable, TransactionMode, TransactionStores } from "@countersign/idempotency";
+import type { Awaitable, TransactionMode, TransactionStores } from "../index.ts";
 
 /** What is to be done later; it commits with what caused it. */
 export interface NewTask {

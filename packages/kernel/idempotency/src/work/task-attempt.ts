@@ -1,6 +1,6 @@
 import { isGuardError } from "@countersign/core";
 import { appAnswers } from "@countersign/core/internal";
-import type { Steps, Transactor } from "@countersign/idempotency/internal";
+import type { Steps, Transactor } from "../internal.ts";
 import { TaskError } from "./task-failure.ts";
 import type { ClaimedTask, WorkStore } from "./work-store.ts";
 

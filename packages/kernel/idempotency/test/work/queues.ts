@@ -7,7 +7,7 @@ import {
   type Db,
   type Stores,
 } from "@countersign/test-support/runs/work-stores.ts";
-import { createTaskQueue, type TaskQueue } from "@countersign/work";
+import { createTaskQueue, type TaskQueue } from "@countersign/idempotency/work";
 
 export { changed, type Db, type Stores } from "@countersign/test-support/runs/work-stores.ts";
 

@@ -7,7 +7,7 @@ import {
   type ReadOptions,
 } from "@countersign/core/internal";
 import { OptionError } from "@countersign/core";
-import { transactionOptions, type TransactionOptions } from "@countersign/idempotency/internal";
+import { transactionOptions, type TransactionOptions } from "../internal.ts";
 import type { WorkStore, WorkStores } from "./work-store.ts";
 
 /** How a worker goes about the tasks of its queue. */

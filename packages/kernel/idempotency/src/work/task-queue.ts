@@ -1,13 +1,7 @@
 import { OptionError } from "@countersign/core";
 import { option, readOptions, type OptionTable } from "@countersign/core/internal";
-import type {
-  Awaitable,
-  DrainOptions,
-  DrainReport,
-  NoPromise,
-  TransactionMode,
-} from "@countersign/idempotency";
-import { answerOf, readDrainTimeout, transactionOptions } from "@countersign/idempotency/internal";
+import type { Awaitable, DrainOptions, DrainReport, NoPromise, TransactionMode } from "../index.ts";
+import { answerOf, readDrainTimeout, transactionOptions } from "../internal.ts";
 import { assertWorked, type OutsideContext, type TaskWork } from "./task-attempt.ts";
 import { workerOptions, type WorkerOptions } from "./worker-options.ts";
 import { Worker } from "./worker.ts";

@@ -1,5 +1,5 @@
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
-import { createTaskQueue, TaskError } from "@countersign/work";
+import { createTaskQueue, TaskError } from "@countersign/idempotency/work";
 import { describe, expect, test } from "@jest/globals";
 import {
   addTo,

@@ -1,6 +1,6 @@
 import { eventually, sleep } from "@countersign/test-support/runs/eventually.ts";
 import { transactionBroken } from "@countersign/idempotency/store";
-import { TaskError, type ClaimedTask } from "@countersign/work";
+import { TaskError, type ClaimedTask } from "@countersign/idempotency/work";
 import { describe, expect, test } from "@jest/globals";
 import {
   addTo,

@@ -1,4 +1,4 @@
-import { Gate, textUpTo, type ArgumentRule } from "@countersign/idempotency/store";
+import { Gate, textUpTo, type ArgumentRule } from "../../store-parts/index.ts";
 import type {
   DeadTasks,
   NewestMark,

@@ -1,5 +1,5 @@
 // What counts as an attempt: whatever has begun its handler.
-import type { createTaskQueue } from "@countersign/work";
+import type { createTaskQueue } from "@countersign/idempotency/work";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { eventually, sleep } from "@countersign/test-support/runs/eventually.ts";
 import { describe, expect, test } from "@jest/globals";

@@ -1,6 +1,6 @@
 import { quoteForLog } from "@countersign/core";
 import { publishFailure, publishNotice } from "@countersign/core/internal";
-import { noticeOfEnd } from "@countersign/idempotency/internal";
+import { noticeOfEnd } from "../internal.ts";
 import { reasonOf } from "./task-failure.ts";
 import type { ClaimedTask } from "./work-store.ts";
 

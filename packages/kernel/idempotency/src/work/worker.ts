@@ -2,7 +2,7 @@ import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { OptionError, traces, type PublishedEvents } from "@countersign/core";
 import { escapeForLog, traced, workSlices } from "@countersign/core/internal";
-import { Transactor } from "@countersign/idempotency/internal";
+import { Transactor } from "../internal.ts";
 import { elsewhere, Leases, type Running } from "./leases.ts";
 import { longestPauseMs, pause, Settlement, type TaskOutcome } from "./settlement.ts";
 import { TaskAttempt, type AttemptEnd, type TaskWork } from "./task-attempt.ts";
