@@ -15,14 +15,14 @@ const middlewares = [
 
 export function importTimes() {
   return [
-    ...middlewares.map((name) => importTime(name, 60)),
-    importTime("payout", 120),
-    importTime("webhooks", 120),
+    ...middlewares.map((name) => importTime(`@countersign/${name}`, 60)),
+    importTime("countersign/payout", 120),
+    importTime("countersign/webhooks", 120),
   ];
 }
 
 function importTime(name, mostMs) {
-  const script = `const startedAt = performance.now(); await import("@countersign/${name}"); console.log(performance.now() - startedAt)`;
+  const script = `const startedAt = performance.now(); await import("${name}"); console.log(performance.now() - startedAt)`;
   const cwd = fileURLToPath(new URL(".", import.meta.url));
   const took = Array.from({ length: runs }, () => {
     const { stdout } = spawnSync(process.execPath, ["--input-type=module", "-e", script], {

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { workspacePackages, root } from "./workspace.mjs";
 
-const tools = new Set(["cli", "explain", "sandbox", "inspector", "create-countersign", "store-contract"]);
+const tools = new Set(["cli", "devtools", "create-countersign", "store-contract"]);
 const read = (file) => readFileSync(path.join(root, file), "utf8");
 const lines = (files) => files.reduce((sum, file) => sum + read(file).split("\n").length - 1, 0);
 const words = (files) => files.reduce((sum, file) => sum + read(file).split(/\s+/).filter(Boolean).length, 0);

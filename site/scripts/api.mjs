@@ -136,7 +136,9 @@ function ownersFirst(packages) {
   const ordered = new Set();
   const add = (name) => {
     const { dependencies = {} } = workspacePackages.get(name).manifest;
-    const owners = packages.filter((owner) => dependencies[`@countersign/${owner}`] !== undefined);
+    const owners = packages.filter((owner) => {
+      return dependencies[workspacePackages.get(owner).manifest.name] !== undefined;
+    });
     for (const owner of owners) add(owner);
     ordered.add(name);
   };

@@ -64,7 +64,7 @@ function foreignDependencies(name, seen = new Set()) {
   seen.add(name);
   const { dependencies = {} } = workspacePackages.get(name).manifest;
   const found = Object.keys(dependencies).flatMap((dependency) => {
-    const own = /^@countersign\/(.*)$/.exec(dependency)?.[1];
+    const own = names.find((each) => workspacePackages.get(each).manifest.name === dependency);
     if (own === undefined) return [dependency];
     return seen.has(own) ? [] : [...foreignDependencies(own, seen)];
   });

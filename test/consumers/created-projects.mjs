@@ -55,7 +55,7 @@ try {
 /** The folders of what the projects depend on, and of the command. */
 function needed() {
   const { devDependencies } = workspacePackages.get("create-countersign").manifest;
-  const used = Object.keys(devDependencies).filter((name) => name.startsWith("@countersign/"));
+  const used = Object.keys(devDependencies).filter((name) => /^(?:@countersign\/|countersign$)/.test(name));
   return ["create-countersign", ...ownDependencies(used).map(folderOf)];
 }
 

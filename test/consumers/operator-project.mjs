@@ -19,7 +19,7 @@ export async function checkOperator(work, tarballs) {
   const packages = [...names.map((name) => tarballs[name]), `libsql@${manifest().devDependencies.libsql}`];
   const folder = await install(work, { name: "operator", type: "module", packages });
   const installed = readdirSync(join(folder, "node_modules", "@countersign"));
-  for (const name of ["sandbox", "databases", "store-mysql", "store-postgres", "store-redis"]) {
+  for (const name of ["devtools", "databases", "store-mysql", "store-postgres", "store-redis"]) {
     if (installed.includes(name)) throw new Error(`${name} comes with the command`);
   }
   writeFileSync(join(folder, "platform.mjs"), platform);

@@ -165,5 +165,5 @@ function errorsOf(stdout) {
 
 // pg's own types need a newer compiler than the oldest that ours are for.
 function isOfAnother(file) {
-  return /node_modules\/(?!.*node_modules\/)(?!@countersign\/)/.test(file);
+  return /node_modules\/(?!.*node_modules\/)(?!@countersign\/|countersign\/)/.test(file);
 }
