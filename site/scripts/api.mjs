@@ -1,5 +1,5 @@
 // The API pages, one for each package, from the doc comments of what it exports.
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { Application } from "typedoc";
 import { workspacePackages } from "../../scripts/workspace.mjs";
@@ -44,7 +44,7 @@ export async function writeApi(packages) {
   if (app.logger.hasErrors()) throw new Error("typedoc failed, see above");
   for (const name of packages) {
     const texts = modulesOf(name).map(({ source, entry }) => {
-      const text = readFileSync(path.join(out, pageOf(source)), "utf8")
+      const text = readFileSync(writtenPage(out, source), "utf8")
         .replace(/^# .*$/m, entry === name ? "" : `# ${entry}`)
         .replaceAll(
           /\]\(((?:\.{1,2}\/)*[\w-]+(?:\/[\w-]+)*)\.md/g,
@@ -75,6 +75,12 @@ function modulesOf(name) {
 /** Where typedoc writes the page of a module. */
 function pageOf(source) {
   return `${source.replace(/(?:\/index)?\.ts$/, "")}.md`;
+}
+
+/** The same as a file. A name that typedoc has given before gets a number. */
+function writtenPage(out, source) {
+  const file = path.join(out, pageOf(source));
+  return existsSync(file) ? file : file.replace(/\.md$/, "-1.md");
 }
 
 /** The package whose page a link of typedoc leads to, from the page of a module: the folder above its src. */
