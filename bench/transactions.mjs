@@ -1,5 +1,5 @@
 // Payouts a second in transaction mode, beside lease mode, beside hand-written code that does equal work, and beside the floor, in short
-// alternating rounds; with --against also beside lease mode of another checkout. CPU time is that of this process, which is the platform.
+// alternating rounds; with --against also beside both modes of another checkout. CPU time is that of this process, which is the platform.
 import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -33,8 +33,8 @@ const connected = (work) => work(new AbortController().signal);
 const nonceOf = (key) => ({ scope: "bench", nonce: key, token: randomUUID(), retainMs: 600_000 });
 
 /** Nonce, key and `insert(tx, key)` in one transaction. `mustWrite`: whether it has to be known that the handler has written, as at an endpoint. */
-function transactionSide(stores, insert, { mustWrite = true } = {}) {
-  const { pay } = transactionOwner(stores, { scope: mustWrite ? "tx" : "unasked" });
+function transactionSide(stores, insert, { mustWrite = true, owner = transactionOwner } = {}) {
+  const { pay } = owner(stores, { scope: mustWrite ? "tx" : "unasked" });
   return (key) => {
     const nonce = {
       claim: nonceOf(`${mustWrite} ${key}`),
@@ -76,11 +76,11 @@ function equalTables(text, prefix = "") {
 }
 
 /** The nonce, a lease on the key, `commit(key, handle)` with completeIn in a transaction, and the end of the lease. */
-function leaseSide({ nonces, idempotency: store }, commit, { owner = keyOwner, print = fingerprint } = {}) {
+function leaseSide({ nonces, idempotency: store }, commit, { owner = keyOwner } = {}) {
   const leases = owner({ store, recovery: "rerun", scope: "lease" });
   return async (key) => {
     if ((await nonces.claim(nonceOf(`lease ${key}`))) !== "fresh") throw new Error("a fresh nonce was seen");
-    const run = await leases.claim({}, { key, fingerprint: print }, connected);
+    const run = await leases.claim({}, { key, fingerprint }, connected);
     await commit(key, run.handle);
     await run.decide(200);
   };
@@ -110,26 +110,36 @@ export async function postgresTransactions({ against }) {
   }
 }
 
-/** What another checkout has for lease mode on PostgreSQL. */
+/** What another checkout has for both modes on PostgreSQL. */
 async function packagesOf(folder) {
   const { resolve } = createRequire(path.join(folder, "bench", "transactions.mjs"));
-  const load = (name) => import(pathToFileURL(resolve(name)).href);
-  const { keyOwner: owner } = await load("@countersign/idempotency-guard/internal");
-  return { owner, ...(await load("@countersign/store-postgres")) };
+  const load = async (name) => import(pathToFileURL(resolve(name)).href);
+  const guard = "@countersign/idempotency-guard";
+  // The entry point had another name before packages/doors became packages/adapters.
+  const owners = await load(`${guard}/internal`).catch(() => load(`${guard}/door`));
+  return {
+    ...owners,
+    ...(await load("@countersign/databases")),
+    ...(await load("@countersign/store-postgres")),
+  };
 }
 
-/** Lease mode of another checkout, on tables of its own. */
-async function otherLeaseSide(pool, other, insert) {
+/** Both modes of another checkout, on tables of its own. */
+async function otherSides(pool, other, insert) {
   const schema = `other_${randomUUID().slice(0, 8)}`;
   await other.migratePostgres(pool, { schema });
-  const stores = other.createPostgresStores({ pool, schema, pruneIntervalMs: 0 });
+  const stores = other.createPostgresStores({ database: other.fromPg(pool), schema, pruneIntervalMs: 0 });
   const commit = (key, handle) =>
     other.withPostgresTransaction(pool, async (client) => {
       await handle.completeIn(client);
       await client.query(insert, [key]);
     });
-  // Before there was a transaction mode, the fingerprint itself was given.
-  return { stores, side: leaseSide(stores, commit, { owner: other.owner, print: fingerprint() }) };
+  const pay = (tx, key) => tx.query(insert, [key]);
+  const sides = {
+    "transaction of the other checkout": transactionSide(stores, pay, { owner: other.transactionOwner }),
+    "lease mode of the other checkout": leaseSide(stores, commit, { owner: other.keyOwner }),
+  };
+  return { stores, sides };
 }
 
 async function postgresSides(connectionString, { title, lagMs, perRound, other }) {
@@ -167,8 +177,8 @@ async function postgresSides(connectionString, { title, lagMs, perRound, other }
       equalWork(await pool.connect(), claims, (client) => client.query(insert, [key]), key);
     const unasked = transactionSide(stores, (tx, key) => tx.query(insert, [key]), { mustWrite: false });
     const sides = { transaction, unasked, lease, equal, floor };
-    before = other && (await otherLeaseSide(pool, other, insert));
-    if (before !== undefined) sides["lease mode of the other checkout"] = before.side;
+    before = other && (await otherSides(pool, other, insert));
+    Object.assign(sides, before?.sides);
     const messages = await messagesOf(sent, sides);
     const flushes = lagMs > 0 ? [] : [await flushesOf(title, sides, () => walSyncs(pool))];
     const results = await compare({
