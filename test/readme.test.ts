@@ -8,7 +8,7 @@ import { documentedParts, memberFolders, workspacePackages } from "../scripts/wo
 import { anchorsOf, githubAnchor } from "../site/scripts/anchors.mjs";
 import { fileText } from "../site/scripts/file-text.mjs";
 import { published, repository } from "../site/scripts/source.mjs";
-import { builtPage, packagePage, packageReadme } from "./docs/package-pages.ts";
+import { packagePage, packageReadme } from "./docs/package-pages.ts";
 import { optionTables } from "./docs/written-options.ts";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "..");
@@ -118,21 +118,21 @@ describe.each(packages)("the README of %s", (name) => {
       (link) =>
         /(?:reference\/packages|packages\/[a-z]+)\/([a-z-]+)(?:\.md|\/README\.md)/.exec(link)?.[1] ?? [],
     );
-    const own = writtenOptions(builtPage(name));
-    const shared = name.startsWith("store-") ? writtenOptions(read("docs/pages/reference/stores.md")) : [];
+    const own = writtenOptions(packagePage(name));
+    const shared = name.startsWith("store-") ? writtenOptions(read("site/pages/reference/stores.md")) : [];
     const told =
-      own.length > 0 ? [...own, ...shared] : linked.flatMap((other) => writtenOptions(builtPage(other)));
+      own.length > 0 ? [...own, ...shared] : linked.flatMap((other) => writtenOptions(packagePage(other)));
     for (const option of writtenOptions(readme)) expect(told).toContainEqual(option);
   });
 
   test("leads to its page, where it has one, and to what compilers and jest need", () => {
-    const page = `docs/pages/reference/packages/${name}.md`;
+    const page = `site/pages/reference/packages/${name}.md`;
     if (existsSync(join(root, page))) expect(linksOf(readme).join(" ")).toContain(`../../../${page}`);
     expect(linksOf(readme)).toContain("../../../docs/using.md");
   });
 
   test("stands in the list of packages", () => {
-    expect(read("docs/pages/reference/packages.md")).toMatch(new RegExp(`^- \\[${name}\\]\\(`, "m"));
+    expect(read("site/pages/reference/packages.md")).toMatch(new RegExp(`^- \\[${name}\\]\\(`, "m"));
   });
 });
 
@@ -146,11 +146,12 @@ const folders = [
   ".",
   "docs",
   "docs/decisions",
-  "docs/pages",
-  "docs/pages/concepts",
-  "docs/pages/guide",
-  "docs/pages/reference",
-  "docs/pages/reference/packages",
+  "site/pages",
+  "site/pages/concepts",
+  "site/pages/guide",
+  "site/pages/reference",
+  "site/pages/reference/packages",
+  "site/pages/guide/databases",
   "test/faults",
   "test/fuzz",
   "test/mutants",
@@ -180,7 +181,7 @@ test.each(documents)("the relative links of %s lead somewhere", (file) => {
 });
 
 const readmes = [...documents, "packages/tools/create-countersign/templates/common/README.md"].filter(
-  (file) => file.endsWith("README.md") && !file.startsWith("docs/pages"),
+  (file) => file.endsWith("README.md") && !file.startsWith("site/pages"),
 );
 
 // A link to our own pages by an address breaks when the address changes, or before it is there. A created project has no other way.

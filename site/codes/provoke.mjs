@@ -216,24 +216,4 @@ export function noticed(code, work) {
   };
 }
 
-/** A refusal on the page of codes: what it answers, who refuses, why, what to do, and what makes it happen. */
-export const row = (status, by, cause, remedy, example, provoke) => ({
-  status,
-  by: [by].flat(),
-  cause,
-  remedy,
-  example,
-  provoke,
-});
-
-/** A notice on the page of codes. */
-export const notice = (by, cause, remedy, example, provoke) => ({
-  notice: true,
-  by,
-  cause,
-  remedy,
-  example,
-  provoke,
-});
-
 export { GuardError };

@@ -53,7 +53,7 @@ function badgeLine(name) {
     ["CI", `${ci}/badge.svg`, ci],
     ["Node 20.19 or later", `${up}/${pictures}/badge-node.svg`, `${up}/docs/using.md`],
     ["MIT licence", `${up}/${pictures}/badge-licence.svg`, "LICENSE"],
-    [`Dependencies: ${number}`, `${up}/${numberFile(number)}`, `${up}/docs/pages/reference/packages.md`],
+    [`Dependencies: ${number}`, `${up}/${numberFile(number)}`, `${up}/site/pages/reference/packages.md`],
   ]
     .map(([alt, picture, link]) => `[![${alt}](${picture})](${link})`)
     .join(" ");

@@ -8,20 +8,25 @@ import { documents, read, repository, root } from "./source.mjs";
 export function pageOf(file) {
   const name = /^packages\/[a-z]+\/([a-z0-9-]+)(\/README\.md)?$/.exec(file)?.[1];
   if (name !== undefined) return `reference/packages/${name}`;
-  if (file === "docs/pages/README.md") return "index";
-  return documents[file] ?? /^(?:site|docs)\/pages\/(.+)\.md$/.exec(file)?.[1];
+  if (file === "site/pages/README.md") return "index";
+  return documents[file] ?? /^site\/pages\/(.+)\.md$/.exec(file)?.[1];
 }
 
 /** `markdown` of `file`, as it reads in `page`: both without an extension for pages, from the root. */
 export function rewriteLinks(markdown, file, page) {
   return outsideCode(markdown, (text) =>
     text.replaceAll(/\]\(([^)\s]+)\)/g, (all, target) => {
-      if (/^(https?:|#|mailto:)/.test(target)) return all;
+      if (/^(https?:|mailto:)/.test(target)) return all;
       const [place, anchor] = target.split("#");
-      const meant = path.posix.normalize(path.posix.join(path.posix.dirname(file), place)).replace(/\/$/, "");
+      const meant =
+        place === ""
+          ? file
+          : path.posix.normalize(path.posix.join(path.posix.dirname(file), place)).replace(/\/$/, "");
       const other = pageOf(meant);
-      const hash = anchor === undefined ? "" : `#${anchorOnSite(meant, anchor)}`;
-      if (other !== undefined) return `](${relative(page, other)}.md${hash})`;
+      const hash =
+        anchor === undefined ? "" : `#${other === undefined ? anchor : anchorOnSite(meant, anchor)}`;
+      if (place === "") return `](${hash})`;
+      if (other !== undefined) return `](${relative(page, `${other}.md`)}${hash})`;
       if (/^docs\/pictures\/.+\.png$/.test(meant) && existsSync(path.join(root, meant)))
         return `](${relative(page, meant.slice("docs/".length))})`;
       if (!existsSync(path.join(root, meant))) throw new Error(`${file}: ${target} leads nowhere`);
@@ -31,10 +36,9 @@ export function rewriteLinks(markdown, file, page) {
   );
 }
 
-/** The anchor of a place of docs/pages, which documents name as the repository's view has it. */
-function anchorOnSite(file, anchor) {
-  if (!file.startsWith("docs/pages/")) return anchor;
-  const text = read(file);
+/** The anchor that a page has for a place of its file, which links name as the repository's view has it. */
+export function anchorOnSite(file, anchor) {
+  const text = read(statSync(path.join(root, file)).isDirectory() ? `${file}/README.md` : file);
   const at = anchorsOf(text, githubAnchor).indexOf(anchor);
   if (at < 0) throw new Error(`${file} has no heading #${anchor}`);
   return anchorsOf(text, vitepressAnchor)[at];

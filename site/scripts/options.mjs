@@ -1,19 +1,13 @@
-// A table of options as a page shows it: `<!-- options: name -->`. A list up to `<!-- end of options -->` says what doc comments do not.
+// A table of options as a page shows it, after `<!-- options: name -->`. A list in the mark itself says what doc comments do not.
 import { sourceFilesOf } from "../../scripts/workspace.mjs";
 import { optionTables } from "./option-tables.mjs";
 import { read } from "./source.mjs";
 
-const directive = /^<!-- options: (.+) -->$(?:\n\n((?:- [\s\S]*?)?)\n\n<!-- end of options -->)?/gm;
 const entry = /^- `(\w+)`: ([\s\S]*?)(?=\n- `|$(?![\s\S]))/gm;
 
-export function withOptions(page) {
-  return page.replaceAll(directive, (_all, name, list = "") => {
-    const own = new Map([...list.matchAll(entry)].map(([, option, text]) => [option, oneLine(text)]));
-    return optionTable(name, own);
-  });
-}
-
-function optionTable(name, own) {
+/** The table `name`; a meaning in `list` counts more than a doc comment. */
+export function optionTable(name, list = "") {
+  const own = new Map([...list.matchAll(entry)].map(([, option, text]) => [option, oneLine(text)]));
   const { rules, types } = optionTables[name] ?? {};
   if (rules === undefined) throw new Error(`there is no table of options ${name}`);
   for (const option of own.keys()) if (!(option in rules)) throw new Error(`${name} has no option ${option}`);

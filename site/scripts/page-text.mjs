@@ -79,6 +79,6 @@ export function withParts(markdown) {
 }
 
 /** For readers of markdown: sections and tables are theirs as they stand. */
-export function withoutMarks(markdown) {
+export function withoutParts(markdown) {
   return markdown.replaceAll(/^<!-- (?:tabs|end of tabs|filter: .*) -->\n\n/gm, "");
 }

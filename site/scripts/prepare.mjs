@@ -1,5 +1,5 @@
-// Writes every page as plain markdown into .pages, from which VitePress builds: pages/, documents of the repository, the table of
-// codes, the API, drawings and the recording. Fails when one is left out, or a link of the repository leads nowhere.
+// Writes every page as plain markdown into .pages, from which VitePress builds: pages/, documents of the repository, the API, drawings
+// and the recording. Fails when one is left out, or a link of the repository leads nowhere.
 import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { documentedParts, packageFolder, workspacePackages } from "../../scripts/workspace.mjs";
@@ -7,13 +7,12 @@ import { descriptions } from "../descriptions.mjs";
 import { navigation, referencePages } from "../navigation.mjs";
 import { writeApi } from "./api.mjs";
 import { withoutBadges } from "./badges.mjs";
-import { codesPage } from "./codes-page.mjs";
-import { expand } from "./expand.mjs";
-import { relative, rewriteLinks } from "./links.mjs";
-import { forVitePress, withManagers, withoutMarks, withParts } from "./page-text.mjs";
+import { withoutMarks } from "./fill.mjs";
+import { pageOf, relative, rewriteLinks } from "./links.mjs";
+import { forVitePress, withManagers, withoutParts, withParts } from "./page-text.mjs";
 import { drawingNames, drawPictures } from "./pictures.mjs";
 import { recordingSvg } from "./recording.mjs";
-import { documents, homepage, pagesFolder, read, root, site } from "./source.mjs";
+import { documents, homepage, pageFiles, pagesFolder, read, root, site } from "./source.mjs";
 
 const packages = [...workspacePackages.keys()];
 const parts = [...documentedParts.keys()].toSorted();
@@ -45,10 +44,9 @@ export async function prepare({ api = true } = {}) {
   }
 
   const pages = new Map();
-  const own = readdirSync(path.join(site, "pages"), { recursive: true, encoding: "utf8" });
-  for (const file of own.filter((name) => name.endsWith(".md"))) {
-    const page = file.replaceAll(path.sep, "/").replace(/\.md$/, "");
-    pages.set(page, finish(page, read("site", "pages", file), drawings));
+  for (const file of pageFiles()) {
+    const page = pageOf(file);
+    pages.set(page, finish(file, page, drawings));
   }
   for (const [file, page] of Object.entries(documents)) {
     pages.set(page, rewriteLinks(read(file), file, page));
@@ -64,7 +62,6 @@ export async function prepare({ api = true } = {}) {
     const page = `reference/packages/${name}`;
     pages.set(page, withApiLink(pages.get(page), name));
   }
-  pages.set("reference/codes", await codesPage());
   pages.set("reference/api", apiPage());
   for (const [page, text] of pages) write(`${page}.md`, forVitePress(text));
   if (api) await writeApi(apiPackages);
@@ -84,7 +81,7 @@ export async function prepare({ api = true } = {}) {
   // Beside the HTML, for those who read markdown: the drawings as images in place of their SVG.
   for (const page of new Set(present)) {
     const text = read("site", ".pages", `${page}.md`);
-    const plain = withoutMarks(withoutHeader(text)).replaceAll(drawn, (_all, name, alt) => {
+    const plain = withoutParts(withoutHeader(text)).replaceAll(drawn, (_all, name, alt) => {
       return `![${alt}](${relative(page, `pictures/${name}`)}.svg)`;
     });
     write(`public/${page}.md`, page === "index" ? `# countersign\n\n${plain}` : plain);
@@ -104,14 +101,17 @@ export async function prepare({ api = true } = {}) {
 
 const drawn = /<figure class="drawing" data-name="([\w-]+)" data-alt="([^"]*)"[\s\S]*?<\/figure>/g;
 
-function finish(page, text, drawings) {
-  const pictureOf = (name, alt) => {
-    if (drawings[name] === undefined || alt === undefined) throw new Error(`${page}: picture ${name}`);
+const picture = /^!\[([^\]]+)\]\((?:\.\.\/)+docs\/pictures\/([\w-]+)\.svg\)$/gm;
+
+/** A page of site/pages: its pictures are drawn in it, so that they follow the colours of the page. */
+function finish(file, page, drawings) {
+  const text = withoutMarks(read(file)).replaceAll(picture, (_all, alt, name) => {
+    if (drawings[name] === undefined) throw new Error(`${file}: picture ${name}`);
     const { inline } = drawings[name];
     const labelled = inline.replace("<svg", `<svg role="img" aria-label="${alt}"`);
     return `<figure class="drawing" data-name="${name}" data-alt="${alt}" tabindex="0" v-pre>${labelled}</figure>`;
-  };
-  return expand(text, { pictureOf, rewrite: (part, file) => rewriteLinks(part, file, page) });
+  });
+  return rewriteLinks(text, file, page);
 }
 
 function withApiLink(text, name) {
@@ -150,6 +150,7 @@ function withHeader(text, page) {
     ...Object.entries(about).map(([name, value]) => `${name}: ${JSON.stringify(value)}`),
   ];
   if (page.startsWith("reference/api")) rows.push("pageClass: api");
+  if (page === "reference/codes") rows.push("pageClass: codes", "outline: [2, 2]");
   return `---\n${rows.join("\n")}\n---\n\n${withoutHeader(text)}`;
 }
 

@@ -7,3 +7,6 @@ export const repository: string;
 
 /** False until npm has the packages. */
 export const published: boolean;
+
+/** The pages of site/pages, from the root, without the list of them. */
+export function pageFiles(): readonly string[];

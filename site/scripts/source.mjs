@@ -1,5 +1,5 @@
 // Where things are, and what the pages call them.
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -10,6 +10,13 @@ export const pagesFolder = path.join(site, ".pages");
 export const outputFolder = path.join(site, "dist");
 
 export const read = (...parts) => readFileSync(path.join(root, ...parts), "utf8");
+
+/** The pages of site/pages, from the root. README.md lists them, for readers of the repository, and in the site's menu. */
+export function pageFiles() {
+  return readdirSync(path.join(site, "pages"), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".md") && name !== "README.md")
+    .map((name) => `site/pages/${name.replaceAll(path.sep, "/")}`);
+}
 
 const manifest = JSON.parse(read("package.json"));
 /** The address of the site, with a slash at its end. What messages lead to is `pages` in core's docs.ts. */

@@ -1,4 +1,4 @@
-// "How an attempt of lease mode ends", docs/pages/concepts/failures.md: each row at each adapter, under both recoveries.
+// "How an attempt of lease mode ends", site/pages/concepts/failures.md: each row at each adapter, under both recoveries.
 import { AsyncResource } from "node:async_hooks";
 import { request, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -1,9 +1,11 @@
 // What the consumers' projects are made with: the packed tarballs, npm, and processes that have to succeed.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { writePackedTexts } from "../../scripts/packed-texts.mjs";
 import { npmCommand } from "../../scripts/setup.mjs";
 import { workspacePackages } from "../../scripts/workspace.mjs";
 
@@ -21,10 +23,25 @@ export async function pack(work, names = publishedNames()) {
 
 /** Packs packages into a folder by one process: name, files, unpackedSize and tarball of each. */
 export async function packAll(target, names = publishedNames()) {
-  const chosen = names.flatMap((name) => ["--workspace", workspacePackages.get(name).folder]);
+  const copies = mkdtempSync(join(tmpdir(), "countersign-packed-"));
+  try {
+    return await packCopies(target, copies, names);
+  } finally {
+    rmSync(copies, { recursive: true, force: true });
+  }
+}
+
+// Others read the packages meanwhile: what npm gets beside them is written into copies.
+async function packCopies(target, copies, names) {
+  for (const { folder } of workspacePackages.values()) {
+    const left = new Set(["node_modules", "test"].map((name) => join(root, folder, name)));
+    cpSync(join(root, folder), join(copies, folder), { recursive: true, filter: (file) => !left.has(file) });
+  }
+  writePackedTexts(copies);
+  const chosen = names.map((name) => join(copies, workspacePackages.get(name).folder));
   const told = await npm(
     ["pack", "--json", "--loglevel=error", "--pack-destination", target, ...chosen],
-    root,
+    copies,
   );
   return Object.values(JSON.parse(told)).map((entry) => ({
     ...entry,

@@ -12,7 +12,7 @@ const samples = [...mistakes, ...explainedAs("other-mistakes.txt")].filter(
 );
 
 test("the page of explanations has every identifier of the samples, each with a sentence of theirs", () => {
-  const shown = [...read("docs/pages/guide/explain.md").matchAll(/^- `([a-z0-9-]+)`: `(.*)`$/gm)];
+  const shown = [...read("site/pages/guide/explain.md").matchAll(/^- `([a-z0-9-]+)`: `(.*)`$/gm)];
   const said = new Set(samples.map(({ what, says }) => `${what} ${says}`));
   expect(shown.map(([, what, says]) => `${what} ${says}`).filter((each) => !said.has(each))).toEqual([]);
   expect(new Set(shown.map(([, what]) => what))).toEqual(new Set(samples.map(({ what }) => what)));

@@ -16,7 +16,7 @@ const folders: Readonly<Record<string, string>> = {
   T: "test",
 };
 
-const page = readFileSync(join(root, "docs/pages/concepts/hostile-requests.md"), "utf8");
+const page = readFileSync(join(root, "site/pages/concepts/hostile-requests.md"), "utf8");
 const rows = [...page.matchAll(/^- \*\*(.+?):\*\* (.+?)\. (`[A-Z]\/.*)$/gm)];
 
 /** The titles that the page gives to each answer, by group. */

@@ -20,18 +20,18 @@ import { signTable as signPayloadHeaders } from "../../packages/checks/webhook-h
 import { table as generateEndpoint } from "../../packages/endpoints/countersign/dist/webhooks/endpoint/generate-endpoint.js";
 import { httpsTable as httpsOnly } from "../../packages/endpoints/countersign/dist/webhooks/endpoint/webhook-endpoint-options.js";
 import { optionTables } from "../../site/scripts/option-tables.mjs";
-import { builtPage } from "./package-pages.ts";
+import { packagePage } from "./package-pages.ts";
 import { optionsOfCall, optionTables as tablesOf, plain } from "./written-options.ts";
 
-const keysPage = "docs/pages/guide/keys.md";
+const keysPage = "site/pages/guide/keys.md";
 
 type Rules = Readonly<Record<string, OptionRule<unknown>>>;
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 const read = (file: string): string => readFileSync(join(root, file), "utf8");
-const pages = readdirSync(join(root, "docs/pages"), { recursive: true, encoding: "utf8" })
+const pages = readdirSync(join(root, "site/pages"), { recursive: true, encoding: "utf8" })
   .filter((file) => file.endsWith(".md"))
-  .map((file) => [file, read(`docs/pages/${file}`)] as const);
+  .map((file) => [file, read(`site/pages/${file}`)] as const);
 const tables = pages.flatMap(([file, text]) => tablesOf(text).map((table) => ({ file, table })));
 
 const defaultsOf = (rules: Rules): Readonly<Record<string, string>> =>
@@ -101,7 +101,7 @@ const written: readonly [name: string, place: number | string, rules: Rules][] =
   [keysPage, "keyUse", keyUse],
 ];
 
-const pageOf = (name: string): string => (name.endsWith(".md") ? read(name) : builtPage(name));
+const pageOf = (name: string): string => (name.endsWith(".md") ? read(name) : packagePage(name));
 
 describe.each(written)("the page of %s tells the options of %s", (name, place, rules) => {
   if (typeof place === "number") {

@@ -15,12 +15,6 @@ export function packagePage(name: string): string {
   return readFileSync(existsSync(page) ? page : readmeFile(name), "utf8");
 }
 
-/** The same as its reader gets it, with all that it takes from elsewhere. */
-export function builtPage(name: string): string {
-  const page = join(root, "docs/pages/reference/packages", `${name}.md`);
-  return readFileSync(existsSync(page) ? page : readmeFile(name), "utf8");
-}
-
 function readmeFile(name: string): string {
   return join(root, packageFolder(name), "README.md");
 }

@@ -15,7 +15,7 @@ import * as webBotAuth from "../../examples/snippets/dist/policy-web-bot-auth.js
 import { expectWarning } from "../support/runs/expect-warning.ts";
 
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
-const page = read("docs/pages/reference/policies.md");
+const page = read("site/pages/reference/policies.md");
 const jwks = JSON.parse(
   read("packages/kernel/http-message-signatures/test/fixtures/rfc9421-keys.json"),
 ) as Readonly<Record<"ed25519" | "p256", JsonWebKey>>;
@@ -23,7 +23,8 @@ const jwks = JSON.parse(
 test.each(["rfc9421", "web-bot-auth", "ucp", "adcp"])(
   "the page shows the policy %s, to the letter",
   (name) => {
-    expect(page).toContain(`\`\`\`ts\n${read(`examples/snippets/src/policy-${name}.ts`)}\`\`\``);
+    const file = `examples/snippets/src/policy-${name}.ts`;
+    expect(page).toContain(`\`\`\`ts file=${file}\n${read(file)}\`\`\``);
   },
 );
 

@@ -1,9 +1,9 @@
-// The code that readers copy: fences of READMEs, of documents and of pages as they are built, and the files of examples/snippets.
+// The code that readers copy: fences of READMEs, of documents and of pages, and the files of examples/snippets.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { memberFolders } from "../../scripts/workspace.mjs";
-import { expand } from "../../site/scripts/expand.mjs";
+import { pageFiles } from "../../site/scripts/source.mjs";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 const read = (file: string): string => readFileSync(join(root, file), "utf8");
@@ -19,7 +19,7 @@ const markdownIn = (folder: string): readonly string[] =>
     .filter((name) => name.endsWith(".md"))
     .map((name) => `${folder}/${name}`);
 
-const fence = /^( *)```(\w+)\n([\s\S]*?)^ *```$/gm;
+const fence = /^( *)```(\w+)(?: (?:file|run)=[^\n]*)?\n([\s\S]*?)^ *```$/gm;
 
 /** Every fence of a markdown text in a language of these, without its indentation. */
 export function fencesOf(markdown: string, isMeant: (language: string) => boolean): readonly string[] {
@@ -42,14 +42,10 @@ export function allShownCode(): readonly ShownCode[] {
   const documents = ["README.md", "docs", ...memberFolders()].flatMap((name) =>
     name.endsWith(".md") ? [name] : markdownIn(name),
   );
-  const pages = readdirSync(join(root, "site/pages"), { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".md"))
-    .map((name) => `site/pages/${name}`);
-  const options = { pictureOf: () => "", rewrite: (part: string) => part };
-  const shown = [
-    ...documents.map((place) => ({ place, text: read(place) })),
-    ...pages.map((place) => ({ place, text: expand(read(place), options) })),
-  ].map(({ place, text }) => ({ place, pieces: fencesOf(text, (language) => scripts.has(language)) }));
+  const shown = [...documents, ...pageFiles()].map((place) => ({
+    place,
+    pieces: fencesOf(read(place), (language) => scripts.has(language)),
+  }));
   const snippets = readdirSync(join(root, "examples/snippets/src"), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".ts"))
     .map((name) => snippet(`examples/snippets/src/${name}`));

@@ -7,7 +7,7 @@ import { payoutFaultCodes } from "../../packages/endpoints/countersign/dist/payo
 import { dataRules } from "../../packages/endpoints/countersign/dist/webhooks/envelope/envelope.js";
 import { serviceStatuses } from "../../packages/tools/devtools/dist/loopback/problem.js";
 import { documentedParts, sourceFilesOf } from "../../scripts/workspace.mjs";
-import { builtPage } from "./package-pages.ts";
+import { packagePage } from "./package-pages.ts";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 const read = (file: string): string => readFileSync(join(root, file), "utf8");
@@ -24,7 +24,7 @@ const namesIn = (text = ""): readonly string[] =>
   [...text.matchAll(/`([^`]+)`/g)].map(([, name = ""]) => name);
 
 test("the page of payout has every fault of a field, and no other", () => {
-  const rows = rowsOf(builtPage("payout"), "fault of a field");
+  const rows = rowsOf(packagePage("payout"), "fault of a field");
   expect(rows.flatMap(([cell]) => namesIn(cell))).toEqual([...payoutFaultCodes]);
 });
 
@@ -46,8 +46,8 @@ describe("the events of docs/spec.md", () => {
 /** Where a union is told, when that is not its package's page. */
 const elsewhere: Readonly<Record<string, string>> = {
   PartyStatus: "docs/spec.md",
-  BodyCode: "docs/pages/reference/packages/raw-body.md",
-  JsonCode: "docs/pages/reference/packages/raw-body.md",
+  BodyCode: "site/pages/reference/packages/raw-body.md",
+  JsonCode: "site/pages/reference/packages/raw-body.md",
 };
 
 interface Union {
@@ -121,7 +121,7 @@ test("unions are found, in both forms", () => {
 
 test.each(unions)("every $name of $package is told by its page", ({ name, package: owner, members }) => {
   const place = elsewhere[name];
-  const page = place === undefined ? builtPage(owner) : read(place);
+  const page = place === undefined ? packagePage(owner) : read(place);
   expect(
     members.filter((member) => !page.includes(`\`${member}\``) && !page.includes(`"${member}"`)),
   ).toEqual([]);
@@ -137,7 +137,7 @@ const written = declared.flatMap(([, , members = ""]) =>
 const codes = [...written, ...Object.keys(serviceStatuses)];
 
 test.each(packages)("the tables of codes in the page of %s have no code that no union has", (name) => {
-  const tables = [...builtPage(name).matchAll(/^\| *code *\|.*\n\|[-| ]+\n((?:\|.*\n)+)/gim)];
+  const tables = [...packagePage(name).matchAll(/^\| *code *\|.*\n\|[-| ]+\n((?:\|.*\n)+)/gim)];
   const listed = tables
     .flatMap(([, rows = ""]) => rows.split("\n"))
     .flatMap((row) => namesIn(row.split("|")[1]));

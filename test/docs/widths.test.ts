@@ -1,9 +1,9 @@
 // A page shows 80 columns. Wider code is cut, and its end is what a reader has to scroll for.
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "@jest/globals";
-import { documents } from "../../site/scripts/source.mjs";
+import { documents, pageFiles } from "../../site/scripts/source.mjs";
 import { withManagers } from "../../site/scripts/page-text.mjs";
 import { fencesOf, indentedBlocksOf } from "./shown-code.ts";
 
@@ -14,10 +14,7 @@ const columns = 78;
 const terminal = 80;
 
 // What a README shows is measured beside it, in test/readme.test.ts.
-const pages = readdirSync(join(root, "docs/pages"), { recursive: true, encoding: "utf8" })
-  .filter((name) => name.endsWith(".md"))
-  .map((name) => `docs/pages/${name}`);
-const shown = [...pages, ...Object.keys(documents)].map((file) => ({ file, text: read(file) }));
+const shown = [...pageFiles(), ...Object.keys(documents)].map((file) => ({ file, text: read(file) }));
 
 const linesOver = (blocks: readonly string[], limit: number): readonly string[] =>
   blocks.flatMap((block) => block.split("\n")).filter((line) => line.length > limit);

@@ -17,8 +17,9 @@ const expected = [
   /^dist\/.+\.(js|d\.ts)(\.map)?$/,
   /^src\/.+\.ts$/,
   /^[A-Z-]+\.md$/,
+  /^pages\/.+\.md$/,
   /^migrations\/.+\.sql$/,
-  /^(alerts\.yml|(codes|findings|dashboard)\.json)$/,
+  /^(alerts\.yml|dashboard\.json)$/,
   /^templates\/[a-z]+\/.+$/,
   /^page\/.+\.(js|css|html|svg)$/,
 ];

@@ -20,7 +20,7 @@ import supertest from "supertest";
 import { expressVersionsWith, type ExpressFactory } from "@countersign/test-support/runs/express-versions.ts";
 import { withServer } from "@countersign/test-support/servers/wire.ts";
 
-const page = "https://github.com/countersign/countersign/blob/main/docs/pages/reference/codes.md";
+const page = "https://github.com/countersign/countersign/blob/main/site/pages/reference/codes.md";
 
 const run = promisify(execFile);
 const consoleError = jest.spyOn(console, "error");

@@ -2,7 +2,7 @@
  * Where pages are, with `*` for a page's name: the repository's markdown, until a site serves them (docs/releasing.md).
  * test/docs compares it with the workspace's manifest.
  */
-const pages = "https://github.com/countersign/countersign/blob/main/docs/pages/*.md";
+const pages = "https://github.com/countersign/countersign/blob/main/site/pages/*.md";
 
 /** The address of a code's page; undefined for a code that is not on it. For logs and operators: never part of an answer. */
 export function docsOf(code: string): string | undefined {

@@ -237,7 +237,7 @@ describe("clockFinding", () => {
 });
 
 describe("the page of findings", () => {
-  const page = readFileSync(new URL("../../../../docs/pages/guide/doctor.md", import.meta.url), "utf8");
+  const page = readFileSync(new URL("../../../../site/pages/guide/doctor.md", import.meta.url), "utf8");
 
   test("has a section with severity and remedy of each finding, and of nothing else", () => {
     const sections = [...page.matchAll(/^### (.+)\n\n(\w+)\. (.+)$/gm)];

@@ -56,8 +56,7 @@ describe.each(rows)("a project of %s", (_name, choices) => {
   test("is formatted, and has its name filled in", async () => {
     for (const [file, text] of files) {
       expect(text).not.toMatch(/\{\{/);
-      // A copy of a page, as wide as pages are.
-      if (!/\.(?:ts|md|json)$/.test(file) || file === "AGENTS.md") continue;
+      if (!/\.(?:ts|md|json)$/.test(file)) continue;
       expect((await format(file, text, { printWidth: 110 })).code).toBe(text);
     }
   });
@@ -114,7 +113,7 @@ describe.each(rows)("a project of %s", (_name, choices) => {
   });
 
   test("leads to the guide of its framework and its database, and to no other", () => {
-    const pages = [...(files.get("README.md") ?? "").matchAll(/\/docs\/pages\/guide\/([a-z-]+)\.md/g)];
+    const pages = [...(files.get("README.md") ?? "").matchAll(/\/site\/pages\/guide\/([a-z-]+)\.md/g)];
     const own = { fastify: ["fastify"], express: [] }[choices.framework];
     const database = choices.store === "sqlite" ? "stores" : "databases";
     const expected = ["unauthorized", "payouts", "webhooks", "go-live", ...own, database];

@@ -1,5 +1,5 @@
-import { readFileSync } from "node:fs";
 import { memberOf } from "../command-io.ts";
+import { pageText, wordsOf } from "../explain/codes.ts";
 
 /** `error` makes the command exit with 1, `warning` only with --strict, `info` never. */
 export type Severity = "error" | "warning" | "info";
@@ -107,15 +107,24 @@ export function findingsOf(subject: string): Found {
   return (id, message, severity = findingKinds[id][0]) => ({ id, severity, subject, message });
 }
 
-// Made from the page of findings by `npm run docs:markdown`.
-const page = new URL("../../findings.json", import.meta.url);
-let causes: unknown;
+let causes: ReadonlyMap<string, string> | undefined;
 
-/** What the page says of one, without the network. Read once, and by no command that tells none. */
+/** What the page of findings says of one, without the network. Read once, and by no command that tells none. */
 export function causeOf(id: FindingId): string {
-  causes ??= JSON.parse(readFileSync(page, "utf8"));
-  const cause = memberOf(causes, id);
-  return typeof cause === "string" ? cause : "";
+  causes ??= readCauses(pageText("guide/doctor"));
+  return causes.get(id) ?? "";
+}
+
+// Of each section the first paragraph repeats severity and remedy; the others say why it matters.
+function readCauses(page: string): ReadonlyMap<string, string> {
+  const [, ...sections] = page.split(/^### /m);
+  return new Map(
+    sections.map((section) => {
+      const [own = ""] = section.split("\n## ");
+      const [id = "", , ...paragraphs] = own.trim().split("\n\n");
+      return [id, wordsOf(paragraphs.join(" ").replaceAll("\n", " "))];
+    }),
+  );
 }
 
 export type Doubt = readonly [id: FindingId, message: string];

@@ -1,10 +1,12 @@
-import { readFileSync } from "node:fs";
+import { pageText, wordsOf } from "./page-text.ts";
+
+export { pageText, wordsOf };
 
 /** What the page of codes says of one, without the network. */
-interface CodeText {
-  /** Such as `status 503`, or `notice`. */
+export interface CodeText {
+  /** `status 503`, `notice`, or `no answer of its own`. */
   readonly kind: string;
-  /** Names of factories. */
+  /** Names of factories, or `all`. */
   readonly by: string;
   /** Names of code stand in backticks. */
   readonly cause: string;
@@ -15,12 +17,17 @@ let known: ReadonlyMap<string, CodeText> | undefined;
 
 /** All codes of these packages, in the order of the page. */
 export function allCodes(): ReadonlyMap<string, CodeText> {
-  return (known ??= readCodes());
+  return (known ??= readCodes(pageText("reference/codes")));
 }
 
-// Made from the page of codes by `npm run docs:markdown`.
-function readCodes(): ReadonlyMap<string, CodeText> {
-  const made = readFileSync(new URL("../../codes.json", import.meta.url), "utf8");
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a file of this package
-  return new Map(Object.entries(JSON.parse(made) as Readonly<Record<string, CodeText>>));
+const section = /^### (\S+)\n\n\*(.+) · (.+)\*\n\n\*\*Cause\.\*\* (.+)\n\n\*\*Remedy\.\*\* (.+)$/gm;
+
+function readCodes(page: string): ReadonlyMap<string, CodeText> {
+  const sections = [...page.matchAll(section)];
+  return new Map(
+    sections.map(([, code = "", kind = "", by = "", cause = "", remedy = ""]) => [
+      code,
+      { kind, by: by.replaceAll("`", ""), cause: wordsOf(cause), remedy: wordsOf(remedy) },
+    ]),
+  );
 }

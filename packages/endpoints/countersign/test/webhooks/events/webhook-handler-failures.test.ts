@@ -198,7 +198,7 @@ describe("onError", () => {
       expect(line.mock.calls).toEqual([
         [
           'countersign: createWebhookHandler event-failed: "key \\"webhook-event:a\\" has a failed attempt, its outcome: failed": ' +
-            `Error "${broken.message}"; see https://github.com/countersign/countersign/blob/main/docs/pages/reference/codes.md#event-failed`,
+            `Error "${broken.message}"; see https://github.com/countersign/countersign/blob/main/site/pages/reference/codes.md#event-failed`,
         ],
       ]);
       const notices = collectNotices();
