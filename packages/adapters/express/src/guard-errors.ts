@@ -12,6 +12,7 @@ import {
   type HeaderFields,
   type OptionOwner,
   type OptionTable,
+  type ProblemAnswer,
 } from "@countersign/core/internal";
 import { reportFailure } from "./node-response.ts";
 import type { ErrorMiddleware, GuardRequest, GuardResponse } from "./types.ts";
@@ -101,11 +102,7 @@ function readHeaders(headers: unknown = {}, owner: OptionOwner, name: string): H
   return resolved;
 }
 
-function render(
-  req: GuardRequest,
-  res: GuardResponse,
-  { status, headers, body }: ReturnType<typeof problems.ofError>,
-): void {
+function render(req: GuardRequest, res: GuardResponse, { status, headers, body }: ProblemAnswer): void {
   res.statusCode = status;
   for (const [name, value] of Object.entries(headers)) {
     // HTTP/2 has no such field (RFC 9113 section 8.2.2).

@@ -5,4 +5,4 @@ export { assertLastOnRoute } from "./last-on-route.ts";
 export { createCodingWatch } from "./coding-watch.ts";
 export { offerBody } from "./later-body.ts";
 export { reportFailure, whileConnected } from "./node-response.ts";
-export { isMountPath, pathOf, proxyTrust } from "./received-request.ts";
+export { isMountPath, pathOf, proxyTrust, type TrustFunction } from "./received-request.ts";

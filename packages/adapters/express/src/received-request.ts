@@ -6,11 +6,10 @@ import {
   fieldLines,
   receivedRequests,
   shareFacts,
+  type WarnOnce,
 } from "@countersign/core/internal";
 import { readNodeBody } from "./body.ts";
 import type { ExpressCode, GuardRequest, Middleware } from "./types.ts";
-
-type WarnOnce = ReturnType<typeof createWarnOnce>;
 
 const trustOf = createTrustInspector(createWarnOnce("receivedRequest"));
 
@@ -150,7 +149,7 @@ function isLiteral(path: unknown): boolean {
 }
 
 /** Express's compiled `trust proxy`: whether the address at this distance from the server is a trusted proxy. */
-type TrustFunction = (address: string | undefined, hop: number) => boolean;
+export type TrustFunction = (address: string | undefined, hop: number) => boolean;
 
 /** What Express's `trust proxy` makes of a request. */
 export const proxyTrust = { inspector: createTrustInspector, clientOf, isHttps, trustsEverybody };

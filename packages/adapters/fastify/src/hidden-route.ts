@@ -1,7 +1,5 @@
-import type { createWarnOnce } from "@countersign/core/internal";
+import type { WarnOnce } from "@countersign/core/internal";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-
-type WarnOnce = ReturnType<typeof createWarnOnce>;
 
 /** Handles a hidden route's errors: Fastify's own name no other route than an unknown path's, `undefined`. */
 export function asUnknownRoute(url: string) {

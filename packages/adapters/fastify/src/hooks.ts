@@ -1,10 +1,8 @@
 import { isGuardError } from "@countersign/core";
 import { assertStrictJson, capturedRawBody, option, type OptionTable } from "@countersign/core/internal";
 import { composedGuard } from "@countersign/express/internal";
-import { guardErrors } from "@countersign/express";
+import { guardErrors, type GuardErrorsOptions } from "@countersign/express";
 import type { FastifyReply, FastifyRequest } from "fastify";
-
-type GuardErrorsOptions = NonNullable<Parameters<typeof guardErrors>[0]>;
 
 export interface RefusalOptions {
   /** Called once for each refusal, before the answer; for the log. Its throw becomes a process warning. */

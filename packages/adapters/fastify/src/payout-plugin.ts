@@ -7,7 +7,7 @@ import {
   runOf,
   sendAnswer,
   unpaidAnswers,
-  type keyOwner,
+  type KeyOwner,
 } from "@countersign/idempotency-guard/internal";
 import type { RequestIdempotency } from "@countersign/idempotency-guard";
 import {
@@ -36,8 +36,6 @@ import {
   watchReply,
   type RouteOption,
 } from "./route-parts.ts";
-
-type KeyOwner = ReturnType<typeof keyOwner>;
 
 export type DrainablePlugin = FastifyPluginCallback & Pick<KeyOwner, "drain">;
 

@@ -1,7 +1,7 @@
 import { createWarnOnce, option, splitOptions, type OptionTable } from "@countersign/core/internal";
 import { whileConnected } from "@countersign/express/internal";
 import type { TransactionMode } from "@countersign/idempotency";
-import { goOn, requestGuard, unpaidAnswers, type keyOwner } from "@countersign/idempotency-guard/internal";
+import { goOn, requestGuard, unpaidAnswers, type KeyOwner } from "@countersign/idempotency-guard/internal";
 import type { IdempotencyGuardOptions, IdempotencyTransactionOptions } from "@countersign/idempotency-guard";
 import { webhookReception, type WebhookOptions } from "countersign/webhooks";
 import type { FastifyPluginCallback, FastifyRequest, preHandlerHookHandler } from "fastify";
@@ -25,8 +25,6 @@ import {
   watchReply,
   type RouteOption,
 } from "./route-parts.ts";
-
-type KeyOwner = ReturnType<typeof keyOwner>;
 
 export interface WebhookPluginOptions
   extends WebhookOptions<FastifyRequest>, ConnectionOptions, RefusalOptions {

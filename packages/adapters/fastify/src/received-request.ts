@@ -8,7 +8,7 @@ import {
   type OptionTable,
 } from "@countersign/core/internal";
 import { receivedRequest as nodeRequest } from "@countersign/express";
-import { proxyTrust } from "@countersign/express/internal";
+import { proxyTrust, type TrustFunction } from "@countersign/express/internal";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { internal } from "./hidden-route.ts";
 
@@ -44,7 +44,7 @@ export function warnOfTrust(
 }
 
 /** Fastify shows no trust function: asks requests of its own class, which no client sent. */
-function trustOf(fastify: FastifyInstance): Parameters<typeof proxyTrust.trustsEverybody>[0] {
+function trustOf(fastify: FastifyInstance): TrustFunction {
   const { prototype = null }: { readonly prototype?: object | null } = Object(
     internal(fastify, "fastify.Request"),
   );

@@ -10,6 +10,7 @@ import {
   type HeaderFields,
   type OptionTable,
   type Replacement,
+  type ProblemAnswer,
 } from "@countersign/core/internal";
 import type { KeptAnswer, OwnedRun } from "@countersign/idempotency-guard/internal";
 import { BodyLate, giveUp, readCapped } from "./body.ts";
@@ -173,7 +174,7 @@ export function replacementResponse({ status, retryAfterSeconds }: Replacement):
   return toResponse(problems.ofStatus(status, headers));
 }
 
-function toResponse({ status, headers, body }: ReturnType<typeof problems.ofError>): Response {
+function toResponse({ status, headers, body }: ProblemAnswer): Response {
   const lines = new Headers();
   for (const [name, value] of Object.entries(headers)) {
     for (const line of [value ?? []].flat()) lines.append(name, String(line));

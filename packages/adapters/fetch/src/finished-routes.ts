@@ -1,13 +1,9 @@
-import { answerDigests } from "@countersign/content-digest";
-import { responseSigner } from "@countersign/http-signature-verify/sign";
+import { answerDigests, type AnswerDigestOptions } from "@countersign/content-digest";
+import { responseSigner, type SignResponseOptions } from "@countersign/http-signature-verify/sign";
 import { copyBody, replacementResponse } from "./answer.ts";
 import { giveUp, readCapped } from "./body.ts";
 import type { ConnectionInfo } from "./received-request.ts";
 import type { FetchRoute } from "./routes.ts";
-
-type SignResponseOptions = Parameters<typeof responseSigner>[0];
-
-type AnswerDigestOptions = NonNullable<Parameters<typeof answerDigests>[2]>;
 
 // As digestResponse() of Express.
 const limitBytes = 1_048_576;

@@ -1,4 +1,4 @@
-export { answerDigests } from "./answer-digests.ts";
+export { answerDigests, type AnswerDigestOptions } from "./answer-digests.ts";
 export {
   createContentDigest,
   createReprDigest,

@@ -2,6 +2,7 @@ import { OptionError } from "@countersign/core";
 import { hasMethods, optionError, type OptionOwner } from "@countersign/core/internal";
 import {
   importVerificationKey,
+  type PublicKeyInput,
   type SignatureAlgorithm,
   type VerificationKey,
 } from "@countersign/http-message-signatures";
@@ -28,7 +29,7 @@ export interface ImportingKeyStore extends KeyStore {
 }
 
 /** A key as configured: what importVerificationKey takes, or what it returned. */
-export type ConfiguredKey = Parameters<typeof importVerificationKey>[1] | VerificationKey;
+export type ConfiguredKey = PublicKeyInput | VerificationKey;
 
 /** A record or Map is vetted once, when the middleware is built. */
 export type Keys =

@@ -9,6 +9,7 @@ import {
   type OptionRule,
   type OptionTable,
   type ReadOptions,
+  type WarnOnce,
 } from "@countersign/core/internal";
 import {
   defaultComponents,
@@ -20,10 +21,10 @@ import {
   componentIdentifiers,
   defaultParameters,
   derivedComponents,
+  type ComponentIdentifier,
 } from "@countersign/http-message-signatures/internal";
 
 type Optional<Members> = { readonly [Name in keyof Members]?: Members[Name] | undefined };
-type ComponentIdentifier = ReturnType<typeof componentIdentifiers.parse>;
 type FieldTypes = NonNullable<SignatureProfile["fieldTypes"]>;
 type SignatureParameter = NonNullable<SignatureProfile["requiredParameters"]>[number];
 type TagPolicy = NonNullable<SignatureProfile["tag"]>;
@@ -140,7 +141,7 @@ export function coverageWarner(
     readonly requiredComponents: readonly string[];
     readonly allowUnsignedBody: boolean;
   },
-  warnOnce: ReturnType<typeof createWarnOnce> = createWarnOnce("httpSignatureVerify"),
+  warnOnce: WarnOnce = createWarnOnce("httpSignatureVerify"),
 ): ((request: ReceivedRequest) => void) | undefined {
   const names = new Set(requiredComponents.map((text) => componentIdentifiers.parse(text).name));
   // The target URI holds the path, RFC 9421 section 2.2.2.

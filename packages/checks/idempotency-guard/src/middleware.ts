@@ -7,6 +7,7 @@ import {
   type GuardRequest,
   type GuardResponse,
   type Middleware,
+  type NextFunction,
 } from "@countersign/express";
 import type { KeptAnswer } from "./answer-record.ts";
 import { keyGuard, type Admission, type KeyGuard } from "./check.ts";
@@ -25,8 +26,6 @@ import {
 import type { RequestIdempotency } from "./request-idempotency.ts";
 import type { OwnedRun } from "./run.ts";
 import { transactionGuard } from "./transaction-guard.ts";
-
-type NextFunction = Parameters<Middleware>[2];
 
 declare global {
   namespace Express {

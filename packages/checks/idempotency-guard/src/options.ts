@@ -10,15 +10,13 @@ import {
 import { keyOptions, transactionOptions, type TransactionOptions } from "@countersign/idempotency/internal";
 import type {
   Awaitable,
-  idempotencyKeys,
   IdempotencyStore,
   NoPromise,
   TransactionMode,
   TransactionStores,
+  IdempotencyKeysOptions,
 } from "@countersign/idempotency";
 import { replayTable, type ReplayOptions, type TransactionReplayOptions } from "./replay.ts";
-
-type IdempotencyKeysOptions = Parameters<typeof idempotencyKeys>[0];
 
 /** Options of {@link idempotencyGuard}; `Native` is the framework's request. */
 export interface IdempotencyGuardOptions<Native> extends Pick<

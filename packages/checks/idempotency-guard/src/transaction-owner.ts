@@ -16,6 +16,7 @@ import {
   traced,
   verdicts,
   type OptionOwner,
+  type WarnOnce,
 } from "@countersign/core/internal";
 import type {
   Awaitable,
@@ -282,7 +283,7 @@ const unwritten =
 
 /** Notices, once, that what a handler wrote is not in its transaction. */
 class HandlerWatch<Tx> {
-  readonly #warnOnce: ReturnType<typeof createWarnOnce>;
+  readonly #warnOnce: WarnOnce;
   readonly #mayMiss: boolean;
 
   constructor(factory: string, { transactions }: TransactionStores<Tx>) {

@@ -1,13 +1,9 @@
 import { GuardError } from "@countersign/core";
-import { createWarnOnce, keyClaims, type OptionOwner } from "@countersign/core/internal";
-import { proxyTrust } from "@countersign/express/internal";
+import { createWarnOnce, keyClaims, type OptionOwner, type WarnOnce } from "@countersign/core/internal";
+import { proxyTrust, type TrustFunction } from "@countersign/express/internal";
 import { guard, type GuardRequest, type Middleware } from "@countersign/express";
 import { assertAllowed, type AddressMatcher, type IpAllowlistCode } from "./address.ts";
 import { factoryName, resolveOptions, type IpAllowlistOptions } from "./options.ts";
-
-type WarnOnce = ReturnType<typeof createWarnOnce>;
-
-type TrustFunction = Parameters<typeof proxyTrust.trustsEverybody>[0];
 
 /**
  * Admits requests whose client address is in `allow`; refuses others with 401. The address is Express's `req.ip`, or without Express the

@@ -16,4 +16,4 @@ export { quoteForLog } from "./wire-text.ts";
 export { createRequestFact, type RequestFact } from "./request-fact.ts";
 export type { NonceClaim, NonceStore } from "./nonce-store.ts";
 export { OptionError } from "./options.ts";
-export { channels, onTraceEnd, traces } from "./observation/traces.ts";
+export { channels, onTraceEnd, traces, type TraceContext } from "./observation/traces.ts";

@@ -16,7 +16,16 @@ export {
 } from "./received-request.ts";
 export type { BodyCode, JsonCode } from "./codes.ts";
 export { assertStrictJson, claimsJson, defaultMaxDepth, parsedJson, parseJsonBody } from "./json-body.ts";
-export { appAnswers, askApp, askStore, Deadlines, inTime, isPromiseLike, systemClock } from "./deadlines.ts";
+export {
+  appAnswers,
+  askApp,
+  askStore,
+  Deadlines,
+  inTime,
+  isPromiseLike,
+  systemClock,
+  type StoreStep,
+} from "./deadlines.ts";
 export { pageOf } from "./docs.ts";
 export { comeAgain, deliberate, requestAborted, unanswered, type HeaderFields } from "./guard-error.ts";
 export { escapeForLog, identifierFault, parseJsonBytes } from "./wire-text.ts";
@@ -36,7 +45,7 @@ export {
   type OptionTable,
   type ReadOptions,
 } from "./options.ts";
-export { problems, type Replacement } from "./problem.ts";
+export { problems, type ProblemAnswer, type Replacement } from "./problem.ts";
 export {
   boundedLabel,
   builtChannelName,
@@ -47,6 +56,7 @@ export {
   publishThrown,
   type Built,
   type BuiltFact,
+  type WarnOnce,
 } from "./observation/channels.ts";
 export { reportReject, warnOfError, withoutCredentials } from "./observation/stderr-lines.ts";
 export { Steps, verdicts } from "./observation/verdict.ts";

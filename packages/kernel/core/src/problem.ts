@@ -1,7 +1,7 @@
 import type { GuardError, HeaderFields } from "./guard-error.ts";
 import { quoteVerdictId } from "./observation/verdict.ts";
 
-interface ProblemAnswer {
+export interface ProblemAnswer {
   readonly status: number;
   readonly headers: HeaderFields;
   /** Problem details (RFC 9457), ASCII or UTF-8. */

@@ -1,5 +1,9 @@
 // For authors of checks of signatures, and of tools that explain them.
-export { componentIdentifiers, parseByteSequenceDictionary } from "./signature-base.ts";
+export {
+  componentIdentifiers,
+  parseByteSequenceDictionary,
+  type ComponentIdentifier,
+} from "./signature-base.ts";
 export { parseDictionary } from "./structured-field.ts";
 export { derivedComponents, queryCovering } from "./components.ts";
 export { loadEngine } from "./algorithms/ed25519.ts";

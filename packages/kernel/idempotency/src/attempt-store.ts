@@ -1,4 +1,4 @@
-import { askStore, isPromiseLike } from "@countersign/core/internal";
+import { askStore, isPromiseLike, type StoreStep } from "@countersign/core/internal";
 import type { ResolvedKeyOptions } from "./key-options.ts";
 import { storeUnavailable } from "./refusals.ts";
 import type {
@@ -8,8 +8,6 @@ import type {
   IdempotencyRecord,
   IdempotencyStore,
 } from "./store.ts";
-
-type StoreStep = Parameters<typeof askStore>[0];
 
 export interface KeyAttempt {
   readonly key: string;

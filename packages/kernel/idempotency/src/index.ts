@@ -7,6 +7,7 @@ export {
 export type { IdempotencyCode } from "./refusals.ts";
 export { retryLater } from "./attempt-end.ts";
 export { IdempotencyKeys, idempotencyKeys, type DrainOptions, type DrainReport } from "./idempotency-keys.ts";
+export type { IdempotencyKeysOptions } from "./key-options.ts";
 export type { OwnedKey } from "./owned-key.ts";
 export type { Database, SqlValue } from "./transactions/database.ts";
 export type { ClosedStatements, StatementGate } from "./transactions/statement-gate.ts";

@@ -10,7 +10,8 @@ import {
 } from "./connection.ts";
 import { ensureDurability } from "./durability.ts";
 import { table, type ResolvedSqliteOptions, type SqliteStoresOptions } from "./options.ts";
-import { PrunedTable, type PrunedBatch } from "./pruning.ts";
+import { PrunedTable } from "./pruning.ts";
+import type { PrunedBatch } from "@countersign/idempotency/store";
 import { answersMigration, answersName, assertKey, engineClock } from "./schema.ts";
 
 export interface SqliteAnswerStore<

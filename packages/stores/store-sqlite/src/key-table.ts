@@ -27,7 +27,8 @@ import {
 import { assertSynchronous } from "./durability.ts";
 import { columns, KeyRows, rowAt } from "./key-rows.ts";
 import { factoryName, type ResolvedSqliteOptions } from "./options.ts";
-import { PrunedTable, pruneBatchSize, type PrunedBatch } from "./pruning.ts";
+import { PrunedTable, pruneBatchSize } from "./pruning.ts";
+import type { PrunedBatch } from "@countersign/idempotency/store";
 import { engineClock, tableNames } from "./schema.ts";
 
 export const name = "sqlite idempotency store";

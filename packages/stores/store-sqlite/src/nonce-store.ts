@@ -2,7 +2,8 @@ import type { NonceClaim, NonceStore } from "@countersign/core";
 import { encodeText } from "@countersign/idempotency/store";
 import { type SqliteDatabase, type SqliteStatement, withImmediateTransaction } from "./connection.ts";
 import { factoryName, type ResolvedSqliteOptions } from "./options.ts";
-import { PrunedTable, type PrunedBatch } from "./pruning.ts";
+import { PrunedTable } from "./pruning.ts";
+import type { PrunedBatch } from "@countersign/idempotency/store";
 import { engineClock, tableNames } from "./schema.ts";
 
 /** The nonce store of the verifier on SQLite. */

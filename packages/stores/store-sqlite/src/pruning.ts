@@ -1,9 +1,6 @@
-import { pruning, type StoreGate } from "@countersign/idempotency/store";
+import { pruning, type PrunedBatch, type StoreGate } from "@countersign/idempotency/store";
 import { type SqliteStatement, createGate, isInTransaction, withImmediateTransaction } from "./connection.ts";
 import type { ResolvedSqliteOptions } from "./options.ts";
-
-/** What one step removed. */
-export type PrunedBatch = ReturnType<typeof pruning.batchOf>;
 
 /** How many rows one step removes: meanwhile this process does nothing else, and no other process writes. */
 export const pruneBatchSize = 100;

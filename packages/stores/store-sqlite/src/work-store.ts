@@ -12,7 +12,15 @@ import type {
   WorkDecision,
   WorkStore,
 } from "@countersign/idempotency/work";
-import { WorkGate, failuresAfter, laneOf, sortableNanoseconds } from "@countersign/idempotency/work/store";
+import {
+  WorkGate,
+  failuresAfter,
+  laneOf,
+  sortableNanoseconds,
+  type TaskFailure,
+  type NewestMark,
+  type DeadTasks,
+} from "@countersign/idempotency/work/store";
 import {
   type SqliteDatabase,
   type SqliteStatement,
@@ -26,7 +34,8 @@ import {
 import { whenWritable } from "./durability.ts";
 import { takeWriteLock } from "./key-table.ts";
 import { factoryName, type ResolvedSqliteOptions } from "./options.ts";
-import { PrunedTable, type PrunedBatch } from "./pruning.ts";
+import { PrunedTable } from "./pruning.ts";
+import type { PrunedBatch } from "@countersign/idempotency/store";
 import {
   type StoredTask,
   numberBefore,
@@ -36,10 +45,6 @@ import {
   taskRecord,
 } from "./work-records.ts";
 import { type WorkStatements, prepareRemoval, prepareWork } from "./work-statements.ts";
-
-type TaskFailure = Parameters<WorkStore<never>["fail"]>[1];
-type NewestMark = Parameters<WorkStore<never>["advance"]>[1];
-type DeadTasks = Parameters<WorkStore<never>["retry"]>[1];
 
 const name = "sqlite work store";
 

@@ -7,6 +7,8 @@ import {
   type ErrorMiddleware,
   type GuardRequest,
   type Middleware,
+  type NextFunction,
+  type GuardErrorsOptions,
 } from "@countersign/express";
 import type { TransactionMode } from "@countersign/idempotency";
 import {
@@ -29,10 +31,6 @@ import {
 } from "./options.ts";
 import type { PayoutAdapter, PayoutReception } from "./reception.ts";
 import { payoutSteps, type PayoutPayment } from "./transaction-reception.ts";
-
-type NextFunction = Parameters<Middleware>[2];
-
-type GuardErrorsOptions = NonNullable<Parameters<typeof guardErrors>[0]>;
 
 // What a payout endpoint needs beside it, for projects in which only direct dependencies can be imported (pnpm).
 export { gracefulClose, type Middleware } from "@countersign/express";

@@ -8,7 +8,12 @@ import {
   type OptionOwner,
 } from "@countersign/core/internal";
 import { httpSignatureVerifier, type VerifiedSignature } from "@countersign/http-signature-verify";
-import { keyOwner, type OwnedRun } from "@countersign/idempotency-guard/internal";
+import {
+  keyOwner,
+  type KeyOwner,
+  type OwnedRun,
+  type WhileConnected,
+} from "@countersign/idempotency-guard/internal";
 import { addressAdmission, type IpAllowlistOptions } from "@countersign/ip-allowlist";
 import { parseJsonBody } from "@countersign/raw-body";
 import { businessLookupUnavailable, businessUnknown, type PayoutCode } from "./faults.ts";
@@ -23,10 +28,6 @@ import {
 } from "./options.ts";
 import { checkedPayout, payoutOf, payouts, verifiedBytesFingerprint, type Payout } from "./payout.ts";
 import { createPayoutParser, payoutStoreKey } from "./schema.ts";
-
-type WhileConnected = Parameters<ReturnType<typeof keyOwner>["claim"]>[2];
-
-type KeyOwner = ReturnType<typeof keyOwner>;
 
 type AddressCheck<Native> = (native: Native, request: ReceivedRequest) => void;
 

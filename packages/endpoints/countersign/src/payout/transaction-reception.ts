@@ -2,7 +2,12 @@ import type { ReceivedRequest } from "@countersign/core";
 import { holderOf, pageOf, Steps, type HeaderFields } from "@countersign/core/internal";
 import { unclaimedVerifier } from "@countersign/http-signature-verify";
 import type { TransactionMode } from "@countersign/idempotency";
-import { transactionOwner, type KeptAnswer, type keyOwner } from "@countersign/idempotency-guard/internal";
+import {
+  transactionOwner,
+  type KeptAnswer,
+  type TransactionOwner,
+  type WhileConnected,
+} from "@countersign/idempotency-guard/internal";
 import {
   factoryName,
   payoutForm,
@@ -22,8 +27,6 @@ import {
   type PayoutReception,
 } from "./reception.ts";
 
-type WhileConnected = Parameters<ReturnType<typeof keyOwner>["claim"]>[2];
-
 /** What an adapter does about answers that the handler gives by the framework's response. */
 interface Early {
   /** The handler looks at the request, which can lead to the response. */
@@ -41,7 +44,7 @@ export interface PayoutPayment<Native> {
     early?: Early,
   ): Promise<KeptAnswer>;
   readonly unauthorizedHeaders: HeaderFields;
-  readonly drain: ReturnType<typeof transactionOwner>["drain"];
+  readonly drain: TransactionOwner<unknown>["drain"];
 }
 
 /** The steps of a payout for an adapter, of either form. Throws an OptionError on a bad option. */

@@ -85,7 +85,7 @@ interface Warning {
 }
 
 /** Warns once for each code: as a notice on `countersign:notice` and as a process warning. */
-interface WarnOnce {
+export interface WarnOnce {
   (warning: Warning): void;
   has(code: string): boolean;
 }

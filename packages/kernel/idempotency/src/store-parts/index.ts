@@ -5,7 +5,7 @@ export { wrappedErrors } from "./sql-errors.ts";
 export { transactionBroken, transactionNotRolledBack } from "../refusals.ts";
 export { cursorBehind, damagedCursor, keyBefore, pageOfRows, type Row } from "./list-query.ts";
 export { pooledClients, type ClientPool, type PooledClient } from "./pooled-client.ts";
-export { pruning } from "./pruning.ts";
+export { pruning, type PrunedBatch } from "./pruning.ts";
 export { leaseExpired } from "../store.ts";
 export {
   brokenReason,

@@ -68,7 +68,8 @@ function observedBatch({ engine = "other", removeBatch }: Pruning): ReturnType<P
   return traced(traces.store, context, { work: removeBatch, outcomeOf: () => "ok" });
 }
 
-interface PrunedBatch {
+/** What one step removed. */
+export interface PrunedBatch {
   readonly rows: number;
   readonly counted: number;
 }

@@ -1,5 +1,5 @@
 import { withDeadline } from "@countersign/core";
-import { askStore, isPromiseLike, workSlices } from "@countersign/core/internal";
+import { askStore, isPromiseLike, workSlices, type StoreStep } from "@countersign/core/internal";
 import type { Awaitable } from "../store.ts";
 import { isTransactionBroken } from "../refusals.ts";
 import type { OpenTransaction, TransactionAttempt } from "./transaction-attempt.ts";
@@ -86,8 +86,6 @@ export function runStepsIn<T>(mode: TransactionMode, steps: Steps<T>): T | Promi
 export function runStepsIn<T>(mode: TransactionMode, steps: Steps<T>): T | Promise<T> {
   return mode === "sync" ? runStepsNow(steps) : runSteps(steps);
 }
-
-export type StoreStep = Parameters<typeof askStore>[0];
 
 /** The outcome on `countersign:store` of what others or the handler have caused: one of these, no fault of the store. */
 export function outcomeOf(

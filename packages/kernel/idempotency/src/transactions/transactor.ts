@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 import { isGuardError, withDeadline, type NonceClaim, type NonceStore } from "@countersign/core";
-import { askStore } from "@countersign/core/internal";
+import { askStore, type StoreStep } from "@countersign/core/internal";
 import {
   commitUnknown,
   isNotRolledBack,
@@ -19,16 +19,7 @@ import {
 } from "../refusals.ts";
 import type { Awaitable } from "../store.ts";
 import { Lanes, type Entrance } from "./lanes.ts";
-import {
-  answerOf,
-  nonceSeen,
-  outcomeOf,
-  Progress,
-  SingleRun,
-  untilPromise,
-  type Steps,
-  type StoreStep,
-} from "./steps.ts";
+import { answerOf, nonceSeen, outcomeOf, Progress, SingleRun, untilPromise, type Steps } from "./steps.ts";
 import type { NotRun, OpenTransaction, TransactionAttempt } from "./transaction-attempt.ts";
 import type { ResolvedTransactionOptions } from "./transaction-options.ts";
 import type { ClosedStatements } from "./statement-gate.ts";

@@ -1,5 +1,5 @@
 import * as api from "@opentelemetry/api";
-import { isGuardError, onTraceEnd, traces, type GuardEvent } from "@countersign/core";
+import { isGuardError, onTraceEnd, traces, type GuardEvent, type TraceContext } from "@countersign/core";
 import { aroundTrace, listen } from "@countersign/core/internal";
 
 /** Makes a span of each trace and of each verdict. Returns what ends that. */
@@ -51,8 +51,6 @@ export function recordSpans(factoryName: string, tracer: api.Tracer): () => void
 function attributesOf(guard: string, key: string): api.Attributes {
   return { "countersign.guard": guard, "countersign.idempotency_key": key };
 }
-
-type TraceContext = Parameters<Parameters<typeof onTraceEnd>[1]>[0];
 
 function follow<Traced extends TraceContext & { readonly attempt?: number | undefined }>(
   tracer: api.Tracer,

@@ -16,6 +16,8 @@ import {
   type GuardRequest,
   type GuardResponse,
   type Middleware,
+  type NextFunction,
+  type GuardErrorsOptions,
 } from "@countersign/express";
 import { expressAdmission } from "@countersign/ip-allowlist";
 import { envelopeTable, type WebhookEnvelopeOptions } from "../envelope/envelope.ts";
@@ -34,10 +36,6 @@ import {
   type WebhookOptions as OptionsOf,
   type HttpsOnlyOptions,
 } from "./webhook-endpoint-options.ts";
-
-type NextFunction = Parameters<Middleware>[2];
-
-type GuardErrorsOptions = NonNullable<Parameters<typeof guardErrors>[0]>;
 
 // What a webhook endpoint needs beside it, for projects in which only direct dependencies can be imported (pnpm).
 export { gracefulClose, type ErrorMiddleware, type Middleware } from "@countersign/express";
