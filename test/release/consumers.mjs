@@ -32,6 +32,10 @@ async function checkCommand(work) {
   await npm(["install", "--save-dev", "--loglevel=error", "@countersign/cli"], folder);
   const held = await npx(["keys", "held", "--store-url", "sqlite:platform.db"], folder);
   if (held.status !== 0) throw new Error(`keys held ended with ${held.status}\n${held.stdout}${held.stderr}`);
+  // From the page that is copied into the package.
+  const told = await npx(["code", "in-flight"], folder);
+  if (told.status !== 0 || !told.stdout.includes("Remedy"))
+    throw new Error(`code ended with ${told.status}\n${told.stdout}${told.stderr}`);
 }
 
 /** As its README says, with flags in place of answers. */

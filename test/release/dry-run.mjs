@@ -79,8 +79,11 @@ async function makeRelease(work, running) {
 async function checkPublished(url, names, version) {
   for (const name of names) {
     const response = await fetch(url + encodeURIComponent(name));
-    const { "dist-tags": tags, versions } = await response.json();
+    const { "dist-tags": tags, versions, readme = "" } = await response.json();
     if (tags?.latest !== version) throw new Error(`${name} is there as ${tags?.latest}`);
+    const [inside] = /\]\((?!https:|#)[^)]*\)/.exec(readme) ?? [];
+    if (!readme.includes("](https:") || inside !== undefined)
+      throw new Error(`the README of ${name} that the registry shows leads to files: ${inside}`);
     const { tarball } = versions[version].dist;
     if (!tarball.startsWith(url)) throw new Error(`${name} is downloaded from ${tarball}`);
   }
