@@ -1,5 +1,5 @@
 // Before the first test: finds PostgreSQL, Redis and MariaDB, or starts private ones, and tells test/support/servers/engines.ts by
-// DATABASE_URL, REDIS_URL and MYSQL_URL where they are ("" where there is none). A URL that was given is used or is an error, never replaced.
+// DATABASE_URL, REDIS_URL and MYSQL_URL where they are ("" where there is none), and by MYSQL_ENGINE whether the last one is a MySQL. A URL that was given is used or is an error, never replaced.
 import { readFileSync, readdirSync } from "node:fs";
 import path from "node:path";
 import process from "node:process";
@@ -30,6 +30,7 @@ const engines = [
     start: startRedisServer,
   },
   {
+    // Or MySQL, where one is given.
     name: "MariaDB",
     variable: "MYSQL_URL",
     usual: usualMysql,
@@ -124,7 +125,9 @@ async function usualMysqlAnswers() {
 async function checkMysql(url) {
   const { createConnection } = await import("mysql2/promise");
   const connection = await createConnection({ uri: url, connectTimeout: 5_000 });
+  const [[row]] = await connection.query("SELECT VERSION() AS version");
   await connection.end();
+  process.env["MYSQL_ENGINE"] = String(row?.version).includes("MariaDB") ? "mariadb" : "mysql";
 }
 
 // Starting a server takes seconds: not for a run whose tests use none.

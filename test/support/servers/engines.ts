@@ -11,8 +11,11 @@ export const postgresUrl: string | undefined = urlOf(
 /** Undefined: this machine has no Redis. */
 export const redisUrl: string | undefined = urlOf("REDIS_URL", "redis://127.0.0.1:6379");
 
-/** Undefined: this machine has no MariaDB. */
+/** Undefined: this machine has no MariaDB. In a run on MySQL it is one of that. */
 export const mysqlUrl: string | undefined = urlOf("MYSQL_URL", "mysql://root@127.0.0.1:3306/test");
+
+/** What the server of `mysqlUrl` is. */
+export const mysqlEngine: "mariadb" | "mysql" = process.env["MYSQL_ENGINE"] === "mysql" ? "mysql" : "mariadb";
 
 /** `describe` where there is a PostgreSQL; the set-up has said loudly what is skipped, and fails with CI=true. */
 export const describeOnPostgres: typeof describe.skip = postgresUrl === undefined ? describe.skip : describe;

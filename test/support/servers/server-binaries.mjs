@@ -1,4 +1,5 @@
 // Where this machine has the servers that tests start for themselves.
+import { spawnSync } from "node:child_process";
 import { accessSync, constants, readFileSync, readdirSync } from "node:fs";
 import path from "node:path";
 import process from "node:process";
@@ -20,6 +21,47 @@ export function redisServer() {
 /** Each undefined where it is missing. */
 export function mariadbPrograms() {
   return { install: inPath("mariadb-install-db"), server: inPath("mariadbd") };
+}
+
+/**
+ * How `mysqld` is run: that of PATH, unless it is MariaDB's by another name, or what get-mysql.sh has unpacked, by the loader and the
+ * libraries that came with it. Undefined where it is missing.
+ */
+export function mysqlProgram() {
+  const installed = inPath("mysqld");
+  if (installed !== undefined && !/MariaDB/i.test(versionOf(installed)))
+    return { command: installed, args: [] };
+  const root = mysqlFolder();
+  if (!isExecutable(path.join(root, "usr/sbin"), "mysqld")) return undefined;
+  const libraries = listFolder(path.join(root, "usr/lib")).find((name) => name.endsWith("-linux-gnu")) ?? "";
+  const folder = path.join(root, "usr/lib", libraries);
+  const loader = listFolder(folder).find((name) => /^ld-linux.*\.so/.test(name));
+  if (loader === undefined) return undefined;
+  return {
+    command: path.join(folder, loader),
+    args: [
+      "--library-path",
+      [folder, path.join(root, "usr/lib/mysql/private")].join(":"),
+      path.join(root, "usr/sbin/mysqld"),
+    ],
+    // Which the server would look for where its package puts them.
+    settings: [
+      `--basedir=${path.join(root, "usr")}`,
+      `--lc-messages-dir=${path.join(root, "usr/share/mysql")}`,
+      `--plugin-dir=${path.join(root, "usr/lib/mysql/plugin")}`,
+    ],
+  };
+}
+
+/** As get-mysql.sh has it. */
+function mysqlFolder() {
+  const { MYSQL_FOLDER: given, XDG_CACHE_HOME: cache, HOME: home = "" } = process.env;
+  return given ?? path.join(cache ?? path.join(home, ".cache"), "countersign-mysql");
+}
+
+function versionOf(program) {
+  const { stdout } = spawnSync(program, ["--no-defaults", "--version"], { encoding: "utf8" });
+  return stdout ?? "";
 }
 
 export function pgbouncer() {
