@@ -1,6 +1,6 @@
 import type { Database, SqlValue } from "@countersign/idempotency";
 import { watchCommits, type Row } from "@countersign/idempotency/store";
-import { changedRows, compound, compoundRows, rowList, rowsOf } from "./rows.ts";
+import { changedAlone, changedRows, compound, compoundRows, rowList, rowsOf } from "./rows.ts";
 
 export type Dialect = Database<unknown>["dialect"];
 
@@ -40,13 +40,14 @@ export async function sendOn(
   return all.flatMap((each) => rowsOf("pg", each));
 }
 
-/** Sends a statement on a connection of mysql2 that changes rows. Resolves to how many. */
+/** Sends a statement on a connection of mysql2 that changes rows, by itself or within a transaction. Resolves to how many. */
 export async function changeOn(
   connection: DriverConnection,
-  text: string,
-  values: readonly SqlValue[],
+  { text, values = [] }: Statement,
+  isWithin: boolean,
 ): Promise<number> {
   const header = await answerOn(connection, text, driverValues("mysql", values));
+  if (!isWithin) return changedAlone("mysql2", header);
   return changedRows("mysql2", Reflect.get(Object(header), "affectedRows"));
 }
 

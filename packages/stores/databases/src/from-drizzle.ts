@@ -1,6 +1,6 @@
 import type { Database, SqlValue, StatementGate } from "@countersign/idempotency";
 import { pooledClients, watchCommits, type ClientPool, type Within } from "@countersign/idempotency/store";
-import { changedRows, compound, compoundRows, rowList, rowsOf } from "./rows.ts";
+import { changedAlone, changedRows, compound, compoundRows, rowList, rowsOf } from "./rows.ts";
 import { driverValues, onSqlite, type Dialect } from "./driver-connection.ts";
 import type { PgClient } from "./from-pg.ts";
 import { gatedConnection } from "./gated-connection.ts";
@@ -48,6 +48,7 @@ export function fromDrizzle<Tx extends DrizzleTransaction>(db: DrizzleDb<Tx>): D
   return {
     dialect,
     library,
+    tellsOpen: dialect === "mysql",
     tellsUnconfirmed: dialect === "postgresql",
     run: (work) =>
       transactions.run(
@@ -76,6 +77,7 @@ export function fromDrizzle<Tx extends DrizzleTransaction>(db: DrizzleDb<Tx>): D
       async change(text: string, values: readonly SqlValue[], within?: Within<Tx>) {
         const result = await send(within === undefined ? { executor: db } : ownOf(within.tx), text, values);
         const [header]: readonly unknown[] = Array.isArray(result) ? result : [];
+        if (within === undefined) return changedAlone(library, header);
         return changedRows(library, Reflect.get(Object(header), "affectedRows"));
       },
     }),

@@ -50,6 +50,7 @@ export function fromKnex<Tx extends KnexTransaction>(knex: KnexInstance<Tx>): Da
   return {
     dialect,
     library,
+    tellsOpen: dialect === "mysql",
     tellsUnconfirmed: dialect === "postgresql",
     run: (work) =>
       transactions.run(
@@ -69,7 +70,9 @@ export function fromKnex<Tx extends KnexTransaction>(knex: KnexInstance<Tx>): Da
     ...(dialect === "mysql" && {
       async change(text: string, values: readonly SqlValue[], within?: Within<Tx>) {
         const client = within === undefined ? knex.client : clientOf(within.tx);
-        return onLent(caller, storesOwn(client), (connection) => changeOn(connection, text, values));
+        return onLent(caller, storesOwn(client), (connection) =>
+          changeOn(connection, { text, values }, within !== undefined),
+        );
       },
     }),
   };

@@ -57,6 +57,7 @@ interface Sender {
   readonly dialect: Dialect;
   readonly sendsScripts: boolean;
   readonly tellsUnconfirmed: boolean;
+  readonly tellsOpen: boolean;
   /** Outside of any transaction. */
   readonly alone: Line;
   /** Makes the statements of a transaction pass the gate, but not those of {@link Sender.inside}. */
@@ -84,6 +85,7 @@ export function fromMikroOrm<Em extends MikroOrmManager>(orm: { readonly em: Em 
     dialect: sender.dialect,
     library: "MikroORM",
     tellsUnconfirmed: sender.tellsUnconfirmed,
+    tellsOpen: sender.tellsOpen,
     run: (work) =>
       transactions.run(
         (run) => orm.em.fork().transactional(run),
@@ -137,7 +139,8 @@ function byKnex(connection: KnexConnection): Sender {
     dialect,
     sendsScripts: true,
     tellsUnconfirmed: dialect === "postgresql",
-    alone: lineOn((send) => onLent(caller, client, send), dialect),
+    tellsOpen: dialect === "mysql",
+    alone: lineOn((send) => onLent(caller, client, send), { dialect, isWithin: false }),
     async passThrough(context, gate) {
       if (isOpenKnex(context)) await passKnexThrough(caller, context.client, gate);
     },
@@ -145,19 +148,20 @@ function byKnex(connection: KnexConnection): Sender {
       if (!isOpenKnex(context)) return undefined;
       const taken = await storesOwn(context.client).acquireConnection();
       assertDriverConnection(caller, taken);
-      return lineOn((send) => send(taken), dialect);
+      return lineOn((send) => send(taken), { dialect, isWithin: true });
     },
   };
 }
 
 function lineOn(
   withConnection: <T>(send: (connection: DriverConnection) => Promise<T>) => Promise<T>,
-  dialect: Dialect,
+  { dialect, isWithin }: { readonly dialect: Dialect; readonly isWithin: boolean },
 ): Line {
   return {
     send: (text, values) =>
       withConnection((connection) => sendOn(connection, dialect, { text, ...(values && { values }) })),
-    change: (text, values) => withConnection((connection) => changeOn(connection, text, values)),
+    change: (text, values) =>
+      withConnection((connection) => changeOn(connection, { text, values }, isWithin)),
   };
 }
 
@@ -182,6 +186,7 @@ function byKysely(connection: KyselyConnection, platform: object): Sender {
     sendsScripts: dialect === "mysql",
     // Kysely hides the connection, and what it says beside the results.
     tellsUnconfirmed: false,
+    tellsOpen: false,
     alone: lineBy(async () => {
       // It makes its client at the first use.
       await connection.ensureConnection();

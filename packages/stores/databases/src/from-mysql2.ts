@@ -1,7 +1,7 @@
 import type { Database, SqlValue } from "@countersign/idempotency";
 import type { Row } from "@countersign/idempotency/store";
 import { type QueryResult, Mysql2Transaction, type Mysql2Connection } from "./mysql2-transaction.ts";
-import { assertCanQuery, changedRows, rowList } from "./rows.ts";
+import { assertCanQuery, changedAlone, changedRows, rowList } from "./rows.ts";
 
 export type { Mysql2Connection } from "./mysql2-transaction.ts";
 
@@ -34,6 +34,7 @@ export function fromMysql2<Connection extends Mysql2Connection>(
   return {
     dialect: "mysql",
     library,
+    tellsOpen: true,
     async run(work) {
       const transaction = new Mysql2Transaction(await pool.getConnection());
       lent.set(transaction.connection, transaction);
@@ -43,7 +44,8 @@ export function fromMysql2<Connection extends Mysql2Connection>(
     query: async (connection, text, values) => rowsOf(await send(connection, text, values)),
     alone: async (text, values) => rowsOf(await sendAlone(text, values)),
     async change(text, values, within) {
-      const header = await (within === undefined ? sendAlone(text, values) : send(within.tx, text, values));
+      if (within === undefined) return changedAlone(library, await sendAlone(text, values));
+      const header = await send(within.tx, text, values);
       return changedRows(library, Reflect.get(Object(header), "affectedRows"));
     },
     async script(connection, text) {

@@ -48,6 +48,7 @@ export function fromSequelize<Tx extends SequelizeTransaction>(
   return {
     dialect,
     library: "Sequelize",
+    tellsOpen: dialect === "mysql",
     tellsUnconfirmed: dialect === "postgresql",
     run: (work) =>
       transactions.run(
@@ -65,8 +66,8 @@ export function fromSequelize<Tx extends SequelizeTransaction>(
     script: async (tx, text) => sendOn(ownOf(tx), dialect, { text }),
     ...(dialect === "mysql" && {
       async change(text: string, values: readonly SqlValue[], within?: Within<Tx>) {
-        if (within !== undefined) return changeOn(ownOf(within.tx), text, values);
-        return onLent("fromSequelize", pool, (connection) => changeOn(connection, text, values));
+        if (within !== undefined) return changeOn(ownOf(within.tx), { text, values }, true);
+        return onLent("fromSequelize", pool, (connection) => changeOn(connection, { text, values }, false));
       },
     }),
   };

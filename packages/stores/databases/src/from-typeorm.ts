@@ -10,12 +10,13 @@ import {
   type DriverConnection,
 } from "./driver-connection.ts";
 import { gatedConnection } from "./gated-connection.ts";
-import { changedRows, rowList } from "./rows.ts";
+import { changedAlone, rowList } from "./rows.ts";
 import { GatedTransactions } from "./transaction.ts";
 
 interface TypeOrmResult {
   readonly records: unknown;
-  readonly affected?: number | undefined;
+  /** As the driver has answered. */
+  readonly raw: unknown;
 }
 
 interface TypeOrmRunner {
@@ -71,6 +72,7 @@ export function fromTypeOrm<Manager extends TypeOrmManager>(
   return {
     dialect,
     library,
+    tellsOpen: dialect === "mysql",
     tellsUnconfirmed: dialect === "postgresql",
     run: (work) =>
       transactions.run(
@@ -93,8 +95,8 @@ export function fromTypeOrm<Manager extends TypeOrmManager>(
     script: async (manager, text) => sendOn(ownOf(manager), dialect, { text }),
     ...(dialect === "mysql" && {
       async change(text: string, values: readonly SqlValue[], within?: Within<Manager>) {
-        if (within !== undefined) return changeOn(ownOf(within.tx), text, values);
-        return changedRows(library, (await sendAlone(text, values)).affected);
+        if (within !== undefined) return changeOn(ownOf(within.tx), { text, values }, true);
+        return changedAlone(library, (await sendAlone(text, values)).raw);
       },
     }),
   };

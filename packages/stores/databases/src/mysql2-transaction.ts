@@ -1,7 +1,7 @@
 import type { SqlValue } from "@countersign/idempotency";
 import { pooledClients, StatementGate, type PooledClient, type Row } from "@countersign/idempotency/store";
 import { ends, gatedConnection, gatedStatement, refusedEnd, sendThrough } from "./gated-connection.ts";
-import { compound, compoundRows } from "./rows.ts";
+import { compound, compoundRows, inTransaction } from "./rows.ts";
 import { untilClosed } from "./transaction.ts";
 
 export type QueryResult = readonly [result: unknown, fields: unknown];
@@ -150,7 +150,6 @@ function hasEnded(): Error {
 }
 
 // In the flags of the server's answers.
-const inTransaction = 1;
 const autocommit = 2;
 
 /** Whether the server's answer says that nothing is left to be committed. */

@@ -28,6 +28,26 @@ export function changedRows(library: string, count: unknown): number {
   throw new TypeError(`${library} returned no number of changed rows`);
 }
 
+/**
+ * The same by the server's answer to a statement that was sent by itself. Throws where the answer says that a transaction is open: what the
+ * statement has written can still be rolled back.
+ */
+export function changedAlone(library: string, answer: unknown): number {
+  const changed = changedRows(library, Reflect.get(Object(answer), "affectedRows"));
+  const flags: unknown = Reflect.get(Object(answer), "serverStatus");
+  if (typeof flags !== "number") throw new TypeError(`${library} returned no status of the session`);
+  // oxlint-disable-next-line no-bitwise -- as the protocol has it
+  if (changed > 0 && (flags & inTransaction) !== 0) {
+    throw new Error(
+      `${library}: the pool gave a connection on which a transaction is open; COMMIT or ROLLBACK before releasing it`,
+    );
+  }
+  return changed;
+}
+
+/** In the flags of MySQL's answers. */
+export const inTransaction = 1;
+
 /** Several statements in one: MariaDB takes them without an option of the driver, and stops at the first that fails. */
 export function compound(text: string): string {
   return `BEGIN NOT ATOMIC\n${text};\nEND`;

@@ -7,8 +7,8 @@ import { describeOnMysql, isolatedName, mysqlUrl } from "@countersign/test-suppo
 
 const uri = mysqlUrl ?? "mysql://root@127.0.0.1:1/test";
 
-async function newDatabase() {
-  const pool = createPool({ uri, connectionLimit: 2 });
+async function newDatabase(connectionLimit = 2) {
+  const pool = createPool({ uri, connectionLimit });
   afterTest(() => pool.end());
   const table = isolatedName("my2");
   await pool.query(`CREATE TABLE ${table} (id INT PRIMARY KEY)`);
@@ -117,6 +117,22 @@ describeOnMysql("fromMysql2", () => {
     expect(await database.alone(all, [])).toEqual([]);
     const [[row]] = await pool.query<RowDataPacket[]>("SELECT @@in_transaction AS is_open");
     expect(row).toEqual({ is_open: 0 });
+  });
+
+  test("refuses a change by itself on a connection on which a transaction is open", async () => {
+    const { pool, database, insert, all } = await newDatabase(1);
+    await pool.query("START TRANSACTION");
+    const open = database.change?.(insert, [2]);
+    await expect(open).rejects.toThrow(/on which a transaction is open/);
+    // What changes nothing can take nothing back.
+    expect(
+      await database.change?.(
+        insert.replace(/^INSERT INTO (.*) VALUES.*$/, "DELETE FROM $1 WHERE id = ?"),
+        [4],
+      ),
+    ).toBe(0);
+    await pool.query("ROLLBACK");
+    expect(await database.alone(all, [])).toEqual([]);
   });
 
   test("takes scripts on the connection of its own transactions alone", async () => {

@@ -1,8 +1,8 @@
-import type { Database, SqlValue, TransactionAnswerStore } from "@countersign/idempotency";
+import type { Database, TransactionAnswerStore } from "@countersign/idempotency";
 import { Engine } from "./engine.ts";
 import { type MysqlStoresOptions, type ResolvedMysqlOptions, resolveOptions } from "./options.ts";
 import { PrunedTable } from "./pruning.ts";
-import { forStatement, isAlone, isInTransaction, microseconds } from "./statement-parts.ts";
+import { microseconds, waitingFor, zeroIfAlone, zeroIfOpen, type Statement } from "./statement-parts.ts";
 import { digestOf, storedBytes } from "./values.ts";
 
 const name = "mysql answer store";
@@ -26,29 +26,24 @@ class AnswerTable<Tx> extends PrunedTable<Tx> implements TransactionAnswerStore<
   }
 
   async keep(token: string, answer: Uint8Array): Promise<void> {
-    await this.alone(...this.#statement(token, answer, forStatement(this.options.lockTimeoutMs), "TRUE"));
+    const [text, values] = this.#statement(token, answer, zeroIfAlone);
+    await this.server.change(name, `${waitingFor(this.options.lockTimeoutMs)}${text}`, values);
   }
 
   async keepIn(tx: Tx, token: string, answer: Uint8Array): Promise<void> {
-    // The session bounds the wait already.
-    const statement = this.#statement(token, answer, forStatement(), isInTransaction);
-    const kept = await this.server.query(tx, name, ...statement);
-    if (kept.length === 0) throw new Error(`${name}: keepIn needs an open transaction`);
+    const statement = this.#statement(token, answer, zeroIfOpen);
+    await this.server.changeOpen(tx, { store: name, step: "keepIn" }, statement);
   }
 
-  #statement(
-    token: string,
-    answer: Uint8Array,
-    settings: string,
-    condition: string,
-  ): readonly [string, SqlValue[]] {
+  #statement(token: string, answer: Uint8Array, proof: string): Statement {
     this.gate.assertToken(token);
     if (!(answer instanceof Uint8Array)) throw new TypeError(`${name}: the answer must be bytes`);
     const { names, retentionMs } = this.options;
-    const text = `${settings}INSERT INTO ${names.answers} (digest, answer, until_us)
-SELECT ?, ?, ${this.now()} + ${microseconds(retentionMs)} FROM DUAL WHERE ${condition}
-ON DUPLICATE KEY UPDATE answer = VALUES(answer), until_us = VALUES(until_us) RETURNING ${isAlone}`;
-    return [text, [digestOf(token), Buffer.from(answer)]];
+    const bytes = Buffer.from(answer);
+    const until = `${this.now()} + ${microseconds(retentionMs)}`;
+    const text = `INSERT INTO ${names.answers} (digest, answer, until_us) VALUES (?, ?, ${until} + ${proof})
+ON DUPLICATE KEY UPDATE answer = ?, until_us = ${until}`;
+    return [text, [digestOf(token), bytes, bytes]];
   }
 
   async find(token: string): Promise<Uint8Array | undefined> {

@@ -1,11 +1,17 @@
 import { withDeadline } from "@countersign/core";
 import type { Database, SqlValue } from "@countersign/idempotency";
 import type { Row, Within } from "@countersign/idempotency/store";
-import { errnoOf, explained, faultOf, outOfRange } from "./errors.ts";
+import { errnoOf, explained, faultOf, noSavepoint, outOfRange } from "./errors.ts";
 import { type ResolvedMysqlOptions, factoryName } from "./options.ts";
-import { checkServer } from "./server-check.ts";
-import { type Statement, inlined } from "./statement-parts.ts";
-import { isTrue } from "./values.ts";
+import { checkServer, readServer, type Server, serverOf } from "./server-check.ts";
+import {
+  type Statement,
+  inlined,
+  isInTransaction,
+  releaseSavepoint,
+  setSavepoint,
+} from "./statement-parts.ts";
+import { isTrue, singleRow } from "./values.ts";
 
 // Two claims that wait for a third one's rollback are a deadlock to InnoDB. Each time one succeeds.
 const maxAttempts = 20;
@@ -17,11 +23,16 @@ export function checkLate(): Error {
   return new Error(`${factoryName}: the server did not answer within ${checkTimeoutMs} ms`);
 }
 
+export interface StoreStep {
+  readonly store: string;
+  readonly step: string;
+}
+
 /** Runs the stores' statements by the user's library. Checks the server before the first one. */
 export class Engine<Tx> {
   readonly #options: ResolvedMysqlOptions<Tx>;
-  #isReady = false;
-  #checking: Promise<void> | undefined;
+  #server: Server | undefined;
+  #checking: Promise<Server> | undefined;
 
   constructor(options: ResolvedMysqlOptions<Tx>) {
     this.#options = options;
@@ -32,12 +43,12 @@ export class Engine<Tx> {
   }
 
   /** Checks server and tables once. After a failure the next call checks again. */
-  async ready(): Promise<void> {
-    if (this.#isReady) return;
+  async ready(): Promise<Server> {
+    if (this.#server !== undefined) return this.#server;
     this.#checking ??= withDeadline(this.#check(), checkTimeoutMs, checkLate);
     try {
-      await this.#checking;
-      this.#isReady = true;
+      this.#server = await this.#checking;
+      return this.#server;
     } finally {
       this.#checking = undefined;
     }
@@ -50,10 +61,17 @@ export class Engine<Tx> {
     throw notAlone(store);
   }
 
-  /** Runs one statement that changes rows and, by `zeroIfAlone`, commits by itself or fails. Resolves to how many rows it has changed. */
+  /**
+   * Runs one statement that changes rows and, by `zeroIfAlone`, commits by itself or fails. Resolves to how many rows it has changed. On MySQL
+   * the library looks at the flags of the server's answer; where it cannot, the statement gets a transaction of its own.
+   */
   async change(store: string, text: string, values: readonly SqlValue[]): Promise<number> {
+    const server = await this.ready();
+    const isTold = server.engine === "mariadb" || this.database.tellsOpen === true;
     try {
-      return await this.#repeat(store, () => this.#change(text, values));
+      return await this.#repeat(store, () =>
+        isTold ? this.#change(text, values) : this.database.run((tx) => this.#change(text, values, { tx })),
+      );
     } catch (error) {
       throw errnoOf(error) === outOfRange ? notAlone(store) : error;
     }
@@ -65,6 +83,34 @@ export class Engine<Tx> {
       return await this.#change(text, values, { tx });
     } catch (error) {
       throw explained(store, this.#options.names, error);
+    }
+  }
+
+  /** The same with `zeroIfOpen` in it. Throws where no transaction is open, and changes nothing. `step` is what was called. */
+  async changeOpen(tx: Tx, { store, step }: StoreStep, [text, values]: Statement): Promise<number> {
+    await this.assertOpen(tx, { store, step });
+    let changed: number;
+    try {
+      changed = await this.changeIn(tx, store, text, values);
+    } catch (error) {
+      throw errnoOf(error) === outOfRange ? notOpen({ store, step }) : error;
+    }
+    if (changed > 0) return changed;
+    // It may have come to no row.
+    const isOpen = await this.query(tx, store, `SELECT ${isInTransaction} AS is_open`, []);
+    if (isTrue(singleRow(isOpen)["is_open"])) return changed;
+    throw notOpen({ store, step });
+  }
+
+  /** On MySQL: throws unless a transaction is open. On MariaDB `isInTransaction` tells, in the statement that asks. */
+  async assertOpen(tx: Tx, { store, step }: StoreStep): Promise<void> {
+    const { engine } = this.#server ?? serverOf(singleRow(await this.query(tx, store, ...readServer)));
+    if (engine === "mariadb") return;
+    try {
+      await this.query(tx, store, ...setSavepoint);
+      await this.query(tx, store, ...releaseSavepoint);
+    } catch (error) {
+      throw errnoOf(error) === noSavepoint ? notOpen({ store, step }) : error;
     }
   }
 
@@ -82,10 +128,17 @@ export class Engine<Tx> {
     }
   }
 
-  /** Runs statements in such a transaction, in one message where the library can: none behind one that fails. */
+  /** Whether {@link send} takes one message for several statements. */
+  async sendsScripts(): Promise<boolean> {
+    return this.database.script !== undefined && (await this.ready()).engine === "mariadb";
+  }
+
+  /** Runs statements in such a transaction, in one message where library and server can: none behind one that fails. */
   async send(tx: Tx, store: string, statements: readonly Statement[]): Promise<readonly Row[]> {
     const { database } = this;
-    if (database.script === undefined || statements.length === 1) {
+    // An app's own transaction, which has no gate, takes none.
+    const isScript = this.#server?.engine === "mariadb" && database.gateOf(tx) !== undefined;
+    if (database.script === undefined || !isScript || statements.length === 1) {
       const rows: Row[] = [];
       for (const [text, values] of statements) {
         // oxlint-disable-next-line no-await-in-loop -- one statement after the other
@@ -100,12 +153,6 @@ export class Engine<Tx> {
     }
   }
 
-  /** The same in one message by any library: no statement of somebody else comes between them. */
-  async sendTogether(tx: Tx, store: string, statements: readonly Statement[]): Promise<readonly Row[]> {
-    if (this.database.script !== undefined) return this.send(tx, store, statements);
-    return this.query(tx, store, `BEGIN NOT ATOMIC\n${statements.map(inlined).join(";\n")};\nEND`, []);
-  }
-
   async #change(text: string, values: readonly SqlValue[], within?: Within<Tx>): Promise<number> {
     const { database } = this;
     if (database.change !== undefined) return database.change(text, values, within);
@@ -113,7 +160,7 @@ export class Engine<Tx> {
   }
 
   async #repeat<T>(store: string, step: () => Promise<T>): Promise<T> {
-    if (!this.#isReady) await this.ready();
+    await this.ready();
     for (let attempt = 1; ; attempt++) {
       try {
         // oxlint-disable-next-line no-await-in-loop -- one attempt after the other
@@ -126,9 +173,9 @@ export class Engine<Tx> {
     }
   }
 
-  async #check(): Promise<void> {
+  async #check(): Promise<Server> {
     try {
-      await checkServer(this.#options);
+      return await checkServer(this.#options);
     } catch (error) {
       throw explained(factoryName, this.#options.names, error);
     }
@@ -138,5 +185,11 @@ export class Engine<Tx> {
 function notAlone(store: string): Error {
   return new Error(
     `${store}: the pool gave a connection on which a transaction is open; COMMIT or ROLLBACK before releasing it`,
+  );
+}
+
+export function notOpen({ store, step }: StoreStep): Error {
+  return new Error(
+    `${store}: ${step} needs what your library gives to a transaction's work, while it is open; nothing was written`,
   );
 }

@@ -3,8 +3,14 @@ import type { TransactionFault } from "@countersign/idempotency";
 import { wrappedErrors } from "@countersign/idempotency/store";
 import type { TableNames } from "./table-names.ts";
 
-/** Errno of RELEASE or ROLLBACK TO: the transaction in which the savepoint was set has ended. */
+/** Errno of RELEASE: the transaction in which the savepoint was set has ended. */
 export const noSavepoint = 1305;
+
+/** Errno of SET: no such value. Nothing of the statement has taken effect. */
+export const wrongValue = 1231;
+
+/** Errno of a statement that writes in a read-only transaction. */
+export const readOnlyTransaction = 1792;
 
 /** Errno of an INSERT: the primary key is there. */
 export const duplicateKey = 1062;
@@ -17,9 +23,10 @@ export function isInterrupted(errno: number | undefined): boolean {
   return errno === 1317 || errno === 1969;
 }
 
-// The server has rolled the whole transaction back: a deadlock, or under innodb_snapshot_isolation a row that changed after the snapshot.
-const conflicts: ReadonlySet<number> = new Set([1213, 1020]);
-// MariaDB undoes the statement alone.
+// The server has rolled the whole transaction back: a deadlock, under innodb_snapshot_isolation a row that changed after the snapshot, or
+// another member's change of the row in a group (3101).
+const conflicts: ReadonlySet<number> = new Set([1213, 1020, 3101]);
+// The server undoes the statement alone.
 const lockTimeout = 1205;
 
 /** A server that ends, a connection that was ended or refused, and no room for one more. */

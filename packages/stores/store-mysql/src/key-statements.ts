@@ -3,10 +3,12 @@ import type { FirstChange, KeyChange, NewRow, Seen } from "@countersign/idempote
 import type { ResolvedMysqlOptions } from "./options.ts";
 import {
   isAlone,
-  isInTransaction,
   microseconds,
+  runVariable,
   waitingFor,
   zeroIfAlone,
+  zeroIfOpen,
+  zeroOnSession,
   type Statement,
 } from "./statement-parts.ts";
 import { bytesOf, digestOf } from "./values.ts";
@@ -28,7 +30,6 @@ interface KeyStep {
 export class KeyStatements {
   /** values: the fence */
   readonly remember: string;
-  readonly isOpen = `SELECT ${isInTransaction} AS is_open`;
   readonly #options: ResolvedMysqlOptions<unknown>;
   readonly #now: () => string;
 
@@ -74,31 +75,45 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ${this.#now()} + ${microseconds("?")}, 1 + ${zer
   }
 
   /**
-   * The same in a transaction of the caller, whose session says how long it waits for a lock. The condition is the server's: after a COMMIT or
-   * ROLLBACK on its way, `done` would commit alone.
+   * The same in a transaction of the caller, whose session says how long it waits for a lock. It fails after a COMMIT or ROLLBACK on its way,
+   * where `done` would commit alone.
    */
   writeIn(key: string, step: KeyStep): Statement {
-    const [text, values] = this.#update(key, step, "version + 1");
-    return [`${text} AND ${isInTransaction}`, values];
+    return this.#update(key, step, `version + 1 + ${zeroIfOpen}`);
   }
 
   /**
-   * In a transaction: adds the first rows of the keys that have none, in this order, and locks those of the others. Not INSERT IGNORE: it
-   * locks what it finds for reading, and of two that then write both wait for each other.
+   * Changes the version of a done row alone, and so proves that it has committed: an open transaction would keep the row locked. For MySQL,
+   * where no SELECT tells whether it reads what its own session has not committed yet.
    */
-  addAll(rows: readonly NewRow[]): Statement {
+  confirmDone(key: string, token: string): Statement {
+    const { idempotency } = this.#options.names;
+    const text = `UPDATE ${idempotency} SET version = version + 1 WHERE state = 'done' AND digest = ? AND token = ?`;
+    return [text, [digestOf(key), bytesOf(token)]];
+  }
+
+  /**
+   * In a transaction on the session of this run: adds the first rows of the keys that have none, in this order, and locks those of the others.
+   * Not INSERT IGNORE: it locks what it finds for reading, and of two that then write both wait for each other. A row that it finds
+   * counts twice: its version changes.
+   */
+  addAll(rows: readonly NewRow[], run: Uint8Array): Statement {
     const now = this.#now();
     // No owner is told of the fence: one of lease mode gets its own above this row's, and above all that were pruned.
-    const row = `(?, ?, ?, ?, ${now}, ?, ?, ?, ${now} + ${microseconds("?")}, 1)`;
+    const row = `(?, ?, ?, ?, ${now}, ?, ?, ?, ${now} + ${microseconds("?")}, 1`;
+    const [first = "", ...others] = rows.map(
+      (_row, index) => `${row}${index === 0 ? ` + ${zeroOnSession}` : ""})`,
+    );
     const values = rows.flatMap(
-      ({ key, row: { state, token, fingerprint, reason, recovery, durationMs } }) => {
+      ({ key, row: { state, token, fingerprint, reason, recovery, durationMs } }, index) => {
         const id = [digestOf(key), bytesOf(key), state, bytesOf(token)];
-        return [...id, bytesOf(fingerprint), bytesOf(reason), recovery, durationMs];
+        const last = index === 0 ? [durationMs, run] : [durationMs];
+        return [...id, bytesOf(fingerprint), bytesOf(reason), recovery, ...last];
       },
     );
     const text = `INSERT INTO ${this.#options.names.idempotency} (digest, name, state, token, fence, fingerprint, reason, recovery, until_us, version)
-VALUES ${rows.map(() => row).join(",\n  ")}
-ON DUPLICATE KEY UPDATE version = version`;
+VALUES ${[first, ...others].join(",\n  ")}
+ON DUPLICATE KEY UPDATE version = version + 1`;
     return [text, values];
   }
 
@@ -114,21 +129,31 @@ WHERE seen.digest IN (${keys.map(() => "?").join(", ")}) FOR UPDATE`;
     return this.#update(key, step, "version + 1");
   }
 
-  /** Makes the keys done that a transaction has begun, and gives them as they are then, with what triggers have made of them. */
-  doneAll(keys: readonly TransactionKey[]): readonly Statement[] {
-    if (keys.length === 0) return [];
-    const { names, retentionMs } = this.#options;
-    const places = keys.map(() => "?").join(", ");
-    const own = `digest IN (${places}) AND token IN (${places})`;
-    const values = [...keys.map(({ key }) => digestOf(key)), ...keys.map(({ token }) => bytesOf(token))];
-    const done = `UPDATE ${names.idempotency} FORCE INDEX (PRIMARY)
-SET version = version + 1, state = 'done', reason = '', until_us = ${this.#now()} + ${microseconds(retentionMs)}
-WHERE ${own} AND state = 'running'`;
-    const kept = `SELECT state AS kept_as FROM ${names.idempotency} FORCE INDEX (PRIMARY) WHERE ${own}`;
-    return [
-      [done, values],
-      [kept, values],
-    ];
+  /** Makes the keys done that a transaction has begun, on the session of this run. */
+  doneAll(keys: readonly TransactionKey[], run: Uint8Array): Statement {
+    const { retentionMs } = this.#options;
+    const done = `state = 'done', reason = '', until_us = ${this.#now()} + ${microseconds(retentionMs)}`;
+    return this.#own(keys, `version = version + 1, ${done}`, run);
+  }
+
+  /** Changes nothing but the version of such keys: as many rows as there are keys while their transaction is the session's. */
+  touchAll(keys: readonly TransactionKey[], run: Uint8Array): Statement {
+    return this.#own(keys, "version = version + 1", run);
+  }
+
+  #own(keys: readonly TransactionKey[], changes: string, run: Uint8Array): Statement {
+    const [isOwn, values] = ownedBy(keys);
+    const text = `UPDATE ${this.#options.names.idempotency} FORCE INDEX (PRIMARY) SET ${changes}
+WHERE ${isOwn} AND state = 'running' AND ${runVariable} = ?`;
+    return [text, [...values, run]];
+  }
+
+  /** The condition that all these keys are done in what the session sees, with what triggers have made of them. */
+  areDone(keys: readonly TransactionKey[]): Statement {
+    const [isOwn, values] = ownedBy(keys);
+    const { idempotency } = this.#options.names;
+    const text = `(SELECT COUNT(*) FROM ${idempotency} FORCE INDEX (PRIMARY) WHERE ${isOwn} AND state = 'done') = ${keys.length}`;
+    return [text, values];
   }
 
   /** A page after the first value, a digest, of as many rows as the second says, by digest: no key changes pages. */
@@ -160,6 +185,13 @@ WHERE digest = ? AND token = ? AND ${isSeen}`;
     const values = changes.map(([, value]) => value);
     return [text, [...values, digestOf(key), bytesOf(seen.token), ...seenValues]];
   }
+}
+
+/** Each run of a key has a token of its own. */
+function ownedBy(keys: readonly TransactionKey[]): Statement {
+  const places = keys.map(() => "?").join(", ");
+  const values = [...keys.map(({ key }) => digestOf(key)), ...keys.map(({ token }) => bytesOf(token))];
+  return [`digest IN (${places}) AND token IN (${places})`, values];
 }
 
 /** The condition that the row's version or state is the seen one. */

@@ -20,7 +20,7 @@ import { duplicateKey, errnoOf } from "./errors.ts";
 import { KeyStatements } from "./key-statements.ts";
 import type { ResolvedMysqlOptions } from "./options.ts";
 import { PrunedTable, type PrunedBatch } from "./pruning.ts";
-import { integerOf, isTrue, singleRow, storedText } from "./values.ts";
+import { integerOf, singleRow, storedText } from "./values.ts";
 
 export const name = "mysql idempotency store";
 
@@ -70,7 +70,11 @@ export class MysqlKeyTable<Tx> extends PrunedTable<Tx> implements KeyTable<Tx> {
     const changed =
       within === undefined
         ? await this.server.change(name, ...this.#sql.write(key, step))
-        : await this.#writeIn(within.tx, ...this.#sql.writeIn(key, step));
+        : await this.server.changeOpen(
+            within.tx,
+            { store: name, step: "completeIn" },
+            this.#sql.writeIn(key, step),
+          );
     return changed > 0 ? fence : undefined;
   }
 
@@ -92,24 +96,27 @@ export class MysqlKeyTable<Tx> extends PrunedTable<Tx> implements KeyTable<Tx> {
   }
 
   async #find(key: string): Promise<Sighting> {
+    for (;;) {
+      // oxlint-disable-next-line no-await-in-loop -- again where the row has changed in between
+      const found = await this.#findOnce(key);
+      if (found !== undefined) return found;
+    }
+  }
+
+  async #findOnce(key: string): Promise<Sighting | undefined> {
     const [look, values] = this.#sql.look(key);
     const row = singleRow(await this.alone(look, values));
     const firstFence = Math.max(integerOf(row["now_us"]), integerOf(row["highest_fence"]) + 1);
     if (row["state"] === null) return { row: undefined, firstFence };
     if (row["state"] !== "done") return { row: rowOf(row), firstFence };
     // Under READ UNCOMMITTED it may be rolled back, and its payment with it.
-    const [committed] = await this.alone(...this.#sql.lookLocked(key));
-    return { row: committed && rowOf(committed), firstFence };
-  }
-
-  async #writeIn(tx: Tx, ...[text, values]: ReturnType<KeyStatements["writeIn"]>): Promise<number> {
-    const changed = await this.server.changeIn(tx, name, text, values);
-    if (changed > 0) return changed;
-    const state = await this.server.query(tx, name, this.#sql.isOpen, []);
-    if (isTrue(singleRow(state)["is_open"])) return 0;
-    throw new Error(
-      `${name}: completeIn needs what your library gives to a transaction's work, while it is open`,
-    );
+    if ((await this.server.ready()).engine === "mariadb") {
+      const [committed] = await this.alone(...this.#sql.lookLocked(key));
+      return { row: committed && rowOf(committed), firstFence };
+    }
+    const seen = rowOf(row);
+    const changed = await this.server.change(name, ...this.#sql.confirmDone(key, seen.token));
+    return changed === 0 ? undefined : { row: { ...seen, version: seen.version + 1 }, firstFence };
   }
 }
 

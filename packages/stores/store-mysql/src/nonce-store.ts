@@ -1,10 +1,9 @@
 import type { NonceClaim, NonceStore } from "@countersign/core";
-import type { SqlValue } from "@countersign/idempotency";
 import type { Engine } from "./engine.ts";
 import type { ResolvedMysqlOptions } from "./options.ts";
 import { PrunedTable } from "./pruning.ts";
-import { forStatement, isAlone, microseconds } from "./statement-parts.ts";
-import { bytesOf, digestOf, isTrue, singleRow } from "./values.ts";
+import { microseconds, waitingFor, zeroIfAlone, type Statement } from "./statement-parts.ts";
+import { bytesOf, digestOf, isTrue } from "./values.ts";
 
 export interface MysqlNonceStore extends NonceStore {
   claim(claim: NonceClaim): Promise<"fresh" | "seen">;
@@ -24,33 +23,53 @@ export class NonceTable<Tx> extends PrunedTable<Tx> implements MysqlNonceStore {
   async claim(claim: NonceClaim): Promise<"fresh" | "seen"> {
     this.gate.assertNonce(claim);
     const { names, lockTimeoutMs } = this.options;
-    const statement = nonceStatement({ nonces: names.nonces, now: this.now(), lockTimeoutMs }, claim);
-    const { is_own: isOwn } = singleRow(await this.alone(...statement));
-    return isTrue(isOwn) ? "fresh" : "seen";
+    const moment = { nonces: names.nonces, now: this.now() };
+    const [text, values] = nonceStatement(moment, claim, [zeroIfAlone, []]);
+    if (isNewNonce(await this.server.change(name, `${waitingFor(lockTimeoutMs)}${text}`, values)))
+      return "fresh";
+    const [row] = await this.alone(...ownNonce(moment, claim));
+    return row !== undefined && isTrue(row["is_own"]) ? "fresh" : "seen";
   }
 }
-
-/** A variable of the session, by which the next statements of a script are asked for. */
-export const isOwnNonce = "@countersign_own_nonce";
 
 interface NonceMoment {
   /** The table. */
   readonly nonces: string;
   readonly now: string;
-  /** Undefined in a transaction whose session has a bound. */
-  readonly lockTimeoutMs?: number | undefined;
 }
 
-/** Gives one row: `is_own`, also in {@link isOwnNonce}. A nonce lives through its last microsecond. The second assignment sees the token of the first. */
+/**
+ * Adds a nonce, or takes over one whose last microsecond is over. Each row that it finds changes, by a microsecond at least: so the number of
+ * changed rows tells a new one from one that was there, whatever the connection counts. No assignment reads what another one has
+ * assigned. `proof` is 0 where the statement may take effect.
+ */
 export function nonceStatement(
-  { nonces, now, lockTimeoutMs }: NonceMoment,
+  { nonces, now }: NonceMoment,
   { scope, nonce, token, retainMs }: NonceClaim,
-): readonly [text: string, values: SqlValue[]] {
-  const text = `${forStatement(lockTimeoutMs)}INSERT INTO ${nonces} (digest, token, until_us) VALUES (?, ?, ${now} + ${microseconds("?")})
-ON DUPLICATE KEY UPDATE token = IF(until_us < ${now}, VALUES(token), token),
-  until_us = IF(token = VALUES(token), GREATEST(until_us, VALUES(until_us)), until_us)
-RETURNING ${isOwnNonce} := token = ? AS is_own, ${isAlone}`;
-  return [text, [digestOf(scope, nonce), bytesOf(token), retainMs, bytesOf(token)]];
+  [proof, proofValues]: Statement,
+): Statement {
+  const until = `${now} + ${microseconds("?")}`;
+  const text = `INSERT INTO ${nonces} (digest, token, until_us) VALUES (?, ?, ${until} + ${proof})
+ON DUPLICATE KEY UPDATE token = IF(until_us < ${now}, ?, token),
+  until_us = IF(until_us < ${now} OR token = ?, GREATEST(until_us + 1, ${until}), until_us + 1)`;
+  const own = bytesOf(token);
+  return [text, [digestOf(scope, nonce), own, retainMs, ...proofValues, own, own, retainMs]];
+}
+
+/** By the number of rows that {@link nonceStatement} has changed: 2 where it found one. */
+export function isNewNonce(changed: number): boolean {
+  return changed === 1;
+}
+
+/** Gives `is_own` for a nonce that was there. */
+export function ownNonce(
+  { nonces }: Pick<NonceMoment, "nonces">,
+  { scope, nonce, token }: NonceClaim,
+): Statement {
+  return [
+    `SELECT token = ? AS is_own FROM ${nonces} WHERE digest = ?`,
+    [bytesOf(token), digestOf(scope, nonce)],
+  ];
 }
 
 function isExpired(now: string): string {

@@ -72,9 +72,10 @@ WHERE ${isExpired(this.now())} LIMIT ${pruneBatchSize} FOR UPDATE SKIP LOCKED`;
       if (rows.length === 0) return rows;
       await this.remember(tx, rows);
       const digests = rows.map((row) => storedBytes(row["digest"]));
-      const places = digests.map(() => "?").join(", ");
-      // Not by a walk through the table, which would wait for rows that are in use.
-      const remove = `${bound}DELETE ${table} FROM ${table} FORCE INDEX (PRIMARY) WHERE digest IN (${places})`;
+      const found = digests.map((_digest, index) => (index === 0 ? "SELECT ? AS digest" : "SELECT ?"));
+      // Each by its key. By a list of them a server may walk through the whole table, and would wait for rows that are in use.
+      const remove = `${bound}DELETE gone FROM (${found.join(" UNION ALL ")}) AS found
+STRAIGHT_JOIN ${table} AS gone FORCE INDEX (PRIMARY) ON gone.digest = found.digest`;
       await database.query(tx, remove, digests);
       return rows;
     });

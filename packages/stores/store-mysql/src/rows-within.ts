@@ -18,17 +18,20 @@ export class MysqlRowsWithin<Tx> implements RowsWithin<Tx> {
   readonly #name: string;
   readonly #server: Engine<Tx>;
   readonly #sql: KeyStatements;
+  readonly #runOf: (tx: Tx) => Uint8Array;
 
-  constructor(name: string, server: Engine<Tx>, sql: KeyStatements) {
+  /** `runOf` gives the bytes of the session that the transaction has taken. */
+  constructor(name: string, server: Engine<Tx>, sql: KeyStatements, runOf: (tx: Tx) => Uint8Array) {
     this.#name = name;
     this.#server = server;
     this.#sql = sql;
+    this.#runOf = runOf;
   }
 
-  /** What {@link add} sends, for a message of somebody else. */
-  adding(rows: readonly NewRow[]): readonly Statement[] {
+  /** What {@link add} sends in one message, for one of somebody else. */
+  adding(rows: readonly NewRow[], run: Uint8Array): readonly Statement[] {
     if (rows.length === 0) return [];
-    return [this.#sql.addAll(rows), this.#sql.lookAll(rows.map(({ key }) => key))];
+    return [this.#sql.addAll(rows, run), this.#sql.lookAll(rows.map(({ key }) => key))];
   }
 
   /** What they have done. An added row is as it was added: no other one has its token in that state. */
@@ -48,7 +51,16 @@ export class MysqlRowsWithin<Tx> implements RowsWithin<Tx> {
   }
 
   async add(tx: Tx, rows: readonly NewRow[]): Promise<Added> {
-    return this.added(rows, await this.#server.send(tx, this.#name, this.adding(rows)));
+    if (rows.length === 0) return { keys: new Set() };
+    const run = this.#runOf(tx);
+    if (await this.#server.sendsScripts()) {
+      return this.added(rows, await this.#server.send(tx, this.#name, this.adding(rows, run)));
+    }
+    const changed = await this.#server.changeIn(tx, this.#name, ...this.#sql.addAll(rows, run));
+    const keys = rows.map(({ key }) => key);
+    // One that was there counts twice.
+    if (changed === keys.length) return { keys: new Set(keys) };
+    return this.added(rows, await this.#server.send(tx, this.#name, [this.#sql.lookAll(keys)]));
   }
 
   async look(tx: Tx, keys: readonly string[]): Promise<ReadonlyMap<string, SeenRow>> {

@@ -3,6 +3,7 @@ import type { Row } from "@countersign/idempotency/store";
 import { isUsable, mysqlSchemaVersion, readVersion } from "./migration.ts";
 import { type ResolvedMysqlOptions, factoryName } from "./options.ts";
 import type { TableNames } from "./table-names.ts";
+import type { Statement } from "./statement-parts.ts";
 import { integerOf, isTrue, singleRow } from "./values.ts";
 
 /** Column by table. */
@@ -17,13 +18,23 @@ const primaryKeys: Readonly<Record<string, string>> = {
   newest: "digest",
 };
 
-const oldest = { major: 10, minor: 6 };
+export interface Server {
+  readonly engine: "mariadb" | "mysql";
+  /** The variable that says whether the session's transactions are read-only. */
+  readonly accessMode: "tx_read_only" | "transaction_read_only";
+  /** The variable that bounds how long an open transaction may stand idle. MySQL has one for any session alone. */
+  readonly idleBound: "idle_write_transaction_timeout" | "wait_timeout";
+}
+
+const oldest = { mariadb: [10, 6], mysql: [8, 0] } as const;
+const engineNames = { mariadb: "MariaDB", mysql: "MySQL" } as const;
+
+export const readServer: Statement = ["SELECT VERSION() AS version", []];
 
 /** Throws, with the remedy, unless server and tables are as the stores need them. Publishes `mysql-not-durable`. */
-export async function checkServer<Tx>(options: ResolvedMysqlOptions<Tx>): Promise<void> {
+export async function checkServer<Tx>(options: ResolvedMysqlOptions<Tx>): Promise<Server> {
   const { database, names } = options;
-  // First and by itself: MySQL does not know what the next one asks for.
-  assertVersion(singleRow(await database.alone("SELECT VERSION() AS version", []))["version"]);
+  const server = serverOf(singleRow(await database.alone(...readServer)));
   assertSettings(singleRow(await database.alone(readSettings, [])));
   // Before the tables: a migration writes it last.
   const [row] = await database.alone(readVersion(names), []);
@@ -32,23 +43,38 @@ export async function checkServer<Tx>(options: ResolvedMysqlOptions<Tx>): Promis
     names,
   );
   assertSchemaVersion(row, names);
-  if (missing.length === 0 || integerOf(row?.["version"]) !== mysqlSchemaVersion) return;
+  if (missing.length === 0 || integerOf(row?.["version"]) !== mysqlSchemaVersion) return server;
   throw new Error(`${factoryName}: missing tables: ${missing.join(", ")}; run ${names.migrate}`);
 }
 
-function assertVersion(version: unknown): void {
-  const text = String(version);
-  const found = /^(?<major>\d+)\.(?<minor>\d+)\..*-MariaDB/i.exec(text)?.groups;
-  if (found === undefined) {
-    throw new Error(
-      `${factoryName}: the server is ${text}, not MariaDB: MySQL has no RETURNING, by which the stores learn what a statement found`,
-    );
+/** Throws on a server that is neither MariaDB nor MySQL, or too old. */
+export function serverOf({ version: told }: Row): Server {
+  const version = String(told);
+  const found = /^(?<major>\d+)\.(?<minor>\d+)\.\d+(?<rest>.*)$/.exec(version)?.groups;
+  const rest = found?.["rest"] ?? "";
+  const engine = /-MariaDB/i.test(rest) ? "mariadb" : "mysql";
+  // Others that speak MySQL's protocol name themselves there. What they promise of transactions is another thing.
+  if (
+    found === undefined ||
+    (engine === "mysql" && /TiDB|Vitess|PlanetScale|OceanBase|SingleStore/i.test(rest))
+  ) {
+    throw new Error(`${factoryName}: the server is ${version}, neither MySQL nor MariaDB`);
   }
   const [major, minor] = [Number(found["major"]), Number(found["minor"])];
-  if (major > oldest.major || (major === oldest.major && minor >= oldest.minor)) return;
-  throw new Error(
-    `${factoryName}: MariaDB ${major}.${minor} is too old, ${oldest.major}.${oldest.minor} or newer is needed`,
-  );
+  const isAtLeast = (least: readonly [number, number]): boolean =>
+    major > least[0] || (major === least[0] && minor >= least[1]);
+  const [oldestMajor, oldestMinor] = oldest[engine];
+  if (!isAtLeast(oldest[engine])) {
+    throw new Error(
+      `${factoryName}: ${engineNames[engine]} ${major}.${minor} is too old, ${oldestMajor}.${oldestMinor} or newer is needed`,
+    );
+  }
+  const isRenamed = engine === "mysql" || isAtLeast([11, 1]);
+  return {
+    engine,
+    accessMode: isRenamed ? "transaction_read_only" : "tx_read_only",
+    idleBound: engine === "mariadb" ? "idle_write_transaction_timeout" : "wait_timeout",
+  };
 }
 
 const readSettings =

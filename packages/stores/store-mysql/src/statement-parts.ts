@@ -3,6 +3,10 @@ import type { ResolvedMysqlOptions } from "./options.ts";
 
 export type Statement = readonly [text: string, values: readonly SqlValue[]];
 
+export const setSavepoint: Statement = ["SAVEPOINT countersign", []];
+/** Fails where the savepoint's transaction has ended, or where none was open. */
+export const releaseSavepoint: Statement = ["RELEASE SAVEPOINT countersign", []];
+
 /** SQL: microseconds since 1970, the same throughout a statement, whatever the session's time zone is. */
 const serverClock = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))";
 
@@ -24,34 +28,33 @@ export function waitingFor(lockTimeoutMs: number): string {
   return `/*M! SET STATEMENT innodb_lock_wait_timeout = ${seconds(lockTimeoutMs)} FOR */ `;
 }
 
-/**
- * Begins a statement that writes. A session's own sql_mode could cut texts that are too long, or let assignments no longer see those on
- * their left. `lockTimeoutMs` is left out in a transaction whose session has a bound already.
- */
-export function forStatement(lockTimeoutMs?: number): string {
-  const wait = lockTimeoutMs === undefined ? "" : `, innodb_lock_wait_timeout = ${seconds(lockTimeoutMs)}`;
-  return `SET STATEMENT sql_mode = 'STRICT_ALL_TABLES'${wait} FOR `;
-}
-
 /** Whole seconds, as MariaDB's time-outs have them. At least one: 0 means another thing to each of them. */
 export function seconds(milliseconds: number): number {
   return Math.max(1, Math.ceil(milliseconds / 1_000));
 }
 
-// By a variable that MySQL does not have: nothing else asks for it.
-const alone = "(@@in_transaction = 0 AND @@autocommit = 1)";
+/** More than any column can be raised by: a statement with it fails. A condition would not do: it would change no row, which is an answer. */
+const tooMuch = "9223372036854775807";
 
+// Comments that only MariaDB reads: MySQL has no variable that tells of a transaction. See Engine.change().
 /** Whether a statement commits by itself. A step in somebody's transaction can be undone after it was answered. */
-export const isAlone = `${alone} AS is_alone`;
+export const isAlone = "(@@autocommit = 1 /*M! AND @@in_transaction = 0 */) AS is_alone";
 
-/**
- * 0 in a statement that commits by itself; in another one more than a version can be raised by, so that it fails. A condition would not do: it
- * would change no row, which is an answer.
- */
-export const zeroIfAlone = `IF(${alone}, 0, 9223372036854775807)`;
+/** 0 in a statement that commits by itself; another one fails on MariaDB. On MySQL the database library finds out, see Engine.change(). */
+export const zeroIfAlone = `/*M! IF(@@in_transaction = 0 AND @@autocommit = 1, 0, ${tooMuch}) + */ 0`;
 
-/** Whether a transaction is open, or begins with this statement. */
-export const isInTransaction = "(@@in_transaction = 1 OR @@autocommit = 0)";
+/** Whether a transaction is open, or begins with this statement. True on MySQL, where Engine.assertOpen() has asked before. */
+export const isInTransaction =
+  "(/*M! @@in_transaction = 1 OR @@autocommit = 0 OR */ /*!80000 TRUE OR */ FALSE)";
+
+/** 0 where a transaction is open; elsewhere the statement fails. See {@link isInTransaction}. */
+export const zeroIfOpen = `IF(${isInTransaction}, 0, ${tooMuch})`;
+
+/** Set while a session runs one of the stores' transactions, to bytes that no other transaction has. */
+export const runVariable = "@countersign_run";
+
+/** 0 on the session of the run, whose bytes are the value; elsewhere the statement fails. */
+export const zeroOnSession = `IF(${runVariable} = ?, 0, ${tooMuch})`;
 
 /** A statement with its values in the text. Texts in hexadecimal: no setting of the session reads that otherwise. */
 export function inlined([text, values]: Statement): string {

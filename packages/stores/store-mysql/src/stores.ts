@@ -35,7 +35,9 @@ export function createMysqlStores<Tx>(options: MysqlStoresOptions<Tx>): MysqlSto
     nonces,
     transactions,
     work,
-    ready: () => engine.ready(),
+    async ready() {
+      await engine.ready();
+    },
     close() {
       void idempotency.close();
       nonces.close();

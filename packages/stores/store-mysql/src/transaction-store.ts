@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { withDeadline } from "@countersign/core";
 import type {
   ClosedStatements,
@@ -8,6 +9,8 @@ import type {
   TransactionStore,
 } from "@countersign/idempotency";
 import {
+  type Added,
+  type NewRow,
   type Row,
   type SeenRow,
   StoreGate,
@@ -25,15 +28,31 @@ import {
   transactionNotRolledBack,
 } from "@countersign/idempotency/store";
 import { checkLate, checkTimeoutMs, type Engine } from "./engine.ts";
-import { errnoOf, faultOf, isInterrupted, noSavepoint } from "./errors.ts";
+import { errnoOf, faultOf, isInterrupted, noSavepoint, readOnlyTransaction, wrongValue } from "./errors.ts";
 import { KeyStatements } from "./key-statements.ts";
 import { rowOf } from "./key-table.ts";
-import { isOwnNonce, nonceStatement } from "./nonce-store.ts";
+import { isNewNonce, nonceStatement, ownNonce } from "./nonce-store.ts";
 import type { ResolvedMysqlOptions } from "./options.ts";
 import { MysqlRowsWithin } from "./rows-within.ts";
-import { endSession, giveSessionBack, rowsLeft, takeSession } from "./session.ts";
-import { type Statement, clockOf, inlined } from "./statement-parts.ts";
-import { assertTransactions, releaseSavepoint, setSavepoint } from "./transaction-proof.ts";
+import type { Server } from "./server-check.ts";
+import {
+  endSession,
+  giveSessionBack,
+  giveSessionBackIf,
+  rowsLeft,
+  startAgain,
+  takeSession,
+  warnings,
+} from "./session.ts";
+import {
+  type Statement,
+  clockOf,
+  inlined,
+  releaseSavepoint,
+  setSavepoint,
+  zeroOnSession,
+} from "./statement-parts.ts";
+import { assertTransactions } from "./transaction-proof.ts";
 import { isTrue } from "./values.ts";
 
 const name = "mysql transaction store";
@@ -49,11 +68,19 @@ const commit: Statement = ["COMMIT", []];
 // Of keys that others want too: two claims that wait for a third one's rollback are a deadlock to InnoDB.
 const maxHoldAttempts = 20;
 
+/** A variable of the session, by which the next statements of a script are asked for. */
+const isOwnNonce = "@countersign_own_nonce";
+
 interface OpenTransaction {
+  readonly server: Server;
+  /** By these bytes the statements of this transaction find out whether they are on its session. */
+  readonly id: Buffer;
   /** Whether its session has our settings. */
   isTaken: boolean;
-  /** Whether our savepoint is set, by which COMMIT knows the transaction: not behind a seen nonce. */
+  /** Whether our savepoint is set, by which a transaction without keys is known. */
   isMarked: boolean;
+  /** Those that the transaction has to have made done when it commits. */
+  kept: readonly TransactionKey[];
   /** Those that were begun and neither kept nor freed. */
   begun: readonly TransactionKey[];
   /** Those whose handlers may have written something. */
@@ -80,19 +107,22 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
     this.#options = options;
     this.#now = clockOf(options);
     this.#sql = new KeyStatements(options, this.#now);
-    this.#rows = new MysqlRowsWithin(name, engine, this.#sql);
+    this.#rows = new MysqlRowsWithin(name, engine, this.#sql, (tx) => this.#sessionOf(tx).id);
     this.retentionMs = options.retentionMs;
   }
 
   async run<T>(work: (tx: Tx) => T | Promise<T>): Promise<T> {
-    await this.#server.ready();
-    await this.#prove();
+    const server = await this.#server.ready();
+    await this.#prove(server);
     let isCommitted = false;
     try {
       return await this.#server.database.run(async (tx) => {
         const session: OpenTransaction = {
+          server,
+          id: randomBytes(16),
           isTaken: false,
           isMarked: false,
+          kept: [],
           begun: [],
           run: [],
           hasLeftRows: false,
@@ -121,42 +151,34 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
 
   async begin(tx: Tx, claim: TransactionClaim): Promise<TransactionBegun> {
     this.#gate.assertTransaction(claim);
-    const session = this.#open.get(tx);
-    if (session === undefined) throw new TypeError(`${name}: begin() needs what run() has given`);
-    const now = this.#now();
+    const session = this.#sessionOf(tx);
     const { nonce, leaseMs, waitMs, idleTimeoutMs } = claim;
     const ordered = [...claim.keys];
     ordered.sort(byKey);
     const news = ordered.map((key) => ({ key: key.key, row: firstBegin(key, leaseMs) }));
-    const take = session.isTaken ? [] : [takeSession(waitMs, idleTimeoutMs)];
-    const then = [...this.#rows.adding(news), setSavepoint];
+    const { server, id } = session;
+    const take = session.isTaken ? [] : [takeSession(server, { waitMs, idleTimeoutMs, run: id })];
     // Before it is sent: it may take effect although its reply is lost.
     session.isTaken = true;
-    const rows = await (nonce === undefined
-      ? this.#send(tx, [...take, ...then])
-      : this.#sendIfFresh(
-          tx,
-          [...take, nonceStatement({ nonces: this.#options.names.nonces, now }, nonce)],
-          then,
-        ));
-    if (rows === undefined) return { nonce: "seen", keys: [] };
-    session.isMarked = true;
-    const keys = await runSteps(beginKeys(this.#rows, tx, claim, this.#rows.added(news, rows)));
+    const added = (await this.#server.sendsScripts())
+      ? await this.#addInScript(tx, take, nonce, news)
+      : await this.#addInTurn(tx, take, nonce, news);
+    if (added === undefined) return { nonce: "seen", keys: [] };
+    // A transaction with keys is known by these.
+    if (claim.keys.length === 0) {
+      await this.#send(tx, [setSavepoint]);
+      session.isMarked = true;
+    }
+    const keys = await runSteps(beginKeys(this.#rows, tx, claim, added));
     session.begun = claim.keys.filter((_key, index) => keys[index]?.status === "begun");
     session.run = session.begun;
     return { nonce: "fresh", keys };
   }
 
   async keep(tx: Tx, keys: readonly TransactionKey[], _more: boolean): Promise<void> {
-    // Done behind the end of the savepoint: not where the transaction is another one. A savepoint also behind the last key: COMMIT finds out
-    // by it whether the transaction is still the one that has claimed.
-    const rows = await this.#end(tx, keys, [releaseSavepoint, ...this.#sql.doneAll(keys), setSavepoint]);
-    // Not with a trigger that takes the change back, nor where the handler has undone the claim: the key would be free, and paid.
-    if (rows.filter((row) => row["kept_as"] === "done").length === keys.length) return;
-    throw transactionBroken(
-      "its key was not running any more at the last statement; look for a ROLLBACK of the handler's, and for triggers",
-      await this.#hold(tx, keys, this.#open.get(tx)?.begun ?? [], undefined),
-    );
+    await this.#changeOwn(tx, keys, (id) => this.#sql.doneAll(keys, id));
+    const session = this.#sessionOf(tx);
+    session.kept = [...session.kept, ...keys];
   }
 
   openGate(tx: Tx): void {
@@ -170,7 +192,7 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
   }
 
   async assertOpen(tx: Tx, keys: readonly TransactionKey[]): Promise<void> {
-    await this.#end(tx, keys, [releaseSavepoint, setSavepoint]);
+    await this.#changeOwn(tx, keys, (id) => this.#sql.touchAll(keys, id));
   }
 
   async free(tx: Tx, keys: readonly TransactionKey[]): Promise<void> {
@@ -180,11 +202,16 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
     const session = this.#open.get(tx);
     if (session === undefined) return;
     session.begun = without(session.begun, keys);
+    session.kept = without(session.kept, keys);
     session.run = without(session.run, keys);
   }
 
   async hold(keys: readonly TransactionKey[], reason: string, tx?: Tx): Promise<ReadonlySet<string>> {
-    if (tx !== undefined) return runSteps(holdOwn(this.#rows, tx, keys, { reason, isOpen: true }));
+    if (tx !== undefined) {
+      const session = this.#sessionOf(tx);
+      session.kept = without(session.kept, keys);
+      return runSteps(holdOwn(this.#rows, tx, keys, { reason, isOpen: true }));
+    }
     const own = new Set<string>();
     for (const { key, token } of keys) {
       // oxlint-disable-next-line no-await-in-loop -- one key after the other
@@ -218,38 +245,82 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
     this.#gate.close();
   }
 
-  /** Claims the nonce, and goes on if it was fresh. Gives the rows of `then`. */
-  async #sendIfFresh(
+  #sessionOf(tx: Tx): OpenTransaction {
+    const session = this.#open.get(tx);
+    if (session !== undefined) return session;
+    throw new TypeError(`${name}: begin() needs what run() has given`);
+  }
+
+  /** Claims the nonce, and adds the keys if it was fresh, in one message. Resolves to undefined if it was seen. */
+  async #addInScript(
     tx: Tx,
-    claim: readonly Statement[],
-    then: readonly Statement[],
-  ): Promise<readonly Row[] | undefined> {
-    const isScript = this.#server.database.script !== undefined;
-    const all = `IF ${isOwnNonce} THEN\n${then.map(inlined).join(";\n")};\nEND IF`;
-    const [claimed, ...rows] = await this.#send(tx, isScript ? [...claim, [all, []]] : claim);
+    take: readonly Statement[],
+    nonce: TransactionClaim["nonce"],
+    news: readonly NewRow[],
+  ): Promise<Added | undefined> {
+    const { id } = this.#sessionOf(tx);
+    const adding = this.#rows.adding(news, id);
+    if (nonce === undefined) return this.#rows.added(news, await this.#send(tx, [...take, ...adding]));
+    const moment = { nonces: this.#options.names.nonces, now: this.#now() };
+    const [isOwn, values] = ownNonce(moment, nonce);
+    const claim: readonly Statement[] = [
+      nonceStatement(moment, nonce, [zeroOnSession, [id]]),
+      [`SET ${isOwnNonce} = (${isOwn})`, values],
+      [`SELECT ${isOwnNonce} AS is_own`, []],
+    ];
+    const then =
+      adding.length === 0 ? "" : `IF ${isOwnNonce} THEN\n${adding.map(inlined).join(";\n")};\nEND IF`;
+    const all = [...take, ...claim, ...(then === "" ? [] : [[then, []] as const])];
+    const [claimed, ...rows] = await this.#send(tx, all);
     if (claimed === undefined) throw new Error(`${name}: the server answered without the nonce`);
-    if (!isTrue(claimed["is_own"])) return undefined;
-    return isScript ? rows : this.#send(tx, then);
+    return isTrue(claimed["is_own"]) ? this.#rows.added(news, rows) : undefined;
+  }
+
+  /** The same, one statement after the other. */
+  async #addInTurn(
+    tx: Tx,
+    take: readonly Statement[],
+    nonce: TransactionClaim["nonce"],
+    news: readonly NewRow[],
+  ): Promise<Added | undefined> {
+    const { id } = this.#sessionOf(tx);
+    await this.#send(tx, take);
+    if (nonce !== undefined) {
+      const moment = { nonces: this.#options.names.nonces, now: this.#now() };
+      const claim = nonceStatement(moment, nonce, [zeroOnSession, [id]]);
+      if (!isNewNonce(await this.#change(tx, claim))) {
+        const [row] = await this.#send(tx, [ownNonce(moment, nonce)]);
+        if (row === undefined || !isTrue(row["is_own"])) return undefined;
+      }
+    }
+    return this.#rows.add(tx, news);
+  }
+
+  async #change(tx: Tx, [text, values]: Statement): Promise<number> {
+    return this.#server.changeIn(tx, name, text, values);
   }
 
   /**
-   * Commits by giving the session back. The library's own COMMIT finds nothing left to do. A late statement of the handler may have met a
-   * deadlock, which rolls all of it back, or may have changed a table's definition, which commits: nobody knows.
+   * Commits by giving the session back, if it has the keys as done that were kept: not with a trigger that has taken the change back, nor
+   * behind a late statement of the handler that has met a deadlock, which rolls all of it back. The library's own COMMIT finds nothing left
+   * to do.
    */
-  async #commit(tx: Tx, { isMarked }: OpenTransaction): Promise<void> {
+  async #commit(tx: Tx, { server, isMarked, kept }: OpenTransaction): Promise<void> {
     const release = isMarked ? [releaseSavepoint] : [];
+    const back =
+      kept.length === 0 ? giveSessionBack(server) : giveSessionBackIf(server, this.#sql.areDone(kept));
     try {
-      await this.#server.sendTogether(tx, name, [...release, giveSessionBack]);
+      await this.#send(tx, [...release, back]);
     } catch (error) {
       const errno = errnoOf(error);
-      if (errno === noSavepoint) {
+      if (errno === wrongValue || errno === noSavepoint) {
         throw unknownBehind(
-          "the transaction ended between the last statement and COMMIT; await every statement of the handler",
+          "the transaction ended between the last statement and COMMIT; await every statement of the handler, and look for triggers that change a key",
         );
       }
       if (isInterrupted(errno)) {
         throw unknownBehind(
-          "COMMIT was interrupted, by KILL QUERY or max_statement_time, and may have taken effect",
+          "COMMIT was interrupted, by KILL QUERY or a time limit of the server, and may have taken effect",
         );
       }
       throw error;
@@ -272,45 +343,51 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
 
   /** What a table without transactions has kept may be the payment: an operator has to look. */
   async #rollBackAndHold(tx: Tx, session: OpenTransaction): Promise<void> {
-    const { run } = session;
+    const { run, server } = session;
+    const back = giveSessionBack(server);
     if (run.length === 0) {
       // Together: a first message that has failed takes nothing but a ROLLBACK after it.
-      await this.#send(tx, [rollBack, giveSessionBack]);
+      await this.#send(tx, [rollBack, back]);
       return;
     }
-    // A compound statement, which is no single one everywhere.
-    const left = this.#server.database.script === undefined ? [] : rowsLeft;
-    const rows = await this.#send(tx, [rollBack, ...left]);
-    session.hasLeftRows = rows.some((row) => isTrue(row["rows_left"]));
+    const rows = await this.#send(tx, [rollBack, warnings]);
+    session.hasLeftRows = rows.some((row) => Number(row["Code"]) === rowsLeft);
     if (session.hasLeftRows) {
+      await this.#send(tx, [startAgain]);
       await runSteps(holdBroken(this.#rows, tx, run));
       await this.#send(tx, [commit]);
     }
-    await this.#send(tx, [giveSessionBack]);
+    await this.#send(tx, [back]);
   }
 
   async #send(tx: Tx, statements: readonly Statement[]): Promise<readonly Row[]> {
     return this.#server.send(tx, name, statements);
   }
 
-  async #end(
+  /** Changes all of the keys, which their transaction has begun and left running, or finds out that it has ended. */
+  async #changeOwn(
     tx: Tx,
     keys: readonly TransactionKey[],
-    statements: readonly Statement[],
-  ): Promise<readonly Row[]> {
-    const session = this.#open.get(tx);
-    const unseen = without(session?.begun ?? [], keys);
+    statement: (id: Buffer) => Statement,
+  ): Promise<void> {
+    const session = this.#sessionOf(tx);
+    const unseen = without(session.begun, keys);
+    let failure: unknown;
     try {
-      const rows = await this.#send(tx, statements);
-      if (session !== undefined) session.begun = unseen;
-      return rows;
+      if (session.isMarked) await this.#send(tx, [releaseSavepoint, setSavepoint]);
+      if (keys.length === 0 || (await this.#change(tx, statement(session.id))) === keys.length) {
+        session.begun = unseen;
+        return;
+      }
     } catch (error) {
-      if (errnoOf(error) !== noSavepoint) throw error;
-      throw transactionBroken(
-        "it ended before its handler did: the handler swallowed a deadlock, changed a table's definition (which commits), or sent COMMIT or ROLLBACK",
-        await this.#hold(tx, keys, unseen, error),
-      );
+      const errno = errnoOf(error);
+      if (errno !== readOnlyTransaction && errno !== noSavepoint) throw error;
+      failure = error;
     }
+    throw transactionBroken(
+      "it ended before its handler did: the handler swallowed a deadlock, changed a table's definition (which commits), or sent COMMIT or ROLLBACK",
+      await this.#hold(tx, keys, unseen, failure),
+    );
   }
 
   /**
@@ -337,6 +414,7 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
 
   async #leave(tx: Tx, keys: readonly TransactionKey[], unseen: readonly TransactionKey[]): Promise<void> {
     await this.#send(tx, [rollBack]);
+    await this.#send(tx, [startAgain]);
     if (keys.length > 0) await runSteps(holdBroken(this.#rows, tx, keys));
     const rows = await this.#free(tx, unseen);
     await this.#send(tx, [commit]);
@@ -357,9 +435,10 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
   }
 
   /** Once, on no real key: the library's transaction is one, and may write. */
-  async #prove(): Promise<void> {
+  async #prove(server: Server): Promise<void> {
     const { names } = this.#options;
-    this.#proof ??= withDeadline(assertTransactions(this.#server.database, names), checkTimeoutMs, checkLate);
+    const proof = () => assertTransactions(this.#server.database, names, server);
+    this.#proof ??= withDeadline(proof(), checkTimeoutMs, checkLate);
     try {
       await this.#proof;
     } catch (error) {

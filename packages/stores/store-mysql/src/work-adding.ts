@@ -1,11 +1,8 @@
-import type { SqlValue } from "@countersign/idempotency";
 import type { NewTask } from "@countersign/idempotency/work";
 import { laneOf } from "@countersign/idempotency/work/store";
 import type { TableNames } from "./table-names.ts";
-import { forStatement, isInTransaction, microseconds } from "./statement-parts.ts";
+import { isInTransaction, microseconds, type Statement, zeroIfOpen } from "./statement-parts.ts";
 import { bytesOf, digestOf, hexOf } from "./values.ts";
-
-type Statement = readonly [text: string, values: SqlValue[]];
 
 export interface Moment {
   readonly names: TableNames;
@@ -23,18 +20,22 @@ interface LanesWanted {
 
 /**
  * Locks the lanes, and makes those that are missing, due: a claim moves one whose head is not. Sorted, so that two calls never wait for each
- * other. Gives `digest`, `last_number` and `is_open`, whether this is in a transaction.
+ * other. Then gives `digest`, `last_number` and `is_open`, whether this is in a transaction. Where it is in none the first one fails.
  */
-export function lanesStatement(
+export function lanesStatements(
   { names, now }: Moment,
   { queue, digests, numbers, due = "due_us" }: LanesWanted,
-): Statement {
+): readonly Statement[] {
   const lanes = inOrder([...new Map(digests.map((digest) => [hexOf(digest), { digest }])).values()]);
-  const text = `${forStatement()}INSERT INTO ${names.lanes} (digest, queue, due_us, last_number)
-VALUES ${lanes.map(() => `(?, ?, ${now}, ${now} + ${numbers})`).join(", ")}
-ON DUPLICATE KEY UPDATE last_number = GREATEST(last_number + ${numbers}, VALUES(last_number)), due_us = ${due}
-RETURNING digest, last_number, ${isInTransaction} AS is_open`;
-  return [text, lanes.flatMap(({ digest }) => [digest, queue])];
+  const add = `INSERT INTO ${names.lanes} (digest, queue, due_us, last_number)
+VALUES ${lanes.map(() => `(?, ?, ${now}, ${now} + ${numbers} + ${zeroIfOpen})`).join(", ")}
+ON DUPLICATE KEY UPDATE last_number = GREATEST(last_number + ${numbers}, ${now} + ${numbers}), due_us = ${due}`;
+  const look = `SELECT digest, last_number, ${isInTransaction} AS is_open FROM ${names.lanes} FORCE INDEX (PRIMARY)
+WHERE digest IN (${lanes.map(() => "?").join(", ")}) FOR UPDATE`;
+  return [
+    [add, lanes.flatMap(({ digest }) => [digest, queue])],
+    [look, lanes.map(({ digest }) => digest)],
+  ];
 }
 
 export function laneDigest(queue: string, task: Pick<NewTask, "id" | "entity">): Buffer {
@@ -53,15 +54,19 @@ interface TasksWanted {
   readonly mark: Buffer;
 }
 
-/** Adds the tasks whose ids are unknown. Gives `digest`, `is_new`, and the stored `body`. Sorted, as the lanes are. */
-export function tasksStatement({ names, now }: Moment, { queue, tasks, mark }: TasksWanted): Statement {
+/** Adds the tasks whose ids are unknown. Then gives `digest`, `is_new`, and the stored `body`. Sorted, as the lanes are. */
+export function tasksStatements(
+  { names, now }: Moment,
+  { queue, tasks, mark }: TasksWanted,
+): readonly Statement[] {
   const rows = inOrder(tasks.map((task) => ({ ...task, digest: digestOf(queue, task.id) })));
   const row = `(?, ?, ?, ?, ?, ?, ?, 'open', ?, 0, '[]', ${now}, ${now} + ${microseconds("?")})`;
-  const text = `${forStatement()}INSERT INTO ${names.tasks}
+  const add = `INSERT INTO ${names.tasks}
   (digest, queue, name, entity, lane, number, mark, state, body, attempts, failures, added_us, due_us)
 VALUES ${rows.map(() => row).join(",\n  ")}
-ON DUPLICATE KEY UPDATE mark = mark
-RETURNING digest, mark = ? AS is_new, body`;
+ON DUPLICATE KEY UPDATE mark = mark`;
+  const look = `SELECT digest, mark = ? AS is_new, body FROM ${names.tasks} FORCE INDEX (PRIMARY)
+WHERE digest IN (${rows.map(() => "?").join(", ")}) FOR UPDATE`;
   const values = rows.flatMap(({ digest, id, entity, lane, number, body, delayMs = 0 }) => [
     digest,
     queue,
@@ -73,7 +78,10 @@ RETURNING digest, mark = ? AS is_new, body`;
     bytesOf(body),
     delayMs,
   ]);
-  return [text, [...values, mark]];
+  return [
+    [add, values],
+    [look, [mark, ...rows.map(({ digest }) => digest)]],
+  ];
 }
 
 function inOrder<T extends { readonly digest: Buffer }>(rows: T[]): readonly T[] {

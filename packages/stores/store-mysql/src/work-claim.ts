@@ -3,7 +3,7 @@ import { leaseExpired, type Row } from "@countersign/idempotency/store";
 import type { ClaimedTask, TaskClaim } from "@countersign/idempotency/work";
 import type { Engine } from "./engine.ts";
 import type { ResolvedMysqlOptions } from "./options.ts";
-import { forStatement, microseconds } from "./statement-parts.ts";
+import { microseconds, waitingFor } from "./statement-parts.ts";
 import { entityOf, textOf } from "./task-row.ts";
 import { bytesOf, hexOf, integerOf, isTrue, storedBytes } from "./values.ts";
 import { failuresWith, workName } from "./work-operations.ts";
@@ -195,7 +195,7 @@ STRAIGHT_JOIN ${lanes} AS lane ON lane.digest = head.lane SET ${set} WHERE head.
   }
 
   get #bound(): string {
-    return forStatement(this.#options.lockTimeoutMs);
+    return waitingFor(this.#options.lockTimeoutMs);
   }
 
   #query(tx: Tx, text: string, values: readonly SqlValue[]): Promise<readonly Row[]> {

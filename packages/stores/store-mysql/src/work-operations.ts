@@ -13,7 +13,7 @@ import type { ResolvedMysqlOptions } from "./options.ts";
 import { PrunedTable } from "./pruning.ts";
 import { taskColumns, taskRecord, textOf } from "./task-row.ts";
 import { bytesOf, digestOf, hexOf, integerOf, storedBytes, storedText } from "./values.ts";
-import { lanesStatement } from "./work-adding.ts";
+import { lanesStatements } from "./work-adding.ts";
 import { workStatements } from "./work-statements.ts";
 
 type DeadTasks = Parameters<WorkStore<never>["retry"]>[1];
@@ -104,12 +104,13 @@ export abstract class WorkOperations<Tx> extends PrunedTable<Tx> {
 
   async pause(queue: string, decision: WorkDecision): Promise<void> {
     this.tasks.assertPause(queue, decision);
-    await this.alone(this.statements().pause, [queue, bytesOf(decision.by), bytesOf(decision.note)]);
+    const told = [bytesOf(decision.by), bytesOf(decision.note)];
+    await this.server.change(workName, this.statements().pause, [queue, ...told, ...told]);
   }
 
   async resume(queue: string): Promise<boolean> {
     this.tasks.assertResume(queue);
-    return (await this.alone(this.statements().resume, [queue])).length > 0;
+    return (await this.server.change(workName, this.statements().resume, [queue])) > 0;
   }
 
   override close(): void {
@@ -140,8 +141,9 @@ WHERE queue = ?${condition} AND number >= ? AND (number > ? OR digest > ?) ORDER
     return this.server.run(workName, async (tx) => {
       const wanted = { queue, digests: dead.map((row) => storedBytes(row["lane"])), numbers: 0 };
       // A lane that waits for a later task need not: the one that was dead comes first.
-      const due = "IF(token IS NULL, LEAST(due_us, VALUES(due_us)), due_us)";
-      await this.query(tx, ...lanesStatement({ ...this.options, now: this.now() }, { ...wanted, due }));
+      const now = this.now();
+      const due = `IF(token IS NULL, LEAST(due_us, ${now}), due_us)`;
+      await this.server.send(tx, workName, lanesStatements({ ...this.options, now }, { ...wanted, due }));
       const rows = await this.#lockDead(
         tx,
         dead.map((row) => storedBytes(row["digest"])),

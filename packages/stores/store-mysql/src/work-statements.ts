@@ -1,8 +1,23 @@
-import { forStatement, isInTransaction, microseconds } from "./statement-parts.ts";
+import {
+  isInTransaction,
+  microseconds,
+  type Statement,
+  waitingFor,
+  zeroIfAlone,
+  zeroIfOpen,
+} from "./statement-parts.ts";
 import type { ResolvedMysqlOptions } from "./options.ts";
 import { taskColumns } from "./task-row.ts";
 
 type Names = Pick<ResolvedMysqlOptions<unknown>, "names" | "lockTimeoutMs" | "taskRetentionMs">;
+
+interface NewestRow {
+  readonly digest: Uint8Array;
+  readonly scope: Uint8Array;
+  readonly subject: Uint8Array;
+  /** Sorts as its moment does. */
+  readonly time: string;
+}
 
 export function places(count: number, place = "?"): string {
   return Array.from({ length: count }, () => place).join(", ");
@@ -14,7 +29,7 @@ export function places(count: number, place = "?"): string {
  */
 export function workStatements({ names, lockTimeoutMs, taskRetentionMs }: Names, now: string) {
   const { lanes, tasks, queues, newest } = names;
-  const bound = forStatement(lockTimeoutMs);
+  const bound = waitingFor(lockTimeoutMs);
   // Lets the lane go on. It is due, so that a claim looks for its oldest task: it waits for that one, and goes when there is none.
   const letGo = `lane.token = NULL, lane.task = NULL, lane.due_us = ${now}, task.token = NULL, task.leased_us = NULL`;
   // A dead task that runs again may be older.
@@ -35,7 +50,7 @@ STRAIGHT_JOIN ${lanes} AS lane ON lane.digest = task.lane SET ${set} WHERE task.
   (SELECT failures FROM ${tasks} WHERE digest = ?) AS failures, ${now} DIV 1000 AS now_ms, ${isInTransaction} AS is_open
 FROM ${lanes} AS lane WHERE lane.digest = (SELECT lane FROM ${tasks} WHERE digest = ?) AND lane.token = ? AND lane.task = ? FOR UPDATE`,
     // task
-    finish: change(`${ended("done")}, ${remembered}, ${letGo}`, forStatement()),
+    finish: change(`${ended("done")}, ${remembered}, ${letGo}`, ""),
     // failures, task
     kill: change(`task.failures = ?, ${ended("dead")}, ${letGo}`, bound),
     // failures, delay, task
@@ -51,12 +66,17 @@ WHERE digest IN (${places(count)}) AND (token, digest) IN (${places(count, "(?, 
 SET leased_us = ${now} + ${microseconds("?")} WHERE digest IN (${places(count)})`,
     // delay; lanes, then tokens with their tasks
     giveBack: (count: number): string => `${bound}UPDATE ${lanes} AS lane FORCE INDEX (PRIMARY)
-STRAIGHT_JOIN ${tasks} AS task ON task.digest = lane.task SET task.attempts = GREATEST(task.attempts - 1, 0), ${wait}
+STRAIGHT_JOIN ${tasks} AS task ON task.digest = lane.task SET task.attempts = GREATEST(task.attempts - 1, 0) + ${zeroIfAlone}, ${wait}
 WHERE lane.digest IN (${places(count)}) AND (lane.token, lane.task) IN (${places(count, "(?, ?)")})`,
-    // digest, scope, subject, time, time. Writes nothing where it would commit alone.
-    advance: `${forStatement()}INSERT INTO ${newest} (digest, scope, subject, newest)
-SELECT ?, ?, ?, ? FROM DUAL WHERE ${isInTransaction}
-ON DUPLICATE KEY UPDATE newest = GREATEST(newest, VALUES(newest)) RETURNING newest = ? AS is_newest`,
+    /** Writes nothing where it would commit alone; then gives `is_newest`. */
+    advance: ({ digest, scope, subject, time }: NewestRow): readonly Statement[] => [
+      [
+        `INSERT INTO ${newest} (digest, scope, subject, newest) VALUES (IF(1 + ${zeroIfOpen} = 1, ?, NULL), ?, ?, ?)
+ON DUPLICATE KEY UPDATE newest = GREATEST(newest, ?)`,
+        [digest, scope, subject, time, time],
+      ],
+      [`SELECT newest = ? AS is_newest FROM ${newest} WHERE digest = ? FOR UPDATE`, [time, digest]],
+    ],
     counts: `SELECT queue, state AS fact, COUNT(*) AS value FROM ${tasks} GROUP BY queue, state
 UNION ALL SELECT lane.queue, 'running', COUNT(*) FROM ${lanes} AS lane JOIN ${tasks} AS task ON task.digest = lane.task
   WHERE task.leased_us > ${now} GROUP BY lane.queue
@@ -66,11 +86,11 @@ UNION ALL SELECT queue, 'oldest', (${now} - added_us) DIV 1000 FROM (SELECT queu
     pauses: `SELECT queue, paused_us DIV 1000 AS paused_ms, paused_by, note FROM ${queues}`,
     // task
     read: `SELECT ${taskColumns} FROM ${tasks} WHERE digest = ?`,
-    // queue, by, note
-    pause: `${bound}INSERT INTO ${queues} (queue, paused_us, paused_by, note) VALUES (?, ${now}, ?, ?)
-ON DUPLICATE KEY UPDATE paused_us = VALUES(paused_us), paused_by = VALUES(paused_by), note = VALUES(note)`,
+    // queue, by, note, by, note
+    pause: `${bound}INSERT INTO ${queues} (queue, paused_us, paused_by, note) VALUES (?, ${now} + ${zeroIfAlone}, ?, ?)
+ON DUPLICATE KEY UPDATE paused_us = ${now}, paused_by = ?, note = ?`,
     // queue
-    resume: `${bound}DELETE FROM ${queues} WHERE queue = ? RETURNING queue`,
+    resume: `${bound}DELETE FROM ${queues} WHERE queue = ? AND 1 + ${zeroIfAlone} = 1`,
     // so many tasks
     deadOf: (count: number): string =>
       `SELECT digest, lane FROM ${tasks} WHERE digest IN (${places(count)}) AND state = 'dead'`,

@@ -10,10 +10,12 @@ import type {
   WorkStore,
 } from "@countersign/idempotency/work";
 import { sortableNanoseconds } from "@countersign/idempotency/work/store";
-import { forStatement } from "./statement-parts.ts";
+import { notOpen, type StoreStep } from "./engine.ts";
+import { errnoOf, outOfRange } from "./errors.ts";
+import { type Statement, waitingFor } from "./statement-parts.ts";
 import { textOf } from "./task-row.ts";
 import { bytesOf, digestOf, hexOf, integerOf, isTrue, singleRow, storedBytes } from "./values.ts";
-import { laneDigest, lanesStatement, tasksStatement } from "./work-adding.ts";
+import { laneDigest, lanesStatements, tasksStatements } from "./work-adding.ts";
 import { WorkClaim } from "./work-claim.ts";
 import { failuresWith, WorkOperations, workName } from "./work-operations.ts";
 
@@ -43,15 +45,17 @@ export class WorkTable<Tx> extends WorkOperations<Tx> implements MysqlWorkStore<
     const moment = { ...this.options, now: this.now() };
     const lanes = tasks.map((task) => laneDigest(queue, task));
     const wanted = { queue, digests: lanes, numbers: tasks.length };
-    const locked = await this.#send(tx, ...lanesStatement(moment, wanted));
-    assertOpen(locked);
+    const step = { store: workName, step: "add" };
+    await this.server.assertOpen(tx, step);
+    const locked = await this.#send(tx, step, lanesStatements(moment, wanted));
+    assertOpen(locked, step);
     const lastOf = new Map(locked.map((row) => [hexOf(row["digest"]), integerOf(row["last_number"])]));
     const numbered = tasks.map((task, index) => {
       const lane = lanes[index] ?? Buffer.alloc(0);
       return { ...task, lane, number: (lastOf.get(hexOf(lane)) ?? 0) - tasks.length + index + 1 };
     });
     const mark = randomBytes(16);
-    const rows = await this.#send(tx, ...tasksStatement(moment, { queue, tasks: numbered, mark }));
+    const rows = await this.#send(tx, step, tasksStatements(moment, { queue, tasks: numbered, mark }));
     const found = new Map(rows.map((row) => [hexOf(row["digest"]), row]));
     return tasks.map(({ id }) => addedBy(found.get(hexOf(digestOf(queue, id)))));
   }
@@ -83,9 +87,11 @@ export class WorkTable<Tx> extends WorkOperations<Tx> implements MysqlWorkStore<
     this.tasks.assertOwnerIn(task);
     const { lockOwned, finish } = this.statements();
     // The worker's own, after the handler has settled.
-    const rows = await this.server.query(tx, workName, lockOwned(forStatement()), lockValues(task));
+    const step = { store: workName, step: "finish" };
+    await this.server.assertOpen(tx, step);
+    const rows = await this.server.query(tx, workName, lockOwned(""), lockValues(task));
     if (rows.length === 0) return false;
-    assertOpen(rows);
+    assertOpen(rows, step);
     await this.server.query(tx, workName, finish, [digestOf(task.queue, task.id)]);
     return true;
   }
@@ -95,7 +101,7 @@ export class WorkTable<Tx> extends WorkOperations<Tx> implements MysqlWorkStore<
     const { lockOwned, kill, postpone } = this.statements();
     const digest = digestOf(task.queue, task.id);
     return this.server.run(workName, async (tx) => {
-      const start = forStatement(this.options.lockTimeoutMs);
+      const start = waitingFor(this.options.lockTimeoutMs);
       const [row] = await this.query(tx, lockOwned(start), lockValues(task));
       if (row === undefined) return false;
       const failures = failuresWith(row, reason);
@@ -109,16 +115,24 @@ export class WorkTable<Tx> extends WorkOperations<Tx> implements MysqlWorkStore<
     this.tasks.assertGiveBack(tasks, delayMs);
     const owned = await this.#owned(tasks);
     if (owned.length === 0) return;
-    await this.alone(this.statements().giveBack(owned.length), [delayMs, ...identities(owned)]);
+    await this.server.change(workName, this.statements().giveBack(owned.length), [
+      delayMs,
+      ...identities(owned),
+    ]);
   }
 
   async advance(tx: Tx, mark: NewestMark): Promise<boolean> {
     this.tasks.assertAdvance(mark);
     const { scope, subject, at } = mark;
-    const newest = sortableNanoseconds(at);
-    const values = [digestOf(scope, subject), bytesOf(scope), bytesOf(subject), newest, newest];
-    const rows = await this.#send(tx, this.statements().advance, values);
-    assertOpen(rows.length === 0 ? [{ is_open: 0 }] : []);
+    const row = {
+      digest: digestOf(scope, subject),
+      scope: bytesOf(scope),
+      subject: bytesOf(subject),
+      time: sortableNanoseconds(at),
+    };
+    const step = { store: workName, step: "advance" };
+    await this.server.assertOpen(tx, step);
+    const rows = await this.#send(tx, step, this.statements().advance(row));
     return isTrue(singleRow(rows)["is_newest"]);
   }
 
@@ -139,17 +153,21 @@ export class WorkTable<Tx> extends WorkOperations<Tx> implements MysqlWorkStore<
   }
 
   /** In the transaction of a handler, as a statement of its own (I26). */
-  #send(tx: Tx, text: string, values: readonly SqlValue[]): Promise<readonly Row[]> {
-    const send = (): Promise<readonly Row[]> => this.server.query(tx, workName, text, values);
+  #send(tx: Tx, step: StoreStep, statements: readonly Statement[]): Promise<readonly Row[]> {
+    const send = async (): Promise<readonly Row[]> => {
+      try {
+        return await this.server.send(tx, workName, statements);
+      } catch (error) {
+        throw errnoOf(error) === outOfRange ? notOpen(step) : error;
+      }
+    };
     return this.server.database.gateOf(tx)?.send(send, () => "write") ?? send();
   }
 }
 
-function assertOpen(rows: readonly Row[]): void {
+function assertOpen(rows: readonly Row[], step: StoreStep): void {
   if (rows.every((row) => isTrue(row["is_open"]))) return;
-  throw new Error(
-    `${workName}: needs what your library gives to a transaction's work, while it is open; nothing was added or ended`,
-  );
+  throw notOpen(step);
 }
 
 function addedBy(row: Row | undefined): TaskAdded {

@@ -5,7 +5,7 @@ import type { Database } from "@countersign/idempotency";
 import type { Row } from "@countersign/idempotency/store";
 import { createMysqlStores } from "@countersign/store-mysql";
 import { afterTest, pause } from "@countersign/test-support/runs/after-test.ts";
-import { describeOnMysql } from "@countersign/test-support/servers/engines.ts";
+import { describeOnMysql, mysqlEngine } from "@countersign/test-support/servers/engines.ts";
 import {
   connectPool,
   createStores,
@@ -14,6 +14,7 @@ import {
   loseDeadlock,
   newStores,
   untilBlocked,
+  numbers,
 } from "./connections.ts";
 import { claimOf, newKey, newNonce, pastGate, pay, payOne, type Transactions } from "./transactions.ts";
 
@@ -24,10 +25,15 @@ const broken = expect.objectContaining({ code: "transaction-broken", status: 500
 const past = (text: string) => (tx: PoolConnection, transactions: Transactions) =>
   pastGate(transactions, tx, text);
 
+const isOnMysql = mysqlEngine === "mysql";
+// MySQL has no variable that tells of a transaction: without autocommit one is open.
+const isOpen = isOnMysql ? "@@autocommit = 0" : "@@in_transaction";
+const idleBound = isOnMysql ? "wait_timeout" : "idle_write_transaction_timeout";
+
 async function sessionOf(connection: Pick<Pool, "query">) {
   const [[row]] = await connection.query<RowDataPacket[]>(
-    `SELECT @@autocommit AS autocommit, @@in_transaction AS is_open, @@innodb_lock_wait_timeout AS waits,
-  @@lock_wait_timeout AS metadata, @@idle_write_transaction_timeout AS idle`,
+    `SELECT @@autocommit AS autocommit, ${isOpen} AS is_open, @@innodb_lock_wait_timeout AS waits,
+  @@lock_wait_timeout AS metadata, @@${idleBound} AS idle`,
   );
   return { ...row };
 }
@@ -38,7 +44,7 @@ const untouched = { autocommit: 1, is_open: 0, waits: 7, metadata: 8, idle: 9 };
 async function newSession() {
   const scene = await newStores({}, { connectionLimit: 1 });
   await scene.pool.query(
-    "SET SESSION innodb_lock_wait_timeout = 7, SESSION lock_wait_timeout = 8, SESSION idle_write_transaction_timeout = 9",
+    `SET SESSION innodb_lock_wait_timeout = 7, SESSION lock_wait_timeout = 8, SESSION ${idleBound} = 9`,
   );
   return scene;
 }
@@ -48,7 +54,7 @@ async function newRival(pool: Pool, table: string): Promise<string> {
   const rival = `${table}_rival`;
   afterTest(() => connectPool().query(`DROP TABLE IF EXISTS ${rival}`));
   await pool.query(`CREATE TABLE ${rival} (id INT PRIMARY KEY, value INT) ENGINE = InnoDB`);
-  await pool.query(`INSERT INTO ${rival} SELECT seq, 0 FROM seq_1_to_300`);
+  await pool.query(`INSERT INTO ${rival} SELECT seq, 0 FROM ${numbers}`);
   return rival;
 }
 
@@ -148,7 +154,8 @@ describeOnMysql("the session of a transaction", () => {
 
 /** Stores whose statement that holds a broken transaction's keys goes by `hold`. */
 /** As a script has it. */
-const inHex = Buffer.from("transaction-broken").toString("hex");
+const holdReason = Buffer.from("transaction-broken");
+const inHex = holdReason.toString("hex");
 
 async function storesThatHold(hold: (send: () => Promise<readonly Row[]>) => Promise<readonly Row[]>) {
   const { pool, table } = await newStores();
@@ -157,7 +164,21 @@ async function storesThatHold(hold: (send: () => Promise<readonly Row[]>) => Pro
     const send = async () => (await whole.script?.(tx, text)) ?? [];
     return text.includes(inHex) ? hold(send) : send();
   };
-  return createStores(pool, { table, database: { ...whole, script } });
+  // Where there are no scripts.
+  const change: Database<PoolConnection>["change"] = async (text, values, within) => {
+    const send = async () => (await whole.change?.(text, values, within)) ?? Number.NaN;
+    const isHold = values.some(
+      (value) => value instanceof Uint8Array && Buffer.from(value).equals(holdReason),
+    );
+    if (!isHold) return send();
+    let changed = Number.NaN;
+    await hold(async () => {
+      changed = await send();
+      return [];
+    });
+    return changed;
+  };
+  return createStores(pool, { table, database: { ...whole, script, change } });
 }
 
 describeOnMysql("a handler that", () => {
@@ -207,7 +228,7 @@ describeOnMysql("a handler that", () => {
     expect(await idempotency.read("k")).toMatchObject(held);
   });
 
-  test.each(["MyISAM", "Aria", "MEMORY"])(
+  test.each(["MyISAM", ...(isOnMysql ? [] : ["Aria"]), "MEMORY"])(
     "is refused after it wrote in a table of %s leaves a held key: ROLLBACK leaves the row",
     async (engine) => {
       const { transactions, idempotency, pool, table } = await newStores();
@@ -270,9 +291,12 @@ describeOnMysql("a handler that", () => {
       await expect(pays()).rejects.toEqual(broken);
       expect(await idempotency.read(id)).toMatchObject(held);
       expect(await pays()).toBe("held");
-      await pool.query(`ALTER TABLE ${table}_payouts DROP COLUMN IF EXISTS more`);
+      // Where there is one.
+      await pool.query(`ALTER TABLE ${table}_payouts DROP COLUMN more`).catch(() => {});
     }
-    expect(await idsOf(pool, table)).toEqual(["alone false", "alone true"]);
+    // Behind a deadlock the session may write still; behind its end the server refuses it.
+    const paid = end === deadlocks ? ["alone false", "alone true"] : [];
+    expect(await idsOf(pool, table)).toEqual(paid);
   });
 
   test.each([

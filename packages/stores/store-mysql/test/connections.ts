@@ -2,7 +2,7 @@ import { fromMysql2 } from "@countersign/databases";
 import type { Database } from "@countersign/idempotency";
 import { type MysqlStores, type MysqlStoresOptions, createMysqlStores } from "@countersign/store-mysql";
 import { afterTest, pause } from "@countersign/test-support/runs/after-test.ts";
-import { mysqlUrl } from "@countersign/test-support/servers/engines.ts";
+import { mysqlEngine, mysqlUrl } from "@countersign/test-support/servers/engines.ts";
 import {
   type Pool,
   type PoolConnection,
@@ -11,6 +11,13 @@ import {
   createPool,
 } from "mysql2/promise";
 import { returnTables, takeTables } from "./spare-tables.ts";
+
+/** A table with the column `seq`, of the numbers from 1 to 300. */
+export const numbers =
+  "(WITH RECURSIVE n AS (SELECT 1 AS seq UNION ALL SELECT seq + 1 FROM n WHERE seq < 300) SELECT seq FROM n) AS numbers";
+
+/** The variable that has the isolation level. */
+export const isolation: string = mysqlEngine === "mysql" ? "@@transaction_isolation" : "@@tx_isolation";
 
 /** A pool that ends with the test. */
 export function connectPool(config: PoolOptions = {}): Pool {

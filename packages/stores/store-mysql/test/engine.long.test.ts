@@ -5,8 +5,9 @@ import {
 } from "@countersign/store-contract";
 import { testCrashes } from "@countersign/test-support/runs/contract.ts";
 import { afterAll, afterEach, describe, expect, test } from "@jest/globals";
-import { mysqlUrl } from "@countersign/test-support/servers/engines.ts";
+import { mysqlEngine, mysqlUrl } from "@countersign/test-support/servers/engines.ts";
 import { type MariadbServer, startMariadbServer } from "@countersign/test-support/servers/mariadb-server.mjs";
+import { startMysqlServer } from "@countersign/test-support/servers/mysql-server.mjs";
 import { reportMissing } from "@countersign/test-support/servers/server-binaries.mjs";
 import { idsOf, newStores } from "./connections.ts";
 import { answerHarness, idempotencyHarness, nonceHarness } from "./harness.ts";
@@ -71,7 +72,7 @@ onOwnServer("a server in another mode", () => {
 });
 
 async function startOwn(): Promise<MariadbServer | undefined> {
-  const started = await startMariadbServer();
+  const started = await (mysqlEngine === "mysql" ? startMysqlServer() : startMariadbServer());
   if (started === undefined) {
     reportMissing(
       "MariaDB",

@@ -11,7 +11,7 @@ import { type Pool, type PoolConnection, type RowDataPacket, createPool } from "
 import { testClock } from "@countersign/test-support/runs/after-test.ts";
 import { mysqlUrl } from "@countersign/test-support/servers/engines.ts";
 import type { MariadbServer } from "@countersign/test-support/servers/mariadb-server.mjs";
-import { loseDeadlock } from "./connections.ts";
+import { loseDeadlock, numbers } from "./connections.ts";
 import { pastGate } from "./transactions.ts";
 import { dropping, makeTables, returnTables, suffixes, takeTables } from "./spare-tables.ts";
 
@@ -113,7 +113,7 @@ export async function paymentHarness(
       await payments.query(
         `CREATE TABLE IF NOT EXISTS ${rival} (id INT PRIMARY KEY, value INT) ENGINE = InnoDB`,
       );
-      await payments.query(`REPLACE INTO ${rival} SELECT seq, 0 FROM seq_1_to_300`);
+      await payments.query(`REPLACE INTO ${rival} SELECT seq, 0 FROM ${numbers}`);
       await loseDeadlock(tx, payments, rival);
     },
     async close() {

@@ -63,7 +63,9 @@ describeServerCheck<Settings>({
   serverWith,
   storesOn,
   refused: [
-    ["is MySQL 8", { VERSION: { version: "8.0.36" } }, /8\.0\.36, not MariaDB: MySQL has no RETURNING/],
+    ["is older than MySQL 8.0", { VERSION: { version: "5.7.44-log" } }, /MySQL 5\.7 is too old, 8\.0/],
+    ["is TiDB", { VERSION: { version: "8.0.11-TiDB-v8.5.0" } }, /TiDB-v8\.5\.0, neither MySQL nor MariaDB/],
+    ["tells no version", { VERSION: { version: "unknown" } }, /unknown, neither MySQL nor MariaDB/],
     [
       "is older than 10.6",
       { VERSION: { version: "10.5.23-MariaDB-log" } },

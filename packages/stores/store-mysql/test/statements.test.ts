@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { describeOnMysql } from "@countersign/test-support/servers/engines.ts";
+import { describeOnMysql, mysqlEngine } from "@countersign/test-support/servers/engines.ts";
 import { testClock } from "@countersign/test-support/runs/after-test.ts";
 import { mysqlMigration } from "@countersign/store-mysql";
 import { connectPool, createStores, createTables, newStores } from "./connections.ts";
@@ -8,9 +8,14 @@ import { claimOf, newKey, newNonce, pay, payOne } from "./transactions.ts";
 const claim = { token: "a", fingerprint: "f", leaseMs: 60_000, recovery: "rerun" } as const;
 const dayMs = 86_400_000;
 
+const isOnMysql = mysqlEngine === "mysql";
+
 describeOnMysql("the stores", () => {
   test.each([
-    ["assignments that do not see each other", "sql_mode = 'SIMULTANEOUS_ASSIGNMENT'"],
+    // MySQL has no such mode.
+    ...(isOnMysql
+      ? []
+      : [["assignments that do not see each other", "sql_mode = 'SIMULTANEOUS_ASSIGNMENT'"]]),
     ["texts that are cut", "sql_mode = ''"],
     ["no escapes", "sql_mode = 'NO_BACKSLASH_ESCAPES,ANSI_QUOTES,PIPES_AS_CONCAT'"],
     ["another character set", "NAMES latin1"],
@@ -46,7 +51,8 @@ describeOnMysql("the stores", () => {
     await careless.query("START TRANSACTION");
     await expect(idempotency.claim("k", claim)).rejects.toThrow(/on which a transaction is open/);
     await expect(nonces.claim(newNonce("n"))).rejects.toThrow(/on which a transaction is open/);
-    await expect(idempotency.read("k")).rejects.toThrow(/on which a transaction is open/);
+    // On MySQL no SELECT tells: what it reads decides nothing there.
+    if (!isOnMysql) await expect(idempotency.read("k")).rejects.toThrow(/on which a transaction is open/);
     await careless.query("ROLLBACK");
     expect(await idempotency.claim("k", claim)).toMatchObject({ status: "acquired" });
   });

@@ -1,7 +1,7 @@
 import { expect, test } from "@jest/globals";
 import type { PoolConnection, RowDataPacket } from "mysql2/promise";
 import { describeOnMysql } from "@countersign/test-support/servers/engines.ts";
-import { connectPool, createStores, idsOf, newStores, untilBlocked } from "./connections.ts";
+import { connectPool, createStores, idsOf, isolation, newStores, untilBlocked } from "./connections.ts";
 import { claimOf, newKey, newNonce, pay, payOne } from "./transactions.ts";
 
 async function newScene(options = {}, config = {}) {
@@ -70,7 +70,7 @@ describeOnMysql.each(["READ UNCOMMITTED", "READ COMMITTED", "SERIALIZABLE"])("un
     const { open, opened } = gate();
     const started = gate();
     const first = transactions.run(async (tx) => {
-      const [[row]] = await tx.query<RowDataPacket[]>("SELECT @@tx_isolation AS level");
+      const [[row]] = await tx.query<RowDataPacket[]>(`SELECT ${isolation} AS level`);
       await transactions.begin(tx, claimOf([newKey("k")]));
       started.open();
       await opened;
@@ -106,7 +106,7 @@ describeOnMysql.each(
     });
     const { transactions } = createStores(app, { table });
     const own = createStores(pool, { table });
-    const settings = `SELECT @@tx_isolation AS level, @@autocommit AS autocommit, @@sql_mode AS mode, @@innodb_lock_wait_timeout AS waits`;
+    const settings = `SELECT ${isolation} AS level, @@autocommit AS autocommit, @@sql_mode AS mode, @@innodb_lock_wait_timeout AS waits`;
     const [[before]] = await app.query<RowDataPacket[]>(settings);
     expect(before).toMatchObject({ level: level.replace(" ", "-"), autocommit, mode: "" });
     const write = (id: string) => async (tx: PoolConnection) => insert(tx, id);

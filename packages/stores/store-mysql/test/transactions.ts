@@ -74,7 +74,8 @@ async function run(
   try {
     await handler();
   } catch (error) {
-    if (transactions.faultOf(error) !== undefined) throw error;
+    const fault = transactions.faultOf(error);
+    if (fault !== undefined && fault !== "refused") throw error;
     try {
       await transactions.assertOpen(tx, [key]);
     } catch (ended) {

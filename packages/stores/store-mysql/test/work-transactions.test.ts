@@ -1,7 +1,7 @@
 import { GuardError } from "@countersign/core";
 import { describeOnMysql } from "@countersign/test-support/servers/engines.ts";
 import { expect, test } from "@jest/globals";
-import { loseDeadlock, newStores } from "./connections.ts";
+import { loseDeadlock, newStores, numbers } from "./connections.ts";
 import { claimOf } from "./transactions.ts";
 
 const queue = "q";
@@ -21,7 +21,7 @@ describeOnMysql("a transaction without keys", () => {
     await pool.query(
       `ALTER TABLE ${rival} DROP PRIMARY KEY, MODIFY id INT PRIMARY KEY, ADD value INT DEFAULT 0`,
     );
-    await pool.query(`INSERT INTO ${rival} (id) SELECT seq FROM seq_1_to_300`);
+    await pool.query(`INSERT INTO ${rival} (id) SELECT seq FROM ${numbers}`);
     const run = transactions.run(async (tx) => {
       await transactions.begin(tx, claimOf([]));
       await loseDeadlock(tx, pool, rival);

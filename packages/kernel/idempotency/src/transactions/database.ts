@@ -24,6 +24,11 @@ export interface Database<Tx> {
    */
   readonly tellsUnconfirmed?: boolean | undefined;
   /**
+   * On MySQL: whether change() by itself rejects where the server says that its connection has a transaction open. Where not, the store
+   * opens a transaction for it: two messages more.
+   */
+  readonly tellsOpen?: boolean | undefined;
+  /**
    * Runs `work` once between BEGIN and COMMIT. Resolves to its result after COMMIT was answered; rolls back and rejects with its own error
    * when it rejects. Never repeats it.
    */
@@ -50,7 +55,7 @@ export interface Database<Tx> {
   change?(text: string, values: readonly SqlValue[], within?: Within<Tx>): Promise<number>;
   /**
    * Sends several statements without parameters in one message, none behind one that fails, and resolves to all of their rows. On MariaDB
-   * they are a compound statement. Absent where the library sends single statements.
+   * they are a compound statement; MySQL has none, and is not asked for them. Absent where the library sends single statements.
    */
   script?(tx: Tx, text: string): Promise<readonly Row[]>;
 }
