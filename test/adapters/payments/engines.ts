@@ -252,7 +252,7 @@ const mariadb: Engine = {
         const rival = `${table}_rival`;
         await own.query(`CREATE TABLE ${rival} (id INT PRIMARY KEY, value INT)`);
         afterTest(() => own.query(`DROP TABLE ${rival}`));
-        await own.query(`INSERT INTO ${rival} SELECT seq, 0 FROM seq_1_to_300`);
+        await own.query(`INSERT INTO ${rival} SELECT seq, 0 FROM ${mysql.numbers}`);
         await mysql.loseDeadlock(tx, own, rival);
       },
       suicide: "KILL CONNECTION_ID()",

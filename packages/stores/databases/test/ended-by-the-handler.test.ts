@@ -62,6 +62,6 @@ function cannotEnd<Tx extends Ends>(row: TableRow<Tx>): void {
 
 async function isAlone({ dialect, alone }: Pick<Database<never>, "alone" | "dialect">): Promise<boolean> {
   if (dialect === "postgresql") return true;
-  const [session] = await alone("SELECT @@autocommit = 1 AND @@in_transaction = 0 AS is_alone", []);
+  const [session] = await alone("SELECT @@autocommit = 1 /*M! AND @@in_transaction = 0 */ AS is_alone", []);
   return Number(session?.["is_alone"]) === 1;
 }

@@ -53,7 +53,7 @@ import {
   zeroOnSession,
 } from "./statement-parts.ts";
 import { assertTransactions } from "./transaction-proof.ts";
-import { isTrue } from "./values.ts";
+import { integerOf, isTrue } from "./values.ts";
 
 const name = "mysql transaction store";
 
@@ -64,6 +64,7 @@ const withoutTransactions =
 
 const rollBack: Statement = ["ROLLBACK", []];
 const commit: Statement = ["COMMIT", []];
+const countChanged: Statement = ["SELECT ROW_COUNT() AS changed", []];
 
 // Of keys that others want too: two claims that wait for a third one's rollback are a deadlock to InnoDB.
 const maxHoldAttempts = 20;
@@ -77,7 +78,10 @@ interface OpenTransaction {
   readonly id: Buffer;
   /** Whether its session has our settings. */
   isTaken: boolean;
-  /** Whether our savepoint is set, by which a transaction without keys is known. */
+  /**
+   * Whether our savepoint is set, which no COMMIT or ROLLBACK leaves, `AND CHAIN` neither. It takes part in scripts, where it costs no
+   * message; without them a transaction is known by its keys, and one without keys by this.
+   */
   isMarked: boolean;
   /** Those that the transaction has to have made done when it commits. */
   kept: readonly TransactionKey[];
@@ -164,8 +168,7 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
       ? await this.#addInScript(tx, take, nonce, news)
       : await this.#addInTurn(tx, take, nonce, news);
     if (added === undefined) return { nonce: "seen", keys: [] };
-    // A transaction with keys is known by these.
-    if (claim.keys.length === 0) {
+    if (claim.keys.length === 0 && !session.isMarked) {
       await this.#send(tx, [setSavepoint]);
       session.isMarked = true;
     }
@@ -258,9 +261,14 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
     nonce: TransactionClaim["nonce"],
     news: readonly NewRow[],
   ): Promise<Added | undefined> {
-    const { id } = this.#sessionOf(tx);
-    const adding = this.#rows.adding(news, id);
-    if (nonce === undefined) return this.#rows.added(news, await this.#send(tx, [...take, ...adding]));
+    const session = this.#sessionOf(tx);
+    const { id } = session;
+    const then = [...this.#rows.adding(news, id), setSavepoint];
+    if (nonce === undefined) {
+      const rows = await this.#send(tx, [...take, ...then]);
+      session.isMarked = true;
+      return this.#rows.added(news, rows);
+    }
     const moment = { nonces: this.#options.names.nonces, now: this.#now() };
     const [isOwn, values] = ownNonce(moment, nonce);
     const claim: readonly Statement[] = [
@@ -268,12 +276,12 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
       [`SET ${isOwnNonce} = (${isOwn})`, values],
       [`SELECT ${isOwnNonce} AS is_own`, []],
     ];
-    const then =
-      adding.length === 0 ? "" : `IF ${isOwnNonce} THEN\n${adding.map(inlined).join(";\n")};\nEND IF`;
-    const all = [...take, ...claim, ...(then === "" ? [] : [[then, []] as const])];
-    const [claimed, ...rows] = await this.#send(tx, all);
+    const all = `IF ${isOwnNonce} THEN\n${then.map(inlined).join(";\n")};\nEND IF`;
+    const [claimed, ...rows] = await this.#send(tx, [...take, ...claim, [all, []]]);
     if (claimed === undefined) throw new Error(`${name}: the server answered without the nonce`);
-    return isTrue(claimed["is_own"]) ? this.#rows.added(news, rows) : undefined;
+    if (!isTrue(claimed["is_own"])) return undefined;
+    session.isMarked = true;
+    return this.#rows.added(news, rows);
   }
 
   /** The same, one statement after the other. */
@@ -294,6 +302,22 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
       }
     }
     return this.#rows.add(tx, news);
+  }
+
+  /** Changes rows, if there is a statement, behind the proof that the savepoint's transaction is still there. Resolves to how many. */
+  async #changeMarked(
+    tx: Tx,
+    { isMarked }: OpenTransaction,
+    statements: readonly Statement[],
+  ): Promise<number> {
+    if (isMarked && (await this.#server.sendsScripts())) {
+      const counted = statements.flatMap((statement) => [statement, countChanged]);
+      const rows = await this.#send(tx, [releaseSavepoint, ...counted, setSavepoint]);
+      return rows.reduce((changed, row) => changed + integerOf(row["changed"]), 0);
+    }
+    if (isMarked) await this.#send(tx, [releaseSavepoint, setSavepoint]);
+    const [statement] = statements;
+    return statement === undefined ? 0 : this.#change(tx, statement);
   }
 
   async #change(tx: Tx, [text, values]: Statement): Promise<number> {
@@ -374,8 +398,8 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
     const unseen = without(session.begun, keys);
     let failure: unknown;
     try {
-      if (session.isMarked) await this.#send(tx, [releaseSavepoint, setSavepoint]);
-      if (keys.length === 0 || (await this.#change(tx, statement(session.id))) === keys.length) {
+      const statements = keys.length === 0 ? [] : [statement(session.id)];
+      if ((await this.#changeMarked(tx, session, statements)) === keys.length) {
         session.begun = unseen;
         return;
       }

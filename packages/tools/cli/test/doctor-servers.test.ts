@@ -98,7 +98,10 @@ describe("mysqlRows", () => {
   test.each<[Readonly<Record<string, string>>, string[]]>([
     [{}, []],
     [{ version: "11.4.2-MariaDB-log" }, []],
-    [{ version: "8.0.36" }, ["mysql-not-mariadb"]],
+    [{ version: "8.0.36" }, []],
+    [{ version: "9.7.4" }, []],
+    [{ version: "5.7.44-log" }, ["mysql-old"]],
+    [{ version: "8.0.11-TiDB-v8.5.0" }, ["mysql-other"]],
     [{ version: "10.5.23-MariaDB" }, ["mysql-old"]],
     [{ version: "10.6.0-MariaDB" }, []],
     [{ read_only: "1" }, ["mysql-read-only"]],

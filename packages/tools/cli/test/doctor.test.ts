@@ -262,7 +262,7 @@ describe("the page of findings", () => {
       "tables-newer",
       "postgres-standby",
       "postgres-old",
-      "mysql-not-mariadb",
+      "mysql-other",
       "mysql-old",
       "mysql-read-only",
       "redis-replica",

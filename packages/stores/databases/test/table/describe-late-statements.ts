@@ -97,7 +97,10 @@ export function describeLateStatements<Tx>(row: TableRow<Tx>): void {
     await new Promise<void>((resolve, reject) => {
       rival = database.run(async (other) => {
         await lock(other, "b");
-        await send(other, `INSERT INTO ${table} (id) SELECT CONCAT('rival ', seq) FROM seq_1_to_50`);
+        await send(
+          other,
+          `INSERT INTO ${table} (id) WITH RECURSIVE n AS (SELECT 1 AS seq UNION ALL SELECT seq + 1 FROM n WHERE seq < 50) SELECT CONCAT('rival ', seq) FROM n`,
+        );
         resolve();
         await lock(other, "a");
         throw new Error("the rival writes nothing");

@@ -1,4 +1,5 @@
 import { wrappedErrors } from "@countersign/idempotency/store";
+import { mysqlEngine } from "@countersign/test-support/servers/engines.ts";
 import { expect, test } from "@jest/globals";
 import { openEach, payerOn, type OpenStores } from "./payer.ts";
 import { describeOn, type Opened, type TableRow } from "./row.ts";
@@ -39,6 +40,8 @@ const refused = {
 };
 
 /** Each leaves the transaction open. */
+const isOnMysql = mysqlEngine === "mysql";
+
 const taken = {
   postgresql: (table: string) => [
     "SAVEPOINT own",
@@ -59,20 +62,24 @@ const taken = {
     `INSERT INTO ${table} (id) VALUES ('it\\'s; COMMIT')`,
     "ROLLBACK TO SAVEPOINT own",
     "RELEASE SAVEPOINT own",
-    "SET @own = 1, SESSION max_statement_time = 100",
+    `SET @own = 1, SESSION ${isOnMysql ? "max_execution_time" : "max_statement_time"} = 100`,
     "SET NAMES utf8mb4",
     `CREATE TEMPORARY TABLE ${table}_more (id INT)`,
     `DROP TEMPORARY TABLE ${table}_more`,
-    `CREATE OR REPLACE TEMPORARY TABLE ${table}_more (id INT) SELECT 1 AS id`,
-    `DROP TEMPORARY TABLE ${table}_more`,
+    ...(isOnMysql
+      ? []
+      : [
+          `CREATE OR REPLACE TEMPORARY TABLE ${table}_more (id INT) SELECT 1 AS id`,
+          `DROP TEMPORARY TABLE ${table}_more`,
+          `SET STATEMENT max_statement_time = 10 FOR SELECT id FROM ${table}`,
+          `ANALYZE FORMAT=JSON SELECT id FROM ${table}`,
+        ]),
     `SELECT /*!50000 SQL_NO_CACHE */ id FROM ${table} FOR UPDATE`,
-    `SET STATEMENT max_statement_time = 10 FOR SELECT id FROM ${table}`,
-    `ANALYZE FORMAT=JSON SELECT id FROM ${table}`,
     `REPLACE INTO ${table} (id) VALUES ('replaced')`,
     `DELETE FROM ${table} WHERE id = 'replaced'`,
     `WITH own AS (SELECT 1 AS id) SELECT id FROM own`,
     `(SELECT id FROM ${table})`,
-    "VALUES (1)",
+    isOnMysql ? "VALUES ROW(1)" : "VALUES (1)",
     "DO 1",
     "SHOW TABLES",
     `DESCRIBE ${table}`,

@@ -7,6 +7,7 @@ export const mysql2Row: TableRow<PoolConnection> = {
   engine: "mysql",
   lacks: ["nesting"],
   messages: 4,
+  messagesOnMysql: 7,
   async open() {
     const table = unusedTable();
     const pool = createPool({ uri: servers.mysql, connectionLimit: poolSize });

@@ -36,6 +36,8 @@ export interface TableRow<Tx> {
   readonly tellsRollback?: boolean;
   /** How many messages a payment with one statement takes on MariaDB. Default 6: the library sends BEGIN and COMMIT itself. */
   readonly messages?: number;
+  /** The same on MySQL. Default 8. */
+  readonly messagesOnMysql?: number;
   open(): Promise<Opened<Tx>>;
 }
 

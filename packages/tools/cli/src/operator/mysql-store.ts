@@ -18,12 +18,17 @@ const serverQuery = `SELECT VERSION() AS version, @@innodb_flush_log_at_trx_comm
 
 export const mysqlRows: readonly Row<Fact>[] = [
   [
-    "mysql-not-mariadb",
-    (fact) => !/-MariaDB/i.test(fact("version")) && `the server is ${fact("version")}, not MariaDB`,
+    "mysql-other",
+    (fact) =>
+      /TiDB|Vitess|PlanetScale|OceanBase|SingleStore/i.test(fact("version")) &&
+      `the server is ${fact("version")}, neither MySQL nor MariaDB`,
   ],
   [
     "mysql-old",
-    (fact) => /^(?:\d|10\.[0-5])\..*-MariaDB/i.test(fact("version")) && "MariaDB is older than 10.6",
+    (fact) =>
+      /MariaDB/i.test(fact("version"))
+        ? /^(?:\d|10\.[0-5])\./.test(fact("version")) && "MariaDB is older than 10.6"
+        : /^[0-7]\./.test(fact("version")) && "MySQL is older than 8.0",
   ],
   ["mysql-read-only", (fact) => fact("read_only") !== "0" && "the server is read-only, and takes no claim"],
   [
