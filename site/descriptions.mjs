@@ -131,7 +131,10 @@ export const descriptions = {
     "mikroorm mikro-orm orm",
   ),
   "guide/databases/postgres-js": of("Pay in a transaction of postgres.js.", "postgres.js postgres driver"),
-  "guide/databases/mysql2": of("Pay in a transaction of mysql2 on MariaDB.", "mysql2 mysql mariadb driver"),
+  "guide/databases/mysql2": of(
+    "Pay in a transaction of mysql2 on MySQL or MariaDB.",
+    "mysql2 mysql mariadb driver",
+  ),
   "guide/databases/sqlite": of(
     "Pay in a transaction of libsql, better-sqlite3 or node:sqlite.",
     "sqlite libsql better-sqlite3 node:sqlite",
@@ -203,7 +206,7 @@ export const descriptions = {
   "reference/rfc9421": of("Each demand of RFC 9421 and RFC 9530, its file and its test.", "rfc compliance"),
   "reference/performance": of("What a request costs, measured.", "benchmark latency throughput"),
   "reference/packages/store-mysql": of(
-    "Idempotency keys and nonces in MariaDB, in the same transaction as the payout.",
+    "Idempotency keys and nonces in MySQL or MariaDB, in the same transaction as the payout.",
     "mariadb mysql mysql2 galera",
   ),
   "reference/packages/explain": of(

@@ -6,7 +6,7 @@ import path from "node:path";
 import { afterAll, afterEach, beforeAll, describe } from "@jest/globals";
 import Database from "libsql";
 import type { RowDataPacket } from "mysql2/promise";
-import { isolatedName, mysqlUrl, postgresUrl, redisUrl } from "../support/servers/engines.ts";
+import { isolatedName, mysqlEngine, mysqlUrl, postgresUrl, redisUrl } from "../support/servers/engines.ts";
 import { startTcpProxy, type TcpProxy } from "../support/servers/tcp-proxy.ts";
 import type { EngineConfig, EngineKind } from "./payer-app.mjs";
 import { payoutsTable } from "./payer-engines.mjs";
@@ -29,7 +29,7 @@ const names: Record<EngineKind, string> = {
   sqlite: "SQLite",
   redis: "Redis",
   postgres: "PostgreSQL",
-  mysql: "MariaDB",
+  mysql: mysqlEngine === "mysql" ? "MySQL" : "MariaDB",
 };
 
 /** The rows of `define` on each of the engines; without a server its engine is skipped, as the set-up has said. */

@@ -15,7 +15,7 @@ const caller = "fromMysql2";
 const handlers = "the connection that the handler was given";
 
 /**
- * A pool of `mysql2/promise`, or `pool.promise()`, on MariaDB; handlers get its connection. The pool stays the app's to end.
+ * A pool of `mysql2/promise`, or `pool.promise()`, on MySQL or MariaDB; handlers get its connection. The pool stays the app's to end.
  */
 export function fromMysql2<Connection extends Mysql2Connection>(
   pool: Mysql2Pool<Connection>,

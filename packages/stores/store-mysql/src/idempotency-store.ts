@@ -4,7 +4,7 @@ import type { Engine } from "./engine.ts";
 import { MysqlKeyTable, name } from "./key-table.ts";
 import type { ResolvedMysqlOptions } from "./options.ts";
 
-/** The idempotency store on MariaDB. `list` pages in the order of the keys' digests, and rejects with a TypeError on a damaged cursor. */
+/** The idempotency store on MySQL and MariaDB. `list` pages in the order of the keys' digests, and rejects with a TypeError on a damaged cursor. */
 export class MysqlIdempotencyStore<Tx> extends TableStore<"async", Tx> implements IdempotencyStore<Tx> {
   constructor(engine: Engine<Tx>, options: ResolvedMysqlOptions<Tx>) {
     const { retentionMs } = options;

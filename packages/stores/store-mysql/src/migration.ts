@@ -32,7 +32,7 @@ export function mysqlMigration(tables: MysqlTables = {}): string {
 /**
  * Creates what is missing of the tables in the connection's database. Repeatable, and safe from several processes at once. The user needs
  * CREATE. Leaves tables of a later release that takes this one beside it, and rejects on others; rejects with a TypeError on a bad name, or
- * on what is no database on MariaDB.
+ * on what is no database on MySQL or MariaDB.
  */
 export async function migrateMysql<Tx>(database: Database<Tx>, tables: MysqlTables = {}): Promise<void> {
   const caller = "migrateMysql";

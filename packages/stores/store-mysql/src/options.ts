@@ -10,7 +10,7 @@ import type { Database } from "@countersign/idempotency";
 import { type MysqlTables, type TableNames, tableNames, tablesTable } from "./table-names.ts";
 
 export interface MysqlStoresOptions<Tx> extends MysqlTables {
-  /** Your database library on MariaDB, as `fromMysql2(pool)` and its like give it. The stores never close it. */
+  /** Your database library on MySQL or MariaDB, as `fromMysql2(pool)` and its like give it. The stores never close it. */
   readonly database: Database<Tx>;
   /** How long a paid key stays `done`, in milliseconds. Default 90 days, at least one day: a retry after it would pay again. */
   readonly retentionMs?: number | undefined;
@@ -20,7 +20,7 @@ export interface MysqlStoresOptions<Tx> extends MysqlTables {
   readonly pruneIntervalMs?: number | undefined;
   /**
    * How long a step outside of your transactions waits for a locked row, in milliseconds, before it throws. MariaDB counts whole seconds:
-   * rounded up. Default 2,000.
+   * rounded up. MySQL has no such bound: there the session's own holds. Default 2,000.
    */
   readonly lockTimeoutMs?: number | undefined;
   /** Milliseconds since 1970, an integer, in place of the server's clock. For tests. */
@@ -59,11 +59,12 @@ export function resolveOptions<Tx>(
 
 function readDatabase(database: unknown, owner: OptionOwner, name: string): Database<unknown> {
   if (isDatabase(database)) return database;
-  const what = "must be your database library on MariaDB, such as fromMysql2(pool) of @countersign/databases";
+  const what =
+    "must be your database library on MySQL or MariaDB, such as fromMysql2(pool) of @countersign/databases";
   throw new OptionError(owner, { option: name, what });
 }
 
-/** Throws an OptionError unless the first argument of a migration is a database on MariaDB. */
+/** Throws an OptionError unless the first argument of a migration is a database on MySQL or MariaDB. */
 export function assertDatabase(owner: OptionOwner, database: unknown): void {
   readDatabase(database, owner, "database");
 }
