@@ -1,4 +1,5 @@
 // Rows 25 to 29, 35 and 36: lines, processes and handlers that fail around COMMIT.
+import { mysqlEngine } from "../support/servers/engines.ts";
 import { expect } from "@jest/globals";
 import { eventually } from "../support/runs/eventually.ts";
 import { steadyTest as test } from "../support/runs/steadily.ts";
@@ -71,9 +72,12 @@ describeEngines(["postgres", "mysql"], (ground) => {
     proxy.dropReplies(true);
     first.go("before BEGIN");
     expect(await answer).toMatchObject({ status: 503, code: "transaction-unavailable", retryAfter: "1" });
-    expect(await pay(second, key)).toMatchObject({ status: 503, code: "in-flight" });
+    // On MySQL the first message begins the transaction, and claims nothing yet.
+    const isClaimed = ground().kind !== "mysql" || mysqlEngine === "mariadb";
+    const other = isClaimed ? { status: 503, code: "in-flight" } : { status: 200 };
+    expect(await pay(second, key)).toMatchObject(other);
     proxy.restore();
-    expect((await payUntilDecided(second, key)).at(-1)).toMatchObject({ status: 200 });
+    if (isClaimed) expect((await payUntilDecided(second, key)).at(-1)).toMatchObject({ status: 200 });
     expect(await pay(first, key)).toMatchObject({ status: 409 });
     expect(await ground().payments(key)).toBe(1);
   });
