@@ -44,8 +44,12 @@ describeEngines(["postgres", "mysql"], (ground) => {
     const { key, proxy, first, second, answer } = await stoppedAt("savepoint released", ground());
     proxy.delay(60_000);
     first.go("savepoint released");
-    // The key is not free before its transaction ends.
-    expect(await pay(second, key)).toMatchObject({ status: 503, code: "in-flight" });
+    // The key is not free before its transaction ends. MySQL looks once a second whether a lock wait is over: our own time limit may come first.
+    const code =
+      mysqlEngine === "mysql" && ground().kind === "mysql"
+        ? /^(?:in-flight|transaction-unavailable)$/
+        : /^in-flight$/;
+    expect(await pay(second, key)).toMatchObject({ status: 503, code: expect.stringMatching(code) });
     proxy.cut();
     expect(await answer).toMatchObject({ status: 503, code: "commit-unknown", retryAfter: "1" });
     proxy.restore();
