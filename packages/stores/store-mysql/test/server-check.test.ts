@@ -124,7 +124,11 @@ describe("the options", () => {
   const { database } = serverWith({});
 
   test.each<[string, object, RegExp]>([
-    ["no database", { database: undefined }, /option database must be your database library on MySQL or MariaDB/],
+    [
+      "no database",
+      { database: undefined },
+      /option database must be your database library on MySQL or MariaDB/,
+    ],
     ["a pool in its place", { database: { query() {} } }, /option database/],
     ["one of PostgreSQL", { database: { ...database, dialect: "postgresql" } }, /option database/],
     [
