@@ -70,6 +70,18 @@ describeOnPostgres("payments of several processes at once", () => {
     expect(await paid()).toHaveLength(1);
   });
 
+  test("find a nonce that was used before without a wait for a key that another one pays", async () => {
+    const { another, transactions, nonces, write } = await newPayouts();
+    await nonces.claim(nonceOf("used"));
+    const replay = () => claimOf([keyOf("k")], { nonce: nonceOf("used"), waitMs: 100 });
+    let answer: unknown;
+    await payIn(transactions, claimOf([keyOf("k")]), async (tx) => {
+      await write(tx, "k");
+      answer = await payIn(another().transactions, replay(), () => Promise.resolve());
+    });
+    expect(answer).toEqual({ nonce: "seen", keys: [] });
+  });
+
   test("share their table with lease mode: each key is paid by one of both", async () => {
     const { another, idempotency, write, paid, pool, schema } = await newPayouts();
     const stores = another();

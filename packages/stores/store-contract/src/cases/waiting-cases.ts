@@ -52,14 +52,6 @@ export const waitingCases: readonly PaymentCase[] = [
       assert.equal(await isUsed(harness, late), false, "its nonce must be as it was");
       assert.deepEqual(statusesOf(await pay(harness, claimOf([keyOf("c")]))), ["done"]);
     },
-    async "a nonce that was used before is seen without a wait for the key of an open transaction"(harness) {
-      await harness.store.nonces.claim(nonceOf("used"));
-      const open = await openPayment(harness, "commit");
-      const replay = claimOf([keyOf("b")], { nonce: nonceOf("used"), waitMs: 200 });
-      const { value } = await outcomeOf(() => pay(harness, replay));
-      await open.end();
-      assert.deepEqual(value, { nonce: "seen", keys: [] }, "it must not meet the key");
-    },
   }),
   ...doneOrNot.map(([what, how, status]): PaymentCase => ({
     name: `a key of an open transaction is waited for, and ${what}`,
