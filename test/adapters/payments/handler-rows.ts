@@ -82,15 +82,21 @@ export const handlerRows: readonly PaymentRow[] = [
     paid: 0,
     ran: 1,
   },
-  ...(["COMMIT", "CREATE TABLE meanwhile (id INT)"] as const).map((commits): PaymentRow => ({
-    title: `a handler that pays behind its own ROLLBACK, then ${commits}: the key is held`,
-    pay: ({ write, writeThen, past }) =>
-      writeThen(() => after(after(past("ROLLBACK"), write), () => swallow(() => past(commits)))),
-    sends: ["new", "again", "new"],
-    answers: [broken, replayed, "503 held"],
-    key: "held",
-    paid: 1,
-  })),
+  ...(["COMMIT", "CREATE TABLE meanwhile (id INT)"] as const).flatMap((commits): PaymentRow[] => {
+    const behindRollback: Omit<PaymentRow, "paid"> = {
+      title: `a handler that pays behind its own ROLLBACK, then ${commits}: the key is held`,
+      pay: ({ write, writeThen, past }) =>
+        writeThen(() => after(after(past("ROLLBACK"), write), () => swallow(() => past(commits)))),
+      sends: ["new", "again", "new"],
+      answers: [broken, replayed, "503 held"],
+      key: "held",
+    };
+    return [
+      { ...behindRollback, on: ["postgresql", "sqlite"], paid: 1 },
+      // There the session takes no write behind its transaction.
+      { ...behindRollback, on: ["mariadb"], paid: 0 },
+    ];
+  }),
   {
     title: "a handler that swallows a deadlock, pays and commits by itself: the key is held",
     on: ["mariadb"],
