@@ -25,6 +25,8 @@ async function checkUmbrella(work, { clone, version }) {
 
 async function checkCommand(work) {
   const folder = join(work, "projects", "umbrella");
+  // They bring the command.
+  await npm(["uninstall", "--loglevel=error", "@countersign/devtools"], folder);
   const missing = await npx(["keys", "held"], folder);
   if (missing.status !== 2 || !missing.stderr.includes("npm install --save-dev @countersign/cli")) {
     throw new Error(`npx countersign ended with ${missing.status}\n${missing.stdout}${missing.stderr}`);
