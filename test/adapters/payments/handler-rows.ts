@@ -94,7 +94,13 @@ export const handlerRows: readonly PaymentRow[] = [
     return [
       { ...behindRollback, on: ["postgresql", "sqlite"], paid: 1 },
       // There the session takes no write behind its transaction.
-      { ...behindRollback, title: `${behindRollback.title}, and nothing is paid`, on: ["mariadb"], paid: 0, ran: 1 },
+      {
+        ...behindRollback,
+        title: `${behindRollback.title}, and nothing is paid`,
+        on: ["mariadb"],
+        paid: 0,
+        ran: 1,
+      },
     ];
   }),
   {
