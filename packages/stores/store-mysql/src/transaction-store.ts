@@ -439,7 +439,7 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
   async #leave(tx: Tx, keys: readonly TransactionKey[], unseen: readonly TransactionKey[]): Promise<void> {
     await this.#send(tx, [rollBack]);
     await this.#send(tx, [startAgain]);
-    if (keys.length > 0) await runSteps(holdBroken(this.#rows, tx, keys));
+    await runSteps(holdBroken(this.#rows, tx, keys));
     const rows = await this.#free(tx, unseen);
     await this.#send(tx, [commit]);
     // After a ROLLBACK there was nothing to free.

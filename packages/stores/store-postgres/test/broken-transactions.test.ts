@@ -57,6 +57,16 @@ describeOnPostgres("a handler that breaks its transaction", () => {
       expect(await paid()).toEqual([]);
     });
 
+    test("by its own COMMIT, where it has no keys, is told what the server said", async () => {
+      const { transactions } = await setUp();
+      const running = transactions.run(async (tx) => {
+        await transactions.begin(tx, claimOf([], { nonce: undefined }));
+        await pastGate(tx, "COMMIT");
+        await transactions.keep(tx, [], false);
+      });
+      await expect(running).rejects.toMatchObject({ code: "transaction-broken", cause: { code: "25P01" } });
+    });
+
     const held = { state: "held", reason: "transaction-broken" };
 
     // Whether the first of its two payouts stays, and the second, which it writes afterwards.

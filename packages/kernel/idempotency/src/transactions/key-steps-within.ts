@@ -137,6 +137,8 @@ function* written<Tx, Answer>(
   keys: readonly TransactionKey[],
   { added: first, ...rules }: WritingRules<Answer>,
 ): Steps<readonly Answer[]> {
+  // Work that has no keys.
+  if (keys.length === 0) return [];
   const answers = new Map<string, { readonly answer: Answer }>();
   const ordered = [...keys];
   ordered.sort(byKey);
