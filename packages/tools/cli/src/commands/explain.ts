@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import type { CommandIo, Finish } from "../command-io.ts";
 import { collect } from "../input.ts";
-import type { ExplainFlags } from "../explaining/run.ts";
+import type { ExplainFlags } from "../explaining/run-explain.ts";
 
 const notes = `
 A file holds a request as it went over the wire, or what curl -v has printed,
@@ -35,7 +35,7 @@ export function explainCommand(io: CommandIo, finish: Finish): Command {
     .option("--json", "print one JSON document instead of text")
     .addHelpText("after", notes)
     .action(async (file: string | undefined, flags: ExplainFlags) => {
-      const { runExplain } = await import("../explaining/run.ts");
+      const { runExplain } = await import("../explaining/run-explain.ts");
       finish(await runExplain(file, flags, io));
     });
 }

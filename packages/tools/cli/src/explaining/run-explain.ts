@@ -17,7 +17,7 @@ import type { CommandIo, Lists, Switches, Texts } from "../command-io.ts";
 import { exitCodes, inWordsOfFlags, UsageError, usageErrorOf } from "../command-io.ts";
 import { parseInteger, readNamedFile, readStandardInput } from "../input.ts";
 import { jsonDocument, printable } from "../output.ts";
-import { type CapturedRequest, readCapture } from "./captured-request.ts";
+import { type CapturedRequest, readCapture } from "./read-capture.ts";
 
 export interface ExplainFlags
   extends
