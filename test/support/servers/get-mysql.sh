@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Brings a MySQL for the tests: unpacks Debian's package of it, with all that it links to, and installs nothing. Takes about 60 MB to load
-# and 330 MB of disk. The mirror is the one that apt uses.
+# Brings a MySQL for the tests: unpacks the distribution's package of it, with all that it links to, and installs nothing. Takes about 60 MB
+# to load and 330 MB of disk. The mirror is the one that apt uses. Debian has MySQL in sid alone; Ubuntu has 8.0 in each release (not tried).
 #     test/support/servers/get-mysql.sh [FOLDER]     default: $MYSQL_FOLDER, or countersign-mysql in the cache folder of the user
 # The tests look for it in the same places.
 set -euo pipefail
@@ -27,16 +27,23 @@ work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/lists/partial" "$work/cache/archives/partial" "$work/root"
 : >"$work/status"
-keys=/usr/share/keyrings/debian-archive-keyring.gpg
-echo "deb [signed-by=$keys] $source sid main" >"$work/sources.list"
+distribution="$(. /etc/os-release && echo "$ID")"
+keys="/usr/share/keyrings/$distribution-archive-keyring.gpg"
+suite=sid
+package=mysql-server-core
+if [ "$distribution" = ubuntu ]; then
+  suite="$(. /etc/os-release && echo "$VERSION_CODENAME")"
+  package=mysql-server-core-8.0
+fi
+echo "deb [signed-by=$keys] $source $suite main" >"$work/sources.list"
 options=(
   -oDir::Etc::SourceList="$work/sources.list" -oDir::Etc::SourceParts=/dev/null
   -oDir::State::Lists="$work/lists" -oDir::Cache="$work/cache" -oDir::State::status="$work/status"
   -oAPT::Install-Recommends=false -oAPT::Sandbox::User="$(id -un)" -oDebug::NoLocking=1
 )
 apt-get "${options[@]}" -qq update >&2
-apt-get "${options[@]}" -qq --download-only -y install mysql-server-core >&2
-for package in "$work"/cache/archives/*.deb; do dpkg-deb --extract "$package" "$work/root"; done
+apt-get "${options[@]}" -qq --download-only -y install "$package" >&2
+for archive in "$work"/cache/archives/*.deb; do dpkg-deb --extract "$archive" "$work/root"; done
 # Whole or not at all: a test may look meanwhile.
 cp -a "$work/root" "$folder.new"
 rm -rf "$folder"
