@@ -1,5 +1,5 @@
 // Servers for a benchmark alone, and stores on them. Undefined where the binaries are missing: run.mjs says what was left out.
-import { createPostgresStores, migratePostgres } from "@countersign/store-postgres";
+import { createPostgresStores, migratePostgres } from "@countersign/store-sql/postgres";
 import { Pool } from "pg";
 import { createClient } from "redis";
 import { startPostgresServer } from "../test/support/servers/postgres-server.mjs";

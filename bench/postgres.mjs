@@ -1,6 +1,6 @@
 // A claim and a completion in the caller's transaction, by the store and by hand, in short alternating rounds on one pool.
 import { randomUUID } from "node:crypto";
-import { withPostgresTransaction } from "@countersign/store-postgres";
+import { withPostgresTransaction } from "@countersign/store-sql/postgres";
 import { startPostgres } from "./engines.mjs";
 import { median } from "./statistics.mjs";
 

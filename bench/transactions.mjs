@@ -8,11 +8,16 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
-import { fromMysql2, fromPg } from "@countersign/databases";
+import { fromMysql2 } from "@countersign/store-sql/mysql2";
+import { fromPg } from "@countersign/store-sql/pg";
 import { keyOwner, transactionOwner } from "@countersign/idempotency-guard/internal";
-import { createMysqlStores, migrateMysql } from "@countersign/store-mysql";
-import { createPostgresStores, migratePostgres, withPostgresTransaction } from "@countersign/store-postgres";
-import { createSqliteStores, withImmediateTransaction } from "@countersign/store-sqlite";
+import { createMysqlStores, migrateMysql } from "@countersign/store-sql/mysql";
+import {
+  createPostgresStores,
+  migratePostgres,
+  withPostgresTransaction,
+} from "@countersign/store-sql/postgres";
+import { createSqliteStores, withImmediateTransaction } from "@countersign/store-sql/sqlite";
 import { createWebhookHandler } from "countersign/webhooks";
 import Database from "libsql";
 import { Client, Pool } from "pg";
@@ -119,8 +124,9 @@ async function packagesOf(folder) {
   const owners = await load(`${guard}/internal`).catch(() => load(`${guard}/door`));
   return {
     ...owners,
-    ...(await load("@countersign/databases")),
-    ...(await load("@countersign/store-postgres")),
+    // Before packages/stores/store-sql there were two packages.
+    ...(await load("@countersign/store-sql/pg").catch(() => load("@countersign/databases"))),
+    ...(await load("@countersign/store-sql").catch(() => load("@countersign/store-postgres"))),
   };
 }
 

@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { request } from "node:http";
 import { Session } from "node:inspector/promises";
 import { fileURLToPath } from "node:url";
-import { createSqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores } from "@countersign/store-sql/sqlite";
 import Database from "libsql";
 import { apps } from "../bench/apps.mjs";
 import { createSigner, path as payoutPath } from "../bench/signer.mjs";

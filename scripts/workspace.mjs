@@ -36,6 +36,7 @@ const entryPoints = {
   countersign: ["client", "outcomes", "payout", "webhooks"],
   devtools: ["inspector", "sandbox"],
   idempotency: ["work"],
+  "store-sql": ["mysql", "postgres", "sqlite"],
 };
 
 /**

@@ -205,9 +205,17 @@ export const descriptions = {
   "reference/not-supported": of("What is refused, or missing on purpose.", "limits unsupported"),
   "reference/rfc9421": of("Each demand of RFC 9421 and RFC 9530, its file and its test.", "rfc compliance"),
   "reference/performance": of("What a request costs, measured.", "benchmark latency throughput"),
-  "reference/packages/store-mysql": of(
+  "reference/packages/mysql": of(
     "Idempotency keys and nonces in MySQL or MariaDB, in the same transaction as the payout.",
     "mariadb mysql mysql2 galera",
+  ),
+  "reference/packages/postgres": of(
+    "Idempotency keys and nonces in PostgreSQL, in the same transaction as the payout.",
+    "pg postgres postgresql pgbouncer",
+  ),
+  "reference/packages/sqlite": of(
+    "Idempotency keys and nonces in a SQLite file, in the same transaction as the payout.",
+    "better-sqlite3 libsql node:sqlite sqlite",
   ),
   "reference/packages/explain": of(
     "Says why a signed request was refused, and what its sender has to change.",

@@ -24,7 +24,7 @@ import * as work from "../examples/snippets/dist/work.js";
 import { receivePayout } from "../examples/snippets/dist/fetch.js";
 import * as sandbox from "../examples/snippets/dist/sandbox.js";
 import { testMyStore } from "../examples/snippets/dist/store-contract.js";
-import * as sqlite from "../examples/snippets/dist/store-sqlite.js";
+import * as sqlite from "../examples/snippets/dist/reference/sqlite.js";
 import { readEvent } from "../examples/snippets/dist/webhook-hmac.js";
 import * as webhooks from "../examples/snippets/dist/webhooks.js";
 
@@ -94,9 +94,8 @@ test("sandbox: a platform that knows its key is paid", async () => {
   expect([await sandbox.payOnce(to), await sandbox.payOnce(to)]).toEqual([200, 409]);
 });
 
-test("store-sqlite: payment and key commit together, and the key is done", async () => {
-  const app = express().post("/api/v1/transaction", sqlite.receivePayout);
-  const server = app.listen(0, "127.0.0.1");
+test("store-sql on SQLite: payment and key commit together, and the key is done", async () => {
+  const server = sqlite.app.listen(0, "127.0.0.1");
   closing.push(() => server.close());
   await once(server, "listening");
   seenFromListed(server);

@@ -70,7 +70,7 @@ export default defineConfig({
             boostDocument: (id, term) => {
               if (id.includes("/reference/api/")) return 0.1;
               // Whoever looks for MariaDB does not know the package's name.
-              if (/\/(?:guide|concepts|packages\/store-mysql)\b/.test(id)) return 3;
+              if (/\/(?:guide|concepts|packages\/mysql)\b/.test(id)) return 3;
               if (!id.includes("/reference/codes")) return 0.5;
               // A code is typed whole, and its words stand on guides too.
               return id.slice(id.indexOf("#")).includes(term) ? 1.5 : 1;

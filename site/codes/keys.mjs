@@ -4,7 +4,7 @@ import { idempotentRoute } from "@countersign/fetch";
 import { idempotencyKeys, memoryAnswerStore, memoryIdempotencyStore } from "@countersign/idempotency";
 import { idempotencyGuard, retryLater } from "@countersign/idempotency-guard";
 import { rawBody } from "@countersign/raw-body";
-import { withPostgresTransaction } from "@countersign/store-postgres";
+import { withPostgresTransaction } from "@countersign/store-sql/postgres";
 import { answered, noticed, post, refusalOf } from "./provoke.mjs";
 
 const paid = (_req, res) => void res.json({});
@@ -92,7 +92,7 @@ export const refusalsOfKeys = {
   ),
   "idempotency-lost": () =>
     refusalOf("idempotencyGuard", async () => {
-      const sqlite = await import("@countersign/store-sqlite");
+      const sqlite = await import("@countersign/store-sql/sqlite");
       const { default: Database } = await import("libsql");
       const database = new Database(":memory:");
       const stores = sqlite.createSqliteStores({ database });
@@ -189,7 +189,7 @@ export const noticesOfKeys = {
     await key.complete();
   }),
   "commit-not-confirmed": noticed("commit-not-confirmed", async () => {
-    const { createSqliteStores } = await import("@countersign/store-sqlite");
+    const { createSqliteStores } = await import("@countersign/store-sql/sqlite");
     const { default: Database } = await import("libsql");
     const database = new Database(":memory:");
     const stores = createSqliteStores({ database });

@@ -1,7 +1,7 @@
 import { handledOn } from "./transactions.mjs";
 import { guard } from "@countersign/express";
 import { webhookPlugin } from "@countersign/fastify";
-import { createSqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores } from "@countersign/store-sql/sqlite";
 import { StatementGate } from "@countersign/idempotency/store";
 import { createRedisStores } from "@countersign/store-redis";
 import { memoryIdempotencyStore } from "@countersign/idempotency";

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import { once } from "node:events";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { createOutcomes } from "countersign/outcomes";
-import { createSqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores } from "@countersign/store-sql/sqlite";
 import { createTaskQueue } from "@countersign/idempotency/work";
 import Database from "libsql";
 import { noticed, refusalOf } from "./provoke.mjs";

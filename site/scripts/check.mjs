@@ -151,7 +151,7 @@ const searches = {
   serverless: ["guide/serverless"],
   outcome: ["guide/outcomes"],
   inbox: ["guide/inbox"],
-  mariadb: ["guide/databases/mysql2", "reference/packages/store-mysql"],
+  mariadb: ["guide/databases/mysql2", "reference/packages/mysql"],
 };
 
 async function searchProblems(browser, home) {

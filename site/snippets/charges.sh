@@ -2,7 +2,7 @@
 npm init -y && npm pkg set type=module
 npm install express libsql @countersign/express \
   @countersign/idempotency-guard @countersign/raw-body \
-  @countersign/store-sqlite
+  @countersign/store-sql
 # #endregion install
 # #region send
 charge() {

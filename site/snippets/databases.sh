@@ -1,20 +1,20 @@
 # #region install
-npm install countersign @countersign/databases \
-  @countersign/store-postgres
+npm install countersign @countersign/store-sql \
+
 npm install -D @countersign/cli @countersign/devtools
 # #endregion install
 # #region install-postgres-js
-npm install countersign @countersign/databases \
-  @countersign/store-postgres
+npm install countersign @countersign/store-sql \
+
 npm install -D @countersign/cli @countersign/devtools pg   # for migrate
 # #endregion install-postgres-js
 # #region install-mariadb
-npm install countersign @countersign/databases \
-  @countersign/store-mysql
+npm install countersign @countersign/store-sql \
+
 npm install -D @countersign/cli @countersign/devtools
 # #endregion install-mariadb
 # #region install-sqlite
-npm install countersign @countersign/store-sqlite libsql
+npm install countersign @countersign/store-sql libsql
 npm install -D @countersign/cli @countersign/devtools
 # #endregion install-sqlite
 # #region migrate

@@ -1,6 +1,6 @@
 # #region install
 npm init -y && npm pkg set type=commonjs
-npm install express@4 countersign @countersign/store-sqlite libsql
+npm install express@4 countersign @countersign/store-sql libsql
 npm install --save-dev @countersign/cli @countersign/devtools
 # #endregion install
 # #region webhooks

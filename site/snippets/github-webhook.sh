@@ -2,7 +2,7 @@
 npm init -y && npm pkg set type=module
 npm install express libsql @countersign/express \
   @countersign/idempotency-guard @countersign/raw-body \
-  @countersign/store-sqlite @countersign/webhook-hmac
+  @countersign/store-sql @countersign/webhook-hmac
 # #endregion install
 # #region start
 WEBHOOK_SECRET=test-secret node server.js
@@ -22,7 +22,7 @@ deliver 72d3162e "$body"                 # 200, not handled again
 deliver 8f1c0b4a '{"action":"closed"}'   # 401: not what was signed
 # #endregion send
 # #region postgres
-npm install pg @countersign/databases @countersign/store-postgres
+npm install pg @countersign/store-sql
 npx countersign migrate --store-url postgres://…   # of @countersign/cli
 # #endregion postgres
 # #region held

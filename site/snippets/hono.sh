@@ -1,7 +1,7 @@
 # #region install
 npm init -y && npm pkg set type=module
 npm install hono @hono/node-server @countersign/fetch \
-  @countersign/store-sqlite libsql
+  @countersign/store-sql libsql
 npm install --save-dev @countersign/cli @countersign/devtools
 # #endregion install
 # #region webhooks

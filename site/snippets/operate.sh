@@ -1,5 +1,5 @@
 # #region install
-npm install -D @countersign/cli @countersign/store-postgres pg
+npm install -D @countersign/cli @countersign/store-sql pg
 export STORE_URL="$DATABASE_URL"   # the platform's own
 npx countersign keys held --schema countersign
 # #endregion install

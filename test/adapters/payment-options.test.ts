@@ -1,18 +1,18 @@
 // What is wrong with the options of a transaction is said when it is built, and what to write instead; or it does not compile.
-import { fromPg } from "@countersign/databases";
+import { fromPg } from "@countersign/store-sql/pg";
 import { idempotencyHook, payoutPlugin } from "@countersign/fastify";
 import { idempotentRoute, payoutRoute } from "@countersign/fetch";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryAnswerStore, memoryIdempotencyStore } from "@countersign/idempotency";
 import { idempotencyGuard } from "@countersign/idempotency-guard";
 import { payoutEndpoint } from "countersign/payout";
-import { createPostgresAnswers, createPostgresStores } from "@countersign/store-postgres";
-import { createSqliteAnswers } from "@countersign/store-sqlite";
+import { createPostgresAnswers, createPostgresStores } from "@countersign/store-sql/postgres";
+import { createSqliteAnswers } from "@countersign/store-sql/sqlite";
 import { createWebhookHandler } from "countersign/webhooks";
 import { expect, test } from "@jest/globals";
 import type { PoolClient } from "pg";
-import { connectPool } from "../../packages/stores/store-postgres/test/connections.ts";
-import { connect, createStores } from "../../packages/stores/store-sqlite/test/connections.ts";
+import { connectPool } from "../../packages/stores/store-sql/test/postgres/connections.ts";
+import { connect, createStores } from "../../packages/stores/store-sql/test/sqlite/connections.ts";
 import { afterTest } from "../support/runs/after-test.ts";
 import { servicePublicPem } from "../support/signers/test-keys.ts";
 

@@ -4,7 +4,7 @@ import { GuardError } from "@countersign/core";
 import { thrownChannelName } from "../../packages/kernel/core/dist/observation/channels.js";
 import { checkedRoute, idempotentRoute } from "@countersign/fetch";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
-import { createSqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores } from "@countersign/store-sql/sqlite";
 import { afterTest } from "../support/runs/after-test.ts";
 import { describe, expect, test } from "@jest/globals";
 import Database from "libsql";

@@ -3,7 +3,7 @@ import { afterEach, expect, test } from "@jest/globals";
 import { guardErrors } from "@countersign/express";
 import { answer, idempotencyGuard } from "@countersign/idempotency-guard";
 import { jsonBody, rawBody } from "@countersign/raw-body";
-import { createSqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores } from "@countersign/store-sql/sqlite";
 import type { ErrorRequestHandler, Request, RequestHandler } from "express";
 import express5 from "express";
 import express4 from "express4";

@@ -5,7 +5,7 @@ import { ownDependencies } from "./own-dependencies.mjs";
 import { install, manifest, node, run } from "./support.mjs";
 
 const platform = `
-import { createSqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores } from "@countersign/store-sql/sqlite";
 import Database from "libsql";
 const { idempotency } = createSqliteStores({ database: new Database("platform.db") });
 idempotency.claim("key", { token: "t", fingerprint: "f", leaseMs: 60_000, recovery: "hold" });
@@ -15,11 +15,11 @@ idempotency.close();
 
 /** Fails unless the command operates a store there, and says what to install for what it cannot do. */
 export async function checkOperator(work, tarballs) {
-  const names = ownDependencies(["@countersign/cli", "@countersign/store-sqlite"]);
+  const names = ownDependencies(["@countersign/cli", "@countersign/store-sql"]);
   const packages = [...names.map((name) => tarballs[name]), `libsql@${manifest().devDependencies.libsql}`];
   const folder = await install(work, { name: "operator", type: "module", packages });
   const installed = readdirSync(join(folder, "node_modules", "@countersign"));
-  for (const name of ["devtools", "databases", "store-mysql", "store-postgres", "store-redis"]) {
+  for (const name of ["devtools", "store-redis"]) {
     if (installed.includes(name)) throw new Error(`${name} comes with the command`);
   }
   writeFileSync(join(folder, "platform.mjs"), platform);

@@ -13,7 +13,7 @@ import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import express, { type Express } from "express";
 import Database from "libsql";
-import { createSqliteStores, type SqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores, type SqliteStores } from "@countersign/store-sql/sqlite";
 import { serviceKey } from "../support/signers/test-keys.ts";
 import { eventually } from "../support/runs/eventually.ts";
 import { app as digestingApp } from "../../examples/snippets/dist/reference/digest-response.js";

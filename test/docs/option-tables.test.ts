@@ -13,8 +13,8 @@ import { rulesTable as compileAllowlist } from "../../packages/checks/ip-allowli
 import { table as createOutcomes } from "../../packages/endpoints/countersign/dist/outcomes/options.js";
 import { table as createTaskQueue } from "../../packages/kernel/idempotency/dist/work/task-queue.js";
 import { createTable as createWebhookEndpoint } from "../../packages/endpoints/countersign/dist/client/service-client.js";
-import { tablesTable as postgresTables } from "../../packages/stores/store-postgres/dist/table-names.js";
-import { table as withPostgresTransaction } from "../../packages/stores/store-postgres/dist/transaction.js";
+import { tablesTable as postgresTables } from "../../packages/stores/store-sql/dist/postgres/table-names.js";
+import { table as withPostgresTransaction } from "../../packages/stores/store-sql/dist/postgres/transaction.js";
 import { fieldTable as payloadField } from "../../packages/checks/webhook-hmac/dist/options.js";
 import { signTable as signPayloadHeaders } from "../../packages/checks/webhook-hmac/dist/payload-headers.js";
 import { table as generateEndpoint } from "../../packages/endpoints/countersign/dist/webhooks/endpoint/generate-endpoint.js";
@@ -91,9 +91,9 @@ const written: readonly [name: string, place: number | string, rules: Rules][] =
   ["idempotency", "memoryAnswerStore", memoryAnswerStore],
   ["ip-allowlist", "compileAllowlist", compileAllowlist],
   ["client", "client.createWebhookEndpoint", createWebhookEndpoint],
-  ["store-postgres", "migratePostgres", postgresTables],
-  ["store-postgres", "postgresMigration", postgresTables],
-  ["store-postgres", "withPostgresTransaction", withPostgresTransaction],
+  ["postgres", "migratePostgres", postgresTables],
+  ["postgres", "postgresMigration", postgresTables],
+  ["postgres", "withPostgresTransaction", withPostgresTransaction],
   ["webhook-hmac", "signPayloadHeaders", signPayloadHeaders],
   ["webhook-hmac", "verifyPayload", payloadField],
   ["webhooks", "generateEndpoint", generateEndpoint],

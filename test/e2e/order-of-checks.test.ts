@@ -9,7 +9,7 @@ import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { idempotencyGuard } from "@countersign/idempotency-guard";
 import { ipAllowlist } from "@countersign/ip-allowlist";
 import { jsonBody, rawBody } from "@countersign/raw-body";
-import { createSqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores } from "@countersign/store-sql/sqlite";
 import { webhookBasicAuth } from "@countersign/webhook-basic-auth";
 import { webhookHmac } from "@countersign/webhook-hmac";
 import { createWebhookHandler, httpsOnly, receiveWebhook } from "countersign/webhooks";

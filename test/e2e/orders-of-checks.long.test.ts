@@ -6,7 +6,7 @@ import { httpSignatureVerify, memoryNonceStore } from "@countersign/http-signatu
 import { answer, idempotencyGuard } from "@countersign/idempotency-guard";
 import { ipAllowlist } from "@countersign/ip-allowlist";
 import { jsonBody, rawBody, textAt } from "@countersign/raw-body";
-import { createSqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores } from "@countersign/store-sql/sqlite";
 import express, { type Express, type RequestHandler } from "express";
 import Database from "libsql";
 import { afterTest } from "../support/runs/after-test.ts";

@@ -1,7 +1,7 @@
 // An outcome in its default form, which is that of the sandbox and of the example platform.
 import { createOutcomes } from "countersign/outcomes";
 import { startSandbox } from "@countersign/devtools/sandbox";
-import { createSqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores } from "@countersign/store-sql/sqlite";
 import { expect, test } from "@jest/globals";
 import Database from "libsql";
 import { afterTest } from "../support/runs/after-test.ts";

@@ -1,6 +1,6 @@
 import { createHmac, randomInt } from "node:crypto";
 import type { Server } from "node:http";
-import { createSqliteStores, withImmediateTransaction } from "@countersign/store-sqlite";
+import { createSqliteStores, withImmediateTransaction } from "@countersign/store-sql/sqlite";
 import {
   createWebhookHandler,
   webhookEndpoint,

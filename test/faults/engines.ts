@@ -127,7 +127,7 @@ async function openRedis(url: string): Promise<Ground> {
 
 async function openPostgres(url: string): Promise<Ground> {
   const { Pool } = (await import("pg")).default;
-  const { migratePostgres } = await import("@countersign/store-postgres");
+  const { migratePostgres } = await import("@countersign/store-sql/postgres");
   const pool = new Pool({ connectionString: url, max: 2 }).on("error", () => {});
   const schema = isolatedName("faults");
   await pool.query(`CREATE SCHEMA ${schema}`);
@@ -149,8 +149,8 @@ async function openPostgres(url: string): Promise<Ground> {
 
 async function openMysql(url: string): Promise<Ground> {
   const { createPool } = await import("mysql2/promise");
-  const { migrateMysql } = await import("@countersign/store-mysql");
-  const { fromMysql2 } = await import("@countersign/databases");
+  const { migrateMysql } = await import("@countersign/store-sql/mysql");
+  const { fromMysql2 } = await import("@countersign/store-sql/mysql2");
   const database = isolatedName("faults");
   const own = new URL(url);
   own.pathname = database;

@@ -1,5 +1,5 @@
 // The stores of each engine, and the payouts beside them.
-import { withImmediateTransaction } from "@countersign/store-sqlite";
+import { withImmediateTransaction } from "@countersign/store-sql/sqlite";
 import Database from "libsql";
 
 /** Opens the stores and the payouts that `config` describes. */
@@ -35,7 +35,7 @@ async function openMemory({ payouts, max }, now) {
 }
 
 async function openSqlite({ file, maxPages, retentionMs }, now) {
-  const { createSqliteAnswers, createSqliteStores } = await import("@countersign/store-sqlite");
+  const { createSqliteAnswers, createSqliteStores } = await import("@countersign/store-sql/sqlite");
   const database = new Database(file);
   const stores = createSqliteStores({ database, pruneIntervalMs: 0, retentionMs, now });
   if (maxPages !== undefined) database.exec(`PRAGMA max_page_count = ${maxPages}`);
@@ -93,8 +93,8 @@ async function openRedis({ url, prefix, payouts }, now) {
 
 async function openPostgres({ url, schema, retentionMs }, now) {
   const { createPostgresAnswers, createPostgresStores, withPostgresTransaction } =
-    await import("@countersign/store-postgres");
-  const { fromPg } = await import("@countersign/databases");
+    await import("@countersign/store-sql/postgres");
+  const { fromPg } = await import("@countersign/store-sql/pg");
   const { default: pg } = await import("pg");
   const pool = new pg.Pool({ connectionString: url, max: 10, connectionTimeoutMillis: 2_000 });
   pool.on("error", () => {});
@@ -137,8 +137,8 @@ async function openPostgres({ url, schema, retentionMs }, now) {
 }
 
 async function openMysql({ url }, now) {
-  const { createMysqlStores } = await import("@countersign/store-mysql");
-  const { fromMysql2 } = await import("@countersign/databases");
+  const { createMysqlStores } = await import("@countersign/store-sql/mysql");
+  const { fromMysql2 } = await import("@countersign/store-sql/mysql2");
   const { createPool } = await import("mysql2/promise");
   const pool = createPool({ uri: url, connectionLimit: 10, connectTimeout: 2_000 });
   const stores = createMysqlStores({ database: fromMysql2(pool), pruneIntervalMs: 0, now });

@@ -1,9 +1,14 @@
 // Both modes on one table, on each engine with transactions.
 import { setTimeout as sleep } from "node:timers/promises";
-import { fromMysql2, fromPg } from "@countersign/databases";
-import { createMysqlStores, migrateMysql } from "@countersign/store-mysql";
-import { createPostgresStores, migratePostgres, withPostgresTransaction } from "@countersign/store-postgres";
-import { createSqliteStores, withImmediateTransaction } from "@countersign/store-sqlite";
+import { fromMysql2 } from "@countersign/store-sql/mysql2";
+import { fromPg } from "@countersign/store-sql/pg";
+import { createMysqlStores, migrateMysql } from "@countersign/store-sql/mysql";
+import {
+  createPostgresStores,
+  migratePostgres,
+  withPostgresTransaction,
+} from "@countersign/store-sql/postgres";
+import { createSqliteStores, withImmediateTransaction } from "@countersign/store-sql/sqlite";
 import { describe, expect, test } from "@jest/globals";
 import { createPool, type PoolConnection, type RowDataPacket } from "mysql2/promise";
 import { Pool, type PoolClient } from "pg";
@@ -11,7 +16,7 @@ import {
   type Connection,
   connect,
   temporaryFile,
-} from "../../packages/stores/store-sqlite/test/connections.ts";
+} from "../../packages/stores/store-sql/test/sqlite/connections.ts";
 import { afterTest } from "../support/runs/after-test.ts";
 import {
   describeOnMysql,

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { ReferenceStore } from "../../packages/stores/store-contract/dist/model/reference-store.js";
 import { payIn } from "../../packages/stores/store-contract/dist/transactions.js";
 import { testClock } from "../../packages/stores/store-contract/test/memory-harness.ts";
-import { idempotencyHarness as postgresHarness } from "../../packages/stores/store-postgres/test/harness.ts";
+import { idempotencyHarness as postgresHarness } from "../../packages/stores/store-sql/test/postgres/harness.ts";
 import { connectRedis } from "../../packages/stores/store-redis/test/clients.ts";
 import { idempotencyHarness as redisHarness } from "../../packages/stores/store-redis/test/harness.ts";
 import * as fc from "fast-check";

@@ -3,10 +3,10 @@ import { defineCases, idempotencyStoreContract, type StoreHarnesses } from "@cou
 import { describe, test } from "@jest/globals";
 import { memoryHarness, testClock } from "../../packages/stores/store-contract/test/memory-harness.ts";
 import { sqliteHarness } from "../../packages/stores/store-contract/test/sqlite-harness.ts";
-import { idempotencyHarness as postgresHarness } from "../../packages/stores/store-postgres/test/harness.ts";
+import { idempotencyHarness as postgresHarness } from "../../packages/stores/store-sql/test/postgres/harness.ts";
 import { connectRedis } from "../../packages/stores/store-redis/test/clients.ts";
 import { idempotencyHarness as redisHarness } from "../../packages/stores/store-redis/test/harness.ts";
-import { drivers } from "../../packages/stores/store-sqlite/test/connections.ts";
+import { drivers } from "../../packages/stores/store-sql/test/sqlite/connections.ts";
 import { describeOnPostgres, describeOnRedis, redisUrl } from "../support/servers/engines.ts";
 import { fuzzRuns } from "../support/runs/share.ts";
 

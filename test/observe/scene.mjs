@@ -12,7 +12,7 @@ import { payoutEndpoint, payoutOf } from "countersign/payout";
 import { prometheus } from "@countersign/observe/prometheus";
 import { sampleBusiness } from "@countersign/devtools/sandbox";
 import { sampleEventData } from "@countersign/devtools/internal";
-import { createSqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores } from "@countersign/store-sql/sqlite";
 import { createWebhookHandler, webhookEndpoint } from "countersign/webhooks";
 import {
   credentials,

@@ -14,7 +14,7 @@ import {
   generateKeyPair,
   sendPayout,
 } from "@countersign/devtools/sandbox";
-import { createSqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores } from "@countersign/store-sql/sqlite";
 import { webhookBasicAuth } from "@countersign/webhook-basic-auth";
 import { webhookHmac } from "@countersign/webhook-hmac";
 

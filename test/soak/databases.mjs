@@ -1,7 +1,7 @@
 // The databases of the soaks: their tables, the stores on them, and what was written there.
 import { randomBytes } from "node:crypto";
 import path from "node:path";
-import { createSqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores } from "@countersign/store-sql/sqlite";
 import Database from "libsql";
 
 /**
@@ -45,7 +45,7 @@ export const databases = {
     needs: "DATABASE_URL",
     async prepare({ url }, tables) {
       const location = { url, schema: isolatedName() };
-      const { migratePostgres } = await import("@countersign/store-postgres");
+      const { migratePostgres } = await import("@countersign/store-sql/postgres");
       const { pool, nameOf, close } = await databases.postgres.open(location, 1);
       await pool.query(`CREATE SCHEMA "${location.schema}"`);
       await migratePostgres(pool, { schema: location.schema });
@@ -56,8 +56,8 @@ export const databases = {
     },
     async open({ url, schema }, max) {
       const { default: pg } = await import("pg");
-      const { createPostgresStores } = await import("@countersign/store-postgres");
-      const { fromPg } = await import("@countersign/databases");
+      const { createPostgresStores } = await import("@countersign/store-sql/postgres");
+      const { fromPg } = await import("@countersign/store-sql/pg");
       const pool = new pg.Pool({ connectionString: url, max }).on("error", () => {});
       const database = fromPg(pool);
       const stores = createPostgresStores({ database, schema });
@@ -73,7 +73,7 @@ export const databases = {
     needs: "MYSQL_URL",
     async prepare({ url }, tables) {
       const location = { url, table: isolatedName() };
-      const { migrateMysql } = await import("@countersign/store-mysql");
+      const { migrateMysql } = await import("@countersign/store-sql/mysql");
       const { pool, database, nameOf, close } = await databases.mariadb.open(location, 1);
       await migrateMysql(database, { table: location.table });
       for (const statement of statementsOf(tables, nameOf, "place BIGINT AUTO_INCREMENT PRIMARY KEY"))
@@ -83,8 +83,8 @@ export const databases = {
     },
     async open({ url, table: prefix }, connectionLimit) {
       const { createPool } = await import("mysql2/promise");
-      const { createMysqlStores } = await import("@countersign/store-mysql");
-      const { fromMysql2 } = await import("@countersign/databases");
+      const { createMysqlStores } = await import("@countersign/store-sql/mysql");
+      const { fromMysql2 } = await import("@countersign/store-sql/mysql2");
       const pool = createPool({ uri: url, connectionLimit });
       const database = fromMysql2(pool);
       const stores = createMysqlStores({ database, table: prefix });

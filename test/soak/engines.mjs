@@ -1,6 +1,6 @@
 // The engines of the soak: what a payer process does on one, and what the program that judges it sees.
 import { setTimeout as delay } from "node:timers/promises";
-import { withImmediateTransaction } from "@countersign/store-sqlite";
+import { withImmediateTransaction } from "@countersign/store-sql/sqlite";
 import { databases, isolatedName } from "./databases.mjs";
 
 export const payoutPath = "/api/v1/transaction";
@@ -23,7 +23,7 @@ export const engines = {
   })),
   redis: redis(),
   postgres: onDatabase("postgres", async ({ pool }, { schema }) => {
-    const { createPostgresStores, withPostgresTransaction } = await import("@countersign/store-postgres");
+    const { createPostgresStores, withPostgresTransaction } = await import("@countersign/store-sql/postgres");
     return {
       stores: createPostgresStores({ pool, schema }),
       run: (work) => withPostgresTransaction(pool, work),

@@ -3,7 +3,7 @@ import {
   gracefulClose,
   payoutEndpoint,
 } from "countersign/payout";
-import { createSqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores } from "@countersign/store-sql/sqlite";
 import { createWebhookHandler, webhookEndpoint } from "countersign/webhooks";
 import express from "express";
 import { rateLimit } from "express-rate-limit";

@@ -1,6 +1,6 @@
 const { readFileSync } = require("node:fs");
 const { captureRawBody, payoutEndpoint } = require("countersign/payout");
-const { createSqliteStores } = require("@countersign/store-sqlite");
+const { createSqliteStores } = require("@countersign/store-sql/sqlite");
 const express = require("express4");
 const Database = require("libsql");
 

@@ -1,7 +1,7 @@
 // A CommonJS project with Express 4: require() of the packages, which are ES
 // modules, needs Node 20.19 or later.
 const { gracefulClose, payoutEndpoint } = require("countersign/payout");
-const { createSqliteStores } = require("@countersign/store-sqlite");
+const { createSqliteStores } = require("@countersign/store-sql/sqlite");
 const {
   createWebhookHandler,
   webhookEndpoint,

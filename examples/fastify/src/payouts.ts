@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { payoutPlugin } from "@countersign/fastify";
-import { createSqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores } from "@countersign/store-sql/sqlite";
 import { fastify } from "fastify";
 import Database from "libsql";
 

@@ -3,7 +3,7 @@ import {
   payoutPlugin,
   webhookPlugin,
 } from "@countersign/fastify";
-import { createSqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores } from "@countersign/store-sql/sqlite";
 import { createWebhookHandler } from "countersign/webhooks";
 import { fastify, type FastifyRequest } from "fastify";
 import Database from "libsql";

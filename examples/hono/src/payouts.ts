@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { payoutRoute } from "@countersign/fetch";
-import { createSqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores } from "@countersign/store-sql/sqlite";
 import { serve } from "@hono/node-server";
 import { getConnInfo } from "@hono/node-server/conninfo";
 import { Hono } from "hono";

@@ -1,5 +1,5 @@
 import { gracefulClose, payoutRoute, webhookRoute } from "@countersign/fetch";
-import { createSqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores } from "@countersign/store-sql/sqlite";
 import { createWebhookHandler } from "countersign/webhooks";
 import { serve, type HttpBindings } from "@hono/node-server";
 import { Hono, type Context } from "hono";

@@ -6,7 +6,7 @@ import {
   webhookRoute,
   type FetchRoute,
 } from "@countersign/fetch";
-import { createSqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores } from "@countersign/store-sql/sqlite";
 import { createWebhookHandler } from "countersign/webhooks";
 import Koa, { type Context } from "koa";
 import Database from "libsql";

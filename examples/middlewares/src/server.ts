@@ -1,6 +1,6 @@
 import { gracefulClose } from "@countersign/express";
 import { importVerificationKey } from "@countersign/http-signature-verify";
-import { createSqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores } from "@countersign/store-sql/sqlite";
 import express from "express";
 import Database from "libsql";
 import { openLedger } from "./ledger.ts";

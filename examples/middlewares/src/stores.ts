@@ -6,7 +6,7 @@ import {
   type NonceStore,
   type VerificationKey,
 } from "@countersign/http-signature-verify";
-import type { SqliteDatabase } from "@countersign/store-sqlite";
+import type { SqliteDatabase } from "@countersign/store-sql/sqlite";
 
 // #region keys
 /**

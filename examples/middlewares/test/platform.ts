@@ -8,7 +8,7 @@ import {
   type SigningPlan,
 } from "@countersign/test-support/signers/independent-signer.ts";
 import { servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
-import { createSqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores } from "@countersign/store-sql/sqlite";
 import type { Express } from "express";
 import Database from "libsql";
 import request from "supertest";

@@ -1,5 +1,5 @@
 import { gracefulClose, payoutEndpoint, refuse } from "countersign/payout";
-import { createSqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores } from "@countersign/store-sql/sqlite";
 import { createWebhookHandler, webhookEndpoint } from "countersign/webhooks";
 import express from "express";
 import Database from "libsql";

@@ -1,5 +1,5 @@
 import type { PayoutTransactionOptions } from "countersign/payout";
-import { createSqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores } from "@countersign/store-sql/sqlite";
 import {
   createWebhookHandler,
   type WebhookHandler,

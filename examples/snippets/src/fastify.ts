@@ -1,5 +1,5 @@
 import { gracefulClose, payoutPlugin } from "@countersign/fastify";
-import { createSqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores } from "@countersign/store-sql/sqlite";
 import { fastify } from "fastify";
 import Database from "libsql";
 

@@ -1,5 +1,5 @@
 import { payoutRoute } from "@countersign/fetch";
-import { createSqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores } from "@countersign/store-sql/sqlite";
 import Database from "libsql";
 
 const database = new Database(process.env["DATABASE_FILE"] ?? ":memory:");

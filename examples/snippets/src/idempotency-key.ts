@@ -8,7 +8,7 @@ import {
   createSqliteAnswers,
   createSqliteStores,
   type SqliteDatabase,
-} from "@countersign/store-sqlite";
+} from "@countersign/store-sql/sqlite";
 import { verifiedPayload, webhookHmac } from "@countersign/webhook-hmac";
 import express, { type Express, type RequestHandler } from "express";
 

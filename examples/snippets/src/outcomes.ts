@@ -1,5 +1,5 @@
 import { createOutcomes, type Outcomes } from "countersign/outcomes";
-import { createSqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores } from "@countersign/store-sql/sqlite";
 import Database from "libsql";
 
 type Db = InstanceType<typeof Database>;

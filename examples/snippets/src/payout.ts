@@ -1,5 +1,5 @@
 import { payoutEndpoint, refuse } from "countersign/payout";
-import { createSqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores } from "@countersign/store-sql/sqlite";
 import express, { type Express } from "express";
 import Database from "libsql";
 

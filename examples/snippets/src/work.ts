@@ -1,4 +1,4 @@
-import { createSqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores } from "@countersign/store-sql/sqlite";
 import {
   createTaskQueue,
   type TaskQueue,

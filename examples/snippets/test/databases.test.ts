@@ -9,9 +9,9 @@ import {
   sampleBusiness,
   sendPayout,
 } from "@countersign/devtools/sandbox";
-import { fromMysql2 } from "@countersign/databases";
-import { migrateMysql } from "@countersign/store-mysql";
-import { migratePostgres } from "@countersign/store-postgres";
+import { fromMysql2 } from "@countersign/store-sql/mysql2";
+import { migrateMysql } from "@countersign/store-sql/mysql";
+import { migratePostgres } from "@countersign/store-sql/postgres";
 import { signPayloadHeaders } from "@countersign/webhook-hmac";
 import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals";
 import { MikroORM } from "@mikro-orm/postgresql";

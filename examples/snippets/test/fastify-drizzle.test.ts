@@ -7,7 +7,7 @@ import {
   sendPayout,
   sendRequest,
 } from "@countersign/devtools/sandbox";
-import { migratePostgres } from "@countersign/store-postgres";
+import { migratePostgres } from "@countersign/store-sql/postgres";
 import { describeOnPostgres, isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
 import { serviceKey, servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";

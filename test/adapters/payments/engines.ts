@@ -1,19 +1,20 @@
 import { EventEmitter, once } from "node:events";
-import { fromMysql2, fromPg } from "@countersign/databases";
+import { fromMysql2 } from "@countersign/store-sql/mysql2";
+import { fromPg } from "@countersign/store-sql/pg";
 import type { Database, TransactionAnswerStore, TransactionStores } from "@countersign/idempotency";
-import { createMysqlAnswers, createMysqlStores } from "@countersign/store-mysql";
-import { createPostgresAnswers } from "@countersign/store-postgres";
-import { createSqliteAnswers, createSqliteStores } from "@countersign/store-sqlite";
+import { createMysqlAnswers, createMysqlStores } from "@countersign/store-sql/mysql";
+import { createPostgresAnswers } from "@countersign/store-sql/postgres";
+import { createSqliteAnswers, createSqliteStores } from "@countersign/store-sql/sqlite";
 import { afterAll } from "@jest/globals";
 import { type PoolConnection, type RowDataPacket, createConnection } from "mysql2/promise";
-import * as mysql from "../../../packages/stores/store-mysql/test/connections.ts";
-import { connectPool, untilBlocked } from "../../../packages/stores/store-postgres/test/connections.ts";
-import { newPayouts, pastGate } from "../../../packages/stores/store-postgres/test/payouts.ts";
+import * as mysql from "../../../packages/stores/store-sql/test/mysql/connections.ts";
+import { connectPool, untilBlocked } from "../../../packages/stores/store-sql/test/postgres/connections.ts";
+import { newPayouts, pastGate } from "../../../packages/stores/store-sql/test/postgres/payouts.ts";
 import {
   type Connection,
   connect,
   temporaryFile,
-} from "../../../packages/stores/store-sqlite/test/connections.ts";
+} from "../../../packages/stores/store-sql/test/sqlite/connections.ts";
 import { afterTest } from "../../support/runs/after-test.ts";
 import { isolatedName, mysqlUrl, postgresUrl } from "../../support/servers/engines.ts";
 

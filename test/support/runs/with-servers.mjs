@@ -1,7 +1,7 @@
 // Runs a command with a PostgreSQL, a Redis and a MariaDB of its own that were never used, DATABASE_URL, REDIS_URL and MYSQL_URL set to
 // them; their programs are those that PATH finds first. With --mysql the last one is a MySQL, of PATH or of get-mysql.sh:
-//     node test/support/runs/with-servers.mjs npm test -- packages/stores/store-postgres
-//     node test/support/runs/with-servers.mjs --mysql npm test -- packages/stores/store-mysql
+//     node test/support/runs/with-servers.mjs npm test -- packages/stores/store-sql/test/postgres
+//     node test/support/runs/with-servers.mjs --mysql npm test -- packages/stores/store-sql/test/mysql
 import process from "node:process";
 import { startMariadbServer } from "../servers/mariadb-server.mjs";
 import { startMysqlServer } from "../servers/mysql-server.mjs";

@@ -1,4 +1,4 @@
-import { createSqliteStores, type SqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores, type SqliteStores } from "@countersign/store-sql/sqlite";
 import Database from "libsql";
 import { afterTest, testClock } from "./after-test.ts";
 

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
-const generator = path.join(root, "packages/stores/databases/test/prisma/generate.mjs");
+const generator = path.join(root, "packages/stores/store-sql/test/libraries/prisma/generate.mjs");
 
 export interface GeneratedClient {
   /** The client is in its file client/client.ts. */

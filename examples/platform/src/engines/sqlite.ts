@@ -1,7 +1,11 @@
 import { runStepsIn } from "@countersign/idempotency/internal";
 import { SettingError, type SqliteLocation } from "@countersign/example-settings";
 import { openReasonOf, preparedFile } from "@countersign/example-settings/sqlite-file";
-import { createSqliteStores, withImmediateTransaction, type SqliteStores } from "@countersign/store-sqlite";
+import {
+  createSqliteStores,
+  withImmediateTransaction,
+  type SqliteStores,
+} from "@countersign/store-sql/sqlite";
 import Database from "libsql";
 import type { LedgerDatabase, SqlDialect } from "../ledgers/database.ts";
 import { allStatements, tables } from "../ledgers/tables.ts";

@@ -2,7 +2,7 @@ import { payoutEndpoint } from "countersign/payout";
 import {
   createSqliteStores,
   type SqliteDatabase,
-} from "@countersign/store-sqlite";
+} from "@countersign/store-sql/sqlite";
 import { and, eq } from "drizzle-orm";
 import type { BetterSQLite3Database } from "drizzle-orm/better-sqlite3";
 import { sqliteTable, text } from "drizzle-orm/sqlite-core";

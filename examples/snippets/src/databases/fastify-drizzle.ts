@@ -1,11 +1,11 @@
-import { fromDrizzle } from "@countersign/databases";
+import { fromDrizzle } from "@countersign/store-sql/drizzle";
 import {
   gracefulClose,
   payoutPlugin,
   webhookPlugin,
 } from "@countersign/fastify";
 import { refuse } from "countersign/payout";
-import { createPostgresStores } from "@countersign/store-postgres";
+import { createPostgresStores } from "@countersign/store-sql/postgres";
 import { createWebhookHandler } from "countersign/webhooks";
 import { and, eq } from "drizzle-orm";
 import type { NodePgDatabase } from "drizzle-orm/node-postgres";

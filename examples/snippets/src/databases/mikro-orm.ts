@@ -1,6 +1,6 @@
-import { fromMikroOrm } from "@countersign/databases";
+import { fromMikroOrm } from "@countersign/store-sql/mikro-orm";
 import { gracefulClose, payoutEndpoint } from "countersign/payout";
-import { createPostgresStores } from "@countersign/store-postgres";
+import { createPostgresStores } from "@countersign/store-sql/postgres";
 import { EntitySchema } from "@mikro-orm/core";
 import type { MikroORM } from "@mikro-orm/postgresql";
 import type { Express } from "express";
@@ -25,7 +25,7 @@ export const Business = new EntitySchema<{ id: string; iban: string }>({
 
 // At the start: process.once("SIGTERM", await start(express(), orm));
 export async function start(app: Express, orm: MikroORM) {
-  // On MariaDB: createMysqlStores, of @countersign/store-mysql.
+  // On MariaDB: createMysqlStores, of @countersign/store-sql.
   const stores = createPostgresStores({ database: fromMikroOrm(orm) });
   await stores.ready(); // Rejects until `countersign migrate` has run.
   const receivePayout = payoutEndpoint({

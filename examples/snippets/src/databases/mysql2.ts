@@ -1,6 +1,6 @@
-import { fromMysql2 } from "@countersign/databases";
+import { fromMysql2 } from "@countersign/store-sql/mysql2";
 import { gracefulClose, payoutEndpoint } from "countersign/payout";
-import { createMysqlStores } from "@countersign/store-mysql";
+import { createMysqlStores } from "@countersign/store-sql/mysql";
 import type { Express } from "express";
 import type { Pool, RowDataPacket } from "mysql2/promise";
 import { service } from "./service.ts";

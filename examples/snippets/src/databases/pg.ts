@@ -1,6 +1,6 @@
-import { fromPg } from "@countersign/databases";
+import { fromPg } from "@countersign/store-sql/pg";
 import { gracefulClose, payoutEndpoint } from "countersign/payout";
-import { createPostgresStores } from "@countersign/store-postgres";
+import { createPostgresStores } from "@countersign/store-sql/postgres";
 import type { Express } from "express";
 import type { Pool } from "pg";
 import { service } from "./service.ts";

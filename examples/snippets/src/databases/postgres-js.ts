@@ -1,6 +1,6 @@
-import { fromPostgresJs } from "@countersign/databases";
+import { fromPostgresJs } from "@countersign/store-sql/postgres-js";
 import { gracefulClose, payoutEndpoint } from "countersign/payout";
-import { createPostgresStores } from "@countersign/store-postgres";
+import { createPostgresStores } from "@countersign/store-sql/postgres";
 import type { Express } from "express";
 import type { Sql } from "postgres";
 import { service } from "./service.ts";

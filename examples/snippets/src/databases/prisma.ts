@@ -1,6 +1,6 @@
-import { fromPrisma } from "@countersign/databases";
+import { fromPrisma } from "@countersign/store-sql/prisma";
 import { gracefulClose, payoutEndpoint } from "countersign/payout";
-import { createPostgresStores } from "@countersign/store-postgres";
+import { createPostgresStores } from "@countersign/store-sql/postgres";
 import type { Express } from "express";
 import type { PrismaClient } from "./generated/client.ts";
 import { service } from "./service.ts";

@@ -1,5 +1,5 @@
 import { gracefulClose, payoutEndpoint } from "countersign/payout";
-import { createSqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores } from "@countersign/store-sql/sqlite";
 import type { Express } from "express";
 import type Database from "libsql";
 import { service } from "./service.ts";

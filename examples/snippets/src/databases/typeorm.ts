@@ -1,6 +1,6 @@
-import { fromTypeOrm } from "@countersign/databases";
+import { fromTypeOrm } from "@countersign/store-sql/typeorm";
 import { gracefulClose, payoutEndpoint } from "countersign/payout";
-import { createPostgresStores } from "@countersign/store-postgres";
+import { createPostgresStores } from "@countersign/store-sql/postgres";
 import type { Express } from "express";
 import { type DataSource, EntitySchema } from "typeorm";
 import { service } from "./service.ts";
@@ -17,7 +17,7 @@ export const Business = new EntitySchema<{ id: string; iban: string }>({
 
 // At the start: process.once("SIGTERM", await start(express(), dataSource));
 export async function start(app: Express, dataSource: DataSource) {
-  // On MariaDB: createMysqlStores, of @countersign/store-mysql.
+  // On MariaDB: createMysqlStores, of @countersign/store-sql.
   const stores = createPostgresStores({ database: fromTypeOrm(dataSource) });
   await stores.ready(); // Rejects until `countersign migrate` has run.
   const receivePayout = payoutEndpoint({

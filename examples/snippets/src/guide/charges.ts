@@ -8,7 +8,7 @@ import { jsonBody, rawBody } from "@countersign/raw-body";
 import {
   createSqliteAnswers,
   createSqliteStores,
-} from "@countersign/store-sqlite";
+} from "@countersign/store-sql/sqlite";
 import express from "express";
 import Database from "libsql";
 

@@ -1,7 +1,7 @@
 import { guardErrors } from "@countersign/express";
 import { answer, idempotencyGuard } from "@countersign/idempotency-guard";
 import { jsonBody } from "@countersign/raw-body";
-import { createSqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores } from "@countersign/store-sql/sqlite";
 import { webhookHmac } from "@countersign/webhook-hmac";
 import express from "express";
 import Database from "libsql";

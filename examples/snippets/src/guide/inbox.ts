@@ -1,7 +1,7 @@
 import {
   createSqliteStores,
   type SqliteDatabase,
-} from "@countersign/store-sqlite";
+} from "@countersign/store-sql/sqlite";
 import {
   createInbox,
   TaskError,

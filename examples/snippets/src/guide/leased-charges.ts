@@ -6,7 +6,7 @@ import { jsonBody, rawBody } from "@countersign/raw-body";
 import {
   createSqliteStores,
   type SqliteDatabase,
-} from "@countersign/store-sqlite";
+} from "@countersign/store-sql/sqlite";
 import type { Express } from "express";
 
 /** `charge` calls the bank, which may have charged before it fails. */

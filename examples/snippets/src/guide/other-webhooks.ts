@@ -4,7 +4,7 @@ import { jsonBody } from "@countersign/raw-body";
 import {
   createSqliteStores,
   type SqliteDatabase,
-} from "@countersign/store-sqlite";
+} from "@countersign/store-sql/sqlite";
 import {
   verifiedPayload,
   webhookHmac,

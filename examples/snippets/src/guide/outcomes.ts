@@ -3,7 +3,7 @@ import { payoutEndpoint } from "countersign/payout";
 import {
   createSqliteStores,
   type SqliteStores,
-} from "@countersign/store-sqlite";
+} from "@countersign/store-sql/sqlite";
 import express, { type Express } from "express";
 import Database from "libsql";
 

@@ -1,4 +1,4 @@
-import { fromPg } from "@countersign/databases";
+import { fromPg } from "@countersign/store-sql/pg";
 import {
   answer,
   idempotencyGuard,
@@ -7,7 +7,7 @@ import {
 import {
   createPostgresAnswers,
   createPostgresStores,
-} from "@countersign/store-postgres";
+} from "@countersign/store-sql/postgres";
 import type { Middleware } from "@countersign/express";
 import type { Pool } from "pg";
 

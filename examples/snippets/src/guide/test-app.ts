@@ -1,5 +1,5 @@
 import { payoutEndpoint } from "countersign/payout";
-import { createSqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores } from "@countersign/store-sql/sqlite";
 import {
   createWebhookHandler,
   webhookEndpoint,

@@ -1,8 +1,8 @@
-import { fromPg } from "@countersign/databases";
+import { fromPg } from "@countersign/store-sql/pg";
 import { guardErrors } from "@countersign/express";
 import { answer, idempotencyGuard } from "@countersign/idempotency-guard";
 import { jsonBody } from "@countersign/raw-body";
-import { createPostgresStores } from "@countersign/store-postgres";
+import { createPostgresStores } from "@countersign/store-sql/postgres";
 import { webhookHmac } from "@countersign/webhook-hmac";
 import express, { type Express } from "express";
 import type { Pool } from "pg";

@@ -3,7 +3,7 @@ import {
   transactionStoreContract,
   type TestRunner,
 } from "@countersign/store-contract";
-import { createSqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores } from "@countersign/store-sql/sqlite";
 import Database from "libsql";
 
 // Your stores in place of these, and a table in which a handler pays.

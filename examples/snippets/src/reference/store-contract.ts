@@ -4,7 +4,7 @@ import {
   idempotencyStoreContract,
   type StoreHarnesses,
 } from "@countersign/store-contract";
-import { createSqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores } from "@countersign/store-sql/sqlite";
 import Database from "libsql";
 
 // Your store in place of this one: empty, on a clock that the cases move.

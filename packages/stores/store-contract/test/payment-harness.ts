@@ -1,7 +1,7 @@
 // SQLite with transactions, as a user of the kit would hand it to it; and the same with one thing wrong.
 import type { TransactionStore, TransactionStores } from "@countersign/idempotency";
 import type { StoreHarnesses } from "@countersign/store-contract";
-import { type Connection, type Open, openLibsql } from "../../store-sqlite/test/connections.ts";
+import { type Connection, type Open, openLibsql } from "../../store-sql/test/sqlite/connections.ts";
 import { type Clock, testClock } from "./memory-harness.ts";
 import { SqliteDatabaseOfTest } from "./sqlite-harness.ts";
 

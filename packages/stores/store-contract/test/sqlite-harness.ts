@@ -11,8 +11,8 @@ import {
   type SqliteAnswerStore,
   createSqliteAnswers,
   createSqliteStores,
-} from "@countersign/store-sqlite";
-import { type Connection, type Open, openLibsql } from "../../store-sqlite/test/connections.ts";
+} from "@countersign/store-sql/sqlite";
+import { type Connection, type Open, openLibsql } from "../../store-sql/test/sqlite/connections.ts";
 import { fillAnswers, fillKeys, fillNonces } from "./fill.ts";
 import type { Clock } from "./memory-harness.ts";
 

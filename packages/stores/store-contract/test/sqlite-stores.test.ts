@@ -6,7 +6,7 @@ import {
 } from "@countersign/store-contract";
 import { describe } from "@jest/globals";
 import { testContract } from "@countersign/test-support/runs/contract.ts";
-import { drivers } from "../../store-sqlite/test/connections.ts";
+import { drivers } from "../../store-sql/test/sqlite/connections.ts";
 import { testClock } from "./memory-harness.ts";
 import { paymentHarness } from "./payment-harness.ts";
 import { onFile, sqliteHarness, sqliteNonceHarness } from "./sqlite-harness.ts";

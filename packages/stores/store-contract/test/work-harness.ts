@@ -2,7 +2,7 @@
 import type { TransactionStore } from "@countersign/idempotency";
 import type { StoreHarnesses } from "@countersign/store-contract";
 import type { WorkStore, WorkStores } from "@countersign/idempotency/work";
-import { type Connection, type Open, openLibsql } from "../../store-sqlite/test/connections.ts";
+import { type Connection, type Open, openLibsql } from "../../store-sql/test/sqlite/connections.ts";
 import { testClock } from "./memory-harness.ts";
 import { SqliteDatabaseOfTest } from "./sqlite-harness.ts";
 

@@ -154,12 +154,12 @@ describe("without @countersign/devtools, countersign", () => {
 });
 
 describe.each<[string, readonly string[], string]>([
-  ["sqlite:platform.db", ["@countersign/store-sqlite", "libsql"], "@countersign/store-sqlite libsql"],
-  ["postgres://u:s3cret@127.0.0.1:1/d", ["@countersign/store-postgres"], "@countersign/store-postgres pg"],
+  ["sqlite:platform.db", ["@countersign/store-sql", "libsql"], "@countersign/store-sql libsql"],
+  ["postgres://u:s3cret@127.0.0.1:1/d", ["@countersign/store-sql"], "@countersign/store-sql pg"],
   [
     "mysql://u:s3cret@127.0.0.1:1/d",
-    ["@countersign/store-mysql", "@countersign/databases"],
-    "@countersign/store-mysql @countersign/databases mysql2",
+    ["@countersign/store-sql", "@countersign/store-sql"],
+    "@countersign/store-sql @countersign/store-sql mysql2",
   ],
   ["redis://:s3cret@127.0.0.1:1", ["@countersign/store-redis"], "@countersign/store-redis redis"],
 ])("the store %s", (url, packages, install) => {

@@ -1,5 +1,5 @@
-import { mysqlMigration, mysqlSchemaVersion } from "@countersign/store-mysql";
-import { postgresMigration, postgresSchemaVersion } from "@countersign/store-postgres";
+import { mysqlMigration, mysqlSchemaVersion } from "@countersign/store-sql/mysql";
+import { postgresMigration, postgresSchemaVersion } from "@countersign/store-sql/postgres";
 import type { describe } from "@jest/globals";
 import { createPool } from "mysql2/promise";
 import { Pool } from "pg";

@@ -45,15 +45,9 @@ const common = ["@countersign/devtools", "@types/node", "tsx", "typescript"];
 const imported = {
   express: { dependencies: ["express"], tools: ["@types/express"] },
   fastify: { dependencies: ["@countersign/fastify", "fastify"], tools: [] },
-  sqlite: { dependencies: ["@countersign/store-sqlite", "libsql"], tools: [] },
-  postgres: {
-    dependencies: ["@countersign/databases", "@countersign/store-postgres", "pg"],
-    tools: ["@types/pg"],
-  },
-  mariadb: {
-    dependencies: ["@countersign/databases", "@countersign/store-mysql", "mysql2"],
-    tools: [],
-  },
+  sqlite: { dependencies: ["@countersign/store-sql", "libsql"], tools: [] },
+  postgres: { dependencies: ["@countersign/store-sql", "pg"], tools: ["@types/pg"] },
+  mariadb: { dependencies: ["@countersign/store-sql", "mysql2"], tools: [] },
 };
 
 function manifestOf({ name, framework, store, versions }: ProjectOptions): object {

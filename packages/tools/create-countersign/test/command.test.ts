@@ -36,7 +36,7 @@ describe("flags", () => {
     const { dependencies } = named(at("payout-platform")) as { dependencies: object };
     expect(dependencies).toMatchObject({
       express: expect.anything(),
-      "@countersign/store-sqlite": expect.anything(),
+      "@countersign/store-sql": expect.anything(),
     });
   });
 

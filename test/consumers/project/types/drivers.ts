@@ -1,6 +1,10 @@
 // The connections of three drivers fit the stores as they are, and what is no connection does not.
 import { DatabaseSync } from "node:sqlite";
-import { createSqliteStores, withImmediateTransaction, type SqliteDatabase } from "@countersign/store-sqlite";
+import {
+  createSqliteStores,
+  withImmediateTransaction,
+  type SqliteDatabase,
+} from "@countersign/store-sql/sqlite";
 import BetterSqlite3 from "better-sqlite3";
 import Libsql from "libsql";
 

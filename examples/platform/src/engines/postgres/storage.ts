@@ -1,7 +1,11 @@
-import { fromPg } from "@countersign/databases";
+import { fromPg } from "@countersign/store-sql/pg";
 import { reasonOf, SettingError, type PostgresLocation } from "@countersign/example-settings";
 import { connectPool } from "@countersign/example-settings/postgres-pool";
-import { createPostgresStores, migratePostgres, withPostgresTransaction } from "@countersign/store-postgres";
+import {
+  createPostgresStores,
+  migratePostgres,
+  withPostgresTransaction,
+} from "@countersign/store-sql/postgres";
 import type { PoolClient } from "pg";
 import type { Logger } from "pino";
 import { allStatements, tableNames, tables } from "../../ledgers/tables.ts";

@@ -1,4 +1,4 @@
-import type { fromPrisma } from "@countersign/databases";
+import type { fromPrisma } from "@countersign/store-sql/prisma";
 
 type PrismaTransactionOptions = NonNullable<Parameters<typeof fromPrisma>[1]>;
 

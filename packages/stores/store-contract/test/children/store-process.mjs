@@ -1,6 +1,6 @@
 // A process with a store of its own on the database of another: store-process.mjs <database file>. Answers calls by message.
 import process from "node:process";
-import { createSqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores } from "@countersign/store-sql/sqlite";
 import Database from "libsql";
 
 const stores = createSqliteStores({ database: new Database(process.argv[2]), pruneIntervalMs: 0 });

@@ -1,6 +1,6 @@
 // An engine with several open transactions, made of SQLite: one of them has the database, and the others wait for its end.
 import type { Awaitable } from "@countersign/idempotency";
-import type { Connection } from "../../../store-sqlite/test/connections.ts";
+import type { Connection } from "../../../store-sql/test/sqlite/connections.ts";
 
 export class OpenTransactions {
   /** Resolves at the end of the transaction that has the database. */

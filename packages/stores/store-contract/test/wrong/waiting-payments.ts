@@ -1,7 +1,7 @@
 // A transaction waits in begin() until the one before it has ended.
 import { setTimeout as pause } from "node:timers/promises";
 import type { TransactionStore } from "@countersign/idempotency";
-import type { Connection } from "../../../store-sqlite/test/connections.ts";
+import type { Connection } from "../../../store-sql/test/sqlite/connections.ts";
 import type { WrongTransactions } from "../payment-harness.ts";
 import { OpenTransactions } from "./open-transactions.ts";
 import type { WrongPayments } from "./wrong-payments.ts";

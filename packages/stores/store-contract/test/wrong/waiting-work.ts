@@ -1,6 +1,6 @@
 // A transaction waits in its first step until the one before it has ended.
 import type { WorkStores } from "@countersign/idempotency/work";
-import type { Connection } from "../../../store-sqlite/test/connections.ts";
+import type { Connection } from "../../../store-sql/test/sqlite/connections.ts";
 import type { WrongStores } from "../work-harness.ts";
 import { OpenTransactions } from "./open-transactions.ts";
 import { type WrongWork, bound } from "./work-kit.ts";

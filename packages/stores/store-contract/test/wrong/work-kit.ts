@@ -1,7 +1,7 @@
 // How a store with a table of work has one thing wrong: SQLite in memory.
 import type { Awaitable } from "@countersign/idempotency";
 import type { NewTask, WorkStore } from "@countersign/idempotency/work";
-import type { Connection } from "../../../store-sqlite/test/connections.ts";
+import type { Connection } from "../../../store-sql/test/sqlite/connections.ts";
 import type { WorkPlatform, WrongStores } from "../work-harness.ts";
 import type { FoundBy } from "./wrong-store.ts";
 

@@ -1,11 +1,11 @@
-import { fromMysql2 } from "@countersign/databases";
+import { fromMysql2 } from "@countersign/store-sql/mysql2";
 import type { Database } from "@countersign/idempotency";
 import {
   createMysqlStores,
   migrateMysql,
   mysqlMigration,
   mysqlSchemaVersion,
-} from "@countersign/store-mysql";
+} from "@countersign/store-sql/mysql";
 import { CommandError, exitCodes, inWordsOfFlags } from "../command-io.ts";
 import type { Row } from "../doctor/findings.ts";
 import { loadDriver } from "../load-package.ts";

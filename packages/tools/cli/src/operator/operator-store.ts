@@ -17,15 +17,15 @@ interface Source {
 const engines: Readonly<Record<EngineName, Source>> = {
   module: { needs: [], load: () => Promise.resolve(moduleEngine) },
   sqlite: {
-    needs: ["@countersign/store-sqlite", "libsql"],
+    needs: ["@countersign/store-sql", "libsql"],
     load: async () => (await import("./sqlite-store.ts")).sqliteEngine,
   },
   postgres: {
-    needs: ["@countersign/store-postgres", "pg"],
+    needs: ["@countersign/store-sql", "pg"],
     load: async () => (await import("./postgres-store.ts")).postgresEngine,
   },
   mysql: {
-    needs: ["@countersign/store-mysql", "@countersign/databases", "mysql2"],
+    needs: ["@countersign/store-sql", "mysql2"],
     load: async () => (await import("./mysql-store.ts")).mysqlEngine,
   },
   redis: {

@@ -5,7 +5,7 @@ import {
   postgresMissingKeys,
   postgresMigration,
   postgresSchemaVersion,
-} from "@countersign/store-postgres";
+} from "@countersign/store-sql/postgres";
 import type { Client } from "pg";
 import { inWordsOfFlags } from "../command-io.ts";
 import type { Row } from "../doctor/findings.ts";

@@ -1,5 +1,5 @@
 import { statSync } from "node:fs";
-import { createSqliteStores, sqliteMigration, sqliteSchemaVersion } from "@countersign/store-sqlite";
+import { createSqliteStores, sqliteMigration, sqliteSchemaVersion } from "@countersign/store-sql/sqlite";
 import Database from "libsql";
 import { codeOf, memberOf, UsageError, inWordsOfFlags } from "../command-io.ts";
 import { schemaVersionOf, type StoreCondition, versionDoubts } from "../doctor/findings.ts";

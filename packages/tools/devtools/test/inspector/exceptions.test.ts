@@ -7,7 +7,7 @@ import { checkedRoute, idempotentRoute, payoutRoute, type FetchRoute } from "@co
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { payoutEndpoint } from "countersign/payout";
-import { createSqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores } from "@countersign/store-sql/sqlite";
 import { send, type Answer } from "@countersign/test-support/servers/page-client.ts";
 import { served } from "@countersign/test-support/servers/served.ts";
 import { beforeEach, describe, expect, test } from "@jest/globals";

@@ -1,4 +1,4 @@
-import { createSqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores } from "@countersign/store-sql/sqlite";
 import type { InspectorOptions } from "@countersign/devtools/inspector";
 import { beforeEach, describe, expect, jest, test } from "@jest/globals";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";

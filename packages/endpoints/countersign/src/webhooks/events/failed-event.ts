@@ -189,7 +189,7 @@ async function recordFailure(keys: IdempotencyKeys, key: string, failure: number
   }
 }
 
-// The second is of withPostgresTransaction() of store-postgres: the handler waited for a connection, and did nothing.
+// The second is of withPostgresTransaction(): the handler waited for a connection, and did nothing.
 const unavailable: ReadonlySet<string> = new Set(["idempotency-store-unavailable", "transaction-not-begun"]);
 
 /** The outcome of an event that has not failed itself: it is another attempt's now, or the store did not answer. */

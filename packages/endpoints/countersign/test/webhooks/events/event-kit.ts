@@ -6,7 +6,7 @@ import {
   type IdempotencyStore,
   type MemoryIdempotencyStore,
 } from "@countersign/idempotency";
-import { createSqliteStores, type SqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores, type SqliteStores } from "@countersign/store-sql/sqlite";
 import {
   createWebhookHandler,
   parseWebhookEnvelope,

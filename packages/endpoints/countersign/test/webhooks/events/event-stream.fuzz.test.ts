@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { withImmediateTransaction } from "@countersign/store-sqlite";
+import { withImmediateTransaction } from "@countersign/store-sql/sqlite";
 import {
   createInbox,
   createWebhookHandler,

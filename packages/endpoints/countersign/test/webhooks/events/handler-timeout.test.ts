@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { GuardError } from "@countersign/core";
-import { withImmediateTransaction } from "@countersign/store-sqlite";
+import { withImmediateTransaction } from "@countersign/store-sql/sqlite";
 import type { CreateWebhookHandlerOptions, WebhookEventMap } from "countersign/webhooks";
 import type { EventHandler, EventFailure } from "../../../dist/webhooks/events/webhook-handler-types.js";
 import {

@@ -1,5 +1,5 @@
 import { describe, expect, jest, test } from "@jest/globals";
-import { withImmediateTransaction } from "@countersign/store-sqlite";
+import { withImmediateTransaction } from "@countersign/store-sql/sqlite";
 import type { EventContext, WebhookEvent } from "countersign/webhooks";
 import { collectNotices, createHandler, faultyStore, handleAll, sqlite } from "./event-kit.ts";
 

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createSqliteStores, type SqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores, type SqliteStores } from "@countersign/store-sql/sqlite";
 import { createInbox, type CreateInboxOptions, type Inbox } from "countersign/webhooks";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { exchange, withServer } from "@countersign/test-support/servers/wire.ts";

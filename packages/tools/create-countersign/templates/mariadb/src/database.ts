@@ -2,9 +2,9 @@
 // their own beside it, and remove it. Any number of processes may run. Where their user may not CREATE, migrateMysql and the CREATE
 // TABLEs go into your migrations.
 
-import { fromMysql2 } from "@countersign/databases";
+import { fromMysql2 } from "@countersign/store-sql/mysql2";
 import type { BusinessQuery, Payout } from "countersign/payout";
-import { createMysqlStores, migrateMysql } from "@countersign/store-mysql";
+import { createMysqlStores, migrateMysql } from "@countersign/store-sql/mysql";
 import type { WebhookEvent } from "countersign/webhooks";
 import { createPool, type PoolConnection, type RowDataPacket } from "mysql2/promise";
 import { amountOf } from "./amount.ts";

@@ -2,9 +2,9 @@
 // it, and remove it. Any number of processes may run. Where their role owns no tables, migratePostgres and the CREATE TABLEs go
 // into your migrations.
 
-import { fromPg } from "@countersign/databases";
+import { fromPg } from "@countersign/store-sql/pg";
 import type { BusinessQuery, Payout } from "countersign/payout";
-import { createPostgresStores, migratePostgres } from "@countersign/store-postgres";
+import { createPostgresStores, migratePostgres } from "@countersign/store-sql/postgres";
 import type { WebhookEvent } from "countersign/webhooks";
 import { Pool, type PoolClient } from "pg";
 import { amountOf } from "./amount.ts";

@@ -1,7 +1,7 @@
 // Everything is in one SQLite file on a local disk, for one machine. Back it up by VACUUM INTO, or together with its -wal.
 
 import type { BusinessQuery, Payout } from "countersign/payout";
-import { createSqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores } from "@countersign/store-sql/sqlite";
 import type { WebhookEvent } from "countersign/webhooks";
 import Database from "libsql";
 import { amountOf } from "./amount.ts";

@@ -1,0 +1,34 @@
+import { fromPg } from "@countersign/store-sql/pg";
+import { payoutEndpoint } from "countersign/payout";
+import { createPostgresStores } from "@countersign/store-sql/postgres";
+import express, { type Express } from "express";
+import { Pool } from "pg";
+
+// TEST KEY of RFC 9421 appendix B.1.4; put the service's public key here.
+const testKey = "JrQLj5P/89iXES9+vFgrIy29clF9CC/oPPsw3c5D0bs=";
+
+const pool = new Pool({
+  connectionString: process.env["DATABASE_URL"],
+  connectionTimeoutMillis: 2_000,
+});
+// Without a listener, the loss of a resting connection ends the process.
+pool.on("error", (error) =>
+  console.error("a resting connection has ended:", error.message),
+);
+export const stores = createPostgresStores({ database: fromPg(pool) });
+
+const receivePayout = payoutEndpoint({
+  addresses: { allow: ["192.0.2.10", "198.51.100.0/28"] },
+  signature: { keys: { "test-key-ed25519": testKey } },
+  stores,
+  // In one transaction with the payout's key: it stays when COMMIT has been
+  // answered.
+  pay: async ({ idempotencyKey }, { tx }) => {
+    await tx.query("INSERT INTO payouts (idempotency_key) VALUES ($1)", [
+      idempotencyKey,
+    ]);
+  },
+});
+
+export const app: Express = express();
+app.post("/api/v1/transaction", receivePayout);

@@ -1,0 +1,3 @@
+export * from "./mysql/index.ts";
+export * from "./postgres/index.ts";
+export * from "./sqlite/index.ts";

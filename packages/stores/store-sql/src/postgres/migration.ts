@@ -1,0 +1,200 @@
+import type { Given } from "@countersign/core/internal";
+import { explained } from "./errors.ts";
+import { type PostgresQueryable, assertQueryable } from "./queryable.ts";
+import {
+  type PostgresTables,
+  type TableNames,
+  quoteIdentifier,
+  quoteLiteral,
+  resolveTables,
+  tableNames,
+} from "./table-names.ts";
+import { workFunctions } from "./work-functions.ts";
+import { workTables } from "./work-tables.ts";
+import { assertKeys, postgresMissingKeys } from "./table-keys.ts";
+
+/** The version of the tables that this release makes, reads and writes. */
+export const postgresSchemaVersion = 3;
+
+/**
+ * Returns the SQL that creates what is missing; `migratePostgres` runs the same. One statement, which happens as a whole or not at all.
+ * Repeated, it locks nothing. Leaves tables of a later release that takes this one beside it, and fails on others. Throws an OptionError on
+ * a bad name.
+ */
+export function postgresMigration(tables: PostgresTables = {}): string {
+  return migration(resolveTables("postgresMigration", tables));
+}
+
+function migration(tables: Tables): string {
+  const names = tableNames(tables);
+  const ours = postgresSchemaVersion;
+  // Tests before it makes: CREATE … IF NOT EXISTS needs rights, and an index that is there would still lock out every claim.
+  return `DO $countersign$
+DECLARE
+  found integer;
+  oldest_beside integer;
+BEGIN
+  -- One migration at a time: held until the transaction ends.
+  PERFORM pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(${quoteLiteral(`countersign ${names.version}`)}, 0));
+
+${unlessSchema(tables)}
+${unlessThere(names.version, versionTable(names.version))}
+  SELECT version, oldest INTO STRICT found, oldest_beside FROM ${names.version} WHERE id = 1;
+  IF found > ${ours} AND oldest_beside <= ${ours} THEN
+    -- A later release made them, and this one's processes may run beside its own.
+    RETURN;
+  END IF;
+  IF found <> ${ours} THEN
+    RAISE EXCEPTION 'the tables have schema version %, this release makes ${ours}: %', found,
+      CASE WHEN found > ${ours} THEN 'upgrade @countersign/store-sql' ELSE 'no release made such tables' END;
+  END IF;
+
+${unlessThere(names.idempotency, idempotencyTable(tables))}
+${unlessThere(names.nonces, nonceTable(tables))}
+${unlessThere(names.answers, answersTable(tables))}
+${workTables(tables)
+  .map(([name, sql]) => unlessThere(name, sql))
+  .join("\n")}
+${functionsOf(names)
+  .map(([name, table, sql]) => condition(`NOT EXISTS (${functionFor(name, table)})`, sql))
+  .join("\n")}END
+$countersign$;
+`;
+}
+
+function answersTable(tables: Tables): string {
+  const { answers } = tableNames(tables);
+  return `-- A row for each answer of a done key.
+CREATE TABLE ${answers} (
+  -- of the attempt, not of the key: what never ended its key is never found
+  token text COLLATE "C" PRIMARY KEY,
+  answer bytea NOT NULL,
+  until_at timestamptz NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0.02);
+CREATE INDEX ${indexName(tables, "answers_until")} ON ${answers} (until_at);
+`;
+}
+
+const noSchema =
+  'the schema % is missing, and the role may not create it: have the owner of the database run CREATE SCHEMA % AUTHORIZATION %, or give schema: "public" ' +
+  "if the role may create tables there";
+
+function unlessSchema(tables: Tables): string {
+  const { schema } = tableNames(tables);
+  const isMissing = `NOT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = ${quoteLiteral(tables.schema)})`;
+  const name = quoteLiteral(schema);
+  return condition(
+    isMissing,
+    `IF NOT pg_catalog.has_database_privilege(pg_catalog.current_database(), 'CREATE') THEN
+  RAISE EXCEPTION ${quoteLiteral(noSchema)}, ${name}, ${name}, pg_catalog.quote_ident(current_user);
+END IF;
+-- Migrations of other tables may make it too.
+PERFORM pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(${quoteLiteral(`countersign ${schema}`)}, 0));
+${condition(isMissing, `CREATE SCHEMA ${schema};\n`).replaceAll(/^ {2}/gm, "")}`,
+  );
+}
+
+function unlessThere(name: string, statements: string): string {
+  const isIt = `oid = pg_catalog.to_regclass(${quoteLiteral(name)})::oid AND relkind IN ('r', 'p')`;
+  return condition(`NOT EXISTS (SELECT FROM pg_catalog.pg_class WHERE ${isIt})`, statements);
+}
+
+/** The functions that a migration makes, each with a table that it names. */
+export function functionsOf(
+  names: TableNames,
+): readonly (readonly [name: string, table: string, sql: string])[] {
+  return workFunctions(names).map(([name, sql]) => [name, names.tasks, sql] as const);
+}
+
+/** SQL that finds the function. One that was moved with its table, by SET SCHEMA, still names the table where it was. */
+export function functionFor(name: string, table: string): string {
+  const isIt = `oid = pg_catalog.to_regprocedure(${quoteLiteral(`${name}(text)`)})::oid AND pg_catalog.strpos(prosrc, ${quoteLiteral(table)}) > 0`;
+  return `SELECT FROM pg_catalog.pg_proc WHERE ${isIt}`;
+}
+
+function condition(test: string, statements: string): string {
+  const indented = statements.replaceAll(/^(?=.)/gm, "    ");
+  return `  IF ${test} THEN
+${indented}  END IF;
+`;
+}
+
+function versionTable(version: string): string {
+  return `CREATE TABLE ${version} (
+  id integer PRIMARY KEY CHECK (id = 1),
+  version integer NOT NULL,
+  -- the oldest version whose processes may run beside those of this one
+  oldest integer
+);
+INSERT INTO ${version} (id, version, oldest) VALUES (1, ${postgresSchemaVersion}, ${postgresSchemaVersion});
+`;
+}
+
+function idempotencyTable(tables: Tables): string {
+  const { idempotency } = tableNames(tables);
+  return `-- A row for each idempotency key.
+CREATE TABLE ${idempotency} (
+  key text COLLATE "C" PRIMARY KEY,
+  -- free: released, kept for a day for its fence, or for as long as a done one for what an operator has decided
+  state text COLLATE "C" NOT NULL CHECK (state IN ('running', 'held', 'done', 'free')),
+  token text COLLATE "C" NOT NULL,
+  fence bigint NOT NULL,
+  fingerprint text COLLATE "C" NOT NULL,
+  reason text COLLATE "C" NOT NULL,
+  -- what may follow once the lease has ended: rerun, if the next claim says so too
+  recovery text COLLATE "C" NOT NULL CHECK (recovery IN ('hold', 'rerun')),
+  -- end of the lease (running, held) or of what is remembered (done, free)
+  until_at timestamptz NOT NULL,
+  -- raised by every write
+  version bigint NOT NULL,
+  -- an operator's last decision, in JSON: the outcome, about which fence, when, by whom, why, and for what the key was held
+  decision text COLLATE "C"
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
+CREATE INDEX ${indexName(tables, "idempotency_until")} ON ${idempotency} (until_at) WHERE state IN ('done', 'free');
+CREATE INDEX ${indexName(tables, "idempotency_open")} ON ${idempotency} (state, key) WHERE state IN ('running', 'held');
+`;
+}
+
+function nonceTable(tables: Tables): string {
+  const { nonces } = tableNames(tables);
+  return `-- A row for each nonce that was seen.
+CREATE TABLE ${nonces} (
+  -- SHA-256 of scope and nonce
+  digest bytea PRIMARY KEY,
+  token text COLLATE "C" NOT NULL,
+  until_at timestamptz NOT NULL
+)
+-- Every row is deleted minutes after it came: what is dead must go before it outweighs what lives.
+WITH (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000);
+CREATE INDEX ${indexName(tables, "nonces_until")} ON ${nonces} (until_at);
+`;
+}
+
+function indexName({ table }: Tables, suffix: string): string {
+  return quoteIdentifier(`${table}_${suffix}`);
+}
+
+/**
+ * Creates what is missing, in one transaction under an advisory lock: repeatable, and safe from several processes at once, also through
+ * PgBouncer. Where something is missing, the role needs CREATE on the schema, or on the database for a schema, and becomes the owner. Leaves
+ * tables of a later release that takes this one beside it, and throws on others. Throws an OptionError on a bad name.
+ */
+export async function migratePostgres(
+  queryable: PostgresQueryable,
+  tables: PostgresTables = {},
+): Promise<void> {
+  const caller = "migratePostgres";
+  assertQueryable(queryable, `${caller}: the first argument must be a Pool or Client of pg, or an object`);
+  const resolved = resolveTables(caller, tables);
+  // One message without parameters is one transaction. READ COMMITTED: it must see what others created while it waited for the lock.
+  const text = `SET TRANSACTION ISOLATION LEVEL READ COMMITTED;\n${migration(resolved)}`;
+  try {
+    await queryable.query(text);
+    // A table that is there is not made anew: what it has lost must be said here, not by the first claim.
+    assertKeys(caller, await postgresMissingKeys(queryable, resolved));
+  } catch (error) {
+    throw explained(caller, tableNames(resolved), error);
+  }
+}
+
+type Tables = Given<PostgresTables>;
