@@ -84,8 +84,7 @@ export interface TransactionStore<Tx, Mode extends TransactionMode = Transaction
    */
   run<T>(work: (tx: Tx) => Awaitable<T>): Promise<T>;
   /**
-   * Claims the nonce, then the keys, in one call; a savepoint follows when any was begun, or none was asked for. Waits for open transactions
-   * at most `waitMs`.
+   * Claims the nonce, then the keys, in one call. Waits for open transactions at most `waitMs`.
    */
   begin(tx: Tx, claim: TransactionClaim): Awaitable<TransactionBegun>;
   /** Called before a handler runs: lets its statements through, and counts from here what it writes. */
@@ -96,8 +95,8 @@ export interface TransactionStore<Tx, Mode extends TransactionMode = Transaction
    */
   closeGate?(tx: Tx, succeeded: boolean): Promise<ClosedStatements> | undefined;
   /**
-   * The last statement after a handler: ends the savepoint, makes exactly these keys done, each by its token and state, and begins another
-   * savepoint if `more` follow. Throws a GuardError
+   * The last statement after a handler: makes exactly these keys done, each by its token and state, in the transaction that has begun them.
+   * `more`: another handler follows in this transaction. Throws a GuardError
    * (`transaction-broken`) when the transaction cannot commit what the handler wrote: it swallowed an error, or ended the transaction. No key
    * is free then whose handler may have committed something, as after a ROLLBACK of its own.
    */

@@ -8,6 +8,14 @@ import type { TableNames } from "./table-names.ts";
 /** The setting that keeps what `synchronous_commit` was when the transaction began. */
 export const savedDurability = "countersign.synchronous_commit";
 
+// The server takes a local setting back with the end of its transaction, whoever ends it and why.
+const runSetting = "countersign.run";
+
+/** SQL: whether the transaction is the one that has begun this run. */
+export function isOfRun(run: string): string {
+  return `current_setting('${runSetting}', true) = ${inlined(run)}`;
+}
+
 /** Writes a value into a statement. */
 export type Place = (value: string | number) => string;
 
@@ -35,6 +43,8 @@ export interface Target {
 }
 
 export interface BeginCall {
+  /** A random name of this run of the transaction. */
+  readonly run: string;
   readonly nonce: NonceClaim | undefined;
   /** In the order in which they are added. */
   readonly rows: readonly NewRow[];
@@ -119,11 +129,12 @@ export function addedOf(rows: readonly Row[], keys: readonly string[]): Added {
   return { keys: new Set(keys.filter((key) => names.has(encodeKey(key)))) };
 }
 
-function settings({ waitMs, idleMs }: BeginCall): string {
+function settings({ run, waitMs, idleMs }: BeginCall): string {
   const durable =
     "CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END";
   return `set_config('lock_timeout', '${waitMs}', true) IS NOT NULL
   AND set_config('idle_in_transaction_session_timeout', '${idleMs}', true) IS NOT NULL
+  AND set_config('${runSetting}', ${inlined(run)}, true) IS NOT NULL
   AND set_config('${savedDurability}', ${durable}, true) IS NOT NULL AND ${isDurable}`;
 }
 

@@ -1,17 +1,15 @@
 import type { ResolvedPostgresOptions } from "./options.ts";
-import { inlined, savedDurability } from "./begin-statement.ts";
+import { inlined, isOfRun, savedDurability } from "./begin-statement.ts";
 import { milliseconds } from "./statement-parts.ts";
 
 export type TransactionStatements = ReturnType<typeof transactionStatements>;
 
-const savepoint = "SAVEPOINT countersign";
-const release = "RELEASE SAVEPOINT countersign";
-
 // What a deferred constraint refuses must fail here, where it can be answered, and not COMMIT.
 const check = "SET CONSTRAINTS ALL IMMEDIATE";
-const [beforeCheck, afterCheck] = [
+const [beforeCheck, afterCheck, endCheck] = [
   "SAVEPOINT countersign_check",
   "ROLLBACK TO SAVEPOINT countersign_check",
+  "RELEASE SAVEPOINT countersign_check",
 ] as const;
 
 // A handler may have set it to `off` or `local` for speed: then a crash, or a failover, takes a payment back that was confirmed.
@@ -22,10 +20,13 @@ const restoredDurability = `SELECT set_config('synchronous_commit', CASE WHEN cu
 export function transactionStatements({ names, retentionMs }: ResolvedPostgresOptions) {
   const done = (own: OwnKeys): string => `WITH restored AS MATERIALIZED (${restoredDurability})
 UPDATE ${names.idempotency} AS kept SET version = kept.version + 1, state = 'done', reason = '', until_at = ${nowOf(own)} + ${milliseconds(retentionMs)}
-FROM restored WHERE ${isOwn(own)} AND kept.state = 'running' RETURNING kept.state AS kept_as`;
+FROM restored WHERE ${isOwn(own)} RETURNING kept.state AS kept_as`;
   return {
-    savepoint,
-    release,
+    /** Gives a row for each of these keys, or one where there are none, if the transaction is still the one that has begun them. */
+    lookOwn: (own: OwnKeys): string =>
+      own.keys.length === 0
+        ? `SELECT 1 AS is_own WHERE ${isOfRun(own.run)}`
+        : `SELECT 1 AS is_own FROM ${names.idempotency} AS kept WHERE ${isOwn(own)}`,
     /**
      * $1 key, $2 token. Gives how many commands of the transaction may have written since its key was. The server counts each statement that
      * can write, also one inside of a function; `cmin` is that count for a row, which this writes once more.
@@ -34,23 +35,20 @@ FROM restored WHERE ${isOwn(own)} AND kept.state = 'running' RETURNING kept.stat
   WHERE kept.key = $1 AND kept.token = $2)
 UPDATE ${names.idempotency} AS kept SET version = kept.version + 1 FROM begun WHERE kept.key = begun.key
 RETURNING (kept.cmin::text::bigint - begun.command - 1)::text AS commands`,
-    /** Done behind the end of the savepoint: in a message that fails there, and in a transaction that is another one, no key becomes it. */
-    keepLast: (own: OwnKeys): readonly string[] => [check, release, done(own)],
-    keepNothing: [check, restoredDurability, release],
-    // The rollback leaves the constraints deferred for the handlers to come, and what they check to COMMIT.
-    keepSome: (own: OwnKeys): readonly string[] => [
-      beforeCheck,
+    keepLast: (own: OwnKeys): readonly string[] => [check, done(own)],
+    /** Of work without keys. Gives one row, unless the transaction is another one. */
+    keepNothing: (run: string): readonly string[] => [
       check,
-      afterCheck,
-      release,
-      done(own),
-      savepoint,
+      `WITH restored AS MATERIALIZED (${restoredDurability}) SELECT 'done' AS kept_as FROM restored WHERE ${isOfRun(run)}`,
     ],
+    // The rollback leaves the constraints deferred for the handlers to come, and what they check to COMMIT.
+    keepSome: (own: OwnKeys): readonly string[] => [beforeCheck, check, afterCheck, endCheck, done(own)],
   };
 }
 
 /** Keys and their owner's tokens, as stored. */
 export interface OwnKeys {
+  readonly run: string;
   readonly keys: readonly { readonly key: string; readonly token: string }[];
   /** In place of the server's clock. */
   readonly now?: string | undefined;
@@ -60,9 +58,14 @@ function nowOf({ now }: OwnKeys): string {
   return now === undefined ? "clock_timestamp()" : `${inlined(now)}::timestamptz`;
 }
 
-/** By texts, not by a join: the planner would read the whole table for it. No token is another key's. */
-function isOwn({ keys }: OwnKeys): string {
-  return `kept.key ${isOneOf(keys.map(({ key }) => key))} AND kept.token ${isOneOf(keys.map(({ token }) => token))}`;
+/**
+ * The keys that this very transaction runs: after a COMMIT or ROLLBACK of the handler's own the transaction is another one, or there is none. By
+ * texts, not by a join: the planner would read the whole table for it. No token is another key's.
+ */
+function isOwn({ keys, run }: OwnKeys): string {
+  const [names, tokens] = [keys.map(({ key }) => key), keys.map(({ token }) => token)];
+  return `kept.key ${isOneOf(names)} AND kept.token ${isOneOf(tokens)} AND kept.state = 'running'
+  AND ${isOfRun(run)}`;
 }
 
 function isOneOf(texts: readonly string[]): string {

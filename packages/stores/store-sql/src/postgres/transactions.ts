@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { withDeadline } from "@countersign/core";
 import type {
   ClosedStatements,
@@ -48,14 +49,16 @@ import { type OwnKeys, type TransactionStatements, transactionStatements } from 
 
 const name = "postgres transactions";
 
-// By SQLSTATE of the statements that end the savepoint. `endedBy`: the transaction that has written the key is over.
+// SQLSTATE of a statement in a transaction in which another has failed, and of SAVEPOINT where there is none.
 const swallowed = "25P02";
-const endedBy: Readonly<Record<string, string>> = {
-  "25P01": "it sent COMMIT or ROLLBACK itself, and what it wrote afterwards was not in the transaction",
-  "3B001": "it sent COMMIT or ROLLBACK itself and began another transaction, or released our savepoint",
-};
+const noTransaction = "25P01";
+
+const isAnother =
+  "its key was not this transaction's any more, or not running: it sent COMMIT or ROLLBACK itself, or a trigger changed the key";
 
 interface OpenTransaction {
+  /** The random name of this run. */
+  readonly run: string;
   /** The keys that were begun, and neither kept nor undone yet. */
   begun: readonly TransactionKey[];
   hasBegun: boolean;
@@ -97,7 +100,8 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
     try {
       return await this.database.run(async (tx) => {
         const { isSynchronous } = this.#engine;
-        const open: OpenTransaction = { begun: [], hasBegun: false, isSynchronous, id: undefined };
+        const run = randomUUID();
+        const open: OpenTransaction = { run, begun: [], hasBegun: false, isSynchronous, id: undefined };
         this.#open.set(tx, open);
         try {
           const result = await work(tx);
@@ -126,9 +130,7 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
       const keys = await runSteps(beginKeys(this.#rows, tx, claim, added));
       open.hasBegun = true;
       open.begun = claim.keys.filter((_key, index) => keys[index]?.status === "begun");
-      const isNeeded = claim.keys.length === 0 || open.begun.length > 0;
-      if (isNeeded) open.id = id;
-      if (isNeeded && this.database.script === undefined) await this.#send(tx, [this.#sql.savepoint]);
+      if (claim.keys.length === 0 || open.begun.length > 0) open.id = id;
       return { nonce: "fresh", keys };
     } catch (error) {
       throw explained(name, this.#options.names, error);
@@ -136,20 +138,19 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
   }
 
   async keep(tx: Tx, keys: readonly TransactionKey[], more: boolean): Promise<void> {
-    const rows = await this.#end(tx, keys, this.#keeping(keys, more));
+    const rows = await this.#end(tx, keys, this.#keeping(tx, keys, more));
     // Not with a trigger that takes the change back, nor where the handler has undone the claim: the key would be free, and paid.
-    if (rows.filter((row) => row["kept_as"] === "done").length === keys.length) return;
-    const others = this.#open.get(tx)?.begun ?? [];
-    throw transactionBroken(
-      "its key was not running any more at the last statement; look for a ROLLBACK of the handler's, and for triggers",
-      await this.#hold(tx, keys, others, undefined),
+    await this.#assertAll(
+      tx,
+      keys,
+      rows?.filter((row) => row["kept_as"] === "done"),
     );
   }
 
-  #keeping(keys: readonly TransactionKey[], more: boolean): readonly string[] {
-    const own = this.#own(keys);
+  #keeping(tx: Tx, keys: readonly TransactionKey[], more: boolean): readonly string[] {
+    const own = this.#own(tx, keys);
     if (more) return this.#sql.keepSome(own);
-    return keys.length === 0 ? this.#sql.keepNothing : this.#sql.keepLast(own);
+    return keys.length === 0 ? this.#sql.keepNothing(own.run) : this.#sql.keepLast(own);
   }
 
   openGate(tx: Tx): void {
@@ -162,7 +163,20 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
   }
 
   async assertOpen(tx: Tx, keys: readonly TransactionKey[]): Promise<void> {
-    await this.#end(tx, keys, [this.#sql.release], true);
+    const rows = await this.#end(tx, keys, [this.#sql.lookOwn(this.#own(tx, keys))], true);
+    // Without rows the server has aborted the transaction, and nothing was written after that.
+    if (rows !== undefined) await this.#assertAll(tx, keys, rows);
+  }
+
+  /** Throws, and holds the keys, unless there is a row for each of them; without keys, one row. */
+  async #assertAll(
+    tx: Tx,
+    keys: readonly TransactionKey[],
+    rows: readonly Row[] | undefined = [],
+  ): Promise<void> {
+    if (rows.length === Math.max(keys.length, 1)) return;
+    const others = this.#open.get(tx)?.begun ?? [];
+    throw transactionBroken(isAnother, await this.#hold(tx, keys, others, undefined));
   }
 
   async free(tx: Tx, keys: readonly TransactionKey[]): Promise<void> {
@@ -212,14 +226,14 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
     return tellsRollback !== true || (isSynchronous && tellsUnconfirmed !== true);
   }
 
-  /** What begins the transaction; in a script with the savepoint behind it. */
+  /** Sends what begins the transaction. */
   async #begin(tx: Tx, claim: TransactionClaim, open: OpenTransaction): Promise<ReturnType<typeof begunBy>> {
     const { nonce, leaseMs, waitMs, idleTimeoutMs: idleMs } = claim;
     const keys = [...claim.keys];
     keys.sort(byKey);
     const rows = keys.map((key) => ({ key: key.key, row: firstBegin(key, leaseMs) }));
     const id = this.#hasToCommit(open) ? transactionId : undefined;
-    const given = await this.#sendBegin(tx, { nonce, rows, waitMs, idleMs, id });
+    const given = await this.#sendBegin(tx, { run: open.run, nonce, rows, waitMs, idleMs, id });
     return begunBy(
       given,
       keys.map(({ key }) => key),
@@ -229,7 +243,7 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
   async #sendBegin(tx: Tx, call: BeginCall): Promise<readonly Row[]> {
     const { database } = this;
     if (database.script !== undefined) {
-      return this.#send(tx, [...beginScript(this.#target(literal), call), this.#sql.savepoint]);
+      return this.#send(tx, beginScript(this.#target(literal), call));
     }
     const values: (string | number)[] = [];
     return database.query(tx, beginStatement(this.#target(parametersIn(values)), call), values);
@@ -240,12 +254,13 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
     return { names, place, now: now?.() };
   }
 
+  /** Sends the last statements of a handler. Resolves to undefined after one that has failed, when the server has aborted the transaction. */
   async #end(
     tx: Tx,
     keys: readonly TransactionKey[],
     statements: readonly string[],
     hasFailed = false,
-  ): Promise<readonly Row[]> {
+  ): Promise<readonly Row[] | undefined> {
     const open = this.#open.get(tx);
     const others = without(open?.begun ?? [], keys);
     try {
@@ -255,13 +270,11 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
     } catch (error) {
       const state = sqlStateOf(error);
       if (state === swallowed) {
-        // The server has aborted the transaction, and nothing was written after that.
-        if (hasFailed) return [];
+        if (hasFailed) return undefined;
         throw transactionBroken("it went on after a statement had failed; let the error through", error);
       }
-      const what = state === undefined ? undefined : endedBy[state];
-      if (what !== undefined) {
-        throw transactionBroken(what, await this.#hold(tx, keys, others, error));
+      if (state === noTransaction) {
+        throw transactionBroken(isAnother, await this.#hold(tx, keys, others, error));
       }
       // A deferred constraint, which is the handler's.
       if (faultOf(error) !== undefined) throw error;
@@ -337,9 +350,11 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
     await assertTransactions(this.database);
   }
 
-  #own(keys: readonly TransactionKey[]): OwnKeys {
+  #own(tx: Tx, keys: readonly TransactionKey[]): OwnKeys {
+    const run = this.#open.get(tx)?.run;
+    if (run === undefined) throw new TypeError(`${name}: keep() and assertOpen() need what run() has given`);
     const own = keys.map(({ key, token }) => ({ key: encodeKey(key), token: encodeText(token) }));
-    return { keys: own, ...this.#now() };
+    return { keys: own, run, ...this.#now() };
   }
 
   #now(): { readonly now?: string } {
