@@ -52,14 +52,7 @@ test.each<[page: string, language: string, file: string, region: string | undefi
   ["docs/using.md", "js", "site/snippets/jest.config.js", undefined],
   ["site/pages/guide/fastify.md", "ts", leases, "fastify"],
   ["site/pages/guide/webhooks.md", "ts", leases, "webhooks"],
-  ...["adapters/fetch", "stores/store-sqlite", "stores/store-postgres"].map(
-    (place): [string, string, string, string] => [
-      `packages/${place}/README.md`,
-      "ts",
-      leases,
-      place.split("/")[1] ?? "",
-    ],
-  ),
+  ["packages/adapters/fetch/README.md", "ts", leases, "fetch"],
   [writing, "ts", "examples/snippets/src/reference/my-store.ts", undefined],
   [writing, "ts", "examples/snippets/src/reference/my-transactions.ts", undefined],
 ])("the code of %s in %s is that of %s", (page, language, file, region) => {

@@ -51,7 +51,10 @@ export const configurations = {
     attempts: 3,
     hasOperator: false,
   },
-  "three requests, an idempotent call and an operator, under rerun": { ...idempotentUnderRerun, ...withThree },
+  "three requests, an idempotent call and an operator, under rerun": {
+    ...idempotentUnderRerun,
+    ...withThree,
+  },
   "three requests, a call of the bank, under hold": { ...bankUnderHold, ...withThree },
 } as const satisfies Readonly<Record<string, Configuration>>;
 

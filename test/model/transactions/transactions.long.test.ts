@@ -42,8 +42,7 @@ function invariantsOf({ recovery, places }: Configuration): Invariants<Transacti
       isEarly !== true || (record.state === "running" && record.recovery === "hold"),
     I1: ({ payments }) => payments <= 1,
     I2: ({ record, payments }, { told }) => payments > 0 || (record.state !== "done" && told !== "409"),
-    I17: (after, step, before) =>
-      isUnderLease(step) || isRerun || isDoneWithItsPayment(after, step, before),
+    I17: (after, step, before) => isUnderLease(step) || isRerun || isDoneWithItsPayment(after, step, before),
     I6: (_, { told, by }, { record }) => told !== "ok" || record.owner === by,
     I7(_, { told }, before) {
       if (told !== "begun" && told !== "acquired") return true;
