@@ -1,6 +1,5 @@
-// A claim and a completion in the caller's transaction, by the store and by hand, in short alternating rounds on one pool.
+// A claim and a completion, by the store and by hand, in short alternating rounds on one pool.
 import { randomUUID } from "node:crypto";
-import { withPostgresTransaction } from "@countersign/store-sql/postgres";
 import { startPostgres } from "./engines.mjs";
 import { median } from "./statistics.mjs";
 
@@ -11,7 +10,7 @@ const leaseMs = 30_000;
 const fingerprint = "x".repeat(43);
 
 /**
- * All sides read the key, claim it, BEGIN, write done and COMMIT; two durable commits. The store reads and claims in one statement.
+ * All sides read the key, claim it, and write done; two durable commits. The store reads and claims in one statement.
  * "By hand" is what somebody writes who trusts his own input, on a table of the same columns and indexes: no lock_timeout, no
  * check of the arguments or of the transaction, fences by adding one. "Verbatim" sends the very texts of the store, as the driver
  * saw them, with other keys and tokens: what is left of the difference is the store's JavaScript.
@@ -23,7 +22,7 @@ export async function postgresRatios() {
     const { pool } = engine;
     const { idempotency } = engine.stores();
     await createHandTable(pool);
-    const byStore = (key) => payByStore(pool, idempotency, key);
+    const byStore = (key) => payByStore(idempotency, key);
     const byHand = (key) => payByHand(pool, key);
     const verbatim = await payVerbatim(engine);
     const results = [];
@@ -76,13 +75,11 @@ async function timed(pay, loops) {
   return performance.now() - startedAt;
 }
 
-async function payByStore(pool, store, key) {
+async function payByStore(store, key) {
   const token = randomUUID();
   const claimed = await store.claim(key, { token, fingerprint, leaseMs, recovery: "rerun" });
   if (claimed.status !== "acquired") throw new Error("a fresh key was not acquired");
-  await withPostgresTransaction(pool, async (client) => {
-    if ((await store.completeIn(client, key, token)) !== "ok") throw new Error("the key was lost");
-  });
+  if ((await store.complete(key, token)) !== "ok") throw new Error("the key was lost");
 }
 
 /** Claims a nonce and a key, and completes it: three statements. */
@@ -109,49 +106,30 @@ async function payByHand(pool, key) {
     [key, token, fingerprint, leaseMs],
   );
   if (claimed.rows.length === 0) throw new Error("a fresh key was not acquired");
-  const client = await pool.connect();
-  try {
-    await client.query("BEGIN");
-    const { rowCount } = await client.query(
-      `UPDATE by_hand SET state = 'done', until_at = clock_timestamp() + interval '90 days'
-       WHERE key = $1 AND token = $2 AND state = 'run'`,
-      [key, token],
-    );
-    if (rowCount !== 1) throw new Error("the key was lost");
-    await client.query("COMMIT");
-  } finally {
-    client.release();
-  }
+  const { rowCount } = await pool.query(
+    `UPDATE by_hand SET state = 'done', until_at = clock_timestamp() + interval '90 days'
+     WHERE key = $1 AND token = $2 AND state = 'run'`,
+    [key, token],
+  );
+  if (rowCount !== 1) throw new Error("the key was lost");
 }
 
 /** A function that sends what the store has sent for one key, for another one. */
 async function payVerbatim({ pool, stores }) {
   const key = "payout:captured";
   const token = randomUUID();
-  const alone = [];
-  const inTransaction = [];
-  const { idempotency } = stores({ pool: capture(pool, alone) });
+  const sent = [];
+  const { idempotency } = stores({ pool: capture(pool, sent) });
   // The first call also looks at the server.
   await idempotency.read(key);
-  alone.length = 0;
+  sent.length = 0;
   await idempotency.claim(key, { token, fingerprint, leaseMs, recovery: "rerun" });
-  const connect = async () => {
-    const client = await pool.connect();
-    return { ...capture(client, inTransaction), release: (destroy) => client.release(destroy) };
-  };
-  await withPostgresTransaction({ connect }, (client) => idempotency.completeIn(client, key, token));
+  await idempotency.complete(key, token);
 
   return async (otherKey) => {
     const otherToken = randomUUID();
     const renamed = (value) => (value === key ? otherKey : value === token ? otherToken : value);
-    const send = (target, { text, values }) => target.query(text, values?.map(renamed));
-    for (const statement of alone) await send(pool, statement);
-    const client = await pool.connect();
-    try {
-      for (const statement of inTransaction) await send(client, statement);
-    } finally {
-      client.release();
-    }
+    for (const { text, values } of sent) await pool.query(text, values?.map(renamed));
   };
 }
 

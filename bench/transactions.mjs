@@ -12,12 +12,8 @@ import { fromMysql2 } from "@countersign/store-sql/mysql2";
 import { fromPg } from "@countersign/store-sql/pg";
 import { keyOwner, transactionOwner } from "@countersign/idempotency-guard/internal";
 import { createMysqlStores, migrateMysql } from "@countersign/store-sql/mysql";
-import {
-  createPostgresStores,
-  migratePostgres,
-  withPostgresTransaction,
-} from "@countersign/store-sql/postgres";
-import { createSqliteStores, withImmediateTransaction } from "@countersign/store-sql/sqlite";
+import { createPostgresStores, migratePostgres } from "@countersign/store-sql/postgres";
+import { createSqliteStores } from "@countersign/store-sql/sqlite";
 import { createWebhookHandler } from "countersign/webhooks";
 import Database from "libsql";
 import { Client, Pool } from "pg";
@@ -80,20 +76,20 @@ function equalTables(text, prefix = "") {
   );
 }
 
-/** The nonce, a lease on the key, `commit(key, handle)` with completeIn in a transaction, and the end of the lease. */
-function leaseSide({ nonces, idempotency: store }, commit, { owner = keyOwner } = {}) {
+/** The nonce, a lease on the key, `act(key)` in the place of an effect elsewhere, and the record. */
+function leaseSide({ nonces, idempotency: store }, act, { owner = keyOwner } = {}) {
   const leases = owner({ store, recovery: "rerun", scope: "lease" });
   return async (key) => {
     if ((await nonces.claim(nonceOf(`lease ${key}`))) !== "fresh") throw new Error("a fresh nonce was seen");
     const run = await leases.claim({}, { key, fingerprint }, connected);
-    await commit(key, run.handle);
+    await act(key);
     await run.decide(200);
   };
 }
 
 /**
  * All sides insert one payment. Transaction mode claims nonce and key in its transaction; "unasked" is the same without asking whether the
- * handler has written; lease mode claims the nonce, the key, completes it in the payment's transaction and settles it; "equal" is three plain
+ * handler has written; lease mode claims nonce and key, inserts the payment by itself, and records the key; "equal" is three plain
  * INSERTs (nonce, key, payment) between BEGIN and COMMIT; the floor is BEGIN, INSERT with a unique key, COMMIT: no nonce, no record of the key.
  */
 export async function postgresTransactions({ against }) {
@@ -135,15 +131,11 @@ async function otherSides(pool, other, insert) {
   const schema = `other_${randomUUID().slice(0, 8)}`;
   await other.migratePostgres(pool, { schema });
   const stores = other.createPostgresStores({ database: other.fromPg(pool), schema, pruneIntervalMs: 0 });
-  const commit = (key, handle) =>
-    other.withPostgresTransaction(pool, async (client) => {
-      await handle.completeIn(client);
-      await client.query(insert, [key]);
-    });
+  const act = (key) => pool.query(insert, [key]);
   const pay = (tx, key) => tx.query(insert, [key]);
   const sides = {
     "transaction of the other checkout": transactionSide(stores, pay, { owner: other.transactionOwner }),
-    "lease mode of the other checkout": leaseSide(stores, commit, { owner: other.keyOwner }),
+    "lease mode of the other checkout": leaseSide(stores, act, { owner: other.keyOwner }),
   };
   return { stores, sides };
 }
@@ -161,12 +153,7 @@ async function postgresSides(connectionString, { title, lagMs, perRound, other }
     await pool.query(`CREATE TABLE ${schema}.floor (key text PRIMARY KEY)`);
     const insert = `INSERT INTO ${schema}.payments VALUES ($1)`;
     const transaction = transactionSide(stores, (tx, key) => tx.query(insert, [key]));
-    const lease = leaseSide(stores, (key, handle) =>
-      withPostgresTransaction(pool, async (client) => {
-        await handle.completeIn(client);
-        await client.query(insert, [key]);
-      }),
-    );
+    const lease = leaseSide(stores, (key) => pool.query(insert, [key]));
     const floor = async (key) => {
       const client = await pool.connect();
       try {
@@ -202,7 +189,7 @@ async function postgresSides(connectionString, { title, lagMs, perRound, other }
   }
 }
 
-/** Webhooks of fifty events, each with one row: in one commit, and each claimed, completed in a transaction of its own, and settled. */
+/** Webhooks of fifty events, each with one row: in one commit, and each claimed, written by itself, and recorded. */
 export async function postgresEvents() {
   const server = await startPostgresServer({ settings });
   if (server === undefined) return undefined;
@@ -221,11 +208,7 @@ export async function postgresEvents() {
     const inLeases = createWebhookHandler({
       store: stores.idempotency,
       keyPrefix: "lease:",
-      fallback: (event, context) =>
-        withPostgresTransaction(pool, async (client) => {
-          await context.completeIn(client);
-          await client.query(insert, [event.event_id]);
-        }),
+      fallback: (event) => pool.query(insert, [event.event_id]),
     });
     const handle = (handler) => async (key) => {
       const { acknowledged } = await handler.handle(envelopeOf(key, 50));
@@ -338,12 +321,7 @@ async function mariadbSides(uri, { title, lagMs, perRound }) {
   try {
     await pool.query("CREATE TABLE IF NOT EXISTS payments (idempotency_key VARCHAR(128) NOT NULL)");
     await pool.query("CREATE TABLE IF NOT EXISTS floor (idempotency_key VARCHAR(128) PRIMARY KEY)");
-    const lease = leaseSide(stores, (key, handle) =>
-      database.run(async (tx) => {
-        await handle.completeIn(tx);
-        await insertInMariadb(tx, key);
-      }),
-    );
+    const lease = leaseSide(stores, (key) => insertInMariadb(pool, key));
     const floor = async (key) => {
       const connection = await pool.getConnection();
       try {
@@ -411,13 +389,7 @@ export async function sqliteTransactions() {
     const insert = database.prepare("INSERT INTO payments VALUES (?)");
     const insertFloor = database.prepare("INSERT INTO floor VALUES (?)");
     const transaction = transactionSide(stores, (_tx, key) => insert.run(key));
-    const lease = leaseSide(stores, (key, handle) =>
-      withImmediateTransaction(database, (tx) => {
-        const completed = handle.completeIn(tx);
-        insert.run(key);
-        return completed;
-      }),
-    );
+    const lease = leaseSide(stores, (key) => insert.run(key));
     const floor = async (key) => {
       database.exec("BEGIN IMMEDIATE");
       insertFloor.run(key);

@@ -193,7 +193,7 @@ export const descriptions = {
   ),
   "reference/stores": of(
     "Options, functions, errors and limits of every store.",
-    "retention prune completein postgres mariadb sqlite redis",
+    "retention prune postgres mariadb sqlite redis",
   ),
   "reference/operating": of("All commands and flags of an operator.", "countersign command flags held"),
   "reference/observe": of(

@@ -90,26 +90,15 @@ export const refusalsOfKeys = {
     route({ store: down(memoryIdempotencyStore(), "claim") }),
     keyed(),
   ),
-  "idempotency-lost": () =>
-    refusalOf("idempotencyGuard", async () => {
-      const sqlite = await import("@countersign/store-sql/sqlite");
-      const { default: Database } = await import("libsql");
-      const database = new Database(":memory:");
-      const stores = sqlite.createSqliteStores({ database });
-      const owner = idempotencyKeys({ factory: "idempotencyGuard", store: stores.idempotency });
-      const key = await owner.acquire({
-        key: "payout-1.funding-1.business-1",
-        fingerprint: "f",
-        token: randomUUID(),
-      });
-      await key.complete();
-      try {
-        sqlite.withImmediateTransaction(database, (tx) => key.completeIn(tx));
-      } finally {
-        stores.close();
-        database.close();
-      }
-    }),
+  "idempotency-lost": answered((app) => {
+    const store = memoryIdempotencyStore();
+    route({ store, leaseMs: 1_000, storeTimeoutMs: 500 }, async (req) => {
+      const { storeKey, token, signal } = req.idempotency;
+      store.release(storeKey, token);
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      signal.throwIfAborted();
+    })(app);
+  }, keyed()),
   draining: answered((app) => {
     const guard = idempotencyGuard({
       store: memoryIdempotencyStore(),
@@ -187,33 +176,6 @@ export const noticesOfKeys = {
   "completion-lost": noticed("completion-lost", async () => {
     const { key } = await owned({ change: (store) => instead(store, { complete: () => "lost" }) });
     await key.complete();
-  }),
-  "commit-not-confirmed": noticed("commit-not-confirmed", async () => {
-    const { createSqliteStores } = await import("@countersign/store-sql/sqlite");
-    const { default: Database } = await import("libsql");
-    const database = new Database(":memory:");
-    const stores = createSqliteStores({ database });
-    const owner = idempotencyKeys({ factory: "idempotencyGuard", store: stores.idempotency });
-    const key = await owner.acquire({
-      key: "payout-1.funding-1.business-1",
-      fingerprint: "f",
-      token: randomUUID(),
-    });
-    database.exec("BEGIN IMMEDIATE; SAVEPOINT inner_part");
-    key.completeIn(database);
-    database.exec("ROLLBACK TO inner_part; COMMIT");
-    await key.complete();
-    stores.close();
-    database.close();
-  }),
-  "success-before-commit": noticed("success-before-commit", async () => {
-    const { key } = await owned({ change: (store) => instead(store, { completeIn: () => "ok" }) });
-    await key.complete();
-    try {
-      key.completeIn({});
-    } catch {
-      // Lost: the transaction rolls back.
-    }
   }),
   "hold-lost": noticed("hold-lost", async () => {
     const { key } = await owned({ change: (store) => instead(store, { hold: () => "lost" }) });

@@ -8,8 +8,7 @@ import { table } from "./table.ts";
 /** Every row of the table at each of the adapters. */
 export function describeAdapters(adapters: readonly Adapter[]): void {
   // The rows assert answers and keys. Adapters without a subscriber warn of some of them too.
-  const warnings =
-    /^\[(?:forwarded-for-ignored|completion-delayed|handler-answered-409|commit-not-confirmed)\]/;
+  const warnings = /^\[(?:forwarded-for-ignored|completion-delayed|handler-answered-409)\]/;
   describeRows(table, adapters, warnings);
 }
 

@@ -178,25 +178,6 @@ const handled: readonly KeyRow[] = [
     answer: acknowledged,
     recorded: "done",
   },
-  {
-    title: "a handler that calls completeIn of a store without transactions",
-    handler: async ({ idempotency }) => {
-      await idempotency.completeIn({});
-      return { status: 200 };
-    },
-    ...thrown,
-    recorded: "held",
-  },
-  {
-    title: "a 2xx whose completeIn was not committed",
-    handler: async ({ idempotency }) => {
-      await idempotency.completeIn({});
-      return { status: 200 };
-    },
-    storeOf: (inner) => ({ ...steps(inner), completeIn: () => "ok" }),
-    answer: unavailable(),
-    recorded: "held",
-  },
 ];
 
 const businesses: readonly KeyRow[] = [

@@ -63,7 +63,7 @@ test("a created project leads to the pages that messages name", () => {
 // Both make the same anchor of these titles, so that the address may change from one to the other.
 test("each page that a message names is there, with its place", () => {
   const named = sources.flatMap((text) => [...text.matchAll(/page(?:Of|At)\("([a-z/-]+)#([a-z-]+)"/g)]);
-  expect(named.length).toBeGreaterThan(3);
+  expect(named.length).toBeGreaterThan(0);
   for (const [, page = "", anchor = ""] of named) {
     const text = readFileSync(join(root, "site/pages", `${page}.md`), "utf8");
     expect(anchorsOf(text, githubAnchor)).toContain(anchor);

@@ -95,12 +95,15 @@ function isMissing(kind: EngineKind): boolean {
 
 function openFiles(kind: "memory" | "sqlite"): Ground {
   const { file, payers, remove } = temporaryLedger();
+  // With the payouts of handlers that get the transaction.
+  const platform = temporaryLedger();
   return {
     kind,
-    engine: kind === "memory" ? { kind, payouts: file } : { kind, file },
-    ...counted(payers),
+    engine: kind === "memory" ? { kind, payouts: file } : { kind, file: platform.file, payouts: file },
+    ...counted(async (key) => [...(await payers(key)), ...(await platform.payers(key))]),
     async close() {
       remove();
+      platform.remove();
     },
   };
 }
@@ -130,17 +133,19 @@ async function openPostgres(url: string): Promise<Ground> {
   const { migratePostgres } = await import("@countersign/store-sql/postgres");
   const pool = new Pool({ connectionString: url, max: 2 }).on("error", () => {});
   const schema = isolatedName("faults");
+  const bank = temporaryLedger();
   await pool.query(`CREATE SCHEMA ${schema}`);
   await migratePostgres(pool, { schema });
   await pool.query(payoutsTable(`${schema}.payouts`));
   return {
     kind: "postgres",
-    engine: { kind: "postgres", url, schema },
+    engine: { kind: "postgres", url, schema, payouts: bank.file },
     ...counted(async (key) => {
       const { rows } = await pool.query<Payer>(`SELECT token FROM ${schema}.payouts WHERE key = $1`, [key]);
-      return rows;
+      return [...rows, ...(await bank.payers(key))];
     }),
     async close() {
+      bank.remove();
       await pool.query(`DROP SCHEMA ${schema} CASCADE`);
       await pool.end();
     },

@@ -5,7 +5,7 @@ import { describeEngines, newKey } from "./engines.ts";
 import { killedAt, pay, startPayer } from "./payers.ts";
 import { expectOnePaymentAfterLease, payUntilDecided } from "./timing.ts";
 
-describeEngines(["sqlite", "redis", "postgres"], (ground, kind) => {
+describeEngines(["sqlite", "redis", "postgres"], (ground) => {
   test("row 1, SIGKILL between claim and handler: 0 pay, 503 until the lease ends, then one 2xx", async () => {
     const key = newKey();
     const { second, since } = await killedAt("handler", { engine: ground().engine }, key);
@@ -14,7 +14,7 @@ describeEngines(["sqlite", "redis", "postgres"], (ground, kind) => {
     expect(await ground().payments(key)).toBe(1);
   });
 
-  test("row 2, SIGKILL in the handler before commit: rollback; rerun gives 1 pay", async () => {
+  test("row 2, SIGKILL in the handler before the bank commits: rollback; rerun gives 1 pay", async () => {
     const key = newKey();
     const { second, since } = await killedAt("before commit", { engine: ground().engine }, key);
     expect(await ground().payments(key)).toBe(0);
@@ -22,16 +22,13 @@ describeEngines(["sqlite", "redis", "postgres"], (ground, kind) => {
     expect(await ground().payments(key)).toBe(1);
   });
 
-  test("row 3, SIGKILL after commit, before the answer: retry gets 409; 1 pay", async () => {
+  test("row 3, SIGKILL after the record, before the answer: retry gets 409; 1 pay", async () => {
     const key = newKey();
-    const point = kind === "redis" ? "recorded" : "after commit";
-    const { second } = await killedAt(point, { engine: ground().engine }, key);
+    const { second } = await killedAt("recorded", { engine: ground().engine }, key);
     expect(await pay(second, key)).toMatchObject({ status: 409, code: "already-processed" });
     expect(await ground().payments(key)).toBe(1);
   });
-});
 
-describeEngines(["redis"], (ground) => {
   test("row 3, SIGKILL between the payment and its record: held for an operator, never a second run", async () => {
     const key = newKey();
     const config = { engine: ground().engine, recovery: "hold" } as const;

@@ -48,7 +48,7 @@ describeEngines(["memory", "sqlite", "redis", "postgres"], (ground) => {
     "row 5, complete timed out, store had executed it (%s): 2xx; retry 409",
     async (fault) => {
       const key = newKey();
-      const { faults, payer } = await payerWithFaults({ engine: ground().engine, record: "afterwards" });
+      const { faults, payer } = await payerWithFaults({ engine: ground().engine });
       faults.fail("complete", fault);
       expect(await pay(payer, key)).toMatchObject({ status: 200 });
       expect(await pay(payer, key)).toMatchObject({ status: 409, code: "already-processed" });
@@ -57,10 +57,10 @@ describeEngines(["memory", "sqlite", "redis", "postgres"], (ground) => {
   );
 
   test.each(["hangs before", "throws before"] as const)(
-    "row 6, complete timed out, not executed (%s), without a transaction: background retry, never a second run",
+    "row 6, complete timed out, not executed (%s): background retry, never a second run",
     async (fault) => {
       const key = newKey();
-      const { faults, payer } = await payerWithFaults({ engine: ground().engine, record: "afterwards" });
+      const { faults, payer } = await payerWithFaults({ engine: ground().engine });
       faults.fail("complete", fault, fault, fault);
       expect(await pay(payer, key)).toMatchObject({ status: 503 });
       expect(await ground().payments(key)).toBe(1);
@@ -72,44 +72,11 @@ describeEngines(["memory", "sqlite", "redis", "postgres"], (ground) => {
   );
 });
 
-describeEngines(["sqlite", "postgres"], (ground, kind) => {
-  // A synchronous transaction cannot wait for an answer: it has none to lose, but can fail.
-  const faults =
-    kind === "sqlite" ? (["throws before"] as const) : (["hangs before", "throws before"] as const);
-
-  test.each(faults)(
-    "row 6, complete timed out, not executed (%s), in one transaction: rollback, 503, rerun 1 pay",
-    async (fault) => {
-      const key = newKey();
-      const { faults: store, payer } = await payerWithFaults({ engine: ground().engine });
-      store.fail("completeIn", fault);
-      expect(await pay(payer, key)).toMatchObject({ status: 503 });
-      expect(await ground().payments(key)).toBe(0);
-      expect(statuses(await payUntilDecided(payer, key)).at(-1)).toBe(200);
-      expect(await ground().payments(key)).toBe(1);
-    },
-  );
-});
-
-describeEngines(["postgres"], (ground) => {
-  test("row 6, complete timed out, executed (hangs after), in one transaction: rollback, 503, rerun 1 pay", async () => {
-    const key = newKey();
-    const { faults, payer } = await payerWithFaults({ engine: ground().engine });
-    faults.fail("completeIn", "hangs after");
-    expect(await pay(payer, key)).toMatchObject({ status: 503 });
-    expect(await ground().payments(key)).toBe(0);
-    expect(statuses(await payUntilDecided(payer, key)).at(-1)).toBe(200);
-    expect(await ground().payments(key)).toBe(1);
-  });
-});
-
-describeEngines(["redis", "postgres"], (ground, kind) => {
-  const lost = kind === "postgres" ? "COMMIT" : "complete";
-
-  test(`row 5, the line loses the answer to ${lost}: 2xx or 503, as it is in doubt; retry 409; 1 pay`, async () => {
+describeEngines(["redis", "postgres"], (ground) => {
+  test("row 5, the line loses the answer to complete: 2xx or 503, as it is in doubt; retry 409; 1 pay", async () => {
     const key = newKey();
     const { engine, proxy } = await behindProxy(ground());
-    const point = kind === "postgres" ? "before commit" : "after commit";
+    const point = "after commit";
     const payer = await spawnPayer({ engine }, { armed: [point] });
     const { answer } = await payTo(point, payer, key);
     proxy.dropReplies(true);

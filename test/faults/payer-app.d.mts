@@ -2,12 +2,13 @@ import type { AnswerStore, IdempotencyStore } from "@countersign/idempotency";
 import type { NonceStore } from "@countersign/http-signature-verify";
 import type { Express } from "express";
 
-/** Where a payer keeps its keys, nonces and payouts. */
+/** Where a payer keeps its keys and nonces; and `payouts`, the file of the bank that it calls in lease mode. */
 export type EngineConfig =
   | { readonly kind: "memory"; readonly payouts: string; readonly max?: number }
   | {
       readonly kind: "sqlite";
       readonly file: string;
+      readonly payouts: string;
       readonly maxPages?: number;
       readonly retentionMs?: number;
     }
@@ -16,6 +17,7 @@ export type EngineConfig =
       readonly kind: "postgres";
       readonly url: string;
       readonly schema: string;
+      readonly payouts: string;
       readonly retentionMs?: number;
     }
   /** A database of its own. Only for payers with a `publicKey`. */
@@ -24,13 +26,12 @@ export type EngineConfig =
 export type EngineKind = EngineConfig["kind"];
 
 /**
- * `handler`: the key is claimed, nothing is begun. `in the transaction`: the payout is inserted (PostgreSQL). `before commit`:
- * the key is recorded there too. `after commit`: the payout is made. `before keep`, `kept`: around the keeping of an answer that is
+ * `handler`: the key is claimed, nothing is begun. `before commit`: the bank has written the payout, and not committed it. `after commit`:
+ * the payout is made. `before keep`, `kept`: around the keeping of an answer that is
  * to be given again. `recorded`: the key is done in the store, the answer is not sent yet.
  */
 export type Point =
   | "handler"
-  | "in the transaction"
   | "before commit"
   | "after commit"
   | "before keep"
@@ -63,8 +64,6 @@ export interface PayerConfig {
   readonly recovery?: "hold" | "rerun" | undefined;
   /** After so many milliseconds a time-out middleware before the guard answers 503. Default never. */
   readonly answerAfterMs?: number | undefined;
-  /** Default: in the transaction where the engine has some; otherwise by the guard, afterwards. */
-  readonly record?: "in the transaction" | "afterwards" | undefined;
   /** Whether the first answer is given again for a done key. Default false. */
   readonly givesAgain?: boolean | undefined;
 }

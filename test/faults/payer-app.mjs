@@ -38,7 +38,6 @@ function payoutRoute(config, { engine, store, answers, points }) {
   const times = { ...usualTimes, ...config.times };
   const { publicKey } = config;
   if (publicKey !== undefined) return payoutInTransaction({ publicKey, recovery, times, engine, points });
-  const { record = engine.hasTransactions ? "in the transaction" : "afterwards" } = config;
   const guard = idempotencyGuard({
     ...times,
     // A test's tables are its own, and it reads the keys as they were sent.
@@ -48,8 +47,7 @@ function payoutRoute(config, { engine, store, answers, points }) {
     key: ({ body }) => Object(body).idempotency_key,
     replay: answers && { answers: keptAtPoints(answers, points) },
   });
-  const payment = { engine, record, points };
-  return [rawBody(), jsonBody(), guard, (req, res) => handlePayout(payment, req, res)];
+  return [rawBody(), jsonBody(), guard, (req, res) => handlePayout({ engine, points }, req, res)];
 }
 
 const keptAtPoints = (answers, points) => ({
@@ -72,17 +70,13 @@ function answerAfter(ms) {
   };
 }
 
-async function handlePayout({ engine, record, points }, req, res) {
+async function handlePayout({ engine, points }, req, res) {
   const { idempotency: attempt } = req;
   await points.reach("handler");
   const fault = req.get("fault");
   if (fault === "refuse") return res.status(422).json({ error: "refused" });
   if (fault === "fail") throw new Error("the handler fails as it was told");
-  const completeIn = record === "in the transaction" ? (tx) => attempt.completeIn(tx) : () => {};
-  const payment = { attempt, amount: req.body.amount, completeIn, points };
-  await (fault === "undo the savepoint" ? engine.payAroundSavepoint(payment) : engine.pay(payment));
-  // The answer to COMMIT was lost, and the handler does it all again, as everybody does.
-  if (fault === "repeat") await engine.pay(payment);
+  await engine.pay({ attempt, amount: req.body.amount, points });
   await points.reach("after commit");
   return res.json({ paid: attempt.key, token: attempt.token });
 }

@@ -26,7 +26,6 @@ async function openMemory({ payouts, max }, now) {
   const idempotency = memoryIdempotencyStore({ max, now });
   const ledger = openLedger(payouts);
   return {
-    hasTransactions: false,
     stores: { idempotency, nonces: memoryNonceStore() },
     openAnswers: () => memoryAnswerStore({ now }),
     pay: (payment) => ledger.pay(payment),
@@ -34,37 +33,23 @@ async function openMemory({ payouts, max }, now) {
   };
 }
 
-async function openSqlite({ file, maxPages, retentionMs }, now) {
+async function openSqlite({ file, payouts, maxPages, retentionMs }, now) {
   const { createSqliteAnswers, createSqliteStores } = await import("@countersign/store-sql/sqlite");
   const database = new Database(file);
   const stores = createSqliteStores({ database, pruneIntervalMs: 0, retentionMs, now });
   if (maxPages !== undefined) database.exec(`PRAGMA max_page_count = ${maxPages}`);
-  const insert = prepareInsert(database);
+  const ledger = openLedger(payouts);
   return {
-    hasTransactions: true,
     stores,
     openAnswers: () => createSqliteAnswers({ database, pruneIntervalMs: 0, now }),
     openTransactions: () => ({
       stores,
       insert: (tx, row) => tx.prepare("INSERT INTO payouts VALUES (?, ?, ?, ?)").run(...row),
     }),
-    pay({ attempt, amount, completeIn, points }) {
-      withImmediateTransaction(database, (tx) => {
-        insert(attempt, amount);
-        completeIn(tx);
-        points.block("before commit");
-      });
-    },
-    payAroundSavepoint({ attempt, amount, completeIn }) {
-      withImmediateTransaction(database, (tx) => {
-        insert(attempt, amount);
-        tx.exec("SAVEPOINT inner");
-        completeIn(tx);
-        tx.exec("ROLLBACK TO inner");
-      });
-    },
+    pay: (payment) => ledger.pay(payment),
     close() {
       stores.close();
+      ledger.close();
       database.close();
     },
   };
@@ -79,7 +64,6 @@ async function openRedis({ url, prefix, payouts }, now) {
   await client.connect();
   const ledger = openLedger(payouts);
   return {
-    hasTransactions: false,
     stores,
     openAnswers: () => createRedisAnswers(options),
     pay: (payment) => ledger.pay(payment),
@@ -91,16 +75,15 @@ async function openRedis({ url, prefix, payouts }, now) {
   };
 }
 
-async function openPostgres({ url, schema, retentionMs }, now) {
-  const { createPostgresAnswers, createPostgresStores, withPostgresTransaction } =
-    await import("@countersign/store-sql/postgres");
+async function openPostgres({ url, schema, payouts, retentionMs }, now) {
+  const { createPostgresAnswers, createPostgresStores } = await import("@countersign/store-sql/postgres");
   const { fromPg } = await import("@countersign/store-sql/pg");
   const { default: pg } = await import("pg");
   const pool = new pg.Pool({ connectionString: url, max: 10, connectionTimeoutMillis: 2_000 });
   pool.on("error", () => {});
   const stores = createPostgresStores({ pool, schema, pruneIntervalMs: 0, retentionMs, now });
+  const ledger = openLedger(payouts);
   return {
-    hasTransactions: true,
     stores,
     openAnswers: () => createPostgresAnswers({ pool, schema, pruneIntervalMs: 0, now }),
     openTransactions: () => ({
@@ -113,24 +96,10 @@ async function openPostgres({ url, schema, retentionMs }, now) {
       }),
       insert: (tx, row) => tx.query(`INSERT INTO "${schema}".payouts VALUES ($1, $2, $3, $4)`, row),
     }),
-    pay: ({ attempt, amount, completeIn, points }) =>
-      withPostgresTransaction(pool, async (client) => {
-        const values = [attempt.key, attempt.token, attempt.fence, amount];
-        await client.query(`INSERT INTO "${schema}".payouts VALUES ($1, $2, $3, $4)`, values);
-        await points.reach("in the transaction");
-        await completeIn(client);
-        await points.reach("before commit");
-      }),
-    payAroundSavepoint: ({ attempt, amount, completeIn }) =>
-      withPostgresTransaction(pool, async (client) => {
-        const values = [attempt.key, attempt.token, attempt.fence, amount];
-        await client.query(`INSERT INTO "${schema}".payouts VALUES ($1, $2, $3, $4)`, values);
-        await client.query("SAVEPOINT inner_part");
-        await completeIn(client);
-        await client.query("ROLLBACK TO inner_part");
-      }),
+    pay: (payment) => ledger.pay(payment),
     async close() {
       stores.close();
+      ledger.close();
       await pool.end();
     },
   };
@@ -156,7 +125,7 @@ async function openMysql({ url }, now) {
 }
 
 /**
- * Payouts in a SQLite file, beside a store that has no transactions. As a rail that remembers the highest fence of a key, it
+ * The bank of lease mode: payouts in a SQLite file of its own, beside the store. As a rail that remembers the highest fence of a key, it
  * refuses an attempt that a newer one has overtaken.
  */
 function openLedger(file) {

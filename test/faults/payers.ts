@@ -122,16 +122,13 @@ export async function spawnPayer(
 }
 
 /**
- * What a handler is told to do wrong: to `repeat` a transaction that has committed, to `undo the savepoint` around its record; and with its
- * key's transaction, to `leave a statement` on its way when it fails, to `commit, then fail` (not on SQLite), to `commit early`, before it writes,
+ * What a handler is told to do wrong; with its key's transaction also to `leave a statement` on its way when it fails, to `commit, then fail` (not on SQLite), to `commit early`, before it writes,
  * to `write nothing`.
  */
 type HandlerFault =
   | "none"
   | "fail"
   | "refuse"
-  | "repeat"
-  | "undo the savepoint"
   | "leave a statement"
   | "commit, then fail"
   | "commit early"

@@ -71,16 +71,18 @@ async function resetOften(proxy: TcpProxy): Promise<void> {
   }
 }
 
+// A second run could pay again: whoever outlives a lease is held for an operator, or finishes itself.
+const settings = { recovery: "hold", times: { storeTimeoutMs: 800, leaseMs: 5_000 } } as const;
+
 (postgres === undefined ? describe.skip : describe)("on PostgreSQL", () => {
   const url = postgres?.url ?? "";
-  const times = { storeTimeoutMs: 800 };
 
   test.each(["fast", "immediate"] as const)(
     "row 17, Postgres restart (%s) under load: recovers by itself; 1 pay",
     async (mode) => {
       const ground = await openGround("postgres", url);
       try {
-        await underLoad(ground, { engine: ground.engine, times }, async () => {
+        await underLoad(ground, { engine: ground.engine, ...settings }, async () => {
           await postgres?.stop(mode);
           await sleep(300);
           await postgres?.start();
@@ -95,17 +97,15 @@ async function resetOften(proxy: TcpProxy): Promise<void> {
     const ground = await openGround("postgres", url);
     const { engine, proxy } = await behindProxy(ground);
     try {
-      await underLoad(ground, { engine, times }, () => resetOften(proxy));
+      await underLoad(ground, { engine, ...settings }, () => resetOften(proxy));
     } finally {
       await ground.close();
     }
   });
 });
 
-// Without a transaction a second run could pay again: whoever outlives a lease is held for an operator, or finishes itself.
 (redis === undefined ? describe.skip : describe)("on Redis", () => {
   const url = redis?.url ?? "";
-  const settings = { recovery: "hold", times: { storeTimeoutMs: 800, leaseMs: 5_000 } } as const;
 
   test.each(["stop", "kill"] as const)(
     "row 17, Redis restart (%s) under load: recovers by itself; 1 pay",

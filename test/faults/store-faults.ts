@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { IdempotencyStore } from "@countersign/idempotency";
 
-export type StoreMethod = "claim" | "read" | "heartbeat" | "complete" | "release" | "hold" | "completeIn";
+export type StoreMethod = "claim" | "read" | "heartbeat" | "complete" | "release" | "hold";
 
 /**
  * How one call goes wrong. `before`: nothing happens in the store; `after`: it happens, and the answer is lost. `twice`: as by
@@ -48,8 +48,6 @@ export class StoreFaults {
     this.calls[method] = (this.calls[method] ?? 0) + 1;
     const fault = this.#queues.get(method)?.shift() ?? this.#always;
     if (fault === "as usual") return effect();
-    // In a synchronous transaction there is nothing to wait with: only a throw can happen there.
-    if (method === "completeIn" && fault === "throws before") throw new Error("the engine is down");
     return goWrong(fault, effect);
   }
 }
@@ -72,7 +70,6 @@ const faultyMethods: ReadonlySet<string> = new Set<StoreMethod>([
   "complete",
   "release",
   "hold",
-  "completeIn",
 ]);
 
 function isFaulty(name: string | symbol): name is StoreMethod {

@@ -3,12 +3,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fromMysql2 } from "@countersign/store-sql/mysql2";
 import { fromPg } from "@countersign/store-sql/pg";
 import { createMysqlStores, migrateMysql } from "@countersign/store-sql/mysql";
-import {
-  createPostgresStores,
-  migratePostgres,
-  withPostgresTransaction,
-} from "@countersign/store-sql/postgres";
-import { createSqliteStores, withImmediateTransaction } from "@countersign/store-sql/sqlite";
+import { createPostgresStores, migratePostgres } from "@countersign/store-sql/postgres";
+import { createSqliteStores } from "@countersign/store-sql/sqlite";
 import { describe, expect, test } from "@jest/globals";
 import { createPool, type PoolConnection, type RowDataPacket } from "mysql2/promise";
 import { Pool, type PoolClient } from "pg";
@@ -35,7 +31,8 @@ const usual = [
   "in-flight",
   "nonce-seen",
   "paid under a lease",
-  "failed: lost",
+  "heartbeat: lost",
+  "hold: lost",
   "release: ok",
   "resolved released",
   "reopen: ok",
@@ -46,7 +43,6 @@ const usual = [
   "listed held",
   "listed done",
 ];
-const lost = Object.assign(new Error("completeIn: lost"), { code: "lost" });
 
 describeOnPostgres("createPostgresStores", () => {
   test("both modes pay each key once", async () => {
@@ -72,13 +68,8 @@ describeOnPostgres("createPostgresStores", () => {
     const ground: Ground<PoolClient> = {
       stores: [processes[0].stores, processes[1].stores],
       insert,
-      payUnderLease: (by, key, token) =>
-        withPostgresTransaction(processes[by].pool, async (client) => {
-          const ended = await processes[by].stores.idempotency.completeIn?.(client, key, token);
-          if (ended !== "ok") throw lost;
-          await insert(client, key);
-          return ended;
-        }),
+      payOutside: (by, key) =>
+        processes[by].pool.query(`INSERT INTO "${schema}".payments VALUES ($1)`, [key]),
       async paid(key) {
         const { rows } = await admin.query(`SELECT 1 FROM "${schema}".payments WHERE key = $1`, [key]);
         return rows.length;
@@ -106,7 +97,7 @@ describeOnMysql("createMysqlStores", () => {
       const pool = createPool({ uri: mysqlUrl ?? "", database: name, connectionLimit: 10 });
       const database = fromMysql2(pool);
       afterTest(() => pool.end());
-      return { database, stores: createMysqlStores({ database, pruneIntervalMs: 0 }) };
+      return { pool, database, stores: createMysqlStores({ database, pruneIntervalMs: 0 }) };
     };
     const processes = [open(), open()] as const;
     await migrateMysql(processes[0].database);
@@ -116,13 +107,7 @@ describeOnMysql("createMysqlStores", () => {
     const ground: Ground<PoolConnection> = {
       stores: [processes[0].stores, processes[1].stores],
       insert,
-      payUnderLease: (by, key, token) =>
-        processes[by].database.run(async (tx) => {
-          const ended = await processes[by].stores.idempotency.completeIn(tx, key, token);
-          if (ended !== "ok") throw lost;
-          await insert(tx, key);
-          return ended;
-        }),
+      payOutside: (by, key) => processes[by].pool.query(`INSERT INTO ${name}.payments VALUES (?)`, [key]),
       async paid(key) {
         const [rows] = await admin.query<RowDataPacket[]>(
           `SELECT 1 FROM ${name}.payments WHERE \`key\` = ?`,
@@ -161,12 +146,8 @@ describe("createSqliteStores", () => {
     const ground: Ground<Connection> = {
       stores: [processes[0].stores, processes[1].stores],
       insert,
-      async payUnderLease(by, key, token) {
-        const { database, stores } = processes[by];
-        withImmediateTransaction(database, (tx) => {
-          if (stores.idempotency.completeIn(tx, key, token) !== "ok") throw lost;
-          insert(tx, key);
-        });
+      async payOutside(by, key) {
+        insert(processes[by].database, key);
       },
       paid: async (key) => admin.prepare("SELECT 1 FROM payments WHERE key = ?").all(key).length,
       // Of a process that dies with the write lock.

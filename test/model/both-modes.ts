@@ -16,8 +16,8 @@ const fingerprint = "f";
 export interface Ground<Tx> {
   readonly stores: readonly [TransactionStores<Tx>, TransactionStores<Tx>];
   insert(tx: Tx, key: string): unknown;
-  /** Payment and completeIn() in one transaction; rejects when the key is lost. */
-  payUnderLease(by: 0 | 1, key: string, token: string): Promise<unknown>;
+  /** Pays by a connection of its own, outside of any transaction, as a bank that knows nothing of keys. */
+  payOutside(by: 0 | 1, key: string): Promise<unknown>;
   paid(key: string): Promise<number>;
   /** Ends a connection, or what a process that dies leaves. */
   cut(): Promise<unknown>;
@@ -40,6 +40,8 @@ export async function keepsItsWord<Tx>(
   const finals = new Map<string, number>();
   const decided: { readonly key: string; readonly fence: number }[] = [];
   const seen = new Set<string>();
+  /** Keys whose handler acts outside. */
+  const working = new Set<string>();
   const broken = new Set<string>();
   const times = {
     waitMs: 100,
@@ -143,7 +145,18 @@ export async function keepsItsWord<Tx>(
     await sleep(chance(40) ? leaseMs + below(2 * leaseMs) : below(20));
     if (chance(20)) return note(`release: ${await idempotency.release(key, token)}`, key);
     if (chance(20)) return note("left", key);
-    await ground.payUnderLease(by, key, token);
+    if (chance(20)) return note(`heartbeat: ${await idempotency.heartbeat(key, token, leaseMs)}`, key);
+    working.add(key);
+    try {
+      // From here on nobody takes the key, whatever becomes of its lease.
+      const held = await idempotency.hold(key, token, "asks the bank");
+      if (held === "lost") return await note("hold: lost", key);
+      await ground.payOutside(by, key);
+      const completed = await idempotency.complete(key, token);
+      if (completed === "lost") broken.add(`I6: ${key} was lost while its handler acted`);
+    } finally {
+      working.delete(key);
+    }
     return note("paid under a lease", key);
   };
 
@@ -151,6 +164,8 @@ export async function keepsItsWord<Tx>(
     const { idempotency } = ground.stores[below(2)]!;
     const record: IdempotencyRecord | undefined = await idempotency.read(key);
     if (record?.state !== "held" && record?.state !== "running") return;
+    // An operator waits for the end of a handler that acts outside.
+    if (working.has(key)) return;
     const { fence } = record;
     const outcome = (await ground.paid(key)) > 0 ? "done" : "released";
     if ((await idempotency.resolve(key, outcome, { fence })) !== "ok") return;

@@ -1,10 +1,5 @@
 import * as fc from "fast-check";
-import {
-  fenceIn,
-  performStep,
-  type PayStep,
-  type Step,
-} from "../../packages/stores/store-contract/dist/model/step.js";
+import { fenceIn, performStep, type Step } from "../../packages/stores/store-contract/dist/model/step.js";
 import type { IdempotencyStore } from "@countersign/idempotency";
 import { type Call, failed } from "./linearizability.ts";
 
@@ -16,8 +11,6 @@ export interface Platform {
   /** In the place of the contested one. */
   readonly key: string;
   readonly stores: readonly [IdempotencyStore, IdempotencyStore];
-  /** A transaction with the completion of its key. Answers what the store said about the key. */
-  pay(by: ProcessIndex, step: PayStep): Promise<unknown>;
   /** Whether a step failed because it met a lock for too long, as it may under concurrency. */
   gaveUpWaiting(error: unknown): boolean;
 }
@@ -45,7 +38,7 @@ export interface Contest {
 }
 
 /** Steps on one key. Tokens are shared: a driver may send a step again while others are under way. */
-export function plannedSteps(pays: boolean): fc.Arbitrary<PlannedStep> {
+export function plannedSteps(): fc.Arbitrary<PlannedStep> {
   const key = fc.constant(contested);
   const token = fc.constantFrom("t1", "t2", "t3");
   const lease = fc.constant(leaseMs);
@@ -55,7 +48,6 @@ export function plannedSteps(pays: boolean): fc.Arbitrary<PlannedStep> {
   const heartbeat = fc.record({ op: fc.constant("heartbeat" as const), key, token, leaseMs: lease });
   const reason = fc.constant("in doubt");
   const outcome = fc.constantFrom("done" as const, "released");
-  const ending = fc.constantFrom("commit" as const, "commit", "rollback", "crash");
   return fc.oneof(
     { weight: 4, arbitrary: claim },
     { weight: 2, arbitrary: fc.record({ op, key, token }) },
@@ -64,14 +56,11 @@ export function plannedSteps(pays: boolean): fc.Arbitrary<PlannedStep> {
     fc.record({ op: fc.constant("resolve" as const), key, outcome, by: fc.constant("anna") }),
     fc.record({ op: fc.constant("reopen" as const), key, note: fc.constant("\ud800") }),
     fc.record({ op: fc.constant("read" as const), key }),
-    ...(pays
-      ? [{ weight: 3, arbitrary: fc.record({ op: fc.constant("pay" as const), key, token, ending }) }]
-      : []),
   );
 }
 
-export function contests(pays: boolean): fc.Arbitrary<Contest> {
-  const step = plannedSteps(pays);
+export function contests(): fc.Arbitrary<Contest> {
+  const step = plannedSteps();
   const program = fc.record({
     by: fc.constantFrom<ProcessIndex>(0, 1),
     steps: fc.array(step, { minLength: 1, maxLength: 3 }),
@@ -91,8 +80,7 @@ export async function record(platform: Platform, programs: readonly Program[]): 
     const take = async (planned: Step): Promise<unknown> => {
       const step = { ...planned, key: platform.key };
       const sentAt = ++time;
-      const pay = (paying: PayStep): Promise<unknown> => platform.pay(by, paying);
-      const answer = await performStep(platform.stores[by], step, pay).catch((error: unknown) => {
+      const answer = await performStep(platform.stores[by], step).catch((error: unknown) => {
         if (!platform.gaveUpWaiting(error)) throw error;
         return failed;
       });

@@ -3,7 +3,6 @@ import { type IdempotencyStore, memoryIdempotencyStore } from "@countersign/idem
 import type { StoreHarnesses } from "@countersign/store-contract";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { ReferenceStore } from "../../packages/stores/store-contract/dist/model/reference-store.js";
-import { payIn } from "../../packages/stores/store-contract/dist/transactions.js";
 import { testClock } from "../../packages/stores/store-contract/test/memory-harness.ts";
 import { idempotencyHarness as postgresHarness } from "../../packages/stores/store-sql/test/postgres/harness.ts";
 import { connectRedis } from "../../packages/stores/store-redis/test/clients.ts";
@@ -14,9 +13,7 @@ import { describeOnPostgres, describeOnRedis, redisUrl } from "../support/server
 import { type Contest, contested, contests, type Platform, record } from "./history.ts";
 import { type Call, isLinearizable } from "./linearizability.ts";
 
-type Sql = { query(sql: string): Promise<unknown> };
-/** The transactions, if any, are PostgreSQL's. */
-type Harness = StoreHarnesses<Sql>["idempotency"];
+type Harness = StoreHarnesses["idempotency"];
 
 /** On a busy machine fewer contests are tried, and none is cut short. */
 const propertyTimeMs = 7_000;
@@ -96,7 +93,7 @@ async function groundOf(harness: Harness): Promise<Ground> {
 /** Each contest is about a key of its own. */
 function oneOrder(ground: Ground): fc.IAsyncProperty<[Contest]> {
   let keys = 0;
-  return fc.asyncProperty(contests(ground.harness.transaction !== undefined), (contest) => {
+  return fc.asyncProperty(contests(), (contest) => {
     keys += 1;
     return expectOneOrder(ground, contest, `${contested} ${keys}`);
   });
@@ -110,7 +107,6 @@ async function expectOneOrder(
   const platform: Platform = {
     key,
     stores,
-    pay: (by, step) => payIn(harness, stores[by], step, cutOff),
     gaveUpWaiting: (error) =>
       error instanceof Error && Reflect.get(error.cause ?? error, "code") === lockNotAvailable,
   };
@@ -129,21 +125,11 @@ async function expectOneOrder(
   expectOnePayment([...earlier, ...calls]);
 }
 
-/** As the death of its process: the server ends the transaction with the connection. */
-async function cutOff(tx: Sql): Promise<void> {
-  await tx.query("SELECT pg_terminate_backend(pg_backend_pid())").catch(() => {});
-}
-
 /** I1, by the accounts of the owners. */
 function expectOnePayment(calls: readonly Call[]): void {
   const payers = new Set<string>();
-  let transactions = 0;
   for (const { step, answer } of calls) {
-    const pays = step.op === "pay" && step.ending === "commit";
-    if (answer !== "ok" || (!pays && step.op !== "complete")) continue;
-    payers.add(step.token);
-    if (pays) transactions += 1;
+    if (answer === "ok" && step.op === "complete") payers.add(step.token);
   }
   expect(payers.size).toBeLessThanOrEqual(1);
-  expect(transactions).toBeLessThanOrEqual(1);
 }

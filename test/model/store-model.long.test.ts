@@ -27,9 +27,9 @@ describeOnPostgres("PostgreSQL", () => {
   follows("createPostgresStores", () => postgresHarness({ hasClock: true }));
 });
 
-function follows<Tx>(
+function follows(
   title: string,
-  makeStore: () => StoreHarnesses<Tx>["idempotency"] | Promise<StoreHarnesses<Tx>["idempotency"]>,
+  makeStore: () => StoreHarnesses["idempotency"] | Promise<StoreHarnesses["idempotency"]>,
 ): void {
   const options = { without: engine, histories: fuzzRuns(1_000).numRuns };
   const cases = idempotencyStoreContract(makeStore, options);

@@ -6,8 +6,8 @@ import Database from "libsql";
 
 /**
  * `prepare({ folder, url }, tables)` makes empty tables and returns their location, as JSON; `open(location, connections)` gives the
- * library's `database`, the `stores` with transactions on it, `write(tx, table, row)`, `read(table, rest)` and `close()`. `remove` takes
- * all away. Of a table the columns are named; `place` counts its rows.
+ * library's `database`, the `stores` with transactions on it, `write(tx, table, row)`, `read(table, rest)` and `close()`; `writeOnce` leaves
+ * a row that is there, and without `tx` commits by itself. `remove` takes all away. Of a table the columns are named; `place` counts its rows.
  */
 export const databases = {
   sqlite: {
@@ -30,6 +30,8 @@ export const databases = {
         database,
         stores,
         write: (_tx, table, row) => void prepared(insertOf(table, row)).run(...Object.values(row)),
+        writeOnce: (_tx, table, row) =>
+          void prepared(`${insertOf(table, row)} ${orNothing}`).run(...Object.values(row)),
         read: async (table, rest = "", values = []) =>
           prepared(`SELECT * FROM ${table} ${rest}`).all(...values),
         async close() {
@@ -63,7 +65,8 @@ export const databases = {
       const stores = createPostgresStores({ database, schema });
       const nameOf = (table) => `"${schema}".${table}`;
       const send = async (on, text, values) => (await on.query(numbered(text), values)).rows;
-      return onPool({ pool, database, stores, nameOf }, send);
+      const once = (insert) => `${insert} ${orNothing}`;
+      return onPool({ pool, database, stores, nameOf, once }, send);
     },
     async remove({ schema }, { pool }) {
       await pool.query(`DROP SCHEMA "${schema}" CASCADE`);
@@ -90,7 +93,8 @@ export const databases = {
       const stores = createMysqlStores({ database, table: prefix });
       const nameOf = (table) => `${prefix}_${table}`;
       const send = async (on, text, values) => (await on.query(text, values))[0];
-      return onPool({ pool, database, stores, nameOf }, send);
+      const once = (insert) => insert.replace("INSERT", "INSERT IGNORE");
+      return onPool({ pool, database, stores, nameOf, once }, send);
     },
     async remove({ table }, { pool }) {
       const [names] = await pool.query(`SHOW TABLES LIKE '${table}\\_%'`);
@@ -100,13 +104,14 @@ export const databases = {
 };
 
 /** `send(on, text, values)` gives rows; `?` stands for each value. */
-function onPool({ pool, database, stores, nameOf }, send) {
+function onPool({ pool, database, stores, nameOf, once }, send) {
   return {
     pool,
     database,
     stores,
     nameOf,
     write: (tx, table, row) => send(tx, insertOf(nameOf(table), row), Object.values(row)),
+    writeOnce: (tx, table, row) => send(tx ?? pool, once(insertOf(nameOf(table), row)), Object.values(row)),
     read: (table, rest = "", values = []) => send(pool, `SELECT * FROM ${nameOf(table)} ${rest}`, values),
     async close() {
       stores.close();
@@ -121,6 +126,8 @@ function statementsOf(tables, nameOf, place) {
     ...(index === undefined ? [] : [`CREATE INDEX ${table}_${index} ON ${nameOf(table)} (${index})`]),
   ]);
 }
+
+const orNothing = "ON CONFLICT DO NOTHING";
 
 function insertOf(table, row) {
   const columns = Object.keys(row);

@@ -1,6 +1,5 @@
 // The engines of the soak: what a payer process does on one, and what the program that judges it sees.
 import { setTimeout as delay } from "node:timers/promises";
-import { withImmediateTransaction } from "@countersign/store-sql/sqlite";
 import { databases, isolatedName } from "./databases.mjs";
 
 export const payoutPath = "/api/v1/transaction";
@@ -10,62 +9,52 @@ export const longestHandlingMs = 40;
 const longestStandingMs = 4;
 
 /**
- * An engine has `prepare({ folder, url })`, which returns the location of an empty store, as JSON; `open(location)` for a
- * payer; `inspect(location)` for the judge. `pay(req, payout)` records a payout and, where the engine can, completes its
- * key in the same transaction. Where it can, `transactions` has the same for a handler that gets the transaction. Only where it cannot does the table of payouts refuse a second row: elsewhere it would be seen.
+ * An engine has `prepare({ folder, url, mode })`, which returns the location of an empty store, as JSON; `open(location)` for a payer;
+ * `inspect(location)` for the judge. `pay(payout)` is the handler of lease mode, which may run again under `rerun`, and so does no harm then:
+ * the table of payouts refuses a second row. `transactions` has the same for a handler that gets the transaction. Where only such
+ * handlers work, the table refuses nothing: a second payment would be seen.
  */
 export const engines = {
-  sqlite: onDatabase("sqlite", async ({ database, stores }) => ({
-    stores,
-    run: async (work) => withImmediateTransaction(database, work),
+  sqlite: onDatabase("sqlite", {
     wait: () =>
       void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, Math.random() * longestStandingMs),
-  })),
-  redis: redis(),
-  postgres: onDatabase("postgres", async ({ pool }, { schema }) => {
-    const { createPostgresStores, withPostgresTransaction } = await import("@countersign/store-sql/postgres");
-    return {
-      stores: createPostgresStores({ pool, schema }),
-      run: (work) => withPostgresTransaction(pool, work),
-      wait: () => delay(Math.random() * longestHandlingMs),
-    };
   }),
-  mariadb: onDatabase("mariadb", async ({ database, stores }) => ({
-    stores,
-    run: (work) => database.run(work),
-    wait: () => delay(Math.random() * longestHandlingMs),
-  })),
+  redis: redis(),
+  postgres: onDatabase("postgres"),
+  mariadb: onDatabase("mariadb"),
 };
 
-/** What `leaseMode` gives: the stores of lease mode, how a payer opens a transaction of its own, and how long a handler takes. */
-function onDatabase(name, leaseMode) {
+/** `wait` says how long a handler takes that gets the transaction. */
+function onDatabase(name, { wait = () => delay(Math.random() * longestHandlingMs) } = {}) {
   const { needs, prepare, open } = databases[name];
   return {
     needs,
-    prepare: (where) => prepare(where, payoutsBy("NOT NULL")),
-    async open(location) {
-      const opened = await open(location, 8);
-      const { stores, run, wait } = await leaseMode(opened, location);
-      const insert = (tx, { idempotencyKey }) =>
-        opened.write(tx, "payouts", { idempotency_key: idempotencyKey });
+    async prepare({ mode, ...where }) {
+      const isUnique = mode !== "transaction";
+      return { ...(await prepare(where, payoutsBy(isUnique ? "NOT NULL UNIQUE" : "NOT NULL"))), isUnique };
+    },
+    async open({ isUnique, ...location }) {
+      const { stores, write, writeOnce } = await open(location, 8);
+      const rowOf = ({ idempotencyKey }) => ({ idempotency_key: idempotencyKey });
+      const insert = isUnique ? writeOnce : write;
       // On SQLite nothing may wait.
       const then = (step, last) => (step instanceof Promise ? step.then(last) : last());
       return {
         idempotency: stores.idempotency,
         nonces: stores.nonces,
-        pay: (req, payout) => run((tx) => then(insert(tx, payout), () => req.idempotency.completeIn(tx))),
+        pay: (payout) => writeOnce(undefined, "payouts", rowOf(payout)),
         transactions: {
-          stores: opened.stores,
-          pay: (payout, given) => then(wait(), () => then(insert(given?.tx, payout), wait)),
+          stores,
+          mayWriteNothing: isUnique,
+          pay: (payout, { tx }) => then(wait(), () => then(insert(tx, "payouts", rowOf(payout)), wait)),
         },
       };
     },
-    inspect: (location) => inspect(name, location),
+    inspect: ({ isUnique: _isUnique, ...location }) => inspect(name, location),
   };
 }
 
-// Redis knows no transaction with the payouts: they are in a database of their own, whose UNIQUE column makes the rerun of an
-// attempt that died between its payout and its record harmless.
+// Its payouts are in a database of their own.
 function redis() {
   const { prepare, open } = databases.sqlite;
   return {
@@ -80,13 +69,12 @@ function redis() {
       const client = await connectRedis(url);
       const sendCommand = (args) => client.sendCommand([...args]);
       const { idempotency, nonces } = createRedisStores({ sendCommand, prefix });
-      const { database } = await open({ file });
-      const insert = database.prepare(
-        "INSERT INTO payouts (idempotency_key) VALUES (?) ON CONFLICT DO NOTHING",
-      );
-      const pay = (_req, { idempotencyKey }) =>
-        void withImmediateTransaction(database, () => insert.run(idempotencyKey).changes);
-      return { idempotency, nonces, pay };
+      const { writeOnce } = await open({ file });
+      return {
+        idempotency,
+        nonces,
+        pay: ({ idempotencyKey }) => writeOnce(undefined, "payouts", { idempotency_key: idempotencyKey }),
+      };
     },
     inspect({ file, url, prefix }) {
       const payouts = inspect("sqlite", { file });

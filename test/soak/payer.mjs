@@ -28,6 +28,7 @@ function payInTransaction() {
     ...checks,
     signature: { keys },
     stores: transactions.stores,
+    mayWriteNothing: transactions.mayWriteNothing,
     // Most sleeps outlast it.
     idempotency: { ...times, idleTimeoutMs: 1_000 },
     pay(payout, context) {
@@ -60,7 +61,7 @@ function payUnderLease() {
     const payout = payoutOf(req);
     note("run", req.signature.nonce, payout.idempotencyKey, req.idempotency.fence);
     await delay(Math.random() * longestHandlingMs);
-    await pay(req, payout);
+    await pay(payout);
     await delay(Math.random() * longestHandlingMs);
     res.json({ status: "accepted" });
   });

@@ -109,7 +109,7 @@ async function soak({ name, url, mode, seed, loadSeconds }) {
     })());
   undoCurrent = undo;
   try {
-    const location = await engines[name].prepare({ folder, url });
+    const location = await engines[name].prepare({ folder, url, mode });
     inspection = engines[name].inspect(location);
     const configs = modes[mode].map((own) => ({ engine: name, mode: own, location, keyid, publicKeyPem }));
     platform = await startPlatform(configs, folder);

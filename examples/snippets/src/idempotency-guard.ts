@@ -4,8 +4,7 @@ import { idempotencyGuard } from "@countersign/idempotency-guard";
 import { jsonBody, rawBody } from "@countersign/raw-body";
 import express, { type Express, type RequestHandler } from "express";
 
-// For one process on a laptop: in production give a durable store, and
-// recovery: "rerun" with completeIn().
+// For one process on a laptop: in production give a durable store.
 const store = memoryIdempotencyStore();
 const key = ({ body }: { body?: unknown }): unknown =>
   Object(body).idempotency_key;

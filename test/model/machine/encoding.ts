@@ -1,17 +1,8 @@
-import {
-  type Attempt,
-  type Decision,
-  guards,
-  handlers,
-  type KeyRecord,
-  type State,
-  transactions,
-} from "./state.ts";
+import { type Attempt, type Decision, guards, handlers, type KeyRecord, type State } from "./state.ts";
 
 const { fromCharCode } = String;
 const guardCodes = codesOf(guards);
 const handlerCodes = codesOf(handlers);
-const transactionCodes = codesOf(transactions);
 const recordCodes = codesOf(["free", "running", "held", "done"]);
 const answerCodes = codesOf(["none", "kept", "failed"]);
 const foundCodes = codesOf(["none", "own", "other"]);
@@ -46,11 +37,9 @@ function decisionCode({ outcome, fence, generation }: Decision, record: KeyRecor
 
 function attemptCode(attempt: Attempt, { record, by }: { record: KeyRecord; by: number }): number {
   let code = guardCodes[attempt.guard]! * 8 + handlerCodes[attempt.handler]!;
-  code = code * 4 + transactionCodes[attempt.transaction]!;
   code = code * 2 + bit(attempt.isClaimSent);
   code = code * 2 + bit(attempt.isGranted);
   code = code * 2 + bit(attempt.isTooLate);
-  code = code * 2 + bit(attempt.isStray);
   code = code * 2 + bit(attempt.isAborted);
   code = code * 2 + bit(attempt.isOverruled);
   code = code * 2 + bit(attempt.isDecided);

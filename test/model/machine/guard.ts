@@ -9,7 +9,7 @@ import {
   type State,
   type Take,
 } from "./state.ts";
-import { complete, giveBack, heartbeat, hold, isLocked, release, type Reply, takeBack } from "./store.ts";
+import { complete, giveBack, heartbeat, hold, release, type Reply, takeBack } from "./store.ts";
 
 export function guardSteps(state: State, rules: Rules, take: Take): void {
   state.attempts.forEach((attempt, by) => {
@@ -29,7 +29,6 @@ export function guardSteps(state: State, rules: Rules, take: Take): void {
     if (guard === "running" || guard === "completing" || guard === "releasing" || guard === "holding") {
       renewLease(state, by, rules, take);
     }
-    if (isLocked(state, rules)) return;
     if (guard === "abandoning") releaseAbandoned(state, by, rules, take);
     const settles = (reply: Reply): void => settle(state, by, reply, rules, take);
     if (guard === "completing") settles(complete(state.record, by, rules));
@@ -66,7 +65,6 @@ function releaseAbandoned(state: State, by: number, rules: Rules, take: Take): v
 }
 
 function renewLease(state: State, by: number, rules: Rules, take: Take): void {
-  if (isLocked(state, rules)) return;
   const { told, record } = heartbeat(state.record, by, rules);
   const attempt = state.attempts[by]!;
   if (told === "ok" && record !== state.record) {

@@ -1,7 +1,7 @@
 // Named as in docs/architecture.md. I5, that whatever is in doubt is 503, is what I2 and I4 leave of the answers.
 import type { Rules } from "./configuration.ts";
 import type { Goal, Invariants } from "./explorer.ts";
-import { hasLock, isAlive, isWorking, type KeyStep, type State } from "./state.ts";
+import { isAlive, isWorking, type KeyStep, type State } from "./state.ts";
 
 export type InvariantName = keyof ReturnType<typeof invariantsOf> | "I3";
 
@@ -51,12 +51,12 @@ function onlyItsOwnerEndsIt(_: State, step: KeyStep, before: State): boolean {
   return before.record.owner === step.by;
 }
 
-/** I7: a claim takes a key that is free; under rerun also a run whose lease has ended. Never one whose row is locked. */
+/** I7: a claim takes a key that is free; under rerun also a run whose lease has ended. */
 function takesOnlyWhatIsFree(after: State, _: KeyStep, before: State, { recovery }: Rules): boolean {
   if (!hasNewOwner(after.record, before)) return true;
   const { state, isExpired } = before.record;
   const isOver = state === "running" && isExpired && recovery === "rerun";
-  return (state === "free" || isOver) && !before.attempts.some(hasLock);
+  return state === "free" || isOver;
 }
 
 /** I9: under hold, a handler begins when nobody has paid and nobody works, but for those whom an operator has overruled. */

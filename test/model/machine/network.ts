@@ -6,14 +6,13 @@ import {
   changeOrEnd,
   foundAnswer,
   type FoundAnswer,
-  hasLock,
   idle,
   isAlive,
   nobody,
   type State,
   type Take,
 } from "./state.ts";
-import { claim, end, free, isLocked, mayCompleteIn, type Reply, take as takeKey } from "./store.ts";
+import { claim, free, type Reply, take as takeKey } from "./store.ts";
 
 export function networkSteps(state: State, rules: Rules, take: Take): void {
   requestArrives(state, rules, take);
@@ -24,18 +23,16 @@ export function networkSteps(state: State, rules: Rules, take: Take): void {
   state.attempts.forEach((attempt, by) => {
     if (attempt.guard === "none") return;
     if (attempt.isClaimSent) claimArrives(state, by, rules, take);
-    if (attempt.isDecided && !isLocked(state, rules)) {
+    if (attempt.isDecided) {
       const written = { ...state, record: takeKey(state.record, by, rules) };
       take(
         { name: "the store writes the claim that it had decided", by, fair: true, told: "acquired" },
         change(written, by, { isDecided: false, isGranted: attempt.guard === "claiming" }),
       );
     }
-    if (hasLock(attempt)) transactionEnds(state, by, rules, take);
-    if (attempt.isStray) strayArrives(state, by, rules, take);
     if (isAlive(attempt) && may("crash", rules)) {
-      const { transaction, isClaimSent, isStray, isDecided, answer } = attempt;
-      const dead: Attempt = { ...idle, transaction, isClaimSent, isStray, isDecided, answer, guard: "dead" };
+      const { isClaimSent, isDecided, answer } = attempt;
+      const dead: Attempt = { ...idle, isClaimSent, isDecided, answer, guard: "dead" };
       take({ name: "its process is killed", by, fair: false }, changeOrEnd(state, by, dead));
     }
   });
@@ -81,16 +78,11 @@ function claimArrives(state: State, by: number, rules: Rules, take: Take): void 
     { name: "its claim is lost on the way", by, fair: false },
     changeOrEnd(state, by, { isClaimSent: false }),
   );
-  const { claimInTwoSteps, claimBeforeLock } = rules.bugs;
-  if (
-    reply.told === "acquired" &&
-    (claimInTwoSteps === true || (claimBeforeLock === true && isLocked(state, rules)))
-  ) {
+  if (reply.told === "acquired" && rules.bugs.claimInTwoSteps === true) {
     const after = change(state, by, { isClaimSent: false, isDecided: true });
     take({ name: "the store decides the claim and does not write it yet", by, fair: true }, after);
     return;
   }
-  if (isLocked(state, rules)) return;
   const executed = { ...state, record: reply.record };
   if (reply.told === "acquired") {
     const step = { by, told: "acquired" } as const;
@@ -121,31 +113,6 @@ function claimOf(state: State, by: number, rules: Rules): Reply {
   const isUnanswered = record.state === "done" && foundAnswer(state) === "none";
   if (rules.bugs.unansweredRunsAgain !== true || !isUnanswered) return claim(record, by, rules);
   return { told: "acquired", record: takeKey(record, by, rules) };
-}
-
-/** A transaction that nobody waits for any more: its COMMIT arrives late, or the server ends its connection. */
-function transactionEnds(state: State, by: number, rules: Rules, take: Take): void {
-  const { handler, transaction, guard } = state.attempts[by]!;
-  const isInUse = handler === "inTransaction";
-  if (transaction === "committing") {
-    const paid = { ...state, record: end(state.record, by), payments: state.payments + 1 };
-    take({ name: "its COMMIT arrives late", by, fair: true }, changeOrEnd(paid, by, { transaction: "none" }));
-  }
-  if (rules.bugs.halfOpenForEver === true && guard === "dead") return;
-  const rolledBack = changeOrEnd(state, by, { transaction: "none", ...(isInUse && { handler: "unsure" }) });
-  take({ name: "the server ends its connection and rolls back", by, fair: !isInUse }, rolledBack);
-}
-
-/** A completeIn() behind a ROLLBACK: outside of a transaction, where it would commit alone. Refused. */
-function strayArrives(state: State, by: number, rules: Rules, take: Take): void {
-  const { record } = state;
-  const isTaken =
-    rules.bugs.strayCompleteIn === true && mayCompleteIn(record, by, rules) && !isLocked(state, rules);
-  const executed = isTaken ? { ...state, record: end(record, by) } : state;
-  take(
-    { name: "its completeIn() arrives behind the ROLLBACK", by, fair: true, told: isTaken ? "ok" : "lost" },
-    changeOrEnd(executed, by, { isStray: false }),
-  );
 }
 
 /** At any step: an owner that stands still, a store out of reach, or nobody who renews it. */

@@ -3,21 +3,20 @@ import { may, type Rules } from "./configuration.ts";
 import {
   changeOrEnd,
   type Decision,
-  hasLock,
   isAlive,
   isWorking,
   nobody,
+  pay,
   type State,
   type Take,
 } from "./state.ts";
-import { isLocked, mayReopen, reopen, resolve } from "./store.ts";
+import { mayReopen, reopen, resolve } from "./store.ts";
 
 export function operatorSteps(state: State, rules: Rules, take: Take): void {
   if (!rules.hasOperator) return;
-  // Under rerun, nothing may depend on an operator; but a record that contradicts its payment is for one to decide, and so is what
-  // another one has reopened.
+  // Under rerun, nothing may depend on an operator; but what another one has reopened is for one to decide.
   const isHeld = state.record.state === "held";
-  const fair = rules.recovery === "hold" || rules.handler === "savepoint" || isHeld;
+  const fair = rules.recovery === "hold" || isHeld;
   if (state.decision === undefined) look(state, rules, fair, take);
   else {
     act(state, state.decision, rules, fair, take);
@@ -54,29 +53,26 @@ function look(state: State, rules: Rules, fair: boolean, take: Take): void {
     take({ name: "an operator sees the payment and decides: done", fair }, decide("done"));
     return;
   }
-  if (bugs.operatorLooksAway !== true && mayStillPay(state, rules)) return;
+  if (bugs.operatorLooksAway !== true && mayStillPay(state)) return;
   take({ name: "an operator sees no payment and decides: released", fair }, decide("released"));
   take(
     { name: "an operator sees no payment and decides: done, to be paid by hand on ok", fair },
     decide("paysOnOk"),
   );
   const owner = state.attempts[record.owner];
-  const isGone = record.owner === nobody || (owner !== undefined && !isAlive(owner) && !hasLock(owner));
+  const isGone = record.owner === nobody || (owner !== undefined && !isAlive(owner));
   if ((record.state === "held" && isGone) || bugs.operatorPaysFirst === true) {
-    const paid = { ...decide("done"), payments: payments + 1 };
+    const paid = pay(decide("done"), rules);
     take({ name: "an operator pays by hand and decides: done", fair: false }, paid);
   }
 }
 
 /**
  * Whether the books can be wrong a moment later although nobody has the key: a call of the bank cannot be taken back by a record.
- * So an operator waits for the end of the old handler, or for the abort of its signal. A transaction rolls back by itself.
+ * So an operator waits for the end of the old handler, or for the abort of its signal.
  */
-function mayStillPay({ attempts }: State, { handler }: Rules): boolean {
-  if (handler === "transaction") return false;
-  return attempts.some(
-    (attempt) => attempt.handler === "begun" && !(handler === "bank" && attempt.isAborted),
-  );
+function mayStillPay({ attempts }: State): boolean {
+  return attempts.some(({ handler, isAborted }) => handler === "begun" && !isAborted);
 }
 
 function act(state: State, decision: Decision, rules: Rules, fair: boolean, take: Take): void {
@@ -84,15 +80,16 @@ function act(state: State, decision: Decision, rules: Rules, fair: boolean, take
     { name: "the operator's decision is lost on the way", fair: false },
     { ...state, decision: undefined },
   );
-  if (isLocked(state, rules)) return;
   const { outcome } = decision;
   const execute = outcome === "reopened" ? reopen : resolve;
   const { told, record } = execute(state.record, decision, rules);
   const isTaken = told === "ok";
-  const payments = state.payments + (isTaken && outcome === "paysOnOk" ? 1 : 0);
   // Whom a reopening finds at work is overruled already.
   const owner = outcome === "reopened" ? nobody : state.record.owner;
-  const executed = isTaken ? overrule({ ...state, record, payments }, owner, rules) : state;
+  const decided = { ...state, record };
+  const executed = isTaken
+    ? overrule(outcome === "paysOnOk" ? pay(decided, rules) : decided, owner, rules)
+    : state;
   const name = `${resolutions[outcome]}: ${told}`;
   const step = { name, fair, told: isTaken ? "ok" : "lost", decides: decision } as const;
   take(step, { ...executed, decision: undefined });

@@ -1,3 +1,4 @@
+import type { Rules } from "./configuration.ts";
 import type { Step } from "./explorer.ts";
 
 /** In place of the index of an attempt: one that is over and forgotten, an operator, or none. */
@@ -39,8 +40,7 @@ export const guards = [
   "over",
   "dead",
 ] as const;
-export const handlers = ["none", "begun", "inTransaction", "unsure", "paid", "ended"] as const;
-export const transactions = ["none", "open", "committing"] as const;
+export const handlers = ["none", "begun", "unsure", "paid", "ended"] as const;
 
 /** One request with the guard that serves it and the handler that it began, and what is still on its way of them. */
 export interface Attempt {
@@ -56,15 +56,11 @@ export interface Attempt {
    * work no more, or never did.
    */
   readonly handler: (typeof handlers)[number];
-  /** Its transaction, as the server has it: the row of the key is locked while it is open or its COMMIT under way. */
-  readonly transaction: (typeof transactions)[number];
   /** Whether a claim is on its way to the store. */
   readonly isClaimSent: boolean;
   readonly isGranted: boolean;
   /** Whether the lease ended before the handler began, by the guard's own clock. */
   readonly isTooLate: boolean;
-  /** Whether a completeIn() is on its way whose transaction is rolled back already. */
-  readonly isStray: boolean;
   readonly isAborted: boolean;
   /** Whether an operator has taken the key from it. */
   readonly isOverruled: boolean;
@@ -103,11 +99,9 @@ export type Take = (step: KeyStep, after: State) => void;
 export const idle: Attempt = {
   guard: "none",
   handler: "none",
-  transaction: "none",
   isClaimSent: false,
   isGranted: false,
   isTooLate: false,
-  isStray: false,
   isAborted: false,
   isOverruled: false,
   isDecided: false,
@@ -138,9 +132,9 @@ export function isAlive({ guard }: Attempt): boolean {
   return guard !== "none" && guard !== "dead";
 }
 
-/** Whether its open transaction has the row of the key. */
-export function hasLock({ transaction }: Attempt): boolean {
-  return transaction !== "none";
+/** A payment. An idempotent system pays once, whoever asks. */
+export function pay(state: State, { handler }: Pick<Rules, "handler">): State {
+  return { ...state, payments: handler === "idempotent" ? 1 : state.payments + 1 };
 }
 
 export function change(state: State, by: number, changes: Partial<Attempt>): State {
@@ -156,11 +150,9 @@ function merge(attempt: Attempt, changes: Partial<Attempt>): Attempt {
   return {
     guard: changes.guard ?? attempt.guard,
     handler,
-    transaction: changes.transaction ?? attempt.transaction,
     isClaimSent: changes.isClaimSent ?? attempt.isClaimSent,
     isGranted: changes.isGranted ?? attempt.isGranted,
     isTooLate: changes.isTooLate ?? attempt.isTooLate,
-    isStray: changes.isStray ?? attempt.isStray,
     isDecided: changes.isDecided ?? attempt.isDecided,
     answer: changes.answer ?? attempt.answer,
     // Nobody asks any more.
@@ -174,9 +166,9 @@ export function changeOrEnd(state: State, by: number, changes: Partial<Attempt>)
   const changed = change(state, by, changes);
   const { record, decision, payments } = changed;
   const attempt = changed.attempts[by]!;
-  const { guard, isClaimSent, isStray, isDecided, isTooLate } = attempt;
+  const { guard, isClaimSent, isDecided, isTooLate } = attempt;
   const isOver = guard === "dead" || (guard === "over" && !isWorking(attempt));
-  if (!isOver || hasLock(attempt) || isClaimSent || isStray || isDecided) return changed;
+  if (!isOver || isClaimSent || isDecided) return changed;
   const { owner, endedBy, formerOwner } = record;
   // It has the key and will never know: kept, for the invariant about keys that never ran.
   if (guard === "over" && attempt.handler === "none" && owner === by && !isTooLate) return changed;

@@ -13,17 +13,12 @@ import {
   type SeenRow,
 } from "../../../packages/kernel/idempotency/dist/life.js";
 import type { Rules } from "./configuration.ts";
-import { type Decision, hasLock, type KeyRecord, nobody, type State } from "./state.ts";
+import { type Decision, type KeyRecord, nobody } from "./state.ts";
 
 /** The answer to a step of the store, and the record as it leaves it: the same object when it changes nothing. */
 export interface Reply {
   readonly told: "acquired" | "refused" | "ok" | "lost";
   readonly record: KeyRecord;
-}
-
-/** Whether a step of another connection has to wait: for the transaction that has the row. */
-export function isLocked({ attempts }: State, { bugs }: Rules): boolean {
-  return bugs.rowNotLocked !== true && attempts.some(hasLock);
 }
 
 /** The record as the code under test reads it: times are 1 ms or over. A bug is a row, or a request, that is not the true one. */
@@ -111,12 +106,6 @@ function isOwnerIn(
   isAnyToken: true | undefined,
 ): boolean {
   return from.includes(state) && (owner === by || isAnyToken === true);
-}
-
-/** Whether completeIn() may write `done` into the caller's transaction. */
-export function mayCompleteIn(record: KeyRecord, by: number, { bugs }: Rules): boolean {
-  if (isOwnerIn(record, by, completion(1), undefined)) return true;
-  return record.owner === by && record.state === "done" && bugs.completeInTwice === true;
 }
 
 export function end(record: KeyRecord, by: number): KeyRecord {

@@ -12,30 +12,10 @@ interface PlantedBug {
 /** What earlier versions did, what earlier reviews found, what the stores that fail the contract do, and what handlers and operators must not do. */
 export const switches = {
   // Ending a key.
-  completeInTwice: {
-    is: "completeIn() is ok on a key that the same token has done: a transaction repeated behind a lost COMMIT pays again",
-    in: "a transaction, under rerun",
-    breaks: ["I1"],
-  },
   resolveKeepsToken: {
-    is: "resolve() leaves the owner its token: what an operator has done looks like the owner's own commit",
-    in: "a transaction, under hold",
+    is: "resolve() leaves the owner its token: what an operator has done looks like the owner's own end",
+    in: "a call of the bank, under hold",
     breaks: ["I10"],
-  },
-  rowNotLocked: {
-    is: "completeIn() checks the token and takes no lock: two transactions pass the check",
-    in: "a transaction, under rerun",
-    breaks: ["I7", "I1"],
-  },
-  strayCompleteIn: {
-    is: "a completeIn() behind its ROLLBACK records done alone",
-    in: "a transaction, under rerun",
-    breaks: ["I2"],
-  },
-  idleCompleteIn: {
-    is: "completeIn() takes a connection without a transaction and commits alone",
-    in: "a transaction, under hold",
-    breaks: ["I2"],
   },
   answerBeforeDone: {
     is: "a 2xx leaves before done is durable",
@@ -44,12 +24,12 @@ export const switches = {
   },
   inFlightIs409: {
     is: "a key in flight is answered 409, as in the IETF draft",
-    in: "a transaction, under rerun",
+    in: "an idempotent call, under rerun",
     breaks: ["I2"],
   },
   doneEvicted: {
     is: "a done record is pruned or evicted while retries come",
-    in: "a transaction, under rerun",
+    in: "a call of the bank, under hold",
     breaks: ["I10", "I1"],
   },
   completeOfAnyToken: {
@@ -57,25 +37,10 @@ export const switches = {
     in: "a call of the bank, under hold",
     breaks: ["I6"],
   },
-  successBeforeCommit: {
-    is: "a 2xx is recorded although completeIn() came behind it, in the same call stack: done, and the transaction rolls back",
-    in: "a transaction, under hold",
-    breaks: ["I2"],
-  },
-  contradictionReleased: {
-    is: "a 2xx without a record frees the key: completeIn() was undone by a savepoint, and every retry pays",
-    in: "a savepoint undone, under hold",
-    breaks: ["I9", "I1"],
-  },
-  contradictionIgnored: {
-    is: "a 2xx without a record leaves the key to its lease, and rerun pays again",
-    in: "a savepoint undone, under rerun",
-    breaks: ["I1"],
-  },
   // Giving the first answer again.
   unansweredRunsAgain: {
     is: "a done key whose answer cannot be found is claimed as if it were free",
-    in: "answers given again, a transaction, under rerun",
+    in: "answers given again, a call of the bank, under hold",
     breaks: ["I7", "I10", "I15", "I1"],
   },
   answerByKey: {
@@ -131,18 +96,18 @@ export const switches = {
   },
   claimNotAbandoned: {
     is: "a claim without an answer is not released: the list of releases was full",
-    in: "a transaction, under hold",
+    in: "a call of the bank, under hold",
     breaks: ["I13"],
   },
   abandonGivesUp: {
     is: "the release of a claim ends at the first `lost`, and the claim is executed after it",
-    in: "a transaction, under hold",
+    in: "a call of the bank, under hold",
     breaks: ["I13"],
   },
   // Taking a key.
   claimForgetsItself: {
     is: "a claim that is sent twice is refused for its own run",
-    in: "a transaction, under hold",
+    in: "a call of the bank, under hold",
     breaks: ["I13"],
   },
   lateReplyUsed: {
@@ -152,7 +117,7 @@ export const switches = {
   },
   abandonedReplyUsed: {
     is: "a handler begins by an answer that came after the guard gave the claim up, and the release goes on",
-    in: "a transaction, under rerun",
+    in: "an idempotent call, under rerun",
     breaks: ["I12", "I11"],
   },
   claimInTwoSteps: {
@@ -160,14 +125,9 @@ export const switches = {
     in: "a call of the bank, under hold",
     breaks: ["I7", "I9", "I1"],
   },
-  claimBeforeLock: {
-    is: "a claim decides before it waits for the lock of the row, and takes what was paid meanwhile",
-    in: "a transaction, under rerun",
-    breaks: ["I7", "I1"],
-  },
   takeoverOfLiveRun: {
     is: "a takeover does not compare the lease",
-    in: "a transaction, under rerun",
+    in: "an idempotent call, under rerun",
     breaks: ["I7"],
   },
   rerunUnderHold: {
@@ -182,7 +142,7 @@ export const switches = {
   },
   heartbeatOfAnyToken: {
     is: "a heartbeat renews the run of another token",
-    in: "a transaction, under rerun",
+    in: "an idempotent call, under rerun",
     breaks: ["I6"],
   },
   fencesGoBack: {
@@ -191,14 +151,9 @@ export const switches = {
     breaks: ["I8", "I14", "I1"],
   },
   // Waiting for nothing.
-  halfOpenForEver: {
-    is: "the server keeps the transaction of a connection that is gone, and with it the lock",
-    in: "a transaction, under rerun",
-    breaks: ["I3"],
-  },
   clockSetBack: {
     is: "a clock that was set back keeps the lease of a dead owner",
-    in: "a transaction, under rerun",
+    in: "an idempotent call, under rerun",
     breaks: ["I3"],
   },
   // Deciding.
@@ -209,17 +164,17 @@ export const switches = {
   },
   resolveOfLiveRun: {
     is: "resolve() ends a run whose owner renews its lease",
-    in: "a transaction, under rerun",
+    in: "an idempotent call, under rerun",
     breaks: ["I14"],
   },
   reopenOfOwnDone: {
     is: "reopen() takes back what an attempt has done",
-    in: "a transaction, under hold",
+    in: "a call of the bank, under hold",
     breaks: ["I10"],
   },
   reopenWithoutFence: {
     is: "reopen() takes a released key from the attempt that has claimed it since",
-    in: "a transaction, under hold",
+    in: "a call of the bank, under hold",
     breaks: ["I14", "I9"],
   },
   reopenKeepsFence: {
@@ -229,8 +184,8 @@ export const switches = {
   },
   reopenRevivesToken: {
     is: "reopen() gives the key back to its old owner, who pays behind an operator that has paid by hand",
-    in: "a transaction, under hold",
-    breaks: ["I1"],
+    in: "a call of the bank, under hold",
+    breaks: ["I9", "I1"],
   },
   lostSuccessForgotten: {
     is: "an operator has freed a key whose handler still called the bank, and the attempt that hears it leaves the key free",
@@ -240,14 +195,9 @@ export const switches = {
   },
   // What code cannot prevent: the rules for handlers and operators.
   handlerAnswersFirst: {
-    is: "a handler answers 2xx, and begins its transaction when the key is done",
-    in: "a transaction, under rerun",
+    is: "a handler answers 2xx, and calls the bank when the key is done",
+    in: "an idempotent call, under rerun",
     breaks: ["I2"],
-  },
-  handlerIgnoresLost: {
-    is: "a handler commits although completeIn() was lost",
-    in: "a transaction, under rerun",
-    breaks: ["I1"],
   },
   handlerIgnoresSignal: {
     is: "a handler calls the bank although its signal has aborted, and an operator relied on that",
@@ -256,8 +206,8 @@ export const switches = {
   },
   operatorPaysFirst: {
     is: "an operator pays by hand before resolve() was ok, and the owner wakes up in between",
-    in: "a transaction, under hold",
-    breaks: ["I1"],
+    in: "a call of the bank, under hold",
+    breaks: ["I9", "I1"],
   },
   operatorLooksAway: {
     is: "an operator frees a key whose handler still may call the bank",

@@ -4,7 +4,7 @@ import type { Rules } from "../machine/configuration.ts";
 import type { Machine } from "../machine/explorer.ts";
 import { operatorSteps } from "../machine/operator.ts";
 import { idle as idleAttempt, type KeyRecord, nobody } from "../machine/state.ts";
-import { claim, end, heartbeat, mayCompleteIn, release, take as taken } from "../machine/store.ts";
+import { claim, complete, end, heartbeat, hold, release, take as taken } from "../machine/store.ts";
 import {
   change,
   encodeTransactions,
@@ -61,9 +61,14 @@ function turnOf(state: TransactionState, by: number, rules: TransactionRules, ta
   };
 }
 
-/** For the steps of a store: none of its own bugs is put back here. */
+/** For the steps of a store and of operators: none of their bugs is put back here. */
 function storeRules({ recovery, hasOperator }: TransactionRules): Rules {
-  return { attempts: 2, recovery, handler: "transaction", hasOperator, bugs: {} };
+  return { attempts: 2, recovery, handler: handlerUnder(recovery), hasOperator, bugs: {} };
+}
+
+/** Who says `rerun` has handlers that do no harm when they run again, in either mode. */
+function handlerUnder(recovery: TransactionRules["recovery"]): Rules["handler"] {
+  return recovery === "rerun" ? "idempotent" : "bank";
 }
 
 function arrive({ state, by, rules, go }: Turn): void {
@@ -85,7 +90,7 @@ function transactionSteps(turn: Turn): void {
     go("its handler pays", change(state, by, { phase: "paid" }));
     if (rules.deadlockEndsAll === true) {
       const alone = change(state, by, { phase: "alone", transaction: "alone" });
-      const after = bugs.autocommitOn === true ? rolledBack(pay(alone), by, "alone") : alone;
+      const after = bugs.autocommitOn === true ? rolledBack(pay(alone, rules), by, "alone") : alone;
       go("a deadlock ends its transaction; its handler goes on, and pays", after, { fair: false });
       paysAlone(turn);
     } else {
@@ -110,7 +115,7 @@ function transactionSteps(turn: Turn): void {
     }
   }
   if (phase === "alone") {
-    if (bugs.deadlockSwallowed === true) answer("COMMIT: 2xx", "2xx", pay(rolledBack(state, by)));
+    if (bugs.deadlockSwallowed === true) answer("COMMIT: 2xx", "2xx", pay(rolledBack(state, by), rules));
     else if (!isLocked(state)) {
       answer("the last statement finds no key; ROLLBACK, and it is held: 500", "500", heldAfterEnd(turn));
     }
@@ -151,7 +156,7 @@ function refuse({ state, by, rules, go, answer }: Turn): void {
   const { isCopy } = state.requests[by]!;
   const { bugs } = rules;
   if (bugs.lateStatement === true) {
-    go("a late statement of its handler commits by itself", pay(state), { fair: false });
+    go("a late statement of its handler commits by itself", pay(state, rules), { fair: false });
   }
   if (isCopy && state.requests.some((other) => other.isCopy && hasLock(other))) return;
   if (isCopy && state.isNonceUsed && bugs.replayOverlooked !== true) {
@@ -205,7 +210,7 @@ function commitsEarly({ state, by, rules, take }: Turn): void {
   const record = rules.bugs.doneFirst === true ? end(own, by) : own;
   const after = change(usedNonce({ ...state, record }, by), by, { phase: "early", transaction: "none" });
   const step = { by, fair: false, isEarly: true, isAlone: true } as const;
-  if (isPaid) take({ ...step, name: "its handler sends COMMIT itself" }, pay(after));
+  if (isPaid) take({ ...step, name: "its handler sends COMMIT itself" }, pay(after, rules));
   else take({ ...step, name: "a statement of its handler commits what is open" }, after);
 }
 
@@ -231,7 +236,7 @@ function endsBehindItsCommit({ state, by, rules, take, answer }: Turn): void {
   const isOpen = !record.isExpired || rules.bugs.leaseTooShort === true;
   if (isOwn && isOpen && state.payments === 0) {
     const name = "its handler pays behind that, which commits by itself; its key is held: 500";
-    take({ ...alone, name }, endedAs("500", pay(after), by));
+    take({ ...alone, name }, endedAs("500", pay(after, rules), by));
   }
 }
 
@@ -240,7 +245,7 @@ function paysAlone(turn: Turn): void {
   const name =
     "a deadlock ends its transaction; its handler pays, and commits by itself; its key is held: 500";
   const step = { name, by: turn.by, fair: false, told: "500", isAlone: true } as const;
-  turn.take(step, endedAs("500", pay(heldAfterEnd(turn)), turn.by));
+  turn.take(step, endedAs("500", pay(heldAfterEnd(turn), turn.rules), turn.by));
 }
 
 /** What the last statement leaves where the transaction had ended: nobody can know what has committed since. */
@@ -263,7 +268,7 @@ function begin({ state, by, rules, go, answer }: Turn): void {
     return;
   }
   const kept = usedNonce(state, by);
-  if (isLocked(state)) {
+  if (isLocked(state) && bugs.rowNotLocked !== true) {
     if (bugs.uncommittedRead === true) answer("reads a key that is done: 409", "409", kept);
     return;
   }
@@ -285,68 +290,83 @@ function begin({ state, by, rules, go, answer }: Turn): void {
 }
 
 /** The ways in which a COMMIT ends. `done`: the state, but for the payment, when it takes effect. */
-function commit({ state, by, go, answer }: Turn, done: TransactionState): void {
-  const committed = pay(change(done, by, { phase: "unsure", transaction: "none" }));
+function commit({ state, by, rules, go, answer }: Turn, done: TransactionState): void {
+  const committed = pay(change(done, by, { phase: "unsure", transaction: "none" }), rules);
   answer("COMMIT is answered: 2xx", "2xx", committed);
   go("COMMIT, and its answer is lost", committed, { fair: false });
   const late = change(state, by, { phase: "unsure", transaction: "committing" });
   go("COMMIT is under way, and the line is lost", late, { fair: false });
 }
 
+/** A handler of lease mode acts elsewhere, and the guard records that afterwards. */
 function leaseSteps(turn: Turn): void {
   const { state, by, rules, go, answer } = turn;
   const { record, requests } = state;
   const { phase } = requests[by]!;
   const own = storeRules(rules);
-  if (phase === "paid") {
-    commit(turn, { ...state, record: end(record, by) });
-    go("its handler fails and rolls back", rolledBack(state, by, "releasing"), { fair: false });
-  }
-  if (phase === "unsure" || phase === "cut") {
-    go("its handler fails, unsure of its COMMIT", change(state, by, { phase: "releasing" }));
-  }
-  if (isLocked(state)) return;
-  if (phase === "sent") {
-    const claimed = claim(record, by, own);
-    const after = { ...state, record: claimed.record };
-    if (claimed.told === "acquired") {
-      go("its claim: acquired", change(after, by, { phase: "running" }), { told: "acquired" });
-    } else if (record.state === "done") answer("its claim finds the key done: 409", "409", after);
-    else answer("its claim finds the key run or held: 503", "503", after);
-  }
+  const doubt = rules.recovery === "hold" ? "holding" : "releasing";
   if (phase === "running") {
+    go("its handler calls the bank, which pays", pay(change(state, by, { phase: "paid" }), rules));
+    go("the bank is not reached", change(state, by, { phase: doubt }), { fair: false });
+    go("its handler says that nothing has happened", change(state, by, { phase: "releasing" }), {
+      fair: false,
+    });
+  }
+  if (phase === "paid") go("the bank's answer is lost", change(state, by, { phase: doubt }), { fair: false });
+  if (phase === "sent") claimUnderLease(turn);
+  if (isLocked(state)) return;
+  if (phase === "decided") {
+    const written = { ...state, record: taken(record, by, own) };
+    go("the store writes the claim that it had decided", change(written, by, { phase: "running" }), {
+      told: "acquired",
+    });
+  }
+  if (phase === "running" || phase === "paid") {
     const renewed = heartbeat(record, by, own);
     if (renewed.record !== record)
       go("renews the lease", { ...state, record: renewed.record }, { told: "ok" });
-    const isAnyones = record.state === "running" || record.state === "held";
-    if (mayCompleteIn(record, by, own) || (rules.bugs.completeInOfAnyToken === true && isAnyones)) {
-      const open = change(state, by, { phase: "paid", transaction: "open" });
-      go("its handler calls completeIn(): ok, and pays", open, { told: "ok" });
-    } else go("completeIn(): lost; its handler rolls back", change(state, by, { phase: "releasing" }));
-    go("its handler fails", change(state, by, { phase: "releasing" }), { fair: false });
   }
-  if (phase === "releasing") {
-    const released = release(record, by, own);
-    answer("releases the key: 503", "503", { ...state, record: released.record });
+  if (phase === "paid") {
+    const { told, record: after } = complete(record, by, own);
+    if (told === "ok") answer("records its payment: 2xx", "2xx", { ...state, record: after });
+    else answer("finds its key lost: 503", "503", state);
   }
+  if (phase === "releasing" || phase === "holding") {
+    const { record: after } = (phase === "holding" ? hold : release)(record, by, own);
+    answer(`${phase === "holding" ? "holds" : "releases"} the key: 503`, "503", { ...state, record: after });
+  }
+}
+
+function claimUnderLease({ state, by, rules, go, answer }: Turn): void {
+  const { record } = state;
+  const claimed = claim(record, by, storeRules(rules));
+  if (isLocked(state)) {
+    if (rules.bugs.claimBeforeLock !== true || claimed.told !== "acquired") return;
+    go("the store decides its claim, and waits for the lock", change(state, by, { phase: "decided" }));
+    return;
+  }
+  const after = { ...state, record: claimed.record };
+  if (claimed.told === "acquired") {
+    go("its claim: acquired", change(after, by, { phase: "running" }), { told: "acquired" });
+  } else if (record.state === "done") answer("its claim finds the key done: 409", "409", after);
+  else answer("its claim finds the key run or held: 503", "503", after);
 }
 
 function faults({ state, by, rules, go }: Turn): void {
   const { phase, transaction } = state.requests[by]!;
-  const isLease = rules.places[by] === "lease";
   const isAlive = phase !== "dead";
   if (isAlive) {
     go("its process is killed, or stands still for good", dead(state, by), { fair: false });
   }
   if (transaction === "committing") {
-    const next = isLease ? state.record : taken(state.record, by, storeRules(rules));
-    const done = pay(usedNonce({ ...state, record: end(next, by) }, by));
+    const next = taken(state.record, by, storeRules(rules));
+    const done = pay(usedNonce({ ...state, record: end(next, by) }, by), rules);
     go("its COMMIT arrives late", rolledBack(done, by, phase));
   }
   if (transaction === "none" || (rules.bugs.idleForEver === true && !isAlive)) return;
   const left = phase === "unsure" || phase === "releasing" || !isAlive ? phase : "cut";
   go("the server ends its transaction", rolledBack(state, by, left), { fair: !isAlive });
-  if (isAlive && !isLease && transaction === "open") {
+  if (isAlive && transaction === "open") {
     go("a conflict rolls back, and all runs again", rolledBack(state, by, "sent"), { fair: false });
   }
 }
@@ -360,15 +380,12 @@ function leaseEnds(state: TransactionState, take: Take): void {
 
 function operatorAndPruner(state: TransactionState, rules: TransactionRules, take: Take): void {
   const { record, decision, payments } = state;
-  // Of requests an operator knows whether they live, and what they have locked.
-  const attempts = state.requests.map(({ phase, transaction }) => {
-    const isOpen = transaction === "open" || transaction === "committing";
-    return {
-      ...idleAttempt,
-      guard: phase === "none" || phase === "dead" ? phase : ("running" as const),
-      transaction: isOpen ? transaction : ("none" as const),
-    };
-  });
+  // Of requests an operator knows whether they live, and whether they may still act outside.
+  const attempts = state.requests.map(({ phase, transaction }) => ({
+    ...idleAttempt,
+    guard: phase === "none" || (phase === "dead" && transaction === "none") ? phase : ("running" as const),
+    handler: phase === "running" ? ("begun" as const) : ("none" as const),
+  }));
   operatorSteps({ record, decision, payments, attempts }, storeRules(rules), (step, after) => {
     // A row of a key may be locked here that is free, and a decision about it be taken back.
     if (isLocked(state) && after.record !== record) return;
@@ -396,8 +413,8 @@ function dead(state: TransactionState, by: number): TransactionState {
   return endedAs("503", state, by);
 }
 
-function pay(state: TransactionState): TransactionState {
-  return { ...state, payments: state.payments + 1 };
+function pay(state: TransactionState, { recovery }: TransactionRules): TransactionState {
+  return { ...state, payments: handlerUnder(recovery) === "idempotent" ? 1 : state.payments + 1 };
 }
 
 function usedNonce(state: TransactionState, by: number): TransactionState {

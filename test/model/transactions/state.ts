@@ -4,7 +4,7 @@ import type { TransactionSwitch } from "./switches.ts";
 
 /** What is explored: one key under requests of both modes. Each place is taken again, without end. */
 export interface TransactionRules {
-  /** The mode of each place. `lease`: claim, then completeIn() in the handler's transaction. */
+  /** The mode of each place. `lease`: claim, a handler that acts elsewhere, and its record. */
   readonly places: readonly ("transaction" | "lease")[];
   /** For a run whose lease has ended. */
   readonly recovery: "rerun" | "hold";
@@ -22,7 +22,8 @@ export interface Request {
    * `begun`: nonce and key are written. `paid`: the payment too. `broken`: a statement has failed, and the handler went on. `alone`: the
    * same where the failure ended the transaction, and the payment is in one that the next statement began. `kept`: the last statement is
    * done. `aborted`: and a later one, which nobody awaits, has failed. `unsure`: COMMIT was sent. `cut`: its transaction is gone, which it does not know yet. `refusing`: rolled back, before the nonce
-   * is claimed alone. `early`: something has committed what it had written, its handler's own COMMIT or a change of a table's definition. `running`, `releasing`: the guard of a lease.
+   * is claimed alone. `early`: something has committed what it had written, its handler's own COMMIT or a change of a table's definition. `running`, `paid`, `releasing`, `holding`: of a lease, whose claim a store with
+   * a bug has `decided` and not written.
    */
   readonly phase:
     | "none"
@@ -39,6 +40,8 @@ export interface Request {
     | "early"
     | "running"
     | "releasing"
+    | "holding"
+    | "decided"
     | "dead";
   /** As the server has it. Nonce and row of the key are locked meanwhile, but not by a payment that is alone. */
   readonly transaction: "none" | "open" | "committing" | "alone";

@@ -88,10 +88,15 @@ export const transactionSwitches = {
     in: "two requests",
     breaks: "I7",
   },
-  completeInOfAnyToken: {
-    is: "completeIn() does not compare the token",
+  rowNotLocked: {
+    is: "begin() takes no lock: two transactions begin one key",
+    in: "two requests",
+    breaks: "I7",
+  },
+  claimBeforeLock: {
+    is: "a claim of lease mode decides before it waits for the lock of the row, and takes what was paid meanwhile",
     in: "beside a lease, under hold",
-    breaks: "I6",
+    breaks: "I7",
   },
   commitRepeated: {
     is: "COMMIT is sent again behind a lost reply: without a transaction it is ok, and nothing was committed",
@@ -104,7 +109,7 @@ export const transactionSwitches = {
     breaks: "I2",
   },
   idleForEver: {
-    is: "the server keeps the transaction of a process that stands still",
+    is: "the server keeps the transaction of a process that is gone or stands still, and with it the lock",
     in: "two requests",
     breaks: "I3",
   },

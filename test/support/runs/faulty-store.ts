@@ -44,7 +44,7 @@ type Method = "claim" | "read" | "heartbeat" | "complete" | "release" | "hold";
 /** How one call of a store goes wrong. `after`: the effect has happened all the same. */
 export type Fault = "throws before" | "throws after" | "hangs before" | "hangs after" | number | "as usual";
 
-export interface FaultyStore extends IdempotencyStore<FakeTransaction> {
+export interface FaultyStore extends IdempotencyStore {
   /** The next calls of a method go wrong in this order; further ones as usual. A number delays, then answers. */
   fail(method: Method, ...faults: Fault[]): void;
   failAll(fault: Fault): void;
@@ -106,60 +106,4 @@ async function asynchronous<T>(fault: Fault, effect: () => T): Promise<T> {
   if (fault === "throws after") throw new Error("reply lost");
   if (fault === "hangs after") return new Promise(() => {});
   return value;
-}
-
-/** A transaction that locks the keys that it completes until it ends. */
-export class FakeTransaction {
-  readonly #onCommit: (() => void)[] = [];
-  readonly ended: Promise<void>;
-  #end: () => void = () => {};
-
-  constructor() {
-    this.ended = new Promise((resolve) => {
-      this.#end = resolve;
-    });
-  }
-
-  onCommit(effect: () => void): void {
-    this.#onCommit.push(effect);
-  }
-
-  /** Undoes what came since the beginning, as ROLLBACK TO SAVEPOINT does. */
-  rollbackToSavepoint(): void {
-    this.#onCommit.length = 0;
-  }
-
-  commit(): void {
-    for (const effect of this.#onCommit) effect();
-    this.#end();
-  }
-
-  rollback(): void {
-    this.#end();
-  }
-}
-
-/** A faulty store that can complete in a {@link FakeTransaction}; release and hold wait for the transaction that has the key. */
-export function transactionalStore({ synchronous = false } = {}): FaultyStore {
-  const store = faultyStore({ synchronous });
-  const locks = new Map<string, Promise<void>>();
-  return {
-    ...store,
-    async release(key, token) {
-      await locks.get(key);
-      return store.release(key, token);
-    },
-    async hold(key, token, reason) {
-      await locks.get(key);
-      return store.hold(key, token, reason);
-    },
-    completeIn(tx, key, token) {
-      const record = store.inner.read(key);
-      if (record?.token !== token || record.state !== "running")
-        return synchronous ? "lost" : Promise.resolve("lost");
-      locks.set(key, tx.ended);
-      tx.onCommit(() => void store.inner.complete(key, token));
-      return synchronous ? "ok" : Promise.resolve("ok");
-    },
-  };
 }

@@ -5,11 +5,7 @@ import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import type { RequestIdempotency } from "@countersign/idempotency-guard";
 import type { Payout } from "countersign/payout";
-import { withPostgresTransaction } from "@countersign/store-sql/postgres";
-import { withImmediateTransaction } from "@countersign/store-sql/sqlite";
 import { createWebhookHandler } from "countersign/webhooks";
-import type Database from "libsql";
-import type { Pool } from "pg";
 
 const addresses = { allow: ["192.0.2.10"] };
 const keys = {
@@ -57,28 +53,3 @@ handler.on("buyer.status_changed", ({ data }) => mail.send(data.buyer_id));
 // #endregion webhooks
 
 export { handler, payouts, receivePayout };
-
-export function onSqlite(
-  database: Database.Database,
-  idempotency: RequestIdempotency,
-): void {
-  // #region store-sqlite
-  withImmediateTransaction(database, (tx) => {
-    void idempotency.completeIn(tx); // First: throws unless the key is ours.
-    tx.prepare("INSERT INTO payouts VALUES (?)").run(idempotency.key);
-  });
-  // #endregion store-sqlite
-}
-
-export async function onPostgres(
-  payments: Pool,
-  idempotency: RequestIdempotency,
-): Promise<void> {
-  // #region store-postgres
-  await withPostgresTransaction(payments, async (client) => {
-    // First: throws unless the key is ours.
-    await idempotency.completeIn(client);
-    await client.query("INSERT INTO payouts VALUES ($1)", [idempotency.key]);
-  });
-  // #endregion store-postgres
-}

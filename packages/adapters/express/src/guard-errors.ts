@@ -78,7 +78,7 @@ export function guardErrors(options: GuardErrorsOptions = {}): ErrorMiddleware {
   };
 }
 
-/** For a refusal that no check published, such as a completeIn()'s in a handler. */
+/** For a refusal that no check published, such as the reason of an aborted signal that a handler throws. */
 function publish(error: unknown, req: GuardRequest): void {
   const check = { name: factoryName, req };
   if (isGuardError(error) && verdicts.publish(check, verdicts.start(), error))

@@ -141,7 +141,7 @@ describe.each(expressVersionsWith(express4))("without a subscriber, on %s", (_ve
       status: 503,
       code: "idempotency-lost",
       message: "the key is another attempt's",
-      cause: new Error("completeIn needs a connection on which a transaction is open"),
+      cause: new Error("the lease ended before its handler did"),
     });
     app.get(
       "/secret-path",
@@ -153,8 +153,8 @@ describe.each(expressVersionsWith(express4))("without a subscriber, on %s", (_ve
     app.use(guardErrors());
     await ask(app);
     expect(lines()).toEqual([
-      'countersign: guardErrors refused a GET with 503 idempotency-lost: "the key is another attempt\'s", caused by Error "completeIn needs a connection ' +
-        `on which a transaction is open"; see ${page}#idempotency-lost`,
+      'countersign: guardErrors refused a GET with 503 idempotency-lost: "the key is another attempt\'s", caused by Error "the lease ended before ' +
+        `its handler did"; see ${page}#idempotency-lost`,
     ]);
   });
 

@@ -8,7 +8,6 @@ import { describe, expect, test } from "@jest/globals";
 import { fastify, type FastifyInstance, type FastifyReply } from "fastify";
 import { signPayout } from "../../../../test/adapters/payout-scene.ts";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
-import { FakeTransaction, transactionalStore } from "@countersign/test-support/runs/faulty-store.ts";
 import { send } from "@countersign/test-support/servers/http-client.ts";
 import { servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
 
@@ -178,28 +177,6 @@ describe("a handler that works on behind the 503 of a time-out", () => {
       expect(await pay()).toBe(503);
       await eventually(() => state() === "held");
     });
-  });
-
-  test("cannot pay in its transaction any more: completeIn() is lost", async () => {
-    const store = transactionalStore();
-    const refused: unknown[] = [];
-    const handler: Setting["handler"] = async (_request, _reply, { idempotency }) => {
-      await new Promise((resolve) => idempotency.signal.addEventListener("abort", resolve));
-      const tx = new FakeTransaction();
-      try {
-        await idempotency.completeIn(tx);
-        tx.commit();
-      } catch (error) {
-        refused.push(Object(error).code);
-        throw error;
-      }
-    };
-    await served({ handler, prepare: timeOut, idempotency: { store } }, async ({ pay }) => {
-      expect(await pay()).toBe(503);
-      await eventually(() => refused.length === 1);
-      expect(await pay()).toBe(503);
-    });
-    expect(refused).toEqual(["idempotency-lost"]);
   });
 
   test("loses its key to an operator when it never ends", async () => {

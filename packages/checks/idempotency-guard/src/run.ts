@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { GuardError } from "@countersign/core";
 import { type Replacement } from "@countersign/core/internal";
-import type { Awaitable, IdempotencyKeys, OwnedKey } from "@countersign/idempotency";
+import type { IdempotencyKeys, OwnedKey } from "@countersign/idempotency";
 import {
   isSuccess,
   verdictOf,
@@ -233,18 +233,12 @@ export class OwnedRun {
       this.#leaveToLease();
     } else if (this.#holdReason !== undefined) {
       await this.owned.hold(this.#holdReason);
-    } else if (key === "held" && !this.#isKnownByRecord(end)) {
+    } else if (key === "held") {
       await this.owned.hold((reason ?? "").slice(0, maxReasonLength));
     } else {
-      // After completeIn() the record tells what has happened: release() finds it.
       await this.owned.release();
     }
     return replacement;
-  }
-
-  /** After completeIn() the record of the handler's transaction tells whether it has paid, once the handler has ended. */
-  #isKnownByRecord({ kind }: AttemptEnd): boolean {
-    return this.owned.inTransaction && kind !== "taken" && kind !== "without-response";
   }
 
   /** Under `rerun`: the handler's promise tells when it has ended, otherwise the end of the lease does. */
@@ -288,7 +282,7 @@ export class OwnedRun {
 
   /** For a response whose pipe has stopped with its caller: perhaps nobody ends it. */
   deserted(): void {
-    if (this.owned.inTransaction || !this.#hasBegun) return;
+    if (!this.#hasBegun) return;
     void this.#perform({ kind: "deserted", status: undefined });
   }
 
@@ -373,11 +367,7 @@ class AttemptHandle implements RequestIdempotency {
     return this.#run.owned.signal;
   }
 
-  // Own functions, so that a handler can take them out of the object.
-  readonly completeIn = (tx: unknown): Awaitable<void> => this.#run.owned.completeIn(tx);
-
-  readonly committed = (): Promise<boolean> => this.#run.owned.isDone();
-
+  // An own function, so that a handler can take it out of the object.
   readonly hold = (reason: string): void => {
     if (typeof reason !== "string" || reason === "") {
       throw new TypeError("req.idempotency.hold: the reason must be a string that is not empty");

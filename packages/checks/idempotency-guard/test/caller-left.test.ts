@@ -7,16 +7,7 @@ import { pipeline } from "node:stream/promises";
 import { describe, expect, test } from "@jest/globals";
 import type { Middleware } from "@countersign/express";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
-import {
-  eachTest,
-  eventually,
-  FakeTransaction,
-  frameworks,
-  payoutGuard,
-  platform,
-  transactionalStore,
-  type Handler,
-} from "./kit.ts";
+import { eachTest, eventually, frameworks, payoutGuard, platform, type Handler } from "./kit.ts";
 
 const key = "op.a.b";
 const threwReason = expect.stringContaining("its handler threw");
@@ -77,21 +68,6 @@ describe.each(frameworks)("a handler whose caller has left, on %s", (_name, fram
     await app.payAndLeave(() => eventually(() => ran === 1));
     await eventually(() => store.read(key) === undefined);
     expect((await app.pay()).status).toBe(200);
-  });
-
-  test("frees its key when its own transaction has rolled back: the record tells that nothing was paid", async () => {
-    let ran = 0;
-    const store = transactionalStore();
-    const app = await platform(framework, { store, waitMs: 0 }, async (req, res) => {
-      const tx = new FakeTransaction();
-      ran += 1;
-      await req.idempotency?.completeIn(tx);
-      await once(res, "close");
-      tx.rollback();
-      throw new Error("the caller has left");
-    });
-    await app.payAndLeave(() => eventually(() => ran === 1));
-    await eventually(() => store.inner.read(key) === undefined);
   });
 
   test.each<[string, Handler]>([

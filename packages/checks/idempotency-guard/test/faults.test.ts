@@ -1,17 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import type express from "express";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
-import {
-  eachTest,
-  eventually,
-  FakeTransaction,
-  faultyStore,
-  frameworks,
-  platform,
-  sleep,
-  transactionalStore,
-  type Fault,
-} from "./kit.ts";
+import { eachTest, eventually, faultyStore, frameworks, platform, type Fault } from "./kit.ts";
 
 const notices = eachTest();
 
@@ -51,172 +41,37 @@ describe.each(frameworks)("one process on %s", (_name, framework) => {
       { name: "throws", fault: "throws before", synchronous: false },
       { name: "hangs", fault: "hangs before", synchronous: false },
       { name: "throws at once", fault: "throws before", synchronous: true },
-    ])(
-      "without a transaction, a store that $name: 503, recorded in the background, then 409",
-      async ({ fault, synchronous }) => {
-        const store = faultyStore({ synchronous });
-        const paid = payments();
-        const app = await platform(framework, { store, storeTimeoutMs: 40, waitMs: 20 }, paid.handler);
-        store.fail("complete", fault);
-        const first = await app.pay();
-        expect(first.status).toBe(503);
-        expect(first.headers["retry-after"]).toBe("5");
-        expect(first.body).not.toContain("paid");
-        const second = (await app.pay()).status;
-        // A machine that is busy with other things may have recorded it by now.
-        expect(store.calls.complete === 1 ? [503] : [503, 409]).toContain(second);
-        await eventually(() => store.calls.complete === 2);
-        await eventually(async () => (await app.pay()).status === 409);
-        expect(paid.count).toBe(1);
-        expect(notices.codes()).toEqual(["completion-delayed"]);
-      },
-    );
-
-    test.each<[name: string, synchronous: boolean, completeIn: () => Promise<never>]>([
-      ["throws", false, () => Promise.reject(new Error("engine down"))],
-      ["hangs", false, () => new Promise(() => {})],
-      [
-        "throws at once",
-        true,
-        () => {
-          throw new Error("engine down");
-        },
-      ],
-    ])("completeIn() that %s is a 503 and no done", async (_does, synchronous, completeIn) => {
-      const store = transactionalStore({ synchronous });
-      store.completeIn = completeIn;
-      const app = await platform(framework, { store, storeTimeoutMs: 40 }, async (req, res) => {
-        await req.idempotency?.completeIn(new FakeTransaction());
-        res.json({});
-      });
-      const answer = await app.pay();
-      expect(answer.status).toBe(503);
-      expect(answer.headers["retry-after"]).toBe("5");
-      expect(store.inner.read(key)).toBeUndefined();
-    });
-
-    test("completeIn() hands a programmer's TypeError on", async () => {
-      const store = transactionalStore({ synchronous: true });
-      store.completeIn = () => {
-        throw new TypeError("tx is no transaction");
-      };
-      const app = await platform(framework, { store }, (req) => void req.idempotency?.completeIn({}));
-      expect(await app.pay()).toMatchObject({
-        status: 500,
-        body: expect.stringContaining("tx is no transaction"),
-      });
+    ])("a store that $name: 503, recorded in the background, then 409", async ({ fault, synchronous }) => {
+      const store = faultyStore({ synchronous });
+      const paid = payments();
+      const app = await platform(framework, { store, storeTimeoutMs: 40, waitMs: 20 }, paid.handler);
+      store.fail("complete", fault);
+      const first = await app.pay();
+      expect(first.status).toBe(503);
+      expect(first.headers["retry-after"]).toBe("5");
+      expect(first.body).not.toContain("paid");
+      const second = (await app.pay()).status;
+      // A machine that is busy with other things may have recorded it by now.
+      expect(store.calls.complete === 1 ? [503] : [503, 409]).toContain(second);
+      await eventually(() => store.calls.complete === 2);
+      await eventually(async () => (await app.pay()).status === 409);
+      expect(paid.count).toBe(1);
+      expect(notices.codes()).toEqual(["completion-delayed"]);
     });
   });
 
-  describe("completeIn", () => {
-    test("lets out a 2xx that was ended inside a synchronous transaction", async () => {
-      const store = transactionalStore({ synchronous: true });
-      const app = await platform(framework, { store }, (req, res) => {
-        const tx = new FakeTransaction();
-        void req.idempotency?.completeIn(tx);
-        res.json({});
-        tx.commit();
-      });
-      expect((await app.pay()).status).toBe(200);
+  test("answers 503 to a success of an attempt that was replaced, though the other one has paid", async () => {
+    const store = memoryIdempotencyStore();
+    const app = await platform(framework, { store }, (req, res) => {
+      const { fingerprint = "" } = store.read(key) ?? {};
+      store.release(key, req.idempotency?.token ?? "");
+      store.claim(key, { token: "other", fingerprint, leaseMs: 9_999, recovery: "rerun" });
+      store.complete(key, "other");
+      res.json({ paid: true });
     });
-
-    test.each([
-      {
-        name: "is rolled back later",
-        end: "rollback",
-        code: "held",
-        rows: 0,
-        notes: ["completion-delayed", "commit-not-confirmed", "held"],
-      },
-      {
-        name: "commits later",
-        end: "commit",
-        code: "already-processed",
-        rows: 1,
-        notes: ["completion-delayed"],
-      },
-    ] as const)(
-      "answers 503 to a 2xx inside a transaction that $name, and lets its end decide about the key",
-      async ({ end, code, rows, notes }) => {
-        const store = transactionalStore();
-        const tx = new FakeTransaction();
-        let paid = 0;
-        const short = { store, waitMs: 0, storeTimeoutMs: 50 };
-        const app = await platform(framework, short, async (req, res) => {
-          await req.idempotency?.completeIn(tx);
-          tx.onCommit(() => (paid += 1));
-          res.json({ paid: true });
-        });
-        const answer = await app.pay();
-        expect(answer.status).toBe(503);
-        expect(answer.body).not.toContain("paid");
-        expect(await app.pay()).toMatchObject({ status: 503, code: "in-flight" });
-        tx[end]();
-        await eventually(async () => (await app.pay()).code === code);
-        expect(paid).toBe(rows);
-        expect(store.calls).toMatchObject({ complete: 0, release: 0 });
-        await eventually(() => notes.every((note) => notices.codes().includes(note)));
-        expect(new Set(notices.codes())).toEqual(new Set(notes));
-      },
-    );
-
-    test("answers 503 to a success of an attempt that was replaced, though the other one has paid", async () => {
-      const store = transactionalStore();
-      const app = await platform(framework, { store }, async (req, res) => {
-        store.inner.release(key, req.idempotency?.token ?? "");
-        store.inner.claim(key, { token: "other", fingerprint: "f", leaseMs: 9_999, recovery: "rerun" });
-        store.inner.complete(key, "other");
-        await expect(req.idempotency?.completeIn(new FakeTransaction())).rejects.toMatchObject({
-          code: "idempotency-lost",
-        });
-        res.json({ paid: true });
-      });
-      expect((await app.pay()).status).toBe(503);
-      expect((await app.pay()).status).toBe(409);
-    });
-
-    test("answers 503 when the commit cannot be read back", async () => {
-      const store = transactionalStore();
-      store.fail("read", "throws before");
-      const app = await platform(framework, { store }, async (req, res) => {
-        const tx = new FakeTransaction();
-        await req.idempotency?.completeIn(tx);
-        tx.commit();
-        res.json({});
-      });
-      expect((await app.pay()).status).toBe(503);
-      expect((await app.pay()).status).toBe(409);
-    });
-
-    test("never frees a key whose transaction committed, whatever the handler answers", async () => {
-      const store = transactionalStore();
-      const app = await platform(framework, { store }, async (req, res) => {
-        const tx = new FakeTransaction();
-        await req.idempotency?.completeIn(tx);
-        tx.commit();
-        res.status(500).json({ mail: "down" });
-      });
-      expect(await app.pay()).toMatchObject({ status: 500, body: '{"mail":"down"}' });
-      expect((await app.pay()).status).toBe(409);
-    });
-
-    test("does not free the key of an open transaction after a failure: its commit wins", async () => {
-      const store = transactionalStore();
-      const tx = new FakeTransaction();
-      let runs = 0;
-      const app = await platform(framework, { store, storeTimeoutMs: 40, waitMs: 30 }, async (req, res) => {
-        runs += 1;
-        await req.idempotency?.completeIn(tx);
-        res.status(500).json({});
-      });
-      expect((await app.pay()).status).toBe(500);
-      expect((await app.pay()).status).toBe(503);
-      tx.commit();
-      expect((await app.pay()).status).toBe(409);
-      await sleep(150);
-      expect((await app.pay()).status).toBe(409);
-      expect(runs).toBe(1);
-    });
+    expect((await app.pay()).status).toBe(503);
+    expect((await app.pay()).status).toBe(409);
+    expect(notices.codes()).toEqual(["completion-lost"]);
   });
 
   test("says so when a hold() came too late for the key", async () => {

@@ -22,13 +22,7 @@ import { captureRawBody } from "@countersign/raw-body";
 import { guardErrors } from "@countersign/express";
 
 export { eventually, sleep } from "@countersign/test-support/runs/eventually.ts";
-export {
-  collectNotices,
-  FakeTransaction,
-  faultyStore,
-  transactionalStore,
-  type Fault,
-} from "@countersign/test-support/runs/faulty-store.ts";
+export { collectNotices, faultyStore, type Fault } from "@countersign/test-support/runs/faulty-store.ts";
 
 export const frameworks = [
   ["express 5", express],

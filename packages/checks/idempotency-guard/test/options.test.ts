@@ -22,7 +22,6 @@ describe("idempotencyGuard", () => {
       "option store is given all stores: give it their .idempotency",
     ],
     ["a store without read", { store: { ...faultyStore(), read: undefined } }, "store.read"],
-    ["a completeIn that is no function", { store: { ...faultyStore(), completeIn: 5 } }, "store.completeIn"],
     ["no key", { key: undefined }, "option key must be a function"],
     ["an unknown option", { lease: 5 }, "unknown option lease"],
     ["a fingerprint that is no function", { fingerprint: "f" }, "fingerprint"],

@@ -18,8 +18,6 @@ import {
   listen,
   payoutGuard,
   platform,
-  transactionalStore,
-  FakeTransaction,
 } from "./kit.ts";
 import { steps } from "../../../../test/adapters/store-steps.ts";
 import { allowWarnings } from "@countersign/test-support/runs/expect-warning.ts";
@@ -250,22 +248,6 @@ describe.each(frameworks)("idempotencyGuard with replay on %s", (_version, frame
       expect([ran, notices.codes()]).toEqual([1, ["answer-not-kept"]]);
     },
   );
-
-  test("gives again what completeIn recorded, and nothing of what was rolled back", async () => {
-    const store = transactionalStore();
-    let fails = true;
-    const { pay } = await platform(framework, { ...replayWith(), store }, async (req, res) => {
-      const tx = new FakeTransaction();
-      await req.idempotency?.completeIn(tx);
-      if (fails) tx.rollback();
-      else tx.commit();
-      res.status(fails ? 500 : 200).send(fails ? "rolled back" : "paid");
-    });
-    expect((await pay()).status).toBe(500);
-    fails = false;
-    expect((await pay()).body).toBe("paid");
-    expect((await pay()).body).toBe("paid");
-  });
 });
 
 describe("I15: an answer is given again for the attempt alone that ended its key", () => {

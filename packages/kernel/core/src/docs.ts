@@ -23,7 +23,7 @@ const documented: ReadonlySet<string> = new Set(
     "allowlist-unavailable already-processed answer-not-kept answer-too-large answer-unavailable " +
     "answer-unreadable answer-unsendable answered-before-handler attempts-exhausted " +
     "authority-conflict body-already-consumed body-length-mismatch body-not-covered body-too-large " +
-    "business-lookup-unavailable business-unknown checked-after-claim commit-not-confirmed commit-unknown " +
+    "business-lookup-unavailable business-unknown checked-after-claim commit-unknown " +
     "completion-delayed completion-lost component-duplicate component-forbidden " +
     "component-name-invalid component-parameter-unsupported component-required component-unsupported " +
     "components-empty content-digest-invalid content-digest-mismatch content-digest-missing " +
@@ -52,7 +52,7 @@ const documented: ReadonlySet<string> = new Set(
     "redis-not-checked redis-too-old repr-digest-invalid repr-digest-mismatch repr-digest-missing " +
     "repr-digest-unsupported request-aborted retry-later secrets-unavailable settlement-abandoned " +
     "signature-ambiguous signature-covers-little signature-expired signature-malformed signature-mismatch signature-missing " +
-    "signature-request-refused signing-failed success-before-commit tag-invalid tag-mismatch target-invalid " +
+    "signature-request-refused signing-failed tag-invalid tag-mismatch target-invalid " +
     "task-dead task-failed task-gone task-given-back " +
     "timestamp-invalid transaction-broken transaction-conflict transaction-held transaction-not-begun " +
     "transaction-timed-out " +

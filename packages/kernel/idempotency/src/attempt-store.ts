@@ -47,10 +47,6 @@ export function stepsOf({
     read: stepOf("read"),
     heartbeat: stepOf("heartbeat", { timeoutMs: Math.min(storeTimeoutMs, leaseMs / 3) }),
     complete: stepOf("complete"),
-    completeIn: stepOf("completeIn", {
-      // A TypeError is the handler's mistake, which no retry mends.
-      failure: (cause) => (cause instanceof TypeError ? cause : unavailable(cause)),
-    }),
     release: stepOf("release"),
     hold: stepOf("hold"),
     resolve: stepOf("resolve"),
@@ -128,11 +124,6 @@ export class AttemptStore {
     return this.#ask("complete", (store, key, token) => store.complete(key, token));
   }
 
-  /** In the caller's own transaction. Fails with a GuardError (503), or the store's TypeError without a transaction. */
-  completeIn(tx: unknown): Awaitable<IdempotencyOwnership> {
-    return this.#ask("completeIn", (store, key, token) => store.completeIn?.(tx, key, token) ?? "lost");
-  }
-
   release(): Awaitable<IdempotencyOwnership> {
     return this.#ask("release", (store, key, token) => store.release(key, token));
   }
@@ -147,7 +138,7 @@ export class AttemptStore {
     return readRecord(this.options.store, this.#steps.read, this.attempt.key);
   }
 
-  /** Whether this attempt's record is durable, read outside of any transaction. */
+  /** Whether this attempt's record is durable. */
   async isDone(): Promise<boolean> {
     return this.#isOwn(await this.read(), "done");
   }

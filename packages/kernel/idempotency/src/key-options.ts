@@ -19,8 +19,8 @@ export interface IdempotencyKeysOptions {
   /** The longest call of the store, in milliseconds; shorter than the lease. Default 2,000. */
   readonly storeTimeoutMs?: number | undefined;
   /**
-   * For a key whose owner fell silent. `hold`: an operator decides. `rerun`: the next attempt runs with a higher fence; safe with
-   * completeIn() in the effect's transaction, or a bank rail that refuses duplicates. Default `hold`.
+   * For a key whose owner fell silent. `hold`: an operator decides. `rerun`: the next attempt runs with a higher fence; safe for a
+   * handler that does no harm when it runs twice, such as a call of a bank that refuses duplicates. Default `hold`.
    */
   readonly recovery?: "hold" | "rerun" | undefined;
   /** When an owner that settles nothing stops renewing its lease, in milliseconds. Default: never. */
@@ -90,7 +90,7 @@ const storeMethods = [
   "close",
 ] as const;
 
-function readStore(store: unknown, owner: OptionOwner, name: string): IdempotencyStore<unknown> {
+function readStore(store: unknown, owner: OptionOwner, name: string): IdempotencyStore {
   if (typeof store !== "object" || store === null) {
     throw optionError(owner, name, "an IdempotencyStore, for example memoryIdempotencyStore()", store);
   }
@@ -98,8 +98,6 @@ function readStore(store: unknown, owner: OptionOwner, name: string): Idempotenc
     throw new OptionError(owner, { option: name, what: "is given all stores: give it their .idempotency" });
   }
   for (const method of storeMethods) assertFunction(owner, `${name}.${method}`, Reflect.get(store, method));
-  const completeIn: unknown = Reflect.get(store, "completeIn");
-  if (completeIn !== undefined) assertFunction(owner, `${name}.completeIn`, completeIn);
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it has the methods; what they answer is checked on use
-  return store as IdempotencyStore<unknown>;
+  return store as IdempotencyStore;
 }

@@ -1,7 +1,7 @@
 // The steps of a key's life over a table: look, decide (life.ts), write where the row is still as it was seen. Whoever loses a race looks
 // and decides again. The steps yield what a table returned, a value or a promise, and get the value. Each step can be repeated after a lost
 // reply, since its token tells it from everybody else's.
-import type { KeyTable, Within } from "./key-table.ts";
+import type { KeyTable } from "./key-table.ts";
 import {
   completion,
   decideClaim,
@@ -9,7 +9,6 @@ import {
   isCompletedBy,
   renewal,
   type Decision,
-  type OwnerStep,
   type SeenRow,
 } from "./life.ts";
 import type { IdempotencyClaim, IdempotencyClaimResult, IdempotencyOwnership } from "./store.ts";
@@ -19,8 +18,8 @@ import type { Steps } from "./transactions/steps.ts";
 const mostTries = 100;
 
 /** Claims a key: one `add`, and for a duplicate a `look` where the table has not read its row. */
-export function* claimKey<Tx>(
-  table: KeyTable<Tx>,
+export function* claimKey(
+  table: KeyTable,
   key: string,
   claim: IdempotencyClaim,
 ): Steps<IdempotencyClaimResult> {
@@ -40,8 +39,8 @@ export function* claimKey<Tx>(
 }
 
 /** Looks, decides and writes, until nobody has changed the row between the look and the write. */
-export function* decideKey<Tx, Reply>(
-  table: KeyTable<Tx>,
+export function* decideKey<Reply>(
+  table: KeyTable,
   key: string,
   decide: (row: SeenRow | undefined) => Decision<Reply>,
 ): Steps<Reply> {
@@ -57,18 +56,20 @@ export function* decideKey<Tx, Reply>(
 }
 
 /** Ends the owner's lease `leaseMs` from now. */
-export function renewKey<Tx>(
-  table: KeyTable<Tx>,
+export function* renewKey(
+  table: KeyTable,
   key: string,
   token: string,
   leaseMs: number,
 ): Steps<IdempotencyOwnership> {
-  return stepOfOwner(table, key, token, renewal(leaseMs));
+  const { from: states, write } = renewal(leaseMs);
+  const fence: number | undefined = yield table.write(key, write, { token, states });
+  return fence === undefined ? "lost" : "ok";
 }
 
 /** Completes the owner's key; `ok` again where the owner has completed it before. */
-export function* completeKey<Tx>(
-  table: KeyTable<Tx>,
+export function* completeKey(
+  table: KeyTable,
   key: string,
   token: string,
   retentionMs: number,
@@ -78,16 +79,4 @@ export function* completeKey<Tx>(
   if (fence !== undefined) return "ok";
   const row: SeenRow | undefined = yield table.look(key);
   return isCompletedBy(token, row) ? "ok" : "lost";
-}
-
-/** Takes an owner's step by one write, `within` a transaction where one is given. */
-export function* stepOfOwner<Tx>(
-  table: KeyTable<Tx>,
-  key: string,
-  token: string,
-  { from: states, write }: OwnerStep,
-  within?: Within<Tx>,
-): Steps<IdempotencyOwnership> {
-  const fence: number | undefined = yield table.write(key, write, { token, states }, within);
-  return fence === undefined ? "lost" : "ok";
 }

@@ -6,11 +6,6 @@ export type Seen =
   | Pick<SeenRow, "token" | "version" | "fence" | "nowMs">
   | { readonly token: string; readonly states: readonly KeyState[] };
 
-/** The transaction of a write. An object, since a `tx` that a caller forgot must not become a write that commits alone. */
-export interface Within<Tx> {
-  readonly tx: Tx;
-}
-
 export interface ListedRows {
   readonly rows: readonly { readonly key: string; readonly row: SeenRow }[];
   /** For the next page; undefined after the last. */
@@ -22,7 +17,7 @@ export interface ListedRows {
  * method is one atomic step; it throws when it cannot reach the engine, and never guesses. Durations go in, and the engine's own clock
  * makes times of them.
  */
-export interface KeyTable<Tx = never> {
+export interface KeyTable {
   /** Of the engine, such as `postgres`, for traces and metrics. */
   readonly engine: string;
   /**
@@ -35,10 +30,9 @@ export interface KeyTable<Tx = never> {
   /**
    * Writes `change` and raises the version, if the row is still as `seen`: its token and version, or its token and one of the states.
    * Returns the row's fence, or any number where `seen` names states: an owner knows its fence. Undefined where the row is another one, and
-   * nothing was written. With `within` the write is part of the caller's transaction, and locks the row until that ends; it throws
-   * where `tx` is none.
+   * nothing was written.
    */
-  write(key: string, change: KeyChange, seen: Seen, within?: Within<Tx>): Awaitable<number | undefined>;
+  write(key: string, change: KeyChange, seen: Seen): Awaitable<number | undefined>;
   /** Lists rows in a state by page. A row that stays in the state is listed at least once. */
   list(query: IdempotencyListQuery): Awaitable<ListedRows>;
   /** Removes rows that are over (`done` and `free`, 0 ms remaining), never others. Returns how many of them were `done`. */

@@ -14,9 +14,7 @@ export class Lease {
   #renewedAtMs: number;
   #beating = false;
   #phase: "running" | "leaving" | "ended" = "running";
-  #leaving = false;
   #lost = false;
-  #isCommitted: (() => Promise<boolean>) | undefined;
   #abortReason: Error | undefined;
   #controller: AbortController | undefined;
 
@@ -44,11 +42,6 @@ export class Lease {
     return this.#lost;
   }
 
-  /** Whether the key is being settled, by its owner or an answer in its place. */
-  get leaving(): boolean {
-    return this.#leaving;
-  }
-
   get ended(): boolean {
     return this.#phase === "ended";
   }
@@ -61,13 +54,7 @@ export class Lease {
 
   /** Marks the handler's end: a later `lost` may be the echo of our own complete or release. */
   leave(): void {
-    this.#leaving = true;
     if (this.#phase === "running") this.#phase = "leaving";
-  }
-
-  /** Marks the handler's own transaction: a later `lost` may be the echo of its commit, which `isCommitted` tells. */
-  committing(isCommitted: () => Promise<boolean>): void {
-    this.#isCommitted = isCommitted;
   }
 
   end(): void {
@@ -90,30 +77,25 @@ export class Lease {
     this.#beating = true;
     try {
       if ((await this.#store.heartbeat()) === "ok") this.#renewedAtMs = sentAtMs;
-      else await this.#lostUnlessCommitted();
+      else this.#takenAway();
       this.#beating = false;
     } catch (error) {
       this.#missed(error);
     }
   }
 
-  async #lostUnlessCommitted(): Promise<void> {
-    const committed = this.#phase === "running" && ((await this.#isCommitted?.()) ?? false);
-    if (!committed) this.takenAway();
+  /** The store says: another attempt has the key, or an operator has decided. */
+  #takenAway(): void {
+    if (this.#phase === "running") {
+      this.#lose("lease-lost", "belongs to another attempt, or was decided about, while its handler runs");
+    }
     this.end();
   }
 
-  /** The store says: another attempt has the key, or an operator has decided. */
-  takenAway(): void {
-    if (this.#phase === "running")
-      this.#lose("lease-lost", "belongs to another attempt, or was decided about, while its handler runs");
-  }
-
-  // The heartbeat outlives the lease: the store may be back in time, or no other attempt may come. No heartbeat passes either while the
-  // handler's own transaction locks the key.
+  // The heartbeat outlives the lease: the store may be back in time, or no other attempt may come.
   #missed(error: unknown): void {
     this.#beating = false;
-    if (this.#phase !== "running" || this.#isCommitted !== undefined) return;
+    if (this.#phase !== "running") return;
     if (performance.now() < this.#renewedAtMs + this.#store.options.leaseMs) return;
     this.#lose("lease-expired", "could not be renewed in time while its handler runs", error);
   }

@@ -1,10 +1,10 @@
 // Over 200 lines: all steps share the private state of one ownership.
 import { channels, type PublishedEvents } from "@countersign/core";
-import { escapeForLog, isPromiseLike } from "@countersign/core/internal";
+import { escapeForLog } from "@countersign/core/internal";
 import type { AskedStore, AttemptStore, Retries } from "./attempt-store.ts";
 import { Lease, type Heartbeats } from "./lease.ts";
 import { alarm } from "./notices.ts";
-import { idempotencyLost, noTransactions } from "./refusals.ts";
+import { idempotencyLost } from "./refusals.ts";
 import type { Awaitable, IdempotencyOwnership } from "./store.ts";
 
 /** The answer when the store has not confirmed a success: the sender has to come again. */
@@ -22,18 +22,12 @@ export interface KeyState extends AskedStore {
   draining: boolean;
 }
 
-/** The recorded reason for a success without its record. */
-const contradiction = "its completeIn() has not been committed";
-
 /** Owns a key from its claim to the one step that ends it. */
 export class OwnedKey {
   readonly fence: number;
   readonly #state: KeyState;
   readonly #store: AttemptStore;
   readonly #lease: Lease;
-  #inTransaction = false;
-  #succeeded = false;
-  #recordSent = false;
   #ended = false;
 
   private constructor(state: KeyState, store: AttemptStore, fence: number, lease: Lease) {
@@ -65,57 +59,28 @@ export class OwnedKey {
     return this.#lease.lost;
   }
 
-  /** True after completeIn(): the record is that transaction's business. */
-  get inTransaction(): boolean {
-    return this.#inTransaction;
-  }
-
   /** Aborts the signal, by default as release() does. The key stays owned until settled. */
   abort(reason: Error = idempotencyLost(this.#state.options.retryAfterSeconds)): void {
     this.#lease.abort(reason);
   }
 
   /**
-   * Writes `done` in the caller's transaction, and locks the key until that ends: best as its first step. Await it if the store is
-   * asynchronous. Throws, so that the transaction rolls back: a GuardError, `idempotency-lost` when another attempt has the key or it is
-   * done, even by its own commit whose answer was lost, `idempotency-store-unavailable` when the store fails; a TypeError when the store
-   * knows no transactions. Throws after complete() too, which it contradicts: an unrecorded key is then held, else an alarm follows.
-   */
-  completeIn(tx: unknown): Awaitable<void> {
-    const { options } = this.#state;
-    const { leaving } = this.#lease;
-    if (this.#succeeded) this.#succeededTooEarly();
-    if (options.store.completeIn === undefined) throw noTransactions(options.factory);
-    if (leaving) throw idempotencyLost(options.retryAfterSeconds);
-    this.#inTransaction = true;
-    this.#lease.committing(() => this.#store.isDone());
-    const ownership = this.#store.completeIn(tx);
-    // A synchronous transaction cannot wait: it ends when the handler returns.
-    if (isPromiseLike(ownership)) return this.#completeInLater(ownership);
-    this.#assertCompleted(ownership);
-  }
-
-  /**
    * Records `done` after the effect; gives undefined once that is durable, otherwise the sender has to come again. Neither throws nor
    * rejects; repeats a record that the store did not take in the background, with heartbeats, for an hour. `before` runs ahead of the
    * record, under the heartbeats, and must not reject (I15).
-   *
-   * After completeIn() only reads the record, from outside: writing it could mark a rolled-back payment done (I3), a release could free a
-   * key whose commit is under way (I1). Without a committed record it holds the key: the payment may have committed around a savepoint.
    */
   async complete(before?: () => Promise<void>): Promise<KeyInDoubt | undefined> {
-    this.#succeeded = true;
     this.#lease.leave();
     await callStackEnd;
     if (before !== undefined) await before();
-    // With an await: one promise less than returning theirs.
-    return await (this.#inTransaction ? this.#confirm() : this.#record());
+    try {
+      return await this.#completed(await this.#store.complete());
+    } catch (error) {
+      return this.#checkCompletion(error);
+    }
   }
 
-  /**
-   * Gives the key back: no effect has happened. Neither throws nor rejects, and repeats itself in the background while a store is down.
-   * After completeIn() it waits for the transaction's lock, by the store's contract: it finds `done`, or frees a rolled-back key (I3).
-   */
+  /** Gives the key back: no effect has happened. Neither throws nor rejects, and repeats itself in the background while a store is down. */
   release(): Promise<void> {
     return this.#leave(() => this.#store.release());
   }
@@ -137,72 +102,12 @@ export class OwnedKey {
     this.#finished("abandoned");
   }
 
-  /** Whether this attempt's record is durable, read outside of any transaction; false when the store does not say. */
-  async isDone(): Promise<boolean> {
+  /** False when the store does not say. */
+  async #isDone(): Promise<boolean> {
     try {
       return await this.#store.isDone();
     } catch {
       return false;
-    }
-  }
-
-  async #completeInLater(ownership: Promise<IdempotencyOwnership>): Promise<void> {
-    this.#assertCompleted(await ownership);
-  }
-
-  #assertCompleted(ownership: IdempotencyOwnership): void {
-    if (ownership === "ok") return;
-    void this.#completionLost();
-    throw idempotencyLost(this.#state.options.retryAfterSeconds);
-  }
-
-  // No alarm for this attempt's own doing: a commit whose answer was lost, or a second call.
-  async #completionLost(): Promise<void> {
-    try {
-      const record = await this.#store.read();
-      if (record?.token !== this.#store.attempt.token) this.#lease.takenAway();
-    } catch {
-      // The next heartbeat finds out.
-    }
-  }
-
-  // I2: the payment rolls back after its own success, so nothing is done.
-  #succeededTooEarly(): void {
-    this.#inTransaction = true;
-    if (!this.#recordSent) return;
-    const message =
-      "ended with success before completeIn(), whose transaction rolls back: it may be done, and unpaid";
-    this.#alarm("success-before-commit", message);
-  }
-
-  async #confirm(): Promise<KeyInDoubt | undefined> {
-    try {
-      return await this.#confirmOrHold();
-    } catch (error) {
-      this.#alarm("completion-delayed", "ended with success, but the store does not tell its record", error);
-      const again = async (): Promise<true> => (await this.#confirmOrHold(), true);
-      this.#state.retries.repeat(again, () => this.#abandoned());
-      return this.#state.inDoubt;
-    }
-  }
-
-  /** Holding waits for an open transaction, so this step decides. Rejects when the store is silent. */
-  async #confirmOrHold(): Promise<KeyInDoubt | undefined> {
-    if (await this.#store.isDone()) return this.#completed("ok");
-    if ((await this.#store.hold(contradiction)) === "lost") {
-      return this.#completed((await this.#store.isDone()) ? "ok" : "lost");
-    }
-    this.#finished("held");
-    this.#alarm("commit-not-confirmed", `is held: it ended with success, but ${contradiction}`);
-    return this.#state.inDoubt;
-  }
-
-  async #record(): Promise<KeyInDoubt | undefined> {
-    this.#recordSent = true;
-    try {
-      return this.#completed(await this.#store.complete());
-    } catch (error) {
-      return this.#checkCompletion(error);
     }
   }
 
@@ -234,15 +139,10 @@ export class OwnedKey {
 
   /** A silent store may have done it. Otherwise asks again while the heartbeat keeps others out (I1). */
   async #checkCompletion(error: unknown): Promise<KeyInDoubt | undefined> {
-    if (await this.isDone()) return this.#completed("ok");
+    if (await this.#isDone()) return this.#completed("ok");
     this.#alarm("completion-delayed", "ended with success, but the store did not record it yet", error);
     this.#state.retries.repeat(
-      async () => {
-        // A completeIn() in between has rolled back.
-        if (this.#inTransaction) await this.#confirmOrHold();
-        else await this.#completed(await this.#store.complete());
-        return true;
-      },
+      async () => (await this.#completed(await this.#store.complete()), true),
       () => this.#abandoned(),
     );
     return this.#state.inDoubt;
@@ -265,8 +165,7 @@ export class OwnedKey {
   async #left(ownership: IdempotencyOwnership, holdReason: string | undefined): Promise<true> {
     const left = holdReason === undefined ? "released" : "held";
     this.#finished(ownership === "ok" ? left : "not-owned");
-    // After completeIn() the key may be lost to this attempt's own commit.
-    if (ownership !== "ok" && holdReason !== undefined && !this.#inTransaction) {
+    if (ownership !== "ok" && holdReason !== undefined) {
       await this.#lostEffect("hold-lost", `could not be held (${holdReason})`);
     }
     return true;

@@ -1,5 +1,5 @@
 import { GuardError, isGuardError } from "@countersign/core";
-import { comeAgain, pageOf, unanswered } from "@countersign/core/internal";
+import { comeAgain, unanswered } from "@countersign/core/internal";
 
 export type IdempotencyCode =
   | "commit-unknown"
@@ -28,17 +28,10 @@ export function keysDraining(retryAfterSeconds: number): GuardError<IdempotencyC
   return new GuardError<IdempotencyCode>({ ...init, headers: { ...init.headers, Connection: "close" } });
 }
 
-/** Says that the attempt does not own the key any more: its transaction has to roll back. */
+/** Says that the attempt does not own the key any more. */
 export function idempotencyLost(retryAfterSeconds: number): GuardError<IdempotencyCode> {
   const message = "this attempt does not own the idempotency key any more";
   return new GuardError<IdempotencyCode>(comeAgain("idempotency-lost", message, retryAfterSeconds));
-}
-
-export function noTransactions(factoryName: string): TypeError {
-  const page = pageOf("reference/packages/idempotency#stores-with-completein");
-  return new TypeError(
-    `${factoryName}: completeIn: this store has no transactions; succeed without it instead, or take one that has. See ${page}`,
-  );
 }
 
 type TransactionRefusal = (cause: unknown, retryAfterSeconds: number) => GuardError<IdempotencyCode>;

@@ -115,12 +115,6 @@ export class StoreGate extends Gate<keyof typeof rules> {
     this.#assert({ key, token });
   }
 
-  /** For an owner's step in its own transaction, which may be open on the store's connection. */
-  assertOwnerIn(key: unknown, token: unknown): void {
-    this.assertOpen();
-    this.assertArguments({ key, token });
-  }
-
   assertClaim(key: unknown, { token, fingerprint, leaseMs }: IdempotencyClaim): void {
     this.#assert({ key, token, fingerprint, leaseMs });
   }
@@ -165,7 +159,7 @@ export class StoreGate extends Gate<keyof typeof rules> {
     this.#assert({ token });
   }
 
-  /** As {@link assertOwnerIn}, for the store of answers. */
+  /** For an answer that is kept in its own transaction, which may be open on the store's connection. */
   assertTokenIn(token: unknown): void {
     this.assertOpen();
     this.assertArguments({ token });

@@ -98,7 +98,7 @@ export const leaseExpired = "lease-expired";
  * claim with recovery `hold` after the lease expired; expired running -> running with a higher fence at a claim with recovery `rerun`; held -> done
  * by its owner, or done or absent by resolve; back to held by reopen. A key ends once: what an attempt has done stays.
  */
-export interface IdempotencyStore<Tx = never> {
+export interface IdempotencyStore {
   /** One word for metrics and spans, such as `redis`. */
   readonly engine?: string | undefined;
   /** How long a done key is remembered, in milliseconds: later it runs again. Undefined if unknown: nobody can check a minimum. */
@@ -147,11 +147,4 @@ export interface IdempotencyStore<Tx = never> {
   prune(): Awaitable<number>;
   /** Frees the store's own timers and connections. Later calls throw. */
   close(): Awaitable<void>;
-  /**
-   * `complete` in the caller's own transaction: checks the token under a lock, then writes done, visible when `tx` commits. A done key is
-   * `lost`, whoever did it (`read` tells, from outside): a transaction repeated after a lost reply to COMMIT would pay again. The lock
-   * lasts as long as `tx`: a claim, release, hold or resolve meanwhile waits or fails, so that nothing after a rollback overtakes a commit.
-   * Throws on a `tx` without an open transaction. Absent on engines without transactions.
-   */
-  completeIn?(tx: Tx, key: string, token: string): Awaitable<IdempotencyOwnership>;
 }

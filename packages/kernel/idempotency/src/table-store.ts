@@ -7,10 +7,9 @@ import {
   type OptionOwner,
   type OptionTable,
 } from "@countersign/core/internal";
-import { completeKey, claimKey, decideKey, renewKey, stepOfOwner } from "./key-steps.ts";
+import { completeKey, claimKey, decideKey, renewKey } from "./key-steps.ts";
 import type { KeyTable } from "./key-table.ts";
 import {
-  completion,
   decideHold,
   decideRelease,
   decideReopen,
@@ -54,18 +53,15 @@ export interface TableStoreOptions<Mode extends TransactionMode> {
 }
 
 /** The store of a guard on a table of keys: the steps of {@link IdempotencyStore} by look, decide and write. */
-export class TableStore<Mode extends TransactionMode, Tx = never> implements Omit<
-  IdempotencyStore<Tx>,
-  "completeIn"
-> {
+export class TableStore<Mode extends TransactionMode> implements IdempotencyStore {
   readonly engine: string;
   readonly retentionMs: number;
   protected readonly gate: StoreGate;
-  readonly #table: KeyTable<Tx>;
+  readonly #table: KeyTable;
   readonly #mode: Mode;
   readonly #retentions: Retentions;
 
-  constructor(table: KeyTable<Tx>, { mode, retentionMs, gate }: TableStoreOptions<Mode>) {
+  constructor(table: KeyTable, { mode, retentionMs, gate }: TableStoreOptions<Mode>) {
     this.engine = table.engine;
     this.retentionMs = retentionMs;
     this.gate = gate;
@@ -164,14 +160,6 @@ export class TableStore<Mode extends TransactionMode, Tx = never> implements Omi
     );
   }
 
-  /** For `completeIn` of a store whose table writes in transactions: `lost` on a done key: the caller's payment would be a second one. */
-  protected completeWithin(tx: Tx, key: string, token: string): Returned<Mode, IdempotencyOwnership> {
-    return this.#run(
-      () => this.gate.assertOwnerIn(key, token),
-      () => stepOfOwner(this.#table, key, token, completion(this.retentionMs), { tx }),
-    );
-  }
-
   #look<T>(key: string, view: (row: SeenRow | undefined) => T): Returned<Mode, T> {
     const table = this.#table;
     return this.#run(
@@ -197,7 +185,7 @@ export class TableStore<Mode extends TransactionMode, Tx = never> implements Omi
   }
 }
 
-function* page<Tx>(table: KeyTable<Tx>, query: IdempotencyListQuery): Steps<IdempotencyListing> {
+function* page(table: KeyTable, query: IdempotencyListQuery): Steps<IdempotencyListing> {
   const { rows, cursor } = yield* answerOf(table.list(query));
   const entries = rows.flatMap(({ key, row }) => {
     const record = recordOf(row);

@@ -6,7 +6,7 @@ import type { IdempotencyRecord, IdempotencyStore } from "./store.ts";
 export interface WaitersOptions {
   /** The receiver's name in traces. Default `waiters`. */
   readonly factory?: string | undefined;
-  readonly store: IdempotencyStore<unknown>;
+  readonly store: IdempotencyStore;
   /** The longest wait for one look, in milliseconds. */
   readonly storeTimeoutMs: number;
   /** How often to look at a key, in milliseconds. */

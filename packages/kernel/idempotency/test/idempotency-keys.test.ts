@@ -8,12 +8,7 @@ import {
 } from "@countersign/idempotency";
 import type { KeyAttempt } from "@countersign/idempotency/internal";
 import { eventually, sleep } from "@countersign/test-support/runs/eventually.ts";
-import {
-  collectNotices,
-  FakeTransaction,
-  faultyStore,
-  transactionalStore,
-} from "@countersign/test-support/runs/faulty-store.ts";
+import { collectNotices, faultyStore } from "@countersign/test-support/runs/faulty-store.ts";
 
 type IdempotencyKeysOptions = Parameters<typeof idempotencyKeys>[0];
 
@@ -44,7 +39,6 @@ describe.each([
     expect(settled).toEqual([]);
     expect(await owned.complete()).toBeUndefined();
     expect(settled).toEqual(["k"]);
-    expect(await owned.isDone()).toBe(true);
     expect(await keys.acquire(attempt())).toEqual({ status: "done", fingerprint: "f" });
   });
 });
@@ -134,60 +128,6 @@ describe("an owned key", () => {
     await eventually(() => store.calls.heartbeat >= 5);
     // Longer than a lease by now: nobody takes what may be released late.
     expect(await keys.acquire(attempt())).toMatchObject({ status: "in-flight" });
-  });
-
-  test.each([{ synchronous: true }, { synchronous: false }])(
-    "aborts its signal when completeIn() is lost to another attempt (synchronous: $synchronous)",
-    async ({ synchronous }) => {
-      const notices = collectNotices("taken");
-      const store = transactionalStore({ synchronous });
-      // No heartbeat comes in time to find it out.
-      const keys = create({ store, leaseMs: 3_600_000 });
-      const owned = await own(keys, "taken");
-      store.inner.release("taken", store.inner.read("taken")?.token ?? "");
-      await own(keys, "taken");
-      await expect(async () => owned.completeIn(new FakeTransaction())).rejects.toMatchObject({
-        code: "idempotency-lost",
-      });
-      await eventually(() => owned.signal.aborted);
-      expect(owned.lost).toBe(true);
-      expect(notices.codes()).toEqual(["lease-lost"]);
-      notices.stop();
-    },
-  );
-
-  test.each([{ synchronous: true }, { synchronous: false }])(
-    "completed in a transaction is done when that has committed (synchronous: $synchronous)",
-    async ({ synchronous }) => {
-      const notices = collectNotices("committed");
-      const keys = create({ store: transactionalStore({ synchronous }) });
-      const tx = new FakeTransaction();
-      const committed = await own(keys, "committed");
-      expect(committed.inTransaction).toBe(false);
-      await committed.completeIn(tx);
-      expect(committed.inTransaction).toBe(true);
-      tx.commit();
-      expect(await committed.complete()).toBeUndefined();
-      expect(notices.codes()).toEqual([]);
-      notices.stop();
-    },
-  );
-
-  test("is in doubt, and held, when its transaction has not committed", async () => {
-    const notices = collectNotices("open");
-    const store = transactionalStore();
-    const keys = create({ store, retryAfterSeconds: 9 });
-    const owned = await own(keys, "open");
-    const tx = new FakeTransaction();
-    await owned.completeIn(tx);
-    tx.rollback();
-    expect(await owned.complete()).toEqual({ status: 503, retryAfterSeconds: 9 });
-    expect(store.inner.read("open")).toMatchObject({
-      state: "held",
-      reason: "its completeIn() has not been committed",
-    });
-    expect(notices.codes()).toEqual(["commit-not-confirmed"]);
-    notices.stop();
   });
 });
 

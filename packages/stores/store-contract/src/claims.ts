@@ -10,8 +10,7 @@ import type {
   ReleasedKey,
 } from "@countersign/idempotency";
 
-/** The store of a case: its transactions are opaque. */
-export type Store = IdempotencyStore<unknown>;
+export type Store = IdempotencyStore;
 
 export const key = "payout-7.acc-1.acc-2";
 

@@ -33,8 +33,8 @@ export function rules<Harness>(
   return Object.entries(checks).map(([name, check]) => ({ name, needs, check }));
 }
 
-export const idempotencyRules = rules<IdempotencyStoreHarness<unknown>>;
-export type IdempotencyCase = CaseDefinition<IdempotencyStoreHarness<unknown>>;
+export const idempotencyRules = rules<IdempotencyStoreHarness>;
+export type IdempotencyCase = CaseDefinition<IdempotencyStoreHarness>;
 
 export interface Contract<Harness> {
   readonly factory: string;
@@ -51,8 +51,7 @@ const isThere: Readonly<Record<ContractFacility, (harness: StoreHarness<object>)
   fill: (harness) => has(harness, "fill"),
   engine: (harness) => has(harness, "engine"),
   durability: ({ engine }) => engine?.durable === true,
-  transaction: (harness) =>
-    has(harness, "transaction") && ["completeIn", "keepIn"].some((member) => has(harness.store, member)),
+  transaction: (harness) => has(harness, "transaction") && has(harness.store, "keepIn"),
   swallow: (harness) => has(harness, "swallow"),
   waiting: ({ store }) => memberOf(Object(memberOf(store, "transactions")), "mode") === "async",
   retention: ({ store }) => has(store, "retentionMs"),

@@ -10,7 +10,6 @@ import { modelCases } from "./cases/model-cases.ts";
 import { nonceCases, nonceTextCases } from "./cases/nonce-cases.ts";
 import { raceCases } from "./cases/race-cases.ts";
 import { listCases, textCases } from "./cases/text-cases.ts";
-import { transactionCases } from "./cases/transaction-cases.ts";
 import { waitingCases } from "./cases/waiting-cases.ts";
 import { workAddCases, workClaimCases } from "./cases/work-add-cases.ts";
 import { workEndCases } from "./cases/work-end-cases.ts";
@@ -30,8 +29,8 @@ import type {
 } from "./harness.ts";
 
 /** The rules of an idempotency store as test cases, each on an empty store from `makeStore`. Throws a TypeError on a wrong argument. */
-export function idempotencyStoreContract<Tx>(
-  makeStore: () => Awaitable<IdempotencyStoreHarness<Tx>>,
+export function idempotencyStoreContract(
+  makeStore: () => Awaitable<IdempotencyStoreHarness>,
   options: IdempotencyContractOptions = {},
 ): readonly ContractCase[] {
   const definitions = [
@@ -40,7 +39,6 @@ export function idempotencyStoreContract<Tx>(
     ...fenceCases,
     ...textCases,
     ...idempotencyEngineCases,
-    ...transactionCases,
     ...listCases,
     ...modelCases,
   ];

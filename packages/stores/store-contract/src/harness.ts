@@ -69,15 +69,7 @@ export interface StoreHarness<Store> {
   close(): Awaitable<void>;
 }
 
-interface TransactionHarness<Store, Tx> extends StoreHarness<Store> {
-  /**
-   * Begins a transaction, not on the store's connection where the engine has several, awaits `work`, and commits; when `work` throws, rolls
-   * back and throws the same. `work` may await, and call the store and `transaction`. A case uses `tx` again after its transaction.
-   */
-  transaction?(work: (tx: Tx) => Awaitable<void>): Awaitable<void>;
-}
-
-export type IdempotencyStoreHarness<Tx = never> = TransactionHarness<IdempotencyStore<Tx>, Tx>;
+export type IdempotencyStoreHarness = StoreHarness<IdempotencyStore>;
 
 /** A nonce store, with what a store on an engine usually has besides. */
 export interface ContractNonceStore extends NonceStore {
@@ -90,7 +82,13 @@ export interface ContractNonceStore extends NonceStore {
 export type NonceStoreHarness = StoreHarness<ContractNonceStore>;
 
 /** What `makeStore` of the contract of answers returns. */
-export type AnswerStoreHarness<Tx = never> = TransactionHarness<AnswerStore<Tx>, Tx>;
+export interface AnswerStoreHarness<Tx = never> extends StoreHarness<AnswerStore<Tx>> {
+  /**
+   * Begins a transaction, awaits `work`, and commits; when `work` throws, rolls back and throws the same. `work` may await. A case uses
+   * `tx` again after its transaction.
+   */
+  transaction?(work: (tx: Tx) => Awaitable<void>): Awaitable<void>;
+}
 
 /**
  * What `makeStore` of the contract of transactions returns, with a table of the test in which a handler writes. Of `mode` `sync` all that
@@ -114,7 +112,7 @@ export interface WorkStoreHarness<Tx>
 /** What `makeStore` of each contract returns. */
 export interface StoreHarnesses<Tx = never> {
   readonly answers: AnswerStoreHarness<Tx>;
-  readonly idempotency: IdempotencyStoreHarness<Tx>;
+  readonly idempotency: IdempotencyStoreHarness;
   readonly nonces: NonceStoreHarness;
   readonly transactions: TransactionStoreHarness<Tx>;
   readonly work: WorkStoreHarness<Tx>;

@@ -5,6 +5,9 @@ import type { StoreHarness } from "./harness.ts";
 // How much later than needed a case looks: clocks of engines are rounded to milliseconds, and timers may run early by one.
 const marginMs = 25;
 
+// How long a step is given to go wrong while a transaction is open.
+const overtakeMs = 100;
+
 export async function inTurn<T>(items: Iterable<T>, step: (item: T) => Promise<unknown>): Promise<void> {
   for (const item of items) {
     // oxlint-disable-next-line no-await-in-loop -- in turn
@@ -63,6 +66,14 @@ export async function outcomeOf<T>(call: () => Awaitable<T>): Promise<Outcome<T>
   } catch (thrown) {
     return { error: { thrown } };
   }
+}
+
+/** How the call ended, or undefined when it still waits after that time. */
+export async function soon<T>(
+  outcome: Promise<Outcome<T>>,
+  withinMs: number = overtakeMs,
+): Promise<Outcome<T> | undefined> {
+  return Promise.race([outcome, pause(withinMs).then(() => undefined)]);
 }
 
 /** Begins a transaction and resolves once it says that it is open. It waits then for what `end` tells it. */

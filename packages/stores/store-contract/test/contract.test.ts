@@ -1,5 +1,6 @@
-import { memoryIdempotencyStore } from "@countersign/idempotency";
+import { memoryAnswerStore, memoryIdempotencyStore } from "@countersign/idempotency";
 import {
+  answerStoreContract,
   idempotencyStoreContract,
   nonceStoreContract,
   type StoreHarnesses,
@@ -83,6 +84,11 @@ describe("a case", () => {
     return { store, close: () => store.close() };
   };
 
+  const bareAnswers = () => {
+    const store = memoryAnswerStore();
+    return { store, close: () => store.close() };
+  };
+
   const lacking = (members: object, engine?: Partial<EngineHarness>) =>
     idempotencyStoreContract(() => {
       const platform = createPlatform();
@@ -99,7 +105,7 @@ describe("a case", () => {
     ["another", "of many concurrent claims through several handles", () => idempotencyStoreContract(bare)],
     ["fill", "a full store refuses", () => idempotencyStoreContract(bare)],
     ["engine", "every call while the engine is stopped", () => idempotencyStoreContract(bare)],
-    ["transaction", "completeIn throws a TypeError", () => idempotencyStoreContract(bare)],
+    ["transaction", "an answer that is kept in a transaction", () => answerStoreContract(bareAnswers)],
     ["list", "list misses no key", () => lacking({ list: undefined })],
     ["retention", "retentions are measured", () => lacking({ retentionMs: undefined })],
     ["durability", "after the engine is back it has everything", () => lacking({}, { durable: false })],

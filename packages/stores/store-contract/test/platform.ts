@@ -11,18 +11,14 @@ export const dayMs = 86_400_000;
 
 const room = 300;
 
-/** A transaction: the keys that it has locked, and who completes them when it commits. */
-export type Tx = Map<string, string>;
 /** It has what a store may have. */
-export type Store = IdempotencyStore<Tx> & Required<Pick<IdempotencyStore<Tx>, "completeIn" | "list">>;
+export type Store = IdempotencyStore & Required<Pick<IdempotencyStore, "list">>;
 
 export interface Platform {
   readonly clock: { nowMs: number };
-  /** The state machine, without locks and faults. */
+  /** The state machine, without faults. */
   readonly memory: MemoryIdempotencyStore;
   readonly store: Store;
-  readonly locks: Map<string, Tx>;
-  readonly open: Set<Tx>;
   readonly engine: { isRunning: boolean };
 }
 
@@ -39,45 +35,27 @@ export function createPlatform({
   const clock = { nowMs: 1_800_000_000_000 };
   const now = () => clock.nowMs + clockShiftMs();
   const memory = memoryIdempotencyStore({ max: room, retentionMs, now });
-  const locks = new Map<string, Tx>();
-  const open = new Set<Tx>();
   const engine = { isRunning: true };
   const reach = () => {
     if (!engine.isRunning) throw new Error("the engine is stopped");
     return memory;
   };
-  const change = (key: string) => {
-    if (locks.has(key)) throw new Error("the key is locked by a transaction");
-    return reach();
-  };
   const store: Store = {
     retentionMs: dayMs,
-    claim: (key, claim) => change(key).claim(key, claim),
+    claim: (key, claim) => reach().claim(key, claim),
     read: (key) => reach().read(key),
-    heartbeat: (key, token, leaseMs) => change(key).heartbeat(key, token, leaseMs),
-    complete: (key, token) => change(key).complete(key, token),
-    release: (key, token) => change(key).release(key, token),
-    hold: (key, token, reason) => change(key).hold(key, token, reason),
-    resolve: (key, outcome, decision) => change(key).resolve(key, outcome, decision),
-    reopen: (key, decision) => change(key).reopen(key, decision),
+    heartbeat: (key, token, leaseMs) => reach().heartbeat(key, token, leaseMs),
+    complete: (key, token) => reach().complete(key, token),
+    release: (key, token) => reach().release(key, token),
+    hold: (key, token, reason) => reach().hold(key, token, reason),
+    resolve: (key, outcome, decision) => reach().resolve(key, outcome, decision),
+    reopen: (key, decision) => reach().reopen(key, decision),
     readReleased: (key) => reach().readReleased(key),
     list: (query) => reach().list(query),
     prune: () => reach().prune(),
     close: () => memory.close(),
-    completeIn(tx, key, token) {
-      // A case gives it what the type forbids.
-      if (!((tx as unknown) instanceof Map))
-        throw new TypeError("completeIn needs a transaction of the platform");
-      if (!open.has(tx)) throw new Error("no transaction is open");
-      if (tx.has(key)) return "lost";
-      const record = change(key).read(key);
-      if (record?.token !== token || record.state === "done") return "lost";
-      tx.set(key, token);
-      locks.set(key, tx);
-      return "ok";
-    },
   };
-  return { clock, memory, store, locks, open, engine };
+  return { clock, memory, store, engine };
 }
 
 /** A server that is stopped and started, and keeps everything. */
@@ -106,25 +84,14 @@ export function harnessOf(
   platform: Platform,
   handle: (platform: Platform) => Store = ({ store }) => store,
   engine: Partial<EngineHarness> = {},
-): StoreHarnesses<Tx>["idempotency"] {
-  const { clock, memory, locks, open } = platform;
+): StoreHarnesses["idempotency"] {
+  const { clock, memory } = platform;
   const store = handle(platform);
   return {
     store,
     advance: (ms) => void (clock.nowMs += ms),
     another: () => handle(platform),
     fill: () => fillUpTo(room, (index) => store.claim(`filler-${index}`, fillerClaim)),
-    async transaction(work) {
-      const tx: Tx = new Map();
-      open.add(tx);
-      try {
-        await work(tx);
-        for (const [key, token] of tx) memory.complete(key, token);
-      } finally {
-        open.delete(tx);
-        for (const key of tx.keys()) locks.delete(key);
-      }
-    },
     engine: { ...engineOf(platform.engine), ...engine },
     close: () => memory.close(),
   };

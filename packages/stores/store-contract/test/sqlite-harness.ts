@@ -5,7 +5,6 @@ import { join } from "node:path";
 import type { Awaitable } from "@countersign/idempotency";
 import type { StoreHarnesses } from "@countersign/store-contract";
 import {
-  type SqliteDatabase,
   type SqliteStores,
   type SqliteStoresOptions,
   type SqliteAnswerStore,
@@ -101,18 +100,11 @@ export function sqliteHarness(
   where: Where,
   clock: Clock = {},
   open?: Open,
-): StoreHarnesses<SqliteDatabase>["idempotency"] & { path: string } {
+): StoreHarnesses["idempotency"] & { path: string } {
   const database = new SqliteDatabaseOfTest(where, clock, open);
   const own = database.connect();
   const storeOn = (connection: Connection) => database.open(connection).idempotency;
-  return {
-    ...harnessOn(database, own, { where, clock }, storeOn, fillKeys),
-    async transaction(work) {
-      const tx = where === "file" ? database.connect() : own;
-      if (where === "file") tx.exec("PRAGMA synchronous = FULL");
-      await inTransaction(tx, work);
-    },
-  };
+  return harnessOn(database, own, { where, clock }, storeOn, fillKeys);
 }
 
 export function sqliteNonceHarness(

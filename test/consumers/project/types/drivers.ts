@@ -12,13 +12,13 @@ const better = new BetterSqlite3(":memory:");
 const libsql = new Libsql(":memory:");
 const builtin = new DatabaseSync(":memory:");
 
-const { idempotency } = createSqliteStores({ database: better });
+createSqliteStores({ database: better });
 createSqliteStores({ database: libsql });
 createSqliteStores({ database: builtin });
 
-withImmediateTransaction(better, (tx: BetterSqlite3.Database) => idempotency.completeIn(tx, "key", "token"));
-withImmediateTransaction(libsql, (tx: Libsql.Database) => idempotency.completeIn(tx, "key", "token"));
-withImmediateTransaction(builtin, (tx: DatabaseSync) => idempotency.completeIn(tx, "key", "token"));
+withImmediateTransaction(better, (tx: BetterSqlite3.Database) => recordPayout(tx, null));
+withImmediateTransaction(libsql, (tx: Libsql.Database) => recordPayout(tx, null));
+withImmediateTransaction(builtin, (tx: DatabaseSync) => recordPayout(tx, null));
 
 export function recordPayout(database: SqliteDatabase, iban: string | null): number {
   return Number(database.prepare("INSERT INTO payouts (iban) VALUES (?)").run(iban).changes);

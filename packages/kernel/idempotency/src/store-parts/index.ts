@@ -2,6 +2,7 @@ export { commitUnconfirmed, tellsWarnings, watchCommits } from "./commit-watch.t
 export { parseDecision, seenRow } from "./key-row.ts";
 export { fenceMemoryMs } from "../table-store.ts";
 export { wrappedErrors } from "./sql-errors.ts";
+export type { Within } from "../transactions/database.ts";
 export { transactionBroken, transactionNotRolledBack } from "../refusals.ts";
 export { cursorBehind, damagedCursor, keyBefore, pageOfRows, type Row } from "./list-query.ts";
 export { pooledClients, type ClientPool, type PooledClient } from "./pooled-client.ts";
@@ -33,10 +34,9 @@ export {
   type RowsWithin,
 } from "../transactions/key-steps-within.ts";
 export { runSteps, runStepsNow } from "../transactions/steps.ts";
-export { isAsSeen, type KeyTable, type ListedRows, type Seen, type Within } from "../key-table.ts";
+export { isAsSeen, type KeyTable, type ListedRows, type Seen } from "../key-table.ts";
 export { TableStore, type TableStoreOptions } from "../table-store.ts";
 export { decodeText, encodeText, Gate, StoreGate, textUpTo, type ArgumentRule } from "../store-rules.ts";
-export { assertTransaction } from "./transaction.ts";
 export {
   StatementGate,
   type ClosedStatements,

@@ -1,9 +1,13 @@
-import type { Within } from "../key-table.ts";
 import type { Row } from "../store-parts/list-query.ts";
 import type { StatementGate } from "./statement-gate.ts";
 
 /** What a statement's parameter can be. */
 export type SqlValue = string | number | boolean | Uint8Array | null;
+
+/** The transaction of a change. An object, since a `tx` that a caller forgot must not become a change that commits alone. */
+export interface Within<Tx> {
+  readonly tx: Tx;
+}
 
 /**
  * The user's own database library, by which stores and handlers share one transaction; made by `fromPg`, `fromPrisma` and their like.

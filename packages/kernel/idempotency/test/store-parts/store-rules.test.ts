@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, jest, test } from "@jest/globals";
-import { assertTransaction, StoreGate } from "@countersign/idempotency/store";
+import { StoreGate } from "@countersign/idempotency/store";
 
 const claim = { token: "t", fingerprint: "f", leaseMs: 1_000, recovery: "hold" } as const;
 const use = { scope: "s", nonce: "n", token: "t", retainMs: 1_000 };
@@ -21,7 +21,7 @@ const steps: readonly (readonly [name: string, step: Step])[] = [
   ["assertToken", (gate) => gate.assertToken("t")],
 ];
 
-const inOwnTransaction: Step = (gate) => gate.assertOwnerIn("k", "t");
+const inOwnTransaction: Step = (gate) => gate.assertTokenIn("t");
 
 describe("StoreGate", () => {
   const assertEngine = jest.fn<() => void>();
@@ -31,7 +31,7 @@ describe("StoreGate", () => {
     gate = new StoreGate("a store", assertEngine);
   });
 
-  test.each([...steps, ["assertOwnerIn", inOwnTransaction] as const])(
+  test.each([...steps, ["assertTokenIn", inOwnTransaction] as const])(
     "%s() passes until close()",
     (_name, step) => {
       expect(() => step(gate)).not.toThrow();
@@ -50,9 +50,8 @@ describe("StoreGate", () => {
 
   test.each<readonly [title: string, argument: string, step: Step]>([
     ["a key that is none, at a read", "key", () => gate.assertKey("")],
-    ["a key that is none, in a transaction", "key", () => gate.assertOwnerIn(7, "t")],
     ["an owner without a token", "token", () => gate.assertOwner("k", undefined)],
-    ["an owner without a token, in a transaction", "token", () => gate.assertOwnerIn("k", undefined)],
+    ["no token, in a transaction", "token", () => gate.assertTokenIn(undefined)],
     ["a claim of no key", "key", () => gate.assertClaim(undefined, claim)],
     ["a claim without a token", "token", () => gate.assertClaim("k", { ...claim, token: "" })],
     [
@@ -130,35 +129,5 @@ describe("StoreGate", () => {
   ])("takes and refuses values of %s", (argument, step, good, bad) => {
     for (const value of good) expect(() => step(value as never)).not.toThrow();
     for (const value of bad) expect(() => step(value as never)).toThrow(new RegExp(`^a store: ${argument} `));
-  });
-});
-
-describe("assertTransaction()", () => {
-  const shape = {
-    needs: "the client",
-    has: ["query", "release"],
-    lacks: { totalCount: "a pool" },
-    page: "https://pages.example/",
-  };
-
-  test("takes an object with each function, its own or inherited", () => {
-    class Client {
-      query(): void {}
-      release(): void {}
-    }
-    expect(() => assertTransaction("a store", new Client(), shape)).not.toThrow();
-  });
-
-  test.each([
-    ["undefined", undefined, "got undefined"],
-    ["null", null, "got null"],
-    ["a text", "tx", "got a string"],
-    ["a function", () => {}, "got a function"],
-    ["an object without a function", { query() {} }, "got an object that has no function release"],
-    ["what is often given in its place", { query() {}, totalCount: 0 }, "got a pool"],
-  ])("says of %s what is needed, and where that is told", (_case, tx, fault) => {
-    expect(() => assertTransaction("a store", tx, shape)).toThrow(
-      new TypeError(`a store: completeIn needs the client; ${fault}. See https://pages.example/`),
-    );
   });
 });

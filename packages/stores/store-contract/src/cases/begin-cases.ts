@@ -18,7 +18,6 @@ import {
   begin,
   claimOf,
   doNothing,
-  inTransaction,
   isUsed,
   keyOf,
   nonceOf,
@@ -169,12 +168,6 @@ export const beginCases: readonly PaymentCase[] = [
       assert.equal(record?.token, later);
       assert.ok(record.fence > fence, "the fence must be above the old owner's");
       assert.equal(await idempotency.complete(key, "owner"), "lost", "the old owner must find it lost");
-      if (idempotency.completeIn === undefined) return;
-      const answer = await inTransaction(harness.store, function* work(tx): Steps<unknown> {
-        // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the harness has completeIn() where it takes its `tx`
-        return yield* answerOf<unknown>(idempotency.completeIn?.(tx as never, key, "owner"));
-      });
-      assert.equal(answer, "lost", "the old owner's completeIn() must find it lost");
     },
     async "a key that was released begins, with a higher fence"(harness) {
       const { idempotency } = harness.store;

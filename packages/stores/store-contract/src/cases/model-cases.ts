@@ -4,8 +4,6 @@ import { type Event, type Possible, histories } from "../model/histories.ts";
 import { memberOf } from "../model/step.ts";
 import { World } from "../model/world.ts";
 
-type Harness = IdempotencyStoreHarness<unknown>;
-
 interface Failure {
   readonly error: unknown;
   readonly lines: readonly string[];
@@ -30,13 +28,16 @@ export const modelCases: readonly IdempotencyCase[] = [
   }),
 ];
 
-async function follow(run: CaseRun<Harness>, first: Harness, clock: boolean): Promise<void> {
+async function follow(
+  run: CaseRun<IdempotencyStoreHarness>,
+  first: IdempotencyStoreHarness,
+  clock: boolean,
+): Promise<void> {
   const deadline = performance.now() + triesMs;
   const can = (facility: ContractFacility): boolean =>
     !run.without.includes(facility) && hasFacility(first, facility);
   const possible: Possible = {
     clock,
-    transaction: can("transaction"),
     retention: can("retention"),
     list: can("list"),
   };
@@ -55,7 +56,7 @@ async function follow(run: CaseRun<Harness>, first: Harness, clock: boolean): Pr
 }
 
 async function onNewStore(
-  { makeStore }: CaseRun<Harness>,
+  { makeStore }: CaseRun<IdempotencyStoreHarness>,
   events: readonly Event[],
   clock: boolean,
 ): Promise<Failure | undefined> {
@@ -68,7 +69,7 @@ async function onNewStore(
 }
 
 async function playOn(
-  harness: Harness,
+  harness: IdempotencyStoreHarness,
   events: readonly Event[],
   clock: boolean,
 ): Promise<Failure | undefined> {

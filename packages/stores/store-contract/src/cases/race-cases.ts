@@ -6,7 +6,7 @@ import type { Step } from "../model/step.ts";
 import { type Handle, World } from "../model/world.ts";
 import { handlesOf, inTurn, needed, pass } from "../waiting.ts";
 
-type Harness = IdempotencyStoreHarness<unknown>;
+type Harness = IdempotencyStoreHarness;
 /** `fence` is that of the owner: what an operator saw before anything else came. */
 type StepOf = (key: string, fence: number) => Step;
 

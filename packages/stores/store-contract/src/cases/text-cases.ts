@@ -14,7 +14,6 @@ import {
 } from "../claims.ts";
 import { type IdempotencyCase, idempotencyRules } from "../contract.ts";
 import { hostileTexts, mistakable, oversized, shown } from "../hostile-texts.ts";
-import { completeAlone } from "../transactions.ts";
 import { inTurn, outcomeOf } from "../waiting.ts";
 
 export const textCases: readonly IdempotencyCase[] = [
@@ -107,24 +106,6 @@ export const textCases: readonly IdempotencyCase[] = [
       const record = await recordOf(store);
       if (held.error === undefined) assert.equal(record?.state === "held" && record.reason, first, rule);
       else assert.equal(record?.state, "running", "a hold that was refused must change nothing");
-    },
-  }),
-  ...idempotencyRules(["transaction"], {
-    async "completeIn finds hostile keys, and compares hostile tokens as they were given"(harness) {
-      const { store } = harness;
-      await inTurn(hostileTexts, async (text) => {
-        const rule = `the text ${shown(text)} must be known in a transaction`;
-        await take(store, text, { key: text });
-        assertOk(await completeAlone(harness, text, text), rule);
-        assert.equal((await store.read(text))?.state, "done", rule);
-      });
-      await inTurn(mistakable.entries(), async ([index, [token, other]]) => {
-        const ofKey = `key of ${index}`;
-        await take(store, token, { key: ofKey });
-        const rule = `the token ${shown(other)} must not stand for ${shown(token)} in a transaction`;
-        assert.equal(await completeAlone(harness, other, ofKey), "lost", rule);
-        assert.equal((await store.read(ofKey))?.state, "running", rule);
-      });
     },
   }),
 ];

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { TransactionBegun, TransactionClaim } from "@countersign/idempotency";
+import type { Awaitable, TransactionBegun, TransactionClaim } from "@countersign/idempotency";
 import { type Steps, answerOf } from "@countersign/idempotency/internal";
 import {
   type PaymentCase,
@@ -14,9 +14,8 @@ import {
   statusesOf,
   writtenBy,
 } from "../payments.ts";
-import { key, shortLeaseMs, take } from "../claims.ts";
-import { soon } from "../transactions.ts";
-import { type Outcome, openUntilEnded, outcomeOf, pass } from "../waiting.ts";
+import { type Store, claimBy, key, recordOf, shortLeaseMs, take } from "../claims.ts";
+import { type Outcome, inTurn, openUntilEnded, outcomeOf, pass, soon } from "../waiting.ts";
 
 const seenOrNot = [
   ["seen once that one commits", "commit", "seen"],
@@ -52,6 +51,42 @@ export const waitingCases: readonly PaymentCase[] = [
       assert.equal(await isUsed(harness, late), false, "its nonce must be as it was");
       assert.deepEqual(statusesOf(await pay(harness, claimOf([keyOf("c")]))), ["done"]);
     },
+    async "a key of an open transaction is done for nobody in lease mode before that commits"(harness) {
+      const { idempotency } = harness.store;
+      const open = await openPayment(harness, "commit");
+      const read = await soon(outcomeOf(() => idempotency.read(key)));
+      const claim = await soon(outcomeOf(() => idempotency.claim(key, claimBy("b"))));
+      await open.end();
+      assert.notEqual(read?.value?.state, "done", "nothing must be read as done that has not committed");
+      assert.notEqual(claim?.value?.status, "done", "nothing must be done that has not committed");
+      const { status } = await idempotency.claim(key, claimBy("c"));
+      assert.equal(status, "done", "the key must be done to everybody after the commit");
+    },
+    async "while an open transaction takes a run over, no step of lease mode takes or settles it"(harness) {
+      await overtake(harness, "commit", async (ofKey, late) => {
+        assert.ok(
+          late.error !== undefined || ["done", "lost", "not-held"].includes(answerIn(late.value)),
+          `${ofKey} must see what was committed while it waited, not ${answerIn(late.value)}`,
+        );
+        const record = await recordOf(harness.store.idempotency, ofKey);
+        assert.equal(record?.state, "done", `${ofKey} must not undo the commit`);
+        assert.equal(record.token, "a", `${ofKey} must not take the key from who committed`);
+      });
+    },
+    async "a step of lease mode that waited for a transaction which is rolled back finds the run as it was"(
+      harness,
+    ) {
+      await overtake(harness, "roll back", async (ofKey, late) => {
+        assert.ok(
+          late.error !== undefined || ["acquired", "held", "ok"].includes(answerIn(late.value)),
+          `${ofKey} must find the run after the rollback, not ${answerIn(late.value)}`,
+        );
+        // What failed changed nothing, and can be tried again.
+        if (late.error === undefined) return;
+        const { status } = await harness.store.idempotency.claim(ofKey, claimBy("c"));
+        assert.equal(status, "acquired", "under rerun an expired run must be acquired");
+      });
+    },
   }),
   ...doneOrNot.map(([what, how, status]): PaymentCase => ({
     name: `a key of an open transaction is waited for, and ${what}`,
@@ -82,6 +117,50 @@ export const waitingCases: readonly PaymentCase[] = [
   })),
 ];
 
+type Overtaking = (store: Store, ofKey: string, fence: number) => Awaitable<unknown>;
+
+// The lease of the key has ended: without the transaction, each would succeed.
+const overtakingSteps: Readonly<Record<string, Overtaking>> = {
+  "claim under rerun": (store, ofKey) => store.claim(ofKey, claimBy("b")),
+  "claim under hold": (store, ofKey) => store.claim(ofKey, claimBy("b", { recovery: "hold" })),
+  complete: (store, ofKey) => store.complete(ofKey, "owner"),
+  release: (store, ofKey) => store.release(ofKey, "owner"),
+  hold: (store, ofKey) => store.hold(ofKey, "owner", "in doubt"),
+  "resolve as released": (store, ofKey, fence) => store.resolve(ofKey, "released", { fence }),
+  "resolve as done": (store, ofKey, fence) => store.resolve(ofKey, "done", { fence }),
+};
+
+/** Each step comes while an open transaction takes the run of its key over. */
+async function overtake(
+  harness: Payments,
+  how: Ending,
+  assertLate: (ofKey: string, late: Outcome<unknown>) => Promise<void>,
+): Promise<void> {
+  const { idempotency } = harness.store;
+  const fences = new Map<string, number>();
+  await inTurn(Object.keys(overtakingSteps), async (ofKey) => {
+    fences.set(ofKey, await take(idempotency, "owner", { key: ofKey, leaseMs: shortLeaseMs }));
+  });
+  await pass(harness, shortLeaseMs);
+  await inTurn(Object.entries(overtakingSteps), async ([ofKey, step]) => {
+    const open = await openPayment(harness, how, ofKey);
+    const waiting = outcomeOf(() => step(idempotency, ofKey, fences.get(ofKey) ?? 0));
+    const early = await soon(waiting);
+    await open.end();
+    assert.ok(
+      early === undefined || early.error !== undefined,
+      `${ofKey} must wait for the end of the transaction or fail, it was answered`,
+    );
+    await assertLate(ofKey, await waiting);
+  });
+}
+
+function answerIn(value: unknown): string {
+  return typeof value === "object" && value !== null && "status" in value
+    ? String(value.status)
+    : String(value);
+}
+
 type Ending = "commit" | "free" | "roll back";
 
 /** What the claim is answered that waits for an open payment, once that one has ended. */
@@ -99,10 +178,15 @@ async function waitedFor(harness: Payments, how: Ending, claim: TransactionClaim
 }
 
 /** A payment of `a` whose handler has written, and waits. With `free` it has not written, and gives its key back. */
-async function openPayment(harness: Payments, how: Ending): Promise<{ end(): Promise<void> }> {
+async function openPayment(
+  harness: Payments,
+  how: Ending,
+  ofKey: string = key,
+): Promise<{ end(): Promise<void> }> {
   const { transactions } = harness.store;
+  const claim = claimOf([keyOf("a", ofKey)], ofKey === key ? {} : { nonce: undefined });
   const open = await openUntilEnded<Ending>((opened, ending) =>
-    begin(harness, claimOf([keyOf("a")]), function* work(tx, keys): Steps<void> {
+    begin(harness, claim, function* work(tx, keys): Steps<void> {
       if (how !== "free") yield* answerOf(harness.write(tx, keys[0]?.key ?? ""));
       opened();
       if ((yield* answerOf(ending)) === "roll back") throw new Error("rolled back");

@@ -3,7 +3,6 @@ import { type Steps, answerOf } from "@countersign/idempotency/internal";
 import type { ClaimedTask, WorkStores } from "@countersign/idempotency/work";
 import { longLeaseMs, shortLeaseMs } from "../claims.ts";
 import { claimOf, sorted, writtenBy } from "../payments.ts";
-import { soon } from "../transactions.ts";
 import {
   type Work,
   type WorkCase,
@@ -19,7 +18,7 @@ import {
   transact,
   workRules,
 } from "../tasks.ts";
-import { handlesOf, inTurn, openUntilEnded, outcomeOf, pass, pause } from "../waiting.ts";
+import { handlesOf, inTurn, openUntilEnded, outcomeOf, pass, pause, soon } from "../waiting.ts";
 
 const entities = ["e1", "e2", "e3", "e4", "e5"] as const;
 const tasksOfEach = 6;

@@ -7,7 +7,6 @@ export type Event = (world: World) => Promise<void>;
 export interface Possible {
   /** Time passes to the millisecond, and the clock is set back. */
   readonly clock: boolean;
-  readonly transaction: boolean;
   readonly retention: boolean;
   readonly list: boolean;
 }
@@ -68,9 +67,9 @@ function makersOf(pick: Pick, keys: Keys, possible: Possible): readonly (() => E
     const [handle, isUnheard] = [by(), pick([true, false, false, false])];
     return async (world) => {
       const planned = plan(world);
-      // A client that saw an error repeats its step; a transaction that pays looks whether it has paid.
+      // A client that saw an error repeats its step.
       if (isUnheard) await world.takeUnheard(planned, handle);
-      if (!isUnheard || planned.op !== "pay") await world.take(planned, handle);
+      await world.take(planned, handle);
     };
   };
   const owned = (
@@ -93,10 +92,6 @@ function makersOf(pick: Pick, keys: Keys, possible: Possible): readonly (() => E
   const hold = (key?: string, token?: Token): Event => {
     const reason = pick(["in doubt", "the bank did not answer", "\0"]);
     return owned((owner) => ({ op: "hold", ...owner, reason }), key, token);
-  };
-  const pay = (key?: string): Event => {
-    const ending = pick(["commit", "commit", "rollback"] as const);
-    return owned((owner) => ({ op: "pay", ...owner, ending }), key);
   };
   const about = (): Attempt => pick(["present", pick(attempts)]);
   const resolve = (key = pickKey(), attempt = about()): Event => {
@@ -129,7 +124,7 @@ function makersOf(pick: Pick, keys: Keys, possible: Possible): readonly (() => E
   };
   const owners = [claim, claim, claim, claim, heartbeat, heartbeat, complete, complete, release, hold, hold];
   const operators = [resolve, resolve, reopen, reopen, decide, decide, takeBack, takeBack];
-  const steps = [...owners, ...operators, ...(possible.transaction ? [pay, pay] : [])];
+  const steps = [...owners, ...operators];
   const expire = (key: string): Event =>
     possible.clock ? reachEnd(pick, key, keys) : expiry(pick, key, keys);
   // And a lease that ends, with whatever comes then.

@@ -4,7 +4,7 @@ import type {
   IdempotencyRecord,
   ReleasedKey,
 } from "@countersign/idempotency";
-import { type PayStep, type Step, claimOf, fenceIn, memberOf } from "./step.ts";
+import { type Step, claimOf, fenceIn, memberOf } from "./step.ts";
 
 interface Cell {
   /** `free`: absent, but for what an operator has decided. */
@@ -73,8 +73,6 @@ export class ReferenceStore {
         return this.#release(step);
       case "hold":
         return this.#change(step, ["running"], { state: "held", reason: step.reason });
-      case "pay":
-        return this.#pay(step);
       case "resolve":
         return this.#resolve(step);
       case "reopen":
@@ -141,19 +139,10 @@ export class ReferenceStore {
     return { status: "acquired", fence: this.#learn(step.key, cell, fenceIn(seen)) };
   }
 
-  #pay(step: PayStep): IdempotencyOwnership {
-    return step.ending === "commit" ? this.#end(step) : this.clone().#end(step);
-  }
-
   #complete({ key, token }: { readonly key: string; readonly token: string }): IdempotencyOwnership {
     const cell = this.#live(key);
     if (cell?.state === "done") return cell.token === token ? "ok" : "lost";
-    return this.#end({ key, token });
-  }
-
-  // With a payment beside it, never `ok` twice.
-  #end(owned: { readonly key: string; readonly token: string }): IdempotencyOwnership {
-    return this.#change(owned, ["running", "held"], {
+    return this.#change({ key, token }, ["running", "held"], {
       state: "done",
       untilMs: this.nowMs + this.#retentionMs,
     });

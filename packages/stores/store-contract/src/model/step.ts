@@ -1,4 +1,4 @@
-import type { Awaitable, IdempotencyClaim, IdempotencyStore } from "@countersign/idempotency";
+import type { IdempotencyClaim, IdempotencyStore } from "@countersign/idempotency";
 
 interface StepOn<Op> {
   readonly op: Op;
@@ -15,16 +15,12 @@ interface Decided<Op> extends StepOn<Op> {
   readonly note?: string | undefined;
 }
 
-/** A transaction that pays and completes the key: committed, rolled back, or cut off by the death of its process. */
-export type PayStep = Owned<"pay"> & { readonly ending: "commit" | "rollback" | "crash" };
-
 /** One step of a store, as data. So a run can be printed, shortened, and tried on the reference in another order. */
 export type Step =
   | (Owned<"claim"> & { readonly leaseMs: number; readonly recovery: "hold" | "rerun" })
   | (Owned<"heartbeat"> & { readonly leaseMs: number })
   | Owned<"complete" | "release">
   | (Owned<"hold"> & { readonly reason: string })
-  | PayStep
   | (Decided<"resolve"> & { readonly outcome: "done" | "released" })
   | Decided<"reopen">
   | StepOn<"read" | "readReleased">;
@@ -43,12 +39,8 @@ export function memberOf(answer: unknown, name: string): unknown {
   return typeof answer === "object" && answer !== null ? Reflect.get(answer, name) : undefined;
 }
 
-/** Takes the step on a store. `pay` runs the transaction of a step that pays. */
-export async function performStep(
-  store: IdempotencyStore,
-  step: Step,
-  pay: (step: PayStep) => Awaitable<unknown>,
-): Promise<unknown> {
+/** Takes the step on a store. */
+export async function performStep(store: IdempotencyStore, step: Step): Promise<unknown> {
   const { op, key } = step;
   switch (op) {
     case "claim":
@@ -61,8 +53,6 @@ export async function performStep(
       return store.release(key, step.token);
     case "hold":
       return store.hold(key, step.token, step.reason);
-    case "pay":
-      return pay(step);
     case "resolve":
       return store.resolve(key, step.outcome, { fence: step.fence, by: step.by, note: step.note });
     case "reopen":

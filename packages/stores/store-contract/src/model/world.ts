@@ -3,7 +3,6 @@ import { isDeepStrictEqual } from "node:util";
 import type { IdempotencyRecord } from "@countersign/idempotency";
 import { type Store, eachPage, knownOf } from "../claims.ts";
 import type { IdempotencyStoreHarness } from "../harness.ts";
-import { payIn } from "../transactions.ts";
 import { inTurn, outcomeOf, pass } from "../waiting.ts";
 import { ReferenceStore } from "./reference-store.ts";
 import { type Step, fenceIn, memberOf, performStep } from "./step.ts";
@@ -22,7 +21,7 @@ export class World {
   readonly lines: string[] = [];
   /** Keys that time has ended: whether the engine still has them is its own affair. */
   readonly #forgotten = new Set<string>();
-  readonly #harness: IdempotencyStoreHarness<unknown>;
+  readonly #harness: IdempotencyStoreHarness;
   readonly #isExact: boolean;
   readonly #stores: readonly [Store, Store];
   /** The fences that each key has shown, the last one last. */
@@ -33,7 +32,7 @@ export class World {
   /** Whether prune() removes what has ended; undefined until it has told. */
   #prunes: boolean | undefined;
 
-  constructor(harness: IdempotencyStoreHarness<unknown>, another: Store, isExact: boolean) {
+  constructor(harness: IdempotencyStoreHarness, another: Store, isExact: boolean) {
     this.#harness = harness;
     this.#isExact = isExact;
     this.#stores = [harness.store, another];
@@ -176,9 +175,8 @@ export class World {
   }
 
   async #perform(step: Step, by: Handle): Promise<unknown> {
-    const store = this.#stores[by];
     try {
-      return await performStep(store, step, (pays) => payIn(this.#harness, store, pays));
+      return await performStep(this.#stores[by], step);
     } catch (error) {
       this.lines.push(`${shown(step)} throws`);
       throw error;
@@ -224,9 +222,8 @@ function plain(value: unknown): unknown {
 }
 
 function shown({ op, key, ...given }: Step): string {
-  const method = op === "pay" ? "completeIn" : op;
   const details = Object.keys(given).length === 0 ? "" : `, ${text(given)}`;
-  return `${method}(${JSON.stringify(key)}${details})`;
+  return `${op}(${JSON.stringify(key)}${details})`;
 }
 
 function text(value: unknown): string {

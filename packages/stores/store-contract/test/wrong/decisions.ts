@@ -126,28 +126,20 @@ export const wrongDecisions: WrongStores = {
     "gives a reopening the time of its decision": shown(({ reopened, ...decision }) =>
       reopened === undefined ? decision : { ...decision, reopened: { ...reopened, at: decision.at } },
     ),
-    ...each(["complete", "completeIn"], (method) => [
-      `lets the old owner of a reopened key end it by ${method}()`,
-      (platform) => {
-        const owners = new Map<string, string>();
-        const known = (key: string, token: string): string =>
-          owners.get(key) === token && stateOf(platform, key) === "held"
-            ? ownerOf(platform, key, token)
-            : token;
-        const { store } = platform;
-        const ends: Partial<Store> = {
-          complete: (key, token) => store.complete(key, known(key, token)),
-          completeIn: (tx, key, token) => store.completeIn(tx, key, known(key, token)),
-        };
-        return {
-          resolve(key, outcome, decision) {
-            owners.set(key, ownerOf(platform, key, ""));
-            return store.resolve(key, outcome, decision);
-          },
-          [method]: ends[method],
-        };
-      },
-    ]),
+    "lets the old owner of a reopened key end it": (platform) => {
+      const owners = new Map<string, string>();
+      const { store } = platform;
+      return {
+        resolve(key, outcome, decision) {
+          owners.set(key, ownerOf(platform, key, ""));
+          return store.resolve(key, outcome, decision);
+        },
+        complete(key, token) {
+          const isOld = owners.get(key) === token && stateOf(platform, key) === "held";
+          return store.complete(key, isOld ? ownerOf(platform, key, token) : token);
+        },
+      };
+    },
     "says that it reopens what an attempt has done": instead("reopen", ({ store, memory }, key, decision) => {
       const record = memory.read(key);
       const isOwn = record?.state === "done" && record.decision?.fence !== record.fence;

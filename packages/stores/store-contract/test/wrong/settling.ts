@@ -8,7 +8,6 @@ import {
   isExpired,
   ownerOf,
   reference,
-  roundTrip,
   runOf,
   stateOf,
 } from "./wrong-store.ts";
@@ -159,31 +158,6 @@ export const wrongSettling: WrongStores = {
           return platform.store.complete(key, isKnown ? ownerOf(platform, key, token) : token);
         },
       };
-    },
-  },
-  "while a transaction": {
-    "decides on a claim first and waits for the transaction then": {
-      ignores: "locks",
-      wrong: (platform) => {
-        const undone = new Map<string, string>();
-        return {
-          async claim(key, claim) {
-            if (!platform.locks.has(key) || !isExpired(platform, key))
-              return platform.store.claim(key, claim);
-            do await roundTrip();
-            while (platform.locks.has(key));
-            undone.set(key, claim.token);
-            return acquired(1_000_000);
-          },
-          async read(key) {
-            const record = await platform.store.read(key);
-            const token = undone.get(key);
-            return record === undefined || token === undefined
-              ? record
-              : { ...record, state: "running", token, remainingMs: 1 };
-          },
-        };
-      },
     },
   },
   "a full store": {

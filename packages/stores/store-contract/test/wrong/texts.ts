@@ -107,14 +107,6 @@ export const wrongTexts: WrongStores = {
       return { cursor, entries: entries.map(({ key, record }) => ({ key: throughUtf8(key), record })) };
     }),
   },
-  "completeIn finds hostile": {
-    "completes keys in UTF-8 in a transaction": instead("completeIn", ({ store }, tx, key, token) =>
-      store.completeIn(tx, throughUtf8(key), token),
-    ),
-    "compares tokens without case in a transaction": instead("completeIn", (platform, tx, key, token) =>
-      platform.store.completeIn(tx, key, withoutCase(platform, key, token)),
-    ),
-  },
   [reference]: {
     "lists held keys among the runs": instead("list", ({ memory }, query) => {
       const listing = memory.list(query);

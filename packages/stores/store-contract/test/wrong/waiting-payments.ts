@@ -1,6 +1,6 @@
 // A transaction waits in begin() until the one before it has ended.
 import { setTimeout as pause } from "node:timers/promises";
-import type { TransactionStore } from "@countersign/idempotency";
+import type { TransactionClaim, TransactionStore } from "@countersign/idempotency";
 import type { Connection } from "../../../store-sql/test/sqlite/connections.ts";
 import type { WrongTransactions } from "../payment-harness.ts";
 import { OpenTransactions } from "./open-transactions.ts";
@@ -52,6 +52,47 @@ export function waitingTransactions(meets: Meeting = "waits"): WrongTransactions
   };
 }
 
+/** Takes a key by its last step alone, as one that locks no row. */
+const lockless: WrongTransactions = ({ database, stores: { transactions } }) => {
+  const open = new OpenTransactions(database);
+  const claims = new Map<Connection, TransactionClaim>();
+  const store: Partial<TransactionStore<Connection, "async">> = {
+    mode: "async",
+    run: (work) => open.run(work),
+    async begin(tx, claim) {
+      claims.set(tx, claim);
+      return { nonce: "fresh", keys: claim.keys.map(() => ({ status: "begun" })) };
+    },
+    async keep(tx, keys, more) {
+      const claim = claims.get(tx);
+      open.lock(tx);
+      if (claim !== undefined) await transactions.begin(database, claim);
+      await transactions.keep(database, keys, more);
+    },
+  };
+  return store;
+};
+
+/** Commits the key as done before its handler works. */
+const tooEarly: WrongTransactions = ({ database, stores: { transactions } }) => {
+  const open = new OpenTransactions(database);
+  const store: Partial<TransactionStore<Connection, "async">> = {
+    mode: "async",
+    run: (work) => open.run(work),
+    async begin(tx, claim) {
+      open.lock(tx);
+      const begun = await transactions.begin(database, claim);
+      await transactions.keep(database, claim.keys, false);
+      database.exec("COMMIT");
+      return begun;
+    },
+    async keep() {
+      database.exec("BEGIN IMMEDIATE");
+    },
+  };
+  return store;
+};
+
 const committed = [
   "a key of an open transaction is waited for, and done",
   "a nonce of an open transaction is waited for, and seen once that one commits",
@@ -75,6 +116,9 @@ const failing = (meets: Meeting, all: readonly string[]): WrongPayments =>
 export const waitingPayments: WrongPayments = {
   ...failing("expects a commit", rolledBack),
   ...failing("expects a rollback", committed),
+  "a key of an open transaction is done for nobody": { "commits the key first": tooEarly },
+  "while an open transaction takes a run over": { "takes a run over at its end": lockless },
+  "a step of lease mode that waited": { "lets lease mode go on beside it": lockless },
   "a statement behind closeGate is rejected": {
     "lets late statements through": (platform) => ({
       ...waitingTransactions()(platform),

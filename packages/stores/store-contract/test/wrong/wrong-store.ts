@@ -40,8 +40,8 @@ export type WrongStores = FoundBy<Change | WrongStore>;
 
 export interface WrongStore {
   readonly wrong?: Change;
-  /** What is wrong is that it answers where the engine is stopped or a transaction has locked the key. */
-  readonly ignores?: "a stopped engine" | "locks";
+  /** What is wrong is that it answers where the engine is stopped. */
+  readonly ignores?: "a stopped engine";
   /** What it remembers, it remembers for each handle on its own. */
   readonly isPerHandle?: true;
   readonly platform?: PlatformOptions;
@@ -124,16 +124,13 @@ export function wrongStoreOn(platform: Platform, { wrong, ignores }: WrongStore)
     if (typeof method !== "function") return [name, method] as const;
     const guarded = (...parameters: unknown[]): unknown => {
       const isStopped = !platform.engine.isRunning && ignores !== "a stopped engine";
-      const isLocked = changes.has(name) && platform.locks.has(String(parameters[0])) && ignores !== "locks";
-      if (isStopped || isLocked) throw new Error(isLocked ? "the key is locked" : "the engine is stopped");
+      if (isStopped) throw new Error("the engine is stopped");
       return Reflect.apply(method, undefined, parameters);
     };
     return [name, guarded] as const;
   });
   return { ...platform.store, ...(Object.fromEntries(methods) as Partial<Store>) };
 }
-
-const changes = new Set(["claim", "heartbeat", "complete", "release", "hold", "resolve", "reopen"]);
 
 /** What each case that fails says, by its name. */
 export async function failuresOf(cases: readonly ContractCase[]): Promise<Record<string, string>> {

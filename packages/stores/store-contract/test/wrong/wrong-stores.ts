@@ -7,7 +7,6 @@ import { wrongEngines } from "./engine.ts";
 import { wrongRaces } from "./races.ts";
 import { wrongSettling } from "./settling.ts";
 import { wrongTexts } from "./texts.ts";
-import { wrongTransactions } from "./transactions.ts";
 import { type Change, type WrongStore, listed, wrongStoreOn } from "./wrong-store.ts";
 
 export const wrongStores = [
@@ -17,7 +16,6 @@ export const wrongStores = [
   wrongDecisions,
   wrongTexts,
   wrongEngines,
-  wrongTransactions,
 ].flatMap(listed);
 
 export function casesOf(given: Change | WrongStore): readonly ContractCase[] {

@@ -23,7 +23,7 @@ export function fromMysql2<Connection extends Mysql2Connection>(
   assertPool(pool);
   const lent = new WeakMap<Connection, Mysql2Transaction<Connection>>();
   const send = async (connection: Connection, text: string, values: readonly SqlValue[]) => {
-    // Also one of the app's own transactions: completeIn() asks the server whether one is open.
+    // Also one of the app's own transactions: keepIn() and add() ask the server whether one is open.
     assertCanQuery(caller, connection, "release", handlers);
     const transaction = lent.get(connection);
     if (transaction !== undefined) return transaction.query(text, [...values]);

@@ -7,13 +7,12 @@ import {
   runVariable,
   waitingFor,
   zeroIfAlone,
-  zeroIfOpen,
   zeroOnSession,
   type Statement,
 } from "./statement-parts.ts";
 import { bytesOf, digestOf } from "./values.ts";
 
-// MariaDB's shortest. A heartbeat must not wait for the transaction of completeIn(): its lock keeps the key anyway.
+// MariaDB's shortest. A heartbeat must not wait for a transaction that has its row: the next one comes soon.
 const heartbeatLockTimeoutMs = 1_000;
 
 interface KeyStep {
@@ -72,14 +71,6 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ${this.#now()} + ${microseconds("?")}, 1 + ${zer
     const waitMs = isHeartbeat ? Math.min(lockTimeoutMs, heartbeatLockTimeoutMs) : lockTimeoutMs;
     const [text, values] = this.#update(key, step, `version + 1 + ${zeroIfAlone}`);
     return [`${waitingFor(waitMs)}${text}`, values];
-  }
-
-  /**
-   * The same in a transaction of the caller, whose session says how long it waits for a lock. It fails after a COMMIT or ROLLBACK on its way,
-   * where `done` would commit alone.
-   */
-  writeIn(key: string, step: KeyStep): Statement {
-    return this.#update(key, step, `version + 1 + ${zeroIfOpen}`);
   }
 
   /**

@@ -13,7 +13,6 @@ import {
   type Row,
   type Seen,
   type SeenRow,
-  type Within,
 } from "@countersign/idempotency/store";
 import type { Engine } from "./engine.ts";
 import { duplicateKey, errnoOf } from "./errors.ts";
@@ -30,8 +29,8 @@ interface Sighting {
   readonly firstFence: number;
 }
 
-/** The table of keys. Each statement commits by itself unless the caller gives a transaction. */
-export class MysqlKeyTable<Tx> extends PrunedTable<Tx> implements KeyTable<Tx> {
+/** The table of keys. Each statement commits by itself. */
+export class MysqlKeyTable<Tx> extends PrunedTable<Tx> implements KeyTable {
   readonly #sql: KeyStatements;
 
   constructor(server: Engine<Tx>, options: ResolvedMysqlOptions<Tx>) {
@@ -44,7 +43,7 @@ export class MysqlKeyTable<Tx> extends PrunedTable<Tx> implements KeyTable<Tx> {
   }
 
   /**
-   * Looks first, without a lock: a duplicate is told by one message, writes nothing, and does not wait for the transaction of completeIn().
+   * Looks first, without a lock: a duplicate is told by one message, writes nothing, and does not wait for an open transaction.
    * An INSERT that comes first would: it locks the row that it finds. The fence is that of the look, since an INSERT gives none back. No
    * row has come and gone in between: it outlives by hours whoever has not seen it.
    */
@@ -64,17 +63,9 @@ export class MysqlKeyTable<Tx> extends PrunedTable<Tx> implements KeyTable<Tx> {
     return (await this.#find(key)).row;
   }
 
-  async write(key: string, change: KeyChange, seen: Seen, within?: Within<Tx>): Promise<number | undefined> {
+  async write(key: string, change: KeyChange, seen: Seen): Promise<number | undefined> {
     const fence = fenceAfter(change, seen);
-    const step = { change, seen, fence };
-    const changed =
-      within === undefined
-        ? await this.server.change(name, ...this.#sql.write(key, step))
-        : await this.server.changeOpen(
-            within.tx,
-            { store: name, step: "completeIn" },
-            this.#sql.writeIn(key, step),
-          );
+    const changed = await this.server.change(name, ...this.#sql.write(key, { change, seen, fence }));
     return changed > 0 ? fence : undefined;
   }
 

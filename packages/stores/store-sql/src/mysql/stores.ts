@@ -9,7 +9,7 @@ import { type MysqlWorkStore, WorkTable } from "./work-store.ts";
 
 /** `TransactionStores`, as `payoutEndpoint({ stores, pay })` takes them. */
 export interface MysqlStores<Tx> extends WorkStores<Tx, "async"> {
-  readonly idempotency: MysqlIdempotencyStore<Tx>;
+  readonly idempotency: MysqlIdempotencyStore;
   readonly nonces: MysqlNonceStore;
   readonly transactions: TransactionStore<Tx, "async">;
   readonly work: MysqlWorkStore<Tx>;

@@ -7,18 +7,16 @@ import {
   clockOf,
   floorKey,
   isAlone,
-  isInTransaction,
   isReadyToInsert,
   microseconds,
   milliseconds,
   settings,
   timed,
-  transactionStart,
   wholeMilliseconds,
 } from "./statement-parts.ts";
 import { quoteLiteral } from "./table-names.ts";
 
-// A heartbeat must not wait for the transaction of completeIn(). It fails without harm: that transaction's lock keeps the key.
+// A heartbeat must not wait for a transaction that has its row. It fails without harm: the next one comes soon.
 const heartbeatLockTimeoutMs = 100;
 
 /** Sent as text: named statements fail behind PgBouncer. */
@@ -26,9 +24,6 @@ export interface KeyStatement {
   readonly text: string;
   readonly values: unknown[];
 }
-
-/** Makes the transaction one that has written. Does nothing where none is open. */
-export const beginToWrite = "SELECT txid_current()::text";
 
 /** Of rows over which a table decides nothing. A test's clock is the last parameter. */
 export class KeyStatements {
@@ -72,22 +67,6 @@ SELECT state FROM removed`;
     const waitMs = isHeartbeat ? Math.min(lockTimeoutMs, heartbeatLockTimeoutMs) : lockTimeoutMs;
     const { text, values } = this.#update([storedKey], change, seen, "FROM settings WHERE kept.key = $1");
     return { text: `WITH ${settings(waitMs)}\n${text}`, values };
-  }
-
-  /**
-   * For a transaction of the caller, whose session says how long it waits for a lock. Returns one row: when the `transaction` began, and
-   * the `fence` where it has written. It writes in that `transaction` alone, if one is given: after a COMMIT or ROLLBACK on its way,
-   * `done` would commit by itself.
-   */
-  writeIn(storedKey: string, change: KeyChange, seen: Seen, transaction: unknown): KeyStatement {
-    const isIt = `($2::text IS NULL OR ${transactionStart} = $2)`;
-    const source = `WHERE kept.key = $1 AND ${isInTransaction} AND ${isIt} AND ${isDurable}`;
-    const { text, values } = this.#update([storedKey, transaction], change, seen, source);
-    return {
-      text: `WITH written AS (${text})
-SELECT (SELECT fence FROM written) AS fence, ${transactionStart} AS transaction`,
-      values,
-    };
   }
 
   /** For a transaction that has begun the key, or is about to. Returns the `fence`; no row where the row is another one. */

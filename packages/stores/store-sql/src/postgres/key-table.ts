@@ -1,7 +1,5 @@
-import { pageOf as pageAt } from "@countersign/core/internal";
 import type { IdempotencyListQuery } from "@countersign/idempotency";
 import {
-  assertTransaction,
   keyBefore,
   pageOfRows,
   pruning,
@@ -14,27 +12,19 @@ import {
   type Seen,
   type SeenRow,
   type StoreGate,
-  type Within,
 } from "@countersign/idempotency/store";
 import type { Engine } from "./engine.ts";
 import { inTransaction } from "./errors.ts";
-import { beginToWrite, KeyStatements, pageStatement, type KeyStatement } from "./key-statements.ts";
+import { KeyStatements, pageStatement, type KeyStatement } from "./key-statements.ts";
 import type { ResolvedPostgresOptions } from "./options.ts";
 import { PrunedTable, type PrunedBatch } from "./pruning.ts";
-import { type PostgresTransaction, integerOf, millisecondsOf, singleRow } from "./queryable.ts";
+import { integerOf, millisecondsOf, singleRow } from "./queryable.ts";
 import { decodeKey, encodeKey } from "./stored-key.ts";
 
 export const name = "postgres idempotency store";
 
-const neededTransaction: Parameters<typeof assertTransaction>[2] = {
-  needs: "the client on which your transaction is open, as withPostgresTransaction() gives it",
-  has: ["query"],
-  lacks: { totalCount: "a pool" },
-  page: pageAt("reference/packages/postgres#what-completein-takes"),
-};
-
-/** The table of keys. Each step is one statement, in a transaction of its own unless the caller gives one. */
-export class PostgresKeyTable extends PrunedTable implements KeyTable<PostgresTransaction> {
+/** The table of keys. Each step is one statement, in a transaction of its own. */
+export class PostgresKeyTable extends PrunedTable implements KeyTable {
   protected readonly gate: StoreGate;
   readonly #sql: KeyStatements;
 
@@ -57,13 +47,7 @@ export class PostgresKeyTable extends PrunedTable implements KeyTable<PostgresTr
     return row["state"] === null ? undefined : rowOf(row);
   }
 
-  async write(
-    key: string,
-    change: KeyChange,
-    seen: Seen,
-    within?: Within<PostgresTransaction>,
-  ): Promise<number | undefined> {
-    if (within !== undefined) return this.#writeIn(within.tx, key, change, seen);
+  async write(key: string, change: KeyChange, seen: Seen): Promise<number | undefined> {
     const fence = await this.#send(this.#sql.write(encodeKey(key), change, seen));
     // In somebody's transaction nothing is written either, and that is no answer: the look rejects.
     if (fence === undefined) await this.look(key);
@@ -78,31 +62,6 @@ export class PostgresKeyTable extends PrunedTable implements KeyTable<PostgresTr
 
   protected override batchOf(removed: readonly Row[]): PrunedBatch {
     return pruning.batchOf(removed);
-  }
-
-  async #writeIn(
-    tx: PostgresTransaction,
-    key: string,
-    change: KeyChange,
-    seen: Seen,
-  ): Promise<number | undefined> {
-    assertTransaction(name, tx, neededTransaction);
-    const write = async (transaction: unknown): Promise<Row> => {
-      const { text, values } = this.#sql.writeIn(encodeKey(key), change, seen, transaction);
-      return singleRow(await this.server.runIn(tx, name, text, values));
-    };
-    const first = await write(null);
-    if (first["fence"] !== null) return integerOf(first["fence"]);
-    // The row is another one, or this is the first step of a transaction that the caller has begun with a plain BEGIN.
-    await this.server.runIn(tx, name, beginToWrite, []);
-    const second = await write(first["transaction"]);
-    if (second["fence"] !== null) return integerOf(second["fence"]);
-    if (second["transaction"] !== first["transaction"]) {
-      throw new Error(
-        `${name}: completeIn needs a client on which a transaction is open: BEGIN, and pass the client that began it`,
-      );
-    }
-    return undefined;
   }
 
   async #send({ text, values }: KeyStatement): Promise<number | undefined> {

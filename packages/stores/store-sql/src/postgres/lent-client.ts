@@ -13,8 +13,8 @@ export interface LentClient<Client> {
 const caller = "withPostgresTransaction";
 
 /**
- * Lends the client for one transaction. Work that goes on afterwards, as after a Promise.race, would commit alone or in somebody else's,
- * and complete a key whose payout was rolled back. Keeps why the server ended the session: the next statement only finds it gone.
+ * Lends the client for one transaction. Work that goes on afterwards, as after a Promise.race, would commit alone or in somebody else's.
+ * Keeps why the server ended the session: the next statement only finds it gone.
  */
 export function lendClient<Client extends PostgresPoolClient>(client: Client): LentClient<Client> {
   let hasEnded = false;

@@ -89,7 +89,7 @@ function send(client: PostgresPoolClient, { text, values, name }: LoneStatement)
   return client.query({ name, text, values } as unknown as string);
 }
 
-// A heartbeat after completeIn() must not cost a connection each time. In an aborted transaction the server refuses this statement.
+// What meets a transaction that has its row must not cost a connection each time. In an aborted transaction the server refuses this statement.
 async function takesStatements(client: PostgresPoolClient): Promise<boolean> {
   try {
     await client.query("SELECT 1");

@@ -37,7 +37,7 @@ export function isQueryable(value: unknown): value is PostgresQueryable {
 export function rowsOf(result: unknown): readonly Row[] {
   if (typeof result !== "object" || result === null || !("rows" in result) || !isRows(result.rows)) {
     throw new TypeError(
-      "the PostgreSQL driver returned no { rows } of objects: the stores, and completeIn, need a client of pg or one that answers like it",
+      "the PostgreSQL driver returned no { rows } of objects: the stores need a client of pg or one that answers like it",
     );
   }
   return result.rows;

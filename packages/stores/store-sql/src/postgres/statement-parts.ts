@@ -42,9 +42,6 @@ export const isInTransaction: string = `(txid_current_if_assigned() IS NOT NULL 
 /** Whether none is, as far as the server says: a step inside of one can be undone after it was answered. */
 export const isAlone: string = `${isInTransaction} IS NOT TRUE`;
 
-/** Differs between any two transactions of a connection: each begins with a message of its own. */
-export const transactionStart = "transaction_timestamp()::text";
-
 /** For an INSERT … SELECT: bounds its wait for a row, makes it durable. False in somebody's transaction, so that nothing is written. */
 export function isReadyToInsert(lockTimeoutMs: number): string {
   return `${isAlone} AND set_config('lock_timeout', '${lockTimeoutMs}', true) IS NOT NULL AND ${isDurable}`;

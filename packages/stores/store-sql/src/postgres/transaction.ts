@@ -10,7 +10,7 @@ import { setOpenMark } from "./statement-parts.ts";
 export interface PostgresTransactionOptions {
   /**
    * For how long the transaction may wait for its next statement, in milliseconds; then the server ends the session and rolls
-   * back. Otherwise a process that was cut off would keep its key's row locked for hours. Takes the place of the session's own
+   * back. Otherwise a process that was cut off would keep its rows locked for hours. Takes the place of the session's own
    * `idle_in_transaction_session_timeout`. 100 to 3,600,000, default 60,000.
    */
   readonly idleTimeoutMs?: number | undefined;
@@ -22,7 +22,7 @@ export const table: OptionTable<PostgresTransactionOptions> = {
 
 /**
  * Runs `work` between BEGIN and COMMIT on a client of its own. Resolves to its result when the commit is durable; rolls back and rejects
- * when `work` rejects. After a rejection of COMMIT itself the key's record shows the outcome, once the session has ended. The client takes
+ * when `work` rejects. After a rejection of COMMIT itself it may have committed. The client takes
  * no statement once `work` has settled. Rejects with a TypeError on a bad option, and with a GuardError (503, `transaction-not-begun`)
  * when the pool gives no connection or BEGIN fails: `work` has not run then.
  */

@@ -35,7 +35,7 @@ export function ensureDurability(
 }
 
 /** Throws unless every commit on this connection is flushed to the disk before it is reported. */
-export function assertSynchronous(caller: string, database: SqliteDatabase): void {
+function assertSynchronous(caller: string, database: SqliteDatabase): void {
   const level = synchronousLevel(database);
   if (level < fullSynchronous) {
     throw new Error(

@@ -1,7 +1,5 @@
-import { pageOf as pageAt } from "@countersign/core/internal";
 import type { IdempotencyListQuery } from "@countersign/idempotency";
 import {
-  assertTransaction,
   decodeText,
   encodeText,
   isAsSeen,
@@ -14,17 +12,8 @@ import {
   type ListedRows,
   type Seen,
   type SeenRow,
-  type Within,
 } from "@countersign/idempotency/store";
-import {
-  integerOf,
-  isInTransaction,
-  singleRow,
-  withImmediateTransaction,
-  type SqliteDatabase,
-  type SqliteStatement,
-} from "./connection.ts";
-import { assertSynchronous } from "./durability.ts";
+import { integerOf, singleRow, withImmediateTransaction, type SqliteStatement } from "./connection.ts";
 import { columns, KeyRows, rowAt } from "./key-rows.ts";
 import { factoryName, type ResolvedSqliteOptions } from "./options.ts";
 import { PrunedTable, pruneBatchSize } from "./pruning.ts";
@@ -33,27 +22,15 @@ import { engineClock, tableNames } from "./schema.ts";
 
 export const name = "sqlite idempotency store";
 
-const neededTransaction: Parameters<typeof assertTransaction>[2] = {
-  needs: "the connection on which your transaction is open, as withImmediateTransaction() gives it",
-  has: ["exec", "prepare"],
-  lacks: {},
-  page: pageAt("reference/packages/sqlite#what-completein-takes"),
-};
-
 /** The table of keys. Each step reads and writes under the write lock of the file. */
-export class SqliteKeyTable extends PrunedTable implements KeyTable<SqliteDatabase> {
+export class SqliteKeyTable extends PrunedTable implements KeyTable {
   readonly #rows: KeyRows;
-  /** Statements belong to the connection that prepared them. */
-  readonly #rowsOfCaller = new WeakMap<SqliteDatabase, KeyRows>();
   readonly #statements: ReturnType<typeof prepareStatements>;
-  readonly #lockSql: string;
 
   constructor(options: ResolvedSqliteOptions) {
     super(name, factoryName, options);
     this.#rows = new KeyRows(options.database, options);
-    this.#rowsOfCaller.set(options.database, this.#rows);
     this.#statements = prepareStatements(options);
-    this.#lockSql = takeWriteLock(options.table);
   }
 
   add(key: string, row: FirstChange): number | SeenRow {
@@ -71,24 +48,13 @@ export class SqliteKeyTable extends PrunedTable implements KeyTable<SqliteDataba
     return this.#rows.look(encodeText(key)).row;
   }
 
-  write(key: string, change: KeyChange, seen: Seen, within?: Within<SqliteDatabase>): number | undefined {
-    const write = (rows: KeyRows): number | undefined => {
+  write(key: string, change: KeyChange, seen: Seen): number | undefined {
+    return withImmediateTransaction(this.options.database, () => {
       const storedKey = encodeText(key);
-      const sighting = rows.look(storedKey);
+      const sighting = this.#rows.look(storedKey);
       if (sighting.row === undefined || !isAsSeen(sighting.row, seen)) return undefined;
-      return rows.put(storedKey, sighting, change);
-    };
-    if (within === undefined) return withImmediateTransaction(this.options.database, () => write(this.#rows));
-    const { tx } = within;
-    assertTransaction(name, tx, neededTransaction);
-    // On its own, the write would commit immediately, and stay when the caller's payment is rolled back.
-    if (!isInTransaction(tx)) {
-      throw new Error(`${name}: completeIn needs a connection on which a transaction is open`);
-    }
-    const rows = this.#rowsOn(tx);
-    // Takes the write lock where BEGIN has not: in libsql a prepared statement that met SQLITE_BUSY would make later COMMITs fail.
-    tx.exec(this.#lockSql);
-    return write(rows);
+      return this.#rows.put(storedKey, sighting, change);
+    });
   }
 
   list({ state, cursor, limit }: IdempotencyListQuery): ListedRows {
@@ -111,16 +77,6 @@ export class SqliteKeyTable extends PrunedTable implements KeyTable<SqliteDataba
       if (fences.length > 0) raiseFenceFloor.run(Math.max(...fences));
       return pruning.batchOf(removed);
     });
-  }
-
-  #rowsOn(tx: SqliteDatabase): KeyRows {
-    let rows = this.#rowsOfCaller.get(tx);
-    if (rows === undefined) {
-      assertSynchronous(`${name}: completeIn`, tx);
-      rows = new KeyRows(tx, this.options);
-      this.#rowsOfCaller.set(tx, rows);
-    }
-    return rows;
   }
 }
 

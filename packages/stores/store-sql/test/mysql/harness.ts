@@ -78,19 +78,12 @@ SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'The table is full'`,
   }
 }
 
-export async function idempotencyHarness(
-  engine: Engine,
-): Promise<StoreHarnesses<PoolConnection>["idempotency"]> {
-  const { stores, another, database, harness } = await makeStores<MysqlStores<PoolConnection>>(
+export async function idempotencyHarness(engine: Engine): Promise<StoreHarnesses["idempotency"]> {
+  const { stores, another, harness } = await makeStores<MysqlStores<PoolConnection>>(
     engine,
     createMysqlStores,
   );
-  return {
-    ...harness,
-    store: stores.idempotency,
-    another: () => another().idempotency,
-    transaction: (work) => database.run(async (tx) => work(tx)),
-  };
+  return { ...harness, store: stores.idempotency, another: () => another().idempotency };
 }
 
 export async function paymentHarness(

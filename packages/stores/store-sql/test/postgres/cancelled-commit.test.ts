@@ -152,16 +152,15 @@ onServer("a step of lease mode whose commit is cancelled while it waits for a st
 });
 
 onServer("a transaction whose commit is cancelled while it waits for a standby", () => {
-  test.each([
-    ["sessions that take warnings", config],
-    ["sessions that take none", quiet],
-  ])("rejects as an unknown outcome with withPostgresTransaction(), in %s", async (_case, settings) => {
-    const { idempotency } = await newStores({}, config);
+  test("rejects as an unknown outcome with withPostgresTransaction(), in sessions that take warnings", async () => {
+    const { idempotency, schema } = await newStores({}, config);
     await idempotency.claim("k", claim);
     await standby.loseStandby();
     afterTest(() => standby.leaveStandby());
-    const pool = connectPool({ ...settings, max: 1 });
-    const paying = withPostgresTransaction(pool, (client) => idempotency.completeIn(client, "k", "a"));
+    const pool = connectPool({ ...config, max: 1 });
+    const paying = withPostgresTransaction(pool, (client) =>
+      client.query(`UPDATE ${schema}.countersign_idempotency SET version = version + 1`),
+    );
     expect(await once(paying)).toMatchObject(unconfirmed);
   });
 

@@ -4,13 +4,15 @@ import {
   nonceStoreContract,
 } from "@countersign/store-contract";
 import { testCrashes } from "@countersign/test-support/runs/contract.ts";
-import { withPostgresTransaction } from "@countersign/store-sql/postgres";
+import { fromPg } from "@countersign/store-sql/pg";
+import { createPostgresStores } from "@countersign/store-sql/postgres";
 import { afterAll, afterEach, describe, expect, test } from "@jest/globals";
 import { postgresUrl } from "@countersign/test-support/servers/engines.ts";
 import { startPrivatePostgres } from "@countersign/test-support/servers/private-postgres.ts";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { connectPool, createSchema, createStores, newStores } from "./connections.ts";
 import { answerHarness, idempotencyHarness, nonceHarness } from "./harness.ts";
+import { claimOf, keyOf, payIn } from "./payouts.ts";
 
 // Commits are not flushed for ten seconds, unless a statement asks for it.
 const settings = { synchronous_commit: "off", wal_writer_delay: "10s", fsync: "on" };
@@ -32,8 +34,10 @@ testCrashes(
 );
 
 onOwnServer("a server with synchronous_commit off that crashes", () => {
-  test("has everything again that the stores and a transaction with completeIn had answered", async () => {
+  test("has everything again that the stores and a payment had answered", async () => {
     const { idempotency, nonces, pool, schema } = await newStores({}, config);
+    const { transactions, close } = createPostgresStores({ database: fromPg(pool), schema });
+    afterTest(close);
     await pool.query(`CREATE TABLE ${schema}.payouts (id int PRIMARY KEY)`);
     await pool.query("CHECKPOINT");
     const steps: [string, () => Promise<unknown>, () => Promise<unknown>, unknown][] = [
@@ -52,13 +56,10 @@ onOwnServer("a server with synchronous_commit off that crashes", () => {
       ],
       [
         "a payment",
-        async () => {
-          await idempotency.claim("paid", claim);
-          await withPostgresTransaction(pool, async (client) => {
-            await client.query(`INSERT INTO ${schema}.payouts VALUES (1)`);
-            await idempotency.completeIn(client, "paid", "a");
-          });
-        },
+        () =>
+          payIn(transactions, claimOf([keyOf("paid")]), (tx) =>
+            tx.query(`INSERT INTO ${schema}.payouts VALUES (1)`),
+          ),
         () => idempotency.read("paid"),
         { state: "done" },
       ],
@@ -99,19 +100,19 @@ onOwnServer("a server that restarts", () => {
   test("fast, in the middle of a payment: it is rolled back, and the stores go on by themselves", async () => {
     const { idempotency, pool, schema } = await newStores({}, config);
     await pool.query(`CREATE TABLE ${schema}.payouts (id int PRIMARY KEY)`);
-    await idempotency.claim("k", claim);
-    const attempt = withPostgresTransaction(pool, async (client) => {
-      await client.query(`INSERT INTO ${schema}.payouts VALUES (1)`);
-      await idempotency.completeIn(client, "k", "a");
+    const { transactions, close } = createPostgresStores({ database: fromPg(pool), schema });
+    afterTest(close);
+    const attempt = payIn(transactions, claimOf([keyOf("k")]), async (tx) => {
+      await tx.query(`INSERT INTO ${schema}.payouts VALUES (1)`);
       await server?.stop("fast");
     });
     await expect(attempt).rejects.toThrow();
     await expect(idempotency.read("k")).rejects.toThrow();
     await server?.start();
     await pool.query("SELECT 1").catch(() => {});
-    expect(await idempotency.read("k")).toMatchObject({ state: "running", token: "a" });
+    expect(await idempotency.read("k")).toBeUndefined();
     expect((await pool.query(`SELECT FROM ${schema}.payouts`)).rowCount).toBe(0);
-    expect(await idempotency.complete("k", "a")).toBe("ok");
+    expect(await idempotency.claim("k", claim)).toMatchObject({ status: "acquired" });
   });
 });
 

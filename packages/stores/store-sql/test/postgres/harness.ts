@@ -7,9 +7,7 @@ import {
   createPostgresAnswers,
   createPostgresStores,
   migratePostgres,
-  withPostgresTransaction,
 } from "@countersign/store-sql/postgres";
-import type { PostgresTransaction } from "../../dist/postgres/queryable.js";
 import { Pool, type PoolClient } from "pg";
 import { isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
 import type { PrivatePostgres } from "@countersign/test-support/servers/private-postgres.ts";
@@ -89,14 +87,9 @@ type Create = (options: PoolOptions) => PostgresStores;
 export async function idempotencyHarness(
   engine: Engine,
   create: Create = createPostgresStores,
-): Promise<StoreHarnesses<PostgresTransaction>["idempotency"]> {
-  const { stores, another, payments, harness } = await makeStores(engine, create);
-  return {
-    ...harness,
-    store: stores.idempotency,
-    another: () => another().idempotency,
-    transaction: (work) => withPostgresTransaction(payments, async (client) => work(client)),
-  };
+): Promise<StoreHarnesses["idempotency"]> {
+  const { stores, another, harness } = await makeStores(engine, create);
+  return { ...harness, store: stores.idempotency, another: () => another().idempotency };
 }
 
 export async function nonceHarness(

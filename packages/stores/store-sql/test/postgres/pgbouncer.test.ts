@@ -1,13 +1,11 @@
-import {
-  createPostgresStores,
-  migratePostgres,
-  withPostgresTransaction,
-} from "@countersign/store-sql/postgres";
+import { fromPg } from "@countersign/store-sql/pg";
+import { createPostgresStores, migratePostgres } from "@countersign/store-sql/postgres";
 import { afterAll, describe, expect, test } from "@jest/globals";
 import { isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
 import { startPgBouncer } from "@countersign/test-support/servers/pgbouncer.ts";
-import { afterTest, testClock } from "@countersign/test-support/runs/after-test.ts";
+import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { connectPool, createStores, dropAfterTest, newStores } from "./connections.ts";
+import { claimOf, payIn } from "./payouts.ts";
 
 const bouncer = postgresUrl === undefined ? undefined : await startPgBouncer(postgresUrl, { poolSize: 5 });
 const behindPgBouncer = bouncer === undefined ? describe.skip : describe;
@@ -19,22 +17,22 @@ behindPgBouncer("the stores behind PgBouncer in transaction mode", () => {
   const config = { connectionString: bouncer?.url };
 
   test("keep 50 parallel payments over five server connections apart, each with its payout", async () => {
-    const { idempotency, nonces, pool, schema } = await newStores({}, { ...config, max: 20 });
+    const { nonces, pool, schema } = await newStores({}, { ...config, max: 20 });
+    const { transactions, close } = createPostgresStores({ database: fromPg(pool), schema });
+    afterTest(close);
     await pool.query(`CREATE TABLE ${schema}.payouts (id text PRIMARY KEY)`);
-    const pay = async (index: number): Promise<string> => {
+    const pay = async (index: number): Promise<string | undefined> => {
       const key = `k${index % 25}`;
       const token = `t${index}`;
       expect(await nonces.claim({ scope: "s", nonce: token, token, retainMs: 60_000 })).toBe("fresh");
-      const { status } = await idempotency.claim(key, { ...claim, token });
-      if (status !== "acquired") return status;
-      await withPostgresTransaction(pool, async (client) => {
-        await client.query(`INSERT INTO ${schema}.payouts VALUES ($1)`, [key]);
-        expect(await idempotency.completeIn(client, key, token)).toBe("ok");
-      });
-      return "paid";
+      const own = { key, token, fingerprint: "f" };
+      const { keys } = await payIn(transactions, claimOf([own]), (tx) =>
+        tx.query(`INSERT INTO ${schema}.payouts VALUES ($1)`, [key]),
+      );
+      return keys[0]?.status;
     };
     const results = await Promise.all(Array.from({ length: 50 }, (_, index) => pay(index)));
-    expect(results.filter((result) => result === "paid")).toHaveLength(25);
+    expect(results.filter((result) => result === "begun")).toHaveLength(25);
     expect((await pool.query(`SELECT FROM ${schema}.payouts`)).rowCount).toBe(25);
   });
 
@@ -73,17 +71,5 @@ behindPgBouncer("the stores behind PgBouncer in transaction mode", () => {
     dropAfterTest(pool, schema);
     await Promise.all(Array.from({ length: 10 }, () => migratePostgres(pool, { schema })));
     await createStores(pool, { schema }).ready();
-  });
-
-  test("refuse a client without a transaction, and the pool", async () => {
-    const { idempotency, pool, schema } = await newStores({ now: testClock().now }, config);
-    await idempotency.claim("k", claim);
-    await expect(idempotency.completeIn(pool, "k", "a")).rejects.toThrow(/transaction is open.*got a pool/);
-    const other = createPostgresStores({ pool, schema, pruneIntervalMs: 0 });
-    const client = await pool.connect();
-    await expect(other.idempotency.completeIn(client, "k", "a")).rejects.toThrow(
-      /transaction is open: BEGIN/,
-    );
-    client.release();
   });
 });

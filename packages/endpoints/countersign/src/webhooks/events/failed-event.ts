@@ -41,12 +41,12 @@ export interface EventAttempt {
   readonly number: number;
 }
 
-/** An owned event whose attempt failed. It ends as done after all, given back, or given up. */
+/** An owned event whose attempt failed. It ends given back, or given up. */
 export class FailedEvent {
   readonly #state: EventState;
   readonly #attempt: EventAttempt;
   readonly #error: unknown;
-  #key: OwnedKey;
+  readonly #key: OwnedKey;
 
   constructor(
     state: EventState,
@@ -61,13 +61,8 @@ export class FailedEvent {
 
   /** Does not reject. */
   async outcome(): Promise<EventOutcome> {
-    // The handler failed after its commit: the event has taken effect.
-    if (this.#key.inTransaction && (await this.#key.isDone())) {
-      this.#report("done");
-      return this.#complete("done");
-    }
-    // A store that is down and a lost lease are no failures of the event.
-    const fault = this.#key.lost ? "busy" : ownershipFault(this.#error);
+    // A lost lease is no failure of the event, nor is a wait for a connection.
+    const fault = this.#key.lost ? "busy" : hasNotBegun(this.#error) ? "unavailable" : undefined;
     const { deadLetters } = this.#state;
     if (fault !== undefined || deadLetters === undefined) return this.#giveBack(fault ?? "failed");
     const { claim, number } = this.#attempt;
@@ -76,24 +71,18 @@ export class FailedEvent {
     return number < maxAttempts ? this.#giveBack("failed") : this.#giveUp(deadLetters);
   }
 
-  async #complete(outcome: "done" | "dead-lettered"): Promise<EventOutcome> {
-    return (await this.#key.complete()) === undefined ? outcome : "in-doubt";
-  }
-
   async #giveBack(outcome: EventOutcome): Promise<EventOutcome> {
     this.#report(outcome);
     const end: AttemptEnd = { kind: "threw", error: this.#error, status: 500 };
     const { key, reason } = verdictOf(end, { recovery: this.#state.recovery, isReserved: false });
-    // A lost lease, a silent store and a rolled-back completeIn() are no doubt.
-    const isInDoubt = outcome === "failed" && key === "held" && !this.#key.inTransaction;
+    // A lost lease is no doubt, nor is what has not begun.
+    const isInDoubt = outcome === "failed" && key === "held";
     await (isInDoubt ? this.#key.hold(reason ?? "") : this.#key.release());
     return outcome;
   }
 
   /** The event is done once its dead letter is kept. */
   async #giveUp({ onDeadLetter }: NonNullable<EventState["deadLetters"]>): Promise<EventOutcome> {
-    const elsewhere = this.#key.inTransaction ? await this.#ownAgain() : undefined;
-    if (elsewhere !== undefined) return this.#report(elsewhere);
     try {
       assertHandled(
         await onDeadLetter(failureOf(this.#attempt, { outcome: "dead-lettered", error: this.#error })),
@@ -105,20 +94,7 @@ export class FailedEvent {
       return this.#giveBack("failed");
     }
     this.#report("dead-lettered");
-    return this.#complete("dead-lettered");
-  }
-
-  /** Waits by a release until the handler's transaction cannot commit any more. Returns an outcome if the event is another attempt's. */
-  async #ownAgain(): Promise<EventOutcome | undefined> {
-    await this.#key.release();
-    try {
-      const acquired = await this.#state.keys.acquire({ ...this.#attempt.claim, token: randomUUID() });
-      if (acquired.status !== "acquired") return acquired.status === "done" ? "done" : "busy";
-      this.#key = acquired;
-      return undefined;
-    } catch {
-      return "unavailable";
-    }
+    return (await this.#key.complete()) === undefined ? "dead-lettered" : "in-doubt";
   }
 
   #report(outcome: EventOutcome): EventOutcome {
@@ -189,12 +165,7 @@ async function recordFailure(keys: IdempotencyKeys, key: string, failure: number
   }
 }
 
-// The second is of withPostgresTransaction(): the handler waited for a connection, and did nothing.
-const unavailable: ReadonlySet<string> = new Set(["idempotency-store-unavailable", "transaction-not-begun"]);
-
-/** The outcome of an event that has not failed itself: it is another attempt's now, or the store did not answer. */
-function ownershipFault(error: unknown): "busy" | "unavailable" | undefined {
-  if (!isGuardError(error)) return undefined;
-  if (error.code === "idempotency-lost") return "busy";
-  return unavailable.has(error.code) ? "unavailable" : undefined;
+/** True for an error of withPostgresTransaction() of store-postgres: the handler waited for a connection, and did nothing. */
+function hasNotBegun(error: unknown): boolean {
+  return isGuardError(error) && error.code === "transaction-not-begun";
 }

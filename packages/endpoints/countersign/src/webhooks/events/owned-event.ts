@@ -12,7 +12,6 @@ import {
   type EventState,
   type RoutedHandler,
 } from "./failed-event.ts";
-import { factoryName } from "./webhook-handler-options.ts";
 import type { EventContext, EventDelivery, EventOutcome } from "./webhook-handler-types.ts";
 
 const none: readonly RoutedHandler[] = [];
@@ -59,8 +58,6 @@ class OwnedEvent implements EventContext {
   readonly #attempt: EventAttempt;
   readonly #handlers: readonly RoutedHandler[];
   readonly #key: OwnedKey;
-  #inLastHandler = false;
-  #failed = false;
   #expired: GuardError | undefined;
   #controller: AbortController | undefined;
   #answer: ((outcome: EventOutcome) => void) | undefined;
@@ -92,11 +89,6 @@ class OwnedEvent implements EventContext {
     return this.#controller.signal;
   }
 
-  // A getter of a function, so that a handler can destructure it.
-  get completeIn(): (tx: unknown) => void | Promise<void> {
-    return (tx) => this.#completeIn(tx);
-  }
-
   /** Handles and settles the event; `timed-out` while that goes on after its time. Does not reject. */
   outcome(): Promise<EventOutcome> {
     return new Promise((resolve) => {
@@ -120,17 +112,13 @@ class OwnedEvent implements EventContext {
     let failure: { readonly key: OwnedKey; readonly error: unknown } | undefined;
     try {
       this.#assertToBeHandled();
-      for (let index = 0; index < this.#handlers.length; index += 1) {
+      for (const handler of this.#handlers) {
         // Another attempt may own it by now: begin nothing more beside it.
-        this.#assertOwned();
-        this.#inLastHandler = index === this.#handlers.length - 1;
-        const handler = this.#handlers[index];
-        if (handler === undefined) continue;
+        if (key.lost) key.signal.throwIfAborted();
         // oxlint-disable-next-line no-await-in-loop -- in their order; each gets what it was registered for
         assertHandled(await Reflect.apply(handler, undefined, [this.#attempt.delivery.event, this]));
       }
     } catch (error) {
-      this.#failed = true;
       failure = { key, error };
     }
     let outcome: EventOutcome;
@@ -151,20 +139,5 @@ class OwnedEvent implements EventContext {
       const message = `${times}, and its dead letter was not kept`;
       throw deliberate.mark(webhookRefusal("attempts-exhausted", { message }));
     }
-  }
-
-  #completeIn(tx: unknown): void | Promise<void> {
-    if (!this.#inLastHandler) {
-      throw new TypeError(
-        `${factoryName}: completeIn: another handler is yet to see the event; complete it there, not in onAny()`,
-      );
-    }
-    this.#assertOwned();
-    return this.#key.completeIn(tx);
-  }
-
-  /** Throws the reason when another attempt may own the event. Makes no signal while that is impossible. */
-  #assertOwned(): void {
-    if (this.#key.lost || this.#failed) this.#key.signal.throwIfAborted();
   }
 }

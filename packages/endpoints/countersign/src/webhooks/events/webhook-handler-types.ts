@@ -58,11 +58,6 @@ export interface EventContext {
   readonly attempt: number;
   /** Aborts after `timeoutMs`, and when another attempt may own the event: begin no effect after that. */
   readonly signal: AbortSignal;
-  /**
-   * Writes `done` in the handler's own transaction; await a promise before COMMIT. Throws, so that it rolls back, when another attempt may
-   * own the event. Only in the event's last handler: onAny() cannot complete what another is yet to see.
-   */
-  completeIn(tx: unknown): void | Promise<void>;
 }
 
 /**
@@ -132,8 +127,8 @@ export interface CreateWebhookHandlerOptions {
   /** How long one call of the store may take, in milliseconds; shorter than the lease. Default 2,000. */
   readonly storeTimeoutMs?: number | undefined;
   /**
-   * The time until a handler that never ends loses its event, in milliseconds: `signal` aborts, completeIn() throws, and
-   * `recovery` decides once the lease has ended. At least `timeoutMs`. Default 600,000, or `timeoutMs` where that is longer.
+   * The time until a handler that never ends loses its event, in milliseconds: `signal` aborts, and `recovery` decides once the lease has
+   * ended. At least `timeoutMs`. Default 600,000, or `timeoutMs` where that is longer.
    */
   readonly handlerTimeoutMs?: number | undefined;
   /** For an event whose owner died or exceeded `handlerTimeoutMs`: `rerun`, or `hold` it `busy` for an operator. Default `rerun`. */

@@ -1,11 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { withImmediateTransaction } from "@countersign/store-sql/sqlite";
-import {
-  createInbox,
-  createWebhookHandler,
-  type EventContext,
-  type WebhookEventMap,
-} from "countersign/webhooks";
+import { createInbox, createWebhookHandler, type WebhookEventMap } from "countersign/webhooks";
 import * as fc from "fast-check";
 import {
   collectNotices,
@@ -23,7 +17,7 @@ import { fuzzRuns } from "@countersign/test-support/runs/share.ts";
 const parties = 3;
 
 /** Where handlers of a run fail, by the number of the call; cycled through. */
-type Failures = readonly ("before" | "after" | "no")[];
+type Failures = readonly ("yes" | "no")[];
 
 interface Stream {
   readonly events: readonly WireEvent[];
@@ -44,7 +38,7 @@ const stream: fc.Arbitrary<Stream> = fc
     return fc.record({
       events: fc.constant(owners.map((party, at) => statusEvent(party, at))),
       waves: fc.array(fc.array(delivery, { minLength: 1, maxLength: 3 }), { maxLength: 6 }),
-      failures: fc.array(fc.constantFrom("before" as const, "after" as const, "no" as const), {
+      failures: fc.array(fc.constantFrom("yes" as const, "yes", "no"), {
         maxLength: 10,
       }),
       faults: fc.array(fc.constantFrom<Fault>("throws before", "throws after", "as usual"), {
@@ -152,41 +146,6 @@ function failing(failures: Failures): () => Failures[number] {
   };
 }
 
-/** Handlers whose effect is in SQLite, in one transaction with the end of the event; they fail inside and behind it. */
-function sqliteReceivers(model: Stream): Receiver[] {
-  const { store, database } = sqlite();
-  database.exec(`
-    CREATE TABLE effects (event_id TEXT NOT NULL) STRICT;
-    CREATE TABLE buyers (id TEXT NOT NULL PRIMARY KEY, status TEXT NOT NULL, at INTEGER NOT NULL) STRICT`);
-  const insert = database.prepare("INSERT INTO effects VALUES (?)");
-  const upsert = database.prepare(`INSERT INTO buyers VALUES (?, ?, ?) ON CONFLICT (id)
-    DO UPDATE SET status = excluded.status, at = excluded.at WHERE excluded.at > buyers.at`);
-  const failure = failing(model.failures);
-  const yields = cycle(model.yields, false);
-  const apply = async (
-    event: WebhookEventMap["buyer.status_changed"],
-    context: EventContext,
-  ): Promise<void> => {
-    if (yields()) await new Promise((resolve) => setImmediate(resolve));
-    const point = failure();
-    withImmediateTransaction(database, (tx) => {
-      insert.run(event.event_id);
-      upsert.run(event.data.buyer_id, event.data.new_status, Number(event.timestamp.raw.slice(20, 29)));
-      const completed = context.completeIn(tx);
-      if (point === "before") throw new Error("fails before its commit");
-      return completed;
-    });
-    if (point === "after") throw new Error("fails after its commit");
-  };
-  return [1, 2].map(() => {
-    const handler = createHandler({ store, concurrency: model.concurrency }).on(
-      "buyer.status_changed",
-      apply,
-    );
-    return { handle: (received) => handler.handle(received), ...readingOf(database) };
-  });
-}
-
 /** Tables in which the last status written is a buyer's. */
 function kept() {
   const { stores, database } = sqlite();
@@ -277,7 +236,6 @@ describe("a stream that is redelivered, regrouped and reordered, with failures a
   test.each<[string, (model: Stream) => Receiver[], number]>([
     ["the memory store", (model) => memoryReceivers(model, false), 150],
     ["an asynchronous store", (model) => memoryReceivers(model, true), 60],
-    ["SQLite and completeIn()", sqliteReceivers, 60],
     ["SQLite, one transaction and latestOnly", transactionReceivers, 60],
     ["SQLite and inboxes", inboxReceivers, 60],
   ])("takes effect exactly once and ends in the same state, on %s", async (_name, create, runs) => {

@@ -1,28 +1,26 @@
-// A platform process that stops before the commit of one payment: payer.mjs <url> <schema> <token> <lease> [<idle>].
+// A platform process that stops before the commit of one payment: payer.mjs <url> <schema> <token> [<idle>].
 import { writeSync } from "node:fs";
 import process from "node:process";
-import { createPostgresStores, withPostgresTransaction } from "@countersign/store-sql/postgres";
+import { fromPg } from "@countersign/store-sql/pg";
+import { createPostgresStores } from "@countersign/store-sql/postgres";
 import { Pool } from "pg";
 
-const [connectionString, schema, token, leaseMs, idleMs] = process.argv.slice(2);
-const key = "payout-7.acc-1.acc-2";
+const [connectionString, schema, token, idleMs = "60000"] = process.argv.slice(2);
+const own = { key: "payout-7.acc-1.acc-2", token, fingerprint: "f" };
 const pool = new Pool({ connectionString });
 pool.on("error", () => {});
-const { idempotency } = createPostgresStores({ pool, schema, pruneIntervalMs: 0 });
+const { transactions } = createPostgresStores({ database: fromPg(pool), schema, pruneIntervalMs: 0 });
 
-const claim = { token, fingerprint: "f", leaseMs: Number(leaseMs), recovery: "rerun" };
-const { status } = await idempotency.claim(key, claim);
-if (status !== "acquired") throw new Error(status);
+const limits = { leaseMs: 60_000, waitMs: 5_000, idleTimeoutMs: Number(idleMs) };
 try {
-  const work = async (client) => {
-    await client.query(`INSERT INTO ${schema}.payouts VALUES ($1)`, [token]);
-    if ((await idempotency.completeIn(client, key, token)) === "lost") throw new Error("lost");
+  await transactions.run(async (tx) => {
+    const { keys } = await transactions.begin(tx, { keys: [own], recovery: "rerun", ...limits });
+    if (keys[0].status !== "begun") throw new Error(keys[0].status);
+    await tx.query(`INSERT INTO ${schema}.payouts VALUES ($1)`, [token]);
     // By a synchronous write; then the whole process stops until it is continued.
     writeSync(1, "paused before commit\n");
     process.kill(process.pid, "SIGSTOP");
-  };
-  await withPostgresTransaction(pool, work, {
-    idleTimeoutMs: idleMs === undefined ? undefined : Number(idleMs),
+    await transactions.keep(tx, [own], false);
   });
   writeSync(1, "paid\n");
 } catch (error) {
