@@ -1,5 +1,5 @@
 // Servers for a benchmark alone, and stores on them. Undefined where the binaries are missing: run.mjs says what was left out.
-import { createPostgresStores, migratePostgres } from "@countersign/store-sql/postgres";
+import { createStores, migrate } from "@countersign/store-sql";
 import { Pool } from "pg";
 import { createClient } from "redis";
 import { startPostgresServer } from "../test/support/servers/postgres-server.mjs";
@@ -20,9 +20,9 @@ export async function startPostgres() {
   });
   pool.on("error", () => {});
   const opened = [];
-  await migratePostgres(pool);
+  await migrate(pool);
   const stores = (options) => {
-    const both = createPostgresStores({ pool, pruneIntervalMs: 0, ...options });
+    const both = createStores({ pool, pruneIntervalMs: 0, ...options });
     opened.push(both);
     return both;
   };
@@ -31,7 +31,7 @@ export async function startPostgres() {
     stores,
     /** Stores on tables of their own. */
     async storesIn(schema) {
-      await migratePostgres(pool, { schema });
+      await migrate(pool, { schema });
       return stores({ schema });
     },
     async close() {

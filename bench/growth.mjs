@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import Database from "libsql";
 import { startPostgres } from "./engines.mjs";
 import {
@@ -45,7 +45,7 @@ export async function postgresGrowth() {
 export async function sqliteGrowth() {
   const folder = mkdtempSync(path.join(tmpdir(), "bench-"));
   const database = new Database(path.join(folder, "platform.db"));
-  const stores = createSqliteStores({ database, pruneIntervalMs: 0 });
+  const stores = createStores({ database, pruneIntervalMs: 0 });
   const bytes = () =>
     database.prepare("SELECT page_count * page_size AS bytes FROM pragma_page_count, pragma_page_size").get()
       .bytes;

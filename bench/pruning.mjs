@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import Database from "libsql";
 import { startPostgres } from "./engines.mjs";
 import { percentile, timeClaim } from "./latency.mjs";
@@ -40,11 +40,11 @@ export async function postgresPruning() {
 export async function sqlitePruning() {
   const folder = mkdtempSync(path.join(tmpdir(), "bench-"));
   const database = new Database(path.join(folder, "platform.db"));
-  const stores = createSqliteStores({ database, pruneIntervalMs: 0 });
+  const stores = createStores({ database, pruneIntervalMs: 0 });
   try {
     addSqliteKeys(database, expired);
     database.exec("UPDATE countersign_idempotency SET until_ms = (unixepoch() - 3600) * 1000");
-    const startPruning = () => createSqliteStores({ database, pruneIntervalMs: 50 });
+    const startPruning = () => createStores({ database, pruneIntervalMs: 50 });
     const count = () => database.prepare(countExpired).get().count;
     return await comparePruning("SQLite", { store: stores.idempotency, clients: 1, startPruning, count });
   } finally {

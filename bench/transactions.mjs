@@ -11,9 +11,7 @@ import { pathToFileURL } from "node:url";
 import { fromMysql2 } from "@countersign/store-sql/mysql2";
 import { fromPg } from "@countersign/store-sql/pg";
 import { keyOwner, transactionOwner } from "@countersign/idempotency-guard/internal";
-import { createMysqlStores, migrateMysql } from "@countersign/store-sql/mysql";
-import { createPostgresStores, migratePostgres } from "@countersign/store-sql/postgres";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores, migrate } from "@countersign/store-sql";
 import { createWebhookHandler } from "countersign/webhooks";
 import Database from "libsql";
 import { Client, Pool } from "pg";
@@ -129,8 +127,12 @@ async function packagesOf(folder) {
 /** Both modes of another checkout, on tables of its own. */
 async function otherSides(pool, other, insert) {
   const schema = `other_${randomUUID().slice(0, 8)}`;
-  await other.migratePostgres(pool, { schema });
-  const stores = other.createPostgresStores({ database: other.fromPg(pool), schema, pruneIntervalMs: 0 });
+  await (other.migrate ?? other.migratePostgres)(pool, { schema });
+  const stores = (other.createStores ?? other.createPostgresStores)({
+    database: other.fromPg(pool),
+    schema,
+    pruneIntervalMs: 0,
+  });
   const act = (key) => pool.query(insert, [key]);
   const pay = (tx, key) => tx.query(insert, [key]);
   const sides = {
@@ -145,10 +147,10 @@ async function postgresSides(connectionString, { title, lagMs, perRound, other }
   const pool = new Pool({ connectionString, max: connections, Client: countingClient(sent, lagMs) });
   pool.on("error", () => {});
   const schema = `bench_${randomUUID().slice(0, 8)}`;
-  const stores = createPostgresStores({ database: fromPg(pool), schema, pruneIntervalMs: 0 });
+  const stores = createStores({ database: fromPg(pool), schema, pruneIntervalMs: 0 });
   let before;
   try {
-    await migratePostgres(pool, { schema });
+    await migrate(pool, { schema });
     await pool.query(`CREATE TABLE ${schema}.payments (key text NOT NULL)`);
     await pool.query(`CREATE TABLE ${schema}.floor (key text PRIMARY KEY)`);
     const insert = `INSERT INTO ${schema}.payments VALUES ($1)`;
@@ -195,9 +197,9 @@ export async function postgresEvents() {
   if (server === undefined) return undefined;
   const pool = new Pool({ connectionString: server.url, max: connections });
   pool.on("error", () => {});
-  const stores = createPostgresStores({ database: fromPg(pool), pruneIntervalMs: 0 });
+  const stores = createStores({ database: fromPg(pool), pruneIntervalMs: 0 });
   try {
-    await migratePostgres(pool);
+    await migrate(pool);
     await pool.query("CREATE TABLE handled (id text NOT NULL)");
     const insert = "INSERT INTO handled VALUES ($1)";
     const inTransactions = createWebhookHandler({
@@ -316,8 +318,8 @@ async function mariadbSides(uri, { title, lagMs, perRound }) {
   const stream = () => laggingSocket({ host, port: Number(port) }, sent, lagMs);
   const pool = createPool({ uri, connectionLimit: connections, stream });
   const database = fromMysql2(pool);
-  await migrateMysql(database);
-  const stores = createMysqlStores({ database, pruneIntervalMs: 0 });
+  await migrate(database);
+  const stores = createStores({ database, pruneIntervalMs: 0 });
   try {
     await pool.query("CREATE TABLE IF NOT EXISTS payments (idempotency_key VARCHAR(128) NOT NULL)");
     await pool.query("CREATE TABLE IF NOT EXISTS floor (idempotency_key VARCHAR(128) PRIMARY KEY)");
@@ -383,7 +385,7 @@ function laggingSocket(address, sent, lagMs) {
 export async function sqliteTransactions() {
   const folder = mkdtempSync(path.join(tmpdir(), "countersign-bench-"));
   const database = new Database(path.join(folder, "bench.db"));
-  const stores = createSqliteStores({ database, pruneIntervalMs: 0 });
+  const stores = createStores({ database, pruneIntervalMs: 0 });
   try {
     database.exec("CREATE TABLE payments (key TEXT NOT NULL); CREATE TABLE floor (key TEXT PRIMARY KEY)");
     const insert = database.prepare("INSERT INTO payments VALUES (?)");

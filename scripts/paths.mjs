@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { request } from "node:http";
 import { Session } from "node:inspector/promises";
 import { fileURLToPath } from "node:url";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import Database from "libsql";
 import { apps } from "../bench/apps.mjs";
 import { createSigner, path as payoutPath } from "../bench/signer.mjs";
@@ -66,7 +66,7 @@ async function receive(kind) {
 }
 
 function sqliteStores(options) {
-  return createSqliteStores({ database: new Database(":memory:"), ...options });
+  return createStores({ database: new Database(":memory:"), ...options });
 }
 
 async function begin() {

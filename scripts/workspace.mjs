@@ -30,7 +30,8 @@ export function packageFolder(name) {
   return found.folder;
 }
 
-// Entry points that are used alone, by the folder of their package. The source of one is the folder of its name in src.
+// Entry points that are used alone, and the engines of the SQL stores, by the folder of their package. The source of one is the folder of its
+// name in src.
 const entryPoints = {
   cli: ["explain"],
   countersign: ["client", "outcomes", "payout", "webhooks"],
@@ -46,7 +47,9 @@ const entryPoints = {
 export const documentedParts = new Map(
   [...workspacePackages].flatMap(([own, { folder, manifest }]) => {
     const entries = (entryPoints[own] ?? []).map((entry) => {
-      return [entry, { name: `${manifest.name}/${entry}`, source: `${folder}/src/${entry}`, manifest }];
+      const isImported = manifest["exports"][`./${entry}`] !== undefined;
+      const name = isImported ? `${manifest.name}/${entry}` : manifest.name;
+      return [entry, { name, source: `${folder}/src/${entry}`, manifest }];
     });
     return [[own, { name: manifest.name, source: `${folder}/src`, manifest }]].concat(entries);
   }),

@@ -4,7 +4,7 @@ import { idempotentRoute } from "@countersign/fetch";
 import { idempotencyKeys, memoryAnswerStore, memoryIdempotencyStore } from "@countersign/idempotency";
 import { idempotencyGuard, retryLater } from "@countersign/idempotency-guard";
 import { rawBody } from "@countersign/raw-body";
-import { withPostgresTransaction } from "@countersign/store-sql/postgres";
+import { withPostgresTransaction } from "@countersign/store-sql";
 import { answered, noticed, post, refusalOf } from "./provoke.mjs";
 
 const paid = (_req, res) => void res.json({});

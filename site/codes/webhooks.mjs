@@ -1,7 +1,7 @@
 import { handledOn } from "./transactions.mjs";
 import { guard } from "@countersign/express";
 import { webhookPlugin } from "@countersign/fastify";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import { StatementGate } from "@countersign/idempotency/store";
 import { createRedisStores } from "@countersign/store-redis";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
@@ -385,7 +385,7 @@ export const notices = {
   }),
   "prune-failed": noticed("prune-failed", async () => {
     const database = new Database(":memory:");
-    const stores = createSqliteStores({ database, pruneIntervalMs: 1000 });
+    const stores = createStores({ database, pruneIntervalMs: 1000 });
     database.exec("DROP TABLE countersign_nonces");
     await new Promise((resolve) => void setTimeout(resolve, 2000));
     stores.close();

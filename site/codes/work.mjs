@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import { once } from "node:events";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { createOutcomes } from "countersign/outcomes";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import { createTaskQueue } from "@countersign/idempotency/work";
 import Database from "libsql";
 import { noticed, refusalOf } from "./provoke.mjs";
@@ -16,7 +16,7 @@ const fail = () => {
 
 function openStores() {
   let nowMs = 1_800_000_000_000;
-  const stores = createSqliteStores({
+  const stores = createStores({
     database: new Database(":memory:"),
     pruneIntervalMs: 0,
     now: () => nowMs,

@@ -32,10 +32,10 @@ import { payoutStoreKey } from "../../packages/endpoints/countersign/dist/payout
 import { table as prometheus } from "../../packages/observe/observe/dist/prometheus/prometheus.js";
 import { jsonTable as jsonBody, table as rawBody } from "../../packages/checks/raw-body/dist/options.js";
 import { table as createServiceClient } from "../../packages/endpoints/countersign/dist/client/options.js";
-import { table as createMysqlStores } from "../../packages/stores/store-sql/dist/mysql/options.js";
-import { table as createPostgresStores } from "../../packages/stores/store-sql/dist/postgres/options.js";
+import { table as onMysql } from "../../packages/stores/store-sql/dist/mysql/options.js";
+import { table as onPostgres } from "../../packages/stores/store-sql/dist/postgres/options.js";
 import { table as createRedisStores } from "../../packages/stores/store-redis/dist/options.js";
-import { table as createSqliteStores } from "../../packages/stores/store-sql/dist/sqlite/options.js";
+import { table as onSqlite } from "../../packages/stores/store-sql/dist/sqlite/options.js";
 import { table as webhookBasicAuth } from "../../packages/checks/webhook-basic-auth/dist/options.js";
 import { table as webhookHmac } from "../../packages/checks/webhook-hmac/dist/options.js";
 import { schemeTable } from "../../packages/checks/webhook-hmac/dist/scheme.js";
@@ -64,7 +64,7 @@ const payoutKeys = {
   fingerprint: idempotencyGuard.fingerprint,
 };
 
-const { retentionMs, taskRetentionMs, pruneIntervalMs, lockTimeoutMs, now } = createPostgresStores;
+const { retentionMs, taskRetentionMs, pruneIntervalMs, lockTimeoutMs, now } = onPostgres;
 const ofAllStores = { retentionMs, taskRetentionMs, pruneIntervalMs, lockTimeoutMs, now };
 
 const names = (table) => Object.keys(table);
@@ -161,16 +161,16 @@ export const optionTables = {
   jsonBody: { rules: jsonBody, types: ["raw-body/JsonBodyOptions"] },
   createServiceClient: { rules: createServiceClient, types: ["client/ServiceClientOptions"] },
   stores: { rules: ofAllStores, types: ["postgres/CommonOptions"] },
-  createMysqlStores: {
-    rules: ownOf(createMysqlStores),
+  "createStores on MySQL": {
+    rules: ownOf(onMysql),
     types: ["mysql/MysqlStoresOptions", "mysql/MysqlTables"],
   },
-  createPostgresStores: {
-    rules: ownOf(createPostgresStores),
+  "createStores on PostgreSQL": {
+    rules: ownOf(onPostgres),
     types: ["postgres/PostgresStoresOptions", "postgres/PostgresDatabaseOptions", "postgres/PostgresTables"],
   },
   createRedisStores: { rules: ownOf(createRedisStores), types: ["store-redis/RedisStoresOptions"] },
-  createSqliteStores: { rules: ownOf(createSqliteStores), types: ["sqlite/SqliteStoresOptions"] },
+  "createStores on SQLite": { rules: ownOf(onSqlite), types: ["sqlite/SqliteStoresOptions"] },
   webhookBasicAuth: {
     rules: webhookBasicAuth,
     types: ["webhook-basic-auth/BasicAuthChallenge", "webhook-basic-auth/VerifyForm"],

@@ -6,22 +6,21 @@ import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryAnswerStore, memoryIdempotencyStore } from "@countersign/idempotency";
 import { idempotencyGuard } from "@countersign/idempotency-guard";
 import { payoutEndpoint } from "countersign/payout";
-import { createPostgresAnswers, createPostgresStores } from "@countersign/store-sql/postgres";
-import { createSqliteAnswers } from "@countersign/store-sql/sqlite";
+import { createAnswers, createStores } from "@countersign/store-sql";
 import { createWebhookHandler } from "countersign/webhooks";
 import { expect, test } from "@jest/globals";
 import type { PoolClient } from "pg";
 import { connectPool } from "../../packages/stores/store-sql/test/postgres/connections.ts";
-import { connect, createStores } from "../../packages/stores/store-sql/test/sqlite/connections.ts";
+import { connect, openStores } from "../../packages/stores/store-sql/test/sqlite/connections.ts";
 import { afterTest } from "../support/runs/after-test.ts";
 import { servicePublicPem } from "../support/signers/test-keys.ts";
 
 type Build = (...given: never[]) => unknown;
 
 const memory = () => ({ idempotency: memoryIdempotencyStore(), nonces: memoryNonceStore() });
-const onSqlite = () => createStores(connect(":memory:"));
+const onSqlite = () => openStores(connect(":memory:"));
 const onPool = () => {
-  const stores = createPostgresStores({ pool: connectPool(), pruneIntervalMs: 0 });
+  const stores = createStores({ pool: connectPool(), pruneIntervalMs: 0 });
   afterTest(() => stores.close());
   return stores;
 };
@@ -36,14 +35,13 @@ const guard = (more: object) => [{ key, scope: "pay", handle: pay, stores: onSql
 const webhooks = (more: object) => [{ fallback: pay, stores: onSqlite(), ...more }];
 
 const noTransactions =
-  "option stores has no transactions: create it on your own database library, for example createPostgresStores({ database: fromPg(pool) })";
+  "option stores has no transactions: create it on your own database library, for example createStores({ database: fromPg(pool) })";
 const noStores =
-  "option stores must be stores of your database, for example createSqliteStores({ database }), got undefined";
+  "option stores must be stores of your database, for example createStores({ database }), got undefined";
 const noAnswers = "option replay.answers must be an AnswerStore";
 const elsewhere =
-  "option replay.answers must be on the very database of stores, so that an answer commits with its key: give createPostgresAnswers({ database })";
-const answersOn = (database: ReturnType<typeof connect>) =>
-  createSqliteAnswers({ database, pruneIntervalMs: 0 });
+  "option replay.answers must be on the very database of stores, so that an answer commits with its key: give createAnswers({ database })";
+const answersOn = (database: ReturnType<typeof connect>) => createAnswers({ database, pruneIntervalMs: 0 });
 const leave = (option: string): string => `option ${option} is of lease mode; leave it out beside stores`;
 const ofLease = () => ({ store: memory().idempotency });
 
@@ -161,7 +159,7 @@ test.each<[string, Build, () => readonly unknown[], string]>([
   [
     "answers of a pool",
     idempotentRoute,
-    () => guard({ replay: { answers: createPostgresAnswers({ pool: connectPool(), pruneIntervalMs: 0 }) } }),
+    () => guard({ replay: { answers: createAnswers({ pool: connectPool(), pruneIntervalMs: 0 }) } }),
     elsewhere,
   ],
   [
@@ -216,10 +214,10 @@ test("refuses a guard without a scope on tables that another guard can open", ()
 
 /** Compiled, never called. */
 export function compiled(
-  sqlite: ReturnType<typeof createStores>,
+  sqlite: ReturnType<typeof openStores>,
   pool: Parameters<typeof fromPg<PoolClient>>[0],
 ): void {
-  const postgres = createPostgresStores({ database: fromPg(pool) });
+  const postgres = createStores({ database: fromPg(pool) });
   payoutEndpoint({ ...basics, stores: postgres, pay: async (_payout, { tx }) => tx.query("SELECT 1") });
   payoutEndpoint({ ...basics, stores: sqlite, pay: (_payout, { tx }) => void tx.exec("SELECT 1") });
   // @ts-expect-error -- on SQLite a transaction cannot stay open across an await
@@ -244,10 +242,10 @@ export function compiled(
   // @ts-expect-error -- on SQLite a transaction cannot stay open across an await
   idempotencyGuard({ key, scope: "pay", stores: sqlite, handle: async () => {} });
   const database = fromPg(pool);
-  const replayed = { key, scope: "pay", stores: createPostgresStores({ database }), handle: later };
-  idempotencyGuard({ ...replayed, replay: { answers: createPostgresAnswers({ database }) } });
+  const replayed = { key, scope: "pay", stores: createStores({ database }), handle: later };
+  idempotencyGuard({ ...replayed, replay: { answers: createAnswers({ database }) } });
   // @ts-expect-error -- a pool alone has no transactions
-  idempotencyGuard({ ...replayed, replay: { answers: createPostgresAnswers({ pool }) } });
+  idempotencyGuard({ ...replayed, replay: { answers: createAnswers({ pool }) } });
   createWebhookHandler({ stores: postgres, fallback: async (_event, { tx }) => tx.query("SELECT 1") });
   // @ts-expect-error -- on SQLite a transaction cannot stay open across an await
   createWebhookHandler({ stores: sqlite, fallback: async () => {} });

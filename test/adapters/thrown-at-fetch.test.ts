@@ -4,7 +4,7 @@ import { GuardError } from "@countersign/core";
 import { thrownChannelName } from "../../packages/kernel/core/dist/observation/channels.js";
 import { checkedRoute, idempotentRoute } from "@countersign/fetch";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import { afterTest } from "../support/runs/after-test.ts";
 import { describe, expect, test } from "@jest/globals";
 import Database from "libsql";
@@ -33,7 +33,7 @@ const modes = {
   },
   "in a transaction"(handle: () => never, onReject: (error: unknown) => void) {
     const database = new Database(":memory:");
-    const stores = createSqliteStores({ database, pruneIntervalMs: 0 });
+    const stores = createStores({ database, pruneIntervalMs: 0 });
     afterTest(() => {
       stores.close();
       database.close();

@@ -3,7 +3,7 @@ import { afterEach, expect, test } from "@jest/globals";
 import { guardErrors } from "@countersign/express";
 import { answer, idempotencyGuard } from "@countersign/idempotency-guard";
 import { jsonBody, rawBody } from "@countersign/raw-body";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import type { ErrorRequestHandler, Request, RequestHandler } from "express";
 import express5 from "express";
 import express4 from "express4";
@@ -28,7 +28,7 @@ async function order(
   contentType = "application/json",
 ) {
   const guard = idempotencyGuard({
-    stores: createSqliteStores({ database }),
+    stores: createStores({ database }),
     scope: "pay",
     key: (req) => req.headers["idempotency-key"],
     handle(req, { tx }) {

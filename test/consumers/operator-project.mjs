@@ -5,9 +5,9 @@ import { ownDependencies } from "./own-dependencies.mjs";
 import { install, manifest, node, run } from "./support.mjs";
 
 const platform = `
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import Database from "libsql";
-const { idempotency } = createSqliteStores({ database: new Database("platform.db") });
+const { idempotency } = createStores({ database: new Database("platform.db") });
 idempotency.claim("key", { token: "t", fingerprint: "f", leaseMs: 60_000, recovery: "hold" });
 idempotency.hold("key", "t", "why");
 idempotency.close();

@@ -13,7 +13,7 @@ import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import express, { type Express } from "express";
 import Database from "libsql";
-import { createSqliteStores, type SqliteStores } from "@countersign/store-sql/sqlite";
+import { type SqliteStores, createStores } from "@countersign/store-sql";
 import { serviceKey } from "../support/signers/test-keys.ts";
 import { eventually } from "../support/runs/eventually.ts";
 import { app as digestingApp } from "../../examples/snippets/dist/reference/digest-response.js";
@@ -47,7 +47,7 @@ function platform(): { readonly stores: SqliteStores; readonly pay: (payout: Pay
   const database = new Database(":memory:");
   database.exec("CREATE TABLE payouts (key TEXT)");
   const insert = database.prepare("INSERT INTO payouts VALUES (?)");
-  const stores = createSqliteStores({ database });
+  const stores = createStores({ database });
   closing.push(() => stores.close());
   return { stores, pay: ({ idempotencyKey }) => void insert.run(idempotencyKey) };
 }

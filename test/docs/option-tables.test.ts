@@ -91,7 +91,7 @@ const written: readonly [name: string, place: number | string, rules: Rules][] =
   ["idempotency", "memoryAnswerStore", memoryAnswerStore],
   ["ip-allowlist", "compileAllowlist", compileAllowlist],
   ["client", "client.createWebhookEndpoint", createWebhookEndpoint],
-  ["postgres", "migratePostgres", postgresTables],
+  ["postgres", "migrate", postgresTables],
   ["postgres", "postgresMigration", postgresTables],
   ["postgres", "withPostgresTransaction", withPostgresTransaction],
   ["webhook-hmac", "signPayloadHeaders", signPayloadHeaders],

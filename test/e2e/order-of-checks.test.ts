@@ -9,7 +9,7 @@ import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { idempotencyGuard } from "@countersign/idempotency-guard";
 import { ipAllowlist } from "@countersign/ip-allowlist";
 import { jsonBody, rawBody } from "@countersign/raw-body";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import { webhookBasicAuth } from "@countersign/webhook-basic-auth";
 import { webhookHmac } from "@countersign/webhook-hmac";
 import { createWebhookHandler, httpsOnly, receiveWebhook } from "countersign/webhooks";
@@ -81,7 +81,7 @@ describe.each(expressVersionsWith(express4))("on %s", (_version, framework) => {
   describe("idempotencyGuard() with handle before a check", () => {
     const handled = (options: object = {}): { guard: Middleware & RequestHandler; left: () => number[] } => {
       const database = new Database(":memory:");
-      const stores = createSqliteStores({ database });
+      const stores = createStores({ database });
       afterTest(() => {
         stores.close();
         database.close();

@@ -6,7 +6,7 @@ import { httpSignatureVerify, memoryNonceStore } from "@countersign/http-signatu
 import { answer, idempotencyGuard } from "@countersign/idempotency-guard";
 import { ipAllowlist } from "@countersign/ip-allowlist";
 import { jsonBody, rawBody, textAt } from "@countersign/raw-body";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import express, { type Express, type RequestHandler } from "express";
 import Database from "libsql";
 import { afterTest } from "../support/runs/after-test.ts";
@@ -49,7 +49,7 @@ test.each([
   "every order of the middlewares, the guard %s",
   async (_form, pays) => {
     const database = new Database(":memory:");
-    const stores = createSqliteStores({ database });
+    const stores = createStores({ database });
     database.exec("CREATE TABLE payouts (scope TEXT)");
     const insert = database.prepare("INSERT INTO payouts VALUES (?)");
     const rows = database.prepare("SELECT scope FROM payouts WHERE scope = ?");

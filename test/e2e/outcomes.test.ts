@@ -1,7 +1,7 @@
 // An outcome in its default form, which is that of the sandbox and of the example platform.
 import { createOutcomes } from "countersign/outcomes";
 import { startSandbox } from "@countersign/devtools/sandbox";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import { expect, test } from "@jest/globals";
 import Database from "libsql";
 import { afterTest } from "../support/runs/after-test.ts";
@@ -10,7 +10,7 @@ import { eventually } from "../support/runs/eventually.ts";
 test("the sandbox gets what the example platform sends", async () => {
   const sandbox = await startSandbox({ apiKey: "test-key" });
   afterTest(() => sandbox.close());
-  const stores = createSqliteStores({ database: new Database(":memory:") });
+  const stores = createStores({ database: new Database(":memory:") });
   afterTest(() => stores.close());
   const outcomes = createOutcomes({
     stores,

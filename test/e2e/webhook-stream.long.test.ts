@@ -1,6 +1,6 @@
 import { createHmac, randomInt } from "node:crypto";
 import type { Server } from "node:http";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import { createWebhookHandler, webhookEndpoint, type WebhookEvent } from "countersign/webhooks";
 import type { KnownEventType } from "../../packages/endpoints/countersign/dist/webhooks/envelope/events.js";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
@@ -19,7 +19,7 @@ const password = "test-password";
 const secret = "test-secret";
 
 const database = new Database(":memory:");
-const stores = createSqliteStores({ database });
+const stores = createStores({ database });
 database.exec(`
   CREATE TABLE effects (event_id TEXT NOT NULL) STRICT;
   CREATE TABLE parties (kind TEXT NOT NULL, id TEXT NOT NULL, status TEXT NOT NULL, changed_at TEXT NOT NULL, PRIMARY KEY (kind, id)) STRICT;

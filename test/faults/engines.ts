@@ -130,12 +130,12 @@ async function openRedis(url: string): Promise<Ground> {
 
 async function openPostgres(url: string): Promise<Ground> {
   const { Pool } = (await import("pg")).default;
-  const { migratePostgres } = await import("@countersign/store-sql/postgres");
+  const { migrate } = await import("@countersign/store-sql");
   const pool = new Pool({ connectionString: url, max: 2 }).on("error", () => {});
   const schema = isolatedName("faults");
   const bank = temporaryLedger();
   await pool.query(`CREATE SCHEMA ${schema}`);
-  await migratePostgres(pool, { schema });
+  await migrate(pool, { schema });
   await pool.query(payoutsTable(`${schema}.payouts`));
   return {
     kind: "postgres",
@@ -154,7 +154,7 @@ async function openPostgres(url: string): Promise<Ground> {
 
 async function openMysql(url: string): Promise<Ground> {
   const { createPool } = await import("mysql2/promise");
-  const { migrateMysql } = await import("@countersign/store-sql/mysql");
+  const { migrate } = await import("@countersign/store-sql");
   const { fromMysql2 } = await import("@countersign/store-sql/mysql2");
   const database = isolatedName("faults");
   const own = new URL(url);
@@ -162,7 +162,7 @@ async function openMysql(url: string): Promise<Ground> {
   const admin = createPool({ uri: url, connectionLimit: 1 });
   await admin.query(`CREATE DATABASE ${database}`);
   const pool = createPool({ uri: own.href, connectionLimit: 2 });
-  await migrateMysql(fromMysql2(pool));
+  await migrate(fromMysql2(pool));
   await pool.query(payoutsTable("payouts", "`key`"));
   return {
     kind: "mysql",

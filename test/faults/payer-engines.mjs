@@ -1,5 +1,5 @@
 // The stores of each engine, and the payouts beside them.
-import { withImmediateTransaction } from "@countersign/store-sql/sqlite";
+import { withImmediateTransaction } from "@countersign/store-sql";
 import Database from "libsql";
 
 /** Opens the stores and the payouts that `config` describes. */
@@ -34,14 +34,14 @@ async function openMemory({ payouts, max }, now) {
 }
 
 async function openSqlite({ file, payouts, maxPages, retentionMs }, now) {
-  const { createSqliteAnswers, createSqliteStores } = await import("@countersign/store-sql/sqlite");
+  const { createAnswers, createStores } = await import("@countersign/store-sql");
   const database = new Database(file);
-  const stores = createSqliteStores({ database, pruneIntervalMs: 0, retentionMs, now });
+  const stores = createStores({ database, pruneIntervalMs: 0, retentionMs, now });
   if (maxPages !== undefined) database.exec(`PRAGMA max_page_count = ${maxPages}`);
   const ledger = openLedger(payouts);
   return {
     stores,
-    openAnswers: () => createSqliteAnswers({ database, pruneIntervalMs: 0, now }),
+    openAnswers: () => createAnswers({ database, pruneIntervalMs: 0, now }),
     openTransactions: () => ({
       stores,
       insert: (tx, row) => tx.prepare("INSERT INTO payouts VALUES (?, ?, ?, ?)").run(...row),
@@ -76,18 +76,18 @@ async function openRedis({ url, prefix, payouts }, now) {
 }
 
 async function openPostgres({ url, schema, payouts, retentionMs }, now) {
-  const { createPostgresAnswers, createPostgresStores } = await import("@countersign/store-sql/postgres");
+  const { createAnswers, createStores } = await import("@countersign/store-sql");
   const { fromPg } = await import("@countersign/store-sql/pg");
   const { default: pg } = await import("pg");
   const pool = new pg.Pool({ connectionString: url, max: 10, connectionTimeoutMillis: 2_000 });
   pool.on("error", () => {});
-  const stores = createPostgresStores({ pool, schema, pruneIntervalMs: 0, retentionMs, now });
+  const stores = createStores({ pool, schema, pruneIntervalMs: 0, retentionMs, now });
   const ledger = openLedger(payouts);
   return {
     stores,
-    openAnswers: () => createPostgresAnswers({ pool, schema, pruneIntervalMs: 0, now }),
+    openAnswers: () => createAnswers({ pool, schema, pruneIntervalMs: 0, now }),
     openTransactions: () => ({
-      stores: createPostgresStores({
+      stores: createStores({
         database: fromPg(pool),
         schema,
         pruneIntervalMs: 0,
@@ -106,11 +106,11 @@ async function openPostgres({ url, schema, payouts, retentionMs }, now) {
 }
 
 async function openMysql({ url }, now) {
-  const { createMysqlStores } = await import("@countersign/store-sql/mysql");
+  const { createStores } = await import("@countersign/store-sql");
   const { fromMysql2 } = await import("@countersign/store-sql/mysql2");
   const { createPool } = await import("mysql2/promise");
   const pool = createPool({ uri: url, connectionLimit: 10, connectTimeout: 2_000 });
-  const stores = createMysqlStores({ database: fromMysql2(pool), pruneIntervalMs: 0, now });
+  const stores = createStores({ database: fromMysql2(pool), pruneIntervalMs: 0, now });
   return {
     stores,
     openTransactions: () => ({

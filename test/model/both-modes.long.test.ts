@@ -2,9 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { fromMysql2 } from "@countersign/store-sql/mysql2";
 import { fromPg } from "@countersign/store-sql/pg";
-import { createMysqlStores, migrateMysql } from "@countersign/store-sql/mysql";
-import { createPostgresStores, migratePostgres } from "@countersign/store-sql/postgres";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores, migrate } from "@countersign/store-sql";
 import { describe, expect, test } from "@jest/globals";
 import { createPool, type PoolConnection, type RowDataPacket } from "mysql2/promise";
 import { Pool, type PoolClient } from "pg";
@@ -44,7 +42,7 @@ const usual = [
   "listed done",
 ];
 
-describeOnPostgres("createPostgresStores", () => {
+describeOnPostgres("createStores", () => {
   test("both modes pay each key once", async () => {
     const schema = isolatedName("modes");
     const admin = new Pool({ connectionString: postgresUrl, max: 8 });
@@ -53,12 +51,12 @@ describeOnPostgres("createPostgresStores", () => {
       await admin.query(`DROP SCHEMA "${schema}" CASCADE`);
       await admin.end();
     });
-    await migratePostgres(admin, { schema });
+    await migrate(admin, { schema });
     await admin.query(`CREATE TABLE "${schema}".payments (key text NOT NULL)`);
     const open = () => {
       const pool = new Pool({ connectionString: postgresUrl, max: 10, application_name: schema });
       pool.on("error", () => {});
-      const stores = createPostgresStores({ database: fromPg(pool), schema, pruneIntervalMs: 0 });
+      const stores = createStores({ database: fromPg(pool), schema, pruneIntervalMs: 0 });
       afterTest(() => pool.end());
       return { pool, stores };
     };
@@ -84,7 +82,7 @@ describeOnPostgres("createPostgresStores", () => {
   });
 });
 
-describeOnMysql("createMysqlStores", () => {
+describeOnMysql("createStores", () => {
   test("both modes pay each key once", async () => {
     const name = isolatedName("modes");
     const admin = createPool({ uri: mysqlUrl ?? "", connectionLimit: 8 });
@@ -97,10 +95,10 @@ describeOnMysql("createMysqlStores", () => {
       const pool = createPool({ uri: mysqlUrl ?? "", database: name, connectionLimit: 10 });
       const database = fromMysql2(pool);
       afterTest(() => pool.end());
-      return { pool, database, stores: createMysqlStores({ database, pruneIntervalMs: 0 }) };
+      return { pool, database, stores: createStores({ database, pruneIntervalMs: 0 }) };
     };
     const processes = [open(), open()] as const;
-    await migrateMysql(processes[0].database);
+    await migrate(processes[0].database);
     await admin.query(`CREATE TABLE ${name}.payments (\`key\` VARCHAR(60) NOT NULL)`);
     const insert = (tx: Pick<PoolConnection, "query">, key: string): Promise<unknown> =>
       tx.query(`INSERT INTO ${name}.payments VALUES (?)`, [key]);
@@ -127,13 +125,13 @@ describeOnMysql("createMysqlStores", () => {
   });
 });
 
-describe("createSqliteStores", () => {
+describe("createStores", () => {
   test("both modes pay each key once", async () => {
     const file = temporaryFile();
     const admin = connect(file);
     const open = () => {
       const database = connect(file);
-      const stores = createSqliteStores({ database, pruneIntervalMs: 0 });
+      const stores = createStores({ database, pruneIntervalMs: 0 });
       // All of them are in this process: who waits in SQLite keeps the other one from going on.
       database.exec("PRAGMA busy_timeout = 0");
       afterTest(() => stores.close());

@@ -27,7 +27,7 @@ describeOnRedis("createRedisStores", () => {
   agreesOnAnOrder(() => redisHarness({ connect, hasClock: true }), 300);
 });
 
-describeOnPostgres("createPostgresStores", () => {
+describeOnPostgres("createStores", () => {
   agreesOnAnOrder(() => postgresHarness({ hasClock: true }), 300);
 });
 

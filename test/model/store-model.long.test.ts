@@ -15,7 +15,7 @@ const engine = ["engine", "durability"] as const;
 follows("memoryIdempotencyStore", () => memoryHarness(testClock()));
 
 for (const [driver, connect] of drivers) {
-  follows(`createSqliteStores on ${driver}`, () => sqliteHarness("file", testClock(), connect));
+  follows(`createStores on ${driver}`, () => sqliteHarness("file", testClock(), connect));
 }
 
 describeOnRedis("Redis", () => {
@@ -24,7 +24,7 @@ describeOnRedis("Redis", () => {
 });
 
 describeOnPostgres("PostgreSQL", () => {
-  follows("createPostgresStores", () => postgresHarness({ hasClock: true }));
+  follows("createStores", () => postgresHarness({ hasClock: true }));
 });
 
 function follows(

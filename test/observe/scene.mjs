@@ -12,7 +12,7 @@ import { payoutEndpoint, payoutOf } from "countersign/payout";
 import { prometheus } from "@countersign/observe/prometheus";
 import { sampleBusiness } from "@countersign/devtools/sandbox";
 import { sampleEventData } from "@countersign/devtools/internal";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import { createWebhookHandler, webhookEndpoint } from "countersign/webhooks";
 import {
   credentials,
@@ -53,7 +53,7 @@ const outageSeconds = 3.5;
 /** `outagesAt`: when stores do not answer for a while, in seconds since the beginning. */
 export async function startScene({ outagesAt }) {
   const database = new Database(":memory:");
-  const stores = createSqliteStores({ database });
+  const stores = createStores({ database });
   const isOut = outageClock(outagesAt);
   const registry = new Registry();
   const endMetrics = prometheus({

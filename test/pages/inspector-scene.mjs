@@ -14,7 +14,7 @@ import {
   generateKeyPair,
   sendPayout,
 } from "@countersign/devtools/sandbox";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import { webhookBasicAuth } from "@countersign/webhook-basic-auth";
 import { webhookHmac } from "@countersign/webhook-hmac";
 
@@ -51,7 +51,7 @@ export async function startScene({ kept = 500 } = {}) {
   const others = generateKeyPair({ keyid });
   const keys = { [keyid]: pair.publicKeyPem };
   const database = new Database(":memory:");
-  const stores = createSqliteStores({ database });
+  const stores = createStores({ database });
   const app = express();
   const server = createServer(app);
   server.listen(0, "127.0.0.1");

@@ -1,7 +1,7 @@
 // The databases of the soaks: their tables, the stores on them, and what was written there.
 import { randomBytes } from "node:crypto";
 import path from "node:path";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores, migrate } from "@countersign/store-sql";
 import Database from "libsql";
 
 /**
@@ -23,7 +23,7 @@ export const databases = {
     async open({ file }) {
       const database = new Database(file);
       database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 5000");
-      const stores = createSqliteStores({ database });
+      const stores = createStores({ database });
       const known = new Map();
       const prepared = (text) => known.get(text) ?? known.set(text, database.prepare(text)).get(text);
       return {
@@ -47,10 +47,9 @@ export const databases = {
     needs: "DATABASE_URL",
     async prepare({ url }, tables) {
       const location = { url, schema: isolatedName() };
-      const { migratePostgres } = await import("@countersign/store-sql/postgres");
       const { pool, nameOf, close } = await databases.postgres.open(location, 1);
       await pool.query(`CREATE SCHEMA "${location.schema}"`);
-      await migratePostgres(pool, { schema: location.schema });
+      await migrate(pool, { schema: location.schema });
       for (const statement of statementsOf(tables, nameOf, "place bigserial PRIMARY KEY"))
         await pool.query(statement);
       await close();
@@ -58,11 +57,10 @@ export const databases = {
     },
     async open({ url, schema }, max) {
       const { default: pg } = await import("pg");
-      const { createPostgresStores } = await import("@countersign/store-sql/postgres");
       const { fromPg } = await import("@countersign/store-sql/pg");
       const pool = new pg.Pool({ connectionString: url, max }).on("error", () => {});
       const database = fromPg(pool);
-      const stores = createPostgresStores({ database, schema });
+      const stores = createStores({ database, schema });
       const nameOf = (table) => `"${schema}".${table}`;
       const send = async (on, text, values) => (await on.query(numbered(text), values)).rows;
       const once = (insert) => `${insert} ${orNothing}`;
@@ -76,9 +74,8 @@ export const databases = {
     needs: "MYSQL_URL",
     async prepare({ url }, tables) {
       const location = { url, table: isolatedName() };
-      const { migrateMysql } = await import("@countersign/store-sql/mysql");
       const { pool, database, nameOf, close } = await databases.mariadb.open(location, 1);
-      await migrateMysql(database, { table: location.table });
+      await migrate(database, { table: location.table });
       for (const statement of statementsOf(tables, nameOf, "place BIGINT AUTO_INCREMENT PRIMARY KEY"))
         await pool.query(statement);
       await close();
@@ -86,11 +83,10 @@ export const databases = {
     },
     async open({ url, table: prefix }, connectionLimit) {
       const { createPool } = await import("mysql2/promise");
-      const { createMysqlStores } = await import("@countersign/store-sql/mysql");
       const { fromMysql2 } = await import("@countersign/store-sql/mysql2");
       const pool = createPool({ uri: url, connectionLimit });
       const database = fromMysql2(pool);
-      const stores = createMysqlStores({ database, table: prefix });
+      const stores = createStores({ database, table: prefix });
       const nameOf = (table) => `${prefix}_${table}`;
       const send = async (on, text, values) => (await on.query(text, values))[0];
       const once = (insert) => insert.replace("INSERT", "INSERT IGNORE");

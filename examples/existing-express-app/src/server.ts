@@ -3,7 +3,7 @@ import {
   gracefulClose,
   payoutEndpoint,
 } from "countersign/payout";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import { createWebhookHandler, webhookEndpoint } from "countersign/webhooks";
 import express from "express";
 import { rateLimit } from "express-rate-limit";
@@ -12,7 +12,7 @@ import helmet from "helmet";
 import Database from "libsql";
 
 const database = new Database(setting("DATABASE_FILE"));
-const stores = createSqliteStores({ database });
+const stores = createStores({ database });
 database.exec(`
   CREATE TABLE IF NOT EXISTS payouts
     (idempotency_key TEXT PRIMARY KEY, iban TEXT NOT NULL) STRICT;

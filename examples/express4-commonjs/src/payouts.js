@@ -1,6 +1,6 @@
 const { readFileSync } = require("node:fs");
 const { captureRawBody, payoutEndpoint } = require("countersign/payout");
-const { createSqliteStores } = require("@countersign/store-sql/sqlite");
+const { createStores } = require("@countersign/store-sql");
 const express = require("express4");
 const Database = require("libsql");
 
@@ -10,7 +10,7 @@ database.exec(
     (idempotency_key TEXT PRIMARY KEY, iban TEXT) STRICT`,
 );
 const insertPayout = database.prepare("INSERT INTO payouts VALUES (?, ?)");
-const stores = createSqliteStores({ database });
+const stores = createStores({ database });
 
 const receivePayout = payoutEndpoint({
   addresses: { allow: ["127.0.0.1"] }, // From where the service calls.

@@ -1,7 +1,7 @@
 // A CommonJS project with Express 4: require() of the packages, which are ES
 // modules, needs Node 20.19 or later.
 const { gracefulClose, payoutEndpoint } = require("countersign/payout");
-const { createSqliteStores } = require("@countersign/store-sql/sqlite");
+const { createStores } = require("@countersign/store-sql");
 const {
   createWebhookHandler,
   webhookEndpoint,
@@ -10,7 +10,7 @@ const express = require("express4");
 const Database = require("libsql");
 
 const database = new Database(setting("DATABASE_FILE"));
-const stores = createSqliteStores({ database });
+const stores = createStores({ database });
 database.exec(`
   CREATE TABLE IF NOT EXISTS payouts
     (idempotency_key TEXT PRIMARY KEY, iban TEXT NOT NULL) STRICT;

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { payoutPlugin } from "@countersign/fastify";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import { fastify } from "fastify";
 import Database from "libsql";
 
@@ -10,7 +10,7 @@ database.exec(
     (idempotency_key TEXT PRIMARY KEY, iban TEXT) STRICT`,
 );
 const insertPayout = database.prepare("INSERT INTO payouts VALUES (?, ?)");
-const stores = createSqliteStores({ database });
+const stores = createStores({ database });
 
 const payouts = payoutPlugin({
   url: "/api/v1/transaction",

@@ -3,13 +3,13 @@ import {
   payoutPlugin,
   webhookPlugin,
 } from "@countersign/fastify";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import { createWebhookHandler } from "countersign/webhooks";
 import { fastify, type FastifyRequest } from "fastify";
 import Database from "libsql";
 
 const database = new Database(setting("DATABASE_FILE"));
-const stores = createSqliteStores({ database });
+const stores = createStores({ database });
 database.exec(`
   CREATE TABLE IF NOT EXISTS businesses
     (id TEXT, iban TEXT, PRIMARY KEY (id, iban)) STRICT;

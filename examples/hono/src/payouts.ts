@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { payoutRoute } from "@countersign/fetch";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import { serve } from "@hono/node-server";
 import { getConnInfo } from "@hono/node-server/conninfo";
 import { Hono } from "hono";
@@ -12,7 +12,7 @@ database.exec(
     (idempotency_key TEXT PRIMARY KEY, iban TEXT) STRICT`,
 );
 const insertPayout = database.prepare("INSERT INTO payouts VALUES (?, ?)");
-const stores = createSqliteStores({ database });
+const stores = createStores({ database });
 
 const receivePayout = payoutRoute({
   addresses: { allow: ["127.0.0.1"] }, // From where the service calls.

@@ -6,13 +6,13 @@ import {
   webhookRoute,
   type FetchRoute,
 } from "@countersign/fetch";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import { createWebhookHandler } from "countersign/webhooks";
 import Koa, { type Context } from "koa";
 import Database from "libsql";
 
 const database = new Database(setting("DATABASE_FILE"));
-const stores = createSqliteStores({ database });
+const stores = createStores({ database });
 database.exec(`
   CREATE TABLE IF NOT EXISTS payouts
     (idempotency_key TEXT PRIMARY KEY, iban TEXT NOT NULL) STRICT;

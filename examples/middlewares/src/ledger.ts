@@ -1,6 +1,6 @@
 // What the app itself writes, each in the transaction of its key.
 import { refuse } from "@countersign/idempotency-guard";
-import type { SqliteDatabase } from "@countersign/store-sql/sqlite";
+import type { SqliteDatabase } from "@countersign/store-sql";
 import type { WebhookEvent } from "countersign/webhooks";
 
 /** A payout instruction whose signature and form have been checked. */

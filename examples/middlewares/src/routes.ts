@@ -18,7 +18,7 @@ import {
 } from "@countersign/idempotency-guard";
 import { ipAllowlist } from "@countersign/ip-allowlist";
 import { jsonBody, rawBody, textAt } from "@countersign/raw-body";
-import type { SqliteStores } from "@countersign/store-sql/sqlite";
+import type { SqliteStores } from "@countersign/store-sql";
 import { webhookBasicAuth } from "@countersign/webhook-basic-auth";
 import { webhookHmac } from "@countersign/webhook-hmac";
 import {

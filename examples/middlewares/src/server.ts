@@ -1,6 +1,6 @@
 import { gracefulClose } from "@countersign/express";
 import { importVerificationKey } from "@countersign/http-signature-verify";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import express from "express";
 import Database from "libsql";
 import { openLedger } from "./ledger.ts";
@@ -9,7 +9,7 @@ import { tableOfKeys, tableOfNonces } from "./stores.ts";
 
 const database = new Database(setting("DATABASE_FILE"));
 // First: it sets the durability of the connection.
-const stores = createSqliteStores({ database });
+const stores = createStores({ database });
 const keys = tableOfKeys(database);
 const [keyid, publicKey] = [setting("KEYID"), setting("PUBLIC_KEY")];
 importVerificationKey(keyid, publicKey); // a bad key ends the process here

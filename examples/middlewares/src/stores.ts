@@ -6,7 +6,7 @@ import {
   type NonceStore,
   type VerificationKey,
 } from "@countersign/http-signature-verify";
-import type { SqliteDatabase } from "@countersign/store-sql/sqlite";
+import type { SqliteDatabase } from "@countersign/store-sql";
 
 // #region keys
 /**

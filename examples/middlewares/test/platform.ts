@@ -8,7 +8,7 @@ import {
   type SigningPlan,
 } from "@countersign/test-support/signers/independent-signer.ts";
 import { servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import type { Express } from "express";
 import Database from "libsql";
 import request from "supertest";
@@ -40,7 +40,7 @@ export function platformOn(
   file = ":memory:",
 ): Platform {
   const database = new Database(file);
-  const stores = createSqliteStores({ database });
+  const stores = createStores({ database });
   afterTest(() => {
     stores.close();
     database.close();

@@ -1,11 +1,11 @@
 import { gracefulClose, payoutEndpoint, refuse } from "countersign/payout";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import { createWebhookHandler, webhookEndpoint } from "countersign/webhooks";
 import express from "express";
 import Database from "libsql";
 
 const database = new Database(setting("DATABASE_FILE"));
-const stores = createSqliteStores({ database });
+const stores = createStores({ database });
 database.exec(`
   CREATE TABLE IF NOT EXISTS businesses (
     id TEXT, iban TEXT, PRIMARY KEY (id, iban)) STRICT;

@@ -1,5 +1,5 @@
 import type { PayoutTransactionOptions } from "countersign/payout";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import {
   createWebhookHandler,
   type WebhookHandler,
@@ -7,7 +7,7 @@ import {
 import Database from "libsql";
 
 const database = new Database(setting("DATABASE_FILE"));
-const stores = createSqliteStores({ database });
+const stores = createStores({ database });
 database.exec(`
   CREATE TABLE IF NOT EXISTS payouts
     (idempotency_key TEXT PRIMARY KEY, iban TEXT NOT NULL) STRICT;

@@ -1,5 +1,5 @@
 import {
-  createSqliteStores,
+  createStores,
   createWebhookHandler,
   payoutEndpoint,
   webhookEndpoint,
@@ -19,7 +19,7 @@ export function createApp(
     "CREATE TABLE IF NOT EXISTS payouts (idempotency_key TEXT, iban TEXT)",
   );
   const insert = database.prepare("INSERT INTO payouts VALUES (?, ?)");
-  const stores = createSqliteStores({ database });
+  const stores = createStores({ database });
   const receivePayout = payoutEndpoint({
     addresses: { allow: ["192.0.2.10", "198.51.100.0/28"] },
     signature: { keys },

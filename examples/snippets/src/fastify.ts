@@ -1,5 +1,5 @@
 import { gracefulClose, payoutPlugin } from "@countersign/fastify";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import { fastify } from "fastify";
 import Database from "libsql";
 
@@ -16,7 +16,7 @@ const payouts = payoutPlugin({
   url: "/api/v1/transaction",
   addresses: { allow: ["192.0.2.10", "198.51.100.0/28"] },
   signature: { keys: { "test-key-ed25519": testKey } },
-  stores: createSqliteStores({ database }),
+  stores: createStores({ database }),
   // In one transaction with the payout's key: it stays when this returns.
   pay: ({ idempotencyKey, beneficiary }) =>
     insertPayout.run(idempotencyKey, beneficiary.iban),

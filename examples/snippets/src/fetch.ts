@@ -1,5 +1,5 @@
 import { payoutRoute } from "@countersign/fetch";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import Database from "libsql";
 
 const database = new Database(process.env["DATABASE_FILE"] ?? ":memory:");
@@ -16,7 +16,7 @@ const keys = {
 export const receivePayout = payoutRoute({
   addresses: { allow: ["192.0.2.10", "198.51.100.0/28"] },
   signature: { keys },
-  stores: createSqliteStores({ database }),
+  stores: createStores({ database }),
   // In one transaction with the payout's key: it stays when this returns.
   pay: ({ idempotencyKey, beneficiary }) =>
     insertPayout.run(idempotencyKey, beneficiary.iban),

@@ -5,10 +5,10 @@ import {
 } from "@countersign/idempotency-guard";
 import { jsonBody, rawBody } from "@countersign/raw-body";
 import {
-  createSqliteAnswers,
-  createSqliteStores,
   type SqliteDatabase,
-} from "@countersign/store-sql/sqlite";
+  createAnswers,
+  createStores,
+} from "@countersign/store-sql";
 import { verifiedPayload, webhookHmac } from "@countersign/webhook-hmac";
 import express, { type Express, type RequestHandler } from "express";
 
@@ -32,8 +32,8 @@ export function createApi(
     webhookSecret,
   }: { readonly answerSecret: string; readonly webhookSecret: string },
 ): Express {
-  const { idempotency: store } = createSqliteStores({ database });
-  const answers = createSqliteAnswers({ database });
+  const { idempotency: store } = createStores({ database });
+  const answers = createAnswers({ database });
   const app = express();
 
   const refunds = idempotencyGuard({

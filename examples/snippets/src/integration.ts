@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { createSqliteStores, payoutEndpoint } from "countersign";
+import { createStores, payoutEndpoint } from "countersign";
 import express from "express";
 import Database from "libsql";
 
@@ -11,7 +11,7 @@ const insert = database.prepare("INSERT INTO payouts VALUES (?, ?)");
 const receivePayout = payoutEndpoint({
   addresses: { allow: ["127.0.0.1"] }, // From where the service calls.
   signature: { keys: JSON.parse(readFileSync("keys/keys.json", "utf8")) },
-  stores: createSqliteStores({ database }),
+  stores: createStores({ database }),
   // Commits together with the payout's key, or not at all.
   pay: ({ idempotencyKey, beneficiary }) =>
     insert.run(idempotencyKey, beneficiary.iban),

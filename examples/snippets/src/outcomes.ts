@@ -1,12 +1,12 @@
 import { createOutcomes, type Outcomes } from "countersign/outcomes";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import Database from "libsql";
 
 type Db = InstanceType<typeof Database>;
 const database = new Database(process.env["DATABASE_FILE"] ?? ":memory:");
 database.exec("CREATE TABLE IF NOT EXISTS settled (key TEXT, at TEXT)");
 const insert = database.prepare("INSERT INTO settled VALUES (?, ?)");
-const stores = createSqliteStores({ database });
+const stores = createStores({ database });
 
 /** Begin with `outcomes.start()`. */
 export const outcomes: Outcomes<Db, "sync"> = createOutcomes({

@@ -1,5 +1,5 @@
 import { payoutEndpoint, refuse } from "countersign/payout";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import express, { type Express } from "express";
 import Database from "libsql";
 
@@ -18,7 +18,7 @@ const keys = {
 const receivePayout = payoutEndpoint({
   addresses: { allow: ["192.0.2.10", "198.51.100.0/28"] },
   signature: { keys },
-  stores: createSqliteStores({ database }),
+  stores: createStores({ database }),
   findBusiness: ({ iban, businessId }) =>
     iban === "DE89370400440532013000" && businessId === "biz_1",
   // In one transaction with the payout's key: it stays when this returns.

@@ -1,6 +1,6 @@
 import { fromPg } from "@countersign/store-sql/pg";
 import { payoutEndpoint } from "countersign/payout";
-import { createPostgresStores } from "@countersign/store-sql/postgres";
+import { createStores } from "@countersign/store-sql";
 import express, { type Express } from "express";
 import { Pool } from "pg";
 
@@ -12,7 +12,7 @@ const pool = new Pool({ connectionString: process.env["DATABASE_URL"] });
 pool.on("error", (error) => console.error(error.message));
 
 const select = "SELECT FROM businesses WHERE id = $1 AND iban = $2";
-const stores = createPostgresStores({ database: fromPg(pool) });
+const stores = createStores({ database: fromPg(pool) });
 const receivePayout = payoutEndpoint({
   addresses: { allow: ["192.0.2.10"] },
   signature: { keys: { "test-key-ed25519": testKey } },

@@ -1,10 +1,7 @@
 import { guardErrors } from "@countersign/express";
 import { answer, idempotencyGuard } from "@countersign/idempotency-guard";
 import { jsonBody } from "@countersign/raw-body";
-import {
-  createSqliteStores,
-  type SqliteDatabase,
-} from "@countersign/store-sql/sqlite";
+import { type SqliteDatabase, createStores } from "@countersign/store-sql";
 import { verifyPayload, webhookHmac } from "@countersign/webhook-hmac";
 import express, { type Express } from "express";
 
@@ -27,7 +24,7 @@ export function createApp(
 ): Express {
   const verify = webhookHmac({ scheme: "github", secrets, limit: "25mb" });
   const once = idempotencyGuard({
-    stores: createSqliteStores({ database }),
+    stores: createStores({ database }),
     scope: "github",
     key: (req) => req.headers["x-github-delivery"],
     doneStatus: 200,

@@ -1,4 +1,4 @@
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import {
   createWebhookHandler,
   webhookEndpoint,
@@ -14,7 +14,7 @@ database.exec(`
 const insertChange = database.prepare("INSERT INTO changes VALUES (?, ?)");
 
 const handler = createWebhookHandler({
-  stores: createSqliteStores({ database }),
+  stores: createStores({ database }),
   fallback: "ignore",
 });
 // In one transaction with the mark that the event is done.

@@ -1,4 +1,4 @@
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import {
   createTaskQueue,
   type TaskQueue,
@@ -6,7 +6,7 @@ import {
 import Database from "libsql";
 
 type Db = InstanceType<typeof Database>;
-const stores = createSqliteStores({ database: new Database(":memory:") });
+const stores = createStores({ database: new Database(":memory:") });
 
 /** Tells a partner of payouts. Begin with `start()`, end with `drain()`. */
 export const notices: TaskQueue<Db, "sync"> = createTaskQueue({

@@ -10,8 +10,7 @@ import {
   sendPayout,
 } from "@countersign/devtools/sandbox";
 import { fromMysql2 } from "@countersign/store-sql/mysql2";
-import { migrateMysql } from "@countersign/store-sql/mysql";
-import { migratePostgres } from "@countersign/store-sql/postgres";
+import { migrate } from "@countersign/store-sql";
 import { signPayloadHeaders } from "@countersign/webhook-hmac";
 import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals";
 import { MikroORM } from "@mikro-orm/postgresql";
@@ -164,7 +163,7 @@ describeOnPostgres("on PostgreSQL", () => {
   beforeAll(async () => {
     await administer(`CREATE DATABASE ${name}`);
     const pool = new Pool({ connectionString: url });
-    await migratePostgres(pool);
+    await migrate(pool);
     await pool.query(tables);
     await pool.end();
   });
@@ -230,7 +229,7 @@ describeOnPostgres("on PostgreSQL", () => {
       "SELECT oid, relname FROM pg_class WHERE relnamespace = 'countersign'::regnamespace ORDER BY 1";
     beforeAll(async () => {
       await administer(`CREATE DATABASE ${own}`);
-      await migratePostgres(pool);
+      await migrate(pool);
     });
     afterAll(async () => {
       await pool.end();
@@ -334,7 +333,7 @@ describeOnMysql("on MariaDB", () => {
       await admin.end();
     });
     const key = "payout-1.funding-1.business-1";
-    await migrateMysql(fromMysql2(pool));
+    await migrate(fromMysql2(pool));
     await pool.query("CREATE TABLE payments (id VARCHAR(256) PRIMARY KEY, iban TEXT NOT NULL)");
     await pool.query("INSERT INTO payments VALUES (?, '')", [`taken.${key}`]);
     await pool.query("CREATE TABLE businesses (id VARCHAR(256) PRIMARY KEY, iban TEXT)");

@@ -7,7 +7,7 @@ import {
   sendPayout,
   sendRequest,
 } from "@countersign/devtools/sandbox";
-import { migratePostgres } from "@countersign/store-sql/postgres";
+import { migrate } from "@countersign/store-sql";
 import { describeOnPostgres, isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
 import { serviceKey, servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
@@ -37,7 +37,7 @@ describeOnPostgres("Fastify with Drizzle on PostgreSQL", () => {
   beforeAll(async () => {
     await administer(`CREATE DATABASE ${name}`);
     pool = new Pool({ connectionString: Object.assign(new URL(server), { pathname: `/${name}` }).href });
-    await migratePostgres(pool);
+    await migrate(pool);
     await pool.query("CREATE TABLE businesses (id text, iban text, PRIMARY KEY (id, iban))");
     const { businessId, iban } = sampleBusiness;
     await pool.query("INSERT INTO businesses VALUES ($1, $2)", [businessId, iban]);

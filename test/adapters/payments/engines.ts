@@ -2,9 +2,7 @@ import { EventEmitter, once } from "node:events";
 import { fromMysql2 } from "@countersign/store-sql/mysql2";
 import { fromPg } from "@countersign/store-sql/pg";
 import type { Database, TransactionAnswerStore, TransactionStores } from "@countersign/idempotency";
-import { createMysqlAnswers, createMysqlStores } from "@countersign/store-sql/mysql";
-import { createPostgresAnswers } from "@countersign/store-sql/postgres";
-import { createSqliteAnswers, createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createAnswers, createStores } from "@countersign/store-sql";
 import { afterAll } from "@jest/globals";
 import { type PoolConnection, type RowDataPacket, createConnection } from "mysql2/promise";
 import * as mysql from "../../../packages/stores/store-sql/test/mysql/connections.ts";
@@ -125,9 +123,7 @@ const postgresql: Engine = {
         return another({ now, database }) as unknown as TransactionStores<Tx>;
       },
       async answersOf({ transactions: { database } }) {
-        return closed(
-          createPostgresAnswers({ database: database as Database<Tx>, schema, pruneIntervalMs: 0 }),
-        );
+        return closed(createAnswers({ database: database as Database<Tx>, schema, pruneIntervalMs: 0 }));
       },
       sql: (tx: { query(text: string): unknown }, text) => tx.query(text),
       past: pastGate,
@@ -163,7 +159,7 @@ const sqlite: Engine = {
       process({ now, transactions } = {}) {
         const database = connect(file);
         database.exec("PRAGMA foreign_keys = ON");
-        const stores = createSqliteStores({ database, now, pruneIntervalMs: 0 });
+        const stores = createStores({ database, now, pruneIntervalMs: 0 });
         afterTest(() => stores.close());
         if (transactions === "read-only") database.exec("PRAGMA query_only = ON");
         const exec = database.exec.bind(database);
@@ -180,7 +176,7 @@ const sqlite: Engine = {
         return stores as unknown as TransactionStores<Tx>;
       },
       answersOf: async ({ transactions: { database } }) =>
-        closed(createSqliteAnswers({ database: database as never, pruneIntervalMs: 0 })),
+        closed(createAnswers({ database: database as never, pruneIntervalMs: 0 })),
       sql: (tx: { exec(text: string): unknown }, text) => void tx.exec(text),
       past: (_tx, text, { transactions }) => void (transactions.database as Connection).exec(text),
       late,
@@ -237,12 +233,12 @@ const mariadb: Engine = {
         const first = { autocommit: "COMMIT", "read-only": "START TRANSACTION READ ONLY" };
         // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- rows know no type of tx
         const library = wrap(pretending(its as never, transactions, first));
-        const stores = createMysqlStores({ table, now, database: library, pruneIntervalMs: 0 });
+        const stores = createStores({ table, now, database: library, pruneIntervalMs: 0 });
         afterTest(() => stores.close());
         return stores;
       },
       answersOf: async ({ transactions: { database: its } }) =>
-        closed(createMysqlAnswers({ database: its as Database<Tx>, table, pruneIntervalMs: 0 })),
+        closed(createAnswers({ database: its as Database<Tx>, table, pruneIntervalMs: 0 })),
       sql: (tx: { query(text: string): unknown }, text) => tx.query(text),
       past: (tx, text, { transactions }) => (transactions.database as Database<Tx>).query(tx, text, []),
       late: "",

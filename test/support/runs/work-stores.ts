@@ -1,4 +1,4 @@
-import { createSqliteStores, type SqliteStores } from "@countersign/store-sql/sqlite";
+import { type SqliteStores, createStores } from "@countersign/store-sql";
 import Database from "libsql";
 import { afterTest, testClock } from "./after-test.ts";
 
@@ -12,7 +12,7 @@ export const quick = { pollMs: 10, backoffMs: 1, maxBackoffMs: 5 };
 export function openStores(): { stores: Stores; db: Db; clock: ReturnType<typeof testClock> } {
   const db = new Database(":memory:");
   const clock = testClock();
-  const stores = createSqliteStores({ database: db, pruneIntervalMs: 0, now: clock.now });
+  const stores = createStores({ database: db, pruneIntervalMs: 0, now: clock.now });
   afterTest(() => {
     stores.close();
     db.close();

@@ -1,11 +1,7 @@
 import { runStepsIn } from "@countersign/idempotency/internal";
 import { SettingError, type SqliteLocation } from "@countersign/example-settings";
 import { openReasonOf, preparedFile } from "@countersign/example-settings/sqlite-file";
-import {
-  createSqliteStores,
-  withImmediateTransaction,
-  type SqliteStores,
-} from "@countersign/store-sql/sqlite";
+import { type SqliteStores, createStores, withImmediateTransaction } from "@countersign/store-sql";
 import Database from "libsql";
 import type { LedgerDatabase, SqlDialect } from "../ledgers/database.ts";
 import { allStatements, tables } from "../ledgers/tables.ts";
@@ -30,7 +26,7 @@ export function openSqliteStorage(location: SqliteLocation): PlatformStorage {
     database = new Database(location.kind === "memory" ? ":memory:" : preparedFile(location.file));
     refuseOthers(database);
     // Sets and reads back what makes a commit durable.
-    stores = createSqliteStores({ database });
+    stores = createStores({ database });
     database.exec(tables(dialect));
     expected = "a database with the tables of the platform";
     return storageOn(database, stores);

@@ -1,8 +1,5 @@
 import { payoutEndpoint } from "countersign/payout";
-import {
-  createSqliteStores,
-  type SqliteDatabase,
-} from "@countersign/store-sql/sqlite";
+import { type SqliteDatabase, createStores } from "@countersign/store-sql";
 import { and, eq } from "drizzle-orm";
 import type { BetterSQLite3Database } from "drizzle-orm/better-sqlite3";
 import { sqliteTable, text } from "drizzle-orm/sqlite-core";
@@ -18,7 +15,7 @@ const { id, iban } = businesses;
 type Db = BetterSQLite3Database & { $client: SqliteDatabase };
 
 export function payouts(db: Db) {
-  const stores = createSqliteStores({ database: db.$client });
+  const stores = createStores({ database: db.$client });
   return payoutEndpoint({
     ...service,
     stores,

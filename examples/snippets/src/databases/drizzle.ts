@@ -1,6 +1,6 @@
 import { fromDrizzle } from "@countersign/store-sql/drizzle";
 import { gracefulClose, payoutEndpoint } from "countersign/payout";
-import { createPostgresStores } from "@countersign/store-sql/postgres";
+import { createStores } from "@countersign/store-sql";
 import { and, eq } from "drizzle-orm";
 import type { NodePgDatabase } from "drizzle-orm/node-postgres";
 import { pgTable, text } from "drizzle-orm/pg-core";
@@ -19,8 +19,7 @@ type Db = NodePgDatabase & { $client: Pool };
 
 // At the start: process.once("SIGTERM", await start(express(), db));
 export async function start(app: Express, db: Db) {
-  // On MariaDB: createMysqlStores, of @countersign/store-sql.
-  const stores = createPostgresStores({ database: fromDrizzle(db) });
+  const stores = createStores({ database: fromDrizzle(db) });
   await stores.ready(); // Rejects until `countersign migrate` has run.
   const receivePayout = payoutEndpoint({
     ...service,

@@ -5,7 +5,7 @@ import {
   webhookPlugin,
 } from "@countersign/fastify";
 import { refuse } from "countersign/payout";
-import { createPostgresStores } from "@countersign/store-sql/postgres";
+import { createStores } from "@countersign/store-sql";
 import { createWebhookHandler } from "countersign/webhooks";
 import { and, eq } from "drizzle-orm";
 import type { NodePgDatabase } from "drizzle-orm/node-postgres";
@@ -46,7 +46,7 @@ export async function receive(
   db: NodePgDatabase & { $client: Pool },
   { keys, webhookUrl, basicAuth, hmac }: Service,
 ): Promise<() => Promise<void>> {
-  const stores = createPostgresStores({ database: fromDrizzle(db) });
+  const stores = createStores({ database: fromDrizzle(db) });
   await stores.ready(); // Rejects until `countersign migrate` has run.
   const payouts = payoutPlugin({
     ...connection,

@@ -1,6 +1,6 @@
 import { fromKnex } from "@countersign/store-sql/knex";
 import { gracefulClose, payoutEndpoint } from "countersign/payout";
-import { createPostgresStores } from "@countersign/store-sql/postgres";
+import { createStores } from "@countersign/store-sql";
 import type { Express } from "express";
 import type { Knex } from "knex";
 import { service } from "./service.ts";
@@ -10,8 +10,7 @@ import { service } from "./service.ts";
 
 // At the start: process.once("SIGTERM", await start(express(), knex));
 export async function start(app: Express, knex: Knex) {
-  // On MariaDB: createMysqlStores, of @countersign/store-sql.
-  const stores = createPostgresStores({ database: fromKnex(knex) });
+  const stores = createStores({ database: fromKnex(knex) });
   await stores.ready(); // Rejects until `countersign migrate` has run.
   const receivePayout = payoutEndpoint({
     ...service,

@@ -1,6 +1,6 @@
 import { fromKysely } from "@countersign/store-sql/kysely";
 import { gracefulClose, payoutEndpoint } from "countersign/payout";
-import { createPostgresStores } from "@countersign/store-sql/postgres";
+import { createStores } from "@countersign/store-sql";
 import type { Express } from "express";
 import type { Kysely } from "kysely";
 import { service } from "./service.ts";
@@ -12,8 +12,7 @@ interface Tables {
 
 // At the start: process.once("SIGTERM", await start(express(), db));
 export async function start(app: Express, db: Kysely<Tables>) {
-  // On MariaDB: createMysqlStores, of @countersign/store-sql.
-  const stores = createPostgresStores({ database: fromKysely(db) });
+  const stores = createStores({ database: fromKysely(db) });
   await stores.ready(); // Rejects until `countersign migrate` has run.
   const receivePayout = payoutEndpoint({
     ...service,

@@ -1,6 +1,6 @@
 import { fromMikroOrm } from "@countersign/store-sql/mikro-orm";
 import { gracefulClose, payoutEndpoint } from "countersign/payout";
-import { createPostgresStores } from "@countersign/store-sql/postgres";
+import { createStores } from "@countersign/store-sql";
 import { EntitySchema } from "@mikro-orm/core";
 import type { MikroORM } from "@mikro-orm/postgresql";
 import type { Express } from "express";
@@ -25,8 +25,7 @@ export const Business = new EntitySchema<{ id: string; iban: string }>({
 
 // At the start: process.once("SIGTERM", await start(express(), orm));
 export async function start(app: Express, orm: MikroORM) {
-  // On MariaDB: createMysqlStores, of @countersign/store-sql.
-  const stores = createPostgresStores({ database: fromMikroOrm(orm) });
+  const stores = createStores({ database: fromMikroOrm(orm) });
   await stores.ready(); // Rejects until `countersign migrate` has run.
   const receivePayout = payoutEndpoint({
     ...service,

@@ -1,6 +1,6 @@
 import { fromMysql2 } from "@countersign/store-sql/mysql2";
 import { gracefulClose, payoutEndpoint } from "countersign/payout";
-import { createMysqlStores } from "@countersign/store-sql/mysql";
+import { createStores } from "@countersign/store-sql";
 import type { Express } from "express";
 import type { Pool, RowDataPacket } from "mysql2/promise";
 import { service } from "./service.ts";
@@ -10,7 +10,7 @@ import { service } from "./service.ts";
 
 // At the start: process.once("SIGTERM", await start(express(), pool));
 export async function start(app: Express, pool: Pool) {
-  const stores = createMysqlStores({ database: fromMysql2(pool) });
+  const stores = createStores({ database: fromMysql2(pool) });
   await stores.ready(); // Rejects until `countersign migrate` has run.
   const select = "SELECT 1 FROM businesses WHERE id = ? AND iban = ?";
   const insert = "INSERT INTO payments (id, iban) VALUES (?, ?)";

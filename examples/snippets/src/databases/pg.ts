@@ -1,6 +1,6 @@
 import { fromPg } from "@countersign/store-sql/pg";
 import { gracefulClose, payoutEndpoint } from "countersign/payout";
-import { createPostgresStores } from "@countersign/store-sql/postgres";
+import { createStores } from "@countersign/store-sql";
 import type { Express } from "express";
 import type { Pool } from "pg";
 import { service } from "./service.ts";
@@ -10,7 +10,7 @@ import { service } from "./service.ts";
 
 // At the start: process.once("SIGTERM", await start(express(), pool));
 export async function start(app: Express, pool: Pool) {
-  const stores = createPostgresStores({ database: fromPg(pool) });
+  const stores = createStores({ database: fromPg(pool) });
   await stores.ready(); // Rejects until `countersign migrate` has run.
   const select = "SELECT FROM businesses WHERE id = $1 AND iban = $2";
   const insert = "INSERT INTO payments (key, iban) VALUES ($1, $2)";

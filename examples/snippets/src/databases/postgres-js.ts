@@ -1,6 +1,6 @@
 import { fromPostgresJs } from "@countersign/store-sql/postgres-js";
 import { gracefulClose, payoutEndpoint } from "countersign/payout";
-import { createPostgresStores } from "@countersign/store-sql/postgres";
+import { createStores } from "@countersign/store-sql";
 import type { Express } from "express";
 import type { Sql } from "postgres";
 import { service } from "./service.ts";
@@ -10,7 +10,7 @@ import { service } from "./service.ts";
 
 // At the start: process.once("SIGTERM", await start(express(), sql));
 export async function start(app: Express, sql: Sql) {
-  const stores = createPostgresStores({ database: fromPostgresJs(sql) });
+  const stores = createStores({ database: fromPostgresJs(sql) });
   await stores.ready(); // Rejects until `countersign migrate` has run.
   const receivePayout = payoutEndpoint({
     ...service,

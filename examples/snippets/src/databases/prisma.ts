@@ -1,6 +1,6 @@
 import { fromPrisma } from "@countersign/store-sql/prisma";
 import { gracefulClose, payoutEndpoint } from "countersign/payout";
-import { createPostgresStores } from "@countersign/store-sql/postgres";
+import { createStores } from "@countersign/store-sql";
 import type { Express } from "express";
 import type { PrismaClient } from "./generated/client.ts";
 import { service } from "./service.ts";
@@ -10,7 +10,7 @@ import { service } from "./service.ts";
 
 // At the start: process.once("SIGTERM", await start(express(), prisma));
 export async function start(app: Express, prisma: PrismaClient) {
-  const stores = createPostgresStores({ database: fromPrisma(prisma) });
+  const stores = createStores({ database: fromPrisma(prisma) });
   await stores.ready(); // Rejects until `countersign migrate` has run.
   const receivePayout = payoutEndpoint({
     ...service,

@@ -1,6 +1,6 @@
 import { fromSequelize } from "@countersign/store-sql/sequelize";
 import { gracefulClose, payoutEndpoint } from "countersign/payout";
-import { createPostgresStores } from "@countersign/store-sql/postgres";
+import { createStores } from "@countersign/store-sql";
 import type { Express } from "express";
 import type { Model, ModelStatic, Sequelize } from "sequelize";
 import { service } from "./service.ts";
@@ -17,8 +17,7 @@ export async function start(
   sequelize: Sequelize,
   { Payment, Business }: Models,
 ) {
-  // On MariaDB: createMysqlStores, of @countersign/store-sql.
-  const stores = createPostgresStores({ database: fromSequelize(sequelize) });
+  const stores = createStores({ database: fromSequelize(sequelize) });
   await stores.ready(); // Rejects until `countersign migrate` has run.
   const receivePayout = payoutEndpoint({
     ...service,

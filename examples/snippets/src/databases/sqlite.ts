@@ -1,5 +1,5 @@
 import { gracefulClose, payoutEndpoint } from "countersign/payout";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import type { Express } from "express";
 import type Database from "libsql";
 import { service } from "./service.ts";
@@ -9,7 +9,7 @@ import { service } from "./service.ts";
 
 // At the start: process.once("SIGTERM", await start(express(), database));
 export async function start(app: Express, database: Database.Database) {
-  const stores = createSqliteStores({ database });
+  const stores = createStores({ database });
   const select = "SELECT 1 FROM businesses WHERE id = ? AND iban = ?";
   const insert = "INSERT INTO payments (key, iban) VALUES (?, ?)";
   const receivePayout = payoutEndpoint({

@@ -1,6 +1,6 @@
 import { fromTypeOrm } from "@countersign/store-sql/typeorm";
 import { gracefulClose, payoutEndpoint } from "countersign/payout";
-import { createPostgresStores } from "@countersign/store-sql/postgres";
+import { createStores } from "@countersign/store-sql";
 import type { Express } from "express";
 import { type DataSource, EntitySchema } from "typeorm";
 import { service } from "./service.ts";
@@ -17,8 +17,7 @@ export const Business = new EntitySchema<{ id: string; iban: string }>({
 
 // At the start: process.once("SIGTERM", await start(express(), dataSource));
 export async function start(app: Express, dataSource: DataSource) {
-  // On MariaDB: createMysqlStores, of @countersign/store-sql.
-  const stores = createPostgresStores({ database: fromTypeOrm(dataSource) });
+  const stores = createStores({ database: fromTypeOrm(dataSource) });
   await stores.ready(); // Rejects until `countersign migrate` has run.
   const receivePayout = payoutEndpoint({
     ...service,

@@ -5,10 +5,7 @@ import {
   idempotencyKeyHeader,
 } from "@countersign/idempotency-guard";
 import { jsonBody, rawBody } from "@countersign/raw-body";
-import {
-  createSqliteAnswers,
-  createSqliteStores,
-} from "@countersign/store-sql/sqlite";
+import { createAnswers, createStores } from "@countersign/store-sql";
 import express from "express";
 import Database from "libsql";
 
@@ -24,9 +21,9 @@ const charge = idempotencyGuard({
     // Each user has keys of their own, and nobody gets another's answer.
     caller: ({ headers }) => users.get(headers.authorization ?? ""),
   }),
-  stores: createSqliteStores({ database }),
+  stores: createStores({ database }),
   scope: "charges",
-  replay: { answers: createSqliteAnswers({ database }) },
+  replay: { answers: createAnswers({ database }) },
   // Runs once for each key: its row, the key and the answer commit together.
   handle(req, { tx }) {
     const { amount } = Object(req.body);

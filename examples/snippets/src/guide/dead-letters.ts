@@ -1,4 +1,4 @@
-import type { SqliteStores } from "@countersign/store-sql/sqlite";
+import type { SqliteStores } from "@countersign/store-sql";
 
 /**
  * Shows the dead letters, and runs those of the last day again; resolves to

@@ -1,7 +1,7 @@
 import { guardErrors } from "@countersign/express";
 import { answer, idempotencyGuard } from "@countersign/idempotency-guard";
 import { jsonBody } from "@countersign/raw-body";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import { webhookHmac } from "@countersign/webhook-hmac";
 import express from "express";
 import Database from "libsql";
@@ -19,7 +19,7 @@ const verify = webhookHmac({
   limit: "25mb", // GitHub's own
 });
 const once = idempotencyGuard({
-  stores: createSqliteStores({ database }),
+  stores: createStores({ database }),
   scope: "github",
   key: (req) => req.headers["x-github-delivery"],
   doneStatus: 200,

@@ -1,7 +1,4 @@
-import {
-  createSqliteStores,
-  type SqliteDatabase,
-} from "@countersign/store-sql/sqlite";
+import { type SqliteDatabase, createStores } from "@countersign/store-sql";
 import {
   createInbox,
   TaskError,
@@ -24,7 +21,7 @@ export function createApp(
   database: SqliteDatabase,
   mail: Mail,
 ) {
-  const stores = createSqliteStores({ database });
+  const stores = createStores({ database });
   database.exec(
     `CREATE TABLE IF NOT EXISTS buyers
       (id TEXT PRIMARY KEY, status TEXT) STRICT`,

@@ -3,10 +3,7 @@ import {
   idempotencyKeyHeader,
 } from "@countersign/idempotency-guard";
 import { jsonBody, rawBody } from "@countersign/raw-body";
-import {
-  createSqliteStores,
-  type SqliteDatabase,
-} from "@countersign/store-sql/sqlite";
+import { type SqliteDatabase, createStores } from "@countersign/store-sql";
 import type { Express } from "express";
 
 /** `charge` calls the bank, which may have charged before it fails. */
@@ -20,7 +17,7 @@ export function mountCharges(
       bareKeys: true,
       caller: (req) => req.user?.id,
     }),
-    store: createSqliteStores({ database }).idempotency,
+    store: createStores({ database }).idempotency,
     scope: "charges",
   });
   app.post("/charges", rawBody(), once, jsonBody(), (req, res, next) => {

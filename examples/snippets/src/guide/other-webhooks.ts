@@ -1,10 +1,7 @@
 import { guardErrors, type GuardRequest } from "@countersign/express";
 import { idempotencyGuard } from "@countersign/idempotency-guard";
 import { jsonBody } from "@countersign/raw-body";
-import {
-  createSqliteStores,
-  type SqliteDatabase,
-} from "@countersign/store-sql/sqlite";
+import { type SqliteDatabase, createStores } from "@countersign/store-sql";
 import {
   verifiedPayload,
   webhookHmac,
@@ -38,7 +35,7 @@ export function createApp(
   secrets: Secrets,
   handle: RequestHandler,
 ): Express {
-  const { idempotency: store } = createSqliteStores({ database });
+  const { idempotency: store } = createStores({ database });
   const once = (
     sender: string,
     idOf: (req: GuardRequest) => unknown,

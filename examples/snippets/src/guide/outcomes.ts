@@ -1,9 +1,6 @@
 import { createOutcomes, type Outcomes } from "countersign/outcomes";
 import { payoutEndpoint } from "countersign/payout";
-import {
-  createSqliteStores,
-  type SqliteStores,
-} from "@countersign/store-sql/sqlite";
+import { type SqliteStores, createStores } from "@countersign/store-sql";
 import express, { type Express } from "express";
 import Database from "libsql";
 
@@ -31,7 +28,7 @@ export function createPlatform(
   const update = database.prepare(
     "UPDATE payouts SET state = ? WHERE key = ?",
   );
-  const stores = createSqliteStores({ database });
+  const stores = createStores({ database });
 
   // #region outcomes
   const outcomes = createOutcomes({

@@ -4,10 +4,7 @@ import {
   idempotencyGuard,
   idempotencyKeyHeader,
 } from "@countersign/idempotency-guard";
-import {
-  createPostgresAnswers,
-  createPostgresStores,
-} from "@countersign/store-sql/postgres";
+import { createAnswers, createStores } from "@countersign/store-sql";
 import type { Middleware } from "@countersign/express";
 import type { Pool } from "pg";
 
@@ -19,9 +16,9 @@ export function chargeOnce(pool: Pool): Middleware {
       bareKeys: true,
       caller: (req) => req.user?.id,
     }),
-    stores: createPostgresStores({ database }),
+    stores: createStores({ database }),
     scope: "charges",
-    replay: { answers: createPostgresAnswers({ database }) },
+    replay: { answers: createAnswers({ database }) },
     async handle(req, { tx }) {
       const { amount } = Object(req.body);
       const insert = "INSERT INTO charges (amount) VALUES ($1) RETURNING id";

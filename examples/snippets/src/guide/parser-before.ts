@@ -3,7 +3,7 @@ import {
   payoutEndpoint,
   type Payout,
 } from "countersign/payout";
-import type { SqliteStores } from "@countersign/store-sql/sqlite";
+import type { SqliteStores } from "@countersign/store-sql";
 import express, { type Express } from "express";
 
 /** `keys`: the service's public keys by keyid. `pay` writes the payout. */

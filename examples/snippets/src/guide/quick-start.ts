@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { createSqliteStores, payoutEndpoint } from "countersign";
+import { createStores, payoutEndpoint } from "countersign";
 import express from "express";
 import Database from "libsql";
 
@@ -9,7 +9,7 @@ database.exec(
     (idempotency_key TEXT PRIMARY KEY, iban TEXT) STRICT`,
 );
 const insertPayout = database.prepare("INSERT INTO payouts VALUES (?, ?)");
-const stores = createSqliteStores({ database });
+const stores = createStores({ database });
 
 const receivePayout = payoutEndpoint({
   addresses: { allow: ["127.0.0.1"] }, // From where the service calls.

@@ -1,5 +1,5 @@
 import { payoutEndpoint } from "countersign/payout";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import {
   createWebhookHandler,
   webhookEndpoint,
@@ -22,7 +22,7 @@ export function createApp({ database, keys, webhooks }: Differs): Express {
     CREATE TABLE IF NOT EXISTS events (id TEXT PRIMARY KEY) STRICT`);
   const insertPayout = database.prepare("INSERT INTO payouts VALUES (?)");
   const insertEvent = database.prepare("INSERT INTO events VALUES (?)");
-  const stores = createSqliteStores({ database });
+  const stores = createStores({ database });
   const receivePayout = payoutEndpoint({
     addresses: { allow: ["127.0.0.1"] },
     signature: { keys },

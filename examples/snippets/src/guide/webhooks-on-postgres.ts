@@ -2,7 +2,7 @@ import { fromPg } from "@countersign/store-sql/pg";
 import { guardErrors } from "@countersign/express";
 import { answer, idempotencyGuard } from "@countersign/idempotency-guard";
 import { jsonBody } from "@countersign/raw-body";
-import { createPostgresStores } from "@countersign/store-sql/postgres";
+import { createStores } from "@countersign/store-sql";
 import { webhookHmac } from "@countersign/webhook-hmac";
 import express, { type Express } from "express";
 import type { Pool } from "pg";
@@ -14,7 +14,7 @@ export function createApp(pool: Pool, secrets: readonly string[]): Express {
 
   const verify = webhookHmac({ scheme: "github", secrets, limit: "25mb" });
   const once = idempotencyGuard({
-    stores: createPostgresStores({ database: fromPg(pool) }),
+    stores: createStores({ database: fromPg(pool) }),
     scope: "github",
     key: (req) => req.headers["x-github-delivery"],
     doneStatus: 200,

@@ -1,5 +1,5 @@
 import {
-  createSqliteStores,
+  createStores,
   createWebhookHandler,
   payoutEndpoint,
   webhookEndpoint,
@@ -18,7 +18,7 @@ export function createApp(
   file: string,
 ): Express {
   const database = new Database(file);
-  const stores = createSqliteStores({ database });
+  const stores = createStores({ database });
   database.exec(`
     CREATE TABLE IF NOT EXISTS payouts
       (idempotency_key TEXT PRIMARY KEY, iban TEXT NOT NULL) STRICT;

@@ -3,7 +3,7 @@ import {
   webhookRoute,
   type FetchRoute,
 } from "@countersign/fetch";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import { createWebhookHandler } from "countersign/webhooks";
 import Database from "libsql";
 
@@ -18,7 +18,7 @@ database.exec(
     (idempotency_key TEXT PRIMARY KEY, iban TEXT) STRICT`,
 );
 const insertPayout = database.prepare("INSERT INTO payouts VALUES (?, ?)");
-const stores = createSqliteStores({ database });
+const stores = createStores({ database });
 
 export const receivePayout: FetchRoute = payoutRoute({
   addresses: { allow: ["192.0.2.10", "198.51.100.0/28"] },

@@ -3,14 +3,14 @@ import {
   transactionStoreContract,
   type TestRunner,
 } from "@countersign/store-contract";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import Database from "libsql";
 
 // Your stores in place of these, and a table in which a handler pays.
 const makeStores = () => {
   const database = new Database(":memory:");
   database.exec("CREATE TABLE payouts (id TEXT PRIMARY KEY)");
-  const store = createSqliteStores({ database });
+  const store = createStores({ database });
   return {
     store,
     write: (tx: typeof database, id: string) =>

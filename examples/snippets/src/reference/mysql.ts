@@ -1,6 +1,6 @@
 import { fromMysql2 } from "@countersign/store-sql/mysql2";
 import { payoutEndpoint } from "countersign/payout";
-import { createMysqlStores } from "@countersign/store-sql/mysql";
+import { createStores } from "@countersign/store-sql";
 import express, { type Express } from "express";
 import { createPool } from "mysql2/promise";
 
@@ -8,7 +8,7 @@ import { createPool } from "mysql2/promise";
 const testKey = "JrQLj5P/89iXES9+vFgrIy29clF9CC/oPPsw3c5D0bs=";
 
 const pool = createPool(process.env["MYSQL_URL"] ?? "mysql://127.0.0.1/test");
-export const stores = createMysqlStores({ database: fromMysql2(pool) });
+export const stores = createStores({ database: fromMysql2(pool) });
 
 const receivePayout = payoutEndpoint({
   addresses: { allow: ["192.0.2.10", "198.51.100.0/28"] },

@@ -1,6 +1,6 @@
 import { fromPg } from "@countersign/store-sql/pg";
 import { payoutEndpoint } from "countersign/payout";
-import { createPostgresStores } from "@countersign/store-sql/postgres";
+import { createStores } from "@countersign/store-sql";
 import express, { type Express } from "express";
 import { Pool } from "pg";
 
@@ -15,7 +15,7 @@ const pool = new Pool({
 pool.on("error", (error) =>
   console.error("a resting connection has ended:", error.message),
 );
-export const stores = createPostgresStores({ database: fromPg(pool) });
+export const stores = createStores({ database: fromPg(pool) });
 
 const receivePayout = payoutEndpoint({
   addresses: { allow: ["192.0.2.10", "198.51.100.0/28"] },

@@ -1,5 +1,5 @@
 import { payoutEndpoint } from "countersign/payout";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import express, { type Express } from "express";
 import Database from "libsql";
 
@@ -18,7 +18,7 @@ const insertPayout = database.prepare(
 const receivePayout = payoutEndpoint({
   addresses: { allow: ["192.0.2.10", "198.51.100.0/28"] },
   signature: { keys: { "test-key-ed25519": testKey } },
-  stores: createSqliteStores({ database }),
+  stores: createStores({ database }),
   // In one transaction with the payout's key: it stays when this returns.
   pay: ({ idempotencyKey }) => insertPayout.run(idempotencyKey),
 });

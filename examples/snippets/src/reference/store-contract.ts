@@ -4,14 +4,14 @@ import {
   idempotencyStoreContract,
   type StoreHarnesses,
 } from "@countersign/store-contract";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import Database from "libsql";
 
 // Your store in place of this one: empty, on a clock that the cases move.
 function makeStore(): StoreHarnesses["idempotency"] {
   const database = new Database(":memory:");
   let nowMs = 1_800_000_000_000;
-  const { idempotency } = createSqliteStores({ database, now: () => nowMs });
+  const { idempotency } = createStores({ database, now: () => nowMs });
   return {
     store: idempotency,
     advance: (ms) => void (nowMs += ms),

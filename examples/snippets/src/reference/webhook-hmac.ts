@@ -1,10 +1,7 @@
 import { guardErrors } from "@countersign/express";
 import { answer, idempotencyGuard } from "@countersign/idempotency-guard";
 import { jsonBody } from "@countersign/raw-body";
-import {
-  createSqliteStores,
-  type SqliteDatabase,
-} from "@countersign/store-sql/sqlite";
+import { type SqliteDatabase, createStores } from "@countersign/store-sql";
 import {
   signPayload,
   verifyPayload,
@@ -40,7 +37,7 @@ export function createApp(
   // The signature has no timestamp: a delivery that comes again is
   // acknowledged and not handled.
   const once = idempotencyGuard({
-    stores: createSqliteStores({ database }),
+    stores: createStores({ database }),
     scope: "github",
     key: (req) => req.headers["x-github-delivery"],
     doneStatus: 200,

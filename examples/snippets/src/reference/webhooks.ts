@@ -1,4 +1,4 @@
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import {
   createWebhookHandler,
   webhookEndpoint,
@@ -17,7 +17,7 @@ export function createApp(
 ): Express {
   const database = new Database(file);
   const { path, username, password, secret } = endpoint;
-  const stores = createSqliteStores({ database });
+  const stores = createStores({ database });
   database.exec(
     `CREATE TABLE IF NOT EXISTS buyers
       (id TEXT PRIMARY KEY, status TEXT, changed_at TEXT) STRICT`,

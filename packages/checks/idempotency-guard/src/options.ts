@@ -125,7 +125,7 @@ type RequestOption = keyof typeof requestTable;
 /** {@link idempotencyGuard} around a handler that gets the transaction of its key. */
 export interface IdempotencyTransactionOptions<Native, Tx, Mode extends TransactionMode>
   extends TransactionGuardOptions, Pick<IdempotencyGuardOptions<Native>, RequestOption> {
-  /** The app's own database, such as `createPostgresStores({ database: fromKnex(knex) })` makes it. */
+  /** The app's own database, such as `createStores({ database: fromKnex(knex) })` makes it. */
   readonly stores: TransactionStores<Tx, Mode>;
   /** Commits the first 2xx with its key and repeats it, see {@link ReplayOptions}. Default: not kept. */
   readonly replay?: TransactionReplayOptions<Tx> | undefined;

@@ -214,8 +214,8 @@ export function assertAnswersInTransaction(
   throw new OptionError(owner, {
     option: "replay.answers",
     what:
-      "must be on the very database of stores, so that an answer commits with its key: give createPostgresAnswers({ database }), " +
-      "createMysqlAnswers({ database }) or createSqliteAnswers({ database }) the same object database as the stores",
+      "must be on the very database of stores, so that an answer commits with its key: give " +
+      "createAnswers({ database }) the same object database as the stores",
   });
 }
 

@@ -1,6 +1,6 @@
 // Everything that receives payouts and webhooks: both endpoints, the stores on SQLite and in memory. Re-exports only.
 export * from "./payout/index.ts";
-export * from "@countersign/store-sql/sqlite";
+export * from "@countersign/store-sql";
 export * from "./webhooks/index.ts";
 export { guardErrors } from "@countersign/express";
 export {

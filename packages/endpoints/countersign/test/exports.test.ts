@@ -6,7 +6,7 @@ import * as express from "@countersign/express";
 import * as verify from "@countersign/http-signature-verify";
 import * as idempotency from "@countersign/idempotency";
 import * as payout from "countersign/payout";
-import * as sqlite from "@countersign/store-sql/sqlite";
+import * as sqlite from "@countersign/store-sql";
 import * as webhooks from "countersign/webhooks";
 import { describe, expect, test } from "@jest/globals";
 import * as countersign from "countersign";

@@ -27,12 +27,12 @@ testContract(
 );
 
 testContract(
-  "createSqliteAnswers, on a clock that is moved",
+  "createAnswers, on a clock that is moved",
   answerStoreContract(() => sqliteAnswerHarness(testClock()), { without: onFile }),
 );
 
 testContract(
-  "createSqliteAnswers, by SQLite's clock",
+  "createAnswers, by SQLite's clock",
   answerStoreContract(() => sqliteAnswerHarness({}), { without: [...onFile, "clock"] }),
 );
 

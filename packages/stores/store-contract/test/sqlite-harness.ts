@@ -5,12 +5,12 @@ import { join } from "node:path";
 import type { Awaitable } from "@countersign/idempotency";
 import type { StoreHarnesses } from "@countersign/store-contract";
 import {
+  type SqliteAnswerStore,
   type SqliteStores,
   type SqliteStoresOptions,
-  type SqliteAnswerStore,
-  createSqliteAnswers,
-  createSqliteStores,
-} from "@countersign/store-sql/sqlite";
+  createAnswers,
+  createStores,
+} from "@countersign/store-sql";
 import { type Connection, type Open, openLibsql } from "../../store-sql/test/sqlite/connections.ts";
 import { fillAnswers, fillKeys, fillNonces } from "./fill.ts";
 import type { Clock } from "./memory-harness.ts";
@@ -45,11 +45,11 @@ export class SqliteDatabaseOfTest {
   }
 
   open(database: Connection): SqliteStores<Connection> {
-    return this.#opened(database, createSqliteStores<Connection>);
+    return this.#opened(database, (options) => createStores(options));
   }
 
   openAnswers(database: Connection): SqliteAnswerStore<Connection> {
-    return this.#opened(database, createSqliteAnswers<Connection>);
+    return this.#opened(database, (options) => createAnswers(options));
   }
 
   #opened<Made extends { close(): void }>(

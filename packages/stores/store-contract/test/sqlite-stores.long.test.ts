@@ -6,7 +6,7 @@ import { onFile, sqliteHarness, sqliteNonceHarness } from "./sqlite-harness.ts";
 
 const inProcess = [...onFile, "another"] as const;
 
-describe("createSqliteStores, idempotency", () => {
+describe("createStores, idempotency", () => {
   testContract(
     "on a file and SQLite's clock",
     idempotencyStoreContract(() => sqliteHarness("file"), { without: [...onFile, "clock"] }),
@@ -21,7 +21,7 @@ describe("createSqliteStores, idempotency", () => {
   );
 });
 
-describe("createSqliteStores, nonces", () => {
+describe("createStores, nonces", () => {
   testContract(
     "on a file and SQLite's clock",
     nonceStoreContract(() => sqliteNonceHarness("file"), { without: [...onFile, "clock"] }),

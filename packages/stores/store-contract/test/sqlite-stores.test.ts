@@ -13,28 +13,28 @@ import { onFile, sqliteHarness, sqliteNonceHarness } from "./sqlite-harness.ts";
 import { workHarness } from "./work-harness.ts";
 
 // In memory, and by SQLite's clock, whose leases are waited for: sqlite-stores.long.test.ts.
-describe.each(drivers)("createSqliteStores on %s, idempotency", (_driver, connect) => {
+describe.each(drivers)("createStores on %s, idempotency", (_driver, connect) => {
   testContract(
     "on a file and a clock that is moved",
     idempotencyStoreContract(() => sqliteHarness("file", testClock(), connect), { without: onFile }),
   );
 });
 
-describe("createSqliteStores, nonces", () => {
+describe("createStores, nonces", () => {
   testContract(
     "on a file and a clock that is moved",
     nonceStoreContract(() => sqliteNonceHarness("file", testClock()), { without: onFile }),
   );
 });
 
-describe.each(drivers)("createSqliteStores on %s, transactions", (_driver, open) => {
+describe.each(drivers)("createStores on %s, transactions", (_driver, open) => {
   describe.each(["file", "memory"] as const)("%s", (where) => {
     const makeStore = () => paymentHarness(where, undefined, { open });
     testContract("on a clock that is moved", transactionStoreContract(makeStore, { without: ["waiting"] }));
   });
 });
 
-describe.each(drivers)("createSqliteStores on %s, work", (_driver, open) => {
+describe.each(drivers)("createStores on %s, work", (_driver, open) => {
   describe.each([
     ["file", ["waiting"]],
     ["memory", ["waiting", "another"]],

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { RequestListener, Server } from "node:http";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import { sqliteMigration, sqliteSchemaVersion } from "@countersign/store-sql/sqlite";
+import { sqliteMigration, sqliteSchemaVersion } from "@countersign/store-sql";
 import Database from "libsql";
 import { causeOf, clockFinding, findingKinds, findingsOf } from "../src/doctor/findings.ts";
 import { redisDoubts } from "../src/operator/redis-store.ts";

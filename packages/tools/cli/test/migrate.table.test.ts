@@ -1,9 +1,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { mysqlMigration } from "@countersign/store-sql/mysql";
-import { postgresMigration } from "@countersign/store-sql/postgres";
-import { sqliteMigration } from "@countersign/store-sql/sqlite";
+import { mysqlMigration, postgresMigration, sqliteMigration } from "@countersign/store-sql";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { Pool } from "pg";
 import { isWhole } from "@countersign/test-support/runs/share.ts";

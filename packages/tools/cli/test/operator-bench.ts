@@ -4,10 +4,8 @@ import { join } from "node:path";
 import type { Awaitable, IdempotencyStore } from "@countersign/idempotency";
 import { fromMysql2 } from "@countersign/store-sql/mysql2";
 import { fromPg } from "@countersign/store-sql/pg";
-import { createMysqlStores, migrateMysql } from "@countersign/store-sql/mysql";
-import { createPostgresStores, migratePostgres } from "@countersign/store-sql/postgres";
+import { createStores, migrate } from "@countersign/store-sql";
 import { createRedisStores } from "@countersign/store-redis";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
 import type { NewTask, OwnedTask, WorkStore, WorkStores } from "@countersign/idempotency/work";
 import type { SqliteNonceStore } from "../../../stores/store-sql/dist/sqlite/nonce-store.js";
 import { afterEach, beforeEach, describe } from "@jest/globals";
@@ -87,7 +85,7 @@ function openSqlite(): OperatorBench {
   const file = join(directory, "platform.db");
   const database = new Database(file);
   const behind = (ms: number) =>
-    withTasks(createSqliteStores({ database, pruneIntervalMs: 0, ...clockBehind(ms) }));
+    withTasks(createStores({ database, pruneIntervalMs: 0, ...clockBehind(ms) }));
   return {
     url: `sqlite:${file}`,
     flags: ["--store-url", `sqlite:${file}`],
@@ -104,10 +102,10 @@ async function openPostgres(): Promise<OperatorBench> {
   const url = postgresUrl ?? "";
   const schema = isolatedName("operator");
   const pool = new Pool({ connectionString: url, max: 3 });
-  await migratePostgres(pool, { schema });
+  await migrate(pool, { schema });
   const database = fromPg(pool);
   const behind = (ms: number) =>
-    withTasks(createPostgresStores({ database, schema, pruneIntervalMs: 0, ...clockBehind(ms) }));
+    withTasks(createStores({ database, schema, pruneIntervalMs: 0, ...clockBehind(ms) }));
   return {
     url,
     flags: ["--store-url", url, "--schema", schema],
@@ -135,9 +133,9 @@ async function openMysql(): Promise<OperatorBench> {
   const table = isolatedName("op");
   const pool = createPool({ uri: url, connectionLimit: 3 });
   const database = fromMysql2(pool);
-  await migrateMysql(database, { table });
+  await migrate(database, { table });
   const behind = (ms: number) =>
-    withTasks(createMysqlStores({ database, table, pruneIntervalMs: 0, ...clockBehind(ms) }));
+    withTasks(createStores({ database, table, pruneIntervalMs: 0, ...clockBehind(ms) }));
   return {
     url,
     flags: ["--store-url", url, "--table", table],
@@ -269,7 +267,7 @@ export function methodsOf(memory: IdempotencyStore): IdempotencyStore {
 /** A file as a platform leaves it, with a held key; returns its store URL. */
 export function platformDatabase(file: string, table?: string): string {
   const database = new Database(file);
-  const { idempotency, close } = createSqliteStores({ database, table, pruneIntervalMs: 0 });
+  const { idempotency, close } = createStores({ database, table, pruneIntervalMs: 0 });
   idempotency.claim("key", { token: "t", fingerprint: "f", leaseMs: 60_000, recovery: "rerun" });
   idempotency.hold("key", "t", "why");
   close();

@@ -1,5 +1,9 @@
-import { mysqlMigration, mysqlSchemaVersion } from "@countersign/store-sql/mysql";
-import { postgresMigration, postgresSchemaVersion } from "@countersign/store-sql/postgres";
+import {
+  mysqlMigration,
+  mysqlSchemaVersion,
+  postgresMigration,
+  postgresSchemaVersion,
+} from "@countersign/store-sql";
 import type { describe } from "@jest/globals";
 import { createPool } from "mysql2/promise";
 import { Pool } from "pg";

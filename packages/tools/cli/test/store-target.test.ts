@@ -58,7 +58,7 @@ describe("storeFailure", () => {
     ["a wrong password", coded(denied, "28P01"), denied],
     ["a message with the password", new Error("cannot use s3cret"), "cannot use …"],
     ["a message on lines", new Error("one\n  two\u001B[2J"), "one two\\u{1b}[2J"],
-    ["a message of our stores", new Error("createPostgresStores: no tables"), "no tables"],
+    ["a message of our stores", new Error("createStores: no tables"), "no tables"],
     ["a message of a store's step", new Error("postgres idempotency store: is full"), "is full"],
     ["no message", new Error(), "failed without a message"],
     ["a string", "broken", "broken"],

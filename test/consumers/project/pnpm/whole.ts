@@ -3,7 +3,7 @@ import {
   cachedKeys,
   captureRawBody,
   createInbox,
-  createSqliteStores,
+  createStores,
   createWebhookHandler,
   directoryKeys,
   guardErrors,
@@ -25,7 +25,7 @@ import {
 import express, { type Express } from "express";
 
 // Their types are inferred, so that each has to have a name in the declarations of whoever has no other package of ours.
-export const onSqlite = (database: SqliteDatabase) => createSqliteStores({ database });
+export const onSqlite = (database: SqliteDatabase) => createStores({ database });
 export const inMemory = () => ({ nonces: memoryNonceStore(), idempotency: memoryIdempotencyStore() });
 export const livingKeys = (url: string, source: KeySource) => [
   jwksKeys(url),

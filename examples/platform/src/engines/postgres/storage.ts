@@ -1,11 +1,7 @@
 import { fromPg } from "@countersign/store-sql/pg";
 import { reasonOf, SettingError, type PostgresLocation } from "@countersign/example-settings";
 import { connectPool } from "@countersign/example-settings/postgres-pool";
-import {
-  createPostgresStores,
-  migratePostgres,
-  withPostgresTransaction,
-} from "@countersign/store-sql/postgres";
+import { createStores, migrate, withPostgresTransaction } from "@countersign/store-sql";
 import type { PoolClient } from "pg";
 import type { Logger } from "pino";
 import { allStatements, tableNames, tables } from "../../ledgers/tables.ts";
@@ -23,7 +19,7 @@ export async function openPostgresStorage(
   const { schema, storesSchema, variable } = location;
   const pool = await connectPool(location, logger);
   const library = fromPg<PoolClient>(pool);
-  const stores = createPostgresStores({ database: library, schema: storesSchema });
+  const stores = createStores({ database: library, schema: storesSchema });
   const close = (): Promise<void> => {
     stores.close();
     return pool.end();
@@ -33,7 +29,7 @@ export async function openPostgresStorage(
     await withPostgresTransaction(pool, (client) => ensureTables(client, schema));
     whose = "stores";
     // Needs no right to create tables where an operator has run `countersign migrate`.
-    await migratePostgres(pool, { schema: storesSchema });
+    await migrate(pool, { schema: storesSchema });
     await stores.ready();
   } catch (error) {
     await close();

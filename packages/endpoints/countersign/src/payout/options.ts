@@ -114,7 +114,7 @@ export interface PayoutTransactionOptions<
   Mode extends TransactionMode,
 > extends CheckedPayoutOptions<Native> {
   readonly signature: Omit<PayoutSignature, "nonces">;
-  /** The app's own database, such as `createPostgresStores({ database: fromPrisma(prisma) })` makes it. */
+  /** The app's own database, such as `createStores({ database: fromPrisma(prisma) })` makes it. */
   readonly stores: TransactionStores<Tx, Mode>;
   /** Writes the payout with `tx`. It commits when this returns, and may run again: do nothing outside of the database. */
   readonly pay: Pay<Native, Tx, Mode>;

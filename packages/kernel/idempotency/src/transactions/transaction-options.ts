@@ -62,12 +62,7 @@ function assertNoLeaseOptions(owner: OptionOwner, options: object, names: readon
 /** Reads the option `stores`. Throws an OptionError that says what to give. */
 function readTransactionStores<Tx>(stores: unknown, owner: OptionOwner, name: string): TransactionStores<Tx> {
   if (typeof stores !== "object" || stores === null) {
-    throw optionError(
-      owner,
-      name,
-      "stores of your database, for example createSqliteStores({ database })",
-      stores,
-    );
+    throw optionError(owner, name, "stores of your database, for example createStores({ database })", stores);
   }
   const { transactions, nonces }: { transactions?: unknown; nonces?: unknown } = { ...stores };
   const isFit =
@@ -87,7 +82,7 @@ function readTransactionStores<Tx>(stores: unknown, owner: OptionOwner, name: st
     option: name,
     what:
       "has no transactions: create it on your own database library, for example " +
-      "createPostgresStores({ database: fromPg(pool) }), or give a handler and the options of lease mode instead",
+      "createStores({ database: fromPg(pool) }), or give a handler and the options of lease mode instead",
   });
 }
 

@@ -92,7 +92,7 @@ function readWorkStores<Tx>(stores: unknown, owner: OptionOwner, name: string): 
   }
   throw new OptionError(owner, {
     option: name,
-    what: "has no table of work: take createSqliteStores, createPostgresStores or createMysqlStores, with a database",
+    what: "has no table of work: take createStores({ database })",
   });
 }
 

@@ -1,9 +1,9 @@
 // A process with a store of its own on the database of another: store-process.mjs <database file>. Answers calls by message.
 import process from "node:process";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import Database from "libsql";
 
-const stores = createSqliteStores({ database: new Database(process.argv[2]), pruneIntervalMs: 0 });
+const stores = createStores({ database: new Database(process.argv[2]), pruneIntervalMs: 0 });
 
 process.on("message", ({ id, store, method, parameters }) => {
   try {

@@ -1,7 +1,7 @@
 // Stores with transactions, each with one thing wrong. All but the waiting ones are SQLite in memory.
 import type { TransactionBegun, TransactionStore } from "@countersign/idempotency";
 import { transactionBroken } from "@countersign/idempotency/store";
-import type { SqliteDatabase } from "@countersign/store-sql/sqlite";
+import type { SqliteDatabase } from "@countersign/store-sql";
 import type { Connection } from "../../../store-sql/test/sqlite/connections.ts";
 import type { WrongTransactions } from "../payment-harness.ts";
 import type { FoundBy } from "./wrong-store.ts";

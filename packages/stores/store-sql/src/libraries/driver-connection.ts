@@ -100,4 +100,4 @@ export function dialectOf(caller: string, name: unknown, names: ReadonlyMap<unkn
 
 /** For messages. Across an await in an open transaction, other requests would write in it. */
 export const onSqlite =
-  "on SQLite transactions are synchronous: give createSqliteStores() a connection of libsql, better-sqlite3 or node:sqlite";
+  "on SQLite transactions are synchronous: give createStores() a connection of libsql, better-sqlite3 or node:sqlite";

@@ -7,9 +7,9 @@ import { digestOf, storedBytes } from "./values.ts";
 
 const name = "mysql answer store";
 
-/** Keeps answers of done keys for `retentionMs`, in the table of `migrateMysql`. Throws an OptionError on a wrong option. */
+/** Keeps answers of done keys for `retentionMs`, in a table of `migrate()`. Throws an OptionError on a wrong option. */
 export function createMysqlAnswers<Tx>(options: MysqlStoresOptions<Tx>): TransactionAnswerStore<Tx> {
-  const resolved = resolveOptions(options, "createMysqlAnswers");
+  const resolved = resolveOptions(options, "createAnswers");
   return new AnswerTable(new Engine(resolved), resolved);
 }
 

@@ -22,7 +22,7 @@ export function isUsable(row: Row | undefined): boolean {
   return oldest !== undefined && integerOf(oldest) <= mysqlSchemaVersion;
 }
 
-/** Returns the SQL that `migrateMysql` runs, several statements, each repeatable. Throws an OptionError on a bad name. */
+/** Returns the SQL that `migrate()` runs on MySQL and MariaDB, several statements, each repeatable. Throws an OptionError on a bad name. */
 export function mysqlMigration(tables: MysqlTables = {}): string {
   return statements(resolveTables("mysqlMigration", tables))
     .map((statement) => `${statement};\n`)
@@ -35,7 +35,7 @@ export function mysqlMigration(tables: MysqlTables = {}): string {
  * on what is no database on MySQL or MariaDB.
  */
 export async function migrateMysql<Tx>(database: Database<Tx>, tables: MysqlTables = {}): Promise<void> {
-  const caller = "migrateMysql";
+  const caller = "migrate";
   assertDatabase(caller, database);
   const names = resolveTables(caller, tables);
   try {
@@ -59,7 +59,7 @@ function isLater(row: Row, place: string): boolean {
   const remedy =
     version > mysqlSchemaVersion ? "upgrade @countersign/store-sql" : "no release made such tables";
   throw new Error(
-    `migrateMysql: the tables ${place} have schema version ${version}, this release makes ${mysqlSchemaVersion}; ${remedy}`,
+    `migrate: the tables ${place} have schema version ${version}, this release makes ${mysqlSchemaVersion}; ${remedy}`,
   );
 }
 

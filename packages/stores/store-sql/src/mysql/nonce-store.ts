@@ -1,21 +1,14 @@
-import type { NonceClaim, NonceStore } from "@countersign/core";
+import type { NonceClaim } from "@countersign/core";
+import type { ServerNonceStore } from "../server-stores.ts";
 import type { Engine } from "./engine.ts";
 import type { ResolvedMysqlOptions } from "./options.ts";
 import { PrunedTable } from "./pruning.ts";
 import { microseconds, waitingFor, zeroIfAlone, type Statement } from "./statement-parts.ts";
 import { bytesOf, digestOf, isTrue } from "./values.ts";
 
-export interface MysqlNonceStore extends NonceStore {
-  claim(claim: NonceClaim): Promise<"fresh" | "seen">;
-  /** Removes the nonces whose retention has ended. Returns how many. */
-  prune(): Promise<number>;
-  /** Ends the pruning timer. A later call throws. */
-  close(): void;
-}
-
 const name = "mysql nonce store";
 
-export class NonceTable<Tx> extends PrunedTable<Tx> implements MysqlNonceStore {
+export class NonceTable<Tx> extends PrunedTable<Tx> implements ServerNonceStore {
   constructor(engine: Engine<Tx>, options: ResolvedMysqlOptions<Tx>) {
     super(name, engine, options, { table: options.names.nonces, isExpired, columns: [] });
   }

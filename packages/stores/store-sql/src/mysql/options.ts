@@ -27,7 +27,7 @@ export interface MysqlStoresOptions<Tx> extends MysqlTables {
   readonly now?: (() => number) | undefined;
 }
 
-export const factoryName = "createMysqlStores";
+export const factoryName = "createStores";
 
 const dayMs = 86_400_000;
 
@@ -58,7 +58,7 @@ export function resolveOptions<Tx>(
 }
 
 function readDatabase(database: unknown, owner: OptionOwner, name: string): Database<unknown> {
-  if (isDatabase(database)) return database;
+  if (isMysqlDatabase(database)) return database;
   const what =
     "must be your database library on MySQL or MariaDB, such as fromMysql2(pool) of @countersign/store-sql";
   throw new OptionError(owner, { option: name, what });
@@ -69,7 +69,8 @@ export function assertDatabase(owner: OptionOwner, database: unknown): void {
   readDatabase(database, owner, "database");
 }
 
-function isDatabase(value: unknown): value is Database<unknown> {
+/** True for what `fromMysql2(pool)` and its like have made on MySQL or MariaDB. */
+export function isMysqlDatabase(value: unknown): value is Database<unknown> {
   if (typeof value !== "object" || value === null || Reflect.get(value, "dialect") !== "mysql") return false;
   return ["run", "query", "alone", "change"].every((name) => typeof Reflect.get(value, name) === "function");
 }

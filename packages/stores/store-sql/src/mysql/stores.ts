@@ -1,32 +1,24 @@
-import type { TransactionStore } from "@countersign/idempotency";
-import type { WorkStores } from "@countersign/idempotency/work";
+import { StoreGate, TableStore } from "@countersign/idempotency/store";
+import type { Stores } from "../server-stores.ts";
 import { Engine } from "./engine.ts";
-import { MysqlIdempotencyStore } from "./idempotency-store.ts";
-import { NonceTable, type MysqlNonceStore } from "./nonce-store.ts";
+import { MysqlKeyTable, name as keysName } from "./key-table.ts";
+import { NonceTable } from "./nonce-store.ts";
 import { type MysqlStoresOptions, resolveOptions } from "./options.ts";
 import { MysqlTransactions } from "./transaction-store.ts";
-import { type MysqlWorkStore, WorkTable } from "./work-store.ts";
-
-/** `TransactionStores`, as `payoutEndpoint({ stores, pay })` takes them. */
-export interface MysqlStores<Tx> extends WorkStores<Tx, "async"> {
-  readonly idempotency: MysqlIdempotencyStore;
-  readonly nonces: MysqlNonceStore;
-  readonly transactions: TransactionStore<Tx, "async">;
-  readonly work: MysqlWorkStore<Tx>;
-  /** Resolves when server and tables are as the stores need them; rejects with the remedy. Without it the first step checks, and throws. */
-  ready(this: void): Promise<void>;
-  /** Closes the stores; the database stays open. */
-  close(this: void): void;
-}
+import { WorkTable } from "./work-store.ts";
 
 /**
- * Creates the stores on tables that `migrateMysql` has made. Sends nothing before the first step or ready(). Throws an OptionError on a
+ * Creates the stores on tables that `migrate()` has made. Sends nothing before the first step or ready(). Throws an OptionError on a
  * wrong option.
  */
-export function createMysqlStores<Tx>(options: MysqlStoresOptions<Tx>): MysqlStores<Tx> {
+export function createMysqlStores<Tx>(options: MysqlStoresOptions<Tx>): Stores<Tx> {
   const resolved = resolveOptions(options);
   const engine = new Engine(resolved);
-  const idempotency = new MysqlIdempotencyStore(engine, resolved);
+  const idempotency = new TableStore(new MysqlKeyTable(engine, resolved), {
+    mode: "async",
+    retentionMs: resolved.retentionMs,
+    gate: new StoreGate(keysName),
+  });
   const nonces = new NonceTable(engine, resolved);
   const transactions = new MysqlTransactions(engine, resolved);
   const work = new WorkTable(engine, resolved);

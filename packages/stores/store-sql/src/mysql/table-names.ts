@@ -19,12 +19,12 @@ export function tableNames(prefix: string) {
     /** As messages name the tables; not quoted. */
     place: `${prefix}_*`,
     /** What makes these tables. */
-    migrate: `countersign migrate${flag}, or migrateMysql()`,
+    migrate: `countersign migrate${flag}, or migrate()`,
     idempotency: named("idempotency"),
     nonces: named("nonces"),
     /** One row: the version of the tables, and the highest fence of a pruned key. */
     schema: named("schema"),
-    /** Of `createMysqlAnswers`. */
+    /** Of `createAnswers`. */
     answers: named("answers"),
     lanes: named("lanes"),
     tasks: named("tasks"),

@@ -10,6 +10,7 @@ import type {
   WorkStore,
 } from "@countersign/idempotency/work";
 import { sortableNanoseconds } from "@countersign/idempotency/work/store";
+import type { ServerWorkStore } from "../server-stores.ts";
 import { notOpen, type StoreStep } from "./engine.ts";
 import { errnoOf, outOfRange } from "./errors.ts";
 import { type Statement, waitingFor } from "./statement-parts.ts";
@@ -22,12 +23,6 @@ import { failuresWith, WorkOperations, workName } from "./work-operations.ts";
 type TaskFailure = Parameters<WorkStore<never>["fail"]>[1];
 type NewestMark = Parameters<WorkStore<never>["advance"]>[1];
 
-export interface MysqlWorkStore<Tx> extends WorkStore<Tx, "async"> {
-  add(tx: Tx, queue: string, tasks: readonly NewTask[]): Promise<readonly TaskAdded[]>;
-  finish(tx: Tx, task: OwnedTask): Promise<boolean>;
-  advance(tx: Tx, mark: NewestMark): Promise<boolean>;
-}
-
 interface OwnedLane {
   readonly id: string;
   readonly lane: Buffer;
@@ -36,7 +31,7 @@ interface OwnedLane {
 }
 
 /** Tasks on the tables `lanes`, `tasks`, `queues` and `newest`. */
-export class WorkTable<Tx> extends WorkOperations<Tx> implements MysqlWorkStore<Tx> {
+export class WorkTable<Tx> extends WorkOperations<Tx> implements ServerWorkStore<Tx> {
   readonly mode = "async";
 
   async add(tx: Tx, queue: string, tasks: readonly NewTask[]): Promise<readonly TaskAdded[]> {

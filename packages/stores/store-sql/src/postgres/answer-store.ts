@@ -16,7 +16,7 @@ import { inTransaction } from "./errors.ts";
 const name = "postgres answer store";
 
 /**
- * Keeps answers of done keys for `retentionMs`, in a table of `migratePostgres`; also in the transactions of the option `database`.
+ * Keeps answers of done keys for `retentionMs`, in a table of `migrate()`; also in the transactions of the option `database`.
  * Throws an OptionError on a wrong option.
  */
 export function createPostgresAnswers<Tx>(options: PostgresDatabaseOptions<Tx>): TransactionAnswerStore<Tx>;
@@ -24,7 +24,7 @@ export function createPostgresAnswers(options: PostgresStoresOptions): AnswerSto
 export function createPostgresAnswers<Tx>(
   options: AnyPostgresOptions<Tx>,
 ): AnswerStore | TransactionAnswerStore<Tx> {
-  const resolved = resolveOptions(options, "createPostgresAnswers");
+  const resolved = resolveOptions(options, "createAnswers");
   const engine = new Engine(resolved);
   const { database } = options;
   return database === undefined

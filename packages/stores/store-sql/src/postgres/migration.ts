@@ -17,7 +17,7 @@ import { assertKeys, postgresMissingKeys } from "./table-keys.ts";
 export const postgresSchemaVersion = 3;
 
 /**
- * Returns the SQL that creates what is missing; `migratePostgres` runs the same. One statement, which happens as a whole or not at all.
+ * Returns the SQL that creates what is missing; `migrate()` runs the same. One statement, which happens as a whole or not at all.
  * Repeated, it locks nothing. Leaves tables of a later release that takes this one beside it, and fails on others. Throws an OptionError on
  * a bad name.
  */
@@ -177,19 +177,21 @@ function indexName({ table }: Tables, suffix: string): string {
 /**
  * Creates what is missing, in one transaction under an advisory lock: repeatable, and safe from several processes at once, also through
  * PgBouncer. Where something is missing, the role needs CREATE on the schema, or on the database for a schema, and becomes the owner. Leaves
- * tables of a later release that takes this one beside it, and throws on others. Throws an OptionError on a bad name.
+ * tables of a later release that takes this one beside it, and throws on others. Throws an OptionError on a bad name. `together` runs
+ * statements in one transaction; by default as one message without parameters, which is one.
  */
 export async function migratePostgres(
   queryable: PostgresQueryable,
   tables: PostgresTables = {},
+  together: (statements: readonly string[]) => Promise<unknown> = (statements) =>
+    queryable.query(statements.join(";\n")),
 ): Promise<void> {
-  const caller = "migratePostgres";
+  const caller = "migrate";
   assertQueryable(queryable, `${caller}: the first argument must be a Pool or Client of pg, or an object`);
   const resolved = resolveTables(caller, tables);
-  // One message without parameters is one transaction. READ COMMITTED: it must see what others created while it waited for the lock.
-  const text = `SET TRANSACTION ISOLATION LEVEL READ COMMITTED;\n${migration(resolved)}`;
   try {
-    await queryable.query(text);
+    // READ COMMITTED: it must see what others created while it waited for the lock.
+    await together(["SET TRANSACTION ISOLATION LEVEL READ COMMITTED", migration(resolved)]);
     // A table that is there is not made anew: what it has lost must be said here, not by the first claim.
     assertKeys(caller, await postgresMissingKeys(queryable, resolved));
   } catch (error) {

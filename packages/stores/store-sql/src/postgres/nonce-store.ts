@@ -1,5 +1,6 @@
-import type { NonceClaim, NonceStore } from "@countersign/core";
+import type { NonceClaim } from "@countersign/core";
 import { StoreGate, encodeText } from "@countersign/idempotency/store";
+import type { ServerNonceStore } from "../server-stores.ts";
 import type { Engine } from "./engine.ts";
 import { inTransaction } from "./errors.ts";
 import type { ResolvedPostgresOptions } from "./options.ts";
@@ -7,18 +8,10 @@ import { PrunedTable, removal } from "./pruning.ts";
 import { clockOf, isAlone, isReadyToInsert, milliseconds } from "./statement-parts.ts";
 import { digestNonce } from "./stored-key.ts";
 
-export interface PostgresNonceStore extends NonceStore {
-  claim(claim: NonceClaim): Promise<"fresh" | "seen">;
-  /** Removes the nonces whose retention has ended. Returns how many. */
-  prune(): Promise<number>;
-  /** Ends the pruning timer; the pool stays open. A later call throws. */
-  close(): void;
-}
-
 const name = "postgres nonce store";
 const maxAttempts = 5;
 
-export class NonceTable extends PrunedTable implements PostgresNonceStore {
+export class NonceTable extends PrunedTable implements ServerNonceStore {
   protected readonly gate: StoreGate = new StoreGate(name);
   readonly #claimSql: string;
   readonly #lookSql: string;

@@ -48,7 +48,9 @@ export interface PostgresDatabaseOptions<Tx> extends CommonOptions {
 /** Either gives the stores their connections. */
 export type AnyPostgresOptions<Tx = never> = PostgresStoresOptions | PostgresDatabaseOptions<Tx>;
 
-export const factoryName = "createPostgresStores";
+export const factoryName = "createStores";
+
+const databases = "made by fromPg(pool), fromMysql2(pool) or its like, or a connection of SQLite";
 
 const dayMs = 86_400_000;
 
@@ -85,7 +87,7 @@ export function resolveOptions<Tx>(
   }
   const given = database === undefined ? pool : queryableOf(database);
   if (given === undefined) {
-    throw new OptionError(owner, { option: "pool", what: "or database must be given" });
+    throw new OptionError(owner, { option: "database", what: `must be ${databases}` });
   }
   if (read.prepare && !isPool(given)) {
     throw new OptionError(owner, { option: "prepare", what: "needs the option pool, with a Pool of pg" });
@@ -114,7 +116,7 @@ function readDatabase(database: unknown, owner: OptionOwner, name: string): Data
     const isQuery = isQueryable(database);
     const what = isQuery
       ? "got a pool: write database: fromPg(pool), with fromPg of @countersign/store-sql"
-      : "must be made by fromPg(), fromKysely() or its like of @countersign/store-sql";
+      : `must be ${databases}`;
     throw new OptionError(owner, { option: name, what });
   }
   if (database.dialect === "postgresql") return database;

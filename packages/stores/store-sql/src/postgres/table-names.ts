@@ -9,7 +9,7 @@ import {
 
 const defaultName = "countersign";
 
-/** Where the tables are, as `createPostgresStores`, `migratePostgres` and `postgresMigration` take it. */
+/** Where the tables are, as `createStores`, `migrate()` and `postgresMigration` take it. */
 export interface PostgresTables {
   /** Schema of the tables. Default `countersign`. */
   readonly schema?: string | undefined;
@@ -40,7 +40,7 @@ export function tableNames({ schema, table }: Given<PostgresTables>) {
     extendWork: qualified("_work_extend"),
     settleWork: qualified("_work_settle"),
     retryWork: qualified("_work_retry"),
-    /** Of `createPostgresAnswers`. */
+    /** Of `createAnswers`. */
     answers: qualified("_answers"),
     version: qualified("_schema"),
   };

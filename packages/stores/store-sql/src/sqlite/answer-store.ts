@@ -28,11 +28,11 @@ export interface SqliteAnswerStore<
   close(): void;
 }
 
-const factoryName = "createSqliteAnswers";
+const factoryName = "createAnswers";
 const name = "sqlite answer store";
 
 /**
- * Creates the store of answers, and its table where it is missing. Sets up the connection as `createSqliteStores` does. `retentionMs` is
+ * Creates the store of answers, and its table where it is missing. Sets up the connection as `createStores` does. `retentionMs` is
  * that of the answers. Throws when the connection cannot be made durable, and an OptionError on a wrong option.
  */
 export function createSqliteAnswers<Db extends SqliteDatabase>(

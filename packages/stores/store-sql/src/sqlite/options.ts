@@ -30,7 +30,7 @@ export interface SqliteStoresOptions<Db extends SqliteDatabase = SqliteDatabase>
   readonly now?: (() => number) | undefined;
 }
 
-export const factoryName = "createSqliteStores";
+export const factoryName = "createStores";
 
 const dayMs = 86_400_000;
 // In microseconds, as a fence has it, still a safe integer.
@@ -48,8 +48,13 @@ export const table = {
 
 export type ResolvedSqliteOptions = ReadOptions<typeof table>;
 
+/** True for a connection of libsql, better-sqlite3 or node:sqlite. */
+export function isSqliteDatabase(value: unknown): value is SqliteDatabase {
+  return hasMethods<SqliteDatabase>(value, "exec", "prepare");
+}
+
 function readDatabase(database: unknown, owner: OptionOwner, name: string): SqliteDatabase {
-  if (hasMethods<SqliteDatabase>(database, "exec", "prepare")) return database;
+  if (isSqliteDatabase(database)) return database;
   throw optionError(owner, name, "an open connection with exec() and prepare()", database);
 }
 

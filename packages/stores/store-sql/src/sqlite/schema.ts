@@ -178,7 +178,7 @@ export function assertKey(
   }
 }
 
-/** Returns the SQL by which `createSqliteAnswers` creates its table. Repeatable. `table` is the prefix, default `countersign`. */
+/** Returns the SQL by which `createAnswers` creates its table. Repeatable. `table` is the prefix, default `countersign`. */
 export function sqliteAnswersMigration(table?: string): string {
   return answersMigration(tablePrefix.read(table, "sqliteAnswersMigration", "table"));
 }

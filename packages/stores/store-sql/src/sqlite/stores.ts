@@ -1,10 +1,11 @@
 import { OptionError } from "@countersign/core";
 import { readOptions } from "@countersign/core/internal";
 import type { TransactionStore } from "@countersign/idempotency";
+import { TableStore } from "@countersign/idempotency/store";
 import type { WorkStore } from "@countersign/idempotency/work";
-import type { SqliteDatabase } from "./connection.ts";
+import { createGate, type SqliteDatabase } from "./connection.ts";
 import { ensureDurability } from "./durability.ts";
-import { SqliteIdempotencyStore } from "./idempotency-store.ts";
+import { name as keysName, SqliteKeyTable } from "./key-table.ts";
 import { NonceTable, type SqliteNonceStore } from "./nonce-store.ts";
 import { type SqliteStoresOptions, factoryName, table } from "./options.ts";
 import { ensureSchema } from "./schema.ts";
@@ -12,7 +13,8 @@ import { TransactionTable } from "./transaction-store.ts";
 import { WorkTable } from "./work-store.ts";
 
 export interface SqliteStores<Db extends SqliteDatabase = SqliteDatabase> {
-  readonly idempotency: SqliteIdempotencyStore;
+  /** Every method returns a value, never a promise. `list` pages in the order of the keys' bytes, and throws a TypeError on a damaged cursor. */
+  readonly idempotency: TableStore<"sync">;
   readonly nonces: SqliteNonceStore;
   /** For a synchronous handler, which gets the connection as `tx`, until it ends; run() waits at most five seconds for the write lock. */
   readonly transactions: TransactionStore<Db, "sync">;
@@ -33,7 +35,9 @@ export function createSqliteStores<Db extends SqliteDatabase>(
   const resolved = readOptions(factoryName, table, options);
   ensureDurability(factoryName, resolved.database, resolved.allowInProduction);
   ensureSchema(factoryName, resolved.database, resolved.table);
-  const idempotency = new SqliteIdempotencyStore(resolved);
+  const { retentionMs } = resolved;
+  const gate = createGate(keysName, resolved.database);
+  const idempotency = new TableStore(new SqliteKeyTable(resolved), { mode: "sync", retentionMs, gate });
   const nonces = new NonceTable(resolved);
   const transactions = new TransactionTable(options.database, resolved);
   const work = new WorkTable(options.database, resolved);

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "@jest/globals";
-import { createPostgresStores, migratePostgres } from "@countersign/store-sql/postgres";
+import { createStores, migrate } from "@countersign/store-sql";
 import { isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
 import { type PgBouncer, startPgBouncer } from "@countersign/test-support/servers/pgbouncer.ts";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
@@ -78,9 +78,9 @@ function refusesFirstUse<Tx>(row: TableRow<Tx>, error: object): void {
   test(`is refused by ${row.name}, before any key is written`, async () => {
     const schema = isolatedName("pooler");
     const direct = new Pool({ connectionString: servers.postgresql });
-    await migratePostgres(direct, { schema });
+    await migrate(direct, { schema });
     const opened = await row.open();
-    const stores = createPostgresStores({ database: opened.database, schema, pruneIntervalMs: 0 });
+    const stores = createStores({ database: opened.database, schema, pruneIntervalMs: 0 });
     const count = async (table: string) => (await direct.query(`SELECT FROM ${table}`)).rowCount;
     try {
       let runs = 0;

@@ -9,7 +9,7 @@ import { fromKysely } from "@countersign/store-sql/kysely";
 import { fromMikroOrm } from "@countersign/store-sql/mikro-orm";
 import { fromSequelize } from "@countersign/store-sql/sequelize";
 import { fromTypeOrm } from "@countersign/store-sql/typeorm";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { sqliteTable, text } from "drizzle-orm/sqlite-core";
 import knex from "knex";
@@ -38,7 +38,7 @@ function open() {
   };
   const database = connect();
   database.exec("CREATE TABLE payments (id TEXT PRIMARY KEY) STRICT");
-  const stores = createSqliteStores({ database, pruneIntervalMs: 0 });
+  const stores = createStores({ database, pruneIntervalMs: 0 });
   afterTest(() => stores.close());
   const db = drizzle(database);
   const other = connect();
@@ -121,5 +121,5 @@ const libraries: Readonly<Record<string, () => unknown>> = {
 
 test.each(Object.entries(libraries))("%s on SQLite is refused, with what to do instead", (_name, from) => {
   expect(from).toThrow(TypeError);
-  expect(from).toThrow("on SQLite transactions are synchronous: give createSqliteStores() a connection");
+  expect(from).toThrow("on SQLite transactions are synchronous: give createStores() a connection");
 });

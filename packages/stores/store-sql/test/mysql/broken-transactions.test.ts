@@ -3,12 +3,12 @@ import type { Pool, PoolConnection, RowDataPacket } from "mysql2/promise";
 import { fromMysql2 } from "@countersign/store-sql/mysql2";
 import type { Database } from "@countersign/idempotency";
 import type { Row } from "@countersign/idempotency/store";
-import { createMysqlStores } from "@countersign/store-sql/mysql";
+import { createStores } from "@countersign/store-sql";
 import { afterTest, pause } from "@countersign/test-support/runs/after-test.ts";
 import { describeOnMysql, mysqlEngine } from "@countersign/test-support/servers/engines.ts";
 import {
   connectPool,
-  createStores,
+  openStores,
   createTables,
   idsOf,
   loseDeadlock,
@@ -178,7 +178,7 @@ async function storesThatHold(hold: (send: () => Promise<readonly Row[]>) => Pro
     });
     return changed;
   };
-  return createStores(pool, { table, database: { ...whole, script, change } });
+  return openStores(pool, { table, database: { ...whole, script, change } });
 }
 
 describeOnMysql("a handler that", () => {
@@ -374,7 +374,7 @@ describeOnMysql("the first transaction", () => {
     const table = await createTables(pool);
     const whole = fromMysql2(pool);
     const database = { ...whole, ...change(whole, pool) };
-    const stores = createMysqlStores({ database, table, pruneIntervalMs: 0 });
+    const stores = createStores({ database, table, pruneIntervalMs: 0 });
     afterTest(() => stores.close());
     return stores;
   }

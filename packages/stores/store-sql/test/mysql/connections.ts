@@ -1,6 +1,6 @@
 import { fromMysql2 } from "@countersign/store-sql/mysql2";
 import type { Database } from "@countersign/idempotency";
-import { type MysqlStores, type MysqlStoresOptions, createMysqlStores } from "@countersign/store-sql/mysql";
+import { type MysqlStoresOptions, type Stores, createStores } from "@countersign/store-sql";
 import { afterTest, pause } from "@countersign/test-support/runs/after-test.ts";
 import { mysqlEngine, mysqlUrl } from "@countersign/test-support/servers/engines.ts";
 import {
@@ -34,12 +34,12 @@ export async function createTables(pool: Pool): Promise<string> {
 }
 
 /** Stores without a timer, closed with the test. */
-export function createStores(
+export function openStores(
   pool: Pool,
   options: Partial<MysqlStoresOptions<PoolConnection>>,
-): MysqlStores<PoolConnection> & { database: Database<PoolConnection> } {
+): Stores<PoolConnection> & { database: Database<PoolConnection> } {
   const database = options.database ?? fromMysql2(pool);
-  const stores = createMysqlStores({ pruneIntervalMs: 0, ...options, database });
+  const stores = createStores({ pruneIntervalMs: 0, ...options, database });
   afterTest(() => stores.close());
   return { ...stores, database };
 }
@@ -48,10 +48,10 @@ export function createStores(
 export async function newStores(
   options: Partial<MysqlStoresOptions<PoolConnection>> = {},
   config?: PoolOptions,
-): Promise<ReturnType<typeof createStores> & { pool: Pool; table: string }> {
+): Promise<ReturnType<typeof openStores> & { pool: Pool; table: string }> {
   const pool = connectPool(config);
   const table = await createTables(pool);
-  return { ...createStores(pool, { table, ...options }), pool, table };
+  return { ...openStores(pool, { table, ...options }), pool, table };
 }
 
 /** Resolves when so many connections wait in a statement that names the tables. */

@@ -1,5 +1,5 @@
 import { fromMysql2 } from "@countersign/store-sql/mysql2";
-import { createMysqlStores, migrateMysql } from "@countersign/store-sql/mysql";
+import { createStores, migrate } from "@countersign/store-sql";
 import { describe } from "@jest/globals";
 import type { Pool, PoolConnection, RowDataPacket } from "mysql2/promise";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
@@ -37,7 +37,7 @@ async function openCluster(isSynchronous: boolean): Promise<Cluster | undefined>
   // TEST USER without a password, on servers of the test's own.
   await first.admin.query("CREATE USER platform@'%'");
   await first.admin.query("GRANT ALL ON test.* TO platform@'%'");
-  await migrateMysql(fromMysql2(first.admin));
+  await migrate(fromMysql2(first.admin));
   await first.admin.query("CREATE TABLE payouts (id VARCHAR(60) PRIMARY KEY) ENGINE = InnoDB");
   await eventually(async () => (await second.paid().catch(() => undefined)) !== undefined);
   if (isSynchronous) await makeSemiSynchronous(first.admin, second.admin);
@@ -63,7 +63,7 @@ async function startOwn(options: readonly string[]): Promise<MariadbServer | und
 function sideOf({ url }: MariadbServer): MariadbSide {
   const admin = connectPool({ uri: url });
   const pool = connectPool({ uri: url.replace("root@", "platform@") });
-  const stores = createMysqlStores({ database: fromMysql2(pool), pruneIntervalMs: 0 });
+  const stores = createStores({ database: fromMysql2(pool), pruneIntervalMs: 0 });
   afterTest(() => stores.close());
   return {
     admin,

@@ -1,4 +1,4 @@
-import { createMysqlStores } from "@countersign/store-sql/mysql";
+import { createStores } from "@countersign/store-sql";
 import { fromMysql2 } from "@countersign/store-sql/mysql2";
 import { expect, test } from "@jest/globals";
 import { createPool } from "mysql2/promise";
@@ -6,7 +6,7 @@ import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 
 function faultOf(error: unknown) {
   const pool = createPool("mysql://root@127.0.0.1:1/test");
-  const stores = createMysqlStores({ database: fromMysql2(pool), pruneIntervalMs: 0 });
+  const stores = createStores({ database: fromMysql2(pool), pruneIntervalMs: 0 });
   afterTest(async () => {
     stores.close();
     await pool.end();

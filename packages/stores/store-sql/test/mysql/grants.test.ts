@@ -1,7 +1,7 @@
 // The rights that the page of the package gives the pool's user.
 import { readFileSync } from "node:fs";
 import { fromMysql2 } from "@countersign/store-sql/mysql2";
-import { createMysqlAnswers, createMysqlStores, migrateMysql } from "@countersign/store-sql/mysql";
+import { createAnswers, createStores, migrate } from "@countersign/store-sql";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { describeOnMysql, isolatedName, mysqlUrl } from "@countersign/test-support/servers/engines.ts";
 import { expect, test } from "@jest/globals";
@@ -28,11 +28,11 @@ describeOnMysql("a user with the grants of the page", () => {
       url.pathname = `/${name}`;
       return url.href;
     };
-    await migrateMysql(fromMysql2(connectPool({ uri: urlOf() })));
+    await migrate(fromMysql2(connectPool({ uri: urlOf() })));
 
     const database = fromMysql2(connectPool({ uri: urlOf(name) }));
-    const stores = createMysqlStores({ database, pruneIntervalMs: 0 });
-    const answers = createMysqlAnswers({ database, pruneIntervalMs: 0 });
+    const stores = createStores({ database, pruneIntervalMs: 0 });
+    const answers = createAnswers({ database, pruneIntervalMs: 0 });
     afterTest(() => stores.close());
     const { idempotency, nonces, transactions, work } = stores;
     await stores.ready();
@@ -52,7 +52,7 @@ describeOnMysql("a user with the grants of the page", () => {
     expect(await work.summaries()).toEqual([]);
     await Promise.all([idempotency.prune(), nonces.prune(), work.prune()]);
 
-    const elsewhere = migrateMysql(database, { table: "other" });
+    const elsewhere = migrate(database, { table: "other" });
     await expect(elsewhere).rejects.toMatchObject({ cause: { errno: 1142 } });
   });
 });

@@ -1,12 +1,7 @@
 import type { StoreHarnesses } from "@countersign/store-contract";
 import { fromMysql2 } from "@countersign/store-sql/mysql2";
 import type { TransactionAnswerStore } from "@countersign/idempotency";
-import {
-  type MysqlStores,
-  type MysqlStoresOptions,
-  createMysqlAnswers,
-  createMysqlStores,
-} from "@countersign/store-sql/mysql";
+import { type MysqlStoresOptions, type Stores, createAnswers, createStores } from "@countersign/store-sql";
 import { type Pool, type PoolConnection, type RowDataPacket, createPool } from "mysql2/promise";
 import { testClock } from "@countersign/test-support/runs/after-test.ts";
 import { mysqlUrl } from "@countersign/test-support/servers/engines.ts";
@@ -79,17 +74,14 @@ SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'The table is full'`,
 }
 
 export async function idempotencyHarness(engine: Engine): Promise<StoreHarnesses["idempotency"]> {
-  const { stores, another, harness } = await makeStores<MysqlStores<PoolConnection>>(
-    engine,
-    createMysqlStores,
-  );
+  const { stores, another, harness } = await makeStores<Stores<PoolConnection>>(engine, createStores);
   return { ...harness, store: stores.idempotency, another: () => another().idempotency };
 }
 
 export async function paymentHarness(
   engine: Engine,
 ): Promise<StoreHarnesses<PoolConnection>["transactions"] & StoreHarnesses<PoolConnection>["work"]> {
-  const made = await makeStores<MysqlStores<PoolConnection>>(engine, createMysqlStores);
+  const made = await makeStores<Stores<PoolConnection>>(engine, createStores);
   const { stores, another, payments, table, harness } = made;
   const rival = `${table}_rival`;
   return {
@@ -117,17 +109,14 @@ export async function paymentHarness(
 }
 
 export async function nonceHarness(engine: Engine): Promise<StoreHarnesses["nonces"]> {
-  const { stores, another, harness } = await makeStores<MysqlStores<PoolConnection>>(
-    engine,
-    createMysqlStores,
-  );
+  const { stores, another, harness } = await makeStores<Stores<PoolConnection>>(engine, createStores);
   return { ...harness, store: stores.nonces, another: () => another().nonces };
 }
 
 export async function answerHarness(engine: Engine): Promise<StoreHarnesses<PoolConnection>["answers"]> {
   const { stores, another, database, harness } = await makeStores<TransactionAnswerStore<PoolConnection>>(
     engine,
-    createMysqlAnswers,
+    createAnswers,
   );
   return {
     ...harness,

@@ -5,7 +5,7 @@ import { describe, expect, test } from "@jest/globals";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { describeOnMysql, mysqlEngine } from "@countersign/test-support/servers/engines.ts";
 import type { Pool, PoolConnection } from "mysql2/promise";
-import { connectPool, createStores, idsOf, loseDeadlock, newStores, numbers } from "./connections.ts";
+import { connectPool, openStores, idsOf, loseDeadlock, newStores, numbers } from "./connections.ts";
 import { claimOf, newKey, pastGate, payOne } from "./transactions.ts";
 
 type OfPool = (pool: Pool) => Database<PoolConnection>;
@@ -61,7 +61,7 @@ describeOnMysql("a COMMIT that took effect, and behind which an error comes", ()
     ],
   ])("is unknown, and never refused: %s", async (_case, change) => {
     const { pool, table, transactions } = await newStores();
-    const { transactions: failing } = createStores(pool, { table, database: changed(change) });
+    const { transactions: failing } = openStores(pool, { table, database: changed(change) });
     const error = await payOne(failing, newKey("k")).catch((caught: unknown) => caught);
     expect(error).toBeInstanceOf(Error);
     expect(failing.faultOf(error)).toBeUndefined();

@@ -5,7 +5,7 @@ import { testClock } from "@countersign/test-support/runs/after-test.ts";
 import { describeOnMysql, mysqlEngine } from "@countersign/test-support/servers/engines.ts";
 import { expect, test } from "@jest/globals";
 import type { PoolConnection } from "mysql2/promise";
-import { connectPool, createStores, newStores, untilBlocked } from "./connections.ts";
+import { connectPool, openStores, newStores, untilBlocked } from "./connections.ts";
 import { claimOf, newKey, pay } from "./transactions.ts";
 
 const claim = { token: "a", fingerprint: "f", leaseMs: 60_000, recovery: "rerun" } as const;
@@ -28,7 +28,7 @@ async function newRace(
       return (await whole.change?.(...statement)) ?? Number.NaN;
     },
   };
-  return { ...scene, clock, racing: createStores(pool, { table, now: clock.now, database }).idempotency };
+  return { ...scene, clock, racing: openStores(pool, { table, now: clock.now, database }).idempotency };
 }
 
 describeOnMysql("steps of lease mode", () => {
@@ -38,7 +38,7 @@ describeOnMysql("steps of lease mode", () => {
       const { pool, table, idempotency: sound } = await newStores();
       const one = connectPool({ connectionLimit: 1 });
       const database = fromMysql2(one);
-      const { idempotency } = createStores(one, {
+      const { idempotency } = openStores(one, {
         table,
         database: { ...database, alone: fromMysql2(pool).alone },
       });
@@ -92,7 +92,7 @@ describeOnMysql("steps of lease mode", () => {
       "connection",
       (connection) => void connection.query("SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED"),
     );
-    const other = createStores(dirty, { table }).idempotency;
+    const other = openStores(dirty, { table }).idempotency;
     await idempotency.claim("k", claim);
     let asked: Promise<unknown>[] = [];
     const paying = database.run(async (tx) => {
@@ -114,11 +114,11 @@ describeOnMysql("steps of lease mode", () => {
     const highest = 9e15;
     await pool.query(`UPDATE ${table}_schema SET highest_fence = ?`, [highest]);
     const both = ["a", "b"].map((token) =>
-      createStores(pool, { table }).idempotency.claim("k", { ...claim, token }),
+      openStores(pool, { table }).idempotency.claim("k", { ...claim, token }),
     );
     const statuses = (await Promise.all(both)).map(({ status }) => status);
     expect(new Set(statuses)).toEqual(new Set(["acquired", "in-flight"]));
-    const { idempotency } = createStores(pool, { table });
+    const { idempotency } = openStores(pool, { table });
     expect(await idempotency.read("k")).toMatchObject({ fence: highest + 1 });
   });
 

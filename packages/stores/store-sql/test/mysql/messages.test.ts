@@ -4,7 +4,7 @@ import type { PoolConnection, RowDataPacket } from "mysql2/promise";
 import { describeOnMysql, mysqlEngine } from "@countersign/test-support/servers/engines.ts";
 import type { IdempotencyClaim } from "@countersign/idempotency";
 import { testClock } from "@countersign/test-support/runs/after-test.ts";
-import { connectPool, createStores, createTables, newStores } from "./connections.ts";
+import { connectPool, openStores, createTables, newStores } from "./connections.ts";
 import { claimOf, newKey, newNonce, pay } from "./transactions.ts";
 
 const bytes = /x'[0-9a-f]*'/gi;
@@ -25,7 +25,7 @@ async function recorded(setting = "autocommit = 1") {
       },
     });
   });
-  const { transactions } = createStores(pool, { table, database: fromMysql2(pool) });
+  const { transactions } = openStores(pool, { table, database: fromMysql2(pool) });
   await transactions.run(() => Promise.resolve());
   let before = 0;
   const questions = async (): Promise<number> => {
@@ -198,7 +198,7 @@ describeOnMysql("a step of lease mode", () => {
         return pool.query(text, values);
       },
     });
-    const stores = createStores(pool, { table, now: clock.now, database: counting });
+    const stores = openStores(pool, { table, now: clock.now, database: counting });
     await stores.ready();
     sent = 0;
     await step(stores.idempotency, expired.status === "acquired" ? expired.fence : 0);

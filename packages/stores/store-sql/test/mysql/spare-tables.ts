@@ -1,6 +1,6 @@
 // Tables of a prefix of their own, used again by the tests of one file: making and dropping them takes longer than most tests.
 import { fromMysql2 } from "@countersign/store-sql/mysql2";
-import { migrateMysql } from "@countersign/store-sql/mysql";
+import { migrate } from "@countersign/store-sql";
 import { isolatedName, mysqlUrl } from "@countersign/test-support/servers/engines.ts";
 import { afterAll } from "@jest/globals";
 import { type Pool, type PoolConnection, type RowDataPacket, createConnection } from "mysql2/promise";
@@ -46,7 +46,7 @@ async function newTables(pool: Pool): Promise<Tables> {
 /** New tables, which nobody drops. */
 export async function makeTables(pool: Pool): Promise<string> {
   const table = isolatedName("my");
-  await migrateMysql(fromMysql2(pool), { table });
+  await migrate(fromMysql2(pool), { table });
   await pool.query(`CREATE TABLE ${table}_payouts (id VARBINARY(3072) PRIMARY KEY) ENGINE = InnoDB`);
   return table;
 }

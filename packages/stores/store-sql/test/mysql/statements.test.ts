@@ -1,8 +1,8 @@
 import { expect, test } from "@jest/globals";
 import { describeOnMysql, mysqlEngine } from "@countersign/test-support/servers/engines.ts";
 import { testClock } from "@countersign/test-support/runs/after-test.ts";
-import { mysqlMigration } from "@countersign/store-sql/mysql";
-import { connectPool, createStores, createTables, newStores } from "./connections.ts";
+import { mysqlMigration } from "@countersign/store-sql";
+import { connectPool, openStores, createTables, newStores } from "./connections.ts";
 import { claimOf, newKey, newNonce, pay, payOne } from "./transactions.ts";
 
 const claim = { token: "a", fingerprint: "f", leaseMs: 60_000, recovery: "rerun" } as const;
@@ -25,7 +25,7 @@ describeOnMysql("the stores", () => {
     const table = await createTables(pool);
     const own = connectPool();
     own.on("connection", (connection) => void connection.query(`SET ${setting}`));
-    const { idempotency, nonces, transactions } = createStores(own, { table });
+    const { idempotency, nonces, transactions } = openStores(own, { table });
     const key = `k'"\\ü\u{1F600}`;
     expect(await idempotency.claim(key, claim)).toMatchObject({ status: "acquired" });
     expect(await idempotency.complete(key, "a")).toBe("ok");
@@ -38,7 +38,7 @@ describeOnMysql("the stores", () => {
     await expect(refused).rejects.toThrow("refused");
     expect(await payOne(transactions, newKey("free"))).toBe("begun");
     // The server's own clock, by another session: nothing is in the future, or long past.
-    const other = createStores(pool, { table });
+    const other = openStores(pool, { table });
     expect(await other.idempotency.read("paid")).toMatchObject({ state: "done" });
   });
 
@@ -46,7 +46,7 @@ describeOnMysql("the stores", () => {
     const pool = connectPool();
     const table = await createTables(pool);
     const careless = connectPool({ connectionLimit: 1 });
-    const { idempotency, nonces, ready } = createStores(careless, { table });
+    const { idempotency, nonces, ready } = openStores(careless, { table });
     await ready();
     await careless.query("START TRANSACTION");
     await expect(idempotency.claim("k", claim)).rejects.toThrow(/on which a transaction is open/);
@@ -105,7 +105,7 @@ describeOnMysql("the stores", () => {
     const table = await createTables(pool);
     await pool.query(`DROP TABLE ${table}_idempotency, ${table}_nonces, ${table}_schema, ${table}_answers`);
     await pool.query(mysqlMigration({ table }));
-    const { idempotency } = createStores(pool, { table });
+    const { idempotency } = openStores(pool, { table });
     expect(await idempotency.claim("k", claim)).toMatchObject({ status: "acquired" });
   });
 });

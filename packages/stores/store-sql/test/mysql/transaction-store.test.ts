@@ -1,7 +1,7 @@
 import { expect, test } from "@jest/globals";
 import type { PoolConnection, RowDataPacket } from "mysql2/promise";
 import { describeOnMysql } from "@countersign/test-support/servers/engines.ts";
-import { connectPool, createStores, idsOf, isolation, newStores, untilBlocked } from "./connections.ts";
+import { connectPool, openStores, idsOf, isolation, newStores, untilBlocked } from "./connections.ts";
 import { claimOf, newKey, newNonce, pay, payOne } from "./transactions.ts";
 
 async function newScene(options = {}, config = {}) {
@@ -66,7 +66,7 @@ describeOnMysql.each(["READ UNCOMMITTED", "READ COMMITTED", "SERIALIZABLE"])("un
     leveled.on("connection", (connection) => {
       void connection.query(`SET SESSION TRANSACTION ISOLATION LEVEL ${level}`);
     });
-    const { transactions, idempotency } = createStores(leveled, { table });
+    const { transactions, idempotency } = openStores(leveled, { table });
     const { open, opened } = gate();
     const started = gate();
     const first = transactions.run(async (tx) => {
@@ -104,8 +104,8 @@ describeOnMysql.each(
       void connection.query(`SET SESSION TRANSACTION ISOLATION LEVEL ${level}`);
       void connection.query(`SET SESSION autocommit = ${autocommit}, SESSION sql_mode = ''`);
     });
-    const { transactions } = createStores(app, { table });
-    const own = createStores(pool, { table });
+    const { transactions } = openStores(app, { table });
+    const own = openStores(pool, { table });
     const settings = `SELECT ${isolation} AS level, @@autocommit AS autocommit, @@sql_mode AS mode, @@innodb_lock_wait_timeout AS waits`;
     const [[before]] = await app.query<RowDataPacket[]>(settings);
     expect(before).toMatchObject({ level: level.replace(" ", "-"), autocommit, mode: "" });

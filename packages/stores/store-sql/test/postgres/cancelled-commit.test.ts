@@ -1,6 +1,6 @@
 import { fromPg } from "@countersign/store-sql/pg";
 import { idempotencyKeys } from "@countersign/idempotency";
-import { createPostgresStores, withPostgresTransaction } from "@countersign/store-sql/postgres";
+import { createStores, withPostgresTransaction } from "@countersign/store-sql";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import { expectWarning } from "@countersign/test-support/runs/expect-warning.ts";
@@ -8,7 +8,7 @@ import { postgresUrl } from "@countersign/test-support/servers/engines.ts";
 import { afterAll, beforeEach, describe, expect, jest, test } from "@jest/globals";
 import { Client, type Pool, type PoolClient, type PoolConfig } from "pg";
 import type { PostgresQueryable } from "../../dist/postgres/queryable.js";
-import { connectPool, createStores, newStores } from "./connections.ts";
+import { connectPool, openStores, newStores } from "./connections.ts";
 import { claimOf, keyOf, pastGate, payIn } from "./payouts.ts";
 import { type StandbyServer, startStandbyServer } from "./waiting-commits.ts";
 
@@ -78,7 +78,7 @@ onServer("a step of lease mode whose commit is cancelled while it waits for a st
     ["an object that only takes queries", async () => onlyQueries(pool), twice],
     ["a pool of clients without events", async () => withoutNotices(), twice],
   ])("rejects as an unknown outcome on %s", async (_case, connect, cancelled) => {
-    const { idempotency, nonces } = createStores(await connect(), { schema });
+    const { idempotency, nonces } = openStores(await connect(), { schema });
     expect(await cancelled(idempotency.claim("k", claim))).toMatchObject(unconfirmed);
     const use = { scope: "s", nonce: "n", token: "a", retainMs: 60_000 };
     expect(await cancelled(nonces.claim(use))).toMatchObject(unconfirmed);
@@ -93,7 +93,7 @@ onServer("a step of lease mode whose commit is cancelled while it waits for a st
 
   test("rejects also where the standby came behind the check of the server", async () => {
     await standby.leaveStandby();
-    const { idempotency } = createStores(pool, { schema, prepare: true });
+    const { idempotency } = openStores(pool, { schema, prepare: true });
     await idempotency.claim("k", claim);
     await standby.loseStandby();
     expect(await once(idempotency.complete("k", "a"))).toMatchObject(unconfirmed);
@@ -101,7 +101,7 @@ onServer("a step of lease mode whose commit is cancelled while it waits for a st
 
   test("commits once more within a minute of the setting", async () => {
     await standby.leaveStandby();
-    const { idempotency } = createStores(onlyQueries(pool), { schema });
+    const { idempotency } = openStores(onlyQueries(pool), { schema });
     await idempotency.claim("k", claim);
     await standby.loseStandby();
     const now = performance.now.bind(performance);
@@ -111,7 +111,7 @@ onServer("a step of lease mode whose commit is cancelled while it waits for a st
   });
 
   test("waits for nobody where the session's commits do not", async () => {
-    const { idempotency } = createStores(connectPool({ ...config, options: "-c synchronous_commit=local" }), {
+    const { idempotency } = openStores(connectPool({ ...config, options: "-c synchronous_commit=local" }), {
       schema,
     });
     await idempotency.claim("k", claim);
@@ -121,7 +121,7 @@ onServer("a step of lease mode whose commit is cancelled while it waits for a st
 
   test("leaves the key in doubt: the caller has to come again", async () => {
     await standby.leaveStandby();
-    const { idempotency } = createStores(pool, { schema });
+    const { idempotency } = openStores(pool, { schema });
     let isSettled = false;
     const onSettled = () => void (isSettled = true);
     const keys = idempotencyKeys({ factory: "test", store: idempotency, recovery: "hold", onSettled });
@@ -143,7 +143,7 @@ onServer("a step of lease mode whose commit is cancelled while it waits for a st
     const heard: unknown[] = [];
     const client = await connectOne(config);
     client.on("notice", (notice) => heard.push(notice.routine));
-    const { idempotency } = createStores(client, { schema });
+    const { idempotency } = openStores(client, { schema });
     await once(idempotency.claim("k", claim));
     for (let step = 0; step < 3; step += 1) await once(idempotency.heartbeat("k", "a", 60_000));
     expect(heard).toEqual(Array.from({ length: 4 }, () => "SyncRepWaitForLSN"));
@@ -168,7 +168,7 @@ onServer("a transaction whose commit is cancelled while it waits for a standby",
     const { schema } = await newStores({}, config);
     await standby.loseStandby();
     afterTest(() => standby.leaveStandby());
-    const { transactions, close } = createPostgresStores({
+    const { transactions, close } = createStores({
       schema,
       database: fromPg(connectPool(quiet)),
       pruneIntervalMs: 0,
@@ -191,7 +191,7 @@ onServer("a transaction whose commit is cancelled while it waits for a standby",
     afterTest(() => standby.leaveStandby());
     // Of sessions that do not wait themselves.
     const database = fromPg(connectPool({ ...config, options: "-c synchronous_commit=local" }));
-    const { transactions, close } = createPostgresStores({
+    const { transactions, close } = createStores({
       schema,
       database: { ...database, ...hidden },
       pruneIntervalMs: 0,
@@ -218,7 +218,7 @@ onServer("a transaction whose commit is cancelled while it waits for a standby",
     await standby.loseStandby();
     afterTest(() => standby.leaveStandby());
     const database = fromPg(connectPool(config));
-    const { transactions, close } = createPostgresStores({ schema, database, pruneIntervalMs: 0 });
+    const { transactions, close } = createStores({ schema, database, pruneIntervalMs: 0 });
     afterTest(close);
     const pay = () => payIn(transactions, claimOf([keyOf("k")]), () => Promise.resolve());
     expect(await once(pay())).toMatchObject(unconfirmed);
@@ -231,7 +231,7 @@ onServer("a transaction whose commit is cancelled while it waits for a standby",
   test("rejects as an unknown outcome for a task, in sessions that take no warnings", async () => {
     const { schema } = await newStores({}, config);
     const database = fromPg(connectPool(quiet));
-    const { transactions, work, close } = createPostgresStores({ schema, database, pruneIntervalMs: 0 });
+    const { transactions, work, close } = createStores({ schema, database, pruneIntervalMs: 0 });
     afterTest(close);
     await transactions.run((tx) => work.add(tx, "q", [{ id: "1", body: "" }]));
     await standby.loseStandby();

@@ -1,16 +1,11 @@
-import {
-  createPostgresStores,
-  migratePostgres,
-  type PostgresStores,
-  type PostgresStoresOptions,
-} from "@countersign/store-sql/postgres";
+import { type PoolStores, type PostgresStoresOptions, createStores, migrate } from "@countersign/store-sql";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { Pool, type PoolClient, type PoolConfig, escapeIdentifier, escapeLiteral } from "pg";
 import { isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
 import { returnSchema, takeSchema } from "./spare-schemas.ts";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
 
-type PostgresQueryable = Parameters<typeof migratePostgres>[0];
+type PostgresQueryable = PostgresStoresOptions["pool"];
 
 export const dayMs = 86_400_000;
 
@@ -39,7 +34,7 @@ export async function createSchema(pool: Pool, table?: string): Promise<string> 
   }
   const schema = isolatedName("pg");
   dropAfterTest(pool, schema);
-  await migratePostgres(pool, { schema, table });
+  await migrate(pool, { schema, table });
   return schema;
 }
 
@@ -55,23 +50,23 @@ export function dropAfterTest(pool: Pool, schema: string): void {
 }
 
 /** Stores without a timer, closed with the test. */
-export function createStores(
+export function openStores(
   pool: PostgresQueryable,
-  options: Partial<PostgresStoresOptions>,
-): PostgresStores {
-  const stores = createPostgresStores({ pool, pruneIntervalMs: 0, ...options });
+  options: Omit<Partial<PostgresStoresOptions>, "pool" | "database">,
+): PoolStores {
+  const stores = createStores({ pool, pruneIntervalMs: 0, ...options });
   afterTest(() => stores.close());
   return stores;
 }
 
 /** Stores on a new schema, with the pool that they use. */
 export async function newStores(
-  options: Partial<PostgresStoresOptions> = {},
+  options: Omit<Partial<PostgresStoresOptions>, "pool" | "database"> = {},
   config?: PoolConfig,
-): Promise<PostgresStores & { pool: Pool; schema: string }> {
+): Promise<PoolStores & { pool: Pool; schema: string }> {
   const pool = connectPool(config);
   const schema = await createSchema(pool, options.table);
-  return { ...createStores(pool, { schema, ...options }), pool, schema };
+  return { ...openStores(pool, { schema, ...options }), pool, schema };
 }
 
 /** Resolves when so many connections wait for a lock in a statement that names the schema. */

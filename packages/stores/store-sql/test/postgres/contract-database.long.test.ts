@@ -1,6 +1,6 @@
 import { fromPg } from "@countersign/store-sql/pg";
 import { idempotencyStoreContract, nonceStoreContract } from "@countersign/store-contract";
-import { createPostgresStores } from "@countersign/store-sql/postgres";
+import { createStores } from "@countersign/store-sql";
 import { describe } from "@jest/globals";
 import { testContract } from "@countersign/test-support/runs/contract.ts";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
@@ -13,9 +13,9 @@ type Create = NonNullable<Parameters<typeof idempotencyHarness>[1]>;
 describe.each<[string, Create]>([
   [
     "beside transactions",
-    ({ pool, ...options }) => createPostgresStores({ ...options, database: inOrder(fromPg(pool as Pool)) }),
+    ({ pool, ...options }) => createStores({ ...options, database: inOrder(fromPg(pool as Pool)) }),
   ],
-  ["with prepared statements", (options) => createPostgresStores({ ...options, prepare: true })],
+  ["with prepared statements", (options) => createStores({ ...options, prepare: true })],
 ])("the contract of the stores %s", (_way, create) => {
   const without = ["engine", "durability"] as const;
   const keys = idempotencyStoreContract(() => idempotencyHarness({ hasClock: true }, create), { without });

@@ -10,7 +10,7 @@ import { testContract } from "@countersign/test-support/runs/contract.ts";
 import { isWhole } from "@countersign/test-support/runs/share.ts";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
 import { fromPg } from "@countersign/store-sql/pg";
-import { createPostgresAnswers } from "@countersign/store-sql/postgres";
+import { createAnswers } from "@countersign/store-sql";
 import type { Pool } from "pg";
 import { answerHarness, idempotencyHarness, nonceHarness, paymentHarness } from "./harness.ts";
 import { inOrder, libraries } from "./payouts.ts";
@@ -19,7 +19,7 @@ import { inOrder, libraries } from "./payouts.ts";
 const always = ["engine", "durability"] as const;
 
 const onDatabase: NonNullable<Parameters<typeof answerHarness>[1]> = ({ pool, ...options }) =>
-  createPostgresAnswers({ ...options, database: inOrder(fromPg(pool as Pool)) });
+  createAnswers({ ...options, database: inOrder(fromPg(pool as Pool)) });
 
 /** Defines the contracts of the stores, by a clock that the test moves or by the server's; outside of the whole table those of payouts alone. */
 export function defineContracts(clock: "moved" | "the server's"): void {

@@ -1,10 +1,10 @@
 import { fromPg } from "@countersign/store-sql/pg";
-import { createPostgresStores, migratePostgres } from "@countersign/store-sql/postgres";
+import { createStores, migrate } from "@countersign/store-sql";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { describeOnPostgres, isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
 import { expect, test } from "@jest/globals";
 import { Client, type Pool } from "pg";
-import { connectPool, createStores } from "./connections.ts";
+import { connectPool, openStores } from "./connections.ts";
 import { claimOf, keyOf, payIn } from "./payouts.ts";
 
 const claim = { token: "a", fingerprint: "f", leaseMs: 60_000, recovery: "hold" } as const;
@@ -35,7 +35,7 @@ async function newDatabase() {
 }
 
 function storesOn(pool: Pool) {
-  const stores = createPostgresStores({ database: fromPg(pool), pruneIntervalMs: 0 });
+  const stores = createStores({ database: fromPg(pool), pruneIntervalMs: 0 });
   afterTest(() => stores.close());
   const pay = (key: string) => payIn(stores.transactions, claimOf([keyOf(key)]), () => pool.query(""));
   return { ...stores, pay };
@@ -51,8 +51,8 @@ describeOnPostgres("without a schema", () => {
   test("the tables are in countersign, and nothing is in public", async () => {
     const { pool } = await newDatabase();
     // In either order.
-    await migratePostgres(pool);
-    await migratePostgres(pool);
+    await migrate(pool);
+    await migrate(pool);
     expect(await schemasOf(pool)).toEqual(["countersign"]);
     const { idempotency, pay } = storesOn(pool);
     expect((await idempotency.claim("k", claim)).status).toBe("acquired");
@@ -61,8 +61,8 @@ describeOnPostgres("without a schema", () => {
 
   test("tables that were moved there from another schema go on, and their functions are made anew", async () => {
     const { pool } = await newDatabase();
-    await migratePostgres(pool, { schema: "public" });
-    const before = createStores(pool, { schema: "public" });
+    await migrate(pool, { schema: "public" });
+    const before = openStores(pool, { schema: "public" });
     await before.idempotency.claim("k", claim);
     await before.idempotency.complete("k", "a");
     await pool.query(`CREATE SCHEMA countersign; DO $$ DECLARE moved record; BEGIN
@@ -77,7 +77,7 @@ describeOnPostgres("without a schema", () => {
     const { idempotency, work, transactions, pay } = storesOn(pool);
     // The functions still name the tables where they were.
     await expect(pay("l")).rejects.toThrow(/missing: .*_work_add"\(\), .*; run: countersign migrate/);
-    await migratePostgres(pool);
+    await migrate(pool);
     expect((await pay("k")).keys).toMatchObject([{ status: "done" }]);
     expect((await pay("l")).keys).toEqual([{ status: "begun" }]);
     expect((await idempotency.read("l"))?.state).toBe("done");
@@ -87,13 +87,13 @@ describeOnPostgres("without a schema", () => {
 
   test("a role that may not create the schema is told both remedies, and the first one works", async () => {
     const { pool, poolOfRole, role } = await newDatabase();
-    const error: unknown = await migratePostgres(poolOfRole).catch((thrown: unknown) => thrown);
+    const error: unknown = await migrate(poolOfRole).catch((thrown: unknown) => thrown);
     const remedy = `CREATE SCHEMA "countersign" AUTHORIZATION "${role}"`;
     expect(error).toMatchObject({
       message: expect.stringContaining(`run ${remedy}, or give schema: "public"`),
     });
     await pool.query(`CREATE SCHEMA "countersign" AUTHORIZATION "${role}"`);
-    await migratePostgres(poolOfRole);
-    expect((await createStores(poolOfRole, {}).idempotency.claim("k", claim)).status).toBe("acquired");
+    await migrate(poolOfRole);
+    expect((await openStores(poolOfRole, {}).idempotency.claim("k", claim)).status).toBe("acquired");
   });
 });

@@ -5,12 +5,12 @@ import {
 } from "@countersign/store-contract";
 import { testCrashes } from "@countersign/test-support/runs/contract.ts";
 import { fromPg } from "@countersign/store-sql/pg";
-import { createPostgresStores } from "@countersign/store-sql/postgres";
+import { createStores } from "@countersign/store-sql";
 import { afterAll, afterEach, describe, expect, test } from "@jest/globals";
 import { postgresUrl } from "@countersign/test-support/servers/engines.ts";
 import { startPrivatePostgres } from "@countersign/test-support/servers/private-postgres.ts";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
-import { connectPool, createSchema, createStores, newStores } from "./connections.ts";
+import { connectPool, createSchema, openStores, newStores } from "./connections.ts";
 import { answerHarness, idempotencyHarness, nonceHarness } from "./harness.ts";
 import { claimOf, keyOf, payIn } from "./payouts.ts";
 
@@ -36,7 +36,7 @@ testCrashes(
 onOwnServer("a server with synchronous_commit off that crashes", () => {
   test("has everything again that the stores and a payment had answered", async () => {
     const { idempotency, nonces, pool, schema } = await newStores({}, config);
-    const { transactions, close } = createPostgresStores({ database: fromPg(pool), schema });
+    const { transactions, close } = createStores({ database: fromPg(pool), schema });
     afterTest(close);
     await pool.query(`CREATE TABLE ${schema}.payouts (id int PRIMARY KEY)`);
     await pool.query("CHECKPOINT");
@@ -100,7 +100,7 @@ onOwnServer("a server that restarts", () => {
   test("fast, in the middle of a payment: it is rolled back, and the stores go on by themselves", async () => {
     const { idempotency, pool, schema } = await newStores({}, config);
     await pool.query(`CREATE TABLE ${schema}.payouts (id int PRIMARY KEY)`);
-    const { transactions, close } = createPostgresStores({ database: fromPg(pool), schema });
+    const { transactions, close } = createStores({ database: fromPg(pool), schema });
     afterTest(close);
     const attempt = payIn(transactions, claimOf([keyOf("k")]), async (tx) => {
       await tx.query(`INSERT INTO ${schema}.payouts VALUES (1)`);
@@ -129,7 +129,7 @@ onOwnServer("a server in another mode", () => {
     const pool = connectPool({ connectionString: careless?.url });
     const schema = await createSchema(pool);
     process.env["NODE_ENV"] = "production";
-    const { idempotency } = createStores(pool, { schema });
+    const { idempotency } = openStores(pool, { schema });
     await expect(idempotency.claim("k", claim)).rejects.toThrow(/fsync off/);
     process.env["NODE_ENV"] = environment;
     expect((await idempotency.claim("k", claim)).status).toBe("acquired");

@@ -1,5 +1,5 @@
 import { fromPg } from "@countersign/store-sql/pg";
-import { createPostgresStores, migratePostgres } from "@countersign/store-sql/postgres";
+import { createStores, migrate } from "@countersign/store-sql";
 import { describe } from "@jest/globals";
 import type { Pool } from "pg";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
@@ -28,7 +28,7 @@ async function openCluster(isSynchronous: boolean): Promise<Cluster | undefined>
   if (primary === undefined) return undefined;
   afterTest(() => primary.close());
   const pool = connectPool({ connectionString: primary.url });
-  await migratePostgres(pool);
+  await migrate(pool);
   await pool.query("CREATE TABLE payouts (id text)");
   const standby = await startPrivatePostgres({ settings, standbyOf: primary });
   if (standby === undefined) return undefined;
@@ -58,7 +58,7 @@ async function openCluster(isSynchronous: boolean): Promise<Cluster | undefined>
 
 function sideOf({ url }: PrivatePostgres): Side & { readonly pool: Pool } {
   const pool = connectPool({ connectionString: url, max: 10 });
-  const stores = createPostgresStores({ database: fromPg(pool), pruneIntervalMs: 0 });
+  const stores = createStores({ database: fromPg(pool), pruneIntervalMs: 0 });
   afterTest(() => stores.close());
   return {
     pool,

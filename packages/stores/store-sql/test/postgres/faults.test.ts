@@ -1,11 +1,11 @@
 import { GuardError } from "@countersign/core";
 import { fromPg } from "@countersign/store-sql/pg";
 import { transactionBroken } from "@countersign/idempotency/store";
-import { createPostgresStores } from "@countersign/store-sql/postgres";
+import { createStores } from "@countersign/store-sql";
 import { afterAll, expect, test } from "@jest/globals";
 import { Pool } from "pg";
 
-const stores = createPostgresStores({ database: fromPg(new Pool()), pruneIntervalMs: 0 });
+const stores = createStores({ database: fromPg(new Pool()), pruneIntervalMs: 0 });
 const { transactions } = stores;
 
 afterAll(() => stores.close());

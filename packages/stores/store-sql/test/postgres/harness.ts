@@ -2,12 +2,12 @@ import type { StoreHarnesses } from "@countersign/store-contract";
 import type { AnswerStore, Database } from "@countersign/idempotency";
 import { fromPg } from "@countersign/store-sql/pg";
 import {
-  type PostgresStores,
+  type PoolStores,
   type PostgresStoresOptions,
-  createPostgresAnswers,
-  createPostgresStores,
-  migratePostgres,
-} from "@countersign/store-sql/postgres";
+  createAnswers,
+  createStores,
+  migrate,
+} from "@countersign/store-sql";
 import { Pool, type PoolClient } from "pg";
 import { isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
 import type { PrivatePostgres } from "@countersign/test-support/servers/private-postgres.ts";
@@ -26,7 +26,7 @@ interface Engine {
 }
 
 /** Stores on a schema of their own, which goes with them. */
-async function makeStores<Made extends { close(): void } = PostgresStores>(
+async function makeStores<Made extends { close(): void } = PoolStores>(
   { url = postgresUrl, hasClock = false, server }: Engine,
   create: (options: PoolOptions & { readonly pool: Pool }) => Made,
 ) {
@@ -49,7 +49,7 @@ async function makeStores<Made extends { close(): void } = PostgresStores>(
   const isShared = connectionString === postgresUrl;
   const schema = isShared ? await takeSchema(payments) : isolatedName("pg");
   // It can be repeated.
-  await migratePostgres(payments, { schema });
+  await migrate(payments, { schema });
   return {
     stores: another(),
     another,
@@ -82,11 +82,11 @@ async function refuseInserts(pool: Pool, schema: string): Promise<void> {
   );
 }
 
-type Create = (options: PoolOptions) => PostgresStores;
+type Create = (options: PoolOptions) => PoolStores;
 
 export async function idempotencyHarness(
   engine: Engine,
-  create: Create = createPostgresStores,
+  create: Create = createStores,
 ): Promise<StoreHarnesses["idempotency"]> {
   const { stores, another, harness } = await makeStores(engine, create);
   return { ...harness, store: stores.idempotency, another: () => another().idempotency };
@@ -94,7 +94,7 @@ export async function idempotencyHarness(
 
 export async function nonceHarness(
   engine: Engine,
-  create: Create = createPostgresStores,
+  create: Create = createStores,
 ): Promise<StoreHarnesses["nonces"]> {
   const { stores, another, harness } = await makeStores(engine, create);
   return { ...harness, store: stores.nonces, another: () => another().nonces };
@@ -102,7 +102,7 @@ export async function nonceHarness(
 
 export async function answerHarness(
   engine: Engine,
-  create: (options: PoolOptions) => AnswerStore<PoolClient> = createPostgresAnswers,
+  create: (options: PoolOptions) => AnswerStore<PoolClient> = createAnswers,
 ): Promise<StoreHarnesses<PoolClient>["answers"]> {
   const { stores, another, harness } = await makeStores(engine, create);
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- absent without the option, as keepIn is
@@ -126,7 +126,7 @@ export async function paymentHarness(
   as: (database: Database<PoolClient>) => Database<PoolClient> = (database) => database,
 ): Promise<StoreHarnesses<PoolClient>["transactions"] & StoreHarnesses<PoolClient>["work"]> {
   const { stores, another, payments, schema, harness } = await makeStores(engine, ({ pool, ...options }) =>
-    createPostgresStores({ ...options, pool: undefined, database: as(fromPg(pool)) }),
+    createStores({ ...options, pool: undefined, database: as(fromPg(pool)) }),
   );
   await payments.query(`CREATE TABLE ${schema}.payouts (id text PRIMARY KEY)`);
   return {

@@ -1,12 +1,12 @@
 import type { IdempotencyClaim } from "@countersign/idempotency";
-import type { PostgresIdempotencyStore } from "../../dist/postgres/idempotency-store.js";
-import type { PostgresNonceStore } from "../../dist/postgres/nonce-store.js";
+import type { TableStore } from "@countersign/idempotency/store";
+import type { ServerNonceStore } from "@countersign/store-sql";
 import { beforeEach, describe, expect, test } from "@jest/globals";
 import type { Pool } from "pg";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import { testClock } from "@countersign/test-support/runs/after-test.ts";
-import { createStores, dayMs, newStores } from "./connections.ts";
+import { openStores, dayMs, newStores } from "./connections.ts";
 
 const key = "payout-7.acc-1.acc-2";
 const leaseMs = 3000;
@@ -16,7 +16,7 @@ function claim(token: string, over: Partial<IdempotencyClaim> = {}): Idempotency
 }
 
 async function fenceOf(
-  store: PostgresIdempotencyStore,
+  store: TableStore<"async">,
   token: string,
   over?: Partial<IdempotencyClaim>,
 ): Promise<number> {
@@ -27,8 +27,8 @@ async function fenceOf(
 
 describeOnPostgres("idempotency store with a clock that the test moves", () => {
   let clock: ReturnType<typeof testClock>;
-  let store: PostgresIdempotencyStore;
-  let nonces: PostgresNonceStore;
+  let store: TableStore<"async">;
+  let nonces: ServerNonceStore;
   let pool: Pool;
   let schema: string;
 
@@ -56,7 +56,7 @@ describeOnPostgres("idempotency store with a clock that the test moves", () => {
         return result;
       },
     };
-    const { idempotency } = createStores(late, { schema, now: clock.now });
+    const { idempotency } = openStores(late, { schema, now: clock.now });
     const inFlight = { status: "in-flight", fingerprint: "fingerprint-a", remainingMs: leaseMs };
     expect(await idempotency.claim(key, claim("b"))).toEqual(inFlight);
     expect(looks).toBeGreaterThan(1);
@@ -282,7 +282,7 @@ describeOnPostgres("idempotency store by the server's clock", () => {
         return Promise.reject(Object.assign(new Error("could not serialize access"), { code: "40001" }));
       },
     };
-    const { idempotency: store } = createStores(busy, { schema });
+    const { idempotency: store } = openStores(busy, { schema });
     const answer = store.claim(key, claim("a")).then(
       ({ status }) => status,
       (error: unknown) => (error as Error).message,

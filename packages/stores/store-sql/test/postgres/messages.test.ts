@@ -1,11 +1,11 @@
 import { fromPg } from "@countersign/store-sql/pg";
 import type { Database, IdempotencyClaim } from "@countersign/idempotency";
-import type { PostgresIdempotencyStore } from "../../dist/postgres/idempotency-store.js";
+import type { TableStore } from "@countersign/idempotency/store";
 import { testClock } from "@countersign/test-support/runs/after-test.ts";
 import { expect, test } from "@jest/globals";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
 import type { PoolClient } from "pg";
-import { connectClient, connectPool, createStores, newStores } from "./connections.ts";
+import { connectClient, connectPool, openStores, newStores } from "./connections.ts";
 import { claimOf, keyOf, newPayouts, nonceOf, payIn, refuseIn, singly } from "./payouts.ts";
 
 describeOnPostgres("a payment with pg", () => {
@@ -116,7 +116,7 @@ describeOnPostgres("a payment with pg", () => {
 describeOnPostgres("a step of lease mode", () => {
   const first: IdempotencyClaim = { token: "a", fingerprint: "f", leaseMs: 1_000, recovery: "rerun" };
   const second = { ...first, token: "b" };
-  type Step = (store: PostgresIdempotencyStore, fence: number) => Promise<unknown>;
+  type Step = (store: TableStore<"async">, fence: number) => Promise<unknown>;
 
   test.each<[string, number, Step]>([
     ["a claim of a new key", 1, (store) => store.claim("new", first)],
@@ -144,7 +144,7 @@ describeOnPostgres("a step of lease mode", () => {
         return client.query(text, values);
       },
     };
-    const stores = createStores(counting, { schema, now: clock.now });
+    const stores = openStores(counting, { schema, now: clock.now });
     await stores.ready();
     sent = 0;
     await step(stores.idempotency, expired.status === "acquired" ? expired.fence : 0);

@@ -1,10 +1,5 @@
 import { readFileSync } from "node:fs";
-import {
-  createPostgresStores,
-  migratePostgres,
-  postgresMigration,
-  postgresSchemaVersion,
-} from "@countersign/store-sql/postgres";
+import { createStores, migrate, postgresMigration, postgresSchemaVersion } from "@countersign/store-sql";
 import { fromPg } from "@countersign/store-sql/pg";
 import { describe, expect, test } from "@jest/globals";
 import type { Pool } from "pg";
@@ -14,7 +9,7 @@ import {
   connectClient,
   connectPool,
   createSchema,
-  createStores,
+  openStores,
   dropAfterTest,
   newStores,
 } from "./connections.ts";
@@ -29,11 +24,11 @@ const payment = {
   idleTimeoutMs: 1_000,
 };
 
-describeOnPostgres("migratePostgres()", () => {
+describeOnPostgres("migrate()", () => {
   test("creates schema and tables, and can be repeated without touching what is there", async () => {
     const { idempotency, pool, schema } = await newStores();
     await idempotency.claim("k", claim);
-    await migratePostgres(pool, { schema });
+    await migrate(pool, { schema });
     expect(await idempotency.read("k")).toMatchObject({ state: "running" });
     const { rows } = await pool.query(`SELECT version FROM ${schema}.countersign_schema`);
     expect(rows).toEqual([{ version: postgresSchemaVersion }]);
@@ -60,12 +55,12 @@ describeOnPostgres("migratePostgres()", () => {
       dropAfterTest(pool, schema);
       // Each of the two makes the schema, under a lock of its own.
       const migrations = Array.from({ length: 4 }, () => [
-        migratePostgres(pool, { schema }),
-        migratePostgres(pool, { schema, table: "other" }),
+        migrate(pool, { schema }),
+        migrate(pool, { schema, table: "other" }),
       ]);
       await Promise.all(migrations.flat());
       expect((await pool.query(`SELECT version FROM ${schema}.countersign_schema`)).rowCount).toBe(1);
-      await createStores(pool, { schema }).ready();
+      await openStores(pool, { schema }).ready();
     },
   );
 
@@ -77,7 +72,7 @@ describeOnPostgres("migratePostgres()", () => {
     await client.query(`UPDATE ${schema}.countersign_idempotency SET version = version + 1`);
     await client.query(`LOCK TABLE ${schema}.countersign_nonces IN SHARE MODE`);
     const impatient = connectPool({ options: "-c lock_timeout=200" });
-    await migratePostgres(impatient, { schema });
+    await migrate(impatient, { schema });
     await client.query("COMMIT");
   });
 
@@ -85,7 +80,7 @@ describeOnPostgres("migratePostgres()", () => {
     const { idempotency, nonces, pool, schema } = await newStores();
     await idempotency.claim("k", claim);
     await pool.query(`DROP TABLE ${schema}.countersign_nonces`);
-    await migratePostgres(pool, { schema });
+    await migrate(pool, { schema });
     expect(await nonces.claim(use)).toBe("fresh");
     expect(await idempotency.read("k")).toMatchObject({ state: "running" });
   });
@@ -93,7 +88,7 @@ describeOnPostgres("migratePostgres()", () => {
   test("makes functions again that were dropped; what needs them says so before", async () => {
     const pool = connectPool();
     const schema = await createSchema(pool);
-    const stores = createPostgresStores({ database: fromPg(pool), schema, pruneIntervalMs: 0 });
+    const stores = createStores({ database: fromPg(pool), schema, pruneIntervalMs: 0 });
     afterTest(() => stores.close());
     const { transactions, work } = stores;
     await stores.ready();
@@ -107,7 +102,7 @@ describeOnPostgres("migratePostgres()", () => {
     for (const step of steps) {
       await expect(step()).rejects.toThrow(/function of the tables .* is missing; .* countersign migrate/);
     }
-    await migratePostgres(pool, { schema });
+    await migrate(pool, { schema });
     const [added, claimed] = [await steps[0]?.(), await steps[1]?.()];
     expect({ added, claimed }).toMatchObject({
       added: [{ status: "added" }],
@@ -121,7 +116,7 @@ describeOnPostgres("migratePostgres()", () => {
     dropAfterTest(pool, schema);
     await pool.query(`CREATE SCHEMA ${schema}`);
     await pool.query(`CREATE VIEW ${schema}.countersign_nonces AS SELECT 1 AS one`);
-    await expect(migratePostgres(pool, { schema })).rejects.toThrow();
+    await expect(migrate(pool, { schema })).rejects.toThrow();
     const made = await pool.query(
       `SELECT relname FROM pg_class WHERE relnamespace = '${schema}'::regnamespace`,
     );
@@ -135,7 +130,7 @@ describeOnPostgres("migratePostgres()", () => {
     dropAfterTest(pool, schema);
     const client = await connectClient(pool);
     await client.query("BEGIN");
-    await migratePostgres(client, { schema });
+    await migrate(client, { schema });
     await client.query("ROLLBACK");
     expect((await pool.query("SELECT FROM pg_namespace WHERE nspname = $1", [schema])).rowCount).toBe(0);
   });
@@ -156,16 +151,16 @@ describeOnPostgres("migratePostgres()", () => {
       const schema = await createSchema(pool);
       await setVersion(pool, schema, version, oldest);
       await pool.query(`DROP TABLE ${schema}.countersign_nonces`);
-      await expect(migratePostgres(pool, { schema })).rejects.toThrow(migrated);
+      await expect(migrate(pool, { schema })).rejects.toThrow(migrated);
       const { rows } = await pool.query(
         `SELECT version, oldest, to_regclass('${schema}.countersign_nonces') AS made FROM ${schema}.countersign_schema`,
       );
       expect(rows).toEqual([{ version, oldest, made: null }]);
-      const stores = createStores(pool, { schema });
+      const stores = openStores(pool, { schema });
       await expect(stores.ready()).rejects.toThrow(begun);
       await expect(stores.idempotency.claim("k", claim)).rejects.toThrow(begun);
       await setVersion(pool, schema, postgresSchemaVersion, null);
-      await migratePostgres(pool, { schema });
+      await migrate(pool, { schema });
       expect((await stores.idempotency.claim("k", claim)).status).toBe("acquired");
     },
   );
@@ -182,7 +177,7 @@ describeOnPostgres("migratePostgres()", () => {
     const pool = connectPool();
     const schema = await createSchema(pool);
     const processes = Array.from({ length: 2 }, () => {
-      const stores = createPostgresStores({ database: fromPg(pool), schema, pruneIntervalMs: 0 });
+      const stores = createStores({ database: fromPg(pool), schema, pruneIntervalMs: 0 });
       afterTest(() => stores.close());
       return stores;
     });
@@ -191,7 +186,7 @@ describeOnPostgres("migratePostgres()", () => {
     await pool.query(laterMigration(schema));
     await pool.query(`UPDATE ${schema}.countersign_idempotency SET later = 'kept'`);
     await pool.query(`DROP TABLE ${schema}.countersign_newest`);
-    await migratePostgres(pool, { schema });
+    await migrate(pool, { schema });
     const { rows } = await pool.query(
       `SELECT version, oldest, to_regclass('${schema}.countersign_newest') AS made FROM ${schema}.countersign_schema`,
     );
@@ -225,9 +220,9 @@ describeOnPostgres("migratePostgres()", () => {
     const pool = connectPool();
     const schema = name === undefined ? isolatedName("pg").padEnd(63, "x") : `${isolatedName("pg")} ${name}`;
     dropAfterTest(pool, schema);
-    await migratePostgres(pool, { schema, table });
-    await migratePostgres(pool, { schema, table });
-    const { idempotency, nonces } = createStores(pool, { schema, table });
+    await migrate(pool, { schema, table });
+    await migrate(pool, { schema, table });
+    const { idempotency, nonces } = openStores(pool, { schema, table });
     expect((await idempotency.claim("k", claim)).status).toBe("acquired");
     expect(await idempotency.complete("k", "a")).toBe("ok");
     expect(await nonces.claim(use)).toBe("fresh");
@@ -240,8 +235,8 @@ describeOnPostgres("migratePostgres()", () => {
 
   test("keeps stores of different tables in one schema apart", async () => {
     const { idempotency: payments, pool, schema } = await newStores({ table: "payments" });
-    await migratePostgres(pool, { schema, table: "refunds" });
-    const { idempotency: refunds } = createStores(pool, { schema, table: "refunds" });
+    await migrate(pool, { schema, table: "refunds" });
+    const { idempotency: refunds } = openStores(pool, { schema, table: "refunds" });
     expect((await payments.claim("k", claim)).status).toBe("acquired");
     expect((await refunds.claim("k", { ...claim, token: "b" })).status).toBe("acquired");
   });
@@ -262,7 +257,7 @@ describeOnPostgres("the tables", () => {
     ["are missing in a schema that is there", "pg_catalog", "--schema pg_catalog"],
     ["have a name that a shell would split", "o'brien pays", String.raw`--schema 'o'\''brien pays'`],
   ])("lead to `countersign migrate` when they %s", async (_case, schema, flag) => {
-    const { idempotency, nonces, ready } = createStores(connectPool(), { schema });
+    const { idempotency, nonces, ready } = openStores(connectPool(), { schema });
     const steps = [
       () => ready(),
       () => idempotency.claim("k", claim),
@@ -293,9 +288,9 @@ describeOnPostgres("the tables", () => {
     const pool = connectPool();
     const schema = isolatedName("pg");
     dropAfterTest(pool, schema);
-    const { idempotency } = createStores(pool, { schema });
+    const { idempotency } = openStores(pool, { schema });
     await expect(idempotency.claim("k", claim)).rejects.toThrow(/countersign migrate/);
-    await migratePostgres(pool, { schema });
+    await migrate(pool, { schema });
     expect((await idempotency.claim("k", claim)).status).toBe("acquired");
   });
 
@@ -331,9 +326,9 @@ describeOnPostgres("the tables", () => {
       `CREATE OPERATOR ${others}.* (LEFTARG = numeric, RIGHTARG = integer, FUNCTION = ${others}.times)`,
     );
     const trapped = connectPool({ options: `-c search_path=${others}` });
-    await migratePostgres(trapped, { schema });
-    await migratePostgres(trapped, { schema });
-    const { idempotency, nonces, ready } = createStores(trapped, { schema });
+    await migrate(trapped, { schema });
+    await migrate(trapped, { schema });
+    const { idempotency, nonces, ready } = openStores(trapped, { schema });
     await ready();
     expect((await idempotency.claim("k", { ...claim, leaseMs: 1 })).status).toBe("acquired");
     expect(await idempotency.release("k", "a")).toBe("ok");
@@ -349,7 +344,7 @@ describeOnPostgres("the tables", () => {
 
 /** Every step of the table of work. */
 async function doAllWork(pool: Pool, schema: string): Promise<void> {
-  const stores = createPostgresStores({ database: fromPg(pool), schema, pruneIntervalMs: 0 });
+  const stores = createStores({ database: fromPg(pool), schema, pruneIntervalMs: 0 });
   afterTest(() => stores.close());
   const { work, transactions } = stores;
   const decision = { by: "anna", note: "why" };
@@ -390,7 +385,7 @@ describeOnPostgres("a role", () => {
       await owner.query(`DROP ROLE ${role}`);
     });
     dropAfterTest(owner, schema);
-    await migratePostgres(owner, { schema });
+    await migrate(owner, { schema });
     const url = new URL(postgresUrl ?? "");
     url.username = role;
     const pool = connectPool({ connectionString: url.href });
@@ -408,7 +403,7 @@ describeOnPostgres("a role", () => {
   test("with the grants of the page can do all that the stores do, and make no table", async () => {
     const { owner, schema, role, pool } = await roles();
     for (const grant of grants(schema, role)) await owner.query(grant);
-    const { idempotency, nonces, ready } = createStores(pool, { schema });
+    const { idempotency, nonces, ready } = openStores(pool, { schema });
     await ready();
     await idempotency.claim("k", claim);
     await idempotency.heartbeat("k", "a", 1000);
@@ -423,8 +418,8 @@ describeOnPostgres("a role", () => {
     expect(await nonces.claim(use)).toBe("fresh");
     await nonces.prune();
     await doAllWork(pool, schema);
-    await migratePostgres(pool, { schema });
-    const elsewhere = migratePostgres(pool, { schema, table: "other" });
+    await migrate(pool, { schema });
+    const elsewhere = migrate(pool, { schema, table: "other" });
     await expect(elsewhere).rejects.toMatchObject({ cause: { code: "42501" } });
   });
 
@@ -436,7 +431,7 @@ describeOnPostgres("a role", () => {
     const { owner, schema, role, pool } = await roles();
     for (const [index, grant] of grants(schema, role).entries())
       if (index !== missing) await owner.query(grant);
-    const { idempotency } = createStores(pool, { schema });
+    const { idempotency } = openStores(pool, { schema });
     await expect(idempotency.claim("k", claim)).rejects.toMatchObject({
       message: expect.stringMatching(/may not use the tables .*; GRANT USAGE on the schema/),
       cause: expect.objectContaining({ code: "42501" }),
@@ -446,7 +441,7 @@ describeOnPostgres("a role", () => {
   test("that only reads is told to use the primary server", async () => {
     const { schema } = await newStores();
     const pool = connectPool({ options: "-c default_transaction_read_only=on" });
-    const { idempotency } = createPostgresStores({ pool, schema, pruneIntervalMs: 0 });
+    const { idempotency } = createStores({ pool, schema, pruneIntervalMs: 0 });
     await expect(idempotency.claim("k", claim)).rejects.toThrow(/cannot be written here; .* primary/);
   });
 });

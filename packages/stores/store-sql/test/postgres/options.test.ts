@@ -1,9 +1,4 @@
-import {
-  type PostgresStoresOptions,
-  createPostgresStores,
-  migratePostgres,
-  postgresMigration,
-} from "@countersign/store-sql/postgres";
+import { type PostgresStoresOptions, createStores, migrate, postgresMigration } from "@countersign/store-sql";
 import { fromPg } from "@countersign/store-sql/pg";
 import type { TransactionStores } from "@countersign/idempotency";
 import { describe, expect, test } from "@jest/globals";
@@ -14,7 +9,7 @@ const pool = { query: () => Promise.resolve({ rows: [] }) };
 
 const database = fromPg({ ...pool, connect: (): Promise<never> => Promise.reject(new Error("none")) });
 
-describe("createPostgresStores() options", () => {
+describe("createStores() options", () => {
   test.each<[string, unknown, RegExp]>([
     ["no options", undefined, /options must be an object/],
     ["no pool", {}, /option pool or database must be given/],
@@ -52,44 +47,44 @@ describe("createPostgresStores() options", () => {
     ["prepared statements without a Pool of pg", { pool, prepare: true }, /option prepare .* a Pool of pg/],
     ["a clock that is a number", { pool, now: 5 }, /option now/],
   ])("refuses %s", (_name, options, message) => {
-    const create = () => createPostgresStores(options as PostgresStoresOptions);
+    const create = () => createStores(options as PostgresStoresOptions);
     expect(create).toThrow(TypeError);
     expect(create).toThrow(message);
-    expect(create).toThrow(expect.objectContaining({ factory: "createPostgresStores" }));
+    expect(create).toThrow(expect.objectContaining({ factory: "createStores" }));
   });
 
   test.each([
     ["the default", undefined, 90 * dayMs],
     ["its option", 3 * dayMs, 3 * dayMs],
   ])("can be asked for the retention of a key: %s", (_case, retentionMs, expected) => {
-    const stores = createPostgresStores({ pool, retentionMs });
+    const stores = createStores({ pool, retentionMs });
     stores.close();
     expect(stores.idempotency.retentionMs).toBe(expected);
   });
 });
 
-test("createPostgresStores() has transactions with a database alone, of its clients", () => {
-  const without = createPostgresStores({ pool, pruneIntervalMs: 0 });
+test("createStores() has transactions with a database alone, of its clients", () => {
+  const without = createStores({ pool, pruneIntervalMs: 0 });
   expect(without).not.toHaveProperty("transactions");
   // @ts-expect-error -- with a pool there are none
   expect(without.transactions).toBeUndefined();
-  const stores = createPostgresStores({ database: fromPg(new Pool()), pruneIntervalMs: 0 });
+  const stores = createStores({ database: fromPg(new Pool()), pruneIntervalMs: 0 });
   const { transactions }: TransactionStores<PoolClient, "async"> = stores;
   expect(transactions.mode).toBe("async");
   for (const made of [without, stores]) made.close();
 });
 
-describe("postgresMigration() and migratePostgres()", () => {
+describe("postgresMigration() and migrate()", () => {
   test.each<[string, object, RegExp]>([
     ["a bad table", { table: "no\nbreaks" }, /option table/],
     ["a bad schema", { schema: "" }, /option schema/],
     ["an option that they do not have", { pool }, /unknown option pool/],
   ])("refuse %s", async (_case, options, message) => {
     expect(() => postgresMigration(options)).toThrow(message);
-    await expect(migratePostgres(pool, options)).rejects.toThrow(TypeError);
+    await expect(migrate(pool, options)).rejects.toThrow(TypeError);
   });
 
   test("refuse something that runs no queries", async () => {
-    await expect(migratePostgres({} as typeof pool)).rejects.toThrow(/must be a Pool or Client/);
+    await expect(migrate({} as typeof pool)).rejects.toThrow(/must be a Pool or Client/);
   });
 });

@@ -7,17 +7,13 @@ import type {
   TransactionKey,
   TransactionStore,
 } from "@countersign/idempotency";
-import {
-  type PostgresDatabaseOptions,
-  type PostgresTransactionStores,
-  createPostgresStores,
-} from "@countersign/store-sql/postgres";
+import { type PostgresDatabaseOptions, type Stores, createStores } from "@countersign/store-sql";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { expect } from "@jest/globals";
 import { Client, type Pool, type PoolClient, type PoolConfig } from "pg";
 import { connectPool, createSchema } from "./connections.ts";
 
-export interface Payouts extends PostgresTransactionStores<PoolClient> {
+export interface Payouts extends Stores<PoolClient> {
   readonly pool: Pool;
   readonly schema: string;
   /** Writes a payout in the transaction. */
@@ -28,7 +24,7 @@ export interface Payouts extends PostgresTransactionStores<PoolClient> {
   readonly another: (
     options?: Partial<PostgresDatabaseOptions<PoolClient>>,
     config?: PoolConfig,
-  ) => PostgresTransactionStores<PoolClient>;
+  ) => Stores<PoolClient>;
 }
 
 /** Stores with transactions beside a table of payouts, which takes an id as often as it comes. */
@@ -43,7 +39,7 @@ export async function newPayouts(
   );
   const another: Payouts["another"] = (more = {}, itsConfig = config) => {
     const database = more.database ?? fromPg(connectPool({ max: 20, ...itsConfig }));
-    const made = createPostgresStores({ schema, pruneIntervalMs: 0, ...more, database: inOrder(database) });
+    const made = createStores({ schema, pruneIntervalMs: 0, ...more, database: inOrder(database) });
     afterTest(() => made.close());
     return made;
   };

@@ -1,10 +1,10 @@
 import { fromPg } from "@countersign/store-sql/pg";
-import { createPostgresStores, migratePostgres } from "@countersign/store-sql/postgres";
+import { createStores, migrate } from "@countersign/store-sql";
 import { afterAll, describe, expect, test } from "@jest/globals";
 import { isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
 import { startPgBouncer } from "@countersign/test-support/servers/pgbouncer.ts";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
-import { connectPool, createStores, dropAfterTest, newStores } from "./connections.ts";
+import { connectPool, openStores, dropAfterTest, newStores } from "./connections.ts";
 import { claimOf, payIn } from "./payouts.ts";
 
 const bouncer = postgresUrl === undefined ? undefined : await startPgBouncer(postgresUrl, { poolSize: 5 });
@@ -18,7 +18,7 @@ behindPgBouncer("the stores behind PgBouncer in transaction mode", () => {
 
   test("keep 50 parallel payments over five server connections apart, each with its payout", async () => {
     const { nonces, pool, schema } = await newStores({}, { ...config, max: 20 });
-    const { transactions, close } = createPostgresStores({ database: fromPg(pool), schema });
+    const { transactions, close } = createStores({ database: fromPg(pool), schema });
     afterTest(close);
     await pool.query(`CREATE TABLE ${schema}.payouts (id text PRIMARY KEY)`);
     const pay = async (index: number): Promise<string | undefined> => {
@@ -69,7 +69,7 @@ behindPgBouncer("the stores behind PgBouncer in transaction mode", () => {
     const pool = connectPool({ ...config, max: 10 });
     const schema = isolatedName("pg");
     dropAfterTest(pool, schema);
-    await Promise.all(Array.from({ length: 10 }, () => migratePostgres(pool, { schema })));
-    await createStores(pool, { schema }).ready();
+    await Promise.all(Array.from({ length: 10 }, () => migrate(pool, { schema })));
+    await openStores(pool, { schema }).ready();
   });
 });

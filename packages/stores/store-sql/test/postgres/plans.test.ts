@@ -1,5 +1,5 @@
 import { beforeAll, afterAll, describe, expect, test } from "@jest/globals";
-import { createPostgresStores, migratePostgres } from "@countersign/store-sql/postgres";
+import { createStores, migrate } from "@countersign/store-sql";
 import { Pool, escapeLiteral } from "pg";
 import { isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
 
@@ -23,14 +23,14 @@ onPostgres("the plans on 10,000 rows", () => {
       return pool.query(text, values);
     },
   };
-  const { idempotency, nonces, close } = createPostgresStores({
+  const { idempotency, nonces, close } = createStores({
     pool: explaining,
     schema,
     pruneIntervalMs: 0,
   });
 
   beforeAll(async () => {
-    await migratePostgres(pool, { schema });
+    await migrate(pool, { schema });
     await pool.query(
       `INSERT INTO ${schema}.countersign_idempotency
        SELECT 'payout-' || n, CASE WHEN n % 1000 = 0 THEN 'held' WHEN n % 500 = 1 THEN 'running' ELSE 'done' END, 'a', n, 'f', '', 'hold',

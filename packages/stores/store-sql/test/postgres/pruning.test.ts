@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { createPostgresStores, migratePostgres } from "@countersign/store-sql/postgres";
+import { createStores, migrate } from "@countersign/store-sql";
 import { afterEach, beforeEach, expect, jest, test } from "@jest/globals";
 import type { Pool } from "pg";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
@@ -8,7 +8,7 @@ import {
   connectClient,
   connectPool,
   createSchema,
-  createStores,
+  openStores,
   dropAfterTest,
   newStores,
 } from "./connections.ts";
@@ -41,7 +41,7 @@ describeOnPostgres("prune()", () => {
         return pool.query(text, values);
       },
     };
-    const { idempotency, nonces } = createStores(counting, { schema });
+    const { idempotency, nonces } = openStores(counting, { schema });
     await idempotency.read("k");
     statements.length = 0;
     expect([await idempotency.prune(), await nonces.prune()]).toEqual([1200, 1001]);
@@ -66,8 +66,8 @@ describeOnPostgres("prune()", () => {
          CREATE TABLE ${name}_1 PARTITION OF ${name} FOR VALUES WITH (MODULUS 2, REMAINDER 1)`,
       );
     }
-    await migratePostgres(pool, { schema: partitioned });
-    const { idempotency, nonces } = createStores(pool, { schema: partitioned });
+    await migrate(pool, { schema: partitioned });
+    const { idempotency, nonces } = openStores(pool, { schema: partitioned });
     const until = "CASE WHEN n % 3 = 0 THEN to_timestamp(0) ELSE now() + interval '1 day' END";
     await pool.query(
       `INSERT INTO ${partitioned}.countersign_idempotency
@@ -114,7 +114,7 @@ describeOnPostgres("pruning in the background", () => {
     const schema = await createSchema(pool);
     await addDone(pool, schema, 1100);
     await pool.query(`INSERT INTO ${schema}.countersign_nonces VALUES ('n', 'a', 'epoch')`);
-    const stores = createPostgresStores({ pool, schema, pruneIntervalMs: 40 });
+    const stores = createStores({ pool, schema, pruneIntervalMs: 40 });
     afterTest(() => stores.close());
     while ((await rowCount(pool, schema)) !== 0 || (await rowCount(pool, schema, "nonces")) !== 0)
       await pause(10);
@@ -134,11 +134,11 @@ describeOnPostgres("pruning in the background", () => {
     const listener = (notice: unknown) => notices.push(notice);
     subscribe("countersign:notice", listener);
     afterTest(() => unsubscribe("countersign:notice", listener));
-    const stores = createPostgresStores({ pool, schema, pruneIntervalMs: 30 });
+    const stores = createStores({ pool, schema, pruneIntervalMs: 30 });
     afterTest(() => stores.close());
     await eventually(() => notices.length !== 0);
     expect(notices[0]).toMatchObject({
-      guard: "createPostgresStores",
+      guard: "createStores",
       code: "prune-failed",
       error: { message: expect.stringMatching(/countersign migrate/) },
     });

@@ -1,15 +1,11 @@
-import {
-  createPostgresStores,
-  migratePostgres,
-  postgresMissingKeys,
-  postgresSchemaVersion,
-} from "@countersign/store-sql/postgres";
+import { createStores, migrate, postgresSchemaVersion } from "@countersign/store-sql";
+import { postgresMissingKeys } from "@countersign/store-sql/internal";
 import type { Database } from "@countersign/idempotency";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { describeServerCheck } from "@countersign/test-support/runs/server-check.ts";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
 import { expect, test } from "@jest/globals";
-import { connectPool, createSchema, createStores, newStores } from "./connections.ts";
+import { connectPool, createSchema, openStores, newStores } from "./connections.ts";
 
 type Settings = Partial<Record<keyof typeof sound, unknown>>;
 
@@ -46,13 +42,13 @@ function serverWith(settings: Settings) {
 }
 
 function storesOn(database: Database<object>) {
-  const stores = createPostgresStores({ database, pruneIntervalMs: 0 });
+  const stores = createStores({ database, pruneIntervalMs: 0 });
   afterTest(() => stores.close());
   return stores;
 }
 
 describeServerCheck<Settings>({
-  guard: "createPostgresStores",
+  guard: "createStores",
   code: "postgres-not-durable",
   statements: 2,
   serverWith,
@@ -98,7 +94,7 @@ describeOnPostgres("ready() on a server", () => {
     const pool = connectPool();
     const schema = await createSchema(pool);
     await pool.query(`ALTER TABLE ${schema}.countersign_nonces SET UNLOGGED`);
-    const stores = createPostgresStores({ pool, schema, pruneIntervalMs: 0 });
+    const stores = createStores({ pool, schema, pruneIntervalMs: 0 });
     await expect(stores.ready()).rejects.toThrow(/unlogged/);
     await expect(stores.nonces.claim({ scope: "s", nonce: "n", token: "a", retainMs: 1 })).rejects.toThrow(
       /unlogged/,
@@ -118,9 +114,9 @@ describeOnPostgres("ready() on a server", () => {
     const lost = expect.objectContaining({
       message: expect.stringMatching(/: tables have lost their primary key, /),
     });
-    await expect(migratePostgres(pool, { schema })).rejects.toEqual(lost);
-    await expect(createStores(pool, { schema }).ready()).rejects.toThrow(`; run: ${remedy}`);
-    await expect(createStores(pool, { schema }).idempotency.claim("k", claim)).rejects.toEqual(lost);
+    await expect(migrate(pool, { schema })).rejects.toEqual(lost);
+    await expect(openStores(pool, { schema }).ready()).rejects.toThrow(`; run: ${remedy}`);
+    await expect(openStores(pool, { schema }).idempotency.claim("k", claim)).rejects.toEqual(lost);
     // What ON CONFLICT does not take either.
     await pool.query(`CREATE UNIQUE INDEX ON ${table} (${column}, until_at)`);
     await pool.query(`CREATE UNIQUE INDEX ON ${table} (${column}) WHERE until_at IS NOT NULL`);
@@ -128,8 +124,8 @@ describeOnPostgres("ready() on a server", () => {
     expect(await postgresMissingKeys(pool, { schema })).toBe(remedy);
     await pool.query(`ALTER TABLE ${table} DROP CONSTRAINT late`);
     await pool.query(remedy);
-    await migratePostgres(pool, { schema });
-    const { ready, idempotency, nonces } = createStores(pool, { schema });
+    await migrate(pool, { schema });
+    const { ready, idempotency, nonces } = openStores(pool, { schema });
     await ready();
     expect(await idempotency.claim("k", claim)).toMatchObject({ status: "acquired" });
     expect(await nonces.claim({ scope: "s", nonce: "n", token: "a", retainMs: 1 })).toBe("fresh");
@@ -144,12 +140,12 @@ describeOnPostgres("ready() on a server", () => {
     const schema = await createSchema(pool);
     const lost = `"${schema}"."countersign_${name}"`;
     await pool.query(end === "" ? `DROP TABLE ${lost} CASCADE` : `DROP FUNCTION ${lost}(text)`);
-    const { ready, nonces } = createStores(pool, { schema });
+    const { ready, nonces } = openStores(pool, { schema });
     const remedy = `missing: ${lost}${end}; run: countersign migrate --schema ${schema}`;
     await expect(ready()).rejects.toThrow(remedy);
     const use = { scope: "s", nonce: "n", token: "a", retainMs: 1 };
     await expect(nonces.claim(use)).rejects.toThrow(remedy);
-    await migratePostgres(pool, { schema });
+    await migrate(pool, { schema });
     await ready();
     expect(await nonces.claim(use)).toBe("fresh");
   });
@@ -161,7 +157,7 @@ describeOnPostgres("ready() on a server", () => {
       `ALTER TABLE ${schema}.countersign_idempotency DROP CONSTRAINT countersign_idempotency_pkey`,
     );
     await pool.query(`CREATE UNIQUE INDEX ON ${schema}.countersign_idempotency (key) INCLUDE (state)`);
-    const { ready, idempotency } = createStores(pool, { schema });
+    const { ready, idempotency } = openStores(pool, { schema });
     await ready();
     expect(await idempotency.claim("k", claim)).toMatchObject({ status: "acquired" });
     expect(await postgresMissingKeys(pool, { schema: `${schema}_none` })).toBeUndefined();

@@ -1,11 +1,11 @@
 import { inspect } from "node:util";
 import type { IdempotencyClaim } from "@countersign/idempotency";
-import { withPostgresTransaction } from "@countersign/store-sql/postgres";
+import { withPostgresTransaction } from "@countersign/store-sql";
 import { expect } from "@jest/globals";
 import type { Pool } from "pg";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
 import { pause } from "@countersign/test-support/runs/after-test.ts";
-import { connectClient, connectPool, createStores, newStores } from "./connections.ts";
+import { connectClient, connectPool, openStores, newStores } from "./connections.ts";
 import { steadyTest as test } from "@countersign/test-support/runs/steadily.ts";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
 
@@ -102,7 +102,7 @@ describeOnPostgres("the connections of the pool", () => {
     const leaked = connectPool({ max: 1 });
     // What the server itself tells, where the driver tells nothing.
     const silent = { query: (text: string, values?: unknown[]) => leaked.query(text, values) };
-    const { idempotency, nonces } = createStores(silent, { schema });
+    const { idempotency, nonces } = openStores(silent, { schema });
     await idempotency.read("k");
     await leaked.query("BEGIN");
     await leaked.query(`UPDATE ${schema}.countersign_idempotency SET state = 'done' WHERE key = 'k'`);
@@ -128,7 +128,7 @@ describeOnPostgres("the connections of the pool", () => {
     const refused = /a connection on which a transaction is open/;
     await withPostgresTransaction(pool, async (client) => {
       const silent = { query: (text: string, values?: unknown[]) => client.query(text, values) };
-      const { idempotency, nonces } = createStores(silent, { schema });
+      const { idempotency, nonces } = openStores(silent, { schema });
       await expect(idempotency.read("mine")).rejects.toThrow(refused);
       await expect(idempotency.claim("new", claim)).rejects.toThrow(refused);
       await expect(idempotency.claim("expired", { ...claim, token: "b" })).rejects.toThrow(refused);
@@ -205,7 +205,7 @@ describeOnPostgres("the connections of the pool", () => {
   test("of a client in place of the pool are refused while its transaction is open", async () => {
     const { schema } = await newStores();
     const client = await connectClient(connectPool());
-    const { idempotency, nonces } = createStores(client, { schema });
+    const { idempotency, nonces } = openStores(client, { schema });
     expect((await idempotency.claim("before", claim)).status).toBe("acquired");
     await client.query("BEGIN");
     const refused = /a connection on which a transaction is open/;
@@ -268,7 +268,7 @@ describeOnPostgres("a pool with nothing behind it", () => {
   test("makes every step reject, and shows no password", async () => {
     const { schema } = await newStores();
     const dead = connectPool({ connectionString: "postgres://user:hunter2@127.0.0.1:1/none" });
-    const { idempotency, nonces, ready } = createStores(dead, { schema });
+    const { idempotency, nonces, ready } = openStores(dead, { schema });
     for (const step of [() => idempotency.claim("k", claim), () => nonces.claim(use), () => ready()]) {
       const [settled] = await Promise.allSettled([step()]);
       expect(settled).toMatchObject({ status: "rejected", reason: { code: "ECONNREFUSED" } });
@@ -282,7 +282,7 @@ describeOnPostgres("a pool with nothing behind it", () => {
     ["no row where there must be one", { rows: [] }],
   ])("rejects when the driver answers %s", async (_case, answer) => {
     const pool = { query: () => Promise.resolve(answer as { rows: unknown[] }) };
-    const { idempotency } = createStores(pool, {});
+    const { idempotency } = openStores(pool, {});
     await expect(idempotency.read("k")).rejects.toThrow(/the PostgreSQL driver returned no (row|\{ rows \})/);
   });
 });

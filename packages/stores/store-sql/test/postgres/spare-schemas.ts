@@ -1,5 +1,5 @@
 // Schemas with the tables, used again by the tests of one file: making one takes longer than most tests.
-import { migratePostgres } from "@countersign/store-sql/postgres";
+import { migrate } from "@countersign/store-sql";
 import { isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
 import { afterAll } from "@jest/globals";
 import { Client, type Pool, escapeIdentifier, escapeLiteral } from "pg";
@@ -33,7 +33,7 @@ export async function takeSchema(pool: Pool): Promise<string> {
   const another = spare.get(await placeOf(pool))?.pop();
   if (another !== undefined) return another;
   const schema = isolatedName("pg");
-  await migratePostgres(pool, { schema });
+  await migrate(pool, { schema });
   made.set(schema, await describeSchema(pool, schema));
   return schema;
 }

@@ -1,12 +1,12 @@
 import { once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";
 import type { PostgresPoolClient } from "../../dist/postgres/queryable.js";
-import { withPostgresTransaction } from "@countersign/store-sql/postgres";
+import { withPostgresTransaction } from "@countersign/store-sql";
 import { afterEach, describe, expect, jest, test } from "@jest/globals";
 import type { PoolClient, QueryConfig } from "pg";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
 import { afterTest, pause } from "@countersign/test-support/runs/after-test.ts";
-import { connectPool, createSchema, createStores } from "./connections.ts";
+import { connectPool, createSchema, openStores } from "./connections.ts";
 
 describeOnPostgres("withPostgresTransaction()", () => {
   async function setUp() {
@@ -373,7 +373,7 @@ describe("a backend that ends in the packet that says it is ready", () => {
 
   test("rejects a step of a store, and does not end the process", async () => {
     const { pool, uncaught } = await setUp();
-    const stores = createStores(pool, {});
+    const stores = openStores(pool, {});
     await expect(stores.idempotency.read("a")).rejects.toThrow();
     expect(uncaught).toEqual([]);
   });

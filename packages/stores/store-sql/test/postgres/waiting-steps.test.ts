@@ -1,10 +1,10 @@
 import { type IdempotencyClaim, idempotencyKeys } from "@countersign/idempotency";
-import type { PostgresIdempotencyStore } from "../../dist/postgres/idempotency-store.js";
+import type { TableStore } from "@countersign/idempotency/store";
 import { beforeEach, expect, test } from "@jest/globals";
 import type { Pool } from "pg";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
 import { testClock } from "@countersign/test-support/runs/after-test.ts";
-import { connectClient, connectPool, createStores, newStores, untilBlocked } from "./connections.ts";
+import { connectClient, connectPool, openStores, newStores, untilBlocked } from "./connections.ts";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
 
 const key = "payout-7.acc-1.acc-2";
@@ -15,7 +15,7 @@ function claim(token: string): IdempotencyClaim {
 
 describeOnPostgres("a step that meets a transaction which has its row", () => {
   let clock: ReturnType<typeof testClock>;
-  let store: PostgresIdempotencyStore;
+  let store: TableStore<"async">;
   let pool: Pool;
   let schema: string;
   let fence: number;
@@ -28,7 +28,7 @@ describeOnPostgres("a step that meets a transaction which has its row", () => {
     ({ fence } = claimed);
   });
 
-  test.each<[string, string, (patient: PostgresIdempotencyStore) => Promise<unknown>, unknown]>([
+  test.each<[string, string, (patient: TableStore<"async">) => Promise<unknown>, unknown]>([
     ["a completion", "until_at = until_at + interval '1 s'", (patient) => patient.complete(key, "a"), "ok"],
     ["a release", "until_at = until_at + interval '1 s'", (patient) => patient.release(key, "a"), "ok"],
     ["a hold", "until_at = until_at + interval '1 s'", (patient) => patient.hold(key, "a", "why"), "ok"],
@@ -42,7 +42,7 @@ describeOnPostgres("a step that meets a transaction which has its row", () => {
       "not-held",
     ],
   ])("looks again at the row behind it, as %s: after %s", async (_case, change, step, answer) => {
-    const { idempotency: patient } = createStores(pool, { schema, now: clock.now, lockTimeoutMs: 20_000 });
+    const { idempotency: patient } = openStores(pool, { schema, now: clock.now, lockTimeoutMs: 20_000 });
     if (change.includes("held") || answer === "not-held") clock.advance(1000);
     const client = await connectClient(pool);
     await client.query("BEGIN");
@@ -54,7 +54,7 @@ describeOnPostgres("a step that meets a transaction which has its row", () => {
   });
 
   test("leaves an expired run held, as a claim, when it was held meanwhile", async () => {
-    const { idempotency: patient } = createStores(pool, { schema, now: clock.now, lockTimeoutMs: 20_000 });
+    const { idempotency: patient } = openStores(pool, { schema, now: clock.now, lockTimeoutMs: 20_000 });
     clock.advance(1000);
     const client = await connectClient(pool);
     await client.query("BEGIN");
@@ -69,7 +69,7 @@ describeOnPostgres("a step that meets a transaction which has its row", () => {
   });
 
   test("gets a fence above that of another takeover for which it has waited, as a claim", async () => {
-    const { idempotency: patient } = createStores(pool, { schema, now: clock.now, lockTimeoutMs: 20_000 });
+    const { idempotency: patient } = openStores(pool, { schema, now: clock.now, lockTimeoutMs: 20_000 });
     clock.advance(1000);
     const client = await connectClient(pool);
     await client.query("BEGIN");
@@ -86,7 +86,7 @@ describeOnPostgres("a step that meets a transaction which has its row", () => {
   });
 
   test("fails at once as a heartbeat, which goes on after a rollback", async () => {
-    const { idempotency: patient } = createStores(pool, { schema, now: clock.now, lockTimeoutMs: 20_000 });
+    const { idempotency: patient } = openStores(pool, { schema, now: clock.now, lockTimeoutMs: 20_000 });
     const client = await connectClient(pool);
     await client.query("BEGIN");
     await client.query(`SELECT FROM ${schema}.countersign_idempotency FOR UPDATE`);
@@ -100,7 +100,7 @@ describeOnPostgres("a step that meets a transaction which has its row", () => {
   test("is given up in time when the only connection of the pool is in a transaction", async () => {
     // Its connection comes back when the guard has answered, not before.
     const single = connectPool({ max: 1 });
-    const { idempotency } = createStores(single, { schema, now: clock.now });
+    const { idempotency } = openStores(single, { schema, now: clock.now });
     const keys = idempotencyKeys({
       factory: "test",
       store: idempotency,

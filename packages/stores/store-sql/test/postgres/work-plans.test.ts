@@ -1,5 +1,5 @@
 import { fromPg } from "@countersign/store-sql/pg";
-import { createPostgresStores, migratePostgres } from "@countersign/store-sql/postgres";
+import { createStores, migrate } from "@countersign/store-sql";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
 import { Pool } from "pg";
@@ -28,7 +28,7 @@ function openExplained() {
   });
   const plans: string[] = [];
   pool.on("connect", (client) => client.on("notice", ({ message = "" }) => plans.push(message)));
-  const stores = createPostgresStores({ database: fromPg(pool), schema, pruneIntervalMs: 0 });
+  const stores = createStores({ database: fromPg(pool), schema, pruneIntervalMs: 0 });
   const end = async (): Promise<void> => {
     stores.close();
     await quiet.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
@@ -42,7 +42,7 @@ onPostgres("the plans of the table of work, behind 5,000 blocked and 20,000 done
   const running = (number: number) => ({ queue, id: `running-${number}`, token: "a" });
 
   beforeAll(async () => {
-    await migratePostgres(quiet, { schema });
+    await migrate(quiet, { schema });
     const addTasks = (state: string, name: string, lane: string, count: number) =>
       quiet.query(
         `INSERT INTO ${schema}.countersign_tasks (queue, id, lane, number, state, body, added_at, due_at, ended_at, token)
@@ -101,7 +101,7 @@ onPostgres("the plans of the table of work", () => {
 
   test("stay in a session when a small table grows by thousands of tasks before it is analysed", async () => {
     const [lanes, tasks] = [`${schema}.countersign_lanes`, `${schema}.countersign_tasks`];
-    await migratePostgres(quiet, { schema });
+    await migrate(quiet, { schema });
     for (const table of [lanes, tasks])
       await quiet.query(`ALTER TABLE ${table} SET (autovacuum_enabled = off)`);
     await quiet.query(`VACUUM ANALYZE ${lanes}, ${tasks}`);

@@ -1,9 +1,5 @@
-import {
-  createPostgresWork,
-  migratePostgres,
-  postgresMissingKeys,
-  type PostgresStoresOptions,
-} from "@countersign/store-sql/postgres";
+import { type PostgresStoresOptions, migrate } from "@countersign/store-sql";
+import { createPostgresWork, postgresMissingKeys } from "@countersign/store-sql/internal";
 import { expect, test } from "@jest/globals";
 import { afterTest, testClock } from "@countersign/test-support/runs/after-test.ts";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
@@ -107,7 +103,7 @@ describeOnPostgres("tables of work", () => {
       await expect(another().ready()).rejects.toThrow(/lost their primary key/);
       await pool.query((await postgresMissingKeys(pool, { schema })) ?? "");
       await another().ready();
-      await migratePostgres(pool, { schema });
+      await migrate(pool, { schema });
     },
   );
 });

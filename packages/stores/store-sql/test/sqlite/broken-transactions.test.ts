@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { type Connection, connect, createStores, drivers } from "./connections.ts";
+import { type Connection, connect, openStores, drivers } from "./connections.ts";
 import { claimOf, failureOf, insert, key, pastGate, platform } from "./payments.ts";
 
 const held = { state: "held", reason: "transaction-broken", token: key.token };
@@ -70,7 +70,7 @@ describe.each(drivers)("a handler that ends its transaction, %s", (_driver, open
     ["had held", "held", { state: "held", reason: "in doubt", token: "theirs" }],
   ] as const)("leaves the key to another process that has %s it meanwhile", async (_case, state, record) => {
     const { file, transactions, idempotency } = platform(open);
-    const other = createStores(connect(file, open)).idempotency;
+    const other = openStores(connect(file, open)).idempotency;
     await failureOf(
       transactions.run((tx) => {
         void transactions.begin(tx, claimOf(key));

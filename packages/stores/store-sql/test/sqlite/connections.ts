@@ -6,8 +6,8 @@ import {
   type SqliteDatabase,
   type SqliteStores,
   type SqliteStoresOptions,
-  createSqliteStores,
-} from "@countersign/store-sql/sqlite";
+  createStores,
+} from "@countersign/store-sql";
 import Database from "libsql";
 import { reportLeftOut } from "@countersign/test-support/servers/server-binaries.mjs";
 
@@ -46,11 +46,11 @@ export function connect(path: string, open: Open = openLibsql): Connection {
 }
 
 /** Stores without a timer, closed with the test. */
-export function createStores<Db extends SqliteDatabase>(
+export function openStores<Db extends SqliteDatabase>(
   database: Db,
   options?: Partial<SqliteStoresOptions<Db>>,
 ): SqliteStores<Db> {
-  const stores = createSqliteStores({ database, pruneIntervalMs: 0, ...options });
+  const stores = createStores({ database, pruneIntervalMs: 0, ...options });
   afterTest(() => stores.close());
   return stores;
 }

@@ -1,9 +1,9 @@
 import type { IdempotencyClaim } from "@countersign/idempotency";
-import type { SqliteDatabase } from "@countersign/store-sql/sqlite";
-import type { SqliteIdempotencyStore } from "../../dist/sqlite/idempotency-store.js";
+import type { SqliteDatabase } from "@countersign/store-sql";
+import type { TableStore } from "@countersign/idempotency/store";
 import { beforeEach, describe, expect, test } from "@jest/globals";
 import { testClock } from "@countersign/test-support/runs/after-test.ts";
-import { connect, createStores, databases, drivers, temporaryFile } from "./connections.ts";
+import { connect, openStores, databases, drivers, temporaryFile } from "./connections.ts";
 
 const use = { scope: "key-1", nonce: "n", token: "a", retainMs: 120_000 };
 const key = "payout-7.acc-1.acc-2";
@@ -14,11 +14,11 @@ function claim(token: string, overrides: Partial<IdempotencyClaim> = {}): Idempo
 
 describe.each(databases)("idempotency store, %s", (_name, open) => {
   let clock: ReturnType<typeof testClock>;
-  let store: SqliteIdempotencyStore;
+  let store: TableStore<"sync">;
 
   beforeEach(() => {
     clock = testClock();
-    store = createStores(open(), { now: clock.now }).idempotency;
+    store = openStores(open(), { now: clock.now }).idempotency;
   });
 
   test("takes no argument that StoreGate refuses, at any step", () => {
@@ -45,7 +45,7 @@ describe.each(drivers)("idempotency store by the engine's clock, %s", (_name, op
     ["takes and holds it", ["acquired", "held"]],
   ])("decides again under the write lock when another process %s after the first look", (what, expected) => {
     const file = temporaryFile();
-    const other = createStores(connect(file, open)).idempotency;
+    const other = openStores(connect(file, open)).idempotency;
     const database = connect(file, open);
     let first: string | undefined;
     const late: SqliteDatabase = {
@@ -62,7 +62,7 @@ describe.each(drivers)("idempotency store by the engine's clock, %s", (_name, op
         return database.inTransaction ?? database.isTransaction;
       },
     };
-    const store = createStores(late).idempotency;
+    const store = openStores(late).idempotency;
     first = "ready";
     const second = store.claim(key, claim("a")).status;
     expect([first, second]).toEqual(expected);
@@ -71,7 +71,7 @@ describe.each(drivers)("idempotency store by the engine's clock, %s", (_name, op
   test("keeps done, held and running keys over a restart", () => {
     const file = temporaryFile();
     const before = open(file);
-    const first = createStores(before).idempotency;
+    const first = openStores(before).idempotency;
     const beganAtMs = Date.now();
     first.claim("paid", claim("a"));
     first.complete("paid", "a");
@@ -84,7 +84,7 @@ describe.each(drivers)("idempotency store by the engine's clock, %s", (_name, op
     expect(running.fence).toBeLessThanOrEqual((Date.now() + 1) * 1_000);
     first.close();
     before.close();
-    const second = createStores(connect(file, open)).idempotency;
+    const second = openStores(connect(file, open)).idempotency;
     expect(second.claim("paid", claim("b")).status).toBe("done");
     expect(second.claim("in doubt", claim("b"))).toMatchObject({ reason: "no answer from the bank" });
     expect(second.claim("running", claim("b")).status).toBe("in-flight");
@@ -94,7 +94,7 @@ describe.each(drivers)("idempotency store by the engine's clock, %s", (_name, op
   test("answers duplicates of a paid key while another connection holds the write lock, and throws on a new key", () => {
     const file = temporaryFile();
     const database = connect(file, open);
-    const store = createStores(database).idempotency;
+    const store = openStores(database).idempotency;
     store.claim("paid", claim("a"));
     store.complete("paid", "a");
     store.claim("running", claim("a", { leaseMs: 60_000 }));
@@ -121,7 +121,7 @@ describe.each(drivers)("idempotency store by the engine's clock, %s", (_name, op
         return database.prepare(sql);
       },
     };
-    createStores(recording, { table: "operated" });
+    openStores(recording, { table: "operated" });
     const query = queries.find((sql) => sql.includes("state = ?") && sql.startsWith("SELECT")) ?? "";
     const plan = JSON.stringify(database.prepare(`EXPLAIN QUERY PLAN ${query}`).all(0, "held", "", 1));
     expect(plan).toContain("INDEX operated_idempotency_unsettled (state=? AND key>?)");
@@ -131,16 +131,16 @@ describe.each(drivers)("idempotency store by the engine's clock, %s", (_name, op
   test("makes its index again where that was dropped", () => {
     const file = temporaryFile();
     const database = connect(file, open);
-    createStores(database).idempotency.claim("key", claim("a"));
+    openStores(database).idempotency.claim("key", claim("a"));
     database.exec("DROP INDEX countersign_idempotency_unsettled");
-    const again = createStores(connect(file, open)).idempotency;
+    const again = openStores(connect(file, open)).idempotency;
     expect(again.list({ state: "running", limit: 1 })).toMatchObject({ entries: [{ key: "key" }] });
   });
 
   test("takes no nonce when it cannot write, and joins no transaction of the caller", () => {
     const file = temporaryFile();
     const database = connect(file, open);
-    const store = createStores(database).nonces;
+    const store = openStores(database).nonces;
     database.exec("PRAGMA busy_timeout = 20");
     const writer = connect(file, open);
     writer.exec("BEGIN IMMEDIATE");

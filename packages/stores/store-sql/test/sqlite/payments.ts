@@ -1,13 +1,6 @@
 import { connectionOf } from "../../dist/sqlite/gated-database.js";
 import type { TransactionClaim, TransactionKey } from "@countersign/idempotency";
-import {
-  type Connection,
-  type Open,
-  connect,
-  createStores,
-  openLibsql,
-  temporaryFile,
-} from "./connections.ts";
+import { type Connection, type Open, connect, openStores, openLibsql, temporaryFile } from "./connections.ts";
 
 export const key = { key: "payout-7", token: "mine", fingerprint: "f" } as const;
 
@@ -19,7 +12,7 @@ export function claimOf(...keys: readonly TransactionKey[]): TransactionClaim {
 export function platform(open: Open = openLibsql, file: string = temporaryFile()) {
   const database = connect(file, open);
   database.exec("CREATE TABLE IF NOT EXISTS payouts (id TEXT PRIMARY KEY ON CONFLICT ROLLBACK) STRICT");
-  const stores = createStores(database);
+  const stores = openStores(database);
   return {
     ...stores,
     file,

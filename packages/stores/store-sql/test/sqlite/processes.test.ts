@@ -1,10 +1,10 @@
 import { type ChildProcess, fork, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import type { SqliteIdempotencyStore } from "../../dist/sqlite/idempotency-store.js";
+import type { TableStore } from "@countersign/idempotency/store";
 import { afterEach, expect } from "@jest/globals";
 import { steadyTest as test } from "@countersign/test-support/runs/steadily.ts";
-import { type Connection, connect, createStores, temporaryFile } from "./connections.ts";
+import { type Connection, connect, openStores, temporaryFile } from "./connections.ts";
 
 const key = "payout-7.acc-1.acc-2";
 const claim = { token: "retry", fingerprint: "f", leaseMs: 60_000, recovery: "rerun" } as const;
@@ -36,9 +36,9 @@ async function startPayer(file: string): Promise<ChildProcess> {
   return child;
 }
 
-function platform(file: string): { database: Connection; store: SqliteIdempotencyStore } {
+function platform(file: string): { database: Connection; store: TableStore<"sync"> } {
   const database = connect(file);
-  return { database, store: createStores(database).idempotency };
+  return { database, store: openStores(database).idempotency };
 }
 
 const payouts = (database: Connection) => database.prepare("SELECT token FROM payouts").all().length;

@@ -1,8 +1,8 @@
 import { onTraceEnd, traces } from "@countersign/core";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 import { testClock } from "@countersign/test-support/runs/after-test.ts";
-import { connect, createStores, databases, dayMs, drivers, temporaryFile } from "./connections.ts";
+import { connect, openStores, databases, dayMs, drivers, temporaryFile } from "./connections.ts";
 
 const claim = { token: "a", fingerprint: "f", leaseMs: 1000, recovery: "hold" } as const;
 
@@ -14,7 +14,7 @@ describe.each(databases)("prune(), %s", (_name, open) => {
   test("removes more than a batch, and lets no fence shrink", () => {
     const clock = testClock();
     const database = open();
-    const store = createStores(database, { now: clock.now }).idempotency;
+    const store = openStores(database, { now: clock.now }).idempotency;
     for (let index = 0; index < 501; index++) {
       store.claim(`key-${index}`, claim);
       store.release(`key-${index}`, "a");
@@ -43,7 +43,7 @@ describe.each(drivers)("pruning in the background, %s", (_name, open) => {
   test("removes a batch per tick, quickly while there is more, and ends with close", async () => {
     const database = connect(temporaryFile(), open);
     const clock = testClock();
-    const stores = createSqliteStores({ database, now: clock.now, pruneIntervalMs: 10_000 });
+    const stores = createStores({ database, now: clock.now, pruneIntervalMs: 10_000 });
     for (let index = 0; index < 600; index++) {
       stores.nonces.claim({ scope: "s", nonce: `n${index}`, token: "a", retainMs: 1 });
     }
@@ -69,7 +69,7 @@ describe.each(drivers)("pruning in the background, %s", (_name, open) => {
   test("waits while the caller has a transaction open, and tries again", async () => {
     const database = connect(temporaryFile(), open);
     const clock = testClock();
-    const stores = createSqliteStores({ database, now: clock.now, pruneIntervalMs: 1000 });
+    const stores = createStores({ database, now: clock.now, pruneIntervalMs: 1000 });
     stores.idempotency.claim("k", claim);
     stores.idempotency.release("k", "a");
     clock.advance(90 * dayMs);
@@ -88,7 +88,7 @@ test.each([
   ["nonces", "until_ms < 0"],
 ])("expired rows of %s are found by an index", (table, condition) => {
   const database = connect(temporaryFile());
-  createStores(database);
+  openStores(database);
   const query = `EXPLAIN QUERY PLAN SELECT * FROM countersign_${table} WHERE ${condition} ORDER BY until_ms LIMIT 500`;
   const plan = JSON.stringify(database.prepare(query).all());
   expect(plan).toContain(`INDEX countersign_${table}_until`);

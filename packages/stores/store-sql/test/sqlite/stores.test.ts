@@ -1,12 +1,13 @@
-import type { SqliteDatabase, SqliteStoresOptions } from "@countersign/store-sql/sqlite";
 import {
-  createSqliteAnswers,
-  createSqliteStores,
+  type SqliteDatabase,
+  type SqliteStoresOptions,
+  createAnswers,
+  createStores,
   sqliteMigration,
   sqliteSchemaVersion,
-} from "@countersign/store-sql/sqlite";
+} from "@countersign/store-sql";
 import { afterEach, describe, expect, test } from "@jest/globals";
-import { connect, createStores, dayMs, drivers, temporaryFile } from "./connections.ts";
+import { connect, openStores, dayMs, drivers, temporaryFile } from "./connections.ts";
 
 const claim = { token: "a", fingerprint: "f", leaseMs: 1000, recovery: "hold" } as const;
 
@@ -29,7 +30,7 @@ function reading(
   };
 }
 
-describe("createSqliteStores() options", () => {
+describe("createStores() options", () => {
   test.each<[string, unknown, RegExp]>([
     ["no options", undefined, /options must be an object/],
     ["no database", {}, /option database/],
@@ -56,10 +57,10 @@ describe("createSqliteStores() options", () => {
     ["a word for allowInProduction", { allowInProduction: "yes" }, /option allowInProduction/],
   ])("refuses %s", (_name, options, message) => {
     const given = options === undefined || hasDatabase(options) ? options : withDatabase(options);
-    const create = () => createSqliteStores(given as SqliteStoresOptions);
+    const create = () => createStores(given as SqliteStoresOptions);
     expect(create).toThrow(TypeError);
     expect(create).toThrow(message);
-    expect(create).toThrow(expect.objectContaining({ factory: "createSqliteStores" }));
+    expect(create).toThrow(expect.objectContaining({ factory: "createStores" }));
   });
 
   test("refuses a bad table in the migration too", () => {
@@ -81,7 +82,7 @@ function withDatabase(options: unknown): unknown {
   return { database: connect(":memory:"), ...(options as object) };
 }
 
-describe.each(drivers)("createSqliteStores(), %s", (_name, open) => {
+describe.each(drivers)("createStores(), %s", (_name, open) => {
   const environment = process.env["NODE_ENV"];
 
   afterEach(() => {
@@ -91,7 +92,7 @@ describe.each(drivers)("createSqliteStores(), %s", (_name, open) => {
   test("makes a file durable: WAL, synchronous FULL, five seconds of patience", () => {
     const database = connect(temporaryFile(), open);
     database.exec("PRAGMA synchronous = OFF");
-    createStores(database);
+    openStores(database);
     expect(database.prepare("PRAGMA journal_mode").get()).toMatchObject({ journal_mode: "wal" });
     expect(database.prepare("PRAGMA synchronous").get()).toMatchObject({ synchronous: 2 });
     expect(database.prepare("PRAGMA busy_timeout").get()).toMatchObject({ timeout: 5000 });
@@ -104,7 +105,7 @@ describe.each(drivers)("createSqliteStores(), %s", (_name, open) => {
     function tablesOf(version: number, oldest?: number) {
       const file = temporaryFile();
       const database = connect(file, open);
-      createStores(database);
+      openStores(database);
       database.exec("DROP INDEX countersign_nonces_until");
       if (oldest !== undefined) {
         database.exec(`ALTER TABLE countersign_schema ADD COLUMN oldest INTEGER DEFAULT ${oldest}`);
@@ -114,7 +115,7 @@ describe.each(drivers)("createSqliteStores(), %s", (_name, open) => {
         database.prepare("SELECT version FROM countersign_schema").get(),
         database.prepare("SELECT name FROM sqlite_schema WHERE name = 'countersign_nonces_until'").all(),
       ];
-      return { left, reopened: () => createStores(connect(file, open)) };
+      return { left, reopened: () => openStores(connect(file, open)) };
     }
 
     test("that takes this one beside it works, and leaves them as they are", () => {
@@ -125,7 +126,7 @@ describe.each(drivers)("createSqliteStores(), %s", (_name, open) => {
 
     test("goes on serving a process of this one that has them open, and one that opens them", async () => {
       const file = temporaryFile();
-      const running = createStores(connect(file, open));
+      const running = openStores(connect(file, open));
       running.idempotency.claim("k", claim);
       const migrating = connect(file, open);
       // As a later release may do: a column without a default, and a table.
@@ -136,7 +137,7 @@ describe.each(drivers)("createSqliteStores(), %s", (_name, open) => {
         UPDATE countersign_schema SET version = ${later}, oldest = ${sqliteSchemaVersion};
         UPDATE countersign_idempotency SET later = 'kept';
         COMMIT`);
-      const restarted = createStores(connect(file, open));
+      const restarted = openStores(connect(file, open));
       expect(restarted.idempotency.read("k")).toMatchObject({ state: "running", token: claim.token });
       expect(running.idempotency.complete("k", claim.token)).toBe("ok");
       for (const { transactions, work } of [running, restarted]) {
@@ -162,7 +163,7 @@ describe.each(drivers)("createSqliteStores(), %s", (_name, open) => {
     const database = connect(temporaryFile(), open);
     database.exec("PRAGMA synchronous = EXTRA");
     database.exec("PRAGMA busy_timeout = 9000");
-    createStores(database);
+    openStores(database);
     expect(database.prepare("PRAGMA synchronous").get()).toMatchObject({ synchronous: 3 });
     expect(database.prepare("PRAGMA busy_timeout").get()).toMatchObject({ timeout: 9000 });
   });
@@ -193,9 +194,9 @@ describe.each(drivers)("createSqliteStores(), %s", (_name, open) => {
     ["the driver answers text for a number", /^PRAGMA synchronous/, { synchronous: "2" }, /no number/],
   ])("refuses a database where %s", (_case, query, row, message) => {
     const file = temporaryFile();
-    createStores(connect(file, open));
+    openStores(connect(file, open));
     const database = reading(connect(file, open), query, row);
-    expect(() => createStores(database)).toThrow(message);
+    expect(() => openStores(database)).toThrow(message);
   });
 
   test.each([
@@ -204,53 +205,51 @@ describe.each(drivers)("createSqliteStores(), %s", (_name, open) => {
     ["answers", "token"],
   ])("refuses a table of %s that has lost its primary key, and tells what mends it", (name, columns) => {
     const database = connect(temporaryFile(), open);
-    createStores(database);
-    createSqliteAnswers({ database, pruneIntervalMs: 0 }).close();
+    openStores(database);
+    createAnswers({ database, pruneIntervalMs: 0 }).close();
     const table = `countersign_${name}`;
     database.exec(
       `CREATE TABLE copy AS SELECT * FROM ${table}; DROP TABLE ${table}; ALTER TABLE copy RENAME TO ${table}`,
     );
     const create = () => {
-      createStores(database);
-      createSqliteAnswers({ database, pruneIntervalMs: 0 }).close();
+      openStores(database);
+      createAnswers({ database, pruneIntervalMs: 0 }).close();
     };
     const remedy = `CREATE UNIQUE INDEX "main"."${table}_key" ON "${table}" (${columns})`;
     expect(create).toThrow(`the table ${table} has lost its primary key; run: ${remedy}`);
     database.exec(remedy);
     create();
-    expect(createStores(database).idempotency.claim("k", claim).status).toBe("acquired");
+    expect(openStores(database).idempotency.claim("k", claim).status).toBe("acquired");
   });
 
   test("refuses a temporary database in production", () => {
     process.env["NODE_ENV"] = "production";
-    expect(() => createStores(connect("", open))).toThrow(/journal_mode stays|allowInProduction/);
+    expect(() => openStores(connect("", open))).toThrow(/journal_mode stays|allowInProduction/);
   });
 
   test("refuses a connection inside a transaction", () => {
     const database = connect(temporaryFile(), open);
     database.exec("BEGIN");
-    expect(() => createStores(database)).toThrow(/transaction is open/);
+    expect(() => openStores(database)).toThrow(/transaction is open/);
     database.exec("ROLLBACK");
   });
 
   test("refuses a database in memory in production, unless told otherwise", () => {
     process.env["NODE_ENV"] = "production";
     const database = connect(":memory:", open);
-    expect(() => createStores(database)).toThrow(/allowInProduction/);
-    expect(createStores(database, { allowInProduction: true }).idempotency.claim("k", claim).status).toBe(
+    expect(() => openStores(database)).toThrow(/allowInProduction/);
+    expect(openStores(database, { allowInProduction: true }).idempotency.claim("k", claim).status).toBe(
       "acquired",
     );
-    expect(createStores(connect(temporaryFile(), open)).idempotency.claim("k", claim).status).toBe(
-      "acquired",
-    );
+    expect(openStores(connect(temporaryFile(), open)).idempotency.claim("k", claim).status).toBe("acquired");
   });
 
   test("keeps stores of different tables apart, on tables made by the exported migration", () => {
     const database = connect(temporaryFile(), open);
     database.exec(sqliteMigration("payments"));
     database.exec(sqliteMigration("payments"));
-    const payments = createStores(database, { table: "payments" });
-    const refunds = createStores(database, { table: "refunds" });
+    const payments = openStores(database, { table: "payments" });
+    const refunds = openStores(database, { table: "refunds" });
     expect(payments.idempotency.claim("k", claim)).toEqual({ status: "acquired", fence: expect.any(Number) });
     expect(refunds.idempotency.claim("k", { ...claim, token: "b" })).toEqual({
       status: "acquired",
@@ -264,12 +263,12 @@ describe.each(drivers)("createSqliteStores(), %s", (_name, open) => {
     ["the default", undefined, 90 * dayMs],
     ["its option", 3 * dayMs, 3 * dayMs],
   ])("can be asked for the retention of a key: %s", (_case, retentionMs, expected) => {
-    expect(createStores(connect(":memory:", open), { retentionMs }).idempotency.retentionMs).toBe(expected);
+    expect(openStores(connect(":memory:", open), { retentionMs }).idempotency.retentionMs).toBe(expected);
   });
 
   test("refuses every step inside a transaction of the caller and after close, which leaves the connection open", () => {
     const database = connect(temporaryFile(), open);
-    const { idempotency, nonces, close } = createStores(database);
+    const { idempotency, nonces, close } = openStores(database);
     database.exec("BEGIN");
     const calls: (() => unknown)[] = [
       () => idempotency.claim("k", claim),
@@ -295,7 +294,7 @@ describe.each(drivers)("createSqliteStores(), %s", (_name, open) => {
 
   test("throws on a connection that the app has closed, and leaves the process alone", async () => {
     const database = open(temporaryFile());
-    const { idempotency, nonces, transactions } = createStores(database);
+    const { idempotency, nonces, transactions } = openStores(database);
     database.close();
     const calls = [
       () => idempotency.claim("k", claim),
@@ -309,7 +308,7 @@ describe.each(drivers)("createSqliteStores(), %s", (_name, open) => {
 
   test("refuses a row whose state is none of its own", () => {
     const database = connect(temporaryFile(), open);
-    const { idempotency } = createStores(database);
+    const { idempotency } = openStores(database);
     idempotency.claim("k", claim);
     database.exec("PRAGMA ignore_check_constraints = ON");
     database.exec("UPDATE countersign_idempotency SET state = 'paid'");
@@ -320,7 +319,7 @@ describe.each(drivers)("createSqliteStores(), %s", (_name, open) => {
 test("works on libsql with integers as bigint", () => {
   const database = connect(temporaryFile());
   (database as unknown as { defaultSafeIntegers(): void }).defaultSafeIntegers();
-  const { idempotency } = createStores(database);
+  const { idempotency } = openStores(database);
   const fence: unknown = expect.any(Number);
   expect(idempotency.claim("k", claim)).toEqual({ status: "acquired", fence });
   expect(idempotency.read("k")).toMatchObject({ state: "running", fence, remainingMs: expect.any(Number) });

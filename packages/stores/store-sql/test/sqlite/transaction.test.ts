@@ -1,4 +1,4 @@
-import { type SqliteDatabase, withImmediateTransaction } from "@countersign/store-sql/sqlite";
+import { type SqliteDatabase, withImmediateTransaction } from "@countersign/store-sql";
 import { describe, expect, test } from "@jest/globals";
 import { isInTransaction } from "../../src/sqlite/connection.ts";
 import { type Connection, type Open, connect, drivers, temporaryFile } from "./connections.ts";

@@ -1,6 +1,6 @@
 import { steadyTest } from "@countersign/test-support/runs/steadily.ts";
 import { describe, expect, test } from "@jest/globals";
-import { type Connection, connect, createStores, drivers, temporaryFile } from "./connections.ts";
+import { type Connection, connect, openStores, drivers, temporaryFile } from "./connections.ts";
 import { waitsForWriteLock } from "./lock-holder.ts";
 import { claimOf, failureOf, insert, key, platform } from "./payments.ts";
 
@@ -164,7 +164,7 @@ test("a connection on which BEGIN opens nothing is refused with a TypeError", as
       return answers();
     },
   };
-  const { transactions } = createStores(pooled);
+  const { transactions } = openStores(pooled);
   answers = () => false;
   await expect(transactions.run(() => 1)).rejects.toThrow(TypeError);
   database.exec("ROLLBACK");

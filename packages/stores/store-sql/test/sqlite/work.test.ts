@@ -1,8 +1,8 @@
 import { afterTest, testClock } from "@countersign/test-support/runs/after-test.ts";
 import { steadyTest } from "@countersign/test-support/runs/steadily.ts";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import { describe, expect, test } from "@jest/globals";
-import { connect, createStores, drivers, openLibsql, temporaryFile } from "./connections.ts";
+import { connect, openStores, drivers, openLibsql, temporaryFile } from "./connections.ts";
 import { waitsForWriteLock } from "./lock-holder.ts";
 
 const queue = "reports";
@@ -12,7 +12,7 @@ const decision = { by: "anna", note: "why" } as const;
 
 function platform(open = openLibsql, file = temporaryFile()) {
   const database = connect(file, open);
-  const stores = createStores(database);
+  const stores = openStores(database);
   const add = (...ids: readonly string[]) =>
     stores.transactions.run(
       (tx) =>
@@ -25,7 +25,7 @@ function platform(open = openLibsql, file = temporaryFile()) {
   return { ...stores, file, database, add };
 }
 
-describe.each(drivers)("createSqliteStores().work, %s", (_driver, open) => {
+describe.each(drivers)("createStores().work, %s", (_driver, open) => {
   test("answers at once in a transaction, which is that of its connection alone", async () => {
     const { work, transactions, database, close } = platform(open);
     const other = connect(temporaryFile(), open);
@@ -93,8 +93,8 @@ describe.each(drivers)("createSqliteStores().work, %s", (_driver, open) => {
     const { now, advance } = testClock();
     const database = connect(temporaryFile(), open);
     const dayMs = 86_400_000;
-    const { work, transactions } = createStores(database, { now, taskRetentionMs: 60 * dayMs });
-    const command = createStores(database, { now }).work;
+    const { work, transactions } = openStores(database, { now, taskRetentionMs: 60 * dayMs });
+    const command = openStores(database, { now }).work;
     await transactions.run((tx) => void work.add(tx, queue, [{ id: "a", body: "" }]));
     await work.claim(claim);
     await transactions.run((tx) => work.finish(tx, task));
@@ -123,7 +123,7 @@ describe.each(drivers)("createSqliteStores().work, %s", (_driver, open) => {
   test("reads no table of tasks or lanes from end to end, but for summaries", () => {
     const database = connect(temporaryFile(), open);
     const prepared: string[] = [];
-    const stores = createSqliteStores({
+    const stores = createStores({
       pruneIntervalMs: 0,
       database: {
         exec: (sql) => database.exec(sql),

@@ -88,7 +88,7 @@ export const findingKinds = {
   "redis-replica": ["error", "Connect to the primary server."],
   "redis-old": ["error", "Upgrade the server to Redis 6.2 or newer."],
   "redis-unreadable": ["info", "Check maxmemory-policy, appendonly and appendfsync by hand."],
-  "sqlite-journal": ["warning", "Open the file once with createSqliteStores on a local disk: it sets WAL."],
+  "sqlite-journal": ["warning", "Open the file once with createStores on a local disk: it sets WAL."],
   "sqlite-synchronous": ["warning", "Run PRAGMA synchronous = FULL on connections that write payments."],
   "keys-held": ["warning", "Run countersign keys held, and decide about each."],
   "tasks-dead": [

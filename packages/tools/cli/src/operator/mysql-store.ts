@@ -1,11 +1,6 @@
 import { fromMysql2 } from "@countersign/store-sql/mysql2";
 import type { Database } from "@countersign/idempotency";
-import {
-  createMysqlStores,
-  migrateMysql,
-  mysqlMigration,
-  mysqlSchemaVersion,
-} from "@countersign/store-sql/mysql";
+import { createStores, migrate, mysqlMigration, mysqlSchemaVersion } from "@countersign/store-sql";
 import { CommandError, exitCodes, inWordsOfFlags } from "../command-io.ts";
 import type { Row } from "../doctor/findings.ts";
 import { loadDriver } from "../load-package.ts";
@@ -49,9 +44,9 @@ export const mysqlRows: readonly Row<Fact>[] = [
 export const mysqlEngine = sqlEngine<Database<unknown>>({
   schemaVersion: mysqlSchemaVersion,
   tables: ({ table }) => inWordsOfFlags(() => mysqlMigration({ table })),
-  migrate: (database, { table }) => migrateMysql(database, { table }),
+  migrate: (database, { table }) => migrate(database, { table }),
   connect,
-  stores: (database, { schema: _schema, ...options }) => createMysqlStores({ database, ...options }),
+  stores: (database, { schema: _schema, ...options }) => createStores({ database, ...options }),
   versionTable: ({ table }) => `\`${table}_schema\``,
   placeOf: ({ table }) => `${table}_*`,
   placesQuery: `SELECT CONCAT(LEFT(table_name, CHAR_LENGTH(table_name) - CHAR_LENGTH('idempotency')), '*') AS place

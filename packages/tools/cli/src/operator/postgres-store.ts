@@ -1,11 +1,5 @@
-import {
-  createPostgresStores,
-  createPostgresWork,
-  migratePostgres,
-  postgresMissingKeys,
-  postgresMigration,
-  postgresSchemaVersion,
-} from "@countersign/store-sql/postgres";
+import { createStores, migrate, postgresMigration, postgresSchemaVersion } from "@countersign/store-sql";
+import { createPostgresWork, postgresMissingKeys } from "@countersign/store-sql/internal";
 import type { Client } from "pg";
 import { inWordsOfFlags } from "../command-io.ts";
 import type { Row } from "../doctor/findings.ts";
@@ -59,10 +53,10 @@ export const postgresRows: readonly Row<Fact>[] = [
 export const postgresEngine = sqlEngine<Client>({
   schemaVersion: postgresSchemaVersion,
   tables: ({ schema, table }) => inWordsOfFlags(() => postgresMigration({ schema, table })),
-  migrate: migratePostgres,
+  migrate: migrate,
   connect,
   stores(client, options) {
-    const stores = createPostgresStores({ pool: client, ...options });
+    const stores = createStores({ pool: client, ...options });
     const work = createPostgresWork({ pool: client, ...options });
     return {
       ...stores,

@@ -1,5 +1,5 @@
 import { statSync } from "node:fs";
-import { createSqliteStores, sqliteMigration, sqliteSchemaVersion } from "@countersign/store-sql/sqlite";
+import { createStores, sqliteMigration, sqliteSchemaVersion } from "@countersign/store-sql";
 import Database from "libsql";
 import { codeOf, memberOf, UsageError, inWordsOfFlags } from "../command-io.ts";
 import { schemaVersionOf, type StoreCondition, versionDoubts } from "../doctor/findings.ts";
@@ -17,7 +17,7 @@ function open(target: StoreTarget, remembered: Remembered): OperatorStore {
       const reason = `belongs to another program, or its tables do not begin with ${table}_ (--table)`;
       throw new UsageError(`--store-url: ${location.shown} ${reason}`);
     }
-    const stores = createSqliteStores({ database, table, ...remembered, pruneIntervalMs: 0 });
+    const stores = createStores({ database, table, ...remembered, pruneIntervalMs: 0 });
     return {
       ...stores,
       close() {

@@ -7,7 +7,7 @@ import { checkedRoute, idempotentRoute, payoutRoute, type FetchRoute } from "@co
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { payoutEndpoint } from "countersign/payout";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import { send, type Answer } from "@countersign/test-support/servers/page-client.ts";
 import { served } from "@countersign/test-support/servers/served.ts";
 import { beforeEach, describe, expect, test } from "@jest/globals";
@@ -85,7 +85,7 @@ describe("what a handler throws is shown, masked, and not to the caller", () => 
 
   test("on Express, by pay in its transaction, once", async () => {
     const database = new Database(":memory:");
-    const stores = createSqliteStores({ database });
+    const stores = createStores({ database });
     const { addresses, signature, referenceField } = keys();
     const { nonces: _nonces, ...verify } = signature;
     const endpoint = payoutEndpoint({ addresses, signature: verify, referenceField, stores, pay: failing });

@@ -1,4 +1,4 @@
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import type { InspectorOptions } from "@countersign/devtools/inspector";
 import { beforeEach, describe, expect, jest, test } from "@jest/globals";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
@@ -7,10 +7,10 @@ import { InspectorBench, seeded } from "./inspector-bench.ts";
 
 const bench = new InspectorBench();
 let database: InstanceType<typeof Database>;
-let stores: ReturnType<typeof createSqliteStores>;
+let stores: ReturnType<typeof createStores>;
 beforeEach(() => {
   database = new Database(":memory:");
-  stores = createSqliteStores({ database });
+  stores = createStores({ database });
   afterTest(() => {
     stores.close();
     database.close();

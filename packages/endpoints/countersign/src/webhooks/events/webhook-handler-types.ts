@@ -149,7 +149,7 @@ export interface CreateWebhookHandlerOptions {
 /** Options of a handler whose events commit in the app's own transactions. */
 export interface TransactionHandlerOptions<Tx, Mode extends TransactionMode>
   extends TransactionOptions, Pick<CreateWebhookHandlerOptions, "retentionHours" | "keyPrefix" | "onError"> {
-  /** The app's own database, such as `createPostgresStores({ database: fromKysely(db) })` makes it. */
+  /** The app's own database, such as `createStores({ database: fromKysely(db) })` makes it. */
   readonly stores: TransactionStores<Tx, Mode>;
   /** For events whose type has no handler: "ignore" acknowledges them; a handler gets them. Required. */
   readonly fallback: "ignore" | EventHandler<WebhookEvent, TransactionEventContext<Tx>, HandlerResult<Mode>>;

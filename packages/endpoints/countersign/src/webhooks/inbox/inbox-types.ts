@@ -37,7 +37,7 @@ export interface AtLeastOnceContext<Tx, Mode extends TransactionMode> {
 }
 
 export interface CreateInboxOptions<Tx, Mode extends TransactionMode> extends WorkerOptions {
-  /** The app's own database, such as `createPostgresStores({ database: fromKysely(db) })` makes it. */
+  /** The app's own database, such as `createStores({ database: fromKysely(db) })` makes it. */
   readonly stores: WorkStores<Tx, Mode>;
   /** For events whose type has no handler: "ignore" acknowledges them; a handler gets them. Required. */
   readonly fallback: "ignore" | EventHandler<WebhookEvent, InboxEventContext<Tx>, HandlerResult<Mode>>;

@@ -6,7 +6,7 @@ import {
   type IdempotencyStore,
   type MemoryIdempotencyStore,
 } from "@countersign/idempotency";
-import { createSqliteStores, type SqliteStores } from "@countersign/store-sql/sqlite";
+import { type SqliteStores, createStores } from "@countersign/store-sql";
 import {
   createWebhookHandler,
   parseWebhookEnvelope,
@@ -89,7 +89,7 @@ export function sqlite(): {
   database: Connection;
 } {
   const database = new Database(":memory:");
-  const stores = createSqliteStores({ database, pruneIntervalMs: 0 });
+  const stores = createStores({ database, pruneIntervalMs: 0 });
   cleanUps.push(() => {
     stores.close();
     database.close();

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createSqliteStores, type SqliteStores } from "@countersign/store-sql/sqlite";
+import { type SqliteStores, createStores } from "@countersign/store-sql";
 import { createInbox, type CreateInboxOptions, type Inbox } from "countersign/webhooks";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { exchange, withServer } from "@countersign/test-support/servers/wire.ts";
@@ -28,7 +28,7 @@ export class SharedDatabase {
   open(): Process {
     const database = new Database(join(this.#folder, "app.db"));
     database.exec("CREATE TABLE IF NOT EXISTS effects (event_id TEXT NOT NULL) STRICT");
-    const stores = createSqliteStores({ database, pruneIntervalMs: 0, now: this.#now });
+    const stores = createStores({ database, pruneIntervalMs: 0, now: this.#now });
     return new Process(database, stores);
   }
 }

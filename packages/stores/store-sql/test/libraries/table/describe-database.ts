@@ -1,7 +1,17 @@
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { wrappedErrors, type Row } from "@countersign/idempotency/store";
+import { createStores, migrate } from "@countersign/store-sql";
 import { mysqlEngine } from "@countersign/test-support/servers/engines.ts";
-import { describeOn, endSession, type Feature, type Opened, poolSize, type TableRow } from "./row.ts";
+import {
+  describeOn,
+  dropTables,
+  endSession,
+  type Feature,
+  type Opened,
+  poolSize,
+  type TableRow,
+  unusedTable,
+} from "./row.ts";
 
 /** What each adapter has to do, with the library and a server. */
 export function describeDatabase<Tx>(row: TableRow<Tx>): void {
@@ -29,6 +39,24 @@ function defineDatabase<Tx>(row: TableRow<Tx>): void {
     await opened.insertByHandler(tx, id);
     await opened.database.flush?.(tx);
   };
+
+  test("creates the stores' tables, also where they are there, and createStores() is ready on them", async () => {
+    const { database } = opened;
+    const name = unusedTable();
+    const tables = row.engine === "postgresql" ? { schema: name } : { table: name };
+    try {
+      await migrate(database, tables);
+      await migrate(database, tables);
+      const stores = createStores({ database, pruneIntervalMs: 0, ...tables });
+      await stores.ready();
+      expect(await stores.nonces.claim({ scope: "s", nonce: "n", token: "t", retainMs: 1_000 })).toBe(
+        "fresh",
+      );
+      stores.close();
+    } finally {
+      await dropTables(database, name);
+    }
+  });
 
   describe("in one transaction", () => {
     test("commits both sides and resolves to the result of the work", async () => {

@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { transactionOwner } from "@countersign/idempotency-guard/internal";
 import type { AnswerStore, Database, TransactionStores } from "@countersign/idempotency";
-import { createMysqlAnswers, createMysqlStores } from "@countersign/store-sql/mysql";
-import { createPostgresAnswers, createPostgresStores } from "@countersign/store-sql/postgres";
+import { createAnswers, createStores } from "@countersign/store-sql";
 import type { WorkStore } from "@countersign/idempotency/work";
 import { afterEach, beforeEach } from "@jest/globals";
 import { createPool } from "mysql2/promise";
@@ -82,8 +81,8 @@ export async function openStores<Tx>(database: Database<Tx>): Promise<OpenStores
     const pool = createPool({ uri: servers.mysql });
     const table = await takeTables(pool);
     const options = { database, table, pruneIntervalMs: 0 };
-    const stores = createMysqlStores(options);
-    const answers = createMysqlAnswers(options);
+    const stores = createStores(options);
+    const answers = createAnswers(options);
     return {
       ...stores,
       answers,
@@ -98,8 +97,8 @@ export async function openStores<Tx>(database: Database<Tx>): Promise<OpenStores
   const pool = new Pool({ connectionString: servers.postgresql });
   const schema = await takeSchema(pool);
   const options = { database, schema, pruneIntervalMs: 0 };
-  const stores = createPostgresStores(options);
-  const answers = createPostgresAnswers(options);
+  const stores = createStores(options);
+  const answers = createAnswers(options);
   return {
     ...stores,
     answers,

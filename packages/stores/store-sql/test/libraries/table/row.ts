@@ -74,6 +74,20 @@ export function unusedTable(): string {
   return `databases_${randomBytes(8).toString("hex")}`;
 }
 
+/** Drops a schema of PostgreSQL, or the tables of MySQL whose names begin so. */
+export async function dropTables<Tx>(database: Database<Tx>, name: string): Promise<void> {
+  if (database.dialect === "postgresql") {
+    await database.alone(`DROP SCHEMA IF EXISTS ${name} CASCADE`, []);
+    return;
+  }
+  const text =
+    "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name LIKE ?";
+  for (const row of await database.alone(text, [`${name}%`])) {
+    // oxlint-disable-next-line no-await-in-loop -- one statement after the other
+    await database.alone(`DROP TABLE ${String(row["name"])}`, []);
+  }
+}
+
 export const poolSize = 4;
 
 /** Ends a PostgreSQL session and waits until it is gone. PostgreSQL 13 cannot wait itself. */

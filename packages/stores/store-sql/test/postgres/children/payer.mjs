@@ -2,14 +2,14 @@
 import { writeSync } from "node:fs";
 import process from "node:process";
 import { fromPg } from "@countersign/store-sql/pg";
-import { createPostgresStores } from "@countersign/store-sql/postgres";
+import { createStores } from "@countersign/store-sql";
 import { Pool } from "pg";
 
 const [connectionString, schema, token, idleMs = "60000"] = process.argv.slice(2);
 const own = { key: "payout-7.acc-1.acc-2", token, fingerprint: "f" };
 const pool = new Pool({ connectionString });
 pool.on("error", () => {});
-const { transactions } = createPostgresStores({ database: fromPg(pool), schema, pruneIntervalMs: 0 });
+const { transactions } = createStores({ database: fromPg(pool), schema, pruneIntervalMs: 0 });
 
 const limits = { leaseMs: 60_000, waitMs: 5_000, idleTimeoutMs: Number(idleMs) };
 try {

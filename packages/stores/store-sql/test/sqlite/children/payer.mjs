@@ -1,13 +1,13 @@
 // A platform process that stops before the commit of one payment: payer.mjs <database file> <token>.
 import { writeSync } from "node:fs";
 import process from "node:process";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import Database from "libsql";
 
 const [file, token] = process.argv.slice(2);
 const own = { key: "payout-7.acc-1.acc-2", token, fingerprint: "f" };
 const database = new Database(file);
-const { transactions } = createSqliteStores({ database, pruneIntervalMs: 0 });
+const { transactions } = createStores({ database, pruneIntervalMs: 0 });
 database.exec("CREATE TABLE IF NOT EXISTS payouts (token TEXT NOT NULL) STRICT");
 
 const limits = { leaseMs: 60_000, waitMs: 5_000, idleTimeoutMs: 60_000 };

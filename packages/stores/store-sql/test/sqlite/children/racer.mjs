@@ -1,10 +1,10 @@
 // One of several processes that claim the same keys and nonces: racer.mjs <database file> <name> <count>.
 import process from "node:process";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import Database from "libsql";
 
 const [file, name, count] = process.argv.slice(2);
-const { idempotency, nonces } = createSqliteStores({ database: new Database(file), pruneIntervalMs: 0 });
+const { idempotency, nonces } = createStores({ database: new Database(file), pruneIntervalMs: 0 });
 
 process.once("message", () => {
   const won = { keys: [], nonces: [] };

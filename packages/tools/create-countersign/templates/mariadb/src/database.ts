@@ -1,10 +1,10 @@
 // npm test and npm run dev need a MariaDB, 10.6 or newer: its DATABASE_URL in the environment or in .env. Tests make a database of
-// their own beside it, and remove it. Any number of processes may run. Where their user may not CREATE, migrateMysql and the CREATE
+// their own beside it, and remove it. Any number of processes may run. Where their user may not CREATE, migrate and the CREATE
 // TABLEs go into your migrations.
 
 import { fromMysql2 } from "@countersign/store-sql/mysql2";
 import type { BusinessQuery, Payout } from "countersign/payout";
-import { createMysqlStores, migrateMysql } from "@countersign/store-sql/mysql";
+import { createStores, migrate } from "@countersign/store-sql";
 import type { WebhookEvent } from "countersign/webhooks";
 import { createPool, type PoolConnection, type RowDataPacket } from "mysql2/promise";
 import { amountOf } from "./amount.ts";
@@ -14,7 +14,7 @@ const pool = createPool({ uri: settings.databaseUrl, connectionLimit: 20, connec
 const database = fromMysql2(pool);
 
 /** Where countersign keeps idempotency keys and nonces, and the transaction that payments share with them. */
-export const stores = createMysqlStores({ database });
+export const stores = createStores({ database });
 
 // Of names and ids, no two are alike: neither by case, nor by accents, nor by blanks at the end.
 const id = "VARCHAR(256) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin NOT NULL";
@@ -28,7 +28,7 @@ const tables = [
 
 /** Makes what is missing; where another user owns the tables, let your migrations do it. */
 export async function openDatabase(): Promise<void> {
-  await migrateMysql(database);
+  await migrate(database);
   await Promise.all(tables.map((table) => pool.query(`CREATE TABLE IF NOT EXISTS ${table} ENGINE = InnoDB`)));
   await stores.ready();
 }

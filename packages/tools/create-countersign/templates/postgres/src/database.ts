@@ -1,10 +1,10 @@
 // npm test and npm run dev need a PostgreSQL: its DATABASE_URL in the environment or in .env. Tests make a schema of their own in
-// it, and remove it. Any number of processes may run. Where their role owns no tables, migratePostgres and the CREATE TABLEs go
+// it, and remove it. Any number of processes may run. Where their role owns no tables, migrate and the CREATE TABLEs go
 // into your migrations.
 
 import { fromPg } from "@countersign/store-sql/pg";
 import type { BusinessQuery, Payout } from "countersign/payout";
-import { createPostgresStores, migratePostgres } from "@countersign/store-sql/postgres";
+import { createStores, migrate } from "@countersign/store-sql";
 import type { WebhookEvent } from "countersign/webhooks";
 import { Pool, type PoolClient } from "pg";
 import { amountOf } from "./amount.ts";
@@ -15,11 +15,11 @@ const pool = new Pool({ connectionString: settings.databaseUrl, max: 20, connect
 pool.on("error", (error) => console.error("PostgreSQL: a resting connection has ended:", error.message));
 
 /** Where countersign keeps idempotency keys and nonces, and the transaction that payments share with them. */
-export const stores = createPostgresStores({ database: fromPg(pool), schema: settings.storesSchema });
+export const stores = createStores({ database: fromPg(pool), schema: settings.storesSchema });
 
 /** Makes what is missing; where another role owns the tables, let your migrations do it. */
 export async function openDatabase(): Promise<void> {
-  await migratePostgres(pool, { schema: settings.storesSchema });
+  await migrate(pool, { schema: settings.storesSchema });
   // Your tables in place of these three.
   await pool.query(`
     CREATE TABLE IF NOT EXISTS ${schema}.businesses (id text, iban text, PRIMARY KEY (id, iban));

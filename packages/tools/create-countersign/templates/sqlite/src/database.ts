@@ -1,7 +1,7 @@
 // Everything is in one SQLite file on a local disk, for one machine. Back it up by VACUUM INTO, or together with its -wal.
 
 import type { BusinessQuery, Payout } from "countersign/payout";
-import { createSqliteStores } from "@countersign/store-sql/sqlite";
+import { createStores } from "@countersign/store-sql";
 import type { WebhookEvent } from "countersign/webhooks";
 import Database from "libsql";
 import { amountOf } from "./amount.ts";
@@ -10,7 +10,7 @@ import { settings } from "./settings.ts";
 const database = new Database(settings.databaseFile);
 
 /** Where countersign keeps idempotency keys and nonces, and the transaction that payments share with them. */
-export const stores = createSqliteStores({ database });
+export const stores = createStores({ database });
 
 // Your tables in place of these three.
 database.exec(`
