@@ -4,7 +4,6 @@ import { idempotentRoute } from "@countersign/fetch";
 import { idempotencyKeys, memoryAnswerStore, memoryIdempotencyStore } from "@countersign/idempotency";
 import { idempotencyGuard, retryLater } from "@countersign/idempotency-guard";
 import { rawBody } from "@countersign/raw-body";
-import { withPostgresTransaction } from "@countersign/store-sql";
 import { answered, noticed, post, refusalOf } from "./provoke.mjs";
 
 const paid = (_req, res) => void res.json({});
@@ -125,13 +124,6 @@ export const refusalsOfKeys = {
     });
     app.post("/", rawBody(), guard, guard, paid);
   }, keyed()),
-  "transaction-not-begun": () =>
-    refusalOf("payoutEndpoint", () =>
-      withPostgresTransaction(
-        { connect: () => Promise.reject(new Error("timeout exceeded when trying to connect")) },
-        () => Promise.resolve(),
-      ),
-    ),
 };
 
 export const noticesOfKeys = {

@@ -14,7 +14,6 @@ import { table as createOutcomes } from "../../packages/endpoints/countersign/di
 import { table as createTaskQueue } from "../../packages/kernel/idempotency/dist/work/task-queue.js";
 import { createTable as createWebhookEndpoint } from "../../packages/endpoints/countersign/dist/client/service-client.js";
 import { tablesTable as postgresTables } from "../../packages/stores/store-sql/dist/postgres/table-names.js";
-import { table as withPostgresTransaction } from "../../packages/stores/store-sql/dist/postgres/transaction.js";
 import { fieldTable as payloadField } from "../../packages/checks/webhook-hmac/dist/options.js";
 import { signTable as signPayloadHeaders } from "../../packages/checks/webhook-hmac/dist/payload-headers.js";
 import { table as generateEndpoint } from "../../packages/endpoints/countersign/dist/webhooks/endpoint/generate-endpoint.js";
@@ -93,7 +92,6 @@ const written: readonly [name: string, place: number | string, rules: Rules][] =
   ["client", "client.createWebhookEndpoint", createWebhookEndpoint],
   ["postgres", "migrate", postgresTables],
   ["postgres", "postgresMigration", postgresTables],
-  ["postgres", "withPostgresTransaction", withPostgresTransaction],
   ["webhook-hmac", "signPayloadHeaders", signPayloadHeaders],
   ["webhook-hmac", "verifyPayload", payloadField],
   ["webhooks", "generateEndpoint", generateEndpoint],

@@ -54,7 +54,7 @@ const documented: ReadonlySet<string> = new Set(
     "signature-ambiguous signature-covers-little signature-expired signature-malformed signature-mismatch signature-missing " +
     "signature-request-refused signing-failed tag-invalid tag-mismatch target-invalid " +
     "task-dead task-failed task-gone task-given-back " +
-    "timestamp-invalid transaction-broken transaction-conflict transaction-held transaction-not-begun " +
+    "timestamp-invalid transaction-broken transaction-conflict transaction-held " +
     "transaction-timed-out " +
     "transaction-unavailable transaction-unknown transaction-unused transfer-coding-unsupported trust-proxy-misread " +
     "trust-proxy-unsafe unexpected-error webhook-not-hidden window-too-long work-store-failed"

@@ -1,8 +1,8 @@
 import { fromPg } from "@countersign/store-sql/pg";
 import { reasonOf, SettingError, type PostgresLocation } from "@countersign/example-settings";
 import { connectPool } from "@countersign/example-settings/postgres-pool";
-import { createStores, migrate, withPostgresTransaction } from "@countersign/store-sql";
-import type { PoolClient } from "pg";
+import { createStores, migrate } from "@countersign/store-sql";
+import type { Pool, PoolClient } from "pg";
 import type { Logger } from "pino";
 import { allStatements, tableNames, tables } from "../../ledgers/tables.ts";
 import type { PlatformStorage } from "../storage.ts";
@@ -26,7 +26,7 @@ export async function openPostgresStorage(
   };
   let whose = "platform";
   try {
-    await withPostgresTransaction(pool, (client) => ensureTables(client, schema));
+    await inTransaction(pool, (client) => ensureTables(client, schema));
     whose = "stores";
     // Needs no right to create tables where an operator has run `countersign migrate`.
     await migrate(pool, { schema: storesSchema });
@@ -42,6 +42,20 @@ export async function openPostgresStorage(
  * Creates the tables that are missing; inside a transaction. A role that may not create any can use tables that are there.
  * Throws when tables of these names are those of another program.
  */
+async function inTransaction(pool: Pool, work: (client: PoolClient) => Promise<void>): Promise<void> {
+  const client = await pool.connect();
+  let isCommitted = false;
+  try {
+    await client.query("BEGIN");
+    await work(client);
+    await client.query("COMMIT");
+    isCommitted = true;
+  } finally {
+    // Otherwise the connection ends, and its transaction with it.
+    client.release(!isCommitted);
+  }
+}
+
 async function ensureTables(connection: PoolClient, schema: string): Promise<void> {
   const dialect = postgresDialect(schema);
   // Two processes that start at once would both find them missing.

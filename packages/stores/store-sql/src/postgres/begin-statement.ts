@@ -1,15 +1,12 @@
 import type { NonceClaim } from "@countersign/core";
 import { encodeText, type Added, type NewRow, type Row } from "@countersign/idempotency/store";
 import { isDurable } from "./durability.ts";
-import { floorKey, microseconds, milliseconds } from "./statement-parts.ts";
+import { floorKey, microseconds, milliseconds, runSetting } from "./statement-parts.ts";
 import { digestNonce, encodeKey } from "./stored-key.ts";
 import type { TableNames } from "./table-names.ts";
 
 /** The setting that keeps what `synchronous_commit` was when the transaction began. */
 export const savedDurability = "countersign.synchronous_commit";
-
-// The server takes a local setting back with the end of its transaction, whoever ends it and why.
-const runSetting = "countersign.run";
 
 /** SQL: whether the transaction is the one that has begun this run. */
 export function isOfRun(run: string): string {

@@ -1,10 +1,8 @@
 import { wrappedErrors } from "@countersign/idempotency/store";
 import type { TableNames } from "./table-names.ts";
 
-export type PostgresStoreCode = "transaction-not-begun";
-
 /** SQLSTATE: the server ended a session whose transaction stood idle. */
-export const idleSession = "25P03";
+const idleSession = "25P03";
 
 const lockTimeout = "55P03";
 
@@ -38,9 +36,6 @@ const remedies: Readonly<Record<string, (names: Place) => string>> = {
 
 export const inTransaction =
   "the pool gave a connection on which a transaction is open; COMMIT or ROLLBACK before releasing a client";
-
-/** SQLSTATE: the server cannot read the text, or takes one statement and got several. */
-export const syntaxError = "42601";
 
 /** Adds the remedy to an error, with the original as cause. Returns other errors as they are. */
 export function explained(caller: string, names: Place, error: unknown): unknown {

@@ -30,14 +30,11 @@ export function wholeMilliseconds(instant: string): string {
   return `round(extract(epoch FROM ${instant})::float8 * 1000)::bigint`;
 }
 
-// A setting that the server itself takes back with the end of the transaction, whoever ends it and why.
-const openMark = { setting: "countersign.transaction", value: "open" };
+/** The setting with the name of a run. The server takes it back with the end of the run's transaction, whoever ends it and why. */
+export const runSetting = "countersign.run";
 
-/** The mark by which {@link isInTransaction} knows a transaction before it has written. */
-export const setOpenMark: string = `SET LOCAL ${openMark.setting} = '${openMark.value}'`;
-
-/** Whether a transaction that has written, or has sent {@link setOpenMark}, is open on the connection. */
-export const isInTransaction: string = `(txid_current_if_assigned() IS NOT NULL OR current_setting('${openMark.setting}', true) = '${openMark.value}')`;
+/** Whether a transaction that has written, or one of a run, is open on the connection. A setting that was taken back is an empty text. */
+export const isInTransaction: string = `(txid_current_if_assigned() IS NOT NULL OR coalesce(current_setting('${runSetting}', true), '') <> '')`;
 
 /** Whether none is, as far as the server says: a step inside of one can be undone after it was answered. */
 export const isAlone: string = `${isInTransaction} IS NOT TRUE`;

@@ -1,6 +1,6 @@
 import { fromPg } from "@countersign/store-sql/pg";
 import { idempotencyKeys } from "@countersign/idempotency";
-import { createStores, withPostgresTransaction } from "@countersign/store-sql";
+import { createStores } from "@countersign/store-sql";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import { expectWarning } from "@countersign/test-support/runs/expect-warning.ts";
@@ -152,18 +152,6 @@ onServer("a step of lease mode whose commit is cancelled while it waits for a st
 });
 
 onServer("a transaction whose commit is cancelled while it waits for a standby", () => {
-  test("rejects as an unknown outcome with withPostgresTransaction(), in sessions that take warnings", async () => {
-    const { idempotency, schema } = await newStores({}, config);
-    await idempotency.claim("k", claim);
-    await standby.loseStandby();
-    afterTest(() => standby.leaveStandby());
-    const pool = connectPool({ ...config, max: 1 });
-    const paying = withPostgresTransaction(pool, (client) =>
-      client.query(`UPDATE ${schema}.countersign_idempotency SET version = version + 1`),
-    );
-    expect(await once(paying)).toMatchObject(unconfirmed);
-  });
-
   test("rejects as an unknown outcome in sessions that take no warnings", async () => {
     const { schema } = await newStores({}, config);
     await standby.loseStandby();

@@ -1,8 +1,7 @@
 import { inspect } from "node:util";
 import type { IdempotencyClaim } from "@countersign/idempotency";
-import { withPostgresTransaction } from "@countersign/store-sql";
 import { expect } from "@jest/globals";
-import type { Pool } from "pg";
+import type { Pool, PoolClient } from "pg";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
 import { pause } from "@countersign/test-support/runs/after-test.ts";
 import { connectClient, connectPool, openStores, newStores } from "./connections.ts";
@@ -120,13 +119,14 @@ describeOnPostgres("the connections of the pool", () => {
     expect((await pool.query(`SELECT FROM ${schema}.countersign_nonces`)).rowCount).toBe(2);
   });
 
-  test("are refused in a transaction of withPostgresTransaction() before it has written, whatever the driver tells", async () => {
+  test("are refused in a transaction of a run before it has written, whatever the driver tells", async () => {
     const { pool, schema, idempotency: sound } = await newStores();
     await sound.claim("mine", claim);
     await sound.claim("expired", { ...claim, leaseMs: 1 });
     await pause(5);
     const refused = /a connection on which a transaction is open/;
-    await withPostgresTransaction(pool, async (client) => {
+    await inTransaction(pool, async (client) => {
+      await client.query("SELECT set_config('countersign.run', 'some run', true)");
       const silent = { query: (text: string, values?: unknown[]) => client.query(text, values) };
       const { idempotency, nonces } = openStores(silent, { schema });
       await expect(idempotency.read("mine")).rejects.toThrow(refused);
@@ -180,7 +180,7 @@ describeOnPostgres("the connections of the pool", () => {
     await pause(5);
     const backend = async () => (await pool.query("SELECT pg_backend_pid() AS pid")).rows;
     const before = await backend();
-    await withPostgresTransaction(connectPool(), async (client) => {
+    await inTransaction(connectPool(), async (client) => {
       await client.query(`SELECT FROM ${schema}.countersign_idempotency FOR UPDATE`);
       await expect(idempotency.heartbeat("k", "a", 1_000)).rejects.toThrow(/stayed locked/);
       await expect(idempotency.claim("k", { ...claim, token: "b" })).rejects.toThrow(/stayed locked/);
@@ -195,7 +195,7 @@ describeOnPostgres("the connections of the pool", () => {
     const client = await pool.connect();
     await client.query("BEGIN");
     client.release();
-    await withPostgresTransaction(connectPool(), async (other) => {
+    await inTransaction(connectPool(), async (other) => {
       await other.query(`SELECT FROM ${schema}.countersign_idempotency FOR UPDATE`);
       await expect(idempotency.heartbeat("k", "a", 1_000)).rejects.toThrow(/stayed locked/);
     });
@@ -286,3 +286,14 @@ describeOnPostgres("a pool with nothing behind it", () => {
     await expect(idempotency.read("k")).rejects.toThrow(/the PostgreSQL driver returned no (row|\{ rows \})/);
   });
 });
+
+async function inTransaction(pool: Pool, work: (client: PoolClient) => Promise<void>): Promise<void> {
+  const client = await pool.connect();
+  try {
+    await client.query("BEGIN");
+    await work(client);
+    await client.query("COMMIT");
+  } finally {
+    client.release();
+  }
+}

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { isGuardError, quoteForLog } from "@countersign/core";
+import { quoteForLog } from "@countersign/core";
 import { publishFailure, publishThrown, type Deadlines } from "@countersign/core/internal";
 import {
   failureCounts,
@@ -61,10 +61,10 @@ export class FailedEvent {
 
   /** Does not reject. */
   async outcome(): Promise<EventOutcome> {
-    // A lost lease is no failure of the event, nor is a wait for a connection.
-    const fault = this.#key.lost ? "busy" : hasNotBegun(this.#error) ? "unavailable" : undefined;
     const { deadLetters } = this.#state;
-    if (fault !== undefined || deadLetters === undefined) return this.#giveBack(fault ?? "failed");
+    // A lost lease is no failure of the event.
+    if (this.#key.lost) return this.#giveBack("busy");
+    if (deadLetters === undefined) return this.#giveBack("failed");
     const { claim, number } = this.#attempt;
     const { maxAttempts } = deadLetters;
     if (number <= maxAttempts) await recordFailure(this.#state.keys, claim.key, number);
@@ -75,7 +75,7 @@ export class FailedEvent {
     this.#report(outcome);
     const end: AttemptEnd = { kind: "threw", error: this.#error, status: 500 };
     const { key, reason } = verdictOf(end, { recovery: this.#state.recovery, isReserved: false });
-    // A lost lease is no doubt, nor is what has not begun.
+    // A lost lease is no doubt.
     const isInDoubt = outcome === "failed" && key === "held";
     await (isInDoubt ? this.#key.hold(reason ?? "") : this.#key.release());
     return outcome;
@@ -163,9 +163,4 @@ async function recordFailure(keys: IdempotencyKeys, key: string, failure: number
   } catch {
     // acquire() gives a claim back that it does not return.
   }
-}
-
-/** True for an error of withPostgresTransaction() of store-postgres: the handler waited for a connection, and did nothing. */
-function hasNotBegun(error: unknown): boolean {
-  return isGuardError(error) && error.code === "transaction-not-begun";
 }

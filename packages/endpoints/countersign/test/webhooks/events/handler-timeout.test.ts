@@ -1,5 +1,4 @@
 import { describe, expect, test } from "@jest/globals";
-import { GuardError } from "@countersign/core";
 import type { CreateWebhookHandlerOptions, WebhookEventMap } from "countersign/webhooks";
 import type { EventHandler, EventFailure } from "../../../dist/webhooks/events/webhook-handler-types.js";
 import {
@@ -31,16 +30,6 @@ function observed(
   }).on(buyer, handle);
   return { handler, letters, failures };
 }
-
-test("an event whose transaction could not be begun has not failed: it is unavailable, and not counted", async () => {
-  const { handler, letters } = observed(() => {
-    throw new GuardError({ status: 503, code: "transaction-not-begun", message: "no connection" });
-  });
-  for (const delivery of [1, 2, 3]) {
-    expect([delivery, await handleAll(handler, "a")]).toEqual([delivery, ["unavailable"]]);
-  }
-  expect(letters).toEqual([]);
-});
 
 describe("a handler that hangs beyond handlerTimeoutMs", () => {
   const short = { leaseMs: 1_000, storeTimeoutMs: 300, handlerTimeoutMs: 1_000 };
