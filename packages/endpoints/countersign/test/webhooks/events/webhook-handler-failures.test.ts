@@ -34,6 +34,25 @@ test("drain() waits for the events that run, and begins none", async () => {
   expect(await drained).toEqual({ keys: 0, claims: 0 });
 });
 
+test.each([
+  ["hold", "held", "busy"],
+  ["rerun", undefined, "failed"],
+] as const)(
+  "an event whose handler throws is held under hold, and free under rerun: %s",
+  async (recovery, state, next) => {
+    const store = memoryStore();
+    let runs = 0;
+    const handler = createHandler({ store, recovery }).on(buyer, () => {
+      runs += 1;
+      throw broken;
+    });
+    expect(await handleAll(handler, "a")).toEqual(["failed"]);
+    expect(store.read("webhook-event:a")?.state).toBe(state);
+    expect(await handleAll(handler, "a")).toEqual([next]);
+    expect(runs).toBe(next === "busy" ? 1 : 2);
+  },
+);
+
 describe.each(storeKinds)("maxAttempts with %s", (_name, createStore) => {
   test("gives an event up after so many failures, counted across handlers, and calls it done", async () => {
     const store = createStore();
