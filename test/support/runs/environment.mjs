@@ -3,6 +3,7 @@ import { hasSubscribers } from "node:diagnostics_channel";
 import process from "node:process";
 import { promisify } from "node:util";
 import { TestEnvironment } from "jest-environment-node";
+import "./compiled-modules.mjs";
 import { recordOutput, Written } from "./written.mjs";
 
 const events = ["guard", "notice", "key-use", "settled", "lease-lost", "built", "thrown"];
