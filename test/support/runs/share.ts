@@ -4,7 +4,7 @@ import process from "node:process";
 export const isWhole: boolean = process.env["COUNTERSIGN_TESTS"] === "all";
 
 /** In the run on MySQL of .ci/run: of what each engine has to do, the rows of MariaDB and MySQL alone, since all others run elsewhere. */
-export const isOnMysqlAlone: boolean = process.env["COUNTERSIGN_TESTS"] === "mysql";
+export const isOnMysqlAlone: boolean = process.env["COUNTERSIGN_ENGINES"] === "mysql";
 
 /** How many histories of steps the contract of an idempotency store tries: a third in `npm test`, all in `npm run test:long`. */
 export const histories: number = isWhole ? 60 : 20;
