@@ -7,6 +7,8 @@ import { projectsFor } from "./test-projects.mjs";
 runScript(() => {
   const args = process.argv.slice(2);
   ensureReady({ project: projectsFor(args, root) });
-  const flags = ["--experimental-vm-modules", "--disable-warning=ExperimentalWarning"];
+  // More young objects: a twentieth of the processors' time was their collection.
+  const memory = "--max-semi-space-size=64";
+  const flags = ["--experimental-vm-modules", "--disable-warning=ExperimentalWarning", memory];
   runNode([...flags, "node_modules/jest/bin/jest.js", ...args], { cwd: root });
 });

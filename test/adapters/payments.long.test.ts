@@ -1,4 +1,4 @@
-// An adapter knows of an engine whether its transactions wait: with SQLite, in payments.test.ts, PostgreSQL is enough.
+// An adapter knows of an engine whether its transactions wait: with SQLite, in payments.table.test.ts, PostgreSQL is enough.
 import express5 from "express";
 import express4 from "express4";
 import { expressAdapter } from "./express-adapter.ts";

@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, describe } from "@jest/globals";
 import Database from "libsql";
 import type { RowDataPacket } from "mysql2/promise";
 import { isolatedName, mysqlEngine, mysqlUrl, postgresUrl, redisUrl } from "../support/servers/engines.ts";
+import { isOnMysqlAlone } from "../support/runs/share.ts";
 import { startTcpProxy, type TcpProxy } from "../support/servers/tcp-proxy.ts";
 import type { EngineConfig, EngineKind } from "./payer-app.mjs";
 import { payoutsTable } from "./payer-engines.mjs";
@@ -37,7 +38,7 @@ export function describeEngines(
   kinds: readonly EngineKind[],
   define: (ground: () => Ground, kind: EngineKind) => void,
 ): void {
-  for (const kind of kinds) {
+  for (const kind of isOnMysqlAlone ? kinds.filter((each) => each === "mysql") : kinds) {
     const describeHere = isMissing(kind) ? describe.skip : describe;
     describeHere(`on ${names[kind]}`, () => {
       let ground: Ground;

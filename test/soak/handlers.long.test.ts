@@ -2,12 +2,13 @@
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { capture, killAll } from "../../examples/platform/test/platform-process.ts";
+import { isOnMysqlAlone } from "../support/runs/share.ts";
 import { mysqlUrl, postgresUrl } from "../support/servers/engines.ts";
 
 const program = fileURLToPath(new URL("handlers.mjs", import.meta.url));
 const seconds = Number(process.env["SOAK_SECONDS"] ?? "15");
 const places = [
-  ...(postgresUrl === undefined
+  ...(postgresUrl === undefined || isOnMysqlAlone
     ? []
     : [
         ["postgres", "read committed"],

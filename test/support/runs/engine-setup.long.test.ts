@@ -1,17 +1,17 @@
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "@jest/globals";
-import { mariadbPrograms, postgresFolder, redisServer } from "../servers/server-binaries.mjs";
+import { mariadbPrograms, mysqlProgram, postgresFolder, redisServer } from "../servers/server-binaries.mjs";
 
 const setup = new URL("engine-setup.mjs", import.meta.url).href;
 
 /** What a run of the set-up makes of its environment. `patterns`: those of jest's command line. */
 function setUp(env: Record<string, string>, patterns: string[] = []) {
   const script = `
-    import setUpEngines, { stopStartedServers } from ${JSON.stringify(setup)};
+    import setUpEngines, { leftOutOfMysql, stopStartedServers } from ${JSON.stringify(setup)};
     await setUpEngines({ testPathPatterns: { patterns: ${JSON.stringify(patterns)} } });
     const { DATABASE_URL: postgres, REDIS_URL: redis, MYSQL_URL: mysql } = process.env;
-    console.log(JSON.stringify({ postgres, redis, mysql }));
+    console.log(JSON.stringify({ urls: { postgres, redis, mysql }, leftOut: leftOutOfMysql() }));
     await stopStartedServers();`;
   const { CI: _, DATABASE_URL: __, REDIS_URL: ___, MYSQL_URL: ____, ...rest } = process.env;
   const { status, stdout, stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", script], {
@@ -19,7 +19,8 @@ function setUp(env: Record<string, string>, patterns: string[] = []) {
     env: { ...rest, ...env },
     cwd: fileURLToPath(new URL("../../..", import.meta.url)),
   });
-  return { status, stderr, urls: stdout === "" ? undefined : (JSON.parse(stdout) as unknown) };
+  const said = stdout === "" ? {} : (JSON.parse(stdout) as { urls?: unknown; leftOut?: string });
+  return { status, stderr, urls: said.urls, leftOut: said.leftOut };
 }
 
 const none = { DATABASE_URL: "", REDIS_URL: "", MYSQL_URL: "" };
@@ -31,6 +32,15 @@ describe("engine-setup", () => {
     expect(stderr).toMatch(/NOT TESTED: PostgreSQL is missing/);
     expect(stderr).toMatch(/NOT TESTED: Redis is missing/);
     expect(stderr).toMatch(/NOT TESTED: MariaDB is missing/);
+  });
+
+  test("tells what was not tested for want of a MySQL, where a selected test uses a server", () => {
+    const withoutMysql = { ...none, MYSQL_FOLDER: "/nowhere" };
+    // That of PATH needs no loader; one that was unpacked is hidden here.
+    const isInstalled = mysqlProgram()?.args.length === 0;
+    const said = isInstalled ? undefined : expect.stringMatching(/^MySQL is missing on this machine/);
+    expect(setUp(withoutMysql, ["test/faults"]).leftOut).toEqual(said);
+    expect(setUp(withoutMysql, ["packages/checks/raw-body"]).leftOut).toBeUndefined();
   });
 
   test.each(["true", "1"])("fails for want of a server with CI=%s", (CI) => {

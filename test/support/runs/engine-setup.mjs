@@ -7,7 +7,7 @@ import { memberFolders, root } from "../../../scripts/workspace.mjs";
 import { mariadbGreets, startMariadbServer } from "../servers/mariadb-server.mjs";
 import { postgresAnswers, startPostgresServer } from "../servers/postgres-server.mjs";
 import { redisAnswers, startRedisServer } from "../servers/redis-server.mjs";
-import { reportMissing } from "../servers/server-binaries.mjs";
+import { mysqlProgram, reportMissing } from "../servers/server-binaries.mjs";
 
 const usualMysql = "mysql://root@127.0.0.1:3306/test";
 
@@ -41,11 +41,13 @@ const engines = [
 ];
 
 const started = [];
+let usesServers = false;
 
 // oxlint-disable-next-line import/no-default-export -- jest calls it
 export default async function setUpEngines(globalConfig) {
+  usesServers = isNeeded(globalConfig);
   try {
-    await Promise.all(engines.map((engine) => setUp(engine, globalConfig)));
+    await Promise.all(engines.map(setUp));
   } catch (error) {
     await stopStartedServers();
     throw error;
@@ -56,7 +58,7 @@ export async function stopStartedServers() {
   await Promise.all(started.splice(0).map((server) => server.close()));
 }
 
-async function setUp(engine, globalConfig) {
+async function setUp(engine) {
   const given = process.env[engine.variable];
   if (given !== undefined && given !== "") return checkGiven(engine, given);
   if (given !== "" && (await engine.usualAnswers())) {
@@ -64,7 +66,7 @@ async function setUp(engine, globalConfig) {
     return;
   }
   process.env[engine.variable] = "";
-  if (!isNeeded(globalConfig)) return;
+  if (!usesServers) return;
   const server = given === "" ? undefined : await engine.start();
   if (server !== undefined) {
     started.push(server);
@@ -75,6 +77,16 @@ async function setUp(engine, globalConfig) {
     engine.name,
     `every test of the stores on ${engine.name} is skipped. ` +
       `Install it, or set ${engine.variable} to the URL of a server for tests.`,
+  );
+}
+
+/** What the run leaves out where the machine has no MySQL. A run on MariaDB passes without one: what differs is seen only where it is said. */
+export function leftOutOfMysql() {
+  if (!usesServers || process.env["MYSQL_ENGINE"] === "mysql" || mysqlProgram() !== undefined)
+    return undefined;
+  return (
+    "MySQL is missing on this machine: nothing was tested on it, only on MariaDB. test/support/servers/get-mysql.sh " +
+    "unpacks one for node test/support/runs/with-servers.mjs --mysql npm test -- packages/stores"
   );
 }
 

@@ -3,6 +3,7 @@ import { hasSubscribers } from "node:diagnostics_channel";
 import process from "node:process";
 import { promisify } from "node:util";
 import { TestEnvironment } from "jest-environment-node";
+import { keepCompilations } from "./compiled-modules.mjs";
 import { recordOutput, Written } from "./written.mjs";
 
 const events = ["guard", "notice", "key-use", "settled", "lease-lost", "built", "thrown"];
@@ -15,6 +16,8 @@ const channels = [
     ),
   ),
 ];
+
+keepCompilations();
 
 // Until Node 24 each promise looks at every AsyncLocalStorage of its process that was ever used, and a worker's files leave theirs:
 // a quarter of the processors' time was that.

@@ -3,6 +3,7 @@
 import path from "node:path";
 import process from "node:process";
 import { notTested } from "../servers/server-binaries.mjs";
+import { leftOutOfMysql } from "./engine-setup.mjs";
 import { startedFiles } from "./sequencer.mjs";
 
 // Nobody's own: while jest runs tests in its own process, they see other streams.
@@ -65,6 +66,8 @@ export default class PackageReporter {
     const sum = { passed: 0, failed: 0, leftOut: 0, ms: 0 };
     for (const row of rows) for (const key of Object.keys(sum)) sum[key] += row[key];
     if (rows.length > 1) this.#print([lineOf(`${rows.length} packages and folders`, sum)]);
+    const mysql = leftOutOfMysql();
+    if (mysql !== undefined) this.#leftOut.add(mysql);
     if (this.#leftOut.size > 0) write(notTested([...this.#leftOut]));
   }
 

@@ -12,7 +12,7 @@ const comparable = ({ headers, status, body }: WireAnswer): unknown => ({
   headers: { ...headers, date: undefined },
 });
 
-// What a caller can do to a signature is in test/vectors, which test/vectors/adapters.test.ts sends through every adapter.
+// What a caller can do to a signature is in test/vectors, which test/vectors/adapters.long.test.ts sends through every adapter.
 describe.each(expressVersions)("httpSignatureVerify on %s against hostile requests", (_name, express) => {
   test.each<[string, Partial<HttpSignatureVerifyOptions>, string]>([
     ["another method", {}, "signature-mismatch"],

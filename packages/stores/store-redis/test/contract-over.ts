@@ -5,6 +5,7 @@ import {
 } from "@countersign/store-contract";
 import { afterAll, describe } from "@jest/globals";
 import { testContract } from "@countersign/test-support/runs/contract.ts";
+import { histories } from "@countersign/test-support/runs/share.ts";
 import { redisUrl } from "@countersign/test-support/servers/engines.ts";
 import { startPrivateRedis } from "@countersign/test-support/servers/private-redis.ts";
 import type { Client } from "./clients.ts";
@@ -32,7 +33,10 @@ export async function defineContracts(runs: Runs): Promise<void> {
       const without = hasClock ? always : ([...always, "clock"] as const);
       const engine = { connect: () => connect(url ?? ""), hasClock, server };
       const contracts = {
-        "idempotency store": idempotencyStoreContract(() => idempotencyHarness(engine), { without }),
+        "idempotency store": idempotencyStoreContract(() => idempotencyHarness(engine), {
+          without,
+          histories,
+        }),
         "nonce store": nonceStoreContract(() => nonceHarness(engine), { without }),
         "store of answers": answerStoreContract(() => answerHarness(engine), {
           without: [...without, "transaction"],

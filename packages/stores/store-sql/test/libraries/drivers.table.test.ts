@@ -1,8 +1,8 @@
-import { describeAll } from "./table/describe-all.ts";
+import { describeDriver } from "./table/describe-all.ts";
 import { mysql2Row } from "./table/mysql2.ts";
 import { pgRow } from "./table/pg.ts";
 import { postgresJsRows } from "./table/postgres-js.ts";
 
-describeAll(pgRow());
-describeAll(mysql2Row);
-for (const row of postgresJsRows) describeAll(row);
+describeDriver(pgRow());
+describeDriver(mysql2Row);
+for (const row of postgresJsRows) describeDriver(row);

@@ -7,7 +7,7 @@ import {
 } from "@countersign/store-contract";
 import { describe } from "@jest/globals";
 import { testContract } from "@countersign/test-support/runs/contract.ts";
-import { isWhole } from "@countersign/test-support/runs/share.ts";
+import { histories, isWhole } from "@countersign/test-support/runs/share.ts";
 import { describeOnMysql } from "@countersign/test-support/servers/engines.ts";
 import { answerHarness, idempotencyHarness, nonceHarness, paymentHarness } from "./harness.ts";
 
@@ -21,7 +21,7 @@ export function defineContracts(clock: "moved" | "the server's"): void {
   const contracts = {
     transactions: transactionStoreContract(() => paymentHarness(engine), { without }),
     ...(isWhole && {
-      "idempotency store": idempotencyStoreContract(() => idempotencyHarness(engine), { without }),
+      "idempotency store": idempotencyStoreContract(() => idempotencyHarness(engine), { without, histories }),
       "nonce store": nonceStoreContract(() => nonceHarness(engine), { without }),
       "store of answers": answerStoreContract(() => answerHarness(engine), { without }),
       work: workStoreContract(() => paymentHarness(engine), { without }),

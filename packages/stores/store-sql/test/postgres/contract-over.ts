@@ -7,7 +7,7 @@ import {
 } from "@countersign/store-contract";
 import { describe } from "@jest/globals";
 import { testContract } from "@countersign/test-support/runs/contract.ts";
-import { isWhole } from "@countersign/test-support/runs/share.ts";
+import { histories, isWhole } from "@countersign/test-support/runs/share.ts";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
 import { fromPg } from "@countersign/store-sql/pg";
 import { createAnswers } from "@countersign/store-sql";
@@ -30,7 +30,7 @@ export function defineContracts(clock: "moved" | "the server's"): void {
   describe(`the contract, by the clock: ${clock}`, () => {
     define(
       "idempotency store",
-      idempotencyStoreContract(() => idempotencyHarness(engine), { without }),
+      idempotencyStoreContract(() => idempotencyHarness(engine), { without, histories }),
     );
     define(
       "nonce store",

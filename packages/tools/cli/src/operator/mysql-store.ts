@@ -65,10 +65,12 @@ async function connect(location: StoreLocation, timeoutMs: number) {
   const { createPool } = await loadDriver(["mysql2"], () => import("mysql2/promise"));
   const config = { uri: location.address, connectTimeout: openTimeoutMs, connectionLimit: 2 };
   const pool = refusingUrl(location, () => createPool(config));
-  const connections = new Set<{ destroy(): void }>();
-  pool.on("connection", (connection) => connections.add(connection));
+  const sockets = new Set<{ destroy(): unknown }>();
+  // No type of the driver has the socket.
+  pool.on("connection", (connection: object) => sockets.add(Reflect.get(connection, "stream")));
+  // The driver's own destroy() ends the writing half alone. A MySQL that waits for a lock reads no end, and the command would not end either.
   const destroy = (): void => {
-    for (const connection of connections) connection.destroy();
+    for (const socket of sockets) socket.destroy();
   };
   // The driver's own limit leaves the connection in use, and the next statement waits behind it.
   const inTime = async <T>(answer: Promise<T>): Promise<T> => {

@@ -174,9 +174,9 @@ describe("what is kept", () => {
       });
   });
 
-  test("stays bounded over ten thousand requests, each with a name of its own", async () => {
+  test("stays bounded over a thousand requests, each with a name of its own", async () => {
     await bench.open({ kept: 100 });
-    for (let index = 0; index < 10_000; index += 1) {
+    for (let index = 0; index < 1_000; index += 1) {
       const req = { method: "POST", url: `/p/${index}`, rawHeaders: ["Host", "h"] };
       for (let each = 0; each < 3; each += 1) {
         const error = new GuardError({ status: 401, code: "no", message: "no" });
@@ -201,7 +201,7 @@ describe("what is kept", () => {
       verdicts: [];
       target: string;
     };
-    expect([target, shown.length, life.length]).toEqual(["/p/9999", 3, 5]);
+    expect([target, shown.length, life.length]).toEqual(["/p/999", 3, 5]);
     for (const entry of life) expect(entry.text).toHaveLength(512);
   });
 
@@ -293,9 +293,8 @@ describe("no secret", () => {
     const decoded = [...text.matchAll(/[\w+/-]{12,}/g)].map(([part]) =>
       Buffer.from(part, "base64").toString("latin1"),
     );
-    return [...hidden, String(jwk.d)].filter(
-      (each) => text.includes(each) || decoded.some((part) => part.includes(each)),
-    );
+    const searched = [text, ...decoded].join("\n");
+    return [...hidden, String(jwk.d)].filter((each) => searched.includes(each));
   }
 
   test("is in any answer, whatever a request echoes", async () => {

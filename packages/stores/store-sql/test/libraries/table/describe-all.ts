@@ -1,4 +1,4 @@
-import { isWhole } from "@countersign/test-support/runs/share.ts";
+import { isOnMysqlAlone, isWhole } from "@countersign/test-support/runs/share.ts";
 import { describeDatabase } from "./describe-database.ts";
 import { describeErrors } from "./describe-errors.ts";
 import { describeIsolation } from "./describe-isolation.ts";
@@ -12,13 +12,20 @@ import { describeTimeOuts } from "./describe-time-outs.ts";
 import { describeWork } from "./describe-work.ts";
 import type { TableRow } from "./row.ts";
 
+/** What a driver can do, and payments through it that go on after their handlers have settled. */
+export function describeDriver<Tx>(row: TableRow<Tx>): void {
+  describeAll(row);
+  if (!isWhole && !isOnMysqlAlone) describeSettledHandlers(row);
+}
+
 /** What a library can do, and a payment through it; in the whole table also what happens when something goes wrong meanwhile. */
 export function describeAll<Tx>(row: TableRow<Tx>): void {
+  if (isOnMysqlAlone && row.engine !== "mysql") return;
   describeDatabase(row);
   if (row.engine === "postgresql") describeErrors(row);
   describePayments(row);
-  describeSettledHandlers(row);
   describeTexts(row);
+  if (isWhole || isOnMysqlAlone) describeSettledHandlers(row);
   if (!isWhole) return;
   describeIsolation(row);
   describeLateStatements(row);
