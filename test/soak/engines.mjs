@@ -102,7 +102,7 @@ function redis() {
 }
 
 function payoutsBy(rule) {
-  return { payouts: { columns: `idempotency_key VARCHAR(128) ${rule}`, index: "idempotency_key" } };
+  return { payouts: { columns: `place, idempotency_key VARCHAR(128) ${rule}`, index: "idempotency_key" } };
 }
 
 function inspect(name, location) {
