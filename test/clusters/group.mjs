@@ -103,8 +103,7 @@ export async function startGroup({ isMultiPrimary }) {
   return {
     engine: "mariadb",
     nodes,
-    // KILL of a session whose COMMIT waits for the group can leave the member waiting for ever, as MySQL 9.7.4 did: "Waiting for Binlog Group
-    // Commit ticket". So its line is cut.
+    // In a run whose sessions were ended by KILL, a member of MySQL 9.7.4 waited for ever: "Waiting for Binlog Group Commit ticket".
     cutsLines: true,
     reads: "SET SESSION group_replication_consistency = 'BEFORE'",
     takesWrites,
