@@ -23,6 +23,7 @@ const clusters = {
 
 const modes = ["transaction", "lease", "transaction", "lease"];
 const usualSeconds = 60;
+const leastKeys = 20;
 // What a node has to bear before the next kill, and how long it is away.
 const calmMs = 4_000;
 const awayMs = 5_000;
@@ -85,6 +86,9 @@ async function run() {
     disturb({ cluster, writable, router }, given),
   );
   const all = [...faults, ...(await compare(cluster, location, keys))];
+  // A run in which nothing happened proves nothing.
+  if (keys.length < leastKeys)
+    all.push(`there were ${keys.length} keys, and no fewer than ${leastKeys} count`);
   console.log(`${kind}: ${summary}`);
   for (const fault of all.slice(0, 20)) console.log(`${kind}: VIOLATED: ${fault}`);
   if (all.length > 20) console.log(`${kind}: and ${all.length - 20} more`);
