@@ -143,6 +143,10 @@ export const descriptions = {
     "Run several processes on one store, and restart them without a refusal.",
     "cluster redis scale failover region rolling deploy",
   ),
+  "guide/past-one-machine": of(
+    "What a failover loses on each engine, and the settings of clusters.",
+    "failover galera group replication standby quorum replica aurora cockroachdb tidb",
+  ),
   "guide/keys": of(
     "Give a verifier its keys, and exchange one without an interruption.",
     "rotate key rotation jwks public key keyid",

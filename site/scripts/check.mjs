@@ -137,6 +137,7 @@ const searches = {
   "webhook signature": ["guide/webhooks", "guide/other-webhooks"],
   401: ["guide/unauthorized"],
   nginx: ["guide/behind-a-proxy"],
+  galera: ["guide/past-one-machine"],
   docker: ["guide/docker"],
   lambda: ["guide/serverless"],
   cloudflare: ["guide/serverless"],

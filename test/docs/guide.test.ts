@@ -96,6 +96,21 @@ test("the sizes that the page on several machines tells are those of the code", 
   expect(told).toEqual({ leaseMs: inCode("leaseMs"), maxWaiters: inCode("maxWaiters") });
 });
 
+test("the settings that the page on clusters gives are those of the clusters that were run", () => {
+  const page = read("site/pages/guide/past-one-machine.md");
+  const given = [...page.matchAll(/^ {4}(\w+ = .+)$/gm)].map(([, setting = ""]) => setting);
+  expect(given.length).toBe(6);
+  const programs = ["galera", "group", "postgres"]
+    .map((name) => read(`test/clusters/${name}.mjs`))
+    .join("\n");
+  // As a statement, an option of the command, or a setting of a member.
+  const plainly = (text: string): string => text.replaceAll(/[\s'"`=:,_-]+/g, " ").toLowerCase();
+  const ran = plainly(programs).replaceAll("loose ", "");
+  // PostgreSQL's default.
+  const notGiven = given.filter((setting) => !ran.includes(plainly(setting).trim()));
+  expect(notGiven).toEqual(["synchronous_commit = on"]);
+});
+
 test("the numbers that the pages on inbox and outcomes tell are those of the code", () => {
   const inCode = (name: keyof typeof workerOptions.table): number =>
     Number(workerOptions.table[name].byDefault);

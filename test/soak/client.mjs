@@ -27,7 +27,7 @@ export function createClient({ platform, privateKey, keyid, random, inspection }
           );
     const { key } = details;
     const saysPaid = status === 409 || (status >= 200 && status < 300);
-    const answer = { ...details, nonce: request.signature.nonce, status, unpaid: false };
+    const answer = { ...details, nonce: request.signature.nonce, status, unpaid: false, at: Date.now() };
     // I2 and I4, at the time: what is said to be paid is durable already.
     if (saysPaid) answer.unpaid = !(await inspection.isPaid(key));
     if (saysPaid) accepted.add(key);

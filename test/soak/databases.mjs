@@ -64,7 +64,7 @@ export const databases = {
       const nameOf = (table) => `"${schema}".${table}`;
       const send = async (on, text, values) => (await on.query(numbered(text), values)).rows;
       const once = (insert) => `${insert} ${orNothing}`;
-      return onPool({ pool, database, stores, nameOf, once }, send);
+      return onPool({ pool, database, stores, nameOf, once, keys: "countersign_idempotency" }, send);
     },
     async remove({ schema }, { pool }) {
       await pool.query(`DROP SCHEMA "${schema}" CASCADE`);
@@ -81,16 +81,18 @@ export const databases = {
       await close();
       return location;
     },
-    async open({ url, table: prefix }, connectionLimit) {
+    /** `session`: a statement that each new connection gets. */
+    async open({ url, table: prefix, session }, connectionLimit) {
       const { createPool } = await import("mysql2/promise");
       const { fromMysql2 } = await import("@countersign/store-sql/mysql2");
       const pool = createPool({ uri: url, connectionLimit });
+      if (session !== undefined) pool.on("connection", (connection) => void connection.query(session));
       const database = fromMysql2(pool);
       const stores = createStores({ database, table: prefix });
       const nameOf = (table) => `${prefix}_${table}`;
       const send = async (on, text, values) => (await on.query(text, values))[0];
       const once = (insert) => insert.replace("INSERT", "INSERT IGNORE");
-      return onPool({ pool, database, stores, nameOf, once }, send);
+      return onPool({ pool, database, stores, nameOf, once, keys: "idempotency" }, send);
     },
     async remove({ table }, { pool }) {
       const [names] = await pool.query(`SHOW TABLES LIKE '${table}\\_%'`);
@@ -100,8 +102,10 @@ export const databases = {
 };
 
 /** `send(on, text, values)` gives rows; `?` stands for each value. */
-function onPool({ pool, database, stores, nameOf, once }, send) {
+function onPool({ pool, database, stores, nameOf, once, keys }, send) {
   return {
+    /** The table of keys, as read() takes it. */
+    keys,
     pool,
     database,
     stores,

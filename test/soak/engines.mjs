@@ -9,7 +9,7 @@ export const longestHandlingMs = 40;
 const longestStandingMs = 4;
 
 /**
- * An engine has `prepare({ folder, url, mode })`, which returns the location of an empty store, as JSON; `open(location)` for a payer;
+ * An engine has `prepare({ folder, url, isUnique })`, which returns the location of an empty store, as JSON; `open(location)` for a payer;
  * `inspect(location)` for the judge. `pay(payout)` is the handler of lease mode, which may run again under `rerun`, and so does no harm then:
  * the table of payouts refuses a second row. `transactions` has the same for a handler that gets the transaction. Where only such
  * handlers work, the table refuses nothing: a second payment would be seen.
@@ -29,8 +29,7 @@ function onDatabase(name, { wait = () => delay(Math.random() * longestHandlingMs
   const { needs, prepare, open } = databases[name];
   return {
     needs,
-    async prepare({ mode, ...where }) {
-      const isUnique = mode !== "transaction";
+    async prepare({ isUnique, ...where }) {
       return { ...(await prepare(where, payoutsBy(isUnique ? "NOT NULL UNIQUE" : "NOT NULL"))), isUnique };
     },
     async open({ isUnique, ...location }) {
@@ -90,7 +89,7 @@ function redis() {
 }
 
 function payoutsBy(rule) {
-  return { payouts: { columns: `idempotency_key VARCHAR(128) ${rule}`, index: "idempotency_key" } };
+  return { payouts: { columns: `place, idempotency_key VARCHAR(128) ${rule}`, index: "idempotency_key" } };
 }
 
 function inspect(name, location) {

@@ -69,9 +69,12 @@ function payUnderLease() {
 
 if (mode === "transaction") payInTransaction();
 else payUnderLease();
+// A lease's handler meets the database's faults itself: a session that was ended, a conflict.
+const passing = new Set(["conflict", "locked", "unavailable"]);
 // The stack of every 503 of the soak would bury its report.
 app.use((error, _req, res, _next) => {
-  const status = error.status ?? 500;
+  const isPassing = passing.has(transactions?.stores.transactions.faultOf(error));
+  const status = error.status ?? (isPassing ? 503 : 500);
   if (status === 500) note("fault", JSON.stringify(String(error)));
   if (res.headersSent) res.destroy();
   else res.status(status).end();

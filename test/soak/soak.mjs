@@ -1,20 +1,13 @@
 // node test/soak/soak.mjs [--seconds 20] [--seed n] [--engines sqlite,redis,postgres,mariadb] [--modes lease,transaction,both]
 // Two processes on one store, or three where handlers get the transaction, are killed and stopped under payouts, duplicates and replays; at the end everything has to add up.
-import { generateKeyPairSync, randomInt } from "node:crypto";
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import path from "node:path";
+import { randomInt } from "node:crypto";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import { isContinuousIntegration } from "../support/servers/server-binaries.mjs";
 import { unleash } from "./chaos.mjs";
-import { createClient } from "./client.mjs";
 import { engines } from "./engines.mjs";
-import { load, settle } from "./load.mjs";
-import { startPlatform } from "./platform.mjs";
-import { createRandom } from "../fuzz/random.mjs";
+import { newRound } from "./round.mjs";
 import { serverUrl } from "./servers.mjs";
-import { judge } from "./verdict.mjs";
 
 // What the processes of each mode do: keep a lease, or give the handler the transaction.
 const modes = {
@@ -93,70 +86,14 @@ async function run() {
 }
 
 async function soak({ name, url, mode, seed, loadSeconds }) {
-  const folder = mkdtempSync(path.join(tmpdir(), "soak-"));
-  const random = createRandom(`load ${seed}`);
-  const { publicKey, privateKey } = generateKeyPairSync("ed25519");
-  const keyid = "soak-key";
-  const publicKeyPem = publicKey.export({ type: "spki", format: "pem" });
-  let platform;
-  let inspection;
-  let undone;
-  const undo = () =>
-    (undone ??= (async () => {
-      await platform?.end();
-      await inspection?.close();
-      rmSync(folder, { recursive: true, force: true });
-    })());
-  undoCurrent = undo;
+  const round = newRound({ engine: name, url, modes: modes[mode], seed });
+  undoCurrent = round.close;
   try {
-    const location = await engines[name].prepare({ folder, url, mode });
-    inspection = engines[name].inspect(location);
-    const configs = modes[mode].map((own) => ({ engine: name, mode: own, location, keyid, publicKeyPem }));
-    platform = await startPlatform(configs, folder);
-    const client = createClient({ platform, privateKey, keyid, random, inspection });
-    const deadline = Date.now() + loadSeconds * 1_000;
-    // Streams of their own: how fast the one is does not change what the other does.
-    const [counts] = await Promise.all([
-      unleash(platform, {
-        count: configs.length,
-        random: createRandom(`chaos ${seed}`),
-        goesOn: () => Date.now() < deadline,
-      }),
-      load(client, random, deadline),
-    ]);
-    const startedAt = Date.now();
-    const wedged = await settle(client);
-    const settleMs = Date.now() - startedAt;
-    const paidKeys = await inspection.paidKeys();
-    const keys = client.allKeys();
-    const passes = readPasses(folder);
-    const faults = judge({ keys, paidKeys, wedged, answers: client.answers, passes });
-    return { faults, summary: summarize({ keys, paidKeys, passes, client, counts, settleMs }) };
+    await round.start();
+    return await round.run(loadSeconds, (platform, given) => unleash(platform, given));
   } finally {
-    await undo();
+    await round.close();
   }
-}
-
-function readPasses(folder) {
-  return readdirSync(folder)
-    .filter((file) => file.startsWith("passes-"))
-    .flatMap((file) => readFileSync(path.join(folder, file), "utf8").split("\n"))
-    .filter((line) => line !== "");
-}
-
-function summarize({ keys, paidKeys, passes, client, counts, settleMs }) {
-  const { answers } = client;
-  const statuses = [0, 200, 401, 409, 503].map((status) => {
-    const count = answers.filter((answer) => answer.status === status).length;
-    return `${count} ${status === 0 ? "unanswered" : `x ${status}`}`;
-  });
-  const runs = passes.filter((line) => /^(?:run|try) /.test(line)).map((line) => line.split(" ")[2]);
-  const replays = answers.filter(({ kind }) => kind === "replay").length;
-  return (
-    `${keys.length} keys, ${paidKeys.length} payouts, ${answers.length} requests (${statuses.join(", ")}), ` +
-    `${runs.length - new Set(runs).size} runs of a handler behind one that was lost, ` +
-    `${replays} replays, ${counts.kills} kills, ${counts.stops} stops, settled in ${settleMs} ms`
-  );
 }
 
 function namesOf(option, text, known) {

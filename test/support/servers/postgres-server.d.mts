@@ -3,8 +3,8 @@ export interface PostgresServer {
   readonly url: string;
   readonly port: number;
   readonly pid: number | undefined;
-  /** `fast`: rolls back and disconnects everybody. `immediate`: as a crash; the next start recovers. */
-  stop(mode?: "fast" | "immediate"): Promise<void>;
+  /** `fast`: rolls back and disconnects everybody. `immediate`: as a crash; the next start recovers. `kill`: without its children. */
+  stop(mode?: "fast" | "immediate" | "kill"): Promise<void>;
   /** Starts it again on the same data and port. */
   start(): Promise<void>;
   close(): Promise<void>;

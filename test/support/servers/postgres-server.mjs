@@ -6,7 +6,7 @@ import { ask, endProcess, freePort, privateFolder, startServer } from "./private
 import { postgresFolder, unprivilegedOwner } from "./server-binaries.mjs";
 
 const superuser = "postgres";
-const shutdownSignals = { fast: "SIGINT", immediate: "SIGQUIT" };
+const shutdownSignals = { fast: "SIGINT", immediate: "SIGQUIT", kill: "SIGKILL" };
 
 /** Undefined when the binaries are missing, or when only root could run them. With `standbyOf`, a copy that follows that server. */
 export async function startPostgresServer({ settings = {}, standbyOf } = {}) {

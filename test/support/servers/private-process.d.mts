@@ -18,6 +18,8 @@ export interface ServerCommand {
   readonly folder: string;
   readonly owner?: Owner;
   readonly isReady: () => Promise<boolean>;
+  /** Default 20,000. */
+  readonly withinMs?: number;
 }
 
 export interface Question {

@@ -37,9 +37,9 @@ export function privateFolder(purpose, owner) {
 
 /**
  * Starts a server whose output goes to a file in `folder`, and waits until `isReady` gives true. Throws with the end of that
- * output when it ends before or is not ready in 20 seconds.
+ * output when it ends before or is not ready within `withinMs`.
  */
-export async function startServer({ command, args, folder, owner, isReady }) {
+export async function startServer({ command, args, folder, owner, isReady, withinMs = 20_000 }) {
   const log = path.join(folder, "output.log");
   const output = openSync(log, "a");
   const child = spawnPrivate(command, args, { ...owner, cwd: folder, stdio: ["ignore", output, output] });
@@ -50,7 +50,7 @@ export async function startServer({ command, args, folder, owner, isReady }) {
   });
   const ready = new AbortController();
   try {
-    await Promise.race([failed, untilReady(isReady, ready.signal)]);
+    await Promise.race([failed, untilReady(isReady, ready.signal, withinMs)]);
   } catch (error) {
     await endProcess(child, "SIGKILL");
     throw error;
@@ -106,11 +106,11 @@ export function ask({ host, port, request, isEnough, timeoutMs = 1_000 }) {
   });
 }
 
-async function untilReady(isReady, signal) {
-  const end = Date.now() + 20_000;
+async function untilReady(isReady, signal, withinMs) {
+  const end = Date.now() + withinMs;
   while (!(await isReady())) {
     if (signal.aborted) return;
-    if (Date.now() > end) throw new Error("the server was not ready within 20 seconds");
+    if (Date.now() > end) throw new Error(`the server was not ready within ${withinMs / 1_000} seconds`);
     await sleep(20);
   }
 }

@@ -23,17 +23,31 @@ export function isInterrupted(errno: number | undefined): boolean {
   return errno === 1317 || errno === 1969;
 }
 
-// The server has rolled the whole transaction back: a deadlock, under innodb_snapshot_isolation a row that changed after the snapshot, or
-// another member's change of the row in a group (3101).
-const conflicts: ReadonlySet<number> = new Set([1213, 1020, 3101]);
+// The server has rolled the whole transaction back: a deadlock (to Galera also a change of the row on another node), another member's change of
+// it in a group (3101), or under innodb_snapshot_isolation a row that changed after the snapshot. Clusters find the first two at COMMIT too.
+const conflicts: ReadonlySet<number> = new Set([1213, 3101, 1020]);
+
+/** Errno of a COMMIT that has failed. The number in its message says why. */
+const failedCommit = 1180;
+const lockDeadlock = /\berror 149\b/;
+
 // The server undoes the statement alone.
 const lockTimeout = 1205;
 
 /** A server that ends, a connection that was ended or refused, and no room for one more. */
-const unavailable: ReadonlySet<number> = new Set([
+const lostConnection: readonly number[] = [
   1040, 1042, 1043, 1053, 1077, 1078, 1079, 1080, 1129, 1130, 1152, 1153, 1154, 1155, 1156, 1157, 1158, 1159,
-  1160, 1161, 1184, 1203, 1226, 1927, 2002, 2003, 2006, 2013, 2055, 4031,
-]);
+  1160, 1161, 1184, 1203, 1226, 1927, 2002, 2003, 2006, 2013, 2055, 3168, 3169, 4031,
+];
+
+/**
+ * A server that takes no writes now; another node may. A node outside of its cluster (1047), or that left it during COMMIT (1180); a member that
+ * cannot ask its group (3100), or not with this consistency (3796 to 3799); a secondary, a replica, a server in read-only or offline mode.
+ * None of them is a rollback: what failed with 3100 in a minority has committed when the majority was there again.
+ */
+const takesNoWrites: readonly number[] = [1047, 1180, 3100, 3796, 3797, 3798, 3799, 1290, 1792, 1836, 3032];
+
+const unavailable: ReadonlySet<number> = new Set([...lostConnection, ...takesNoWrites]);
 
 const lostLine = /^(?:PROTOCOL_|E(?:CONN|PIPE|TIMEDOUT|HOST|NET|ADDR|AI_|NOTFOUND))/;
 
@@ -52,6 +66,8 @@ function ownFault(error: object): TransactionFault | undefined {
   const errno = ownErrno(error);
   if (errno !== undefined) {
     if (conflicts.has(errno)) return "conflict";
+    // As 1213, found by Group Replication at COMMIT.
+    if (errno === failedCommit && lockDeadlock.test(ownMessage(error))) return "conflict";
     if (errno === lockTimeout) return "locked";
     // From 45,000 on they are the MariaDB connector's own: its line or its pool. Other drivers' are below 0.
     if (unavailable.has(errno) || errno < 0 || errno >= 45_000) return "unavailable";
@@ -78,6 +94,11 @@ function ownErrno(error: object): number | undefined {
     (value) => typeof value === "number" || (typeof value === "string" && /^\d{4,5}$/.test(value)),
   );
   return found === undefined ? undefined : Number(found);
+}
+
+// Prisma's driver adapter has its own beside the server's.
+function ownMessage(error: object): string {
+  return ["message", "originalMessage"].map((name) => String(Reflect.get(error, name))).join(" ");
 }
 
 const grants = "GRANT SELECT, INSERT, UPDATE, DELETE on them to the user of the pool";

@@ -2,7 +2,8 @@ import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { withDeadline } from "@countersign/core";
 import type { Row } from "@countersign/idempotency/store";
-import { explained, isSerializationFailure } from "./errors.ts";
+import { explained } from "./errors.ts";
+import { faultOf } from "./faults.ts";
 import { runAlone } from "./lone-statement.ts";
 import type { ResolvedPostgresOptions } from "./options.ts";
 import { factoryName } from "./options.ts";
@@ -77,8 +78,8 @@ export class Engine {
         // oxlint-disable-next-line no-await-in-loop -- one attempt after the other
         return await this.#runOnce(text, values);
       } catch (error) {
-        // Only where the pool's default isolation is stricter than READ COMMITTED. Nothing of the statement happened.
-        if (isSerializationFailure(error) && attempt < maxAttempts) {
+        // A deadlock, or a conflict where the pool's default isolation is stricter than READ COMMITTED. Nothing of the statement happened.
+        if (faultOf(error) === "conflict" && attempt < maxAttempts) {
           // oxlint-disable-next-line no-await-in-loop -- as above
           await sleep(Math.random() * Math.min(2 ** attempt, longestPauseMs));
           continue;

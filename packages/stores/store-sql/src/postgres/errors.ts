@@ -44,11 +44,6 @@ export function explained(caller: string, names: Place, error: unknown): unknown
   return remedy === undefined ? error : new Error(`${caller}: ${remedy(names)}`, { cause: error });
 }
 
-/** True when nothing of the statement happened, so that it can be sent again. */
-export function isSerializationFailure(error: unknown): boolean {
-  return sqlStateOf(error) === "40001";
-}
-
 export function isLockTimeout(error: unknown): boolean {
   return sqlStateOf(error) === lockTimeout;
 }

@@ -5,8 +5,9 @@ import { isLockTimeout, sqlStateOf } from "./errors.ts";
 
 const conflicts = new Set(["40001", "40P01"]);
 
-// Classes: connection, operator intervention (a shutdown, not a cancelled query). Idle sessions, and no connection left.
-const unavailable = /^(?:08...|57P0.|25P0[34]|53300)$/;
+// Classes: connection, operator intervention (a shutdown, not a cancelled query). Idle sessions, no connection left, a server that takes no
+// writes, such as a standby, and a statement or COMMIT whose outcome a distributed server does not know.
+const unavailable = /^(?:08...|57P0.|25P0[34]|25006|40003|53300)$/;
 
 // Prisma: write conflict or deadlock; no transaction could begin, or its own time-out ended it; no server or connection.
 const prismaConflict = "P2034";
@@ -18,7 +19,7 @@ const lostLine =
 
 // Of pg, pg-pool, Knex (its pool: tarn), Sequelize, TypeORM, and their like: without a code.
 const lostLineMessage =
-  /Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect|Timeout acquiring a connection|Operation timeout|Client was closed|Connection ended/i;
+  /Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect|^timeout expired$|Timeout acquiring a connection|Operation timeout|Client was closed|Connection ended/i;
 const lostLineName =
   /^(?:Sequelize)?(?:KnexTimeout|ConnectionAcquireTimeout|Connection(?:Refused|TimedOut)?|HostNot(?:Found|Reachable)|QueryRunnerAlreadyReleased)Error$/;
 

@@ -74,10 +74,11 @@ SELECT state FROM removed`;
     return this.#update([storedKey], change, seen, "WHERE kept.key = $1");
   }
 
-  /** Returns the rows of the keys. params: the keys as an array in a text */
+  /** Returns the rows of the keys; the commit of a transaction that finds one `done` waits as that of `look`. params: the keys as an array in a text */
   lookAll(storedKeys: readonly string[]): KeyStatement {
     const { names } = this.#options;
-    const text = `SELECT kept.key, ${columns(clockOf(this.#options)(1))} FROM ${names.idempotency} AS kept
+    const text = `SELECT kept.key, ${columns(clockOf(this.#options)(1))},
+  CASE WHEN kept.state = 'done' AND ${hasStandbys} THEN ${waitForStandbys} END AS message FROM ${names.idempotency} AS kept
 WHERE kept.key = ANY ($1::text[])`;
     return { text, values: timed(this.#options, [arrayOf(storedKeys)]) };
   }

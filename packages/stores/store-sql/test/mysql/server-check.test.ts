@@ -60,6 +60,12 @@ describeServerCheck<Settings>({
   refused: [
     ["is older than MySQL 8.0", { VERSION: { version: "5.7.44-log" } }, /MySQL 5\.7 is too old, 8\.0/],
     ["is TiDB", { VERSION: { version: "8.0.11-TiDB-v8.5.0" } }, /TiDB-v8\.5\.0, neither MySQL nor MariaDB/],
+    ["is Vitess", { VERSION: { version: "8.0.40-Vitess" } }, /Vitess, neither MySQL nor MariaDB/],
+    [
+      "is PlanetScale",
+      { VERSION: { version: "8.0.34-PlanetScale" } },
+      /PlanetScale, neither MySQL nor MariaDB/,
+    ],
     ["tells no version", { VERSION: { version: "unknown" } }, /unknown, neither MySQL nor MariaDB/],
     [
       "is older than 10.6",

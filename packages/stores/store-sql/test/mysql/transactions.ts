@@ -75,7 +75,7 @@ async function run(
     await handler();
   } catch (error) {
     const fault = transactions.faultOf(error);
-    if (fault !== undefined && fault !== "refused") throw error;
+    if (fault === "conflict" || fault === "locked") throw error;
     try {
       await transactions.assertOpen(tx, [key]);
     } catch (ended) {

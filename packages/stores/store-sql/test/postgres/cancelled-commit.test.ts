@@ -216,6 +216,34 @@ onServer("a transaction whose commit is cancelled while it waits for a standby",
     expect((await duplicate).keys).toMatchObject([{ status: "done" }]);
   });
 
+  test("is not answered as paid to a duplicate within a minute of the setting", async () => {
+    const { schema } = await newStores({}, config);
+    const database = fromPg(connectPool(config));
+    const { transactions, close } = createStores({ schema, database, pruneIntervalMs: 0 });
+    afterTest(close);
+    const pay = () => payIn(transactions, claimOf([keyOf("k")]), () => Promise.resolve());
+    await pay();
+    await standby.loseStandby();
+    afterTest(() => standby.leaveStandby());
+    let isAnswered = false;
+    const duplicate = pay().finally(() => (isAnswered = true));
+    await eventually(async () => (await standby.waiting()) === 1);
+    expect(isAnswered).toBe(false);
+    await standby.leaveStandby();
+    expect((await duplicate).keys).toMatchObject([{ status: "done" }]);
+  });
+
+  test("rejects as an unknown outcome where the handler takes no warnings any more", async () => {
+    const { schema } = await newStores({}, config);
+    const database = fromPg(connectPool(config));
+    const { transactions, close } = createStores({ schema, database, pruneIntervalMs: 0 });
+    afterTest(close);
+    await standby.loseStandby();
+    afterTest(() => standby.leaveStandby());
+    const handler = (tx: PoolClient) => tx.query("SET LOCAL client_min_messages = error");
+    expect(await once(payIn(transactions, claimOf([keyOf("k")]), handler))).toMatchObject(unconfirmed);
+  });
+
   test("rejects as an unknown outcome for a task, in sessions that take no warnings", async () => {
     const { schema } = await newStores({}, config);
     const database = fromPg(connectPool(quiet));
