@@ -110,7 +110,6 @@ test("unions are found, in both forms", () => {
   for (const one of [
     "PayoutCode",
     "PayoutFaultCode",
-    "PostgresStoreCode",
     "HttpSignatureCode",
     "SendErrorCode",
     "PayoutVariant",

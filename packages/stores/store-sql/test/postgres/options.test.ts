@@ -12,7 +12,7 @@ const database = fromPg({ ...pool, connect: (): Promise<never> => Promise.reject
 describe("createStores() options", () => {
   test.each<[string, unknown, RegExp]>([
     ["no options", undefined, /options must be an object/],
-    ["no pool", {}, /option pool or database must be given/],
+    ["no pool", {}, /option database must be made by fromPg\(pool\)/],
     ["both pool and database", { pool, database }, /option pool cannot be set beside database/],
     ["a database as pool", { pool: database }, /option pool .* write database: …/],
     ["a pool as database", { database: pool }, /option database .* write database: fromPg\(pool\)/],
