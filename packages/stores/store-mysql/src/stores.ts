@@ -5,7 +5,7 @@ import { MysqlIdempotencyStore } from "./idempotency-store.ts";
 import { NonceTable, type MysqlNonceStore } from "./nonce-store.ts";
 import { type MysqlStoresOptions, resolveOptions } from "./options.ts";
 import { MysqlTransactions } from "./transaction-store.ts";
-import { type MysqlWorkStore, WorkTable } from "./work-store.ts";
+import { type MysqlWorkStore, mysqlWorkStore } from "./work-store.ts";
 
 /** `TransactionStores`, as `payoutEndpoint({ stores, pay })` takes them. */
 export interface MysqlStores<Tx> extends WorkStores<Tx, "async"> {
@@ -29,7 +29,7 @@ export function createMysqlStores<Tx>(options: MysqlStoresOptions<Tx>): MysqlSto
   const idempotency = new MysqlIdempotencyStore(engine, resolved);
   const nonces = new NonceTable(engine, resolved);
   const transactions = new MysqlTransactions(engine, resolved);
-  const work = new WorkTable(engine, resolved);
+  const work = mysqlWorkStore(engine, resolved);
   return {
     idempotency,
     nonces,

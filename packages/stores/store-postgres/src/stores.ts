@@ -10,7 +10,7 @@ import {
   resolveOptions,
 } from "./options.ts";
 import { PostgresTransactions } from "./transactions.ts";
-import { PostgresWorkStore } from "./work-store.ts";
+import { postgresWorkStore } from "./work-store.ts";
 
 export interface PostgresStores {
   readonly idempotency: PostgresIdempotencyStore;
@@ -67,6 +67,6 @@ function insideOf<Tx>(
   if (database === undefined) return undefined;
   return {
     transactions: new PostgresTransactions(engine, options, database),
-    work: new PostgresWorkStore(engine, options, database),
+    work: postgresWorkStore(engine, options, database),
   };
 }

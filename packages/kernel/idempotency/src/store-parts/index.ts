@@ -34,7 +34,7 @@ export {
 } from "../transactions/key-steps-within.ts";
 export { runSteps, runStepsNow } from "../transactions/steps.ts";
 export { isAsSeen, type KeyTable, type ListedRows, type Seen, type Within } from "../key-table.ts";
-export { TableStore, type TableStoreOptions } from "../table-store.ts";
+export { TableStore, type Returned, type TableStoreOptions } from "../table-store.ts";
 export { decodeText, encodeText, Gate, StoreGate, textUpTo, type ArgumentRule } from "../store-rules.ts";
 export { assertTransaction } from "./transaction.ts";
 export {

@@ -1,0 +1,56 @@
+import {
+  bound,
+  changeOf,
+  insertOf,
+  insertOfTasks,
+  listsOf,
+  raw,
+  sql,
+  withReturning,
+  type Sql,
+  type TaskDialect,
+} from "@countersign/databases/internal";
+
+const writers = {
+  // As a text: libsql takes bytes that are the only value for named values.
+  digest: (hex: string): Sql => sql`unhex(${bound(hex)})`,
+  integer: (value: number): Sql => bound(value),
+  text: (value: string): Sql => bound(value),
+};
+
+/** How SQLite writes the statements of tasks. It locks no rows: there is one writer at a time. `table` is the prefix of the names. */
+export function taskDialect(table: string): TaskDialect {
+  const dialect: TaskDialect = {
+    ...writers,
+    ...listsOf(writers),
+    stored: withReturning.stored,
+    proposed: withReturning.proposed,
+    tellsAdded: true,
+    hasPartialIndexes: true,
+    greatest: "max",
+    types: {
+      digest: "BLOB",
+      mark: "BLOB",
+      queue: "TEXT",
+      text: "TEXT",
+      body: "TEXT",
+      state: "TEXT CHECK (state IN ('open', 'dead', 'done'))",
+      count: "INTEGER",
+      bigint: "INTEGER",
+    },
+    hex: (column) => sql`lower(hex(${column}))`,
+    found: (column) => sql`lower(hex(${column})) AS hex`,
+    readText: String,
+    // Without statistics SQLite would read all open tasks of the queue.
+    byIndex: (name) => raw(name === "heads" ? `INDEXED BY "${table}_tasks_heads"` : ""),
+    forUpdate: () => raw(""),
+    skipLocked: raw(""),
+    upsert: (upsert) => [
+      sql`${insertOf(writers, { ...upsert, into: `${upsert.into} AS stored` })} ${withReturning.upserted(upsert, dialect)}`,
+    ],
+    addUnknown: (insert) => [sql`${insertOfTasks(writers, insert)} ${withReturning.added(dialect)}`],
+    change: (change) => changeOf(change),
+    changeBoth: (lanes, tasks) => [changeOf(lanes), changeOf(tasks)],
+  };
+  return dialect;
+}
