@@ -2,6 +2,7 @@
 export { composed, inTurn, type Chain } from "./work/chain.ts";
 export {
   assigned,
+  byMicroseconds,
   changeOf,
   insertOf,
   insertOfTasks,

@@ -1,6 +1,7 @@
 import {
   assigned,
   bound,
+  byMicroseconds,
   insertOf,
   insertOfTasks,
   joined,
@@ -26,6 +27,7 @@ const byKey = raw("FORCE INDEX (PRIMARY)");
  * which others insert.
  */
 export const taskDialect: TaskDialect = {
+  ...byMicroseconds,
   ...writers,
   ...listsOf(writers),
   tellsAdded: false,

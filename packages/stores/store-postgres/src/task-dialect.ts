@@ -1,5 +1,6 @@
 import {
   bound,
+  byMicroseconds,
   changeOf,
   joined,
   raw,
@@ -33,6 +34,7 @@ const inJson = {
  * them, and the server reads it in a fraction of the time that it takes for a list.
  */
 export const taskDialect: TaskDialect = {
+  ...byMicroseconds,
   ...writers,
   stored: withReturning.stored,
   proposed: withReturning.proposed,

@@ -28,6 +28,9 @@ export function taskDialect(table: string): TaskDialect {
     tellsAdded: true,
     hasPartialIndexes: true,
     greatest: "max",
+    dueOrder: raw("lane.due_us, head.number, lane.digest"),
+    numbersAbove: (tasks, queue) =>
+      sql`coalesce((SELECT max(open.number) FROM ${raw(tasks)} AS open WHERE open.queue = ${queue} AND open.state = 'open'), 0)`,
     types: {
       digest: "BLOB",
       mark: "BLOB",

@@ -15,7 +15,7 @@ export interface DueLane extends LaneVersion {
   /** The task that is owned. */
   readonly owned: (SeenTask & { readonly task: string; readonly leasedUntilUs: number }) | undefined;
   /** The oldest open task. */
-  readonly head: { readonly task: string; readonly attempts: number } | undefined;
+  readonly head: { readonly task: string; readonly number: number; readonly attempts: number } | undefined;
 }
 
 export function dueLane(row: Row, readText: ReadText): DueLane {
@@ -38,7 +38,10 @@ export function dueLane(row: Row, readText: ReadText): DueLane {
             failures: readText(row["owned_failures"]),
             nowMs: milliseconds(nowUs),
           },
-    head: head === undefined ? undefined : { task: head, attempts: integerOf(row["attempts"]) },
+    head:
+      head === undefined
+        ? undefined
+        : { task: head, number: integerOf(row["number"]), attempts: integerOf(row["attempts"]) },
   };
 }
 

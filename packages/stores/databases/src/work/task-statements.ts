@@ -154,7 +154,7 @@ WHERE ${this.#guarded("task.digest", wanted)} ${dialect.forUpdate(raw("task.dige
     const last = dialect.integer(at);
     return sql`SELECT ${hex("lane.digest")} AS lane, lane.version, lane.due_us, ${hex("lane.task")} AS task,
   owned.leased_us, owned.attempts AS owned_attempts, owned.failures AS owned_failures,
-  ${hex("head.digest")} AS head, head.due_us AS head_due_us, head.attempts, ${now} AS now_us
+  ${hex("head.digest")} AS head, head.due_us AS head_due_us, head.number, head.attempts, ${now} AS now_us
 FROM ${raw(lanes)} AS lane ${dialect.byIndex("due")}
 LEFT JOIN ${raw(tasks)} AS owned ON owned.digest = lane.task
 LEFT JOIN ${raw(tasks)} AS head ON head.digest = (SELECT oldest.digest FROM ${raw(tasks)} AS oldest ${dialect.byIndex("heads")}
@@ -162,7 +162,7 @@ LEFT JOIN ${raw(tasks)} AS head ON head.digest = (SELECT oldest.digest FROM ${ra
 WHERE ${guard} AND lane.queue = ${dialect.text(queue)} AND lane.due_us BETWEEN ${last} AND ${now}
   AND (lane.due_us > ${last} OR lane.digest > ${dialect.digest(digest)})
   AND NOT EXISTS (SELECT 1 FROM ${raw(queues)} AS paused WHERE paused.digest = ${dialect.digest(digestOf(queue))})
-ORDER BY lane.due_us, lane.digest LIMIT ${raw(String(most))}`;
+ORDER BY ${dialect.dueOrder} LIMIT ${raw(String(most))}`;
   }
 
   /** Takes the oldest tasks of lanes that are as they were read, and that nobody has locked. Gives `lane` and what a worker is told of each. */
@@ -499,7 +499,8 @@ WHERE ${this.#guarded("paused.digest", digests)} ${dialect.forUpdate(raw("paused
     const { dialect, names, now, guard } = this.#parts;
     const [count, stored] = [dialect.integer(numbers), (column: string) => dialect.stored(column)];
     const rows = inOrder([...lanes].map(([digest, { name, number }]) => ({ digest, name, number })));
-    const greatest = (one: Sql, other: Sql): Sql => sql`${raw(dialect.greatest)}(${one}, ${other})`;
+    const greatest = (...values: readonly Sql[]): Sql => sql`${raw(dialect.greatest)}(${joined(values)})`;
+    const above = dialect.numbersAbove(names.tasks, dialect.text(queue));
     const due = dialect.proposed("due_us", now);
     return {
       find: () =>
@@ -519,7 +520,7 @@ WHERE ${this.#guarded("paused.digest", digests)} ${dialect.forUpdate(raw("paused
             lane: input("name"),
             // A claim moves it where its oldest task is due later.
             due_us: now,
-            last_number: sql`${greatest(input("number"), now)} + ${count}`,
+            last_number: sql`${greatest(input("number"), now, above)} + ${count}`,
             version: input("version"),
           }),
           guard,

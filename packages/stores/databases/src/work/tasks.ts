@@ -272,6 +272,10 @@ export class TaskStore<Tx, Mode extends TransactionMode> implements WorkStore<Tx
   async #take(claim: TaskClaim, lanes: readonly DueLane[]): Promise<readonly ClaimedTask[]> {
     const decided = lanes.map((lane) => ({ ...lane, ...decideLane(lane.seen, lane.nowUs) }));
     const ready = decided.filter(({ next }) => next === "take");
+    // Of one time: in the order of adding.
+    ready.sort(
+      (one, other) => one.dueUs - other.dueUs || (one.head?.number ?? 0) - (other.head?.number ?? 0),
+    );
     let others = decided.filter(({ next }) => next !== "take");
     const tasks: ClaimedTask[] = [];
     let taken = 0;
