@@ -14,7 +14,7 @@ export {
   type TaskDialect,
   type TaskTables,
 } from "./work/dialect.ts";
-export { bound, joined, raw, sql, type Sql } from "./work/sql.ts";
+export { bound, joined, raw, fragment, type Sql } from "./work/sql.ts";
 export type { Moment, StepWithin, TaskEngine } from "./work/task-engine.ts";
 export { taskTables, type TableSql } from "./work/task-table.ts";
 export { TaskStore } from "./work/tasks.ts";

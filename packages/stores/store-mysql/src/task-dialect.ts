@@ -7,7 +7,7 @@ import {
   joined,
   listsOf,
   raw,
-  sql,
+  fragment,
   type Sql,
   type TaskDialect,
 } from "@countersign/databases/internal";
@@ -44,11 +44,11 @@ export const taskDialect: TaskDialect = {
     count: "INT",
     bigint: "BIGINT",
   },
-  hex: (column) => sql`LOWER(HEX(${column}))`,
-  found: (column) => sql`LOWER(HEX(${column})) AS hex`,
+  hex: (column) => fragment`LOWER(HEX(${column}))`,
+  found: (column) => fragment`LOWER(HEX(${column})) AS hex`,
   readText: (value) => (typeof value === "string" ? value : storedBytes(value).toString("utf8")),
   byIndex: (name) => (name === "primary" ? byKey : raw(`FORCE INDEX (${name})`)),
-  forUpdate: (key) => sql`ORDER BY ${key} FOR UPDATE`,
+  forUpdate: (key) => fragment`ORDER BY ${key} FOR UPDATE`,
   skipLocked: raw("FOR UPDATE SKIP LOCKED"),
   stored: (column) => raw(column),
   // The name of a new row would be another one on each of the two.
@@ -57,8 +57,8 @@ export const taskDialect: TaskDialect = {
     const { into, rows, set, giving } = upsert;
     const digests = rows.map(({ digest }) => String(digest));
     return [
-      sql`${insertOf(writers, upsert, upsert.guard)} ON DUPLICATE KEY UPDATE ${assigned(set)}`,
-      sql`SELECT ${taskDialect.found(raw("digest"))}, ${raw(giving)} FROM ${raw(into)} ${byKey}
+      fragment`${insertOf(writers, upsert, upsert.guard)} ON DUPLICATE KEY UPDATE ${assigned(set)}`,
+      fragment`SELECT ${taskDialect.found(raw("digest"))}, ${raw(giving)} FROM ${raw(into)} ${byKey}
 WHERE ${taskDialect.among(raw("digest"), digests)} FOR UPDATE`,
     ];
   },
@@ -66,15 +66,15 @@ WHERE ${taskDialect.among(raw("digest"), digests)} FOR UPDATE`,
     const { into, rows, mark } = insert;
     const digests = rows.map(({ digest }) => String(digest));
     return [
-      sql`${insertOfTasks(writers, insert)} ON DUPLICATE KEY UPDATE mark = mark`,
-      sql`SELECT ${taskDialect.found(raw("digest"))} FROM ${raw(into)} ${byKey}
+      fragment`${insertOfTasks(writers, insert)} ON DUPLICATE KEY UPDATE mark = mark`,
+      fragment`SELECT ${taskDialect.found(raw("digest"))} FROM ${raw(into)} ${byKey}
 WHERE ${taskDialect.among(raw("digest"), digests)} AND mark = ${mark} FOR UPDATE`,
     ];
   },
   change: ({ of, as, set, where }) =>
-    sql`UPDATE ${raw(of)} AS ${raw(as)} ${byKey} SET ${assigned(set, `${as}.`)} WHERE ${where}`,
+    fragment`UPDATE ${raw(of)} AS ${raw(as)} ${byKey} SET ${assigned(set, `${as}.`)} WHERE ${where}`,
   changeBoth: (lanes, tasks) => [
-    sql`UPDATE ${raw(tasks.of)} AS task ${byKey} STRAIGHT_JOIN ${raw(lanes.of)} AS lane ${byKey} ON lane.digest = task.lane
+    fragment`UPDATE ${raw(tasks.of)} AS task ${byKey} STRAIGHT_JOIN ${raw(lanes.of)} AS lane ${byKey} ON lane.digest = task.lane
 SET ${joined([assigned(lanes.set, "lane."), assigned(tasks.set, "task.")])} WHERE ${tasks.where}`,
   ],
 };

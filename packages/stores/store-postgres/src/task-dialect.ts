@@ -4,7 +4,7 @@ import {
   changeOf,
   joined,
   raw,
-  sql,
+  fragment,
   withReturning,
   written,
   type Rows,
@@ -16,10 +16,10 @@ import {
 const text = 'text COLLATE "C"';
 
 const writers = {
-  digest: (hex: string): Sql => sql`${bound(Buffer.from(hex, "hex"))}::bytea`,
+  digest: (hex: string): Sql => fragment`${bound(Buffer.from(hex, "hex"))}::bytea`,
   // As a text: drivers differ in what they send for a number.
-  integer: (value: number): Sql => sql`${bound(String(value))}::text::bigint`,
-  text: (value: string): Sql => sql`${bound(value)}::text`,
+  integer: (value: number): Sql => fragment`${bound(String(value))}::text::bigint`,
+  text: (value: string): Sql => fragment`${bound(value)}::text`,
 };
 
 /** The type of an input in JSON, and how a column reads it. */
@@ -53,25 +53,25 @@ export const taskDialect: TaskDialect = {
   },
   among(column, digests) {
     const [first = "", ...others] = digests;
-    if (others.length === 0) return sql`${column} = ${writers.digest(first)}`;
+    if (others.length === 0) return fragment`${column} = ${writers.digest(first)}`;
     const array = `{${digests.map((digest) => String.raw`"\\x${digest}"`).join(",")}}`;
-    return sql`${column} = ANY (${bound(array)}::text::bytea[])`;
+    return fragment`${column} = ANY (${bound(array)}::text::bytea[])`;
   },
   each(column, type, values) {
     const [[, first] = [], ...others] = values;
     if (others.length === 0) return written(writers, type, first);
-    const found = sql`(${json(Object.fromEntries(values))} ->> encode(${column}, 'hex'))`;
-    if (type === "integer") return sql`${found}::bigint`;
-    return type === "text" ? found : sql`decode(${found}, 'hex')`;
+    const found = fragment`(${json(Object.fromEntries(values))} ->> encode(${column}, 'hex'))`;
+    if (type === "integer") return fragment`${found}::bigint`;
+    return type === "text" ? found : fragment`decode(${found}, 'hex')`;
   },
-  hex: (column) => sql`encode(${column}, 'hex')`,
-  found: (column) => sql`${column} AS digest, encode(${column}, 'hex') AS hex`,
+  hex: (column) => fragment`encode(${column}, 'hex')`,
+  found: (column) => fragment`${column} AS digest, encode(${column}, 'hex') AS hex`,
   readText: String,
   byIndex: () => raw(""),
-  forUpdate: (key) => sql`ORDER BY ${key} FOR UPDATE`,
+  forUpdate: (key) => fragment`ORDER BY ${key} FOR UPDATE`,
   skipLocked: raw("FOR UPDATE SKIP LOCKED"),
   upsert: (upsert) => [
-    sql`${insertFrom(upsert)} WHERE ${upsert.guard} ${withReturning.upserted(upsert, taskDialect)}`,
+    fragment`${insertFrom(upsert)} WHERE ${upsert.guard} ${withReturning.upserted(upsert, taskDialect)}`,
   ],
   change: (change) => changeOf(change, "FROM settings"),
   changeBoth: (lanes, tasks) => [taskDialect.change(lanes), taskDialect.change(tasks)],
@@ -79,21 +79,21 @@ export const taskDialect: TaskDialect = {
     const { columns, lanes } = insert;
     const withNumber = (input: WriteInput) => ({
       ...columns(input),
-      number: sql`lanes.last_number - ${input("behind")}`,
+      number: fragment`lanes.last_number - ${input("behind")}`,
     });
     const isOf =
       insert.rows.length === 1
         ? ""
         : `ON lanes.digest = ${inJson.digest.read("added.lane")} ORDER BY added.digest`;
     return [
-      sql`${insertFrom({ ...insert, columns: withNumber })} ${raw(isOf === "" ? "CROSS JOIN" : "JOIN")} ${raw(lanes.step ?? "")} AS lanes ${raw(isOf)}
+      fragment`${insertFrom({ ...insert, columns: withNumber })} ${raw(isOf === "" ? "CROSS JOIN" : "JOIN")} ${raw(lanes.step ?? "")} AS lanes ${raw(isOf)}
 ${withReturning.added(taskDialect)}`,
     ];
   },
 };
 
 function json(value: unknown): Sql {
-  return sql`${bound(JSON.stringify(value))}::text::jsonb`;
+  return fragment`${bound(JSON.stringify(value))}::text::jsonb`;
 }
 
 /** A single row is no JSON: its plan is made in half the time. */
@@ -105,8 +105,8 @@ function insertFrom({ into, inputs, rows, columns }: Rows): Sql {
     return isSingle ? written(writers, type, first[name]) : raw(inJson[type].read(`added.${name}`));
   });
   const types = Object.entries(inputs).map(([name, type]) => `${name} ${inJson[type].type}`);
-  const added = sql`CROSS JOIN jsonb_to_recordset(${json(rows)}) AS added (${raw(types.join(", "))})`;
-  return sql`INSERT INTO ${raw(into)} AS stored (${raw(Object.keys(values).join(", "))})
+  const added = fragment`CROSS JOIN jsonb_to_recordset(${json(rows)}) AS added (${raw(types.join(", "))})`;
+  return fragment`INSERT INTO ${raw(into)} AS stored (${raw(Object.keys(values).join(", "))})
 SELECT ${joined(Object.values(values))} FROM settings ${isSingle ? raw("") : added}`;
 }
 

@@ -2,7 +2,7 @@ import {
   bound,
   composed,
   raw,
-  sql,
+  fragment,
   TaskStore,
   type Chain,
   type Moment,
@@ -114,13 +114,15 @@ class PostgresTasks<Tx> extends PrunedTable implements TaskEngine<Tx, "async"> {
   }
 
   #composed(chains: readonly Chain[], isReady: string): Sql {
-    const settings = sql`SELECT ${raw(isReady)} AS is_ready, ${this.#clock} AS now_us`;
+    const settings = fragment`SELECT ${raw(isReady)} AS is_ready, ${this.#clock} AS now_us`;
     return composed(chains, settings, this.dialect.among);
   }
 
   get #clock(): Sql {
     const { now } = this.options;
-    return now === undefined ? serverClock : sql`${bound(String(Date.parse(now()) * 1_000))}::text::bigint`;
+    return now === undefined
+      ? serverClock
+      : fragment`${bound(String(Date.parse(now()) * 1_000))}::text::bigint`;
   }
 
   async #send(tx: Tx, statement: Sql): Promise<readonly Row[]> {

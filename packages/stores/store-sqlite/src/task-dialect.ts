@@ -5,7 +5,7 @@ import {
   insertOfTasks,
   listsOf,
   raw,
-  sql,
+  fragment,
   withReturning,
   type Sql,
   type TaskDialect,
@@ -13,7 +13,7 @@ import {
 
 const writers = {
   // As a text: libsql takes bytes that are the only value for named values.
-  digest: (hex: string): Sql => sql`unhex(${bound(hex)})`,
+  digest: (hex: string): Sql => fragment`unhex(${bound(hex)})`,
   integer: (value: number): Sql => bound(value),
   text: (value: string): Sql => bound(value),
 };
@@ -30,7 +30,7 @@ export function taskDialect(table: string): TaskDialect {
     greatest: "max",
     dueOrder: raw("lane.due_us, head.number, lane.digest"),
     numbersAbove: (tasks, queue) =>
-      sql`coalesce((SELECT max(open.number) FROM ${raw(tasks)} AS open WHERE open.queue = ${queue} AND open.state = 'open'), 0)`,
+      fragment`coalesce((SELECT max(open.number) FROM ${raw(tasks)} AS open WHERE open.queue = ${queue} AND open.state = 'open'), 0)`,
     types: {
       digest: "BLOB",
       mark: "BLOB",
@@ -41,17 +41,17 @@ export function taskDialect(table: string): TaskDialect {
       count: "INTEGER",
       bigint: "INTEGER",
     },
-    hex: (column) => sql`lower(hex(${column}))`,
-    found: (column) => sql`lower(hex(${column})) AS hex`,
+    hex: (column) => fragment`lower(hex(${column}))`,
+    found: (column) => fragment`lower(hex(${column})) AS hex`,
     readText: String,
     // Without statistics SQLite would read all open tasks of the queue.
     byIndex: (name) => raw(name === "heads" ? `INDEXED BY "${table}_tasks_heads"` : ""),
     forUpdate: () => raw(""),
     skipLocked: raw(""),
     upsert: (upsert) => [
-      sql`${insertOf(writers, { ...upsert, into: `${upsert.into} AS stored` })} ${withReturning.upserted(upsert, dialect)}`,
+      fragment`${insertOf(writers, { ...upsert, into: `${upsert.into} AS stored` })} ${withReturning.upserted(upsert, dialect)}`,
     ],
-    addUnknown: (insert) => [sql`${insertOfTasks(writers, insert)} ${withReturning.added(dialect)}`],
+    addUnknown: (insert) => [fragment`${insertOfTasks(writers, insert)} ${withReturning.added(dialect)}`],
     change: (change) => changeOf(change),
     changeBoth: (lanes, tasks) => [changeOf(lanes), changeOf(tasks)],
   };

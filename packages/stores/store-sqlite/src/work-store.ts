@@ -2,7 +2,7 @@ import {
   bound,
   inTurn,
   raw,
-  sql,
+  fragment,
   TaskStore,
   type Chain,
   type Moment,
@@ -77,7 +77,7 @@ class SqliteTasks<Db extends SqliteDatabase> extends PrunedTable implements Task
   moment(): Moment {
     const nowMs = this.options.now();
     return {
-      now: nowMs === null ? raw(`(${engineClock} * 1000)`) : sql`${bound(nowMs * 1_000)}`,
+      now: nowMs === null ? raw(`(${engineClock} * 1000)`) : fragment`${bound(nowMs * 1_000)}`,
       guard: raw("1 = 1"),
     };
   }

@@ -2,7 +2,7 @@ import type { Awaitable } from "@countersign/idempotency";
 import { answerOf, type Steps } from "@countersign/idempotency/internal";
 import type { Row } from "@countersign/idempotency/store";
 import { integerOf } from "./values.ts";
-import { joined, raw, sql, type Sql } from "./sql.ts";
+import { joined, raw, fragment, type Sql } from "./sql.ts";
 
 /** The rows of a chain's last find, by the digests that it gives. */
 export interface Found {
@@ -74,7 +74,7 @@ function foundRows(rows: readonly Row[], among: Among): Found {
  * the only row of a table of that name. Each change waits for its find: an array is made before it is compared with.
  */
 export function composed(chains: readonly Chain[], settings: Sql, among: Among): Sql {
-  const steps = [sql`settings AS MATERIALIZED (${settings})`];
+  const steps = [fragment`settings AS MATERIALIZED (${settings})`];
   let result: Sql | undefined;
   for (const chain of chains) {
     let found = "";
@@ -83,21 +83,21 @@ export function composed(chains: readonly Chain[], settings: Sql, among: Among):
         "find" in part ? part.find(foundBy(found, among)) : part.change(foundBy(found, among));
       for (const statement of statements) {
         const name = `step_${steps.length}`;
-        steps.push(sql`${raw(name)} AS MATERIALIZED (${statement})`);
+        steps.push(fragment`${raw(name)} AS MATERIALIZED (${statement})`);
         if ("find" in part) found = name;
       }
     }
-    result ??= sql`SELECT * FROM ${raw(found)}`;
+    result ??= fragment`SELECT * FROM ${raw(found)}`;
   }
-  return sql`WITH ${joined(steps, ",\n")}\n${result ?? raw("SELECT")}`;
+  return fragment`WITH ${joined(steps, ",\n")}\n${result ?? raw("SELECT")}`;
 }
 
 function foundBy(step: string, among: Among): Found {
-  const has = (column: Sql): Sql => sql`${column} = ANY (ARRAY(SELECT digest FROM ${raw(step)}))`;
+  const has = (column: Sql): Sql => fragment`${column} = ANY (ARRAY(SELECT digest FROM ${raw(step)}))`;
   return {
     has,
     tasksOf: (tasks) =>
-      sql`${among(
+      fragment`${among(
         raw("task.digest"),
         tasks.map(({ task }) => task),
       )} AND ${has(raw("task.lane"))}`,

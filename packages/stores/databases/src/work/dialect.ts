@@ -1,5 +1,5 @@
 import type { Among, Found } from "./chain.ts";
-import { joined, raw, sql, type Sql } from "./sql.ts";
+import { joined, raw, fragment, type Sql } from "./sql.ts";
 
 /** By their quoted names. */
 export interface TaskTables {
@@ -110,9 +110,9 @@ type TaskIndex = "primary" | "due" | "heads" | "states";
 /** The ends of statements with ON CONFLICT and RETURNING. */
 export const withReturning = {
   upserted: ({ set, giving }: Pick<Upsert, "set" | "giving">, { found }: Pick<TaskDialect, "found">): Sql =>
-    sql`ON CONFLICT (digest) DO UPDATE SET ${assigned(set)} RETURNING ${found(raw("digest"))}, ${raw(giving)}`,
+    fragment`ON CONFLICT (digest) DO UPDATE SET ${assigned(set)} RETURNING ${found(raw("digest"))}, ${raw(giving)}`,
   added: ({ found }: Pick<TaskDialect, "found">): Sql =>
-    sql`ON CONFLICT (digest) DO NOTHING RETURNING ${found(raw("digest"))}`,
+    fragment`ON CONFLICT (digest) DO NOTHING RETURNING ${found(raw("digest"))}`,
   stored: (column: string): Sql => raw(`stored.${column}`),
   proposed: (column: string): Sql => raw(`excluded.${column}`),
 };
@@ -137,13 +137,13 @@ export function listsOf(dialect: Writers): Pick<TaskDialect, "among" | "each"> {
   return {
     among(column, digests) {
       if (digests.length === 0) return raw("1 = 0");
-      return sql`${column} IN (${joined(digests.map((digest) => dialect.digest(digest)))})`;
+      return fragment`${column} IN (${joined(digests.map((digest) => dialect.digest(digest)))})`;
     },
     each(column, type, values) {
       const cases = values.map(
-        ([digest, value]) => sql`WHEN ${dialect.digest(digest)} THEN ${written(dialect, type, value)}`,
+        ([digest, value]) => fragment`WHEN ${dialect.digest(digest)} THEN ${written(dialect, type, value)}`,
       );
-      return sql`CASE ${column} ${joined(cases, " ")} END`;
+      return fragment`CASE ${column} ${joined(cases, " ")} END`;
     },
   };
 }
@@ -153,11 +153,11 @@ export function insertOf(dialect: Writers, { into, inputs, rows, columns }: Rows
   const all = rows.map((row) => columns((name) => written(dialect, inputs[name] ?? "text", row[name])));
   const values = all.map((row) => {
     const { digest = raw("NULL"), ...others } = row;
-    const guarded = guard === undefined ? digest : sql`CASE WHEN ${guard} THEN ${digest} END`;
-    return sql`(${joined([guarded, ...Object.values(others)])})`;
+    const guarded = guard === undefined ? digest : fragment`CASE WHEN ${guard} THEN ${digest} END`;
+    return fragment`(${joined([guarded, ...Object.values(others)])})`;
   });
   const names = Object.keys(all[0] ?? {}).filter((name) => name !== "digest");
-  return sql`INSERT INTO ${raw(into)} (${raw(["digest", ...names].join(", "))}) VALUES ${joined(values, ",\n")}`;
+  return fragment`INSERT INTO ${raw(into)} (${raw(["digest", ...names].join(", "))}) VALUES ${joined(values, ",\n")}`;
 }
 
 /** The same of tasks, whose lanes are known. */
@@ -174,10 +174,10 @@ export function insertOfTasks(dialect: Writers, { into, inputs, rows, columns, l
 }
 
 export function assigned(set: Columns, prefix = ""): Sql {
-  return joined(Object.entries(set).map(([column, value]) => sql`${raw(prefix + column)} = ${value}`));
+  return joined(Object.entries(set).map(([column, value]) => fragment`${raw(prefix + column)} = ${value}`));
 }
 
 /** `from`: behind the columns. */
 export function changeOf({ of, as, set, where }: Change, from = ""): Sql {
-  return sql`UPDATE ${raw(of)} AS ${raw(as)} SET ${assigned(set)} ${raw(from)} WHERE ${where}`;
+  return fragment`UPDATE ${raw(of)} AS ${raw(as)} SET ${assigned(set)} ${raw(from)} WHERE ${where}`;
 }

@@ -17,7 +17,7 @@ export function bound(value: SqlValue): Sql {
 }
 
 /** Puts parts together. */
-export function sql(texts: TemplateStringsArray, ...parts: readonly Sql[]): Sql {
+export function fragment(texts: TemplateStringsArray, ...parts: readonly Sql[]): Sql {
   return {
     text: texts.map((text, index) => text + (parts[index]?.text ?? "")).join(""),
     values: parts.flatMap(({ values }) => values),

@@ -11,7 +11,7 @@ import {
 import type { Chain, Found, Part, TaskOfLane } from "./chain.ts";
 import type { Change, Input, InputType, TaskDialect, TaskTables, Upsert } from "./dialect.ts";
 import { digestOf } from "./digests.ts";
-import { joined, raw, sql, type Sql } from "./sql.ts";
+import { joined, raw, fragment, type Sql } from "./sql.ts";
 import type { Moment } from "./task-engine.ts";
 
 /** A task to add, with the digests of its row and of its lane. */
@@ -85,8 +85,8 @@ export class TaskStatements {
     this.#parts = parts;
     const { lanes, tasks } = parts.names;
     const byKey = parts.dialect.byIndex("primary");
-    this.#lane = sql`FROM ${raw(lanes)} AS lane ${byKey}`;
-    this.#task = sql`FROM ${raw(tasks)} AS task ${byKey}`;
+    this.#lane = fragment`FROM ${raw(lanes)} AS lane ${byKey}`;
+    this.#task = fragment`FROM ${raw(tasks)} AS task ${byKey}`;
   }
 
   /** Adds the tasks whose ids are unknown, and gives their digests. `mark` is of this call alone, in hexadecimal. */
@@ -139,7 +139,7 @@ export class TaskStatements {
     return [
       {
         find: () => [
-          sql`SELECT ${dialect.found(raw("task.digest"))}, task.body ${this.#task}
+          fragment`SELECT ${dialect.found(raw("task.digest"))}, task.body ${this.#task}
 WHERE ${this.#guarded("task.digest", wanted)} ${dialect.forUpdate(raw("task.digest"))}`,
         ],
       },
@@ -152,7 +152,7 @@ WHERE ${this.#guarded("task.digest", wanted)} ${dialect.forUpdate(raw("task.dige
     const { lanes, tasks, queues } = names;
     const hex = (column: string): Sql => dialect.hex(raw(column));
     const last = dialect.integer(at);
-    return sql`SELECT ${hex("lane.digest")} AS lane, lane.version, lane.due_us, ${hex("lane.task")} AS task,
+    return fragment`SELECT ${hex("lane.digest")} AS lane, lane.version, lane.due_us, ${hex("lane.task")} AS task,
   owned.leased_us, owned.attempts AS owned_attempts, owned.failures AS owned_failures,
   ${hex("head.digest")} AS head, head.due_us AS head_due_us, head.number, head.attempts, ${now} AS now_us
 FROM ${raw(lanes)} AS lane ${dialect.byIndex("due")}
@@ -175,7 +175,7 @@ ORDER BY ${dialect.dueOrder} LIMIT ${raw(String(most))}`;
       this.#asRead(heads),
       {
         find: (found) => [
-          sql`SELECT ${dialect.found(raw("task.lane"))}, task.id, task.entity, task.body, task.added_us ${this.#task}
+          fragment`SELECT ${dialect.found(raw("task.lane"))}, task.id, task.entity, task.body, task.added_us ${this.#task}
 WHERE ${found.tasksOf(tasks)} AND task.state = 'open' ${dialect.skipLocked}`,
         ],
       },
@@ -209,7 +209,7 @@ WHERE ${found.tasksOf(tasks)} AND task.state = 'open' ${dialect.skipLocked}`,
     const { names } = this.#parts;
     return [
       this.#asRead(lanes),
-      { change: (found) => [sql`DELETE FROM ${raw(names.lanes)} WHERE ${found.has(raw("digest"))}`] },
+      { change: (found) => [fragment`DELETE FROM ${raw(names.lanes)} WHERE ${found.has(raw("digest"))}`] },
     ];
   }
 
@@ -242,7 +242,7 @@ WHERE ${found.tasksOf(tasks)} AND task.state = 'open' ${dialect.skipLocked}`,
       {
         // An owner may be renewing one of them meanwhile.
         find: (found) => [
-          sql`SELECT ${dialect.found(raw("task.lane"))} ${this.#task}
+          fragment`SELECT ${dialect.found(raw("task.lane"))} ${this.#task}
 WHERE ${found.tasksOf(lapsed)} AND task.leased_us = ${leases} ${dialect.skipLocked}`,
         ],
       },
@@ -254,7 +254,7 @@ WHERE ${found.tasksOf(lapsed)} AND task.leased_us = ${leases} ${dialect.skipLock
   owned(tasks: readonly OwnedTask[]): Sql {
     const { dialect, now } = this.#parts;
     const wanted = tasks.map(({ queue, id }) => digestOf(queue, id));
-    return sql`SELECT ${dialect.hex(raw("task.digest"))} AS task, ${dialect.hex(raw("task.lane"))} AS lane,
+    return fragment`SELECT ${dialect.hex(raw("task.digest"))} AS task, ${dialect.hex(raw("task.lane"))} AS lane,
   task.token, task.attempts, task.failures, ${now} AS now_us ${this.#task} WHERE ${this.#guarded("task.digest", wanted)}`;
   }
 
@@ -271,7 +271,7 @@ WHERE ${found.tasksOf(lapsed)} AND task.leased_us = ${leases} ${dialect.skipLock
     return [
       {
         find: () => [
-          sql`SELECT ${dialect.found(raw("task.digest"))} ${this.#task}
+          fragment`SELECT ${dialect.found(raw("task.digest"))} ${this.#task}
 WHERE ${this.#guarded("task.digest", digests)} AND task.token = ${tokens} ${dialect.skipLocked}`,
         ],
       },
@@ -295,7 +295,7 @@ WHERE ${this.#guarded("task.digest", digests)} AND task.token = ${tokens} ${dial
     return [
       {
         find: () => [
-          sql`SELECT ${dialect.found(raw("lane.digest"))} ${this.#lane}
+          fragment`SELECT ${dialect.found(raw("lane.digest"))} ${this.#lane}
 WHERE ${this.#guarded("lane.digest", lanes)} AND lane.token = ${tokens} AND lane.task = ${tasks} ${dialect.forUpdate(raw("lane.digest"))}`,
         ],
       },
@@ -311,7 +311,7 @@ WHERE ${this.#guarded("lane.digest", lanes)} AND lane.token = ${tokens} AND lane
     return [
       {
         find: () => [
-          sql`SELECT ${dialect.found(raw("lane.digest"))} ${this.#lane}
+          fragment`SELECT ${dialect.found(raw("lane.digest"))} ${this.#lane}
 WHERE ${guard} AND lane.digest = (SELECT task.lane FROM ${raw(names.tasks)} AS task WHERE task.digest = ${digest})
   AND lane.token = ${dialect.text(encodeText(token))} AND lane.task = ${digest} ${dialect.forUpdate(raw("lane.digest"))}`,
         ],
@@ -322,7 +322,7 @@ WHERE ${guard} AND lane.digest = (SELECT task.lane FROM ${raw(names.tasks)} AS t
             of: names.tasks,
             as: "task",
             set: this.#ended([{ task, change }]),
-            where: sql`task.digest = ${digest} AND ${found.has(raw("task.lane"))}`,
+            where: fragment`task.digest = ${digest} AND ${found.has(raw("task.lane"))}`,
           }),
       },
     ];
@@ -347,7 +347,7 @@ WHERE ${guard} AND lane.digest = (SELECT task.lane FROM ${raw(names.tasks)} AS t
             rows: [{ digest: digestOf(scope, subject) }],
             columns: (input) => ({ digest: input("digest"), ...values }),
             guard,
-            set: { newest_at: sql`${raw(dialect.greatest)}(${stored}, ${proposed})` },
+            set: { newest_at: fragment`${raw(dialect.greatest)}(${stored}, ${proposed})` },
             giving: "newest_at",
           }),
       },
@@ -358,7 +358,7 @@ WHERE ${guard} AND lane.digest = (SELECT task.lane FROM ${raw(names.tasks)} AS t
   get counts(): Sql {
     const { dialect, names, now, guard } = this.#parts;
     const [lanes, tasks] = [raw(names.lanes), raw(names.tasks)];
-    return sql`SELECT queue, state AS fact, COUNT(*) AS value FROM ${tasks} WHERE ${guard} GROUP BY queue, state
+    return fragment`SELECT queue, state AS fact, COUNT(*) AS value FROM ${tasks} WHERE ${guard} GROUP BY queue, state
 UNION ALL SELECT lane.queue, 'running', COUNT(*) FROM ${lanes} AS lane JOIN ${tasks} AS task ON task.digest = lane.task
   WHERE task.leased_us > ${now} GROUP BY lane.queue
 UNION ALL SELECT heads.queue, 'oldest', ${now} - heads.added_us FROM (SELECT known.queue, (
@@ -369,11 +369,11 @@ UNION ALL SELECT heads.queue, 'oldest', ${now} - heads.added_us FROM (SELECT kno
 
   get pauses(): Sql {
     const { names, guard } = this.#parts;
-    return sql`SELECT queue, paused_us, paused_by, note FROM ${raw(names.queues)} WHERE ${guard}`;
+    return fragment`SELECT queue, paused_us, paused_by, note FROM ${raw(names.queues)} WHERE ${guard}`;
   }
 
   read(queue: string, id: string): Sql {
-    return sql`SELECT ${taskColumns} ${this.#task} WHERE ${this.#guarded("task.digest", [digestOf(queue, id)])}`;
+    return fragment`SELECT ${taskColumns} ${this.#task} WHERE ${this.#guarded("task.digest", [digestOf(queue, id)])}`;
   }
 
   /** Tasks behind a position in the order of adding: of one state, or the first of each state, merged. */
@@ -382,26 +382,26 @@ UNION ALL SELECT heads.queue, 'oldest', ${now} - heads.added_us FROM (SELECT kno
     const [number, limit] = [dialect.integer(at), raw(String(most))];
     const pageOf = (
       of: string,
-    ): Sql => sql`SELECT ${dialect.hex(raw("task.digest"))} AS hex, task.number, ${taskColumns}
+    ): Sql => fragment`SELECT ${dialect.hex(raw("task.digest"))} AS hex, task.number, ${taskColumns}
 FROM ${raw(names.tasks)} AS task ${dialect.byIndex("states")}
 WHERE ${guard} AND task.queue = ${dialect.text(queue)} AND task.state = ${raw(`'${of}'`)}
   AND task.number >= ${number} AND (task.number > ${number} OR task.digest > ${dialect.digest(digest)})
 ORDER BY task.number, task.digest LIMIT ${limit}`;
     if (state !== undefined) return pageOf(state);
-    const pages = states.map((of) => sql`SELECT * FROM (${pageOf(of)}) AS ${raw(`${of}_tasks`)}`);
-    return sql`${joined(pages, "\nUNION ALL ")}\nORDER BY number, hex LIMIT ${limit}`;
+    const pages = states.map((of) => fragment`SELECT * FROM (${pageOf(of)}) AS ${raw(`${of}_tasks`)}`);
+    return fragment`${joined(pages, "\nUNION ALL ")}\nORDER BY number, hex LIMIT ${limit}`;
   }
 
   /** Gives what {@link TaskStatements.retry} and {@link TaskStatements.discard} need of dead tasks. */
   dead(queue: string, which: DeadTasks): Sql {
     const { dialect, names, now, guard } = this.#parts;
-    const columns = sql`${dialect.hex(raw("task.digest"))} AS task, ${dialect.hex(raw("task.lane"))} AS lane, task.id, task.entity,
+    const columns = fragment`${dialect.hex(raw("task.digest"))} AS task, ${dialect.hex(raw("task.lane"))} AS lane, task.id, task.entity,
   task.number, task.attempts, task.failures, task.ended_us, ${now} AS now_us`;
     if ("ids" in which) {
       const wanted = which.ids.map((id) => digestOf(queue, id));
-      return sql`SELECT ${columns} ${this.#task} WHERE ${this.#guarded("task.digest", wanted)} AND task.state = 'dead'`;
+      return fragment`SELECT ${columns} ${this.#task} WHERE ${this.#guarded("task.digest", wanted)} AND task.state = 'dead'`;
     }
-    return sql`SELECT ${columns} FROM ${raw(names.tasks)} AS task ${dialect.byIndex("states")}
+    return fragment`SELECT ${columns} FROM ${raw(names.tasks)} AS task ${dialect.byIndex("states")}
 WHERE ${guard} AND task.queue = ${dialect.text(queue)} AND task.state = 'dead' AND task.ended_us >= ${dialect.integer(which.deadSinceMs)} * 1000`;
   }
 
@@ -419,7 +419,7 @@ WHERE ${guard} AND task.queue = ${dialect.text(queue)} AND task.state = 'dead' A
       this.#lanes(queue, lanes, 0, true),
       {
         find: (found) => [
-          sql`SELECT ${dialect.found(raw("task.digest"))} ${this.#task}
+          fragment`SELECT ${dialect.found(raw("task.digest"))} ${this.#task}
 WHERE ${found.tasksOf(tasks)} AND task.state = 'dead' ${dialect.forUpdate(raw("task.digest"))}`,
         ],
       },
@@ -439,7 +439,7 @@ WHERE ${found.tasksOf(tasks)} AND task.state = 'dead' ${dialect.forUpdate(raw("t
     return [
       {
         find: () => [
-          sql`SELECT ${dialect.found(raw("task.digest"))} ${this.#task}
+          fragment`SELECT ${dialect.found(raw("task.digest"))} ${this.#task}
 WHERE ${this.#guarded("task.digest", digests)} AND task.state = 'dead' AND task.ended_us = ${ends} ${dialect.forUpdate(raw("task.digest"))}`,
         ],
       },
@@ -486,11 +486,11 @@ WHERE ${this.#guarded("task.digest", digests)} AND task.state = 'dead' AND task.
     return [
       {
         find: () => [
-          sql`SELECT ${dialect.found(raw("paused.digest"))} FROM ${raw(names.queues)} AS paused
+          fragment`SELECT ${dialect.found(raw("paused.digest"))} FROM ${raw(names.queues)} AS paused
 WHERE ${this.#guarded("paused.digest", digests)} ${dialect.forUpdate(raw("paused.digest"))}`,
         ],
       },
-      { change: (found) => [sql`DELETE FROM ${raw(names.queues)} WHERE ${found.has(raw("digest"))}`] },
+      { change: (found) => [fragment`DELETE FROM ${raw(names.queues)} WHERE ${found.has(raw("digest"))}`] },
     ];
   }
 
@@ -499,7 +499,8 @@ WHERE ${this.#guarded("paused.digest", digests)} ${dialect.forUpdate(raw("paused
     const { dialect, names, now, guard } = this.#parts;
     const [count, stored] = [dialect.integer(numbers), (column: string) => dialect.stored(column)];
     const rows = inOrder([...lanes].map(([digest, { name, number }]) => ({ digest, name, number })));
-    const greatest = (...values: readonly Sql[]): Sql => sql`${raw(dialect.greatest)}(${joined(values)})`;
+    const greatest = (...values: readonly Sql[]): Sql =>
+      fragment`${raw(dialect.greatest)}(${joined(values)})`;
     const above = dialect.numbersAbove(names.tasks, dialect.text(queue));
     const due = dialect.proposed("due_us", now);
     return {
@@ -520,19 +521,19 @@ WHERE ${this.#guarded("paused.digest", digests)} ${dialect.forUpdate(raw("paused
             lane: input("name"),
             // A claim moves it where its oldest task is due later.
             due_us: now,
-            last_number: sql`${greatest(input("number"), now, above)} + ${count}`,
+            last_number: fragment`${greatest(input("number"), now, above)} + ${count}`,
             version: input("version"),
           }),
           guard,
           set: {
             last_number: greatest(
-              sql`${stored("last_number")} + ${count}`,
-              dialect.proposed("last_number", sql`${now} + ${count}`),
+              fragment`${stored("last_number")} + ${count}`,
+              dialect.proposed("last_number", fragment`${now} + ${count}`),
             ),
-            version: sql`${stored("version")} + 1`,
+            version: fragment`${stored("version")} + 1`,
             ...(isDue
               ? {
-                  due_us: sql`CASE WHEN ${stored("token")} IS NULL AND ${stored("due_us")} > ${due} THEN ${due} ELSE ${stored("due_us")} END`,
+                  due_us: fragment`CASE WHEN ${stored("token")} IS NULL AND ${stored("due_us")} > ${due} THEN ${due} ELSE ${stored("due_us")} END`,
                 }
               : {}),
           },
@@ -548,7 +549,7 @@ WHERE ${this.#guarded("paused.digest", digests)} ${dialect.forUpdate(raw("paused
     const versions = this.#each("lane.digest", "integer", lanes, ({ lane, version }) => [lane, version]);
     return {
       find: () => [
-        sql`SELECT ${dialect.found(raw("lane.digest"))} ${this.#lane}
+        fragment`SELECT ${dialect.found(raw("lane.digest"))} ${this.#lane}
 WHERE ${this.#guarded("lane.digest", digests)} AND lane.version = ${versions} ${dialect.skipLocked}`,
       ],
     };
@@ -608,7 +609,7 @@ WHERE ${this.#guarded("lane.digest", digests)} AND lane.version = ${versions} ${
   }
 
   #guarded(column: string, digests: readonly string[]): Sql {
-    return sql`${this.#parts.guard} AND ${this.#among(column, digests)}`;
+    return fragment`${this.#parts.guard} AND ${this.#among(column, digests)}`;
   }
 
   #among(column: string, digests: readonly string[]): Sql {
@@ -617,7 +618,7 @@ WHERE ${this.#guarded("lane.digest", digests)} AND lane.version = ${versions} ${
 
   /** So many milliseconds from now. In SQL, since the greatest ones are no safe integers any more as microseconds. */
   #after(milliseconds: Sql): Sql {
-    return sql`${this.#parts.now} + ${milliseconds} * 1000`;
+    return fragment`${this.#parts.now} + ${milliseconds} * 1000`;
   }
 }
 
