@@ -21,4 +21,4 @@ test("a correct store passes every case", async () => {
   expect(await failuresOf(casesOf(waitingStores()).filter(isWaiting))).toEqual({});
 });
 
-testWrongStores(wrongStores, casesOf, /harness lacks|is not a function|SQLITE|near "/);
+testWrongStores(wrongStores, casesOf, /harness lacks|is not a function|SQLITE|near "|no such column/);

@@ -194,13 +194,13 @@ describeOnPostgres("countersign migrate on PostgreSQL alone", () => {
     return (await pool.query<{ relname: string }>(query, [schema])).rows.map(({ relname }) => relname);
   };
 
-  test("creates a function that a dump of the tables has left out, and names it", async () => {
+  test("creates a table that a dump has left out, and names it", async () => {
     await run(["migrate", ...flags]);
-    await pool.query(`DROP FUNCTION ${schema}.countersign_work_claim(text)`);
+    await pool.query(`DROP TABLE ${schema}.countersign_lanes`);
     const { code, err } = await run(["keys", "held", ...flags]);
-    expect({ code, named: err.includes('"countersign_work_claim"()') }).toEqual({ code: 1, named: true });
+    expect({ code, named: err.includes('"countersign_lanes"') }).toEqual({ code: 1, named: true });
     const { out } = await run(["migrate", ...flags]);
-    expect(out).toContain(": created what was missing: countersign_work_claim(); schema");
+    expect(out).toContain(": created what was missing: countersign_lanes; schema");
     expect((await run(["keys", "held", ...flags])).code).toBe(0);
   });
 

@@ -35,7 +35,7 @@ export {
 } from "../transactions/key-steps-within.ts";
 export { runSteps, runStepsNow } from "../transactions/steps.ts";
 export { isAsSeen, type KeyTable, type ListedRows, type Seen } from "../key-table.ts";
-export { TableStore, type TableStoreOptions } from "../table-store.ts";
+export { TableStore, type Returned, type TableStoreOptions } from "../table-store.ts";
 export { decodeText, encodeText, Gate, StoreGate, textUpTo, type ArgumentRule } from "../store-rules.ts";
 export {
   StatementGate,

@@ -49,8 +49,9 @@ export function waitingStores(meets: Meetings = {}): WrongStores {
         async extend(...[tasks, leaseMs]: Parameters<typeof work.extend>) {
           if (open.held === undefined) return work.extend(tasks, leaseMs);
           // In the open transaction: the connection is one for both.
-          const renewal = database.prepare("UPDATE countersign_lanes SET due_at = ? WHERE token = ?");
-          if (meets.extend === undefined) for (const { token } of tasks) renewal.run(now() + leaseMs, token);
+          const renewal = database.prepare("UPDATE countersign_tasks SET leased_us = ? WHERE token = ?");
+          const until = (now() + leaseMs) * 1_000;
+          if (meets.extend === undefined) for (const { token } of tasks) renewal.run(until, token);
           return tasks.map(({ id }) => id);
         },
         async claim(claim: Parameters<typeof work.claim>[0]) {

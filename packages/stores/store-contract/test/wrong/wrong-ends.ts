@@ -20,7 +20,7 @@ export const wrongEnds: WrongWork = {
       finish(tx, task) {
         const answer = work.finish(tx, task);
         // Behind the end of the transaction.
-        void Promise.resolve().then(() => database.exec(`UPDATE ${tasks} SET state = 'done', ended_at = 1`));
+        void Promise.resolve().then(() => database.exec(`UPDATE ${tasks} SET state = 'done', ended_us = 1`));
         return answer;
       },
     })),
@@ -39,14 +39,14 @@ export const wrongEnds: WrongWork = {
     })),
     "lets others overtake a task that has failed": behind(
       "fail",
-      `UPDATE ${tasks} SET number = 100 WHERE failures <> '[]'; UPDATE ${lanes} SET due_at = 0`,
+      `UPDATE ${tasks} SET number = ${farOff} WHERE failures <> '[]'; UPDATE ${lanes} SET due_us = 0`,
     ),
   },
   "a task without another attempt is dead": {
     "never gives up": working(({ work }) => ({
       fail: (task, failure) => work.fail(task, { ...failure, retryInMs: failure.retryInMs ?? 0 }),
     })),
-    "stops an entity behind a dead task": behind("fail", `UPDATE ${lanes} SET due_at = ${farOff}`),
+    "stops an entity behind a dead task": behind("fail", `UPDATE ${lanes} SET due_us = ${farOff}`),
   },
   "of many failures the newest 20": {
     "keeps no failures": behind("fail", `UPDATE ${tasks} SET failures = '[]'`),
@@ -61,7 +61,7 @@ export const wrongEnds: WrongWork = {
   "retry makes dead tasks open": {
     "puts what is retried behind the others": behind(
       "retry",
-      `UPDATE ${tasks} SET number = number + 100 WHERE failures <> '[]'`,
+      `UPDATE ${tasks} SET number = ${farOff} WHERE failures <> '[]'`,
     ),
     "retries with the attempts of before": behind(
       "retry",
@@ -165,6 +165,9 @@ export const wrongEnds: WrongWork = {
     })),
   },
   "workers side by side": {
-    "gives one task to several workers": behind("claim", `UPDATE ${lanes} SET due_at = 0`),
+    "gives one task to several workers": behind(
+      "claim",
+      `UPDATE ${lanes} SET due_us = 0, token = NULL, task = NULL`,
+    ),
   },
 };

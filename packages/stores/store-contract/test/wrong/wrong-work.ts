@@ -63,7 +63,7 @@ export const wrongWork: WrongWork = {
   "a delayed task after another one": {
     "forgets the delay behind another task": finishing(({ work }) => (tx, task) => {
       const answer = work.finish(tx, task);
-      tx.exec(`UPDATE ${lanes} SET due_at = 0`);
+      tx.exec(`UPDATE ${tasks} SET due_us = 0`);
       return answer;
     }),
   },
@@ -71,11 +71,12 @@ export const wrongWork: WrongWork = {
     "claims more than its limit": working(({ work }) => ({
       claim: (claim) => work.claim({ ...claim, limit: 100 }),
     })),
-    "claims what has been due for the shortest time": working(({ work, database }) => ({
+    "claims what has been due for the shortest time": working(({ work, database, now }) => ({
       async claim(claim) {
-        database.exec(`UPDATE ${lanes} SET due_at = -due_at WHERE token IS NULL`);
+        const reverse = `UPDATE ${lanes} SET due_us = ${now() * 1_000} - due_us WHERE token IS NULL`;
+        database.exec(reverse);
         const claimed = await work.claim(claim);
-        database.exec(`UPDATE ${lanes} SET due_at = -due_at WHERE due_at < 0`);
+        database.exec(reverse);
         return claimed;
       },
     })),
@@ -83,7 +84,7 @@ export const wrongWork: WrongWork = {
   },
   "a task whose owner fell silent": {
     "waits for a silent owner for ever": before(
-      `UPDATE ${lanes} SET due_at = ${farOff} WHERE token IS NOT NULL`,
+      `UPDATE ${lanes} SET due_us = ${farOff} WHERE token IS NOT NULL`,
     ),
     "forgets the attempt of a silent owner": behind("claim", `UPDATE ${tasks} SET failures = '[]'`),
     "lets anybody end a task": finishing(({ work }) => (tx, task) => {
@@ -103,33 +104,33 @@ export const wrongWork: WrongWork = {
   "an owner that is late": {
     "takes a late owner for none": working(({ work, database, now }) => ({
       extend(given, leaseMs) {
-        database.exec(`UPDATE ${lanes} SET token = 'nobody' WHERE due_at <= ${now()}`);
+        database.exec(`UPDATE ${tasks} SET token = 'nobody' WHERE leased_us <= ${now() * 1_000}`);
         return work.extend(given, leaseMs);
       },
     })),
   },
   "a token ends what it owns": {
     "takes a token for that of all tasks of the entity": finishing(({ work }) => (tx, task) => {
-      const owned = `SELECT number FROM ${tasks} WHERE id = ?`;
-      tx.prepare(`UPDATE ${lanes} SET owned = (${owned}) WHERE token = ?`).run(task.id, task.token);
+      const owned = `SELECT digest FROM ${tasks} WHERE id = ?`;
+      tx.prepare(`UPDATE ${lanes} SET task = (${owned}) WHERE token = ?`).run(task.id, task.token);
       return work.finish(tx, task);
     }),
   },
   "a dead task that is retried waits for the owner": {
     "takes the oldest task of an entity for the owned one": finishing(({ work }) => (tx, task) => {
-      const oldest = `SELECT min(number) FROM ${tasks} AS task WHERE state = 'open' AND task.lane = ${lanes}.lane`;
-      tx.exec(`UPDATE ${lanes} SET owned = (${oldest}) WHERE token IS NOT NULL`);
+      const oldest = `SELECT digest FROM ${tasks} AS task WHERE state = 'open' AND task.lane = ${lanes}.digest ORDER BY number LIMIT 1`;
+      tx.exec(`UPDATE ${lanes} SET task = (${oldest}) WHERE token IS NOT NULL`);
       return work.finish(tx, task);
     }),
     "lets others have the entity of an owned task after a retry": behind(
       "retry",
-      `UPDATE ${lanes} SET token = NULL, owned = NULL`,
+      `UPDATE ${lanes} SET token = NULL, task = NULL`,
     ),
   },
   "a dead task that is retried waits for no pause": {
     "lets the entity wait for a later task that has failed": behind(
       "fail",
-      `UPDATE ${lanes} SET due_at = (SELECT max(due_at) FROM ${tasks} AS task WHERE state = 'open' AND task.lane = ${lanes}.lane)`,
+      `UPDATE ${lanes} SET due_us = (SELECT max(due_us) FROM ${tasks} AS task WHERE state = 'open' AND task.lane = ${lanes}.digest)`,
     ),
   },
 };

@@ -1,10 +1,11 @@
+import { taskTables } from "../work/task-table.ts";
 import type { Database } from "@countersign/idempotency";
 import type { Row } from "@countersign/idempotency/store";
 import { explained } from "./errors.ts";
 import { assertDatabase } from "./options.ts";
 import { type MysqlTables, type TableNames, resolveTables } from "./table-names.ts";
 import { integerOf } from "./values.ts";
-import { workTables } from "./work-tables.ts";
+import { taskDialect } from "./task-dialect.ts";
 
 /** The version of the tables that this release makes, reads and writes. */
 export const mysqlSchemaVersion = 3;
@@ -69,7 +70,7 @@ function statements(names: TableNames): readonly [string, ...string[]] {
     idempotencyTable(names),
     nonceTable(names),
     answersTable(names),
-    ...workTables(names, options),
+    ...workTables(names),
     // Last: each commits by itself, and half of the tables must not pass for all of them.
     `INSERT IGNORE INTO ${names.schema} (id, version, highest_fence) VALUES (1, ${mysqlSchemaVersion}, 0)`,
   ];
@@ -78,6 +79,17 @@ function statements(names: TableNames): readonly [string, ...string[]] {
 // Every text is bytes: a collation makes one key of two, by case, by accent, or by the blanks at the end, as utf8mb4_bin does. Every
 // instant is microseconds since 1970: a DATETIME has a time zone only in the mind of its reader.
 const options = "ENGINE = InnoDB ROW_FORMAT = DYNAMIC";
+
+function workTables(names: TableNames): readonly string[] {
+  return taskTables({
+    dialect: taskDialect,
+    names,
+    create: "CREATE TABLE IF NOT EXISTS",
+    createIndex: undefined,
+    indexed: (table) => names[table],
+    options: () => ` ${options}`,
+  }).flatMap((table) => table.statements);
+}
 
 function versionTable({ schema }: TableNames): string {
   return `CREATE TABLE IF NOT EXISTS ${schema} (

@@ -14,7 +14,7 @@ const primaryKeys: Readonly<Record<string, string>> = {
   answers: "digest",
   lanes: "digest",
   tasks: "digest",
-  queues: "queue",
+  queues: "digest",
   newest: "digest",
 };
 

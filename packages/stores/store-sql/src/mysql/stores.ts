@@ -5,7 +5,7 @@ import { MysqlKeyTable, name as keysName } from "./key-table.ts";
 import { NonceTable } from "./nonce-store.ts";
 import { type MysqlStoresOptions, resolveOptions } from "./options.ts";
 import { MysqlTransactions } from "./transaction-store.ts";
-import { WorkTable } from "./work-store.ts";
+import { mysqlWorkStore } from "./work-store.ts";
 
 /**
  * Creates the stores on tables that `migrate()` has made. Sends nothing before the first step or ready(). Throws an OptionError on a
@@ -21,7 +21,7 @@ export function createMysqlStores<Tx>(options: MysqlStoresOptions<Tx>): Stores<T
   });
   const nonces = new NonceTable(engine, resolved);
   const transactions = new MysqlTransactions(engine, resolved);
-  const work = new WorkTable(engine, resolved);
+  const work = mysqlWorkStore(engine, resolved);
   return {
     idempotency,
     nonces,

@@ -6,12 +6,15 @@ const idleSession = "25P03";
 
 const lockTimeout = "55P03";
 
+/** SQLSTATE. */
+export const divisionByZero = "22012";
+
 const notPrepared = (): string =>
   "the server lost or has already the connection's prepared statements: a pooler shares it, or DISCARD ran; leave out the option " +
   "prepare, or let PgBouncer (1.21 or later) keep them: max_prepared_statements";
 
 const grants =
-  "GRANT USAGE on the schema, SELECT, INSERT, UPDATE, DELETE on the tables and EXECUTE on the function to the role of the pool";
+  "GRANT USAGE on the schema and SELECT, INSERT, UPDATE, DELETE on the tables to the role of the pool";
 
 type Place = Pick<TableNames, "place" | "migrate">;
 
@@ -20,8 +23,6 @@ const remedies: Readonly<Record<string, (names: Place) => string>> = {
   "42P01": ({ place, migrate }) => `the tables ${place} are missing; create them with: ${migrate}`,
   "42703": ({ place, migrate }) =>
     `the tables ${place} are of another release; bring them up to date with: ${migrate}`,
-  "42883": ({ place, migrate }) =>
-    `the function of the tables ${place} is missing; bring them up to date with: ${migrate}`,
   "42501": ({ place }) => `the role may not use the tables ${place}; ${grants}`,
   "26000": notPrepared,
   "42P05": notPrepared,

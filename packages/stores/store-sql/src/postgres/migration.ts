@@ -1,16 +1,16 @@
 import type { Given } from "@countersign/core/internal";
+import type { TaskTables } from "../work/dialect.ts";
+import { taskTables, type TableSql } from "../work/task-table.ts";
 import { explained } from "./errors.ts";
 import { type PostgresQueryable, assertQueryable } from "./queryable.ts";
 import {
   type PostgresTables,
-  type TableNames,
   quoteIdentifier,
   quoteLiteral,
   resolveTables,
   tableNames,
 } from "./table-names.ts";
-import { workFunctions } from "./work-functions.ts";
-import { workTables } from "./work-tables.ts";
+import { taskDialect } from "./task-dialect.ts";
 import { assertKeys, postgresMissingKeys } from "./table-keys.ts";
 
 /** The version of the tables that this release makes, reads and writes. */
@@ -53,13 +53,30 @@ ${unlessThere(names.idempotency, idempotencyTable(tables))}
 ${unlessThere(names.nonces, nonceTable(tables))}
 ${unlessThere(names.answers, answersTable(tables))}
 ${workTables(tables)
-  .map(([name, sql]) => unlessThere(name, sql))
-  .join("\n")}
-${functionsOf(names)
-  .map(([name, table, sql]) => condition(`NOT EXISTS (${functionFor(name, table)})`, sql))
+  .map(({ name, statements }) => unlessThere(name, statements.map((statement) => `${statement};\n`).join("")))
   .join("\n")}END
 $countersign$;
 `;
+}
+
+// Rows of lanes come and go with their tasks, and each claim writes them.
+const taskOptions: Readonly<Record<keyof TaskTables, string>> = {
+  lanes: " WITH (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000)",
+  tasks: " WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02)",
+  queues: "",
+  newest: "",
+};
+
+function workTables(tables: Tables): readonly TableSql[] {
+  const names = tableNames(tables);
+  return taskTables({
+    dialect: taskDialect,
+    names,
+    create: "CREATE TABLE",
+    createIndex: (suffix) => `CREATE INDEX ${indexName(tables, suffix)}`,
+    indexed: (table) => names[table],
+    options: (table) => taskOptions[table],
+  });
 }
 
 function answersTable(tables: Tables): string {
@@ -97,19 +114,6 @@ ${condition(isMissing, `CREATE SCHEMA ${schema};\n`).replaceAll(/^ {2}/gm, "")}`
 function unlessThere(name: string, statements: string): string {
   const isIt = `oid = pg_catalog.to_regclass(${quoteLiteral(name)})::oid AND relkind IN ('r', 'p')`;
   return condition(`NOT EXISTS (SELECT FROM pg_catalog.pg_class WHERE ${isIt})`, statements);
-}
-
-/** The functions that a migration makes, each with a table that it names. */
-export function functionsOf(
-  names: TableNames,
-): readonly (readonly [name: string, table: string, sql: string])[] {
-  return workFunctions(names).map(([name, sql]) => [name, names.tasks, sql] as const);
-}
-
-/** SQL that finds the function. One that was moved with its table, by SET SCHEMA, still names the table where it was. */
-export function functionFor(name: string, table: string): string {
-  const isIt = `oid = pg_catalog.to_regprocedure(${quoteLiteral(`${name}(text)`)})::oid AND pg_catalog.strpos(prosrc, ${quoteLiteral(table)}) > 0`;
-  return `SELECT FROM pg_catalog.pg_proc WHERE ${isIt}`;
 }
 
 function condition(test: string, statements: string): string {

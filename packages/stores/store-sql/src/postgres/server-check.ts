@@ -1,7 +1,7 @@
 import { publishNotice } from "@countersign/core/internal";
 import type { Row } from "@countersign/idempotency/store";
 import { hasStandbys } from "./durability.ts";
-import { functionFor, functionsOf, postgresSchemaVersion } from "./migration.ts";
+import { postgresSchemaVersion } from "./migration.ts";
 import { type ResolvedPostgresOptions, factoryName } from "./options.ts";
 import { integerOf } from "./queryable.ts";
 import { assertKeys, checkedTables, durableTables, missingKeys } from "./table-keys.ts";
@@ -19,14 +19,11 @@ export const readStandbys: string = `SELECT ${hasStandbys} AS is_synchronous`;
 
 const oldestVersion = 130_000;
 
-/** What the version's own migration makes is there when its row is, unless a restore has left it out: a dump by tables has no function. */
+/** What the version's own migration makes is there when its row is, unless a restore has left it out. */
 export function readVersion({ names }: ResolvedPostgresOptions): string {
-  const tables = checkedTables(names).map((name) => [name, `to_regclass(${quoteLiteral(name)}) IS NOT NULL`]);
-  const functions = functionsOf(names).map(([name, table]) => [
-    `${name}()`,
-    `EXISTS (${functionFor(name, table)})`,
-  ]);
-  const made = [...tables, ...functions].map(([name = "", isIt]) => `(${quoteLiteral(name)}, ${isIt})`);
+  const made = checkedTables(names)
+    .map(quoteLiteral)
+    .map((name) => `(${name}, to_regclass(${name}) IS NOT NULL)`);
   return `SELECT version::text AS version, oldest,
   (SELECT string_agg(name, ', ') FROM (VALUES ${made.join(", ")}) AS made (name, is_there) WHERE NOT is_there) AS missing
   FROM ${names.version} WHERE id = 1`;

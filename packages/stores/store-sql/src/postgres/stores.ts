@@ -11,7 +11,7 @@ import {
   resolveOptions,
 } from "./options.ts";
 import { PostgresTransactions } from "./transactions.ts";
-import { PostgresWorkStore } from "./work-store.ts";
+import { postgresWorkStore } from "./work-store.ts";
 
 /**
  * Creates the stores on tables that `countersign migrate` or `migrate()` has made; `transactions` and `work` with the option `database`.
@@ -50,6 +50,6 @@ function insideOf<Tx>(
   if (database === undefined) return undefined;
   return {
     transactions: new PostgresTransactions(engine, options, database),
-    work: new PostgresWorkStore(engine, options, database),
+    work: postgresWorkStore(engine, options, database),
   };
 }

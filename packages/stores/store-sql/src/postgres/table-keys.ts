@@ -13,8 +13,8 @@ export const durableTables = ["idempotency", "nonces", "lanes", "tasks", "queues
  * and index are looked for in one snapshot: to_regclass alone also knows a table that was made since.
  */
 export const missingKeys = `(SELECT pg_catalog.string_agg(pg_catalog.format('ALTER TABLE %s ADD PRIMARY KEY (%s)', kept.name, kept.col), '; ')
-  FROM (VALUES ($1::text, 'key'), ($2::text, 'digest'), ($3::text, 'queue, lane'), ($4::text, 'queue, id'), ($5::text, 'queue'),
-    ($6::text, 'scope, subject'), ($7::text, 'token')) AS kept (name, col)
+  FROM (VALUES ($1::text, 'key'), ($2::text, 'digest'), ($3::text, 'digest'), ($4::text, 'digest'), ($5::text, 'digest'),
+    ($6::text, 'digest'), ($7::text, 'token')) AS kept (name, col)
   WHERE EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass(kept.name)::oid) AND NOT EXISTS (
     SELECT FROM pg_catalog.pg_index AS i
     WHERE i.indrelid = pg_catalog.to_regclass(kept.name)::oid AND i.indisunique AND i.indimmediate AND i.indisvalid

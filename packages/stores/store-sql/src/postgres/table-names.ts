@@ -35,11 +35,6 @@ export function tableNames({ schema, table }: Given<PostgresTables>) {
     tasks: qualified("_tasks"),
     queues: qualified("_queues"),
     newest: qualified("_newest"),
-    addWork: qualified("_work_add"),
-    claimWork: qualified("_work_claim"),
-    extendWork: qualified("_work_extend"),
-    settleWork: qualified("_work_settle"),
-    retryWork: qualified("_work_retry"),
     /** Of `createAnswers`. */
     answers: qualified("_answers"),
     version: qualified("_schema"),

@@ -122,7 +122,7 @@ export function createGate(store: string, database: SqliteDatabase): StoreGate {
   return new StoreGate(store, () => assertNoTransaction(store, database));
 }
 
-export function assertNoTransaction(store: string, database: SqliteDatabase): void {
+function assertNoTransaction(store: string, database: SqliteDatabase): void {
   // A claim could be rolled back after it was answered, and a read could report a payment that never commits.
   if (isInTransaction(database)) {
     throw new Error(

@@ -1,6 +1,8 @@
 import { OptionError } from "@countersign/core";
 import { option, type OptionOwner, type OptionRule } from "@countersign/core/internal";
+import { taskTables } from "../work/task-table.ts";
 import { type SqliteDatabase, integerOf, singleRow, withImmediateTransaction } from "./connection.ts";
+import { taskDialect } from "./task-dialect.ts";
 
 /** The version of the tables that this release makes, reads and writes. */
 export const sqliteSchemaVersion = 3;
@@ -68,56 +70,20 @@ CREATE TABLE IF NOT EXISTS ${names.nonces} (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS "main"."${table}_nonces_until" ON "${table}_nonces" (until_ms);
 
--- a row for each entity, or task without one, that has an open task
-CREATE TABLE IF NOT EXISTS ${names.lanes} (
-  queue TEXT NOT NULL,
-  lane TEXT NOT NULL,
-  -- of an owned lane the end of its lease, otherwise when its first task may be claimed, in milliseconds since 1970
-  due_at INTEGER NOT NULL,
-  token TEXT,
-  -- the number of the task that the token owns: an older one that is retried meanwhile does not take its place
-  owned INTEGER,
-  PRIMARY KEY (queue, lane)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS "main"."${table}_lanes_due" ON "${table}_lanes" (queue, due_at);
+${taskStatements(table)}`;
+}
 
-CREATE TABLE IF NOT EXISTS ${names.tasks} (
-  -- one above the highest: in the order in which tasks were added, since there is one writer at a time
-  number INTEGER PRIMARY KEY,
-  queue TEXT NOT NULL,
-  id TEXT NOT NULL,
-  lane TEXT NOT NULL,
-  state TEXT NOT NULL CHECK (state IN ('open', 'dead', 'done')),
-  body TEXT NOT NULL,
-  attempts INTEGER NOT NULL DEFAULT 0,
-  failures TEXT NOT NULL DEFAULT '[]',
-  added_at INTEGER NOT NULL,
-  due_at INTEGER NOT NULL,
-  ended_at INTEGER,
-  -- of a done one: until when it is remembered
-  until_at INTEGER,
-  UNIQUE (queue, id)
-) STRICT;
--- each index ends with the number
-CREATE INDEX IF NOT EXISTS "main"."${table}_tasks_lane" ON "${table}_tasks" (queue, lane) WHERE state = 'open';
-CREATE INDEX IF NOT EXISTS "main"."${table}_tasks_state" ON "${table}_tasks" (queue, state);
-CREATE INDEX IF NOT EXISTS "main"."${table}_tasks_until" ON "${table}_tasks" (until_at) WHERE state = 'done';
-
-CREATE TABLE IF NOT EXISTS ${names.queues} (
-  queue TEXT PRIMARY KEY,
-  paused_at INTEGER NOT NULL,
-  paused_by TEXT NOT NULL,
-  note TEXT NOT NULL
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE IF NOT EXISTS ${names.newest} (
-  scope TEXT NOT NULL,
-  subject TEXT NOT NULL,
-  -- text of 21 digits: nanoseconds do not fit 64 bits
-  at TEXT NOT NULL,
-  PRIMARY KEY (scope, subject)
-) STRICT, WITHOUT ROWID;
-`;
+function taskStatements(table: string): string {
+  const tables = taskTables({
+    dialect: taskDialect(table),
+    names: tableNames(table),
+    create: "CREATE TABLE IF NOT EXISTS",
+    createIndex: (suffix) => `CREATE INDEX IF NOT EXISTS "main"."${table}_${suffix}"`,
+    indexed: (of) => `"${table}_${of}"`,
+    // Bodies are long.
+    options: (of) => (of === "tasks" ? " STRICT" : " STRICT, WITHOUT ROWID"),
+  });
+  return tables.map(({ statements }) => statements.map((statement) => `${statement};\n`).join("")).join("\n");
 }
 
 /**
@@ -130,10 +96,10 @@ export function ensureSchema(factoryName: string, database: SqliteDatabase, tabl
   });
   assertKey(factoryName, database, `${table}_idempotency`, "key");
   assertKey(factoryName, database, `${table}_nonces`, "scope, nonce");
-  assertKey(factoryName, database, `${table}_lanes`, "queue, lane");
-  assertKey(factoryName, database, `${table}_tasks`, "queue, id");
-  assertKey(factoryName, database, `${table}_queues`, "queue");
-  assertKey(factoryName, database, `${table}_newest`, "scope, subject");
+  assertKey(factoryName, database, `${table}_lanes`, "digest");
+  assertKey(factoryName, database, `${table}_tasks`, "digest");
+  assertKey(factoryName, database, `${table}_queues`, "digest");
+  assertKey(factoryName, database, `${table}_newest`, "digest");
 }
 
 /** Whether the tables are of a later version that takes this one beside it. Throws on versions that this one does not know. */

@@ -10,7 +10,7 @@ import { NonceTable, type SqliteNonceStore } from "./nonce-store.ts";
 import { type SqliteStoresOptions, factoryName, table } from "./options.ts";
 import { ensureSchema } from "./schema.ts";
 import { TransactionTable } from "./transaction-store.ts";
-import { WorkTable } from "./work-store.ts";
+import { sqliteWorkStore } from "./work-store.ts";
 
 export interface SqliteStores<Db extends SqliteDatabase = SqliteDatabase> {
   /** Every method returns a value, never a promise. `list` pages in the order of the keys' bytes, and throws a TypeError on a damaged cursor. */
@@ -40,7 +40,7 @@ export function createSqliteStores<Db extends SqliteDatabase>(
   const idempotency = new TableStore(new SqliteKeyTable(resolved), { mode: "sync", retentionMs, gate });
   const nonces = new NonceTable(resolved);
   const transactions = new TransactionTable(options.database, resolved);
-  const work = new WorkTable(options.database, resolved);
+  const work = sqliteWorkStore(options.database, resolved);
   return {
     idempotency,
     nonces,

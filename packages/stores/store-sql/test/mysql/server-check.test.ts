@@ -174,7 +174,7 @@ describeOnMysql("ready() on a server", () => {
     ["schema", "id"],
     ["lanes", "digest"],
     ["tasks", "digest"],
-    ["queues", "queue"],
+    ["queues", "digest"],
     ["newest", "digest"],
   ])("finds the table of %s without its primary key, and tells what mends it", async (name, column) => {
     const pool = connectPool();

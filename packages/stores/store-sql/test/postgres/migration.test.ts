@@ -85,31 +85,6 @@ describeOnPostgres("migrate()", () => {
     expect(await idempotency.read("k")).toMatchObject({ state: "running" });
   });
 
-  test("makes functions again that were dropped; what needs them says so before", async () => {
-    const pool = connectPool();
-    const schema = await createSchema(pool);
-    const stores = createStores({ database: fromPg(pool), schema, pruneIntervalMs: 0 });
-    afterTest(() => stores.close());
-    const { transactions, work } = stores;
-    await stores.ready();
-    const steps = [
-      () => transactions.run((tx) => work.add(tx, "q", [{ id: "1", body: "" }])),
-      () => work.claim({ queue: "q", limit: 1, token: "a", leaseMs: 60_000 }),
-    ];
-    for (const name of ["work_add", "work_claim"]) {
-      await pool.query(`DROP FUNCTION ${schema}.countersign_${name}`);
-    }
-    for (const step of steps) {
-      await expect(step()).rejects.toThrow(/function of the tables .* is missing; .* countersign migrate/);
-    }
-    await migrate(pool, { schema });
-    const [added, claimed] = [await steps[0]?.(), await steps[1]?.()];
-    expect({ added, claimed }).toMatchObject({
-      added: [{ status: "added" }],
-      claimed: [{ id: "1" }],
-    });
-  });
-
   test("is one transaction: a failure leaves nothing, and no transaction open on the connection", async () => {
     const pool = connectPool({ max: 1 });
     const schema = isolatedName("pg");

@@ -81,8 +81,7 @@ SELECT string_agg(what, chr(10) ORDER BY what) AS everything FROM (
     FROM pg_index JOIN own ON own.oid = indexrelid
   UNION ALL SELECT concat_ws(' ', relname, conname, contype) FROM pg_constraint JOIN own ON own.oid = conrelid
   UNION ALL SELECT concat_ws(' ', relname, tgname) FROM pg_trigger JOIN own ON own.oid = tgrelid WHERE NOT tgisinternal
-  UNION ALL SELECT concat_ws(' ', proname, md5(prosrc), proconfig::text, proacl::text, proowner)
-    FROM pg_proc WHERE pronamespace = $1::regnamespace
+  UNION ALL SELECT concat_ws(' ', proname, md5(prosrc)) FROM pg_proc WHERE pronamespace = $1::regnamespace
   UNION ALL SELECT nspacl::text FROM pg_namespace WHERE oid = $1::regnamespace
   UNION ALL SELECT concat_ws(' ', version, oldest) FROM ${schema}.countersign_schema
 ) AS parts (what)`,

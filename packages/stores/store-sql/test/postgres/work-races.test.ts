@@ -21,12 +21,14 @@ describeOnPostgres("tasks beside an open transaction", () => {
     });
 
     test("are added by two that name the same ids in opposite order, of other entities", async () => {
-      const { work, pool, schema, open, addAll } = await setUp();
+      const { work, pool, schema, open, addAll, claimAll } = await setUp();
       const first = await open((tx) => work.add(tx, queue, [taskOf("1@a"), taskOf("2@b")]));
       const second = addAll("2@c", "1@d");
       await untilBlocked(pool, schema);
       await first.commit();
       expect(await second).toEqual(["known", "known"]);
+      expect(await claimAll()).toHaveLength(2);
+      // A claim removes the lanes that got nothing.
       const { rows } = await pool.query(`SELECT lane FROM ${schema}.countersign_lanes ORDER BY lane`);
       expect(rows).toEqual([{ lane: "ea" }, { lane: "eb" }]);
     });
@@ -46,7 +48,8 @@ describeOnPostgres("tasks beside an open transaction", () => {
 
   test("that adds to their entity are renewed without a wait, and not taken over once their first lease ends", async () => {
     const { work, open, addAll, claimAll, finishAlone } = await newWork({ lockTimeoutMs: 60_000 });
-    await addAll("1@a", "2");
+    await addAll("1@a");
+    await addAll("2");
     const tasks = await work.claim(taskClaim({ leaseMs: 50 }));
     const adding = await open((tx) => work.add(tx, queue, [taskOf("3@a")]));
     expect(await work.extend(tasks, 60_000)).toEqual(["1", "2"]);
@@ -60,7 +63,8 @@ describeOnPostgres("tasks beside an open transaction", () => {
 
   test("that finishes one are extended without a wait", async () => {
     const { work, open, addAll } = await newWork({ lockTimeoutMs: 60_000 });
-    await addAll("1", "2");
+    await addAll("1");
+    await addAll("2");
     const tasks = await work.claim(taskClaim({ leaseMs: 200 }));
     const finishing = await open((tx) => work.finish(tx, tasks[0]!));
     expect(await work.extend(tasks, 60_000)).toEqual(["1", "2"]);
@@ -117,6 +121,8 @@ describeOnPostgres("workers on many connections", () => {
         expect(ids).toEqual(Array.from({ length: 10 }, (_, index) => entity + 6 * index));
       }
       expect(await work.summaries()).toMatchObject([{ open: 0, running: 0, done: names.length }]);
+      // Lanes without tasks go with the next claim.
+      expect(await work.claim(taskClaim())).toEqual([]);
       expect((await pool.query(`SELECT FROM ${schema}.countersign_lanes`)).rowCount).toBe(0);
     },
   );
@@ -166,6 +172,60 @@ describeOnPostgres("a snapshot that is older than the lane", () => {
       return older.work.add(tx, queue, [taskOf("1")]);
     });
     expect(transactions.faultOf(await add.catch((thrown: unknown) => thrown))).toBe("conflict");
+  });
+});
+
+describeOnPostgres("a lane that changes between the look of a claim and what it writes", () => {
+  /** A store on the same tables; its next claim does `step` in between. */
+  async function setUp() {
+    const stores = await newWork();
+    const database = fromPg(connectPool());
+    let step: (() => Promise<unknown>) | undefined;
+    const slow = stores.another({
+      database: {
+        ...database,
+        async alone(text, values) {
+          const rows = await database.alone(text, values);
+          if (text.includes("head_due_us")) await step?.();
+          return rows;
+        },
+      },
+    });
+    const claimBeside = (beside: () => Promise<unknown>) => {
+      step = beside;
+      return slow.work.claim(taskClaim());
+    };
+    return { ...stores, claimBeside };
+  }
+
+  test("stays with the claim that took it first", async () => {
+    const { work, claimBeside, addAll } = await setUp();
+    await addAll("1@a", "2@a");
+    expect(await claimBeside(() => work.claim(taskClaim()))).toEqual([]);
+    expect(await work.read(queue, "1")).toMatchObject({ state: "open", attempts: 1 });
+  });
+
+  test("is not removed where it was removed and came again", async () => {
+    const { work, claimBeside, addAll, claimAll, finishAlone } = await setUp();
+    await addAll("1@a");
+    await finishAlone((await work.claim(taskClaim()))[0]!);
+    const comeAgain = async () => {
+      expect(await claimAll()).toEqual([]);
+      // As many writes as the lane had before.
+      for (const name of ["2@a", "3@a", "4@a"]) await addAll(name);
+    };
+    expect(await claimBeside(comeAgain)).toEqual([]);
+    expect(await claimAll()).toEqual(["2"]);
+  });
+
+  test("stays with an owner that renews a lease which had ended", async () => {
+    const { work, claimBeside, addAll, finishAlone } = await setUp();
+    await addAll("1");
+    const tasks = await work.claim(taskClaim({ leaseMs: 1 }));
+    await pause(5);
+    expect(await claimBeside(() => work.extend(tasks, 60_000))).toEqual([]);
+    expect(await finishAlone(tasks[0]!)).toBe(true);
+    expect(await work.read(queue, "1")).toMatchObject({ failures: [] });
   });
 });
 

@@ -26,12 +26,12 @@ describeOnPostgres("the table of work", () => {
   test("finds due tasks behind lanes that have none", async () => {
     const { work, addAll, claimAll, pool, schema } = await newWork();
     await pool.query(
-      `INSERT INTO ${schema}.countersign_lanes (queue, lane, due_at, last_number)
-       SELECT $1, 't' || n, 'epoch', 0 FROM generate_series(1, 7) AS n`,
+      `INSERT INTO ${schema}.countersign_lanes (digest, queue, lane, due_us, last_number, version)
+       SELECT sha256(n::text::bytea), $1, 't' || n, 0, 0, 1 FROM generate_series(1, 50) AS n`,
       [queue],
     );
     await addAll("a", { id: "later", body: "", delayMs: dayMs });
-    await pool.query(`UPDATE ${schema}.countersign_lanes SET due_at = 'epoch' WHERE lane = 'tlater'`);
+    await pool.query(`UPDATE ${schema}.countersign_lanes SET due_us = 0 WHERE lane = 'tlater'`);
     expect(await claimAll({ limit: 2 })).toEqual(["a"]);
     expect(await work.summaries()).toMatchObject([{ open: 2, running: 1 }]);
     expect((await pool.query(`SELECT FROM ${schema}.countersign_lanes`)).rowCount).toBe(2);

@@ -16,9 +16,8 @@ const serverQuery = `SELECT current_setting('server_version_num') AS version, cu
   FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
   WHERE relkind = 'r' AND relname LIKE $1 AND nspname = $2`;
 
-const madeQuery = `SELECT tablename::text AS name FROM pg_catalog.pg_tables WHERE schemaname = $1 AND starts_with(tablename, $2)
-  UNION ALL SELECT concat(proname, '()') FROM pg_catalog.pg_proc JOIN pg_catalog.pg_namespace AS n ON n.oid = pronamespace
-  WHERE nspname = $1 AND starts_with(proname, $2) ORDER BY 1`;
+const madeQuery = `SELECT tablename::text AS name FROM pg_catalog.pg_tables
+  WHERE schemaname = $1 AND starts_with(tablename, $2) ORDER BY 1`;
 
 export const postgresRows: readonly Row<Fact>[] = [
   [

@@ -41,7 +41,7 @@ interface SqlServer<Connection> extends Pick<Required<Engine>, "tables"> {
   readonly placeOf: (names: Names) => string;
   /** The `place` of other tables in this database than those of the parameter. */
   readonly placesQuery: string;
-  /** The `name` of each table and function that is there, sorted. */
+  /** The `name` of each table that is there, sorted. */
   readonly madeQuery: (names: Names) => readonly [text: string, values: readonly string[]];
   /** SQLSTATE or errno. */
   readonly noSuchTable: string | number;

@@ -1,0 +1,76 @@
+import {
+  assigned,
+  byMicroseconds,
+  insertOf,
+  insertOfTasks,
+  listsOf,
+  type TaskDialect,
+} from "../work/dialect.ts";
+import { bound, joined, raw, fragment, type Sql } from "../work/sql.ts";
+import { storedBytes } from "./values.ts";
+
+const writers = {
+  digest: (hex: string): Sql => bound(Buffer.from(hex, "hex")),
+  integer: (value: number): Sql => bound(value),
+  // Bytes: a string would pass through the character set and the escapes of the session.
+  text: (value: string): Sql => bound(Buffer.from(value, "utf8")),
+};
+
+const byKey = raw("FORCE INDEX (PRIMARY)");
+
+/**
+ * How MySQL and MariaDB write the statements of tasks. Each names its index: at REPEATABLE READ a lock on another one also locks gaps, in
+ * which others insert.
+ */
+export const taskDialect: TaskDialect = {
+  ...byMicroseconds,
+  ...writers,
+  ...listsOf(writers),
+  tellsAdded: false,
+  hasPartialIndexes: false,
+  greatest: "GREATEST",
+  types: {
+    digest: "BINARY(32)",
+    mark: "BINARY(16)",
+    queue: "VARBINARY(64)",
+    // 513 characters, each as an escape.
+    text: "VARBINARY(3078)",
+    body: "MEDIUMBLOB",
+    state: "ENUM('open', 'dead', 'done')",
+    count: "INT",
+    bigint: "BIGINT",
+  },
+  hex: (column) => fragment`LOWER(HEX(${column}))`,
+  found: (column) => fragment`LOWER(HEX(${column})) AS hex`,
+  readText: (value) => (typeof value === "string" ? value : storedBytes(value).toString("utf8")),
+  byIndex: (name) => (name === "primary" ? byKey : raw(`FORCE INDEX (${name})`)),
+  forUpdate: (key) => fragment`ORDER BY ${key} FOR UPDATE`,
+  skipLocked: raw("FOR UPDATE SKIP LOCKED"),
+  stored: (column) => raw(column),
+  // The name of a new row would be another one on each of the two.
+  proposed: (_column, value) => value,
+  upsert(upsert) {
+    const { into, rows, set, giving } = upsert;
+    const digests = rows.map(({ digest }) => String(digest));
+    return [
+      fragment`${insertOf(writers, upsert, upsert.guard)} ON DUPLICATE KEY UPDATE ${assigned(set)}`,
+      fragment`SELECT ${taskDialect.found(raw("digest"))}, ${raw(giving)} FROM ${raw(into)} ${byKey}
+WHERE ${taskDialect.among(raw("digest"), digests)} FOR UPDATE`,
+    ];
+  },
+  addUnknown(insert) {
+    const { into, rows, mark } = insert;
+    const digests = rows.map(({ digest }) => String(digest));
+    return [
+      fragment`${insertOfTasks(writers, insert)} ON DUPLICATE KEY UPDATE mark = mark`,
+      fragment`SELECT ${taskDialect.found(raw("digest"))} FROM ${raw(into)} ${byKey}
+WHERE ${taskDialect.among(raw("digest"), digests)} AND mark = ${mark} FOR UPDATE`,
+    ];
+  },
+  change: ({ of, as, set, where }) =>
+    fragment`UPDATE ${raw(of)} AS ${raw(as)} ${byKey} SET ${assigned(set, `${as}.`)} WHERE ${where}`,
+  changeBoth: (lanes, tasks) => [
+    fragment`UPDATE ${raw(tasks.of)} AS task ${byKey} STRAIGHT_JOIN ${raw(lanes.of)} AS lane ${byKey} ON lane.digest = task.lane
+SET ${joined([assigned(lanes.set, "lane."), assigned(tasks.set, "task.")])} WHERE ${tasks.where}`,
+  ],
+};
