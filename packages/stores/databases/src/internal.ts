@@ -2,7 +2,6 @@
 export { composed, inTurn, type Chain } from "./work/chain.ts";
 export {
   assigned,
-  byMicroseconds,
   changeOf,
   insertOf,
   insertOfTasks,

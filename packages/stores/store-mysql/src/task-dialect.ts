@@ -1,7 +1,6 @@
 import {
   assigned,
   bound,
-  byMicroseconds,
   insertOf,
   insertOfTasks,
   joined,
@@ -27,7 +26,7 @@ const byKey = raw("FORCE INDEX (PRIMARY)");
  * which others insert.
  */
 export const taskDialect: TaskDialect = {
-  ...byMicroseconds,
+  numbersAbove: () => raw("0"),
   ...writers,
   ...listsOf(writers),
   tellsAdded: false,

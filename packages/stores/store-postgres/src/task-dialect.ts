@@ -1,6 +1,5 @@
 import {
   bound,
-  byMicroseconds,
   changeOf,
   joined,
   raw,
@@ -34,7 +33,7 @@ const inJson = {
  * them, and the server reads it in a fraction of the time that it takes for a list.
  */
 export const taskDialect: TaskDialect = {
-  ...byMicroseconds,
+  numbersAbove: () => raw("0"),
   ...writers,
   stored: withReturning.stored,
   proposed: withReturning.proposed,
