@@ -1,11 +1,4 @@
-import {
-  assigned,
-  byMicroseconds,
-  insertOf,
-  insertOfTasks,
-  listsOf,
-  type TaskDialect,
-} from "../work/dialect.ts";
+import { assigned, insertOf, insertOfTasks, listsOf, type TaskDialect } from "../work/dialect.ts";
 import { bound, joined, raw, fragment, type Sql } from "../work/sql.ts";
 import { storedBytes } from "./values.ts";
 
@@ -23,7 +16,7 @@ const byKey = raw("FORCE INDEX (PRIMARY)");
  * which others insert.
  */
 export const taskDialect: TaskDialect = {
-  ...byMicroseconds,
+  numbersAbove: () => raw("0"),
   ...writers,
   ...listsOf(writers),
   tellsAdded: false,

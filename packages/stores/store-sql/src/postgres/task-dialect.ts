@@ -1,5 +1,4 @@
 import {
-  byMicroseconds,
   changeOf,
   withReturning,
   written,
@@ -30,7 +29,7 @@ const inJson = {
  * them, and the server reads it in a fraction of the time that it takes for a list.
  */
 export const taskDialect: TaskDialect = {
-  ...byMicroseconds,
+  numbersAbove: () => raw("0"),
   ...writers,
   stored: withReturning.stored,
   proposed: withReturning.proposed,

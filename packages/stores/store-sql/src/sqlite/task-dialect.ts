@@ -25,7 +25,6 @@ export function taskDialect(table: string): TaskDialect {
     tellsAdded: true,
     hasPartialIndexes: true,
     greatest: "max",
-    dueOrder: raw("lane.due_us, head.number, lane.digest"),
     numbersAbove: (tasks, queue) =>
       fragment`coalesce((SELECT max(open.number) FROM ${raw(tasks)} AS open WHERE open.queue = ${queue} AND open.state = 'open'), 0)`,
     types: {
@@ -45,10 +44,17 @@ export function taskDialect(table: string): TaskDialect {
     byIndex: (name) => raw(name === "heads" ? `INDEXED BY "${table}_tasks_heads"` : ""),
     forUpdate: () => raw(""),
     skipLocked: raw(""),
-    upsert: (upsert) => [
-      fragment`${insertOf(writers, { ...upsert, into: `${upsert.into} AS stored` })} ${withReturning.upserted(upsert, dialect)}`,
-    ],
-    addUnknown: (insert) => [fragment`${insertOfTasks(writers, insert)} ${withReturning.added(dialect)}`],
+    // One after the other: the driver keeps a statement of one row, and a call costs less than to read a list.
+    upsert: (upsert) =>
+      upsert.rows.map((row) => {
+        const inserted = insertOf(writers, { ...upsert, rows: [row], into: `${upsert.into} AS stored` });
+        return fragment`${inserted} ${withReturning.upserted(upsert, dialect)}`;
+      }),
+    addUnknown: (insert) =>
+      insert.rows.map(
+        (row) =>
+          fragment`${insertOfTasks(writers, { ...insert, rows: [row] })} ${withReturning.added(dialect)}`,
+      ),
     change: (change) => changeOf(change),
     changeBoth: (lanes, tasks) => [changeOf(lanes), changeOf(tasks)],
   };

@@ -107,9 +107,14 @@ class SqliteTasks<Db extends SqliteDatabase> extends PrunedTable implements Task
 
   #run({ text, values }: Sql): readonly Row[] {
     const prepared = this.#prepared.get(text) ?? this.#prepare(text);
-    if (/^SELECT\b|\bRETURNING\b/.test(text)) return prepared.all(...values).map(singleRow);
-    prepared.run(...values);
-    return [];
+    if (text.startsWith("SELECT")) return prepared.all(...values).map(singleRow);
+    if (!text.includes("RETURNING")) {
+      prepared.run(...values);
+      return [];
+    }
+    // Of one row each.
+    const row = prepared.get(...values);
+    return row === undefined || row === null ? [] : [singleRow(row)];
   }
 
   #prepare(text: string): SqliteStatement<unknown> {

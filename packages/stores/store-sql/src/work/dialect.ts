@@ -66,8 +66,6 @@ export interface TaskDialect {
   readonly hasPartialIndexes: boolean;
   /** The function that gives the greatest of some values. */
   readonly greatest: string;
-  /** The order in which a claim looks at due lanes, by `lane` and its oldest open task, `head`. */
-  readonly dueOrder: Sql;
   /** What the numbers of new tasks are above, besides the time; for an engine whose clock stands still for a while. */
   numbersAbove(tasks: string, queue: Sql): Sql;
   /** A value: from hexadecimal. */
@@ -115,12 +113,6 @@ export const withReturning = {
     fragment`ON CONFLICT (digest) DO NOTHING RETURNING ${found(raw("digest"))}`,
   stored: (column: string): Sql => raw(`stored.${column}`),
   proposed: (column: string): Sql => raw(`excluded.${column}`),
-};
-
-/** For an engine whose clock tells microseconds. */
-export const byMicroseconds = {
-  dueOrder: raw("lane.due_us, lane.digest"),
-  numbersAbove: (): Sql => raw("0"),
 };
 
 type Writers = Pick<TaskDialect, InputType>;

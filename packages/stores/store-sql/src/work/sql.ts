@@ -18,15 +18,21 @@ export function bound(value: SqlValue): Sql {
 
 /** Puts parts together. */
 export function fragment(texts: TemplateStringsArray, ...parts: readonly Sql[]): Sql {
-  return {
-    text: texts.map((text, index) => text + (parts[index]?.text ?? "")).join(""),
-    values: parts.flatMap(({ values }) => values),
-  };
+  let text = texts[0] ?? "";
+  const values: SqlValue[] = [];
+  for (const [index, part] of parts.entries()) {
+    text += part.text + (texts[index + 1] ?? "");
+    for (const value of part.values) values.push(value);
+  }
+  return { text, values };
 }
 
 export function joined(parts: readonly Sql[], separator = ", "): Sql {
-  return {
-    text: parts.map(({ text }) => text).join(separator),
-    values: parts.flatMap(({ values }) => values),
-  };
+  let text = "";
+  const values: SqlValue[] = [];
+  for (const [index, part] of parts.entries()) {
+    text += (index === 0 ? "" : separator) + part.text;
+    for (const value of part.values) values.push(value);
+  }
+  return { text, values };
 }

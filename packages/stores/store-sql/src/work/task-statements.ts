@@ -155,14 +155,15 @@ WHERE ${this.#guarded("task.digest", wanted)} ${dialect.forUpdate(raw("task.dige
     return fragment`SELECT ${hex("lane.digest")} AS lane, lane.version, lane.due_us, ${hex("lane.task")} AS task,
   owned.leased_us, owned.attempts AS owned_attempts, owned.failures AS owned_failures,
   ${hex("head.digest")} AS head, head.due_us AS head_due_us, head.number, head.attempts, ${now} AS now_us
-FROM ${raw(lanes)} AS lane ${dialect.byIndex("due")}
+FROM (SELECT lane.digest, lane.version, lane.due_us, lane.task FROM ${raw(lanes)} AS lane ${dialect.byIndex("due")}
+  WHERE ${guard} AND lane.queue = ${dialect.text(queue)} AND lane.due_us BETWEEN ${last} AND ${now}
+    AND (lane.due_us > ${last} OR lane.digest > ${dialect.digest(digest)})
+    AND NOT EXISTS (SELECT 1 FROM ${raw(queues)} AS paused WHERE paused.digest = ${dialect.digest(digestOf(queue))})
+  ORDER BY lane.due_us, lane.digest LIMIT ${raw(String(most))}) AS lane
 LEFT JOIN ${raw(tasks)} AS owned ON owned.digest = lane.task
 LEFT JOIN ${raw(tasks)} AS head ON head.digest = (SELECT oldest.digest FROM ${raw(tasks)} AS oldest ${dialect.byIndex("heads")}
   WHERE oldest.lane = lane.digest AND oldest.state = 'open' ORDER BY oldest.number LIMIT 1)
-WHERE ${guard} AND lane.queue = ${dialect.text(queue)} AND lane.due_us BETWEEN ${last} AND ${now}
-  AND (lane.due_us > ${last} OR lane.digest > ${dialect.digest(digest)})
-  AND NOT EXISTS (SELECT 1 FROM ${raw(queues)} AS paused WHERE paused.digest = ${dialect.digest(digestOf(queue))})
-ORDER BY ${dialect.dueOrder} LIMIT ${raw(String(most))}`;
+ORDER BY lane.due_us, lane.digest`;
   }
 
   /** Takes the oldest tasks of lanes that are as they were read, and that nobody has locked. Gives `lane` and what a worker is told of each. */
