@@ -5,7 +5,7 @@ import type { PostgresStoresOptions } from "./postgres/options.ts";
 import { createSqliteAnswers, type SqliteAnswerStore } from "./sqlite/answer-store.ts";
 import type { SqliteDatabase } from "./sqlite/connection.ts";
 import type { SqliteStoresOptions } from "./sqlite/options.ts";
-import { isForMysql, isForSqlite, type StoresOptions } from "./create-stores.ts";
+import { assertInBraces, isForMysql, isForSqlite, type StoresOptions } from "./create-stores.ts";
 
 /**
  * Creates the store that keeps the responses of done keys for `retentionMs`, by the options of `createStores`. On a server its table is one of
@@ -19,6 +19,7 @@ export function createAnswers(options: PostgresStoresOptions): AnswerStore;
 export function createAnswers<Tx, Db extends SqliteDatabase>(
   options: SqliteStoresOptions<Db> | StoresOptions<Tx> | PostgresStoresOptions,
 ): SqliteAnswerStore<Db> | TransactionAnswerStore<Tx> | AnswerStore {
+  assertInBraces("createAnswers", options);
   if (isForSqlite(options)) return createSqliteAnswers(options);
   return isForMysql(options) ? createMysqlAnswers(options) : createPostgresAnswers(options);
 }

@@ -1,3 +1,5 @@
+import { OptionError } from "@countersign/core";
+import { hasMethods } from "@countersign/core/internal";
 import { isMysqlDatabase, type MysqlStoresOptions } from "./mysql/options.ts";
 import { createMysqlStores } from "./mysql/stores.ts";
 import type { PostgresDatabaseOptions, PostgresStoresOptions } from "./postgres/options.ts";
@@ -22,6 +24,7 @@ export function createStores(options: PostgresStoresOptions): PoolStores;
 export function createStores<Tx, Db extends SqliteDatabase>(
   options: SqliteStoresOptions<Db> | StoresOptions<Tx> | PostgresStoresOptions,
 ): SqliteStores<Db> | Stores<Tx> | PoolStores {
+  assertInBraces("createStores", options);
   if (isForSqlite(options)) return createSqliteStores(options);
   return isForMysql(options) ? createMysqlStores(options) : createPostgresStores(options);
 }
@@ -31,11 +34,18 @@ type AnyOptions<Tx, Db extends SqliteDatabase> =
   | StoresOptions<Tx>
   | PostgresStoresOptions;
 
-/** True for options on a connection of SQLite, and where the connection itself was given in their place. */
+/** Throws an OptionError for a database or pool in the place of the options: each of its members would be called an unknown option. */
+export function assertInBraces(factory: string, options: unknown): void {
+  if (!isSqliteDatabase(options) && !hasMethods(options, "query")) return;
+  const what = "is what was given: write { database: … }, in braces";
+  throw new OptionError(factory, { option: "database", what });
+}
+
+/** True for options on a connection of SQLite. */
 export function isForSqlite<Tx, Db extends SqliteDatabase>(
   options: AnyOptions<Tx, Db>,
 ): options is SqliteStoresOptions<Db> {
-  return isSqliteDatabase(options) || isSqliteDatabase(databaseOf(options));
+  return isSqliteDatabase(databaseOf(options));
 }
 
 export function isForMysql<Tx>(

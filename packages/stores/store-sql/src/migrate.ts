@@ -1,12 +1,13 @@
-import { hasMethods, optionError } from "@countersign/core/internal";
+import { OptionError } from "@countersign/core";
 import type { Database } from "@countersign/idempotency";
 import { migrateMysql } from "./mysql/migration.ts";
-import { isMysqlDatabase } from "./mysql/options.ts";
+import { isMysqlDatabase, isMysqlPool } from "./mysql/options.ts";
 import type { MysqlTables } from "./mysql/table-names.ts";
 import { isDatabase, queryableOf } from "./postgres/database-queryable.ts";
 import { migratePostgres } from "./postgres/migration.ts";
 import type { PostgresQueryable } from "./postgres/queryable.ts";
 import type { PostgresTables } from "./postgres/table-names.ts";
+import { isSqliteDatabase } from "./sqlite/options.ts";
 
 /**
  * Creates what is missing of the tables on PostgreSQL, MySQL or MariaDB. `database` is what `fromPg(pool)` and its like have made, or a Pool
@@ -18,7 +19,8 @@ export async function migrate<Tx>(
   tables: PostgresTables | MysqlTables = {},
 ): Promise<void> {
   if (isMysqlDatabase(database)) return migrateMysql(database, tables);
-  if (isMysqlPool(database)) throw optionError("migrate", "database", "made by fromMysql2(pool)", database);
+  if (isMysqlPool(database)) refuse("must be made by fromMysql2(pool)");
+  if (isSqliteDatabase(database)) refuse("is SQLite's, whose tables createStores() creates");
   if (!isDatabase(database)) return migratePostgres(database, tables);
   return migratePostgres(queryableOf(database), tables, (statements) => {
     return database.run(async (tx) => {
@@ -28,7 +30,6 @@ export async function migrate<Tx>(
   });
 }
 
-/** True for a pool or connection of mysql2: its server would get the statements of PostgreSQL. */
-function isMysqlPool(value: unknown): boolean {
-  return hasMethods(value, "query", "execute");
+function refuse(what: string): never {
+  throw new OptionError("migrate", { option: "database", what });
 }

@@ -1,5 +1,6 @@
 import { OptionError } from "@countersign/core";
 import {
+  hasMethods,
   option,
   readOptions,
   type OptionOwner,
@@ -67,6 +68,11 @@ function readDatabase(database: unknown, owner: OptionOwner, name: string): Data
 /** Throws an OptionError unless the first argument of a migration is a database on MySQL or MariaDB. */
 export function assertDatabase(owner: OptionOwner, database: unknown): void {
   readDatabase(database, owner, "database");
+}
+
+/** True for a pool or connection of mysql2 itself. */
+export function isMysqlPool(value: unknown): boolean {
+  return hasMethods(value, "query", "execute");
 }
 
 /** True for what `fromMysql2(pool)` and its like have made on MySQL or MariaDB. */

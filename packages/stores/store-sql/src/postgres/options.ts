@@ -8,6 +8,7 @@ import {
 } from "@countersign/core/internal";
 import type { Database } from "@countersign/idempotency";
 import { isDatabase, queryableOf } from "./database-queryable.ts";
+import { isMysqlPool } from "../mysql/options.ts";
 import { type PostgresQueryable, isPool, isQueryable } from "./queryable.ts";
 import { type PostgresTables, type TableNames, tableNames, tablesTable } from "./table-names.ts";
 
@@ -49,6 +50,8 @@ export interface PostgresDatabaseOptions<Tx> extends CommonOptions {
 export type AnyPostgresOptions<Tx = never> = PostgresStoresOptions | PostgresDatabaseOptions<Tx>;
 
 export const factoryName = "createStores";
+
+const mysqlPool = "got a pool of mysql2: write database: fromMysql2(pool)";
 
 const databases = "made by fromPg(pool), fromMysql2(pool) or its like, or a connection of SQLite";
 
@@ -106,6 +109,7 @@ function readPool(pool: unknown, owner: OptionOwner, name: string): PostgresQuer
       what: "got what fromPg() or its like made: write database: …",
     });
   }
+  if (isMysqlPool(pool)) throw new OptionError(owner, { option: name, what: mysqlPool });
   if (isQueryable(pool)) return pool;
   const what = "must be a Pool of pg, or an object with a function query(text, values)";
   throw new OptionError(owner, { option: name, what });
@@ -114,6 +118,7 @@ function readPool(pool: unknown, owner: OptionOwner, name: string): PostgresQuer
 function readDatabase(database: unknown, owner: OptionOwner, name: string): Database<unknown> {
   if (!isDatabase(database)) {
     const isQuery = isQueryable(database);
+    if (isMysqlPool(database)) throw new OptionError(owner, { option: name, what: mysqlPool });
     const what = isQuery
       ? "got a pool: write database: fromPg(pool), with fromPg of @countersign/store-sql"
       : `must be ${databases}`;

@@ -1,4 +1,3 @@
-import { OptionError } from "@countersign/core";
 import { readOptions } from "@countersign/core/internal";
 import type { TransactionStore } from "@countersign/idempotency";
 import { TableStore } from "@countersign/idempotency/store";
@@ -31,7 +30,6 @@ export interface SqliteStores<Db extends SqliteDatabase = SqliteDatabase> {
 export function createSqliteStores<Db extends SqliteDatabase>(
   options: SqliteStoresOptions<Db>,
 ): SqliteStores<Db> {
-  assertNoDatabase(options);
   const resolved = readOptions(factoryName, table, options);
   ensureDurability(factoryName, resolved.database, resolved.allowInProduction);
   ensureSchema(factoryName, resolved.database, resolved.table);
@@ -53,13 +51,4 @@ export function createSqliteStores<Db extends SqliteDatabase>(
       nonces.close();
     },
   };
-}
-
-// Otherwise the message would call its members unknown options.
-function assertNoDatabase(options: object): void {
-  if (typeof options !== "object" || options === null || !("prepare" in options)) return;
-  throw new OptionError(factoryName, {
-    option: "database",
-    what: "is what was given: write { database }, in braces",
-  });
 }

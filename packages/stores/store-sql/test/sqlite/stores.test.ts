@@ -40,7 +40,7 @@ describe("createStores() options", () => {
     [
       "the database itself",
       { prepare: () => undefined, exec: () => undefined },
-      /write \{ database \}, in braces/,
+      /write \{ database: … \}, in braces/,
     ],
     ["a table that is no identifier", { table: 'x"; DROP TABLE payouts; --' }, /option table/],
     ["an empty table", { table: "" }, /option table/],
