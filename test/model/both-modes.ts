@@ -40,8 +40,8 @@ export async function keepsItsWord<Tx>(
   const finals = new Map<string, number>();
   const decided: { readonly key: string; readonly fence: number }[] = [];
   const seen = new Set<string>();
-  /** Keys whose handler acts outside. */
-  const working = new Set<string>();
+  /** Keys whose handler acts outside, and keys on which an operator decides. Neither begins while the other is at it. */
+  const [working, deciding] = [new Set<string>(), new Set<string>()];
   const broken = new Set<string>();
   const times = {
     waitMs: 100,
@@ -146,6 +146,7 @@ export async function keepsItsWord<Tx>(
     if (chance(20)) return note(`release: ${await idempotency.release(key, token)}`, key);
     if (chance(20)) return note("left", key);
     if (chance(20)) return note(`heartbeat: ${await idempotency.heartbeat(key, token, leaseMs)}`, key);
+    if (deciding.has(key)) return note("left", key);
     working.add(key);
     try {
       // From here on nobody takes the key, whatever becomes of its lease.
@@ -162,15 +163,20 @@ export async function keepsItsWord<Tx>(
 
   const settle = async (key: string): Promise<void> => {
     const { idempotency } = ground.stores[below(2)]!;
-    const record: IdempotencyRecord | undefined = await idempotency.read(key);
-    if (record?.state !== "held" && record?.state !== "running") return;
     // An operator waits for the end of a handler that acts outside.
     if (working.has(key)) return;
-    const { fence } = record;
-    const outcome = (await ground.paid(key)) > 0 ? "done" : "released";
-    if ((await idempotency.resolve(key, outcome, { fence })) !== "ok") return;
-    seen.add(`resolved ${outcome}`);
-    decided.push({ key, fence });
+    deciding.add(key);
+    try {
+      const record: IdempotencyRecord | undefined = await idempotency.read(key);
+      if (record?.state !== "held" && record?.state !== "running") return;
+      const { fence } = record;
+      const outcome = (await ground.paid(key)) > 0 ? "done" : "released";
+      if ((await idempotency.resolve(key, outcome, { fence })) !== "ok") return;
+      seen.add(`resolved ${outcome}`);
+      decided.push({ key, fence });
+    } finally {
+      deciding.delete(key);
+    }
   };
 
   const operate = async (): Promise<void> => {
