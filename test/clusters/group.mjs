@@ -62,13 +62,17 @@ export async function startGroup({ isMultiPrimary }) {
     const text =
       "SELECT MEMBER_STATE AS state, @@GLOBAL.super_read_only AS read_only FROM performance_schema.replication_group_members WHERE MEMBER_ID = @@server_uuid";
     const [row] = (await node.ask(text)) ?? [];
-    return { isOnline: row?.state === "ONLINE", takesWrites: row?.state === "ONLINE" && row.read_only === 0 };
+    const isOnline = row?.state === "ONLINE";
+    return { isOnline, hasFailed: row?.state === "ERROR", takesWrites: isOnline && row.read_only === 0 };
   };
   const takesWrites = async (node) => (await isMember(node)).takesWrites;
   const untilOnline = async (node) => {
     const end = Date.now() + joinWithinMs;
     while (Date.now() < end) {
-      if ((await isMember(node)).isOnline) return true;
+      const { isOnline, hasFailed } = await isMember(node);
+      if (isOnline) return true;
+      // As an operator does: a member whose recovery has failed stays out until it is told to join again.
+      if (hasFailed) for (const text of rejoin) await node.tell(text);
       await delay(200);
     }
     return false;
@@ -124,6 +128,8 @@ export async function startGroup({ isMultiPrimary }) {
     while (!(await takesWrites(node))) await delay(100);
   }
 }
+
+const rejoin = ["STOP GROUP_REPLICATION", "START GROUP_REPLICATION"];
 
 const recovers = "CHANGE REPLICATION SOURCE TO SOURCE_USER='root' FOR CHANNEL 'group_replication_recovery'";
 
