@@ -1,6 +1,6 @@
 import { OptionError } from "@countersign/core";
 import { hasMethods } from "@countersign/core/internal";
-import { isMysqlDatabase, type MysqlStoresOptions } from "./mysql/options.ts";
+import { type MysqlStoresOptions, namesMysql } from "./mysql/options.ts";
 import { createMysqlStores } from "./mysql/stores.ts";
 import type { PostgresDatabaseOptions, PostgresStoresOptions } from "./postgres/options.ts";
 import { createPostgresStores } from "./postgres/stores.ts";
@@ -51,7 +51,7 @@ export function isForSqlite<Tx, Db extends SqliteDatabase>(
 export function isForMysql<Tx>(
   options: StoresOptions<Tx> | PostgresStoresOptions,
 ): options is MysqlStoresOptions<Tx> {
-  return isMysqlDatabase(databaseOf(options));
+  return namesMysql(databaseOf(options));
 }
 
 function databaseOf(options: unknown): unknown {

@@ -1,7 +1,7 @@
 import { OptionError } from "@countersign/core";
 import type { Database } from "@countersign/idempotency";
 import { migrateMysql } from "./mysql/migration.ts";
-import { isMysqlDatabase, isMysqlPool } from "./mysql/options.ts";
+import { isMysqlPool, namesMysql } from "./mysql/options.ts";
 import type { MysqlTables } from "./mysql/table-names.ts";
 import { isDatabase, queryableOf } from "./postgres/database-queryable.ts";
 import { migratePostgres } from "./postgres/migration.ts";
@@ -18,7 +18,7 @@ export async function migrate<Tx>(
   database: Database<Tx> | PostgresQueryable,
   tables: PostgresTables | MysqlTables = {},
 ): Promise<void> {
-  if (isMysqlDatabase(database)) return migrateMysql(database, tables);
+  if (namesMysql(database)) return migrateMysql(database, tables);
   if (isMysqlPool(database)) refuse("must be made by fromMysql2(pool)");
   if (isSqliteDatabase(database)) refuse("is SQLite's, whose tables createStores() creates");
   if (!isDatabase(database)) return migratePostgres(database, tables);

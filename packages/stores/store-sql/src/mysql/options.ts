@@ -59,7 +59,7 @@ export function resolveOptions<Tx>(
 }
 
 function readDatabase(database: unknown, owner: OptionOwner, name: string): Database<unknown> {
-  if (isMysqlDatabase(database)) return database;
+  if (namesMysql(database) && hasMethods(database, "run", "query", "alone", "change")) return database;
   const what =
     "must be your database library on MySQL or MariaDB, such as fromMysql2(pool) of @countersign/store-sql";
   throw new OptionError(owner, { option: name, what });
@@ -75,10 +75,9 @@ export function isMysqlPool(value: unknown): boolean {
   return hasMethods(value, "query", "execute");
 }
 
-/** True for what `fromMysql2(pool)` and its like have made on MySQL or MariaDB. */
-export function isMysqlDatabase(value: unknown): value is Database<unknown> {
-  if (typeof value !== "object" || value === null || Reflect.get(value, "dialect") !== "mysql") return false;
-  return ["run", "query", "alone", "change"].every((name) => typeof Reflect.get(value, name) === "function");
+/** True for a database that names MySQL's dialect, whole or not: what it lacks is said by its stores. */
+export function namesMysql(database: unknown): database is Database<unknown> {
+  return typeof database === "object" && database !== null && Reflect.get(database, "dialect") === "mysql";
 }
 
 // Microseconds as a literal.

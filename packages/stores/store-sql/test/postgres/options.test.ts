@@ -19,8 +19,8 @@ describe("createStores() options", () => {
     ["a URL as database", { database: "postgres://localhost" }, /option database must be made by fromPg/],
     [
       "a database of MariaDB",
-      { database: { ...database, dialect: "mysql" } },
-      /option database .* pg on mysql/,
+      { database: { ...database, dialect: "mysql", change: undefined } },
+      /option database must be your database library on MySQL or MariaDB/,
     ],
     ["a URL as pool", { pool: "postgres://localhost" }, /option pool/],
     ["null as pool", { pool: null }, /option pool/],
