@@ -119,8 +119,8 @@ async function packagesOf(folder) {
   return {
     ...owners,
     // Before packages/stores/store-sql there were two packages.
-    ...(await load("@countersign/store-sql/pg").catch(() => load("@countersign/store-sql"))),
-    ...(await load("@countersign/store-sql").catch(() => load("@countersign/store-sql"))),
+    ...(await load("@countersign/store-sql/pg").catch(() => load("@countersign/databases"))),
+    ...(await load("@countersign/store-sql").catch(() => load("@countersign/store-postgres"))),
   };
 }
 
