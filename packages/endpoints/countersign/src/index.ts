@@ -1,4 +1,4 @@
-// Everything that receives payouts and webhooks: both endpoints, the stores on SQLite and in memory. Re-exports only.
+// Everything that receives payouts and webhooks: both endpoints, the SQL stores and those in memory. Re-exports only.
 export * from "./payout/index.ts";
 export * from "@countersign/store-sql";
 export * from "./webhooks/index.ts";
