@@ -9,7 +9,7 @@ import {
 } from "@countersign/fastify";
 import { isGuardError } from "@countersign/core";
 import { httpSignatureVerifier } from "@countersign/http-signature-verify";
-import { runOf } from "@countersign/idempotency-guard/internal";
+import { watchOf } from "@countersign/idempotency-guard/internal";
 import type { RequestIdempotency } from "@countersign/idempotency-guard";
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { AddressInfo } from "node:net";
@@ -60,7 +60,7 @@ export function mount(app: FastifyInstance, scene: Scene): void {
       onReject,
     });
     app.post(url, { preHandler }, (request, reply) =>
-      handler(request, reply, { idempotency: runOf(request)?.handle as RequestIdempotency }),
+      handler(request, reply, { idempotency: watchOf(request)?.owned.handle as RequestIdempotency }),
     );
   }
 }

@@ -3,7 +3,12 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { GuardError, isGuardError } from "@countersign/core";
 import type { IdempotencyRecord, IdempotencyStore, TransactionStores } from "@countersign/idempotency";
-import { answerOf, type OpenTransaction, type Steps, Transactor } from "@countersign/idempotency/internal";
+import {
+  answerOf,
+  type OpenTransaction,
+  type Steps,
+  TransactionOwner,
+} from "@countersign/idempotency/internal";
 import { expect } from "@jest/globals";
 
 const durationMs = 8_000;
@@ -51,8 +56,8 @@ export async function keepsItsWord<Tx>(
     maxWaiters: 100,
     retryAfterSeconds: 1,
   };
-  const transactors = ground.stores.flatMap((stores) =>
-    (["rerun", "hold"] as const).map((recovery) => new Transactor(stores, { ...times, recovery })),
+  const owners = ground.stores.flatMap((stores) =>
+    (["rerun", "hold"] as const).map((recovery) => new TransactionOwner(stores, { ...times, recovery })),
   );
 
   const someKey = (): string => {
@@ -64,7 +69,7 @@ export async function keepsItsWord<Tx>(
   /** Pays, waits where transactions can, refuses. */
   function* pay(tx: Tx, key: string, refuses = chance(30)): Steps<void> {
     yield* answerOf(ground.insert(tx, key));
-    if (!transactors[0]!.isSynchronous && chance(20)) yield* answerOf(sleep(below(60)));
+    if (!owners[0]!.isSynchronous && chance(20)) yield* answerOf(sleep(below(60)));
     if (refuses) throw refusal;
   }
   const note = async (what: string, key: string): Promise<void> => {
@@ -80,17 +85,19 @@ export async function keepsItsWord<Tx>(
     if (!isCopy) nonces.push(nonce);
     const own = newOwner(key);
     const claim = { scope: "s", nonce, token: randomUUID(), retainMs: 60_000 };
-    const transactor = transactors[below(4)]!;
-    const run = (): Promise<string> =>
-      transactor.run(
+    const owner = owners[below(4)]!;
+    const run = async (): Promise<string> => {
+      const performed = await owner.perform(
         { keys: [own], nonce: claim },
         function* steps({ tx, begun, keys: its }: OpenTransaction<Tx>): Steps<string> {
           const [state] = begun.keys;
           if (state?.status !== "begun") return state?.status ?? "none";
-          yield* transactor.handle(tx, its, {}, () => pay(tx, key));
+          yield* owner.handle(tx, its, {}, () => pay(tx, key));
           return "paid";
         },
       );
+      return performed.status === "ended" ? performed.ended : performed.status;
+    };
     const ended = await run().catch((error: unknown) => {
       if (isGuardError(error) && error.status === 400) return "refused";
       throw error;
@@ -103,35 +110,38 @@ export async function keepsItsWord<Tx>(
 
   /** Several keys, one handler after the other, as webhooks have it; a refusal ends them all, and some are given back unseen. */
   const together = async (): Promise<void> => {
-    const owners = someKeys().map(newOwner);
-    const handled = 1 + below(owners.length);
-    const transactor = transactors[below(4)]!;
-    const run = transactor.run(
-      { keys: owners },
+    const attempts = someKeys().map(newOwner);
+    const handled = 1 + below(attempts.length);
+    const owner = owners[below(4)]!;
+    const run = owner.perform(
+      { keys: attempts },
       function* steps({
         tx,
         begun,
         keys: its,
       }: OpenTransaction<Tx>): Steps<readonly (readonly [string, string])[]> {
-        const answered = owners.map(({ key }, index) => [begun.keys[index]?.status ?? "none", key] as const);
+        const answered = attempts.map(
+          ({ key }, index) => [begun.keys[index]?.status ?? "none", key] as const,
+        );
         const open = its.filter((_, index) => begun.keys[index]?.status === "begun");
         const ends: (readonly [string, string])[] = answered.filter(([status]) => status !== "begun");
         for (const [index, own] of open.slice(0, handled).entries()) {
           const more = index < open.length - 1;
-          yield* transactor.handle(tx, [own], { more }, () => pay(tx, own.key, chance(10)));
+          yield* owner.handle(tx, [own], { more }, () => pay(tx, own.key, chance(10)));
           ends.push(["paid among others", own.key]);
         }
         const unseen = open.slice(handled);
-        if (unseen.length > 0) yield* transactor.giveBack(tx, unseen);
+        if (unseen.length > 0) yield* owner.giveBack(tx, unseen);
         return [...ends, ...unseen.map(({ key }) => ["given back", key] as const)];
       },
     );
-    const ended = await run.catch((error: unknown) => {
+    const performed = await run.catch((error: unknown) => {
       if (isGuardError(error) && error.status === 400) return "refused among others";
       throw error;
     });
-    if (typeof ended === "string") return note(ended, owners[0]!.key);
-    for (const [what, key] of ended) await note(what, key);
+    if (typeof performed === "string") return note(performed, attempts[0]!.key);
+    if (!("ended" in performed)) return note(performed.status, attempts[0]!.key);
+    for (const [what, key] of performed.ended) await note(what, key);
   };
 
   const underLease = async (): Promise<void> => {

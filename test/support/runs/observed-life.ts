@@ -8,7 +8,7 @@ import {
   type IdempotencyStore,
   type MemoryIdempotencyStore,
 } from "@countersign/idempotency";
-import { Waiters } from "@countersign/idempotency/internal";
+import { WaitingRoom } from "@countersign/idempotency/internal";
 import { createWebhookHandler, parseWebhookEnvelope } from "countersign/webhooks";
 
 /** The engine that {@link liveThrough} names: what else is under way in this process is told of another one. */
@@ -69,14 +69,9 @@ async function own(store: IdempotencyStore): Promise<void> {
   await keys.acquire(attempt("k1"));
   const held = await keys.acquire(attempt("k2"));
   if (held.status === "acquired") await held.hold("the bank did not answer");
-  const waiters = new Waiters({
-    factory: "exampleGuard",
-    store,
-    pollMs: 5,
-    storeTimeoutMs: 1_000,
-    maxWaiters: 1,
-  });
-  await waiters.wait("k2", new AbortController().signal, 5_000);
+  const room = new WaitingRoom("exampleGuard", 1);
+  const looks = { waitMs: 5_000, pollMs: 5, read: async () => store.read("k2") };
+  await room.untilDecided("k2", looks, (work) => work(new AbortController().signal));
   const broken = { ...noStore, engine: engineOfLife };
   const failing = idempotencyKeys({ factory: "exampleGuard", store: broken });
   try {

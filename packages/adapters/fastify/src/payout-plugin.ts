@@ -3,25 +3,19 @@ import { option, splitOptions, type OptionTable } from "@countersign/core/intern
 import { whileConnected } from "@countersign/express/internal";
 import type { TransactionMode } from "@countersign/idempotency";
 import {
+  admission,
   goOn,
-  runOf,
-  sendAnswer,
   unpaidAnswers,
-  type KeyOwner,
+  watchOf,
+  type Drainable,
 } from "@countersign/idempotency-guard/internal";
 import type { RequestIdempotency } from "@countersign/idempotency-guard";
-import {
-  payoutOf,
-  payoutSteps,
-  type Payout,
-  type PayoutOptions,
-  type PayoutTransactionOptions,
-} from "countersign/payout";
+import { payoutReception, type PayoutReception } from "countersign/internal";
+import { payoutOf, type Payout, type PayoutOptions, type PayoutTransactionOptions } from "countersign/payout";
 import type {
   FastifyPluginCallback,
   FastifyReply,
   FastifyRequest,
-  preHandlerHookHandler,
   RouteShorthandOptionsWithHandler,
 } from "fastify";
 import { refusal, step, takeOverReply, type RefusalOptions, type Refuse } from "./hooks.ts";
@@ -37,7 +31,7 @@ import {
   type RouteOption,
 } from "./route-parts.ts";
 
-export type DrainablePlugin = FastifyPluginCallback & Pick<KeyOwner, "drain">;
+export type DrainablePlugin = FastifyPluginCallback & Drainable;
 
 interface PayoutRouteOptions extends ConnectionOptions, RefusalOptions {
   /** As the service calls it. */
@@ -70,10 +64,6 @@ export const payoutTable = {
 const name = "payoutEndpoint";
 const factory = "payoutPlugin";
 
-type Form = ReturnType<typeof payoutSteps<FastifyRequest>>;
-type Payment = Extract<Form, { readonly payment: unknown }>["payment"];
-type Reception = Extract<Form, { readonly reception: unknown }>["reception"];
-
 /** `payoutEndpoint` for `fastify.register()`, with `stores` and `pay`, or with a handler. Throws a TypeError on a bad option. */
 export function payoutPlugin<Tx = never, Mode extends TransactionMode = TransactionMode>(
   options: PayoutPluginOptions | PayoutTransactionPluginOptions<Tx, Mode>,
@@ -84,53 +74,62 @@ export function payoutPlugin<Tx = never, Mode extends TransactionMode = Transact
     payoutTable,
     options,
   );
-  const form = payoutSteps<FastifyRequest>(steps, { factory });
-  if ("payment" in form && handler !== undefined) {
+  const reception = payoutReception<FastifyRequest>(steps, { factory });
+  if (reception.isPaid && handler !== undefined) {
     throw new OptionError(factory, {
       option: "handler",
       what: "cannot be given beside pay: give one of them",
     });
   }
-  const answers = { connection, onReject, verdictId };
-  const { drain, ...route } =
-    "payment" in form
-      ? payingRoute(form.payment, answers)
-      : handledRoute(form.reception, handlerRule.read(handler, factory, "handler"), answers);
+  const follows = reception.isPaid ? undefined : handlerRule.read(handler, factory, "handler");
+  const route = payoutRoute(reception, follows, { connection, onReject, verdictId });
   const plugin: FastifyPluginCallback = (fastify, _options, done) => {
     warnOfTrust(fastify, factory, connection);
     leaveBodiesAlone(fastify);
     fastify.all(url, route);
     done();
   };
-  return Object.assign(plugin, { drain });
+  return Object.assign(plugin, { drain: reception.drain });
 }
 
 interface Answers extends RefusalOptions {
   readonly connection: ConnectionOptions;
 }
 
-type Route = Pick<KeyOwner, "drain"> & Omit<RouteShorthandOptionsWithHandler, "schema">;
-
-/** Pays in the first hook; no handler follows. */
-function payingRoute(
-  { receive, drain, unauthorizedHeaders }: Payment,
+/** Pays, or claims the key, in the first hook. The handler follows where it is given. */
+function payoutRoute(
+  { receive, unauthorizedHeaders }: PayoutReception<FastifyRequest>,
+  handler: Handler | undefined,
   { connection, ...answers }: Answers,
-): Route {
+): Omit<RouteShorthandOptionsWithHandler, "schema"> {
   const pay = step(name, (request, reply) =>
-    receive(receivedRequest(request, connection), request, (work) => whileConnected(reply.raw, work)),
+    admission(request, (begin) =>
+      receive(receivedRequest(request, connection), request, {
+        begin,
+        whileConnected: (work) => whileConnected(reply.raw, work),
+      }),
+    ),
   );
   const refuse = unpaidRefusal({ ...answers, unauthorizedHeaders });
   return {
-    drain,
     onRequest: (request, reply, next) =>
       pay(request, reply, {
-        found(answer) {
-          takeOverReply(reply);
-          sendAnswer(reply.raw, answer);
+        found(admitted) {
+          if ("watch" in admitted) {
+            // Hooks of the app follow, which may fail or respond.
+            admitted.watch.beginsLater();
+            watchReply(admitted.watch, reply);
+          } else takeOverReply(reply);
+          goOn(admitted, passageOf(request, reply, next));
         },
         refused: (error) => refuse(error, request, reply, next),
       }),
-    handler: (_request, reply) => reply.callNotFound(),
+    // Fastify hands nothing from one of its phases to the next.
+    handler: (request, reply) => {
+      if (handler === undefined) return reply.callNotFound();
+      const context = { payout: payoutOf(request), idempotency: idempotencyOf(request) };
+      return watched(watchOf(request), reply, () => handler(request, reply, context));
+    },
   };
 }
 
@@ -140,44 +139,5 @@ function unpaidRefusal(options: Parameters<typeof refusal>[0]): Refuse {
   return (error, request, reply, next) => {
     if (!isGuardError(error)) unpaidAnswers(reply.raw, error, true);
     refuse(error, request, reply, next);
-  };
-}
-
-/** Claims the key in the first hook; the handler follows. */
-function handledRoute(
-  { receive, lookUp, drain, unauthorizedHeaders }: Reception,
-  handler: Handler,
-  { connection, ...answers }: Answers,
-): Route {
-  const claim = step(name, (request, reply) =>
-    receive(receivedRequest(request, connection), request, (work) => whileConnected(reply.raw, work)),
-  );
-  const business = lookUp && step(name, lookUp);
-  const refuse = unpaidRefusal({ ...answers, unauthorizedHeaders });
-  const preHandler: preHandlerHookHandler | undefined =
-    business &&
-    ((request, reply, next) =>
-      business(request, reply, {
-        found: () => next(),
-        refused: (error) => refuse(error, request, reply, next),
-      }));
-  return {
-    drain,
-    onRequest: (request, reply, next) =>
-      claim(request, reply, {
-        found(run) {
-          // Hooks of the app follow, which may fail or respond.
-          run.beginsLater();
-          watchReply(run, reply);
-          goOn({ run }, passageOf(request, reply, next));
-        },
-        refused: (error) => refuse(error, request, reply, next),
-      }),
-    ...(preHandler && { preHandler }),
-    // Fastify hands nothing from one of its phases to the next.
-    handler: (request, reply) => {
-      const context = { payout: payoutOf(request), idempotency: idempotencyOf(request) };
-      return watched(runOf(request), reply, () => handler(request, reply, context));
-    },
   };
 }

@@ -1,7 +1,13 @@
 import { createWarnOnce, option, splitOptions, type OptionTable } from "@countersign/core/internal";
 import { whileConnected } from "@countersign/express/internal";
 import type { TransactionMode } from "@countersign/idempotency";
-import { goOn, requestGuard, unpaidAnswers, type KeyOwner } from "@countersign/idempotency-guard/internal";
+import {
+  admission,
+  goOn,
+  keyGuard,
+  unpaidAnswers,
+  type Drainable,
+} from "@countersign/idempotency-guard/internal";
 import type { IdempotencyGuardOptions, IdempotencyTransactionOptions } from "@countersign/idempotency-guard";
 import { webhookReception, type WebhookOptions } from "countersign/webhooks";
 import type { FastifyPluginCallback, FastifyRequest, preHandlerHookHandler } from "fastify";
@@ -79,27 +85,29 @@ export function idempotencyHook<Tx = never, Mode extends TransactionMode = Trans
   options:
     | IdempotencyHookOptions
     | (IdempotencyTransactionOptions<Tx, Mode, FastifyRequest> & RefusalOptions),
-): preHandlerHookHandler & Pick<KeyOwner, "drain"> {
+): preHandlerHookHandler & Drainable {
   const name = "idempotencyGuard";
   const factoryName = "idempotencyHook";
   const [answers, steps] = splitOptions(factoryName, refusalTable, options);
-  const { admit, drain, reserved } = requestGuard<FastifyRequest>(steps, factoryName);
+  const { perform, drain, reserved } = keyGuard<FastifyRequest>(steps, factoryName);
   const claim = step(name, async (request, reply) => {
     receivedRequest(request);
-    const admission = await admit(request, (work) => whileConnected(reply.raw, work));
-    if ("answer" in admission) takeOverReply(reply);
-    return admission;
+    const admitted = await admission(request, (begin) =>
+      perform(request, { begin, whileConnected: (work) => whileConnected(reply.raw, work) }),
+    );
+    if ("answer" in admitted) takeOverReply(reply);
+    return admitted;
   });
   const refuse = refusal(answers);
   // Tools that inspect an app find it by this name.
   const idempotencyHookHandler: preHandlerHookHandler = (request, reply, next) =>
     claim(request, reply, {
-      found(admission) {
-        if ("run" in admission) {
-          watchReply(admission.run, reply);
-          watchHandler(admission.run, request, reply);
+      found(admitted) {
+        if ("watch" in admitted) {
+          watchReply(admitted.watch, reply);
+          watchHandler(admitted.watch, request, reply);
         }
-        goOn(admission, passageOf(request, reply, next));
+        goOn(admitted, passageOf(request, reply, next));
       },
       refused(error) {
         unpaidAnswers(reply.raw, error, reserved);

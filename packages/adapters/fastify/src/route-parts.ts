@@ -1,6 +1,6 @@
 import { isPromiseLike, option, optionError, type OptionOwner } from "@countersign/core/internal";
 import { reportFailure } from "@countersign/express/internal";
-import { runOf, type goOn, type OwnedRun } from "@countersign/idempotency-guard/internal";
+import { watchOf, type goOn, type ResponseWatch } from "@countersign/idempotency-guard/internal";
 import type { RequestIdempotency } from "@countersign/idempotency-guard";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { internal } from "./hidden-route.ts";
@@ -13,9 +13,9 @@ export const routeTable = { ...refusalTable, ...connectionTable, url: option.own
 
 /** The key's controls for a guarded request's handler. Throws an Error where no key was claimed. */
 export function idempotencyOf(request: FastifyRequest): RequestIdempotency {
-  const run = runOf(request);
-  if (run === undefined) throw new Error("idempotencyOf: no key was claimed for this request");
-  return run.handle;
+  const watch = watchOf(request);
+  if (watch === undefined) throw new Error("idempotencyOf: no key was claimed for this request");
+  return watch.owned.handle;
 }
 
 export function passageOf(
@@ -26,13 +26,13 @@ export function passageOf(
   return { req, res, next: (fault) => next(errorOf(fault)) };
 }
 
-/** Tells an owned key's run what is sent in its response. Fastify gives every error to `reply.send`, a handler's throw or a hook's. */
-export function watchReply(run: OwnedRun, reply: FastifyReply): void {
+/** Tells the watch what is sent in its response. Fastify gives every error to `reply.send`, a handler's throw or a hook's. */
+export function watchReply(watch: ResponseWatch, reply: FastifyReply): void {
   const send = reply.send.bind(reply);
   const code = reply.code.bind(reply);
   let handlersCode = 200;
   reply.code = reply.status = (status: number) => {
-    if (run.isWithin) handlersCode = status;
+    if (watch.isWithin) handlersCode = status;
     return code(status);
   };
   reply.send = (...payload) => {
@@ -40,7 +40,7 @@ export function watchReply(run: OwnedRun, reply: FastifyReply): void {
     const isError = given instanceof Error || internal(reply, "fastify.reply.isError") === true;
     if (isError) reportFailure(reply.raw, given);
     // A response that was ended by somebody else shows their status.
-    else run.given(reply.raw.writableEnded ? handlersCode : statusOf(given, reply));
+    else watch.given(reply.raw.writableEnded ? handlersCode : statusOf(given, reply));
     return send(...payload);
   };
 }
@@ -50,10 +50,14 @@ function statusOf(payload: unknown, reply: FastifyReply): number {
 }
 
 /** Calls a handler and watches its promise: a time-out may answer before that ends. */
-export function watched(run: OwnedRun | undefined, reply: FastifyReply, handler: () => unknown): unknown {
-  if (run === undefined) return handler();
+export function watched(
+  watch: ResponseWatch | undefined,
+  reply: FastifyReply,
+  handler: () => unknown,
+): unknown {
+  if (watch === undefined) return handler();
   // Whoever ended the response meanwhile has ended the key too.
-  if (!run.mayBegin()) return reply;
+  if (!watch.mayBegin()) return reply;
   const send = reply.send.bind(reply);
   const then = reply.then.bind(reply);
   let sends = 0;
@@ -66,18 +70,18 @@ export function watched(run: OwnedRun | undefined, reply: FastifyReply, handler:
   // oxlint-disable-next-line unicorn/no-thenable -- it has one, which is called when the handler returns the reply
   reply.then = (sent, failed) => {
     isReturned = true;
-    run.handlerAnswered();
+    watch.handlerAnswered();
     then(sent, failed);
   };
-  const returned = run.start(handler);
+  const returned = watch.start(handler);
   if (returned === reply || !isPromiseLike(returned)) return returned;
   // A query builder runs its query at each then().
   const ended = Promise.resolve(returned);
-  run.watch(ended);
+  watch.watch(ended);
   return ended.then((payload) => {
     // Fastify ends with an empty answer, but none to a caller who has left.
     if (payload === undefined && sends === 0 && !isReturned && reply.raw.destroyed) {
-      void run.decide(reply.statusCode, undefined, true);
+      void watch.decide(reply.statusCode, undefined, true);
     }
     return payload;
   });
@@ -87,7 +91,7 @@ export function watched(run: OwnedRun | undefined, reply: FastifyReply, handler:
  * Watches the handler that follows a hook, for this request alone, and lets it begin only with its key. Does nothing in a version of Fastify
  * that keeps a route's handler elsewhere.
  */
-export function watchHandler(run: OwnedRun, request: FastifyRequest, reply: FastifyReply): void {
+export function watchHandler(watch: ResponseWatch, request: FastifyRequest, reply: FastifyReply): void {
   const name = Object.getOwnPropertySymbols(request).find(
     ({ description }) => description === "fastify.context",
   );
@@ -95,11 +99,11 @@ export function watchHandler(run: OwnedRun, request: FastifyRequest, reply: Fast
   if (name === undefined || typeof context !== "object" || context === null) return;
   const handler: unknown = Reflect.get(context, "handler");
   if (typeof handler !== "function") return;
-  run.beginsLater();
+  watch.beginsLater();
   const own: object = Object.create(context, {
     handler: {
       value: (...call: readonly unknown[]): unknown =>
-        watched(run, reply, () => Reflect.apply(handler, request.server, call)),
+        watched(watch, reply, () => Reflect.apply(handler, request.server, call)),
     },
   });
   Reflect.set(request, name, own);

@@ -12,7 +12,15 @@ import {
   type Replacement,
   type ProblemAnswer,
 } from "@countersign/core/internal";
-import type { KeptAnswer, OwnedRun } from "@countersign/idempotency-guard/internal";
+import {
+  respondedEnd,
+  withoutResponse,
+  type Handling,
+  type HandlerEnd,
+  type KeptAnswer,
+  type OwnedRequest,
+  type Performance,
+} from "@countersign/idempotency-guard/internal";
 import { BodyLate, giveUp, readCapped } from "./body.ts";
 import { isBodyRefusal } from "./later-body.ts";
 
@@ -84,33 +92,63 @@ export async function handled(
   }
 }
 
+/** The handler's response until the key has ended. */
+interface Held {
+  response: Response | undefined;
+}
+
+export interface OwnedHandler {
+  readonly request: Request;
+  readonly handler: (owned: OwnedRequest) => Promise<Response>;
+  /** Responds to what the handler has thrown. */
+  readonly refused: (error: unknown) => Promise<Response>;
+}
+
 /**
- * Runs the handler that owns a key; its response, or that to what it throws, leaves once the key is settled (I4). The body of a success is
- * read first: if its source fails, that is no success.
+ * Runs the handler that owns a key: `perform` gives the key, and says which response leaves, that of the handler or of what it threw, once
+ * the key has ended (I4). The body of a success is read first: if its source fails, that is no success. Undefined for an exempt request.
  */
-export async function answerOf(
-  { signal }: Request,
-  run: OwnedRun,
-  handler: () => Promise<Response>,
-  refused: (error: unknown) => Promise<Response>,
-): Promise<Response> {
-  return run.start(async () => {
-    let response: Response;
+export function responseTo(
+  perform: (begin: Handling["begin"]) => Promise<Performance>,
+  owned: OwnedHandler,
+): Promise<Response>;
+export function responseTo(
+  perform: (begin: Handling["begin"]) => Promise<Performance | { readonly passes: true }>,
+  owned: OwnedHandler,
+): Promise<Response | undefined>;
+export async function responseTo(
+  perform: (begin: Handling["begin"]) => Promise<Performance | { readonly passes: true }>,
+  { request: { signal }, handler, refused }: OwnedHandler,
+): Promise<Response | undefined> {
+  const held: Held = { response: undefined };
+  const performance = await perform(async (owned) => {
+    let end: HandlerEnd | undefined;
     try {
-      response = await handler();
+      held.response = await handler(owned);
     } catch (error) {
-      run.failed(error);
-      response = await refused(error);
+      held.response = await refused(error);
+      end = { kind: "threw", error, status: held.response.status };
     }
-    if (!isResponse(response)) return refused(await run.unanswered());
-    const { status } = response;
-    const isSuccess = status >= 200 && status < 400;
-    const copy = isSuccess ? await copyAnswer(response, run) : undefined;
-    const replacement = await run.decide(status, copy && (() => copy), signal.aborted);
-    if (replacement === undefined) return response;
-    giveUp(response.body);
-    return replacementResponse(replacement);
+    if (isResponse(held.response)) return end ?? endOf(held.response, owned, signal.aborted);
+    held.response = undefined;
+    return { kind: "without-response" };
   });
+  if ("passes" in performance) return undefined;
+  if ("answer" in performance) return responseOf(performance.answer);
+  const { response } = held;
+  if (response === undefined) return refused(withoutResponse());
+  if (performance.replacement === undefined) return response;
+  giveUp(response.body);
+  return replacementResponse(performance.replacement);
+}
+
+/** How a handler's response has ended, with what is kept of it. */
+async function endOf(response: Response, owned: OwnedRequest, hasLeft: boolean): Promise<HandlerEnd> {
+  const { status } = response;
+  if (status < 200 || status >= 400) return respondedEnd(status, hasLeft);
+  const given = await copyAnswer(response, owned);
+  if (given === undefined) return { kind: "response-failed", begun: status, status };
+  return { ...respondedEnd(status, hasLeft), given };
 }
 
 // By parts, since frameworks have own classes, and apps return values that no server can send.
@@ -127,26 +165,23 @@ function assertResponse(answer: Response): Response {
   throw new TypeError("option hide must return a Response");
 }
 
-type CopiedAnswer = ReturnType<NonNullable<Parameters<OwnedRun["decide"]>[1]>>;
-
 // As other adapters hold back.
 const usualLimitBytes = 1_048_576;
 
-/** Reads a copy of a success, as far as it is kept or held back. Tells `run` of a body whose source has failed. */
-async function copyAnswer(response: Response, run: OwnedRun): Promise<CopiedAnswer> {
+/** Reads a copy of a success, as far as it is kept or held back. Undefined for a body whose source has failed. */
+async function copyAnswer(response: Response, owned: OwnedRequest): Promise<HandlerEnd["given"]> {
   const { status, headers } = response;
-  const { limitBytes = usualLimitBytes } = run.keeps ?? {};
-  let body: Buffer | undefined;
+  const rawHeaders = [...headers].flat();
+  const { keptBytes = usualLimitBytes, readMs } = owned;
+  // One that the handler has read itself cannot be read again.
+  if (response.bodyUsed) return { status, rawHeaders, body: undefined };
+  if (response.body === null) return { status, rawHeaders, body: Buffer.alloc(0) };
   try {
-    // One that the handler has read itself cannot be read again.
-    if (response.bodyUsed) return { status, rawHeaders: [...headers].flat(), body: undefined };
-    if (response.body !== null) body = await readCapped(response.clone().body, limitBytes, run.readMs);
-    else body = Buffer.alloc(0);
+    return { status, rawHeaders, body: await readCapped(response.clone().body, keptBytes, readMs) };
   } catch (error) {
     // A body that goes on for longer leaves as it comes: its status has been decided by then.
-    if (!(error instanceof BodyLate)) run.responseFailed(status);
+    return error instanceof BodyLate ? { status, rawHeaders, body: undefined } : undefined;
   }
-  return { status, rawHeaders: [...headers].flat(), body };
 }
 
 /** Undefined over the limit, for a body not ended after `readMs`, or one that cannot be read twice. */

@@ -11,23 +11,18 @@ import {
   Steps,
 } from "@countersign/core/internal";
 import type { TransactionMode } from "@countersign/idempotency";
-import { requestGuard, type OwnedRun } from "@countersign/idempotency-guard/internal";
+import { keyGuard } from "@countersign/idempotency-guard/internal";
 import type {
   DrainableMiddleware,
   IdempotencyGuardOptions,
   IdempotencyTransactionOptions,
   RequestIdempotency,
 } from "@countersign/idempotency-guard";
-import {
-  payoutOf,
-  payoutSteps,
-  type Payout,
-  type PayoutOptions,
-  type PayoutTransactionOptions,
-} from "countersign/payout";
+import { payoutReception } from "countersign/internal";
+import { payoutOf, type Payout, type PayoutOptions, type PayoutTransactionOptions } from "countersign/payout";
 import { readBody } from "@countersign/raw-body";
 import { webhookReception, type WebhookOptions } from "countersign/webhooks";
-import { answerOf, handled, refusalTable, refuse, responseOf, type RefusalOptions } from "./answer.ts";
+import { handled, refusalTable, refuse, responseTo, type RefusalOptions } from "./answer.ts";
 import { receivedRequest, type ConnectionInfo } from "./received-request.ts";
 
 /** A route for any server that speaks `fetch`, whose router has chosen it by path. */
@@ -53,55 +48,32 @@ export function payoutRoute(options: PayoutRouteOptions, handler: PayoutHandler)
 export function payoutRoute(options: RefusalOptions, handler?: PayoutHandler): DrainableRoute {
   const factory = "payoutRoute";
   const [refusal, steps] = splitOptions(factory, refusalTable, options);
-  const form = payoutSteps<Request>(steps, { factory });
-  if ("reception" in form) {
-    assertFunction(factory, "handler", handler);
-    return handledRoute(form.reception, refusal, handler);
-  }
-  if (handler !== undefined) {
+  const { isPaid, receive, drain, unauthorizedHeaders } = payoutReception<Request>(steps, { factory });
+  if (isPaid && handler !== undefined) {
     throw new OptionError(factory, { what: "takes stores and pay, or a handler, not both" });
   }
-  const { receive, drain, unauthorizedHeaders } = form.payment;
+  if (!isPaid) assertFunction(factory, "handler", handler);
   const refusing = { name: payoutName, ...refusal, unauthorizedHeaders };
-  const route: FetchRoute = async (request, info) => {
-    try {
-      const received = receivedRequest(request, info);
-      return responseOf(await receive(received, request, (work) => work(request.signal)));
-    } catch (error) {
-      return refuse(request, error, refusing);
-    }
+  const pay: PayoutHandler = (...call) => {
+    assertFunction(factory, "handler", handler);
+    return handler(...call);
   };
-  return Object.assign(route, { drain });
-}
-
-type Form = ReturnType<typeof payoutSteps<Request>>;
-
-function handledRoute(
-  {
-    receive,
-    lookUp,
-    drain,
-    unauthorizedHeaders,
-  }: Extract<Form, { readonly reception: unknown }>["reception"],
-  refusal: RefusalOptions,
-  handler: PayoutHandler,
-): DrainableRoute {
-  const refusing = { name: payoutName, ...refusal, unauthorizedHeaders };
   const route: FetchRoute = async (request, info) => {
     const refused = (error: unknown): Promise<Response> => refuse(request, error, refusing);
-    let run: OwnedRun;
     try {
-      run = await receive(receivedRequest(request, info), request, (work) => work(request.signal));
+      const received = receivedRequest(request, info);
+      return await responseTo(
+        (begin) => receive(received, request, { begin, whileConnected: (work) => work(request.signal) }),
+        {
+          request,
+          refused,
+          handler: async ({ handle: idempotency }) =>
+            pay(request, { payout: payoutOf(request), idempotency }),
+        },
+      );
     } catch (error) {
       return refused(error);
     }
-    const pay = async (): Promise<Response> => {
-      const payout = lookUp === undefined ? payoutOf(request) : await lookUp(request);
-      // Nobody else answers here.
-      run.mayBegin();
-      return handler(request, { payout, idempotency: run.handle });
-    };
-    return answerOf(request, run, pay, refused);
   };
   return Object.assign(route, { drain });
 }
@@ -198,7 +170,7 @@ export function idempotentRoute(
   const name = "idempotencyGuard";
   const factoryName = "idempotentRoute";
   const [{ limit: limitBytes, ...refusal }, keys] = splitOptions(factoryName, idempotentTable, options);
-  const { isPaid, admit, drain } = requestGuard<Request>(keys, factoryName);
+  const { isPaid, perform, drain } = keyGuard<Request>(keys, factoryName);
   if (isPaid) assertAlwaysPaid(factoryName, keys, handler);
   else assertFunction(factoryName, "handler", handler);
   const handle = async (request: Request, idempotency: RequestIdempotency | undefined): Promise<Response> => {
@@ -207,22 +179,32 @@ export function idempotentRoute(
   };
   const route: FetchRoute = async (request, info) => {
     const refused = (error: unknown): Promise<Response> => refuse(request, error, { name, ...refusal });
-    let admission: Awaited<ReturnType<typeof admit>>;
     const steps = new Steps(request);
+    let hasPassed = false;
+    const passed = (): void => {
+      if (!hasPassed) steps.end();
+      hasPassed = true;
+    };
+    let response: Response | undefined;
     try {
       steps.begin(name);
-      const received = receivedRequest(request, info);
-      await readBody(received, limitBytes);
-      admission = await admit(request, (work) => work(request.signal));
-      steps.end();
+      await readBody(receivedRequest(request, info), limitBytes);
+      response = await responseTo(
+        (begin) =>
+          perform(request, {
+            begin: (owned) => {
+              passed();
+              return begin(owned);
+            },
+            whileConnected: (work) => work(request.signal),
+          }),
+        { request, refused, handler: (owned) => handle(request, owned.handle) },
+      );
+      passed();
     } catch (thrown) {
       return refused(steps.refused(thrown));
     }
-    if ("answer" in admission) return responseOf(admission.answer);
-    if ("passes" in admission)
-      return handled(request, () => handle(request, undefined), { name, ...refusal });
-    const { run } = admission;
-    return answerOf(request, run, () => handle(request, run.handle), refused);
+    return response ?? handled(request, () => handle(request, undefined), { name, ...refusal });
   };
   return Object.assign(route, { drain });
 }

@@ -1,7 +1,14 @@
 export type { KeptAnswer } from "./answer-record.ts";
-export { keyOwner, runOf, type KeyOwner, type WhileConnected } from "./check.ts";
-export { EarlyAnswer, goOn, sendAnswer, unpaidAnswers } from "./middleware.ts";
-export { leaseOptions } from "./options.ts";
-export type { OwnedRun } from "./run.ts";
-export { transactionOwner, type TransactionOwner } from "./transaction-owner.ts";
-export { requestGuard } from "./transaction-guard.ts";
+export { keyGuard } from "./check.ts";
+export { admission, EarlyAnswer, goOn, sendAnswer, unpaidAnswers, type Admission } from "./middleware.ts";
+export type { Handling } from "./keyed-request.ts";
+export {
+  leaseOptions,
+  resolveOwnerOptions,
+  type KeyOwnerOptions,
+  type TransactionGuardOptions,
+} from "./options.ts";
+export type { HandlerEnd, OwnedRequest } from "./owned-request.ts";
+export { leaseRequests, transactionRequests, type Drainable, type Performance } from "./perform-request.ts";
+export { withoutResponse } from "./refusals.ts";
+export { respondedEnd, watchOf, type ResponseWatch } from "./response-watch.ts";

@@ -9,23 +9,23 @@ import {
   type Middleware,
   type NextFunction,
 } from "@countersign/express";
+import type { TransactionMode } from "@countersign/idempotency";
 import type { KeptAnswer } from "./answer-record.ts";
-import { keyGuard, type Admission, type KeyGuard } from "./check.ts";
+import { keyGuard } from "./check.ts";
 import {
   keyHeaderPreset,
   type IdempotencyKeyHeaderOptions,
   type IdempotencyKeyHeaderPreset,
 } from "./key-header.ts";
-import type { TransactionMode } from "@countersign/idempotency";
 import {
   factoryName,
-  guardForm,
   type IdempotencyGuardOptions as OptionsOf,
   type IdempotencyTransactionOptions as TransactionOptionsOf,
 } from "./options.ts";
+import type { Handling } from "./keyed-request.ts";
+import type { Drainable, Performance } from "./perform-request.ts";
 import type { RequestIdempotency } from "./request-idempotency.ts";
-import type { OwnedRun } from "./run.ts";
-import { transactionGuard } from "./transaction-guard.ts";
+import { ResponseWatch } from "./response-watch.ts";
 
 declare global {
   namespace Express {
@@ -57,7 +57,7 @@ export function idempotencyKeyHeader<Native = GuardRequest>(
   return keyHeaderPreset(options);
 }
 
-export interface DrainableMiddleware extends Middleware, Pick<KeyGuard<GuardRequest>, "drain"> {}
+export interface DrainableMiddleware extends Middleware, Drainable {}
 
 /**
  * Runs what follows at most once for each idempotency key. Claims the key, holds the answer back until the key is recorded as done, and
@@ -67,16 +67,12 @@ export interface DrainableMiddleware extends Middleware, Pick<KeyGuard<GuardRequ
 export function idempotencyGuard<Tx = never, Mode extends TransactionMode = TransactionMode>(
   options: IdempotencyGuardOptions | IdempotencyTransactionOptions<Tx, Mode>,
 ): DrainableMiddleware {
-  const form = guardForm<GuardRequest>(options);
-  return "paid" in form ? transactionMiddleware(form.paid) : leaseMiddleware(form.handled);
-}
-
-function transactionMiddleware(
-  options: TransactionOptionsOf<GuardRequest, never, TransactionMode>,
-): DrainableMiddleware {
-  const { admit, drain, reserved } = transactionGuard(options);
-  const isLast = options.methods === undefined && options.required !== false;
-  const decide = (req: GuardRequest, res: GuardResponse): ReturnType<typeof admit> => {
+  const { isPaid, perform, drain, reserved } = keyGuard<GuardRequest>(options);
+  const isLast =
+    isPaid && Reflect.get(options, "methods") === undefined && Reflect.get(options, "required") !== false;
+  const decide = (req: GuardRequest, res: GuardResponse): Promise<Admission> => {
+    const connected: Handling["whileConnected"] = (work) => whileConnected(res, work);
+    if (!isPaid) return admission(req, (begin) => perform(req, { whileConnected: connected, begin }));
     assertLastOnRoute(req, { own: middleware, called: "idempotencyGuard() with handle", isLast });
     // The handler reads `req.body` before this guard has passed.
     offerBody(req, res);
@@ -85,16 +81,53 @@ function transactionMiddleware(
       early.watch();
       return early.around(handle);
     };
-    return admit(req, (work) => whileConnected(res, work), around).finally(() => early.over());
+    return admission(req, (begin) =>
+      perform(req, { whileConnected: connected, begin, around }).finally(() => early.over()),
+    );
   };
   const middleware: Middleware = guard(factoryName, decide, {
-    found(outcome: Awaited<ReturnType<typeof admit>>, _req, res, next) {
-      if ("passes" in outcome) next();
-      else sendAnswer(res, outcome.answer);
+    found(admitted: Admission, req, res, next) {
+      goOn(admitted, { req, res, next });
     },
     refused: refusedUnpaid(reserved),
   });
   return Object.assign(middleware, { drain });
+}
+
+/** What follows for a request on Node: its handler begins, under this watch, or there is a whole response to send. */
+export type Admission =
+  | { readonly watch: ResponseWatch }
+  | { readonly answer: KeptAnswer }
+  | { readonly passes: true };
+
+/**
+ * Performs a request on Node, where the handler of lease mode is another function that follows. Resolves as soon as that may begin; the
+ * response which it then gives is held back by its watch until the key has ended.
+ */
+export function admission(
+  req: object,
+  perform: (begin: Handling["begin"]) => Promise<Performance | { readonly passes: true }>,
+): Promise<Admission> {
+  return new Promise((resolve, reject) => {
+    let watch: ResponseWatch | undefined;
+    const begin: Handling["begin"] = (owned) => {
+      watch = new ResponseWatch(req, owned);
+      resolve({ watch });
+      return watch.end;
+    };
+    const performed = async (): Promise<void> => {
+      try {
+        const performance = await perform(begin);
+        if ("replacement" in performance) watch?.decided(performance.replacement);
+        else resolve(performance);
+      } catch (error) {
+        // Nobody knows what has become of the key.
+        if (watch !== undefined) watch.decided({ status: 500 });
+        reject(error);
+      }
+    };
+    void performed();
+  });
 }
 
 function refusedUnpaid(reserved: boolean): ErrorMiddleware {
@@ -203,17 +236,6 @@ function tooEarly(): { readonly status: 500 } {
   return { status: 500 };
 }
 
-function leaseMiddleware(options: IdempotencyGuardOptions): DrainableMiddleware {
-  const { admit, drain, reserved } = keyGuard(options);
-  const middleware = guard(factoryName, (req, res) => admit(req, (work) => whileConnected(res, work)), {
-    found(admission: Admission, req, res, next) {
-      goOn(admission, { req, res, next });
-    },
-    refused: refusedUnpaid(reserved),
-  });
-  return Object.assign(middleware, { drain });
-}
-
 export interface Passage {
   readonly req: GuardRequest;
   readonly res: GuardResponse;
@@ -221,28 +243,28 @@ export interface Passage {
 }
 
 /** Begins an admitted request's handler, repeats the answer of a done key, or lets the request pass. */
-export function goOn(admission: Admission, passage: Passage): void {
-  if ("run" in admission) beginHandler(admission.run, passage);
-  else if ("passes" in admission) passage.next();
-  else sendAnswer(passage.res, admission.answer);
+export function goOn(admitted: Admission, passage: Passage): void {
+  if ("watch" in admitted) beginHandler(admitted.watch, passage);
+  else if ("passes" in admitted) passage.next();
+  else sendAnswer(passage.res, admitted.answer);
 }
 
 /** Begins the handler of a key's owner and holds its answer back until the key is settled, in one turn: no answer slips out. */
-function beginHandler(run: OwnedRun, { req, res, next }: Passage): void {
+function beginHandler(watch: ResponseWatch, { req, res, next }: Passage): void {
   if (res.writableEnded) {
-    run.answeredBefore();
+    watch.answeredBefore();
     return;
   }
   try {
-    req.idempotency = run.handle;
-    holdResponse(res, run);
+    req.idempotency = watch.owned.handle;
+    holdResponse(res, watch);
   } catch (error) {
     // A setter of the app on the request or response threw. After a promise Express would not see it.
-    run.giveBack();
+    watch.giveBack();
     next(error);
     return;
   }
-  run.start(next);
+  watch.start(next);
 }
 
 /** Sends a whole answer, unless a time-out, for example, has begun one meanwhile: that ends it too. */

@@ -48,6 +48,11 @@ export function refusal(code: keyof typeof fixed): GuardError<IdempotencyGuardCo
   return new GuardError<IdempotencyGuardCode>({ status, code, message });
 }
 
+/** For an adapter whose handler returned no response. */
+export function withoutResponse(): GuardError<IdempotencyGuardCode> {
+  return refusal("handler-without-response");
+}
+
 export function reused({ keys, options }: Refusing, attempt: KeyAttempt): GuardError<IdempotencyGuardCode> {
   noticeReuse(keys, attempt);
   return new GuardError<IdempotencyGuardCode>({

@@ -4,7 +4,7 @@ import { memoryIdempotencyStore, type TransactionStores } from "@countersign/ide
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { expectWarning } from "@countersign/test-support/runs/expect-warning.ts";
 import { describe, expect, test } from "@jest/globals";
-import { transactionOwner } from "../src/transaction-owner.ts";
+import { transactionRequests } from "../src/perform-request.ts";
 
 const transaction = { name: "tx" };
 
@@ -26,14 +26,9 @@ const stores: TransactionStores<typeof transaction> = {
 };
 
 function failing(failure: Error, req: object = {}): Promise<unknown> {
-  const { pay } = transactionOwner(stores, { scope: "orders", retryAfterSeconds: 7 });
-  const attempt = { key: "order-1", fingerprint: () => "f" };
-  return pay(
-    req,
-    attempt,
-    (work) => work(new AbortController().signal),
-    () => Promise.reject(failure),
-  );
+  const { perform } = transactionRequests(stores, { scope: "orders", retryAfterSeconds: 7 });
+  const request = { key: "order-1", fingerprint: () => "f", handle: () => Promise.reject(failure) };
+  return perform(req, request, { whileConnected: (work) => work(new AbortController().signal) });
 }
 
 function notices(): readonly GuardNotice[] {

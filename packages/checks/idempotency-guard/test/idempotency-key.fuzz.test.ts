@@ -1,7 +1,7 @@
 import { expect, test } from "@jest/globals";
 import * as fc from "fast-check";
 import { isGuardError } from "@countersign/core";
-import { checkFingerprint, checkIdempotencyKey } from "../src/check.ts";
+import { checkFingerprint, checkIdempotencyKey } from "../src/request-key.ts";
 import { codePoint } from "@countersign/test-support/runs/code-point.ts";
 import { fuzzRuns } from "@countersign/test-support/runs/share.ts";
 

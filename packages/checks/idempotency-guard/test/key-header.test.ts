@@ -2,7 +2,7 @@ import { type GuardError } from "@countersign/core";
 import { recordRawBody } from "@countersign/core/internal";
 import { idempotencyKeyHeader } from "@countersign/idempotency-guard";
 import { describe, expect, test } from "@jest/globals";
-import { bodyFingerprint } from "../src/check.ts";
+import { bodyFingerprint } from "../src/request-key.ts";
 
 interface Lines {
   readonly lines?: readonly string[];

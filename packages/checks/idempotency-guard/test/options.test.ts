@@ -5,7 +5,7 @@ import express from "express";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { idempotencyGuard, type IdempotencyGuardOptions } from "@countersign/idempotency-guard";
 import { type GuardRequest } from "@countersign/express";
-import { bodyFingerprint, checkIdempotencyKey } from "../src/check.ts";
+import { bodyFingerprint, checkIdempotencyKey } from "../src/request-key.ts";
 import { closePlatforms, faultyStore, platform } from "./kit.ts";
 
 afterEach(closePlatforms);

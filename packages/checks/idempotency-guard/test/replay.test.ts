@@ -252,7 +252,8 @@ describe.each(frameworks)("idempotencyGuard with replay on %s", (_version, frame
 
 describe("I15: an answer is given again for the attempt alone that ended its key", () => {
   const [[, framework]] = frameworks;
-  const done = (req: { idempotency?: { key: string; token: string } | undefined }) => req.idempotency;
+  const done = (req: { idempotency?: { key: string; storeKey: string; token: string } | undefined }) =>
+    req.idempotency;
 
   test("an attempt that lost its key leaves no answer to be found", async () => {
     const inner = memoryIdempotencyStore();
@@ -260,36 +261,39 @@ describe("I15: an answer is given again for the attempt alone that ended its key
     const first = gate();
     const begun = gate();
     let ran = 0;
-    const { pay } = await platform(
-      framework,
-      {
-        store: inner,
-        recovery: "rerun",
-        leaseMs: 1_000,
-        storeTimeoutMs: 500,
-        waitMs: 0,
-        replay: { answers },
-      },
-      async (req, res) => {
-        ran += 1;
-        const mine = ran;
-        if (mine === 1) {
-          // Its process stands still: an operator frees the key meanwhile.
-          const { key, token } = done(req) as { key: string; token: string };
-          inner.release(key, token);
-          begun.open();
-          await first.opened;
-        }
-        res.send(`attempt ${mine}`);
-      },
-    );
-    const slow = pay();
+    const process = () =>
+      platform(
+        framework,
+        {
+          store: inner,
+          scope: "orders",
+          recovery: "rerun",
+          leaseMs: 1_000,
+          storeTimeoutMs: 500,
+          waitMs: 0,
+          replay: { answers },
+        },
+        async (req, res) => {
+          ran += 1;
+          const mine = ran;
+          if (mine === 1) {
+            // Its process stands still: an operator frees the key meanwhile.
+            const { storeKey, token } = done(req) as { storeKey: string; token: string };
+            inner.release(storeKey, token);
+            begun.open();
+            await first.opened;
+          }
+          res.send(`attempt ${mine}`);
+        },
+      );
+    const [still, { pay }] = await Promise.all([process(), process()]);
+    const slow = still.pay();
     await begun.opened;
     expect((await pay()).body).toBe("attempt 2");
     first.open();
     // Either a renewal has found the key lost before, or the completion does.
     allowWarnings(
-      /^\[completion-lost\] .* key "op\.a\.b" ended with success: it belongs to another attempt$/,
+      /^\[completion-lost\] .* key "orders:op\.a\.b" ended with success: it belongs to another attempt$/,
     );
     // It has kept its answer by now, and its record was refused.
     expect((await slow).status).toBe(503);

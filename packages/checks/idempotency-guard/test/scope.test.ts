@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "@jest/globals";
 import { guardErrors } from "@countersign/express";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { idempotencyGuard } from "@countersign/idempotency-guard";
-import { checkIdempotencyKey } from "../src/check.ts";
+import { checkIdempotencyKey } from "../src/request-key.ts";
 import { bytesOf, closePlatforms, frameworks, listen, payoutGuard } from "./kit.ts";
 
 afterEach(closePlatforms);

@@ -7,7 +7,7 @@ import {
 } from "@countersign/idempotency";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { describe, expect, test } from "@jest/globals";
-import { transactionGuard } from "../src/transaction-guard.ts";
+import { keyGuard } from "../src/check.ts";
 import { expectWarning } from "@countersign/test-support/runs/expect-warning.ts";
 
 const transaction = { name: "tx" };
@@ -46,16 +46,15 @@ async function noticesOf(
     nonces: { claim: () => Promise.resolve("fresh" as const) },
     transactions: sketch as unknown as TransactionStore<Tx, "async">,
   };
-  const { admit } = transactionGuard<object>({
-    stores,
-    key: () => "order-1",
-    fingerprint: () => "f",
-    handle: handle as never,
-  } as never);
+  const { perform } = keyGuard<object>({ stores, key: () => "order-1", fingerprint: () => "f", handle });
+  const handling = {
+    whileConnected: <T>(work: (left: AbortSignal) => Promise<T>) => work(new AbortController().signal),
+    begin: () => Promise.reject(new Error("no handler follows")),
+  };
   for (let time = 0; time < times; time++) {
     const req = { method: "POST" };
     // oxlint-disable-next-line no-await-in-loop -- one request after the other
-    await admit(req, (work) => work(new AbortController().signal)).catch(() => {});
+    await perform(req, handling).catch(() => {});
   }
   // Each notice is a process warning too.
   for (const code of heard) expectWarning(new RegExp(`^\\[${code}\\]`));

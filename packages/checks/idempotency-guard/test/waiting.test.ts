@@ -1,5 +1,7 @@
 import { afterEach, describe, expect, jest, test } from "@jest/globals";
+import { traces } from "@countersign/core";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
+import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import type { ErrorRequestHandler } from "express";
 import {
   bytesOf,
@@ -15,6 +17,15 @@ import {
 } from "./kit.ts";
 
 afterEach(closePlatforms);
+
+/** Counts the duplicates that wait from now on. */
+function countWaits(): () => number {
+  let count = 0;
+  const hear = (): void => void (count += 1);
+  traces.wait.start.subscribe(hear);
+  afterTest(() => traces.wait.start.unsubscribe(hear));
+  return () => count;
+}
 
 describe.each(frameworks)("duplicates on %s", (_name, framework) => {
   test.each([
@@ -68,8 +79,9 @@ describe.each(frameworks)("duplicates on %s", (_name, framework) => {
     });
     const first = app.pay();
     await eventually(() => store.calls.claim === 1);
+    const waits = countWaits();
     const second = app.pay();
-    await eventually(() => store.calls.claim === 2);
+    await eventually(() => waits() === 1);
     paying.open();
     expect((await second).status).toBe(409);
     expect((await first).status).toBe(200);
@@ -122,7 +134,8 @@ describe.each(frameworks)("duplicates on %s", (_name, framework) => {
     });
     const first = app.pay();
     await eventually(() => store.calls.claim === 1);
-    await app.payAndLeave(() => eventually(() => store.calls.claim === 2));
+    const waits = countWaits();
+    await app.payAndLeave(() => eventually(() => waits() === 1));
     paying.open();
     expect((await first).status).toBe(500);
     await sleep(60);

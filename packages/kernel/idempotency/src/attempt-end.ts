@@ -19,7 +19,9 @@ export type AttemptEnd =
   /** The caller left, and nothing ends the response, or only for that reason. */
   | { readonly kind: "deserted"; readonly status: number | undefined }
   /** The handler ended and gave no response. */
-  | { readonly kind: "without-response" };
+  | { readonly kind: "without-response" }
+  /** Another attempt may own the key, and the handler ended for that, or was not begun. */
+  | { readonly kind: "lost" };
 
 export interface AttemptVerdict {
   /** `leased`: the handler's own end decides when it is known, otherwise the end of its lease. */
@@ -53,6 +55,7 @@ export function verdictOf(end: AttemptEnd, { recovery, isReserved }: EndRules): 
 
   switch (end.kind) {
     case "never-began":
+    case "lost":
       return of("free");
     case "responded":
       if (isSuccess(end.status)) return of("done");

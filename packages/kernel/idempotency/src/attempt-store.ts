@@ -1,5 +1,6 @@
 import { askStore, isPromiseLike, type StoreStep } from "@countersign/core/internal";
 import type { ResolvedKeyOptions } from "./key-options.ts";
+import type { KeyAttempt } from "./perform.ts";
 import { storeUnavailable } from "./refusals.ts";
 import type {
   Awaitable,
@@ -8,16 +9,6 @@ import type {
   IdempotencyRecord,
   IdempotencyStore,
 } from "./store.ts";
-
-export interface KeyAttempt {
-  readonly key: string;
-  /** Digest of the payload, at most 128 characters. */
-  readonly fingerprint: string;
-  /** Random, new for each attempt. */
-  readonly token: string;
-  /** The claimant, for notices: the request as its framework knows it. */
-  readonly req?: object | undefined;
-}
 
 export interface AskedStore {
   readonly options: ResolvedKeyOptions;

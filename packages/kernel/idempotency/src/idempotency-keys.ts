@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { traces, type PublishedEvents } from "@countersign/core";
 import { escapeForLog, option, readOptions, traced, type OptionTable } from "@countersign/core/internal";
-import { AttemptStore, readRecord, Retries, stepsOf, type KeyAttempt } from "./attempt-store.ts";
+import { AttemptStore, readRecord, Retries, stepsOf } from "./attempt-store.ts";
 import { resolveKeyOptions, type IdempotencyKeysOptions, type ResolvedKeyOptions } from "./key-options.ts";
 import { Heartbeats } from "./lease.ts";
 import { alarm, failure, notice, type KeyNotice } from "./notices.ts";
-import { OwnedKey, type KeyState } from "./owned-key.ts";
+import { OwnedKey, type ClaimedKey, type KeyState } from "./owned-key.ts";
+import type { KeyAttempt, KeyRefusal } from "./perform.ts";
 import { keysDraining, storeUnavailable } from "./refusals.ts";
 import type { IdempotencyClaimResult, IdempotencyRecord } from "./store.ts";
 
@@ -40,9 +41,17 @@ export class IdempotencyKeys {
   /**
    * Claims the key: owned (`acquired`), or who has it. Settle an owned key with exactly one of complete(), release() and hold(); its lease
    * is renewed until then. Throws a GuardError (503, `idempotency-store-unavailable`) when the store is silent, and gives the claim back.
+   * `onLost` is called when another attempt may own the key while this one runs.
    */
-  acquire(attempt: KeyAttempt): Promise<OwnedKey | KeyRefusal> {
-    return traces.claim.hasSubscribers ? acquireTraced(this.#state, attempt) : acquire(this.#state, attempt);
+  acquire(attempt: KeyAttempt, onLost?: () => void): Promise<OwnedKey | KeyRefusal> {
+    return traces.claim.hasSubscribers
+      ? acquireTraced(this.#state, attempt, onLost)
+      : acquire(this.#state, attempt, onLost);
+  }
+
+  /** Throws a GuardError (503, `draining`) once the process drains. */
+  assertBegins(): void {
+    assertBegins(this.#state);
   }
 
   /**
@@ -107,24 +116,34 @@ async function drain(state: KeyState, timeoutMs: number): Promise<DrainReport> {
   }
 }
 
-export type KeyRefusal = Exclude<IdempotencyClaimResult, { readonly status: "acquired" }>;
-
-async function acquireTraced(state: KeyState, attempt: KeyAttempt): Promise<OwnedKey | KeyRefusal> {
+async function acquireTraced(
+  state: KeyState,
+  attempt: KeyAttempt,
+  onLost: (() => void) | undefined,
+): Promise<OwnedKey | KeyRefusal> {
   const { key, req } = attempt;
   const context: PublishedEvents["claim"] = {
     guard: state.options.factory,
     key: escapeForLog(key, 256),
     req,
   };
-  const work = (): Promise<OwnedKey | KeyRefusal> => acquire(state, attempt);
+  const work = (): Promise<OwnedKey | KeyRefusal> => acquire(state, attempt, onLost);
   return traced(traces.claim, context, { work, outcomeOf: ({ status }) => status });
 }
 
+function assertBegins({ draining, options }: KeyState): void {
+  if (draining) throw keysDraining(options.retryAfterSeconds);
+}
+
 /** Throws a GuardError (503) for a silent store, and gives the claim back; without room for that it sends no claim. */
-async function acquire(state: KeyState, attempt: KeyAttempt): Promise<OwnedKey | KeyRefusal> {
+async function acquire(
+  state: KeyState,
+  attempt: KeyAttempt,
+  onLost: (() => void) | undefined,
+): Promise<OwnedKey | KeyRefusal> {
   const { retryAfterSeconds } = state.options;
   // Both in the turn of the call: a drain that begins now counts this claim, or there is none.
-  if (state.draining) throw keysDraining(retryAfterSeconds);
+  assertBegins(state);
   if (!state.retries.reserveClaim()) {
     const cause = new Error("too many claims wait for the store's answer, or to be given back to it");
     throw storeUnavailable(cause, retryAfterSeconds);
@@ -138,16 +157,16 @@ async function acquire(state: KeyState, attempt: KeyAttempt): Promise<OwnedKey |
     abandonClaim(state, store, store.claimUnderWay);
     throw error;
   }
-  return admit(state, store, result, claimedAtMs);
+  return admit(state, { store, claimedAtMs, onLost }, result);
 }
 
 function admit(
   state: KeyState,
-  store: AttemptStore,
+  claimed: ClaimedKey,
   // An app's own store may return anything.
   result: IdempotencyClaimResult | null | undefined,
-  claimedAtMs: number,
 ): OwnedKey | KeyRefusal {
+  const { store, claimedAtMs } = claimed;
   const { leaseMs, retryAfterSeconds } = state.options;
   switch (result?.status) {
     case "done":
@@ -159,7 +178,7 @@ function admit(
       // A process that slept since the claim may have lost the key to another owner.
       if (performance.now() - claimedAtMs < leaseMs) {
         state.retries.claimAnswered();
-        return OwnedKey.begin(state, store, result.fence, claimedAtMs);
+        return OwnedKey.begin(state, claimed, result.fence);
       }
       abandonClaim(state, store, undefined);
       throw storeUnavailable(new Error("the lease ended before the handler could begin"), retryAfterSeconds);

@@ -1,11 +1,13 @@
 export { isSuccess, verdictOf, type AttemptEnd, type AttemptVerdict, type EndRules } from "./attempt-end.ts";
-export { recordReader, type KeyAttempt } from "./attempt-store.ts";
+export { recordReader } from "./attempt-store.ts";
 export { begunAtMs, failureCounts } from "./record-facts.ts";
 export { keyOptions } from "./key-options.ts";
 export { keyNotices, noticeOfEnd } from "./notices.ts";
-export { Waiters } from "./waiters.ts";
+export { LeaseOwner, type LeasedRun, type LeaseEnd, type LeaseWork, type WorkEnd } from "./lease-owner.ts";
+export type { KeyAttempt, KeyRefusal, Performed } from "./perform.ts";
+export { WaitingRoom, type DecidedKey, type WhileConnected } from "./waiting.ts";
 export { readDrainTimeout } from "./idempotency-keys.ts";
 export { answerOf, runStepsIn, type Steps } from "./transactions/steps.ts";
-export type { NotRun, OpenTransaction } from "./transactions/transaction-attempt.ts";
-export { Transactor } from "./transactions/transactor.ts";
+export type { OpenTransaction } from "./transactions/transaction-attempt.ts";
+export { TransactionOwner } from "./transactions/transaction-owner.ts";
 export { transactionOptions, type TransactionOptions } from "./transactions/transaction-options.ts";

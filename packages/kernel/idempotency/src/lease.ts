@@ -11,6 +11,7 @@ import { idempotencyLost } from "./refusals.ts";
 export class Lease {
   readonly #store: AttemptStore;
   readonly #claimedAtMs: number;
+  readonly #onLost: (() => void) | undefined;
   #renewedAtMs: number;
   #beating = false;
   #phase: "running" | "leaving" | "ended" = "running";
@@ -19,9 +20,10 @@ export class Lease {
   #controller: AbortController | undefined;
 
   /** `claimedAtMs` precedes the claim's sending: the store's lease ends no earlier than this one. */
-  constructor(store: AttemptStore, claimedAtMs: number) {
+  constructor(store: AttemptStore, claimedAtMs: number, onLost?: () => void) {
     this.#store = store;
     this.#claimedAtMs = claimedAtMs;
+    this.#onLost = onLost;
     this.#renewedAtMs = claimedAtMs;
   }
 
@@ -111,6 +113,7 @@ export class Lease {
     }
     alarm(factory, { code, key, message, req, error });
     this.abort(idempotencyLost(retryAfterSeconds));
+    this.#onLost?.();
   }
 }
 

@@ -22,6 +22,15 @@ export interface KeyState extends AskedStore {
   draining: boolean;
 }
 
+/** A claim that the store has answered. */
+export interface ClaimedKey {
+  readonly store: AttemptStore;
+  /** Taken before the claim was sent, from this process's monotonic clock. */
+  readonly claimedAtMs: number;
+  /** Called when another attempt may own the key while this one runs. */
+  readonly onLost: (() => void) | undefined;
+}
+
 /** Owns a key from its claim to the one step that ends it. */
 export class OwnedKey {
   readonly fence: number;
@@ -37,9 +46,9 @@ export class OwnedKey {
     this.#lease = lease;
   }
 
-  /** Renews the key's lease from here on. `claimedAtMs`: taken before the claim was sent. */
-  static begin(state: KeyState, store: AttemptStore, fence: number, claimedAtMs: number): OwnedKey {
-    const lease = new Lease(store, claimedAtMs);
+  /** Renews the key's lease from here on. */
+  static begin(state: KeyState, { store, claimedAtMs, onLost }: ClaimedKey, fence: number): OwnedKey {
+    const lease = new Lease(store, claimedAtMs, onLost);
     state.heartbeats.add(lease);
     state.ownedKeys += 1;
     return new OwnedKey(state, store, fence, lease);

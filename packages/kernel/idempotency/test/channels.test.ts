@@ -7,7 +7,7 @@ import {
   type MemoryIdempotencyStore,
   type OwnedKey,
 } from "@countersign/idempotency";
-import { Waiters } from "@countersign/idempotency/internal";
+import { WaitingRoom } from "@countersign/idempotency/internal";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { randomUUID } from "node:crypto";
 import { collectNotices, faultyStore } from "@countersign/test-support/runs/faulty-store.ts";
@@ -162,14 +162,20 @@ test("a wait is one trace, with what ended it", async () => {
   const store = storeOf();
   const keys = keysOf(store);
   const key = await owned(keys);
-  const waiters = new Waiters({ store, pollMs: 1_000, storeTimeoutMs: 1_000, maxWaiters: 2 });
-  const waiting = waiters.wait("k1", new AbortController().signal, 10_000);
+  const room = new WaitingRoom("receiveFiles", 2);
+  const looks = { pollMs: 1_000, read: async () => store.read("k1") };
+  const connected = <T>(work: (left: AbortSignal) => Promise<T>) => work(new AbortController().signal);
+  const turn = await room.enter("k1", 10_000, connected);
+  const waiting = room.untilDecided("k1", { ...looks, waitMs: 10_000 }, connected);
   await key.complete();
-  waiters.wake("k1");
-  expect(await waiting).toMatchObject({ state: "done" });
+  room.wake("k1");
+  expect(await waiting).toMatchObject({ status: "done" });
   await new Promise(setImmediate);
   expect(log).toContain("wait for k1 done");
-  expect(await waiters.wait("k2", new AbortController().signal, 1)).toBe("timeout");
+  if (typeof turn === "object" && "leave" in turn) turn.leave();
+  const busy = await room.enter("k2", 10_000, connected);
+  expect(busy).toMatchObject({ leave: expect.any(Function) });
+  expect(await room.enter("k2", 1, connected)).toBe("timeout");
   await new Promise(setImmediate);
   expect(log).toContain("wait for k2 timeout");
 });

@@ -13,4 +13,3 @@ export {
 export type { BusinessQuery } from "./options.ts";
 export { payoutOf, type Payout } from "./payout.ts";
 export { payoutStoreKey } from "./schema.ts";
-export { payoutSteps } from "./transaction-reception.ts";

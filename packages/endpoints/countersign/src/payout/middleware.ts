@@ -6,19 +6,17 @@ import {
   receivedRequest,
   type ErrorMiddleware,
   type GuardRequest,
+  type GuardResponse,
   type Middleware,
-  type NextFunction,
   type GuardErrorsOptions,
 } from "@countersign/express";
 import type { TransactionMode } from "@countersign/idempotency";
 import {
-  goOn,
-  sendAnswer,
+  admission,
   EarlyAnswer,
-  runOf,
+  goOn,
   unpaidAnswers,
-  type KeptAnswer,
-  type OwnedRun,
+  type Admission,
 } from "@countersign/idempotency-guard/internal";
 import type { DrainableMiddleware } from "@countersign/idempotency-guard";
 import { expressAdmission } from "@countersign/ip-allowlist";
@@ -29,8 +27,7 @@ import {
   type PayoutOptions as OptionsOf,
   type PayoutTransactionOptions as TransactionOptionsOf,
 } from "./options.ts";
-import type { PayoutAdapter, PayoutReception } from "./reception.ts";
-import { payoutSteps, type PayoutPayment } from "./transaction-reception.ts";
+import { payoutReception, type PayoutAdapter } from "./reception.ts";
 
 // What a payout endpoint needs beside it, for projects in which only direct dependencies can be imported (pnpm).
 export { gracefulClose, type Middleware } from "@countersign/express";
@@ -81,70 +78,36 @@ export function payoutEndpoint<Tx = never, Mode extends TransactionMode = Transa
     ...adapter,
     assertPath: (req) => assertMountPath(req, endpoint),
   };
-  const read = payoutSteps(steps, adapterOfPath);
+  const { isPaid, receive, drain } = payoutReception(steps, adapterOfPath);
   const unpaid: ErrorMiddleware = (error, req, res, next) => {
     if (!isGuardError(error) || refused === undefined) unpaidAnswers(res, error, true);
     if (refused === undefined) next(error);
     else refused(error, req, res, next);
   };
-  const { receive, drain } =
-    "payment" in read ? payments(read.payment, unpaid) : claims(read.reception, unpaid);
-
-  const endpoint = Object.assign(receive, { drain });
+  const decide = (req: GuardRequest, res: GuardResponse): Promise<Admission> => {
+    const request = receivedRequest(req);
+    const connected = <T>(work: (left: AbortSignal) => Promise<T>): Promise<T> => whileConnected(res, work);
+    if (!isPaid)
+      return admission(req, (begin) => receive(request, req, { whileConnected: connected, begin }));
+    const early = new EarlyAnswer(res, true);
+    const around = (handle: () => unknown): unknown => early.around(handle);
+    const onRequestSeen = (): void => early.watch();
+    return admission(req, (begin) =>
+      receive(request, req, { whileConnected: connected, begin, around, onRequestSeen }).finally(() =>
+        early.over(),
+      ),
+    );
+  };
+  const endpoint = Object.assign(
+    composedGuard(factoryName, decide, {
+      refused: unpaid,
+      found(admitted: Admission, req, res, next) {
+        goOn(admitted, { req, res, next });
+      },
+    }),
+    { drain },
+  );
   return endpoint;
-}
-
-interface Receiving extends Pick<DrainableMiddleware, "drain"> {
-  readonly receive: Middleware;
-}
-
-/** Claims the key; the handler comes after. */
-function claims(
-  { receive, lookUp: ask, drain }: PayoutReception<GuardRequest>,
-  refused: ErrorMiddleware,
-): Receiving {
-  // After the claim: a paid key is 409 even when its business has gone since.
-  const lookUp =
-    ask &&
-    composedGuard(factoryName, ask, {
-      refused,
-      found(_payout, req, _res, next) {
-        if (runOf(req)?.mayBegin() === true) next();
-      },
-    });
-  return {
-    drain,
-    receive: composedGuard(
-      factoryName,
-      (req, res) => receive(receivedRequest(req), req, (work) => whileConnected(res, work)),
-      {
-        refused,
-        found(run: OwnedRun, req, res, next) {
-          const pay: NextFunction = (fault) => {
-            if (fault !== undefined || lookUp === undefined) next(fault);
-            else lookUp(req, res, next);
-          };
-          goOn({ run }, { req, res, next: pay });
-        },
-      },
-    ),
-  };
-}
-
-/** Pays; nothing comes after. */
-function payments({ receive, drain }: PayoutPayment<GuardRequest>, refused: ErrorMiddleware): Receiving {
-  return {
-    drain,
-    receive: composedGuard(
-      factoryName,
-      (req, res) => {
-        const early = new EarlyAnswer(res, true);
-        const request = receivedRequest(req);
-        return receive(request, req, (work) => whileConnected(res, work), early).finally(() => early.over());
-      },
-      { refused, found: (answer: KeptAnswer, _req, res) => sendAnswer(res, answer) },
-    ),
-  };
 }
 
 const adapter: Pick<PayoutAdapter<GuardRequest>, "admission" | "show"> = {

@@ -20,7 +20,11 @@ import type {
 import type { IdempotencyGuardOptions } from "@countersign/idempotency-guard";
 import { transactionOptions } from "@countersign/idempotency/internal";
 import type { NoPromise, TransactionMode, TransactionStores } from "@countersign/idempotency";
-import { leaseOptions, type keyOwner, type transactionOwner } from "@countersign/idempotency-guard/internal";
+import {
+  leaseOptions,
+  type KeyOwnerOptions,
+  type TransactionGuardOptions,
+} from "@countersign/idempotency-guard/internal";
 import type { IpAllowlistOptions } from "@countersign/ip-allowlist";
 import type { Payout } from "./payout.ts";
 import { namedFields, payoutStoreKey } from "./schema.ts";
@@ -135,9 +139,6 @@ export interface ExpectedOutcomes<Tx> {
   expect(this: void, tx: Tx, payout: Pick<Payout, "idempotencyKey">): unknown;
 }
 
-type KeyOwnerOptions = Parameters<typeof keyOwner>[0];
-type TransactionGuardOptions = Parameters<typeof transactionOwner>[1];
-
 interface PayoutTransactionGuard<Native>
   extends TransactionGuardOptions, Pick<PayoutIdempotency<Native>, "fingerprint"> {}
 
@@ -238,10 +239,10 @@ export function resolveOptions<Native extends object>(
 export type ReadTransactionOptions<Native> = Omit<
   ReadOptions<typeof transactionTable>,
   "idempotency" | "findBusiness"
-> &
-  Pick<PayoutOptions<Native>, "findBusiness"> & {
-    readonly idempotency: PayoutTransactionGuard<Native>;
-  };
+> & {
+  readonly idempotency: PayoutTransactionGuard<Native>;
+  readonly findBusiness: FindBusiness<Native> | undefined;
+};
 
 /** As {@link resolveOptions}, for the form with a transaction. */
 export function resolveTransactionOptions<Native extends object>(

@@ -3,27 +3,39 @@ import {
   askApp,
   holderOf,
   keyClaims,
+  pageOf,
   Steps,
   type HeaderFields,
   type OptionOwner,
 } from "@countersign/core/internal";
-import { httpSignatureVerifier, type VerifiedSignature } from "@countersign/http-signature-verify";
 import {
-  keyOwner,
-  type KeyOwner,
-  type OwnedRun,
-  type WhileConnected,
+  httpSignatureVerifier,
+  unclaimedVerifier,
+  type VerifiedSignature,
+} from "@countersign/http-signature-verify";
+import type { TransactionMode } from "@countersign/idempotency";
+import {
+  leaseRequests,
+  resolveOwnerOptions,
+  transactionRequests,
+  type Handling,
+  type Performance,
+  type Drainable,
 } from "@countersign/idempotency-guard/internal";
 import { addressAdmission, type IpAllowlistOptions } from "@countersign/ip-allowlist";
 import { parseJsonBody } from "@countersign/raw-body";
 import { businessLookupUnavailable, businessUnknown, type PayoutCode } from "./faults.ts";
 import {
   factoryName,
+  payoutForm,
   resolveOptions,
+  resolveTransactionOptions,
   unauthorizedHeaders,
   withFloor,
   type FindBusiness,
+  type PayContext,
   type PayoutOptions,
+  type PayoutTransactionOptions,
   type ReadPayoutOptions,
 } from "./options.ts";
 import { checkedPayout, payoutOf, payouts, verifiedBytesFingerprint, type Payout } from "./payout.ts";
@@ -51,86 +63,237 @@ interface FoundOfPayout {
   readonly payout?: Payout;
 }
 
-export interface PayoutReception<Native> {
-  /** Checks all, then claims the key; rejects with the refusal. The result owns the key: answer after its decide(status). */
+/** What an adapter does around the handler of a payout. */
+export interface PayoutHandling extends Handling {
+  /** Called when the handler of transaction mode looks at the request, which can lead to the response. */
+  readonly onRequestSeen?: (() => void) | undefined;
+}
+
+export interface PayoutReception<Native> extends Drainable {
+  /** Whether the handler of the options, `pay`, gets the transaction of its key. Otherwise the handler follows. */
+  readonly isPaid: boolean;
+  /**
+   * Checks all, owns the key of the payout while its handler runs, and resolves to the response to send. Rejects with the refusal, and in
+   * transaction mode with the handler's error.
+   */
   receive(
     this: void,
     request: ReceivedRequest,
     native: Native,
-    whileConnected: WhileConnected,
-  ): Promise<OwnedRun>;
-  /** Asks `findBusiness` after the claim; undefined without one. Begin the handler only by the run's mayBegin() then. */
-  readonly lookUp: ((this: void, native: Native) => Promise<Payout>) | undefined;
+    handling: PayoutHandling,
+  ): Promise<Performance>;
   readonly unauthorizedHeaders: HeaderFields;
-  readonly drain: KeyOwner["drain"];
 }
 
-/** The steps of a payout for an adapter. Throws an OptionError on a bad option. */
+/** The steps of a payout for an adapter, of either form. Throws an OptionError on a bad option. */
 export function payoutReception<Native extends object>(
-  options: PayoutOptions<Native>,
+  options: object,
   adapter: PayoutAdapter<Native>,
 ): PayoutReception<Native> {
-  const { factory: owner = factoryName, show = () => {} } = adapter;
-  const read = resolveOptions(options, owner);
-  const before = instructionReader(read, adapter);
-  const signatureOwner = holderOf(owner, "signature");
-  const verify = httpSignatureVerifier(withFloor(read.signature, signatureOwner), signatureOwner);
-  const { fingerprint: fingerprintOf = verifiedBytesFingerprint, ...idempotency } = read.idempotency;
-  const keys = keyOwner(idempotency, holderOf(owner, "idempotency"));
-  const { findBusiness } = read;
-
+  const form = payoutForm<Native>(options);
+  const payer = "paid" in form ? transactionPayer(form.paid, adapter) : leasePayer(form.handled, adapter);
+  const { show = () => {} } = adapter;
+  const { isPaid, drain, read, verify, perform } = payer;
+  const instruction = instructionReader(read, adapter);
   return {
+    isPaid,
+    drain,
     unauthorizedHeaders,
-    async receive(request, native, whileConnected) {
+    async receive(request, native, handling) {
       const steps = new Steps(native);
       try {
-        before.admit(request, native, steps);
+        instruction.admit(request, native, steps);
         steps.begin("httpSignatureVerify");
-        show(native, { signature: await verify(request) });
-        const payout = before.read(request, native, steps);
+        const { signature, nonce } = await verify(request);
+        show(native, { signature });
+        const payout = await readOrClaim(nonce, () => instruction.read(request, native, steps));
+        if (read.findBusiness !== undefined) steps.begin("findBusiness");
+        const found = await lookUp(read, native, show);
         steps.begin("idempotencyGuard");
-        const key = keyOf(payout, idempotency.scope);
-        const { idempotencyKey: sentKey } = payout;
-        const attempt = { key, sentKey, fingerprint: () => fingerprintOf(native) };
-        const run = await keys.claim(native, attempt, whileConnected);
-        if (findBusiness !== undefined) run.beginsLater();
-        steps.end();
-        return run;
+        const paid = { payout, native, nonce, assertBusiness: assertIn(steps, found) };
+        const performance = await perform(paid, {
+          ...handling,
+          begin(owned) {
+            // What follows is the app's own.
+            steps.end();
+            return handling.begin(owned);
+          },
+        });
+        if (isPaid) steps.end();
+        return performance;
       } catch (thrown) {
         throw steps.refused(thrown);
       }
     },
-    lookUp:
-      findBusiness &&
-      (async (native) => {
-        const steps = new Steps(native);
-        try {
-          steps.begin("findBusiness");
-          const payout = await lookUpBusiness(findBusiness, read.lookupTimeoutMs, native);
-          show(native, { payout });
-          steps.end();
-          return payout;
-        } catch (thrown) {
-          throw steps.refused(thrown);
-        }
-      }),
-    drain: keys.drain,
   };
 }
 
+/** A payout whose instruction was checked. */
+interface CheckedPayout<Native> {
+  readonly payout: Payout;
+  readonly native: Native;
+  readonly nonce: UnclaimedNonce | undefined;
+  /** What the lookup of its business has found; throws the refusal. */
+  readonly assertBusiness: () => Payout;
+}
+
+/** The steps of a payout that differ by its form. */
+interface Payer<Native> extends Pick<PayoutReception<Native>, "isPaid" | "drain"> {
+  readonly read: Pick<
+    ReadPayoutOptions<Native>,
+    "addresses" | "referenceField" | "maxLengths" | "findBusiness" | "lookupTimeoutMs"
+  >;
+  readonly verify: (
+    request: ReceivedRequest,
+  ) => Promise<{ readonly signature: VerifiedSignature; readonly nonce: UnclaimedNonce | undefined }>;
+  readonly perform: (paid: CheckedPayout<Native>, handling: PayoutHandling) => Promise<Performance>;
+}
+
+/** Lease mode: the nonce is claimed with the signature, and the handler that follows pays elsewhere. */
+function leasePayer<Native extends object>(
+  options: PayoutOptions<Native>,
+  { factory: owner = factoryName }: PayoutAdapter<Native>,
+): Payer<Native> {
+  const read = resolveOptions(options, owner);
+  const signatureOwner = holderOf(owner, "signature");
+  const verify = httpSignatureVerifier(withFloor(read.signature, signatureOwner), signatureOwner);
+  const { fingerprint: fingerprintOf = verifiedBytesFingerprint, ...guard } = read.idempotency;
+  const { perform, drain } = leaseRequests(resolveOwnerOptions(guard, holderOf(owner, "idempotency")));
+  return {
+    isPaid: false,
+    drain,
+    read,
+    verify: async (request) => ({ signature: await verify(request), nonce: undefined }),
+    perform: ({ payout, native, assertBusiness }, handling) =>
+      perform(
+        native,
+        {
+          key: keyOf(payout, guard.scope),
+          sentKey: payout.idempotencyKey,
+          fingerprint: () => fingerprintOf(native),
+          before: () => void assertBusiness(),
+        },
+        handling,
+      ),
+  };
+}
+
+/** Transaction mode: payout, key and nonce commit in one transaction, which `pay` gets. */
+function transactionPayer<Native extends object>(
+  options: PayoutTransactionOptions<Native, never, TransactionMode>,
+  { factory: owner = factoryName }: PayoutAdapter<Native>,
+): Payer<Native> {
+  const read = resolveTransactionOptions(options, owner);
+  const { stores, outcomes, mayWriteNothing } = read;
+  const signatureOwner = holderOf(owner, "signature");
+  const policy = { ...withFloor(read.signature, signatureOwner), nonces: stores.nonces };
+  const { fingerprint: fingerprintOf = verifiedBytesFingerprint, ...guard } = read.idempotency;
+  const verify = unclaimedVerifier(policy, signatureOwner);
+  const { perform, drain } = transactionRequests(stores, guard, holderOf(owner, "idempotency"));
+  const { pay }: { pay: (payout: Payout, context: PayContext<Native, never>) => unknown } = options;
+  return {
+    isPaid: true,
+    drain,
+    read,
+    verify,
+    perform: ({ payout, native, nonce, assertBusiness }, handling) => {
+      let known = payout;
+      const work = {
+        key: keyOf(payout, guard.scope),
+        fingerprint: () => fingerprintOf(native),
+        nonce,
+        mustWrite: !mayWriteNothing,
+        before: () => void (known = assertBusiness()),
+        handle: (context: { readonly tx: never }) => pay(known, contextOf(context, native, handling)),
+        after: outcomes && ((tx: never): unknown => outcomes.expect(tx, known)),
+      };
+      return perform(native, work, handling);
+    },
+  };
+}
+
+type UnclaimedNonce = Awaited<ReturnType<ReturnType<typeof unclaimedVerifier>>>["nonce"];
+
+/** A verified request that is refused before a transaction claims its nonce claims that alone: nobody can send it again. */
+async function readOrClaim(nonce: UnclaimedNonce | undefined, read: () => Payout): Promise<Payout> {
+  try {
+    return read();
+  } catch (error) {
+    await nonce?.claimAlone();
+    throw error;
+  }
+}
+
+/**
+ * Asks the app for the beneficiary's business before the key is claimed: a remote question must hold neither a connection nor a key. What it
+ * found counts behind the claim: a paid key stays 409.
+ */
+async function lookUp<Native extends object>(
+  { findBusiness, lookupTimeoutMs }: Payer<Native>["read"],
+  native: Native,
+  show: NonNullable<PayoutAdapter<Native>["show"]>,
+): Promise<() => Payout> {
+  if (findBusiness === undefined) return () => payoutOf(native);
+  try {
+    const payout = await lookUpBusiness(findBusiness, lookupTimeoutMs, native);
+    show(native, { payout });
+    return () => payout;
+  } catch (error) {
+    return () => {
+      throw error;
+    };
+  }
+}
+
+/** The refusal is one of the step that has asked. */
+function assertIn(steps: Steps, found: () => Payout): () => Payout {
+  return () => {
+    try {
+      return found();
+    } catch (error) {
+      steps.name = "findBusiness";
+      throw error;
+    }
+  };
+}
+
+function contextOf<Native>(
+  context: { readonly tx: never },
+  native: Native,
+  { onRequestSeen }: Pick<PayoutHandling, "onRequestSeen">,
+): PayContext<Native, never> {
+  return {
+    get tx() {
+      return context.tx;
+    },
+    get request() {
+      onRequestSeen?.();
+      return native;
+    },
+    hold,
+  };
+}
+
+function hold(): never {
+  const page = pageOf("concepts/transactions#lease-mode");
+  throw new TypeError(
+    `pay: hold() has no meaning in a transaction, which is rolled back when pay throws. See ${page}`,
+  );
+}
+
 /** The key in the store. Without the keyid: what was paid under the old signing key must not be paid again under the new one. */
-export function keyOf({ idempotencyKey }: Payout, scope: string | undefined): string {
+function keyOf({ idempotencyKey }: Payout, scope: string | undefined): string {
   return scope === undefined ? payoutStoreKey(idempotencyKey) : idempotencyKey;
 }
 
 /** The steps before and after the signature that need no store, in either form. */
-export interface InstructionReader<Native> {
+interface InstructionReader<Native> {
   admit(this: void, request: ReceivedRequest, native: Native, steps: Steps): void;
   /** Reads the payout of a verified request. Throws its refusal. */
   read(this: void, request: ReceivedRequest, native: Native, steps: Steps): Payout;
 }
 
-export function instructionReader<Native extends object>(
+function instructionReader<Native extends object>(
   read: Pick<ReadPayoutOptions<Native>, "addresses" | "referenceField" | "maxLengths">,
   {
     factory: owner = factoryName,
@@ -163,7 +326,7 @@ export function instructionReader<Native extends object>(
 }
 
 /** Looks the beneficiary up (spec rule 3). Its refusal counts after the key alone: a paid key stays 409. */
-export async function lookUpBusiness<Native extends object>(
+async function lookUpBusiness<Native extends object>(
   findBusiness: FindBusiness<Native>,
   timeoutMs: number,
   native: Native,

@@ -1,4 +1,5 @@
-import type { TransactionBegun, TransactionClaim, TransactionKey } from "./transaction-store.ts";
+import type { Attempt } from "../perform.ts";
+import type { TransactionBegun, TransactionKey } from "./transaction-store.ts";
 
 /** What a handler's steps have in one transaction. */
 export interface OpenTransaction<Tx> {
@@ -8,13 +9,7 @@ export interface OpenTransaction<Tx> {
   readonly keys: readonly TransactionKey[];
 }
 
-/** How a transaction ended without its steps' result. */
-export type NotRun = "nonce-seen" | "in-flight" | "client-left";
-
-export interface TransactionAttempt extends Pick<TransactionClaim, "nonce" | "keys"> {
-  readonly req?: object | undefined;
-  /** Aborts when the client leaves. */
-  readonly left?: AbortSignal | undefined;
+export interface TransactionAttempt extends Attempt {
   /** Whether no request waits for it: where a transaction holds the event loop, it begins in a part of a turn that others leave to it. */
   readonly isBackground?: boolean | undefined;
 }

@@ -1,6 +1,6 @@
 import { isGuardError } from "@countersign/core";
 import { appAnswers } from "@countersign/core/internal";
-import type { Steps, Transactor } from "../internal.ts";
+import type { Steps, TransactionOwner } from "../internal.ts";
 import { TaskError } from "./task-failure.ts";
 import type { ClaimedTask, WorkStore } from "./work-store.ts";
 
@@ -43,7 +43,7 @@ const unbegun: ReadonlySet<string> = new Set(["transaction-conflict", "transacti
 export class TaskAttempt<Tx> {
   readonly task: ClaimedTask;
   readonly #store: WorkStore<Tx>;
-  readonly #transactor: Transactor<Tx>;
+  readonly #owner: TransactionOwner<Tx>;
   readonly #controller = new AbortController();
   /** The transaction that ends the task, once it has begun. */
   #ending: Promise<unknown> | undefined;
@@ -52,10 +52,10 @@ export class TaskAttempt<Tx> {
   #isCommitting = false;
   #isDone = false;
 
-  constructor(task: ClaimedTask, store: WorkStore<Tx>, transactor: Transactor<Tx>) {
+  constructor(task: ClaimedTask, store: WorkStore<Tx>, owner: TransactionOwner<Tx>) {
     this.task = task;
     this.#store = store;
-    this.#transactor = transactor;
+    this.#owner = owner;
   }
 
   abort(reason: Error): void {
@@ -132,19 +132,17 @@ export class TaskAttempt<Tx> {
   }
 
   async #commitWork<T>(work: (tx: Tx) => Steps<T>): Promise<T> {
-    const [store, transactor, task] = [this.#store, this.#transactor, this.task];
+    const [store, owner, task] = [this.#store, this.#owner, this.task];
     const begun = (): void => void (this.#hasBegun = true);
-    const ended = await transactor.run({ keys: [], isBackground: true }, function* ({ tx }): Steps<{
-      readonly value: T;
-    }> {
+    const performed = await owner.perform({ keys: [], isBackground: true }, function* ({ tx }): Steps<T> {
       begun();
-      const value = yield* transactor.handle(tx, [], {}, () => work(tx));
+      const value = yield* owner.handle(tx, [], {}, () => work(tx));
       // The handler has settled: no statement of its own comes between here and COMMIT.
-      if (!(yield* transactor.lastStep(() => store.finish(tx, task)))) throw taskGone;
-      return { value };
+      if (!(yield* owner.lastStep(() => store.finish(tx, task)))) throw taskGone;
+      return value;
     });
-    if (typeof ended === "string") throw new LockedError("the transaction waited too long for a lock");
-    return ended.value;
+    if (performed.status !== "ended") throw new LockedError("the transaction waited too long for a lock");
+    return performed.ended;
   }
 }
 

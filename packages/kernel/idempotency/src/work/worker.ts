@@ -2,7 +2,7 @@ import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { OptionError, traces, type PublishedEvents } from "@countersign/core";
 import { escapeForLog, traced, workSlices } from "@countersign/core/internal";
-import { Transactor } from "../internal.ts";
+import { TransactionOwner } from "../internal.ts";
 import { elsewhere, Leases, type Running } from "./leases.ts";
 import { longestPauseMs, pause, Settlement, type TaskOutcome } from "./settlement.ts";
 import { TaskAttempt, type AttemptEnd, type TaskWork } from "./task-attempt.ts";
@@ -26,7 +26,7 @@ const longestTimerMs = 2_147_483_647;
 /** Works on the tasks of one queue, several at a time, until drain(). */
 export class Worker<Tx> {
   readonly #init: WorkerInit<Tx>;
-  readonly #transactor: Transactor<Tx>;
+  readonly #owner: TransactionOwner<Tx>;
   readonly #store: WorkerStore;
   readonly #reports: TaskReports;
   readonly #settlement: Settlement;
@@ -59,7 +59,7 @@ export class Worker<Tx> {
     this.#leases = new Leases({ leaseMs: options.leaseMs, running: this.#running, store, reports });
     const { waitMs, storeTimeoutMs, idleTimeoutMs, timeoutMs, leaseMs } = options;
     const unused = { recovery: "hold", maxWaiters: 0, retryAfterSeconds: 1 } as const;
-    this.#transactor = new Transactor(init.stores, {
+    this.#owner = new TransactionOwner(init.stores, {
       waitMs,
       storeTimeoutMs,
       idleTimeoutMs,
@@ -166,7 +166,7 @@ export class Worker<Tx> {
 
   async #attempt(task: ClaimedTask): Promise<void> {
     const running: Running<Tx> = {
-      attempt: new TaskAttempt(task, this.#init.stores.work, this.#transactor),
+      attempt: new TaskAttempt(task, this.#init.stores.work, this.#owner),
       isKept: true,
     };
     // Of one that has lost its lease to this very worker.

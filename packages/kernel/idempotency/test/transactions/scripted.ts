@@ -8,7 +8,7 @@ import type {
 import { sleep } from "@countersign/test-support/runs/eventually.ts";
 import { answerOf, type Steps } from "../../src/transactions/steps.ts";
 import type { OpenTransaction, TransactionAttempt } from "../../src/transactions/transaction-attempt.ts";
-import { Transactor } from "../../src/transactions/transactor.ts";
+import { TransactionOwner } from "../../src/transactions/transaction-owner.ts";
 
 export type Step =
   | "connect"
@@ -60,7 +60,7 @@ interface Engine extends Partial<Record<keyof typeof usual & `${string}Ms`, numb
   readonly written?: number;
 }
 
-/** A transactor whose handler and whose engine, named `scripted`, do as the script says. */
+/** An owner whose handler and whose engine, named `scripted`, do as the script says. */
 export function scripted(
   script: Script,
   { begun = fresh, mode = "async", closed, written, ...times }: Engine = {},
@@ -130,18 +130,24 @@ export function scripted(
       return (await play("claim")) === "seen" ? ("seen" as const) : ("fresh" as const);
     },
   };
-  const transactor = new Transactor({ transactions, nonces }, { ...usual, ...times });
-  const run = (attempt: TransactionAttempt = { keys, nonce }) =>
-    transactor.run(attempt, function* pay({ tx: its, keys: own }: OpenTransaction<typeof tx>): Steps<string> {
-      return yield* transactor.handle(
-        its,
-        own,
-        { tell: (hasWritten) => told.push(hasWritten) },
-        function* work() {
-          yield* answerOf(play("work"));
-          return "paid";
-        },
-      );
-    });
-  return { transactor, run, log, calls, gate, claims, aloneTokens, told };
+  const owner = new TransactionOwner({ transactions, nonces }, { ...usual, ...times });
+  /** What the handler gave, or why it did not run. */
+  const run = async (attempt: TransactionAttempt = { keys, nonce }): Promise<string> => {
+    const performed = await owner.perform(
+      attempt,
+      function* pay({ tx: its, keys: own }: OpenTransaction<typeof tx>): Steps<string> {
+        return yield* owner.handle(
+          its,
+          own,
+          { tell: (hasWritten) => told.push(hasWritten) },
+          function* work() {
+            yield* answerOf(play("work"));
+            return "paid";
+          },
+        );
+      },
+    );
+    return performed.status === "ended" ? performed.ended : performed.status;
+  };
+  return { owner, run, log, calls, gate, claims, aloneTokens, told };
 }

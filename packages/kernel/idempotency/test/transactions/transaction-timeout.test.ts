@@ -76,19 +76,19 @@ describe("a transaction that takes longer than transactionTimeoutMs", () => {
     ],
     ["COMMIT", { commit: never }, "commit-unknown"],
   ])("is 503 when %s never ends, and leaves its lane and drain()", async (_what, script, code) => {
-    const { transactor, run, log } = slow(script);
+    const { owner, run, log } = slow(script);
     const retry = { "Retry-After": "7" };
     expect(await endOf(run)).toMatchObject({ status: 503, code, headers: retry });
     // A duplicate waits in the database for the row, not here.
     expect(await run()).toBe("paid");
     expect(log.filter((step) => step === "begin")).toHaveLength(2);
-    expect(await transactor.drain(0)).toBe(0);
+    expect(await owner.drain(0)).toBe(0);
   });
 
   test("throws the handler's error when the nonce of a rolled back request is never claimed", async () => {
-    const { run, transactor } = slow({ work: fails(boom), claim: never });
+    const { run, owner } = slow({ work: fails(boom), claim: never });
     expect(await endOf(run)).toBe(boom);
-    expect(await transactor.drain(0)).toBe(0);
+    expect(await owner.drain(0)).toBe(0);
   });
 
   test("refuses nobody for good when the nonce of a rolled back request is never claimed", async () => {

@@ -4,8 +4,9 @@ import {
   noticeOfEnd,
   type KeyAttempt,
   type OpenTransaction,
+  type Performed,
   type Steps,
-  type Transactor,
+  type TransactionOwner,
 } from "@countersign/idempotency/internal";
 import type { WebhookEnvelope } from "../envelope/events.ts";
 import { webhookRefusal } from "../refusals.ts";
@@ -34,7 +35,7 @@ export interface BatchEvent {
 export type Ended = { readonly outcome: "done" | "accepted" | "again" } | { readonly refused: KeyRefusal };
 
 export interface EventBatchesInit {
-  readonly transactor: Transactor<never>;
+  readonly owner: TransactionOwner<never>;
   /** Begins the key of each event. */
   readonly keyPrefix: string;
   readonly routes: Routes;
@@ -109,7 +110,7 @@ export class EventBatches {
 
   /** Whether handlers that cannot wait have had their part of this turn, those of other webhooks included. */
   get isOverdue(): boolean {
-    return this.#init.transactor.isSynchronous && workSlices.over;
+    return this.#init.owner.isSynchronous && workSlices.over;
   }
 
   #transact(batch: readonly BatchEvent[]): Promise<Batch> {
@@ -124,15 +125,15 @@ export class EventBatches {
   }
 
   async #tryAll(batch: readonly BatchEvent[]): Promise<Batch> {
-    const { transactor, reporting, keysOf, keepsOrder, steps } = this.#init;
+    const { owner, reporting, keysOf, keepsOrder, steps } = this.#init;
     const outcomes = new Map<BatchEvent, EventOutcome>();
-    let ended: readonly Ended[] | string;
+    let performed: Performed<readonly Ended[]>;
     let running: BatchEvent | undefined;
     const begins = (event: BatchEvent | undefined): void => {
       running = event;
     };
     try {
-      ended = await transactor.run({ keys: keysOf(batch) }, (open) => {
+      performed = await owner.perform({ keys: keysOf(batch) }, (open) => {
         running = undefined;
         return steps(batch, open, begins);
       });
@@ -148,13 +149,14 @@ export class EventBatches {
       for (const event of batch) outcomes.set(event, this.#report(event, outcome, error));
       return { outcomes, rest: this.#restAfter(outcome, error) };
     }
+    const ends = performed.status === "ended" ? performed.ended : undefined;
     for (const [index, event] of batch.entries()) {
-      const end = typeof ended === "string" ? undefined : ended[index];
+      const end = ends?.[index];
       if (end === undefined) outcomes.set(event, "busy");
       else if ("refused" in end) outcomes.set(event, notAcquired(reporting, event.attempt, end.refused));
       else if (end.outcome !== "again") outcomes.set(event, end.outcome);
     }
-    return { outcomes, rest: keepsOrder && typeof ended === "string" ? "busy" : undefined };
+    return { outcomes, rest: keepsOrder && ends === undefined ? "busy" : undefined };
   }
 
   /** Each event in a transaction of its own. */

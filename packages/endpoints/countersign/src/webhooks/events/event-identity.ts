@@ -1,14 +1,14 @@
 import { hash, randomUUID } from "node:crypto";
 import { traces, type PublishedEvents } from "@countersign/core";
 import { escapeForLog, traced } from "@countersign/core/internal";
-import type { IdempotencyClaimResult } from "@countersign/idempotency";
-import type { KeyAttempt } from "@countersign/idempotency/internal";
+import type { KeyAttempt, Performed } from "@countersign/idempotency/internal";
 import { knownEventTypes } from "../envelope/envelope.ts";
 import { webhookRefusal } from "../refusals.ts";
 import { reportFailure, type EventAttempt, type Reporting } from "./failed-event.ts";
 import type { EventDelivery, EventOutcome } from "./webhook-handler-types.ts";
 
-export type KeyRefusal = Exclude<IdempotencyClaimResult, { readonly status: "acquired" }>;
+/** Why an event is not this attempt's. */
+export type KeyRefusal = Exclude<Performed<unknown>, { readonly status: "ended" }>;
 
 export type EventTrace = PublishedEvents["event"];
 

@@ -3,7 +3,7 @@ import {
   answerOf,
   readDrainTimeout,
   transactionOptions,
-  Transactor,
+  TransactionOwner,
   type OpenTransaction,
   type Steps,
 } from "@countersign/idempotency/internal";
@@ -25,9 +25,9 @@ export function transacting(
   }: Omit<ReturnType<typeof resolveTransactionHandlerOptions>, "fallback">,
   routes: Routes,
 ): Receiving {
-  const transactor = new Transactor(stores, options, factoryName);
+  const owner = new TransactionOwner(stores, options, factoryName);
   const batches = new EventBatches({
-    transactor,
+    owner,
     keyPrefix,
     routes,
     reporting: { factory: factoryName, onError, keys: keyNotices(factoryName) },
@@ -56,13 +56,13 @@ export function transacting(
       } else if (isFull(ended, endsAtMs)) {
         // The others wait for another transaction.
         const rest = keys.slice(index).filter((_, later) => begun.keys[index + later]?.status === "begun");
-        yield* transactor.giveBack(tx, rest);
+        yield* owner.giveBack(tx, rest);
         const states = begun.keys.slice(index);
         return [...ended, ...states.map((late): Ended => endOf(late))];
       } else {
         const context = { webhookId: attempt.delivery.webhookId, tx };
         begins(event);
-        yield* transactor.handle(tx, [key], { more: index < lastBegun }, () =>
+        yield* owner.handle(tx, [key], { more: index < lastBegun }, () =>
           handleAll(handlers, attempt.delivery, context),
         );
         begins(undefined);
@@ -81,7 +81,7 @@ export function transacting(
   return {
     handle: (envelope) => batches.handle(envelope),
     async drain(drainOptions) {
-      return { keys: await transactor.drain(readDrainTimeout(drainOptions)), claims: 0 };
+      return { keys: await owner.drain(readDrainTimeout(drainOptions)), claims: 0 };
     },
     assertFit: (handler, place) => transactionOptions.assertInMode(stores, handler, factoryName, place),
     withOptions: latestOnlyHandler({ factory: factoryName, scope: `handler ${keyPrefix}`, stores }),

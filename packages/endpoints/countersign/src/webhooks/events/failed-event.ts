@@ -1,15 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { quoteForLog } from "@countersign/core";
 import { publishFailure, publishThrown, type Deadlines } from "@countersign/core/internal";
-import {
-  failureCounts,
-  verdictOf,
-  type AttemptEnd,
-  type KeyAttempt,
-} from "@countersign/idempotency/internal";
-import type { IdempotencyKeys, OwnedKey } from "@countersign/idempotency";
+import { failureCounts, type KeyAttempt } from "@countersign/idempotency/internal";
+import type { IdempotencyKeys } from "@countersign/idempotency";
 import type { ResolvedWebhookHandlerOptions } from "./webhook-handler-options.ts";
-import { assertHandled } from "./event-dispatch.ts";
 import type { EventDelivery, EventFailure, EventHandler, EventOutcome } from "./webhook-handler-types.ts";
 
 /** A handler of any event: each only gets what it was registered for. */
@@ -21,11 +15,8 @@ export interface Reporting extends Pick<ResolvedWebhookHandlerOptions, "onError"
   readonly keys: Pick<IdempotencyKeys, "alarm">;
 }
 
-export interface EventState extends Pick<
-  ResolvedWebhookHandlerOptions,
-  "keys" | "keyPrefix" | "deadLetters" | "onError"
-> {
-  readonly factory: string;
+export interface EventState
+  extends Reporting, Pick<ResolvedWebhookHandlerOptions, "owner" | "keyPrefix" | "deadLetters"> {
   readonly recovery: "hold" | "rerun";
   /** Empty for a type whose events are ignored. */
   readonly handlersOf: (type: string) => readonly RoutedHandler[];
@@ -39,67 +30,6 @@ export interface EventAttempt {
   readonly claim: KeyAttempt;
   /** 1 + the failures before this attempt. */
   readonly number: number;
-}
-
-/** An owned event whose attempt failed. It ends given back, or given up. */
-export class FailedEvent {
-  readonly #state: EventState;
-  readonly #attempt: EventAttempt;
-  readonly #error: unknown;
-  readonly #key: OwnedKey;
-
-  constructor(
-    state: EventState,
-    attempt: EventAttempt,
-    { key, error }: { readonly key: OwnedKey; readonly error: unknown },
-  ) {
-    this.#state = state;
-    this.#attempt = attempt;
-    this.#key = key;
-    this.#error = error;
-  }
-
-  /** Does not reject. */
-  async outcome(): Promise<EventOutcome> {
-    const { deadLetters } = this.#state;
-    // A lost lease is no failure of the event.
-    if (this.#key.lost) return this.#giveBack("busy");
-    if (deadLetters === undefined) return this.#giveBack("failed");
-    const { claim, number } = this.#attempt;
-    const { maxAttempts } = deadLetters;
-    if (number <= maxAttempts) await recordFailure(this.#state.keys, claim.key, number);
-    return number < maxAttempts ? this.#giveBack("failed") : this.#giveUp(deadLetters);
-  }
-
-  async #giveBack(outcome: EventOutcome): Promise<EventOutcome> {
-    this.#report(outcome);
-    const end: AttemptEnd = { kind: "threw", error: this.#error, status: 500 };
-    const { key, reason } = verdictOf(end, { recovery: this.#state.recovery, isReserved: false });
-    // A lost lease is no doubt.
-    const isInDoubt = outcome === "failed" && key === "held";
-    await (isInDoubt ? this.#key.hold(reason ?? "") : this.#key.release());
-    return outcome;
-  }
-
-  /** The event is done once its dead letter is kept. */
-  async #giveUp({ onDeadLetter }: NonNullable<EventState["deadLetters"]>): Promise<EventOutcome> {
-    try {
-      assertHandled(
-        await onDeadLetter(failureOf(this.#attempt, { outcome: "dead-lettered", error: this.#error })),
-      );
-    } catch (error) {
-      const { key } = this.#attempt.claim;
-      const message = "has an onDeadLetter() that failed";
-      this.#state.keys.alarm({ code: "dead-letter-failed", key, message, error });
-      return this.#giveBack("failed");
-    }
-    this.#report("dead-lettered");
-    return (await this.#key.complete()) === undefined ? "dead-lettered" : "in-doubt";
-  }
-
-  #report(outcome: EventOutcome): EventOutcome {
-    return reportFailure(this.#state, this.#attempt, { outcome, error: this.#error });
-  }
 }
 
 /** Reports a failed attempt to `onError`, as a notice, or on stderr. Returns the outcome, whatever the hook does. */
@@ -156,7 +86,7 @@ export async function countFailures(keys: IdempotencyKeys, key: string, max: num
 }
 
 /** Records a failure. One that the store does not take is not counted: the event runs once more than `maxAttempts`. */
-async function recordFailure(keys: IdempotencyKeys, key: string, failure: number): Promise<void> {
+export async function recordFailure(keys: IdempotencyKeys, key: string, failure: number): Promise<void> {
   try {
     const acquired = await keys.acquire({ ...failureCounts.of(key, failure), token: randomUUID() });
     if (acquired.status === "acquired") await acquired.complete();

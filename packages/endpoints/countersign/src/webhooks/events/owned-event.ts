@@ -1,12 +1,13 @@
 import type { GuardError } from "@countersign/core";
 import { deliberate } from "@countersign/core/internal";
-import type { OwnedKey } from "@countersign/idempotency";
+import type { LeasedRun, LeaseEnd, Performed, WorkEnd } from "@countersign/idempotency/internal";
 import { webhookRefusal } from "../refusals.ts";
 import { assertHandled } from "./event-dispatch.ts";
-import { claimOf, notAcquired, type EventTrace, type KeyRefusal } from "./event-identity.ts";
+import { claimOf, notAcquired, type EventTrace } from "./event-identity.ts";
 import {
   countFailures,
-  FailedEvent,
+  failureOf,
+  recordFailure,
   reportFailure,
   type EventAttempt,
   type EventState,
@@ -16,8 +17,8 @@ import type { EventContext, EventDelivery, EventOutcome } from "./webhook-handle
 
 const none: readonly RoutedHandler[] = [];
 
-/** Claims an event's key and runs its handlers, unless it is done. Does not reject. Writes the attempt's number into `trace`. */
-export async function claimEvent(
+/** Handles an event once, by the lease of its key. Does not reject. Writes the attempt's number into `trace`. */
+export async function handleEvent(
   state: EventState,
   delivery: EventDelivery,
   trace?: EventTrace,
@@ -27,52 +28,38 @@ export async function claimEvent(
     state.onIgnored(delivery.type);
     return "ignored";
   }
-  const claim = claimOf(delivery, state.keyPrefix);
-  const first = { delivery, claim, number: 1 };
-  let key: OwnedKey | KeyRefusal;
-  try {
-    key = await state.keys.acquire(claim);
-  } catch (error) {
-    return reportFailure(state, first, { outcome: "unavailable", error });
-  }
-  if (key.status !== "acquired") return notAcquired(state, first, key);
-  let failures = 0;
-  try {
-    if (state.deadLetters !== undefined) {
-      failures = await countFailures(state.keys, claim.key, state.deadLetters.maxAttempts);
-    }
-  } catch (error) {
-    await key.release();
-    return reportFailure(state, first, { outcome: "unavailable", error });
-  }
-  const attempt = { delivery, claim, number: failures + 1 };
-  if (trace !== undefined) trace.attempt = attempt.number;
-  return await new OwnedEvent(state, attempt, { key, handlers }).outcome();
+  return new OwnedEvent(state, delivery, handlers, trace).outcome();
 }
 
-/** Runs and settles an event that this process owns. It is the handlers' context too: what most never ask for is made on demand. */
+/** An event and its attempt. It is the handlers' context too: what most never ask for is made on demand. */
 class OwnedEvent implements EventContext {
   readonly webhookId: string;
-  readonly attempt: number;
   readonly #state: EventState;
-  readonly #attempt: EventAttempt;
   readonly #handlers: readonly RoutedHandler[];
-  readonly #key: OwnedKey;
+  readonly #trace: EventTrace | undefined;
+  #attempt: EventAttempt;
+  #run: LeasedRun | undefined;
+  /** Of the work, once that has ended: whether it stays so, the end of the key decides. */
+  #outcome: EventOutcome = "failed";
   #expired: GuardError | undefined;
   #controller: AbortController | undefined;
-  #answer: ((outcome: EventOutcome) => void) | undefined;
+  #answer: (outcome: EventOutcome) => void = () => {};
 
   constructor(
     state: EventState,
-    attempt: EventAttempt,
-    { key, handlers }: { readonly key: OwnedKey; readonly handlers: readonly RoutedHandler[] },
+    delivery: EventDelivery,
+    handlers: readonly RoutedHandler[],
+    trace: EventTrace | undefined,
   ) {
-    this.webhookId = attempt.delivery.webhookId;
-    this.attempt = attempt.number;
+    this.webhookId = delivery.webhookId;
     this.#state = state;
-    this.#attempt = attempt;
+    this.#attempt = { delivery, claim: claimOf(delivery, state.keyPrefix), number: 1 };
     this.#handlers = handlers;
-    this.#key = key;
+    this.#trace = trace;
+  }
+
+  get attempt(): number {
+    return this.#attempt.number;
   }
 
   /** Aborts when another attempt may own the event, or before that when the answer is due. */
@@ -81,21 +68,19 @@ class OwnedEvent implements EventContext {
       const controller = new AbortController();
       this.#controller = controller;
       if (this.#expired !== undefined) controller.abort(this.#expired);
-      const { signal: ownership } = this.#key;
-      const follow = (): void => controller.abort(ownership.reason);
-      if (ownership.aborted) follow();
-      else ownership.addEventListener("abort", follow, { once: true });
+      const ownership = this.#run?.signal;
+      const follow = (): void => controller.abort(ownership?.reason);
+      if (ownership?.aborted === true) follow();
+      else ownership?.addEventListener("abort", follow, { once: true });
     }
     return this.#controller.signal;
   }
 
-  /** Handles and settles the event; `timed-out` while that goes on after its time. Does not reject. */
+  /** Handles the event and ends its key; `timed-out` while that goes on after its time. Does not reject. */
   outcome(): Promise<EventOutcome> {
     return new Promise((resolve) => {
       this.#answer = resolve;
-      void this.#handle(resolve);
-      // Starts after the handler's synchronous part, during which no timer could fire.
-      this.#state.deadlines.add(this);
+      void this.#perform();
     });
   }
 
@@ -104,28 +89,68 @@ class OwnedEvent implements EventContext {
     const error = webhookRefusal("event-timed-out");
     this.#expired ??= error;
     this.#controller?.abort(error);
-    this.#answer?.(reportFailure(this.#state, this.#attempt, { outcome: "timed-out", error }));
+    this.#answer(this.#report("timed-out", error));
   }
 
-  async #handle(answer: (outcome: EventOutcome) => void): Promise<void> {
-    const key = this.#key;
-    let failure: { readonly key: OwnedKey; readonly error: unknown } | undefined;
+  async #perform(): Promise<void> {
+    const { owner, recovery, deadlines } = this.#state;
+    let performed: Performed<LeaseEnd>;
     try {
-      this.#assertToBeHandled();
-      for (const handler of this.#handlers) {
-        // Another attempt may own it by now: begin nothing more beside it.
-        if (key.lost) key.signal.throwIfAborted();
-        // oxlint-disable-next-line no-await-in-loop -- in their order; each gets what it was registered for
-        assertHandled(await Reflect.apply(handler, undefined, [this.#attempt.delivery.event, this]));
-      }
+      performed = await owner.perform({ key: this.#attempt.claim }, { recovery, isReserved: false }, (run) =>
+        this.#work(run),
+      );
     } catch (error) {
-      failure = { key, error };
+      this.#answer(this.#report("unavailable", error));
+      return;
     }
-    let outcome: EventOutcome;
-    if (failure === undefined) outcome = (await key.complete()) === undefined ? "done" : "in-doubt";
-    else outcome = await new FailedEvent(this.#state, this.#attempt, failure).outcome();
-    this.#state.deadlines.remove(this);
-    answer(outcome);
+    deadlines.remove(this);
+    this.#answer(this.#outcomeOf(performed));
+  }
+
+  #outcomeOf(performed: Performed<LeaseEnd>): EventOutcome {
+    if (performed.status !== "ended") return notAcquired(this.#state, this.#attempt, performed);
+    const { verdict, replacement } = performed.ended;
+    return verdict.key === "done" && replacement !== undefined ? "in-doubt" : this.#outcome;
+  }
+
+  /** Runs the handlers of an event that this process owns, and says how they have ended. Does not reject. */
+  async #work(run: LeasedRun): Promise<WorkEnd> {
+    this.#run = run;
+    try {
+      await this.#countFailures();
+    } catch (error) {
+      this.#outcome = this.#report("unavailable", error);
+      return { kind: "never-began", status: undefined };
+    }
+    const handling = this.#handle(run);
+    // Starts after the handlers' synchronous part, during which no timer could fire.
+    this.#state.deadlines.add(this);
+    try {
+      await handling;
+    } catch (error) {
+      return this.#failed(run, error);
+    }
+    return this.#done("done");
+  }
+
+  async #countFailures(): Promise<void> {
+    const { owner, deadLetters } = this.#state;
+    if (deadLetters !== undefined) {
+      const { claim } = this.#attempt;
+      const failures = await countFailures(owner.keys, claim.key, deadLetters.maxAttempts);
+      this.#attempt = { ...this.#attempt, number: failures + 1 };
+    }
+    if (this.#trace !== undefined) this.#trace.attempt = this.#attempt.number;
+  }
+
+  async #handle(run: LeasedRun): Promise<void> {
+    this.#assertToBeHandled();
+    for (const handler of this.#handlers) {
+      // Another attempt may own it by now: begin nothing more beside it.
+      if (run.lost) run.signal.throwIfAborted();
+      // oxlint-disable-next-line no-await-in-loop -- in their order; each gets what it was registered for
+      assertHandled(await Reflect.apply(handler, undefined, [this.#attempt.delivery.event, this]));
+    }
   }
 
   #assertToBeHandled(): void {
@@ -139,5 +164,50 @@ class OwnedEvent implements EventContext {
       const message = `${times}, and its dead letter was not kept`;
       throw deliberate.mark(webhookRefusal("attempts-exhausted", { message }));
     }
+  }
+
+  /** An attempt that has failed is given back, or the event is given up: it is done once its dead letter is kept. */
+  async #failed(run: LeasedRun, error: unknown): Promise<WorkEnd> {
+    const { owner, deadLetters } = this.#state;
+    if (run.lost) {
+      // No failure of the event.
+      this.#outcome = this.#report("busy", error);
+      return { kind: "lost" };
+    }
+    if (deadLetters !== undefined) {
+      const { claim, number } = this.#attempt;
+      if (number <= deadLetters.maxAttempts) await recordFailure(owner.keys, claim.key, number);
+      if (number >= deadLetters.maxAttempts && (await this.#keepDeadLetter(error))) {
+        this.#report("dead-lettered", error);
+        return this.#done("dead-lettered");
+      }
+    }
+    this.#outcome = this.#report("failed", error);
+    return { kind: "threw", error, status: 500 };
+  }
+
+  /** Does not reject. */
+  async #keepDeadLetter(error: unknown): Promise<boolean> {
+    const { keys, deadLetters } = this.#state;
+    try {
+      assertHandled(
+        await deadLetters?.onDeadLetter(failureOf(this.#attempt, { outcome: "dead-lettered", error })),
+      );
+      return true;
+    } catch (fault) {
+      const { key } = this.#attempt.claim;
+      const message = "has an onDeadLetter() that failed";
+      keys.alarm({ code: "dead-letter-failed", key, message, error: fault });
+      return false;
+    }
+  }
+
+  #done(outcome: "done" | "dead-lettered"): WorkEnd {
+    this.#outcome = outcome;
+    return { kind: "responded", status: 200 };
+  }
+
+  #report(outcome: EventOutcome, error: unknown): EventOutcome {
+    return reportFailure(this.#state, this.#attempt, { outcome, error });
   }
 }

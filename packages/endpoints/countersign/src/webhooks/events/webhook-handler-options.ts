@@ -7,9 +7,8 @@ import {
   type OptionTable,
   type ReadOptions,
 } from "@countersign/core/internal";
-import { idempotencyKeys, type IdempotencyKeys } from "@countersign/idempotency";
 import type { TransactionMode } from "@countersign/idempotency";
-import { keyOptions, transactionOptions } from "@countersign/idempotency/internal";
+import { keyOptions, LeaseOwner, transactionOptions } from "@countersign/idempotency/internal";
 import type {
   CreateWebhookHandlerOptions,
   EventFailure,
@@ -23,7 +22,7 @@ interface DeadLetters {
 }
 
 export interface ResolvedWebhookHandlerOptions {
-  readonly keys: IdempotencyKeys;
+  readonly owner: LeaseOwner;
   readonly keyPrefix: string;
   readonly recovery: "hold" | "rerun";
   readonly fallback: "ignore" | EventHandler;
@@ -107,12 +106,15 @@ export function resolveWebhookHandlerOptions(options: object): ResolvedWebhookHa
   const { leaseMs, storeTimeoutMs, recovery } = read;
   const handlerTimeoutMs = handlerTimeout(read);
   const own = { factory: factoryName, store, leaseMs, storeTimeoutMs, recovery, handlerTimeoutMs };
-  const keys = idempotencyKeys(own);
+  keyOptions.assertTimeoutInLease(factoryName, read);
+  // An event that another attempt has is `busy` at once: the service sends it again.
+  const unused = { waitMs: 0, maxWaiters: 0, pollMs: 1_000, retryAfterSeconds: 5 };
+  const owner = new LeaseOwner({ ...own, ...unused });
   assertRetention(read);
   const deadLetters = deadLettersOf(read);
   // Last, when this handler is certain to be made.
   assertOwnKeys({ ...ownKeys, store }, keyPrefix, read.keyPrefix !== undefined);
-  return { keys, keyPrefix, recovery, fallback, concurrency, timeoutMs, deadLetters, onError };
+  return { owner, keyPrefix, recovery, fallback, concurrency, timeoutMs, deadLetters, onError };
 }
 
 // The prefixes of each store's handlers, and whether the option was given.

@@ -8,7 +8,7 @@ import { RoutingHandler, type Receiving } from "./event-routes.ts";
 import { traceEvent } from "./event-identity.ts";
 import { transacting } from "./event-transactions.ts";
 import type { EventState } from "./failed-event.ts";
-import { claimEvent } from "./owned-event.ts";
+import { handleEvent } from "./owned-event.ts";
 import {
   factoryName,
   resolveTransactionHandlerOptions,
@@ -42,13 +42,14 @@ export function createWebhookHandler(options: object): WebhookHandler<never> {
   return new RoutingHandler({ factory: factoryName, fallback }, (routes) => transacting(resolved, routes));
 }
 
-/** Claims each event (owned-event.ts), which ends as done or failed (failed-event.ts). */
+/** Owns the key of each event by a lease (owned-event.ts). */
 function claiming(options: Omit<ResolvedWebhookHandlerOptions, "fallback">, routes: Routes): Receiving {
-  const { keys, keyPrefix, recovery, concurrency, timeoutMs, deadLetters, onError } = options;
+  const { owner, keyPrefix, recovery, concurrency, timeoutMs, deadLetters, onError } = options;
   const deadlines = new Deadlines(timeoutMs, { keepsAlive: false });
   const state: EventState = {
     factory: factoryName,
-    keys,
+    owner,
+    keys: owner.keys,
     keyPrefix,
     recovery,
     deadLetters,
@@ -60,9 +61,9 @@ function claiming(options: Omit<ResolvedWebhookHandlerOptions, "fallback">, rout
     handle: (envelope) =>
       dispatchEvents(envelope, concurrency, (delivery) =>
         traces.event.hasSubscribers
-          ? traceEvent(delivery, undefined, (trace) => claimEvent(state, delivery, trace))
-          : claimEvent(state, delivery),
+          ? traceEvent(delivery, undefined, (trace) => handleEvent(state, delivery, trace))
+          : handleEvent(state, delivery),
       ),
-    drain: (drainOptions) => keys.drain(drainOptions),
+    drain: (drainOptions) => owner.drain(drainOptions),
   };
 }

@@ -5,7 +5,7 @@ import {
   keyNotices,
   readDrainTimeout,
   transactionOptions,
-  Transactor,
+  TransactionOwner,
   type OpenTransaction,
   type Steps,
 } from "@countersign/idempotency/internal";
@@ -40,7 +40,7 @@ export class InboxReception implements Receiving {
   readonly #options: ResolvedInboxOptions;
   readonly #routes: Routes;
   readonly #reporting: Reporting;
-  readonly #transactor: Transactor<never>;
+  readonly #owner: TransactionOwner<never>;
   readonly #batches: EventBatches;
   readonly #worker: Worker<never>;
 
@@ -56,7 +56,7 @@ export class InboxReception implements Receiving {
     this.withOptions = latestOnlyHandler({ factory: factoryName, scope: `inbox ${name}`, stores });
     const { waitMs, storeTimeoutMs, idleTimeoutMs } = options;
     const unused = { recovery: "hold", maxWaiters: 0, retryAfterSeconds: 5 } as const;
-    this.#transactor = new Transactor(stores, {
+    this.#owner = new TransactionOwner(stores, {
       waitMs,
       storeTimeoutMs,
       idleTimeoutMs,
@@ -65,7 +65,7 @@ export class InboxReception implements Receiving {
       ...unused,
     });
     this.#batches = new EventBatches({
-      transactor: this.#transactor,
+      owner: this.#owner,
       keyPrefix: `${name}:`,
       routes,
       reporting: this.#reporting,
@@ -102,7 +102,7 @@ export class InboxReception implements Receiving {
 
   async drain(options?: DrainOptions): Promise<DrainReport> {
     const timeoutMs = readDrainTimeout(options);
-    const left = await Promise.all([this.#transactor.drain(timeoutMs), this.#worker.drain(timeoutMs)]);
+    const left = await Promise.all([this.#owner.drain(timeoutMs), this.#worker.drain(timeoutMs)]);
     return { keys: left[0] + left[1], claims: 0 };
   }
 
@@ -113,7 +113,7 @@ export class InboxReception implements Receiving {
       const delivery = attempt.delivery as ValidDelivery;
       return taskOf(delivery, this.#entityOf(delivery.event));
     });
-    return yield* this.#transactor.handle(tx, [], {}, function* (): Steps<readonly Ended[]> {
+    return yield* this.#owner.handle(tx, [], {}, function* (): Steps<readonly Ended[]> {
       const added = yield* answerOf(stores.work.add(tx, name, tasks));
       return added.map((answer): Ended => {
         if (answer.status === "added") return { outcome: "accepted" };

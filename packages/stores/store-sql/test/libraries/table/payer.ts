@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { transactionOwner } from "@countersign/idempotency-guard/internal";
+import { transactionRequests } from "@countersign/idempotency-guard/internal";
 import type { AnswerStore, Database, TransactionStores } from "@countersign/idempotency";
 import { createAnswers, createStores } from "@countersign/store-sql";
 import type { WorkStore } from "@countersign/idempotency/work";
@@ -21,14 +21,17 @@ export function payerOn<Tx>(
   } = {},
   mustWrite?: boolean,
 ) {
-  const { pay } = transactionOwner(stores, { scope: "payments", waitMs: 5_000, ...times });
+  const { perform } = transactionRequests(stores, { scope: "payments", waitMs: 5_000, ...times });
   return async (key: string, nonce: string = randomUUID()): Promise<unknown> => {
     const claim = { scope: "s", nonce, token: randomUUID(), retainMs: 60_000 };
     const deferred = { claim, assertTimely() {}, replayed: () => codeError("nonce-replayed") };
     try {
-      const attempt = { key, fingerprint: () => "f", nonce: deferred, mustWrite };
-      const connected = <T>(work: (left: AbortSignal) => Promise<T>) => work(new AbortController().signal);
-      return (await pay({}, attempt, connected, (_tx, { tx }) => handler(tx, key))).status;
+      const handle = ({ tx }: { readonly tx: Tx }): unknown => handler(tx, key);
+      const request = { key, fingerprint: () => "f", nonce: deferred, mustWrite, handle };
+      const whileConnected = <T>(work: (left: AbortSignal) => Promise<T>) =>
+        work(new AbortController().signal);
+      const performed = await perform({}, request, { whileConnected });
+      return "answer" in performed ? performed.answer.status : "no answer";
     } catch (error) {
       return (error as { code?: unknown }).code ?? (error as Error).message;
     }

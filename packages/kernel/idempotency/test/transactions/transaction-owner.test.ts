@@ -18,7 +18,7 @@ const undone = "connect begin work probe rollback claim hold";
 const unknown = refused("transaction-unknown");
 const held = () => "held";
 
-describe("Transactor", () => {
+describe("TransactionOwner", () => {
   // How often the transaction was begun; the steps of the last one.
   test.each<[string, Script, unknown, number, string]>([
     ["what works", {}, paid, 1, usual],
@@ -338,14 +338,14 @@ describe("Transactor", () => {
   test("drains: begins nothing any more, and waits for what runs", async () => {
     let finish = (): void => {};
     const working = new Promise<void>((resolve) => (finish = resolve));
-    const { transactor, run } = scripted({ work: () => working });
+    const { owner, run } = scripted({ work: () => working });
     const running = run();
-    expect(await transactor.drain(30)).toBe(1);
+    expect(await owner.drain(30)).toBe(1);
     await expect(run()).rejects.toMatchObject({
       code: "draining",
       headers: { Connection: "close", "Retry-After": "7" },
     });
-    const drained = transactor.drain(30_000);
+    const drained = owner.drain(30_000);
     finish();
     expect(await running).toBe(paid);
     expect(await drained).toBe(0);

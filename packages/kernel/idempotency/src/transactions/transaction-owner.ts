@@ -17,10 +17,11 @@ import {
   transactionUnavailable,
   transactionUnknown,
 } from "../refusals.ts";
+import { perform, type OwnsKeys, type Performed } from "../perform.ts";
 import type { Awaitable } from "../store.ts";
-import { Lanes, type Entrance } from "./lanes.ts";
+import { WaitingRoom } from "../waiting.ts";
 import { answerOf, nonceSeen, outcomeOf, Progress, SingleRun, untilPromise, type Steps } from "./steps.ts";
-import type { NotRun, OpenTransaction, TransactionAttempt } from "./transaction-attempt.ts";
+import type { OpenTransaction, TransactionAttempt } from "./transaction-attempt.ts";
 import type { ResolvedTransactionOptions } from "./transaction-options.ts";
 import type { ClosedStatements } from "./statement-gate.ts";
 import type { TransactionKey, TransactionStore, TransactionStores } from "./transaction-store.ts";
@@ -33,11 +34,11 @@ const longestPauseMs = 200;
 const brokenReason = "transaction-broken";
 
 /** Runs handlers in transactions that claim their keys: the state table of decision 0069. */
-export class Transactor<Tx> {
+export class TransactionOwner<Tx> {
   readonly #store: TransactionStore<Tx>;
   readonly #nonces: NonceStore;
   readonly #options: ResolvedTransactionOptions;
-  readonly #lanes: Lanes;
+  readonly #way: OwnsKeys;
   readonly #single: SingleRun<Tx>;
   readonly #keepStep: StoreStep;
   readonly #probeStep: StoreStep;
@@ -56,7 +57,9 @@ export class Transactor<Tx> {
     this.#store = store;
     this.#nonces = nonces;
     this.#options = options;
-    this.#lanes = new Lanes(options.maxWaiters, factory);
+    const { waitMs, maxWaiters } = options;
+    // The claim waits in the database for transactions of other processes.
+    this.#way = { room: new WaitingRoom(factory, maxWaiters), waitMs };
     this.#single = new SingleRun(store, options);
     const { engine } = store;
     const { transactionTimeoutMs: timeoutMs } = options;
@@ -70,24 +73,19 @@ export class Transactor<Tx> {
   }
 
   /**
-   * Runs the steps in a transaction of their own, again after a conflict with others; resolves when it is committed. Rejects with a
-   * GuardError when it could not be begun (503), did not end in time (503), or when nobody knows whether it was committed (503).
+   * Owns the keys of an attempt by a transaction of their own, in which it runs the steps, again after a conflict with others; resolves when
+   * that is committed. Rejects with a GuardError when it could not be begun (503), did not end in time (503), or when nobody knows whether it
+   * was committed (503).
    */
-  async run<T>(
+  async perform<T>(
     attempt: TransactionAttempt,
     steps: (open: OpenTransaction<Tx>) => Steps<T>,
-  ): Promise<T | NotRun> {
+  ): Promise<Performed<T>> {
+    // In the turn of the call: a drain that begins now waits for this attempt, or there is none.
     if (this.#draining) throw keysDraining(this.#options.retryAfterSeconds);
     this.#running += 1;
     try {
-      const entrance = await this.#enter(attempt);
-      if (entrance === "timeout") return "in-flight";
-      if (entrance === "client-left") return entrance;
-      try {
-        return await this.#inTime(attempt, steps);
-      } finally {
-        entrance();
-      }
+      return await perform(attempt, this.#way, () => this.#inTime(attempt, steps));
     } finally {
       this.#running -= 1;
     }
@@ -209,22 +207,14 @@ export class Transactor<Tx> {
     return this.#running;
   }
 
-  /** Without keys there are no duplicates to wait for. */
-  async #enter({ keys, left }: TransactionAttempt): Promise<Entrance> {
-    const [first] = keys;
-    return first === undefined
-      ? () => {}
-      : this.#lanes.enter(laneOf(keys, first), this.#options.waitMs, left);
-  }
-
   /**
    * Waits for the end within `transactionTimeoutMs`. What comes later finds nobody, and sends no COMMIT: neither a handler nor a line that
-   * never answers keeps its request, its lane or drain().
+   * never answers keeps its request, its turn or drain().
    */
   async #inTime<T>(
     attempt: TransactionAttempt,
     steps: (open: OpenTransaction<Tx>) => Steps<T>,
-  ): Promise<T | NotRun> {
+  ): Promise<Performed<T>> {
     const { transactionTimeoutMs, retryAfterSeconds } = this.#options;
     const progress = new Progress();
     return await withDeadline(this.#repeat(attempt, steps, progress), transactionTimeoutMs, () => {
@@ -243,7 +233,7 @@ export class Transactor<Tx> {
     attempt: TransactionAttempt,
     steps: (open: OpenTransaction<Tx>) => Steps<T>,
     progress: Progress,
-  ): Promise<T | NotRun> {
+  ): Promise<Performed<T>> {
     const { retryAfterSeconds } = this.#options;
     for (let number = 1; ; number += 1) {
       progress.begun = false;
@@ -251,12 +241,12 @@ export class Transactor<Tx> {
       const run = number === 1 ? attempt : withNewTokens(attempt);
       try {
         // oxlint-disable-next-line no-await-in-loop -- one attempt after the other
-        return await this.#single.run(run, steps, progress);
+        return { status: "ended", ended: await this.#single.run(run, steps, progress) };
       } catch (error) {
         if (error === nonceSeen) {
           // Behind a conflict it may be this request's own, of a run that something has committed: never a final 401.
           if (number > 1) throw transactionUnavailable(error, retryAfterSeconds);
-          return "nonce-seen";
+          return { status: "nonce-seen" };
         }
         const fault = this.#store.faultOf(error);
         if (error instanceof RolledBack) {
@@ -281,7 +271,7 @@ export class Transactor<Tx> {
           );
           continue;
         }
-        if (fault === "locked" && !progress.begun) return "in-flight";
+        if (fault === "locked" && !progress.begun) return { status: "in-flight" };
         if (fault === "conflict" || fault === "locked") throw transactionConflict(error, retryAfterSeconds);
         if (progress.committing) {
           const isRolledBack = fault === "refused" || isTransactionBroken(error);
@@ -406,8 +396,4 @@ function withNewTokens(attempt: TransactionAttempt): TransactionAttempt {
     keys: keys.map(({ key, fingerprint }) => ({ key, fingerprint, token: randomUUID() })),
     nonce: nonce && { ...nonce, token: randomUUID() },
   };
-}
-
-function laneOf(keys: readonly TransactionKey[], first: TransactionKey): string {
-  return keys.reduce((least, { key }) => (key < least ? key : least), first.key);
 }

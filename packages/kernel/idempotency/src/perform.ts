@@ -1,0 +1,108 @@
+// How a key is owned around some work. In lease mode the key is owned by a lease, for effects elsewhere (lease-owner.ts); in transaction mode
+// by the very transaction that pays (transactions/transaction-owner.ts). Either way an attempt goes as follows:
+//
+//   1. It waits for its turn: in this process one attempt at a key goes on at a time.
+//   2. It claims the key. Whoever has claimed it already decides what a duplicate is told (life.ts): `done` is the one answer that says
+//      "paid", `held` waits for an operator, and with a key that runs in another process the attempt waits until that has ended.
+//   3. It does the work: the handler.
+//   4. It ends the key by how the work has ended, and only then is there a response to send.
+import type { NonceClaim } from "@countersign/core";
+import { isPromiseLike } from "@countersign/core/internal";
+import type { IdempotencyClaimResult } from "./store.ts";
+import {
+  isTurn,
+  type DecidedKey,
+  type LooksAtKey,
+  type Turn,
+  type WaitingRoom,
+  type WhileConnected,
+} from "./waiting.ts";
+
+/** One attempt at a key. */
+export interface KeyAttempt {
+  readonly key: string;
+  /** Digest of the payload, at most 128 characters. */
+  readonly fingerprint: string;
+  /** Random, new for each attempt. */
+  readonly token: string;
+  /** The claimant, for notices: the request as its framework knows it. */
+  readonly req?: object | undefined;
+}
+
+/** What an attempt wants to own, and for whom. */
+export interface Attempt {
+  /** Different from each other. A transaction may have several, such as the events of one webhook, or none. */
+  readonly keys: readonly KeyAttempt[];
+  /** Of a signed request in transaction mode: the nonce is claimed with the keys. */
+  readonly nonce?: NonceClaim | undefined;
+  readonly req?: object | undefined;
+  /** Without it nobody can leave. */
+  readonly whileConnected?: WhileConnected | undefined;
+}
+
+/** Why a key is not owned: another attempt has it, or had it. */
+export type KeyRefusal = Exclude<IdempotencyClaimResult, { readonly status: "acquired" }>;
+
+/** How the work has ended that owned its key, or why the key was not owned. */
+export type Performed<Ended> =
+  | { readonly status: "ended"; readonly ended: Ended }
+  | DecidedKey
+  | { readonly status: "in-flight" | "client-left" | "nonce-seen" };
+
+/** How an attempt owns keys: its mode. */
+export interface OwnsKeys {
+  readonly room: WaitingRoom;
+  /** How long a duplicate waits in all, in milliseconds. */
+  readonly waitMs: number;
+  /** How to look at a key that another process has. Undefined where the engine waits for it by itself, at the claim. */
+  readonly looksAt?: ((key: string) => Omit<LooksAtKey, "waitMs">) | undefined;
+}
+
+const unbounded: WhileConnected = (work) => work(new AbortController().signal);
+
+const nobodyElse: Turn = { leave() {} };
+
+/**
+ * Waits for the turn at the keys of an attempt, and owns them once around its work, which `own` does in its mode. Resolves when the keys are
+ * ended, as far as the engine has said; rejects as `own` does.
+ */
+export async function perform<Ended>(
+  { keys, whileConnected = unbounded }: Pick<Attempt, "keys" | "whileConnected">,
+  { room, waitMs, looksAt }: OwnsKeys,
+  own: (turn: Turn) => Promise<Performed<Ended>>,
+): Promise<Performed<Ended>> {
+  const key = firstOf(keys);
+  // Without keys there are no duplicates.
+  if (key === undefined) return own(nobodyElse);
+  const endsAtMs = performance.now() + waitMs;
+  const entered = room.enter(key, waitMs, whileConnected);
+  // In the turn of the call where nobody has to be waited for: a drain that begins now counts this attempt.
+  const turn = isPromiseLike(entered) ? await entered : entered;
+  if (!isTurn(turn)) return unowned(turn);
+  try {
+    for (;;) {
+      // oxlint-disable-next-line no-await-in-loop -- one claim after the other, each behind a wait
+      const performed = await own(turn);
+      if (performed.status !== "in-flight" || looksAt === undefined) return performed;
+      const looks = { ...looksAt(key), waitMs: endsAtMs - performance.now() };
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      const seen = await room.untilDecided(key, looks, whileConnected);
+      if (seen === "claim") continue;
+      if (typeof seen === "object") turn.leave(seen);
+      return unowned(seen);
+    }
+  } finally {
+    turn.leave();
+  }
+}
+
+function unowned(how: DecidedKey | "timeout" | "client-left"): Performed<never> {
+  if (typeof how === "object") return how;
+  return { status: how === "timeout" ? "in-flight" : how };
+}
+
+/** The key by which the attempt has its turn: the first in an order that is the same for all. */
+function firstOf(keys: readonly KeyAttempt[]): string | undefined {
+  const [first] = keys;
+  return first && keys.reduce((least, { key }) => (key < least ? key : least), first.key);
+}
