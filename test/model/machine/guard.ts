@@ -1,4 +1,4 @@
-// The guard of one request: idempotency's idempotency-keys.ts, owned-key.ts and lease.ts, and idempotency-guard's run.ts.
+// The guard of one request: idempotency's lease-owner.ts, idempotency-keys.ts, owned-key.ts and lease.ts, and idempotency-guard's response-watch.ts.
 import { may, type Rules } from "./configuration.ts";
 import {
   type Attempt,

@@ -1,4 +1,4 @@
-// The state table of a handler that gets its transaction, beside guards that keep leases: idempotency's transactor.ts and the begin() of
+// The state table of a handler that gets its transaction, beside guards that keep leases: idempotency's transaction-owner.ts and the begin() of
 // the stores. What the stores' other steps do to a key, and what operators do, is the idempotency machine's.
 import type { Rules } from "../machine/configuration.ts";
 import type { Machine } from "../machine/explorer.ts";

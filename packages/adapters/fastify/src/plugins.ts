@@ -95,7 +95,7 @@ export function idempotencyHook<Tx = never, Mode extends TransactionMode = Trans
     const admitted = await admission(request, (begin) =>
       perform(request, { begin, whileConnected: (work) => whileConnected(reply.raw, work) }),
     );
-    if ("answer" in admitted) takeOverReply(reply);
+    if ("response" in admitted) takeOverReply(reply);
     return admitted;
   });
   const refuse = refusal(answers);

@@ -134,7 +134,7 @@ export async function responseTo(
     return { kind: "without-response" };
   });
   if ("passes" in performance) return undefined;
-  if ("answer" in performance) return responseOf(performance.answer);
+  if ("response" in performance) return responseOf(performance.response);
   const { response } = held;
   if (response === undefined) return refused(withoutResponse());
   if (performance.replacement === undefined) return response;
@@ -197,7 +197,7 @@ export async function copyBody(
   }
 }
 
-export function responseOf({ status, headers, body }: KeptAnswer): Response {
+function responseOf({ status, headers, body }: KeptAnswer): Response {
   const lines = new Headers();
   for (const [name, value] of headers) lines.append(name, value);
   // Only an answer without content may have this status.

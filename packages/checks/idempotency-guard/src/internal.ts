@@ -1,6 +1,6 @@
 export type { KeptAnswer } from "./answer-record.ts";
 export { keyGuard } from "./check.ts";
-export { admission, EarlyAnswer, goOn, sendAnswer, unpaidAnswers, type Admission } from "./middleware.ts";
+export { admission, EarlyAnswer, goOn, unpaidAnswers, type Admission } from "./middleware.ts";
 export type { Handling } from "./keyed-request.ts";
 export {
   leaseOptions,

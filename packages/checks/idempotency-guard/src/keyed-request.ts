@@ -17,7 +17,7 @@ export interface KeyedRequest {
 /** What an adapter does around the handler of a request. */
 export interface Handling {
   readonly whileConnected: WhileConnected;
-  /** Lease mode: begins the handler that follows, and resolves to how its response has ended. Must not reject. */
+  /** Lease mode: begins the handler that follows, and resolves to how its response has ended. */
   readonly begin: (owned: OwnedRequest) => Promise<HandlerEnd>;
   /** Transaction mode: calls the handler, each time. Default: calls it as it is. */
   readonly around?: ((handle: () => unknown) => unknown) | undefined;

@@ -97,7 +97,7 @@ export function idempotencyGuard<Tx = never, Mode extends TransactionMode = Tran
 /** What follows for a request on Node: its handler begins, under this watch, or there is a whole response to send. */
 export type Admission =
   | { readonly watch: ResponseWatch }
-  | { readonly answer: KeptAnswer }
+  | { readonly response: KeptAnswer }
   | { readonly passes: true };
 
 /**
@@ -246,7 +246,7 @@ export interface Passage {
 export function goOn(admitted: Admission, passage: Passage): void {
   if ("watch" in admitted) beginHandler(admitted.watch, passage);
   else if ("passes" in admitted) passage.next();
-  else sendAnswer(passage.res, admitted.answer);
+  else sendResponse(passage.res, admitted.response);
 }
 
 /** Begins the handler of a key's owner and holds its answer back until the key is settled, in one turn: no answer slips out. */
@@ -267,8 +267,8 @@ function beginHandler(watch: ResponseWatch, { req, res, next }: Passage): void {
   watch.start(next);
 }
 
-/** Sends a whole answer, unless a time-out, for example, has begun one meanwhile: that ends it too. */
-export function sendAnswer(res: GuardResponse, { status, headers, body }: KeptAnswer): void {
+/** Sends a whole response, unless a time-out, for example, has begun one meanwhile: that ends it too. */
+function sendResponse(res: GuardResponse, { status, headers, body }: KeptAnswer): void {
   if (res.headersSent) return;
   res.statusCode = status;
   // The app's fields for all answers give way to the first answer's.

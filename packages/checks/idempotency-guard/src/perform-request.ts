@@ -27,7 +27,9 @@ import type { Handling, KeyedRequest, RequestAttempt } from "./keyed-request.ts"
 import { TransactionHandlers, type TransactionWork } from "./transaction-handler.ts";
 
 /** The response to send: a whole one, or the handler's own, which a replacement takes the place of. */
-export type Performance = { readonly answer: KeptAnswer } | { readonly replacement: Replacement | undefined };
+export type Performance =
+  | { readonly response: KeptAnswer }
+  | { readonly replacement: Replacement | undefined };
 
 export interface Drainable {
   /** Refuses new claims (503, `draining`), waits until the keys are settled, and resolves to what is left. For the process's end. */
@@ -82,7 +84,7 @@ export function leaseRequests(
         },
       );
       if (performed.status === "ended") return { replacement: performed.ended.replacement };
-      return { answer: await answerTo(performed, attempt, told) };
+      return { response: await responseTo(performed, attempt, told) };
     },
     drain: (drainOptions) => leases.drain(drainOptions),
   };
@@ -110,9 +112,9 @@ export function transactionRequests<Tx>(
     async perform(native, request, { whileConnected, around }) {
       const { attempt } = await attemptOf(native, request, resolved, isReserved);
       const performed = await handlers.perform(attempt, request, { whileConnected, around });
-      if (performed.status === "ended") return { answer: performed.ended };
+      if (performed.status === "ended") return { response: performed.ended };
       if (performed.status === "nonce-seen" && request.nonce !== undefined) throw request.nonce.replayed();
-      return { answer: await answerTo(performed, attempt, told) };
+      return { response: await responseTo(performed, attempt, told) };
     },
     async drain(drainOptions) {
       return { keys: await transactions.drain(readDrainTimeout(drainOptions, factoryName)), claims: 0 };
@@ -146,7 +148,7 @@ interface Told extends Refusing {
 }
 
 /** The response to a request that does not own its key: the first response of a done one, if that is kept. Throws every refusal. */
-async function answerTo(
+async function responseTo(
   performed: Exclude<Performed<unknown>, { readonly status: "ended" }>,
   attempt: RequestAttempt,
   told: Told,
@@ -157,7 +159,7 @@ async function answerTo(
     case "held":
       throw held(told, attempt, performed);
     case "done":
-      return answerOfDone(performed, attempt, told);
+      return responseOfDone(performed, attempt, told);
     case "in-flight":
     case "nonce-seen":
       break;
@@ -165,7 +167,7 @@ async function answerTo(
   throw inFlight(told);
 }
 
-async function answerOfDone(
+async function responseOfDone(
   { fingerprint }: Extract<DecidedKey, { readonly status: "done" }>,
   attempt: RequestAttempt,
   told: Told,

@@ -65,7 +65,7 @@ export class LeasedRun {
   }
 }
 
-/** Runs the handler, and resolves to how that ended. Must not reject. */
+/** Runs the handler, and resolves to how that ended. A rejection counts as a throw of the handler. */
 export type LeaseWork = (run: LeasedRun) => Promise<WorkEnd>;
 
 export interface LeaseOwnerOptions extends Omit<ResolvedKeyOptions, "onSettled"> {
@@ -108,7 +108,7 @@ export class LeaseOwner {
       this.#own(key, turn, async (owned) => {
         await assertBefore(owned, before);
         const run = new LeasedRun(key, owned);
-        return this.#settle(owned, run, rules, await work(run));
+        return this.#settle(owned, run, rules, await endOf(work, run));
       }),
     );
   }
@@ -166,6 +166,14 @@ async function assertBefore(owned: OwnedKey, before: (() => void) | undefined): 
   } catch (error) {
     await owned.giveBack();
     throw error;
+  }
+}
+
+async function endOf(work: LeaseWork, run: LeasedRun): Promise<WorkEnd> {
+  try {
+    return await work(run);
+  } catch (error) {
+    return { kind: "threw", error, status: 500 };
   }
 }
 

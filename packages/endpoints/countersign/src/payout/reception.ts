@@ -64,7 +64,7 @@ interface FoundOfPayout {
 }
 
 /** What an adapter does around the handler of a payout. */
-export interface PayoutHandling extends Handling {
+interface PayoutHandling extends Handling {
   /** Called when the handler of transaction mode looks at the request, which can lead to the response. */
   readonly onRequestSeen?: (() => void) | undefined;
 }

@@ -31,7 +31,7 @@ export function payerOn<Tx>(
       const whileConnected = <T>(work: (left: AbortSignal) => Promise<T>) =>
         work(new AbortController().signal);
       const performed = await perform({}, request, { whileConnected });
-      return "answer" in performed ? performed.answer.status : "no answer";
+      return "response" in performed ? performed.response.status : "no response";
     } catch (error) {
       return (error as { code?: unknown }).code ?? (error as Error).message;
     }
