@@ -10,7 +10,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { fromMysql2 } from "@countersign/store-sql/mysql2";
 import { fromPg } from "@countersign/store-sql/pg";
-import { keyOwner, transactionOwner } from "@countersign/idempotency-guard/internal";
+import * as guard from "@countersign/idempotency-guard/internal";
 import { createStores, migrate } from "@countersign/store-sql";
 import { createWebhookHandler } from "countersign/webhooks";
 import Database from "libsql";
@@ -32,16 +32,49 @@ const connected = (work) => work(new AbortController().signal);
 const nonceOf = (key) => ({ scope: "bench", nonce: key, token: randomUUID(), retainMs: 600_000 });
 
 /** Nonce, key and `insert(tx, key)` in one transaction. `mustWrite`: whether it has to be known that the handler has written, as at an endpoint. */
-function transactionSide(stores, insert, { mustWrite = true, owner = transactionOwner } = {}) {
-  const { pay } = owner(stores, { scope: mustWrite ? "tx" : "unasked" });
+function transactionSide(stores, insert, { mustWrite = true, packages = guard } = {}) {
+  const pay = payerOf(packages, stores, { scope: mustWrite ? "tx" : "unasked" });
   return (key) => {
     const nonce = {
       claim: nonceOf(`${mustWrite} ${key}`),
       assertTimely() {},
       replayed: () => new Error("replayed"),
     };
-    return pay({}, { key, fingerprint, nonce, mustWrite }, connected, (tx) => insert(tx, key));
+    return pay({ key, fingerprint, nonce, mustWrite }, (tx) => insert(tx, key));
   };
+}
+
+/** Transaction mode of these packages. */
+function payerOf({ transactionRequests, transactionOwner }, stores, options) {
+  if (transactionRequests === undefined) {
+    // Before decision 0094.
+    const { pay } = transactionOwner(stores, options);
+    return (request, handle) => pay({}, request, connected, handle);
+  }
+  const { perform } = transactionRequests(stores, options);
+  return (request, handle) =>
+    perform({}, { ...request, handle: ({ tx }) => handle(tx) }, { whileConnected: connected });
+}
+
+/** Lease mode of these packages. */
+function leaserOf({ leaseRequests, resolveOwnerOptions, keyOwner }, options) {
+  if (leaseRequests === undefined) {
+    const leases = keyOwner(options);
+    return async (request, act) => {
+      const run = await leases.claim({}, request, connected);
+      await act();
+      await run.decide(200);
+    };
+  }
+  const { perform } = leaseRequests(resolveOwnerOptions(options, "bench"));
+  return (request, act) =>
+    perform({}, request, {
+      whileConnected: connected,
+      async begin() {
+        await act();
+        return { kind: "responded", status: 200 };
+      },
+    });
 }
 
 /** The statements of hand-written code that does equal work: a nonce, a key, and the payment. `place` gives the placeholder of a value. */
@@ -75,13 +108,11 @@ function equalTables(text, prefix = "") {
 }
 
 /** The nonce, a lease on the key, `act(key)` in the place of an effect elsewhere, and the record. */
-function leaseSide({ nonces, idempotency: store }, act, { owner = keyOwner } = {}) {
-  const leases = owner({ store, recovery: "rerun", scope: "lease" });
+function leaseSide({ nonces, idempotency: store }, act, packages = guard) {
+  const pay = leaserOf(packages, { store, recovery: "rerun", scope: "lease" });
   return async (key) => {
     if ((await nonces.claim(nonceOf(`lease ${key}`))) !== "fresh") throw new Error("a fresh nonce was seen");
-    const run = await leases.claim({}, { key, fingerprint }, connected);
-    await act(key);
-    await run.decide(200);
+    await pay({ key, fingerprint }, () => act(key));
   };
 }
 
@@ -112,10 +143,10 @@ export async function postgresTransactions({ against }) {
 /** What another checkout has for both modes on PostgreSQL. */
 async function packagesOf(folder) {
   const { resolve } = createRequire(path.join(folder, "bench", "transactions.mjs"));
-  const load = async (name) => import(pathToFileURL(resolve(name)).href);
-  const guard = "@countersign/idempotency-guard";
+  const load = async (module) => import(pathToFileURL(resolve(module)).href);
+  const name = "@countersign/idempotency-guard";
   // The entry point had another name before packages/doors became packages/adapters.
-  const owners = await load(`${guard}/internal`).catch(() => load(`${guard}/door`));
+  const owners = await load(`${name}/internal`).catch(() => load(`${name}/door`));
   return {
     ...owners,
     // Before packages/stores/store-sql there were two packages.
@@ -136,8 +167,8 @@ async function otherSides(pool, other, insert) {
   const act = (key) => pool.query(insert, [key]);
   const pay = (tx, key) => tx.query(insert, [key]);
   const sides = {
-    "transaction of the other checkout": transactionSide(stores, pay, { owner: other.transactionOwner }),
-    "lease mode of the other checkout": leaseSide(stores, act, { owner: other.keyOwner }),
+    "transaction of the other checkout": transactionSide(stores, pay, { packages: other }),
+    "lease mode of the other checkout": leaseSide(stores, act, other),
   };
   return { stores, sides };
 }

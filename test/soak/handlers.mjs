@@ -7,7 +7,7 @@ import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { refuse } from "@countersign/idempotency-guard";
-import { transactionOwner } from "@countersign/idempotency-guard/internal";
+import { transactionRequests } from "@countersign/idempotency-guard/internal";
 import { createRandom } from "../fuzz/random.mjs";
 import { isContinuousIntegration } from "../support/servers/server-binaries.mjs";
 import { databases } from "./databases.mjs";
@@ -172,7 +172,7 @@ async function soak({ name, url, random, seconds, isolation, only }) {
     return result.rows ?? result[0];
   };
   for (const text of dialect.procedures(judge.nameOf)) await ask(text);
-  const owner = transactionOwner(opened.stores, {
+  const { perform } = transactionRequests(opened.stores, {
     scope: "soak",
     waitMs: 400,
     idleTimeoutMs: 1_000,
@@ -214,10 +214,9 @@ async function soak({ name, url, random, seconds, isolation, only }) {
     };
     let status = 200;
     try {
-      const connected = (paying) => paying(new AbortController().signal);
-      await owner.pay({}, { key: id, fingerprint, nonce, mustWrite: true }, connected, (tx) =>
-        handlers[kind](given(tx)),
-      );
+      const whileConnected = (paying) => paying(new AbortController().signal);
+      const handle = ({ tx }) => handlers[kind](given(tx));
+      await perform({}, { key: id, fingerprint, nonce, mustWrite: true, handle }, { whileConnected });
     } catch (error) {
       status = error.status ?? 500;
     }

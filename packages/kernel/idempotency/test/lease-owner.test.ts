@@ -89,14 +89,14 @@ test("what is thrown once the key is owned refuses the attempt, and frees the ke
     throw refusal;
   };
   await expect(perform(async () => paid, { before })).rejects.toBe(refusal);
-  expect(await store.inner.read("k")).toBeUndefined();
+  expect(store.inner.read("k")).toBeUndefined();
 });
 
 test("work that rejects has failed: its key is held", async () => {
   const store = faultyStore();
   const { ended } = Object(await ownerOn(store)(() => Promise.reject(new TypeError("a mistake"))));
   expect(ended).toMatchObject({ verdict: { key: "held" } });
-  expect(await store.inner.read("k")).toMatchObject({
+  expect(store.inner.read("k")).toMatchObject({
     state: "held",
     reason: expect.stringMatching("TypeError"),
   });
