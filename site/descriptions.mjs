@@ -164,9 +164,9 @@ export const descriptions = {
     "What countersign doctor examines, and the remedy for each finding.",
     "doctor configuration check",
   ),
-  "guide/writing-a-store": of(
-    "Write a store for another database, and test it by the contract.",
-    "custom store database contract",
+  "guide/write-a-store": of(
+    "A whole store of keys and one of nonces for another database, with the test that finds their mistakes.",
+    "custom store write store KeyTable createIdempotencyStore contract",
   ),
   "concepts/transactions": of(
     "Why a payout, its key and its nonce commit together.",
@@ -194,6 +194,10 @@ export const descriptions = {
   "reference/glossary": of(
     "The words of these pages: payout key, adapter, check, verdict, fence, lease, held.",
     "payout key signing key adapter check verdict fence lease held words",
+  ),
+  "reference/store-rules": of(
+    "The rules that each store of keys and nonces keeps, whatever its engine, and the mistake that each prevents.",
+    "store contract rules atomic fence lease nonce",
   ),
   "reference/stores": of(
     "Options, functions, errors and limits of every store.",

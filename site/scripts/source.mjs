@@ -32,7 +32,7 @@ export const documents = {
   "docs/using.md": "guide/typescript",
   "docs/sandbox-page.md": "guide/sandbox",
   "docs/inspector.md": "guide/inspector",
-  "packages/stores/store-contract/WRITING-A-STORE.md": "guide/writing-a-store",
+  "packages/stores/store-contract/STORE-RULES.md": "reference/store-rules",
   "docs/architecture.md": "concepts/architecture",
   "docs/spec.md": "concepts/spec",
   "test/faults/README.md": "concepts/fault-tests",

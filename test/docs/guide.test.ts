@@ -47,14 +47,13 @@ test("a comment in a fence is no heading, and its indented lines are no fence of
 });
 
 const leases = "examples/snippets/src/reference/lease-mode.ts";
-const writing = "packages/stores/store-contract/WRITING-A-STORE.md";
+const rules = "packages/stores/store-contract/STORE-RULES.md";
 test.each<[page: string, language: string, file: string, region: string | undefined]>([
   ["docs/using.md", "js", "site/snippets/jest.config.js", undefined],
   ["site/pages/guide/fastify.md", "ts", leases, "fastify"],
   ["site/pages/guide/webhooks.md", "ts", leases, "webhooks"],
   ["packages/adapters/fetch/README.md", "ts", leases, "fetch"],
-  [writing, "ts", "examples/snippets/src/reference/my-store.ts", undefined],
-  [writing, "ts", "examples/snippets/src/reference/my-transactions.ts", undefined],
+  [rules, "ts", "examples/snippets/src/reference/my-transactions.ts", undefined],
 ])("the code of %s in %s is that of %s", (page, language, file, region) => {
   const blocks = [
     ...read(page).matchAll(new RegExp(`\`\`\`${language}(?: file=.*)?\\n([\\s\\S]*?)\`\`\``, "g")),

@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { httpSignatureVerify, memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { payoutEndpoint } from "countersign/payout";
+import { isPostgres } from "@countersign/store-sql/internal";
 import { expect, test } from "@jest/globals";
 import { workspacePackages } from "../../scripts/workspace.mjs";
 import { allCodes } from "../../packages/tools/cli/dist/explain/codes.js";
@@ -61,6 +62,14 @@ test("the store on MySQL and MariaDB uses no RETURNING, which MySQL has not, and
   expect(sources.filter((text) => /RETURNING|ROW AS new|VALUES\(\w+\)/.test(text))).toEqual([]);
   expect(sources.some((text) => text.includes("TiDB|Vitess"))).toBe(true);
   expect(rowOf("MySQL 5.7")).toContain("TiDB, Vitess");
+});
+
+test.each([
+  ["CockroachDB", "CockroachDB CCL v25.2.1 (x86_64-pc-linux-gnu, built 2025/06/04 15:29:58, go1.23.7)"],
+  ["YugabyteDB", "PostgreSQL 15.2-YB-2.25.1.0-b0 on x86_64-pc-linux-gnu, compiled by clang, 64-bit"],
+])("the store on PostgreSQL does not take %s for PostgreSQL", (name, version) => {
+  expect(rowOf("Servers that only speak PostgreSQL's protocol")).toContain(name);
+  expect(isPostgres(version)).toBe(false);
 });
 
 test("no package reads events of Lambda, or stores keys in MySQL by another store than this", () => {

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fromMysql2 } from "@countersign/store-sql/mysql2";
 import { fromPg } from "@countersign/store-sql/pg";
 import { createStores, migrate } from "@countersign/store-sql";
-import { describe, expect, test } from "@jest/globals";
+import { describe, expect, jest, test } from "@jest/globals";
 import { createPool, type PoolConnection, type RowDataPacket } from "mysql2/promise";
 import { Pool, type PoolClient } from "pg";
 import {
@@ -19,7 +19,9 @@ import {
   mysqlUrl,
   postgresUrl,
 } from "../support/servers/engines.ts";
-import { type Ground, keepsItsWord } from "./both-modes.ts";
+import { type Ground, keepsItsWord, timeoutMs } from "./both-modes.ts";
+
+jest.setTimeout(timeoutMs);
 
 const usual = [
   "paid",

@@ -9,6 +9,8 @@ import { postgresAnswers, startPostgresServer } from "../servers/postgres-server
 import { redisAnswers, startRedisServer } from "../servers/redis-server.mjs";
 import { mysqlProgram, reportMissing } from "../servers/server-binaries.mjs";
 
+// A busy machine takes more than five seconds to greet.
+const answerMs = 30_000;
 const usualMysql = "mysql://root@127.0.0.1:3306/test";
 
 const engines = [
@@ -102,7 +104,7 @@ async function checkGiven({ name, variable, check }, url) {
 
 async function checkPostgres(url) {
   const { default: pg } = await import("pg");
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: answerMs });
   client.on("error", () => {});
   try {
     await client.connect();
@@ -113,7 +115,7 @@ async function checkPostgres(url) {
 
 async function checkRedis(url) {
   const { createClient } = await import("redis");
-  const socket = { connectTimeout: 5_000, reconnectStrategy: false };
+  const socket = { connectTimeout: answerMs, reconnectStrategy: false };
   const client = createClient({ url, socket }).on("error", () => {});
   await client.connect();
   try {
@@ -136,7 +138,7 @@ async function usualMysqlAnswers() {
 
 async function checkMysql(url) {
   const { createConnection } = await import("mysql2/promise");
-  const connection = await createConnection({ uri: url, connectTimeout: 5_000 });
+  const connection = await createConnection({ uri: url, connectTimeout: answerMs });
   const [[row]] = await connection.query("SELECT VERSION() AS version");
   await connection.end();
   process.env["MYSQL_ENGINE"] = String(row?.version).includes("MariaDB") ? "mariadb" : "mysql";

@@ -75,7 +75,8 @@ function idsOf(rows: readonly Row<Fact>[], facts: Readonly<Record<string, string
 
 describe("postgresRows", () => {
   const good = { version: "160002", encoding: "UTF8", fsync: "on", full_page_writes: "on" };
-  const others = { synchronous_commit: "on", standby: "false", unlogged: "0" };
+  const engine = "PostgreSQL 16.2 (Debian 16.2-1) on x86_64-pc-linux-gnu, 64-bit";
+  const others = { engine, synchronous_commit: "on", standby: "false", unlogged: "0" };
 
   test.each<[Readonly<Record<string, string>>, string[]]>([
     [{}, []],
@@ -86,6 +87,7 @@ describe("postgresRows", () => {
     [{ standby: "true" }, ["postgres-standby"]],
     [{ encoding: "LATIN1" }, ["postgres-encoding"]],
     [{ version: "120015" }, ["postgres-old"]],
+    [{ engine: "PostgreSQL 15.2-YB-2024.2.3.0-b0 on x86_64-pc-linux-gnu, 64-bit" }, ["postgres-other"]],
     [{ unlogged: "1" }, ["tables-unlogged"]],
   ])("of %p", (difference, ids) => {
     expect(idsOf(postgresRows, { ...good, ...others, ...difference })).toEqual(ids);

@@ -261,6 +261,7 @@ describe("the page of findings", () => {
       "store-unreachable",
       "tables-newer",
       "postgres-standby",
+      "postgres-other",
       "postgres-old",
       "mysql-other",
       "mysql-old",

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { withDeadline } from "@countersign/core";
 import type { Row } from "@countersign/idempotency/store";
+import { assertEngine, readEngine } from "./engine-check.ts";
 import { explained } from "./errors.ts";
 import { faultOf } from "./faults.ts";
 import { runAlone } from "./lone-statement.ts";
@@ -127,6 +128,7 @@ export class Engine {
   async #check(): Promise<void> {
     const { names } = this.#options;
     try {
+      assertEngine(factoryName, singleRow(await this.#runOnce(readEngine, [])));
       const read = singleRow(await this.#runOnce(readServer, checkedTables(names)));
       assertServer(read, this.#options);
       const [version] = await this.#runOnce(readVersion(this.#options), []);

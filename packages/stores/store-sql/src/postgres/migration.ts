@@ -1,8 +1,9 @@
 import type { Given } from "@countersign/core/internal";
 import type { TaskTables } from "../work/dialect.ts";
 import { taskTables, type TableSql } from "../work/task-table.ts";
+import { assertEngine, readEngine } from "./engine-check.ts";
 import { explained } from "./errors.ts";
-import { type PostgresQueryable, assertQueryable } from "./queryable.ts";
+import { type PostgresQueryable, assertQueryable, rowsOf, singleRow } from "./queryable.ts";
 import {
   type PostgresTables,
   quoteIdentifier,
@@ -194,6 +195,7 @@ export async function migratePostgres(
   assertQueryable(queryable, `${caller}: the first argument must be a Pool or Client of pg, or an object`);
   const resolved = resolveTables(caller, tables);
   try {
+    assertEngine(caller, singleRow(rowsOf(await queryable.query(readEngine))));
     // READ COMMITTED: it must see what others created while it waited for the lock.
     await together(["SET TRANSACTION ISOLATION LEVEL READ COMMITTED", migration(resolved)]);
     // A table that is there is not made anew: what it has lost must be said here, not by the first claim.

@@ -166,6 +166,19 @@ onServer("a transaction whose commit is cancelled while it waits for a standby",
     expect(await once(paying)).toMatchObject(unconfirmed);
   });
 
+  test("rejects as an unknown outcome where nothing was begun, in sessions that take no warnings", async () => {
+    const { pool, schema } = await newStores({}, config);
+    await pool.query(`CREATE TABLE ${schema}.payments (key text)`);
+    afterTest(() => pool.query(`DROP TABLE ${schema}.payments`));
+    await standby.loseStandby();
+    afterTest(() => standby.leaveStandby());
+    const database = fromPg(connectPool(quiet));
+    const { transactions, close } = createStores({ schema, database, pruneIntervalMs: 0 });
+    afterTest(close);
+    const writing = transactions.run((tx) => tx.query(`INSERT INTO ${schema}.payments VALUES ('k')`));
+    expect(await once(writing)).toMatchObject(unconfirmed);
+  });
+
   const silent = { tellsRollback: undefined };
   const hiding = { tellsUnconfirmed: undefined };
 

@@ -1,3 +1,4 @@
+import { fromPg } from "@countersign/store-sql/pg";
 import { createStores, migrate, postgresSchemaVersion } from "@countersign/store-sql";
 import { postgresMissingKeys } from "@countersign/store-sql/internal";
 import type { Database } from "@countersign/idempotency";
@@ -5,13 +6,15 @@ import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { describeServerCheck } from "@countersign/test-support/runs/server-check.ts";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
 import { expect, test } from "@jest/globals";
-import { connectPool, createSchema, openStores, newStores } from "./connections.ts";
+import { escapeLiteral } from "pg";
+import { connectClient, connectPool, createSchema, openStores, newStores } from "./connections.ts";
 
 type Settings = Partial<Record<keyof typeof sound, unknown>>;
 
 const claim = { token: "a", fingerprint: "f", leaseMs: 60_000, recovery: "hold" } as const;
 
 const sound = {
+  engine: "PostgreSQL 15.4 (Debian 15.4-1.pgdg120+1) on x86_64-pc-linux-gnu, compiled by gcc, 64-bit",
   version: "150004",
   encoding: "UTF8",
   fsync: "on",
@@ -20,6 +23,22 @@ const sound = {
   unlogged: "0",
   missing_keys: null,
 };
+
+/** What version() of other engines returns, by their manuals. */
+const others = {
+  CockroachDB:
+    "CockroachDB CCL v25.2.1 (x86_64-pc-linux-gnu, built 2025/06/04 15:29:58, go1.23.7 X:nocoverageredesign)",
+  YugabyteDB:
+    "PostgreSQL 15.2-YB-2.25.1.0-b0 on x86_64-pc-linux-gnu, compiled by clang version 17.0.6, 64-bit",
+  "an earlier YugabyteDB": "PostgreSQL 11.2-YB-2.20.1.0-b0 on x86_64-pc-linux-gnu, compiled by clang, 64-bit",
+};
+
+const escaped = (text: string): string => text.replaceAll(/[.+()]/g, String.raw`\$&`);
+
+const never = (engine: string): RegExp =>
+  new RegExp(
+    `: the server is ${escaped(engine)}, on which the stores were never tried; use PostgreSQL 13 or newer$`,
+  );
 
 function serverWith(settings: Settings) {
   const asked: string[] = [];
@@ -32,7 +51,7 @@ function serverWith(settings: Settings) {
     gateOf: () => undefined,
     alone(text) {
       asked.push(text);
-      const isSettings = text.includes("server_version_num");
+      const isSettings = text.includes("server_version_num") || text.includes("version()");
       return Promise.resolve([
         isSettings ? { ...sound, ...settings } : { version: String(postgresSchemaVersion) },
       ]);
@@ -50,10 +69,11 @@ function storesOn(database: Database<object>) {
 describeServerCheck<Settings>({
   guard: "createStores",
   code: "postgres-not-durable",
-  statements: 2,
+  statements: 3,
   serverWith,
   storesOn,
   refused: [
+    ...Object.entries(others).map(([name, engine]) => [`is ${name}`, { engine }, never(engine)] as const),
     ["is older than 13", { version: "120022" }, /PostgreSQL 12 is too old, 13 or newer/],
     ["tells no version", { version: "" }, /no integer/],
     [
@@ -88,6 +108,32 @@ describeOnPostgres("ready() on a server", () => {
   test("finds its settings and tables in order", async () => {
     const { ready } = await newStores();
     await ready();
+  });
+
+  test("finds another engine by every shape of pg, and so does the migration", async () => {
+    const admin = connectPool();
+    const schema = await createSchema(admin);
+    const engine = others.CockroachDB;
+    await admin.query(
+      `CREATE FUNCTION ${schema}.version() RETURNS text LANGUAGE sql AS ${escapeLiteral(`SELECT ${escapeLiteral(engine)}`)}`,
+    );
+    afterTest(() => admin.query(`DROP FUNCTION ${schema}.version()`));
+    // Before the catalog: the server answers as that engine does.
+    const pool = connectPool({ options: `-c search_path=${schema},pg_catalog` });
+    const client = await connectClient(pool);
+    const onlyQueries = { query: (text: string, values?: unknown[]) => pool.query(text, values) };
+    for (const options of [{ pool }, { pool, prepare: true }, { pool: client }, { pool: onlyQueries }]) {
+      const stores = createStores({ ...options, schema, pruneIntervalMs: 0 });
+      afterTest(() => stores.close());
+      // oxlint-disable-next-line no-await-in-loop -- one shape after the other
+      await expect(stores.ready()).rejects.toThrow(never(engine));
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await expect(stores.idempotency.claim("k", claim)).rejects.toThrow(never(engine));
+    }
+    for (const database of [pool, client, onlyQueries, fromPg(pool)]) {
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await expect(migrate(database, { schema })).rejects.toThrow(never(engine));
+    }
   });
 
   test("finds an unlogged table", async () => {

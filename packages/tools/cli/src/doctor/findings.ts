@@ -75,6 +75,7 @@ export const findingKinds = {
   "postgres-synchronous-commit": ["warning", "Set synchronous_commit = on for your payments' role."],
   "postgres-standby": ["error", "Connect to the primary server."],
   "postgres-encoding": ["error", "Create the database WITH ENCODING 'UTF8'."],
+  "postgres-other": ["error", "Use PostgreSQL 13 or newer."],
   "postgres-old": ["error", "Upgrade the server to PostgreSQL 13 or newer."],
   "mysql-other": ["error", "Use MySQL 8.0 or newer, or MariaDB 10.6 or newer."],
   "mysql-old": ["error", "Upgrade the server to MySQL 8.0 or MariaDB 10.6, or newer."],

@@ -1,5 +1,5 @@
 import { createStores, migrate, postgresMigration, postgresSchemaVersion } from "@countersign/store-sql";
-import { createPostgresWork, postgresMissingKeys } from "@countersign/store-sql/internal";
+import { createPostgresWork, isPostgres, postgresMissingKeys } from "@countersign/store-sql/internal";
 import type { Client } from "pg";
 import { inWordsOfFlags } from "../command-io.ts";
 import type { Row } from "../doctor/findings.ts";
@@ -8,7 +8,7 @@ import { sqlEngine, type Fact } from "./sql-engine.ts";
 import { goodbyeMs, openTimeoutMs, withinTime } from "./store-failure.ts";
 import { refusingUrl, type StoreLocation } from "./store-target.ts";
 
-const serverQuery = `SELECT current_setting('server_version_num') AS version, current_setting('server_encoding') AS encoding,
+const serverQuery = `SELECT version() AS engine, current_setting('server_version_num') AS version, current_setting('server_encoding') AS encoding,
   current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes,
   current_setting('synchronous_commit') AS synchronous_commit, pg_is_in_recovery() AS standby,
   count(*) FILTER (WHERE relpersistence <> 'p')::text AS unlogged,
@@ -44,6 +44,11 @@ export const postgresRows: readonly Row<Fact>[] = [
     (fact) =>
       fact("encoding") !== "UTF8" &&
       `the database has the encoding ${fact("encoding")}, in which two keys can be one`,
+  ],
+  [
+    "postgres-other",
+    (fact) =>
+      !isPostgres(fact("engine")) && `the server is ${fact("engine")}, on which the stores were never tried`,
   ],
   ["postgres-old", (fact) => Number(fact("version")) < 130_000 && "PostgreSQL is older than 13"],
   ["tables-unlogged", (fact) => fact("unlogged") !== "0" && "tables are unlogged: a crash empties them"],

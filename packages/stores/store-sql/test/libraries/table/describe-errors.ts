@@ -1,3 +1,4 @@
+import { createStores, migrate } from "@countersign/store-sql";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { barrier, notAsked, statesOf } from "./describe-database.ts";
 import { describeOn, endSession, type Opened, type TableRow } from "./row.ts";
@@ -18,6 +19,29 @@ function defineErrors<Tx>(row: TableRow<Tx>): void {
   const count = (tx: Tx) => send(tx, `SELECT count(*) FROM ${opened.table}`);
 
   const whereItIsSet = row.lacks?.includes("setting the isolation") ? notAsked : test;
+
+  test("tells the stores which engine it is on: they refuse another one, and ask it for nothing else", async () => {
+    const { database } = opened;
+    const asked: string[] = [];
+    const other: typeof database = {
+      ...database,
+      alone(text, values) {
+        asked.push(text);
+        return database.alone(text.replace("version()", "'CockroachDB CCL v25.2.1'::text"), values);
+      },
+    };
+    const stores = createStores({ database: other, pruneIntervalMs: 0 });
+    try {
+      const refused =
+        "createStores: the server is CockroachDB CCL v25.2.1, on which the stores were never tried";
+      await expect(stores.ready()).rejects.toThrow(refused);
+      await expect(stores.transactions.run(() => 1)).rejects.toThrow(refused);
+      await expect(migrate(other)).rejects.toThrow(refused.replace("createStores", "migrate"));
+    } finally {
+      stores.close();
+    }
+    expect(asked).toEqual(Array.from({ length: 3 }, () => "SELECT version() AS engine"));
+  });
 
   describe("in one transaction", () => {
     test(`${row.tellsRollback ? "tells" : "does not tell"} that COMMIT was answered with ROLLBACK, as it says`, async () => {
