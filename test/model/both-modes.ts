@@ -101,7 +101,7 @@ export async function keepsItsWord<Tx>(
           return "paid";
         },
       );
-      return performed.status === "ended" ? performed.ended : performed.status;
+      return performed.status === "ended" ? performed.result : performed.status;
     };
     const ended = await run().catch((error: unknown) => {
       if (isGuardError(error) && error.status === 400) return "refused";
@@ -145,8 +145,8 @@ export async function keepsItsWord<Tx>(
       throw error;
     });
     if (typeof performed === "string") return note(performed, attempts[0]!.key);
-    if (!("ended" in performed)) return note(performed.status, attempts[0]!.key);
-    for (const [what, key] of performed.ended) await note(what, key);
+    if (!("result" in performed)) return note(performed.status, attempts[0]!.key);
+    for (const [what, key] of performed.result) await note(what, key);
   };
 
   const claimBy = async (by: number, key: string) => {

@@ -75,13 +75,13 @@ export function payoutPlugin<Tx = never, Mode extends TransactionMode = Transact
     options,
   );
   const reception = payoutReception<FastifyRequest>(steps, { factory });
-  if (reception.isPaid && handler !== undefined) {
+  if (reception.givesTransaction && handler !== undefined) {
     throw new OptionError(factory, {
       option: "handler",
       what: "cannot be given beside pay: give one of them",
     });
   }
-  const follows = reception.isPaid ? undefined : handlerRule.read(handler, factory, "handler");
+  const follows = reception.givesTransaction ? undefined : handlerRule.read(handler, factory, "handler");
   const route = payoutRoute(reception, follows, { connection, onReject, verdictId });
   const plugin: FastifyPluginCallback = (fastify, _options, done) => {
     warnOfTrust(fastify, factory, connection);

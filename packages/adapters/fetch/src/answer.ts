@@ -122,16 +122,16 @@ export async function responseTo(
 ): Promise<Response | undefined> {
   const held: Held = { response: undefined };
   const performance = await perform(async (owned) => {
-    let end: HandlerEnd | undefined;
     try {
-      held.response = await handler(owned);
+      const response = await handler(owned);
+      if (!isResponse(response)) return { kind: "without-response" };
+      const end = await endOf(response, owned, signal.aborted);
+      held.response = response;
+      return end;
     } catch (error) {
       held.response = await refused(error);
-      end = { kind: "threw", error, status: held.response.status };
+      return { kind: "threw", error, status: held.response.status };
     }
-    if (isResponse(held.response)) return end ?? endOf(held.response, owned, signal.aborted);
-    held.response = undefined;
-    return { kind: "without-response" };
   });
   if ("passes" in performance) return undefined;
   if ("response" in performance) return responseOf(performance.response);

@@ -48,11 +48,13 @@ export function payoutRoute(options: PayoutRouteOptions, handler: PayoutHandler)
 export function payoutRoute(options: RefusalOptions, handler?: PayoutHandler): DrainableRoute {
   const factory = "payoutRoute";
   const [refusal, steps] = splitOptions(factory, refusalTable, options);
-  const { isPaid, receive, drain, unauthorizedHeaders } = payoutReception<Request>(steps, { factory });
-  if (isPaid && handler !== undefined) {
+  const { givesTransaction, receive, drain, unauthorizedHeaders } = payoutReception<Request>(steps, {
+    factory,
+  });
+  if (givesTransaction && handler !== undefined) {
     throw new OptionError(factory, { what: "takes stores and pay, or a handler, not both" });
   }
-  if (!isPaid) assertFunction(factory, "handler", handler);
+  if (!givesTransaction) assertFunction(factory, "handler", handler);
   const refusing = { name: payoutName, ...refusal, unauthorizedHeaders };
   const pay: PayoutHandler = (...call) => {
     assertFunction(factory, "handler", handler);
@@ -170,8 +172,8 @@ export function idempotentRoute(
   const name = "idempotencyGuard";
   const factoryName = "idempotentRoute";
   const [{ limit: limitBytes, ...refusal }, keys] = splitOptions(factoryName, idempotentTable, options);
-  const { isPaid, perform, drain } = keyGuard<Request>(keys, factoryName);
-  if (isPaid) assertAlwaysPaid(factoryName, keys, handler);
+  const { givesTransaction, perform, drain } = keyGuard<Request>(keys, factoryName);
+  if (givesTransaction) assertAlwaysPaid(factoryName, keys, handler);
   else assertFunction(factoryName, "handler", handler);
   const handle = async (request: Request, idempotency: RequestIdempotency | undefined): Promise<Response> => {
     assertFunction(factoryName, "handler", handler);

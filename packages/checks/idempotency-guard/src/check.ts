@@ -26,7 +26,7 @@ import { bodyFingerprint, isGuarded, readKey } from "./request-key.ts";
 /** Owns the keys of a framework's requests, in either mode. Made by {@link keyGuard}. */
 export interface KeyGuard<Native> extends Drainable {
   /** Whether the handler of the options gets the transaction of its key. Otherwise the handler follows the guard. */
-  readonly isPaid: boolean;
+  readonly givesTransaction: boolean;
   /** As `perform` of RequestOwner; `passes` for a request that is exempt by `methods` or `required`. */
   perform(this: void, native: Native, handling: Handling): Promise<Performance | { readonly passes: true }>;
   /** Whether only a done key may be answered 409. */
@@ -49,7 +49,7 @@ function leaseGuard<Native extends object>(
   const resolved = resolveOptions(options, owner);
   const { perform, drain } = leaseRequests(resolved, resolved);
   return guardOf(resolved, resolved, {
-    isPaid: false,
+    givesTransaction: false,
     drain,
     perform,
   });
@@ -80,7 +80,7 @@ function transactionGuard<Native extends object>(
   const duplicates = { doneStatus, inFlightStatus, replay };
   const { perform, drain } = transactionRequests(stores, guard, owner, duplicates);
   return guardOf({ key, fingerprint, methods, required }, duplicates, {
-    isPaid: true,
+    givesTransaction: true,
     drain,
     perform: (native, request, handling) =>
       perform(native, { ...request, handle: (context) => handle(native, context) }, handling),
@@ -96,7 +96,7 @@ interface GuardedHandler<Native> extends ReadsRequests<Native> {
   readonly handle: (req: Native, context: { readonly tx: never }) => unknown;
 }
 
-interface Guarding<Native> extends Pick<KeyGuard<Native>, "isPaid" | "drain"> {
+interface Guarding<Native> extends Pick<KeyGuard<Native>, "givesTransaction" | "drain"> {
   readonly perform: (native: Native, request: KeyedRequest, handling: Handling) => Promise<Performance>;
 }
 

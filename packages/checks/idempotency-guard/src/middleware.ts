@@ -67,12 +67,15 @@ export interface DrainableMiddleware extends Middleware, Drainable {}
 export function idempotencyGuard<Tx = never, Mode extends TransactionMode = TransactionMode>(
   options: IdempotencyGuardOptions | IdempotencyTransactionOptions<Tx, Mode>,
 ): DrainableMiddleware {
-  const { isPaid, perform, drain, reserved } = keyGuard<GuardRequest>(options);
+  const { givesTransaction, perform, drain, reserved } = keyGuard<GuardRequest>(options);
   const isLast =
-    isPaid && Reflect.get(options, "methods") === undefined && Reflect.get(options, "required") !== false;
+    givesTransaction &&
+    Reflect.get(options, "methods") === undefined &&
+    Reflect.get(options, "required") !== false;
   const decide = (req: GuardRequest, res: GuardResponse): Promise<Admission> => {
     const connected: Handling["whileConnected"] = (work) => whileConnected(res, work);
-    if (!isPaid) return admission(req, (begin) => perform(req, { whileConnected: connected, begin }));
+    if (!givesTransaction)
+      return admission(req, (begin) => perform(req, { whileConnected: connected, begin }));
     assertLastOnRoute(req, { own: middleware, called: "idempotencyGuard() with handle", isLast });
     // The handler reads `req.body` before this guard has passed.
     offerBody(req, res);
@@ -100,6 +103,12 @@ export type Admission =
   | { readonly response: KeptAnswer }
   | { readonly passes: true };
 
+/** Nobody knows what has become of the key. */
+function lostEnd(watch: ResponseWatch, error: unknown): void {
+  warnOfError(factoryName, "lost the end of a key", error);
+  watch.decided({ status: 500 });
+}
+
 /**
  * Performs a request on Node, where the handler of lease mode is another function that follows. Resolves as soon as that may begin; the
  * response which it then gives is held back by its watch until the key has ended.
@@ -118,12 +127,12 @@ export function admission(
     const performed = async (): Promise<void> => {
       try {
         const performance = await perform(begin);
-        if ("replacement" in performance) watch?.decided(performance.replacement);
-        else resolve(performance);
+        if (!("replacement" in performance)) resolve(performance);
+        else if (watch === undefined) reject(new Error("the handler of an owned key could not begin"));
+        else watch.decided(performance.replacement);
       } catch (error) {
-        // Nobody knows what has become of the key.
-        if (watch !== undefined) watch.decided({ status: 500 });
-        reject(error);
+        if (watch === undefined) reject(error);
+        else lostEnd(watch, error);
       }
     };
     void performed();

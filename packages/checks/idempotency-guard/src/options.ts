@@ -155,9 +155,13 @@ export function guardForm<Native>(
 ):
   | { readonly paid: IdempotencyTransactionOptions<Native, never, TransactionMode> }
   | { readonly handled: IdempotencyGuardOptions<Native> } {
-  const isPaid = ["stores", "handle"].some((name) => Reflect.get(Object(options), name) !== undefined);
+  const givesTransaction = ["stores", "handle"].some(
+    (name) => Reflect.get(Object(options), name) !== undefined,
+  );
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the form's own table reads and checks each of them
-  return (isPaid ? { paid: options } : { handled: options }) as ReturnType<typeof guardForm<Native>>;
+  return (givesTransaction ? { paid: options } : { handled: options }) as ReturnType<
+    typeof guardForm<Native>
+  >;
 }
 
 export const table = {

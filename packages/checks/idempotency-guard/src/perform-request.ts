@@ -79,11 +79,14 @@ export function leaseRequests(
         { key: attempt, before: request.before, whileConnected },
         { recovery, isReserved },
         async (run) => {
-          const { given, ...end } = await begin(new OwnedRequest(run, ofHandler));
+          markClaimed(native);
+          const owned = new OwnedRequest(run, ofHandler);
+          const { given, ...end } = await begin(owned);
+          owned.responded();
           return replay === undefined ? end : { ...end, beforeDone: () => replay.keep(attempt, given) };
         },
       );
-      if (performed.status === "ended") return { replacement: performed.ended.replacement };
+      if (performed.status === "ended") return { replacement: performed.result.replacement };
       return { response: await responseTo(performed, attempt, told) };
     },
     drain: (drainOptions) => leases.drain(drainOptions),
@@ -111,8 +114,9 @@ export function transactionRequests<Tx>(
   return {
     async perform(native, request, { whileConnected, around }) {
       const { attempt } = await attemptOf(native, request, resolved, isReserved);
+      markClaimed(native);
       const performed = await handlers.perform(attempt, request, { whileConnected, around });
-      if (performed.status === "ended") return { response: performed.ended };
+      if (performed.status === "ended") return { response: performed.result };
       if (performed.status === "nonce-seen" && request.nonce !== undefined) throw request.nonce.replayed();
       return { response: await responseTo(performed, attempt, told) };
     },
@@ -124,6 +128,12 @@ export function transactionRequests<Tx>(
 
 const claimed: RequestFact<true> = createRequestFact();
 
+/** A second guard on the route would claim the key again. */
+function markClaimed(native: object): void {
+  claimed.set(native, true);
+  keyClaims.mark(native);
+}
+
 /** Checks key and fingerprint of a request, in either mode alike. Rejects with a GuardError for what no store could keep. */
 async function attemptOf(
   native: object,
@@ -132,11 +142,9 @@ async function attemptOf(
   isReserved: boolean,
 ): Promise<{ readonly attempt: RequestAttempt; readonly sentKey: string }> {
   if (claimed.get(native) === true) throw refusal("idempotency-guard-twice");
-  const fingerprint = await readFingerprint(fingerprintOf, options, isReserved);
   const checked = checkIdempotencyKey(given, options.scope);
+  const fingerprint = await readFingerprint(fingerprintOf, options, isReserved);
   const { key } = checked;
-  claimed.set(native, true);
-  keyClaims.mark(native);
   verdicts.note(native, { idempotencyKey: key });
   const attempt = { key, fingerprint, token: randomUUID(), req: native };
   return { attempt, sentKey: sentKey ?? checked.sentKey };

@@ -32,7 +32,7 @@ export class ResponseWatch {
   #decide: (replacement: Replacement | undefined) => void = () => {};
   #hasToldEnd = false;
   /** Of a handler that may be at work although its response has ended. */
-  #tellOwnEnd: (isSuccess: boolean) => void = () => {};
+  #tellOwnEnd: (end: AttemptEnd) => void = () => {};
   /** There until the handler's promise has settled. */
   #working: Promise<void> | undefined;
   #responseEnded = false;
@@ -87,7 +87,7 @@ export class ResponseWatch {
     }
     this.#thrown ??= { error };
     this.responseFailed(begun ?? this.#given);
-    if (this.#isTaken) this.#tellOwnEnd(false);
+    if (this.#isTaken) this.#tellOwnEnd({ kind: "threw", error, status: 500 });
   }
 
   /** An error of somebody else than the handler, which may be at work: the response that follows is not the handler's. */
@@ -182,14 +182,13 @@ export class ResponseWatch {
   /** Tells how the response has ended, once; what comes after that is the handler's own, late end. */
   #ended(end: AttemptEnd, answer?: () => GivenAnswer): Promise<Replacement | undefined> {
     if (this.#hasToldEnd) {
-      if (end.kind === "responded") this.#tellOwnEnd(isSuccess(end.status));
-      else if (end.kind !== "taken") this.#tellOwnEnd(false);
+      if (end.kind !== "taken") this.#tellOwnEnd(end);
       return Promise.resolve(undefined);
     }
     this.#hasToldEnd = true;
     this.#isTaken = end.kind === "taken" || end.kind === "deserted";
     if (this.#isTaken) {
-      const ownEnd = new Promise<boolean>((resolve) => (this.#tellOwnEnd = resolve));
+      const ownEnd = new Promise<AttemptEnd>((resolve) => (this.#tellOwnEnd = resolve));
       this.#tellEnd({ ...end, handler: { working: this.#working, ownEnd } });
     } else {
       const given = this.owned.keptBytes === undefined ? undefined : answer?.();
@@ -228,8 +227,7 @@ export class ResponseWatch {
   /** For a response that the handler ends after somebody else has: a success completes a key that is held, or left to its lease. */
   respondedLate(status: number): void {
     if (!this.#isTaken || !this.isWithin) return;
-    if (!isSuccess(status)) this.#tellOwnEnd(false);
-    else if (this.#thrown === undefined) this.#tellOwnEnd(true);
+    if (this.#thrown === undefined) this.#tellOwnEnd({ kind: "responded", status });
   }
 
   /** I1: the app, such as its time-out, answered during the claim. The sender retries; a handler would pay with its key free. */

@@ -84,7 +84,7 @@ export class TransactionHandlers<Tx> {
       throw asUnpaid(error, attempt, { keys, reserved: isReserved });
     }
     if (performed.status !== "ended") return performed;
-    const { ended } = performed;
+    const { result: ended } = performed;
     if ("refused" in ended) return ended.refused;
     if ("error" in ended) throw asUnpaid(ended.error, attempt, { keys, reserved: isReserved });
     if ("unwritten" in ended) {
@@ -93,7 +93,7 @@ export class TransactionHandlers<Tx> {
     }
     watched.committed(attempt.req);
     if (ended.notKept !== undefined) replay?.notKept(attempt, ended.notKept);
-    return { status: "ended", ended: ended.answer };
+    return { status: "ended", result: ended.answer };
   }
 
   async #run(
@@ -108,7 +108,7 @@ export class TransactionHandlers<Tx> {
         this.#inTransaction(attempt, open, { ...work, around, watched }),
       );
     } catch (error) {
-      if (watched.hasBegun() && !isOfTransaction(error)) return { status: "ended", ended: { error } };
+      if (watched.hasBegun() && !isOfTransaction(error)) return { status: "ended", result: { error } };
       throw error;
     }
   }
@@ -181,7 +181,7 @@ async function observed(
   const trace: PublishedEvents["claim"] = { guard: factoryName, key: escapeForLog(key, 256), req };
   const startedAtMs = performance.now();
   const performed = await traced(traces.claim, trace, { work: run, outcomeOf: claimOutcome });
-  const outcome = performed.status === "ended" ? settledAs(performed.ended) : undefined;
+  const outcome = performed.status === "ended" ? settledAs(performed.result) : undefined;
   if (outcome === undefined) return performed;
   const ownedMs = performance.now() - startedAtMs;
   channels.settled.publish({ ...trace, outcome, ownedMs } satisfies PublishedEvents["settled"]);
@@ -190,7 +190,7 @@ async function observed(
 
 function claimOutcome(performed: Performed<Ended>): string {
   if (performed.status === "ended") {
-    const { ended } = performed;
+    const { result: ended } = performed;
     return "refused" in ended ? ended.refused.status : "acquired";
   }
   return performed.status === "nonce-seen" || performed.status === "client-left" ? "error" : performed.status;

@@ -50,8 +50,8 @@ export class IdempotencyKeys {
   }
 
   /** Throws a GuardError (503, `draining`) once the process drains. */
-  assertBegins(): void {
-    assertBegins(this.#state);
+  assertNotDraining(): void {
+    assertNotDraining(this.#state);
   }
 
   /**
@@ -131,7 +131,7 @@ async function acquireTraced(
   return traced(traces.claim, context, { work, outcomeOf: ({ status }) => status });
 }
 
-function assertBegins({ draining, options }: KeyState): void {
+function assertNotDraining({ draining, options }: KeyState): void {
   if (draining) throw keysDraining(options.retryAfterSeconds);
 }
 
@@ -143,7 +143,7 @@ async function acquire(
 ): Promise<OwnedKey | KeyRefusal> {
   const { retryAfterSeconds } = state.options;
   // Both in the turn of the call: a drain that begins now counts this claim, or there is none.
-  assertBegins(state);
+  assertNotDraining(state);
   if (!state.retries.reserveClaim()) {
     const cause = new Error("too many claims wait for the store's answer, or to be given back to it");
     throw storeUnavailable(cause, retryAfterSeconds);

@@ -3,7 +3,7 @@
 // with the one that was seen (key-steps.ts), so that of two decisions about one row only one takes effect.
 //
 //   (no row) ── claim ──> running ── complete ──> done
-//                  ^       │    └── hold, or the lease has ended and one of its owner and the claim says "hold" ──> held
+//                  ^       │    └── hold, or its lease has ended, and its owner or the new claim says "hold" ──> held
 //                  └─ free <── release                                                      │
 //   held: its owner may still complete it; an operator resolves it as done or free, and reopens what was resolved.
 import {
@@ -37,8 +37,8 @@ export interface KeyRow {
   /** What remains of the lease (running) or of the retention (done, free), in milliseconds by the engine's clock; over at 0. */
   readonly remainingMs: number;
   /**
-   * What may follow once the owner's lease has ended: `rerun`, if the next claim says so too. A transaction's is `hold`: its row commits
-   * before its end only where something has broken it, so that nobody knows what it has paid.
+   * What may follow once the owner's lease has ended: `rerun`, if the next claim says so too. The key of a transaction says `hold`: if its
+   * running row is ever visible to others, the transaction was broken, and nobody knows what it has paid.
    */
   readonly recovery: Recovery;
   /** An operator's last decision; a claim keeps it. */
@@ -157,8 +157,8 @@ export function completion(retentionMs: number): OwnerStep {
   return { from: ["running", "held"], write: { state: "done", reason: "", durationMs: retentionMs } };
 }
 
-/** Of a transaction: no lease of somebody else's counts as longer than what it would get itself. */
-const noLease = Number.MAX_SAFE_INTEGER;
+/** A transaction never shortens the lease of another owner. */
+const longestLeaseMs = Number.MAX_SAFE_INTEGER;
 
 /** A key as a transaction begins it. What commits too early stays running, and comes to an operator. */
 export function firstBegin({ token, fingerprint }: TransactionKey, leaseMs: number): FirstChange {
@@ -173,7 +173,7 @@ export function decideBegin(
   { recovery, leaseMs }: Pick<TransactionClaim, "recovery" | "leaseMs">,
 ): Decision<KeyBegun> {
   const { token, fingerprint } = key;
-  const { write, reply } = decideClaim(row, { token, fingerprint, leaseMs: noLease, recovery });
+  const { write, reply } = decideClaim(row, { token, fingerprint, leaseMs: longestLeaseMs, recovery });
   if (write === undefined) return { reply };
   const answer = reply(row.fence);
   if (answer.status !== "acquired") return { write, reply: () => answer };

@@ -12,7 +12,7 @@ import type { IdempotencyClaimResult } from "./store.ts";
 import {
   isTurn,
   type DecidedKey,
-  type LooksAtKey,
+  type PollOptions,
   type Turn,
   type WaitingRoom,
   type WhileConnected,
@@ -31,12 +31,12 @@ export interface KeyAttempt {
 
 /** What an attempt wants to own, and for whom. */
 export interface Attempt {
-  /** Different from each other. A transaction may have several, such as the events of one webhook, or none. */
+  /** Different from each other. In transaction mode an attempt may have several, such as one for each event of a webhook, or none. */
   readonly keys: readonly KeyAttempt[];
   /** Of a signed request in transaction mode: the nonce is claimed with the keys. */
   readonly nonce?: NonceClaim | undefined;
   readonly req?: object | undefined;
-  /** Without it nobody can leave. */
+  /** Absent where no client waits. */
   readonly whileConnected?: WhileConnected | undefined;
 }
 
@@ -44,18 +44,21 @@ export interface Attempt {
 export type KeyRefusal = Exclude<IdempotencyClaimResult, { readonly status: "acquired" }>;
 
 /** How the work has ended that owned its key, or why the key was not owned. */
-export type Performed<Ended> =
-  | { readonly status: "ended"; readonly ended: Ended }
+export type Performed<Result> =
+  | { readonly status: "ended"; readonly result: Result }
   | DecidedKey
   | { readonly status: "in-flight" | "client-left" | "nonce-seen" };
 
-/** How an attempt owns keys: its mode. */
-export interface OwnsKeys {
+/** How an attempt waits for others at its key, by its mode. */
+export interface WaitingRules {
   readonly room: WaitingRoom;
   /** How long a duplicate waits in all, in milliseconds. */
   readonly waitMs: number;
-  /** How to look at a key that another process has. Undefined where the engine waits for it by itself, at the claim. */
-  readonly looksAt?: ((key: string) => Omit<LooksAtKey, "waitMs">) | undefined;
+  /**
+   * How to read a key that another process has. Undefined where the engine waits for that process by itself, at the claim: which takes a
+   * connection, so that nobody claims who has not had the turn.
+   */
+  readonly pollOf?: ((key: string) => Omit<PollOptions, "waitMs">) | undefined;
 }
 
 const unbounded: WhileConnected = (work) => work(new AbortController().signal);
@@ -63,30 +66,33 @@ const unbounded: WhileConnected = (work) => work(new AbortController().signal);
 const nobodyElse: Turn = { leave() {} };
 
 /**
- * Waits for the turn at the keys of an attempt, and owns them once around its work, which `own` does in its mode. Resolves when the keys are
- * ended, as far as the engine has said; rejects as `own` does.
+ * Waits for the turn at the keys of an attempt, and owns them once around its work, which `own` does in its mode. Resolves after the engine has
+ * confirmed the final state of the keys, or has failed to; rejects as `own` does.
  */
-export async function perform<Ended>(
+export async function perform<Result>(
   { keys, whileConnected = unbounded }: Pick<Attempt, "keys" | "whileConnected">,
-  { room, waitMs, looksAt }: OwnsKeys,
-  own: (turn: Turn) => Promise<Performed<Ended>>,
-): Promise<Performed<Ended>> {
+  { room, waitMs, pollOf }: WaitingRules,
+  own: (turn: Turn) => Promise<Performed<Result>>,
+): Promise<Performed<Result>> {
   const key = firstOf(keys);
   // Without keys there are no duplicates.
   if (key === undefined) return own(nobodyElse);
   const endsAtMs = performance.now() + waitMs;
   const entered = room.enter(key, waitMs, whileConnected);
-  // In the turn of the call where nobody has to be waited for: a drain that begins now counts this attempt.
+  // Synchronously where nobody has to be waited for: a drain that begins now counts this attempt.
   const turn = isPromiseLike(entered) ? await entered : entered;
-  if (!isTurn(turn)) return unowned(turn);
+  if (!isTurn(turn)) {
+    // The store knows more than the attempt that had the turn: somebody else may have decided about the key.
+    return turn === "timeout" && pollOf !== undefined ? own(nobodyElse) : unowned(turn);
+  }
   try {
     for (;;) {
       // oxlint-disable-next-line no-await-in-loop -- one claim after the other, each behind a wait
       const performed = await own(turn);
-      if (performed.status !== "in-flight" || looksAt === undefined) return performed;
-      const looks = { ...looksAt(key), waitMs: endsAtMs - performance.now() };
+      if (performed.status !== "in-flight" || pollOf === undefined) return performed;
+      const poll = { ...pollOf(key), waitMs: endsAtMs - performance.now() };
       // oxlint-disable-next-line no-await-in-loop -- as above
-      const seen = await room.untilDecided(key, looks, whileConnected);
+      const seen = await room.untilDecided(key, poll, whileConnected);
       if (seen === "claim") continue;
       if (typeof seen === "object") turn.leave(seen);
       return unowned(seen);

@@ -21,18 +21,18 @@ interface Waiter {
   readonly end: (how: Turn | DecidedKey) => void;
 }
 
-/** Where the attempts at one key are. */
-interface Place {
+/** The attempts that wait for one key. There as long as one of them has its turn. */
+interface KeyQueue {
   readonly waiters: Waiter[];
-  /** Looks at the key now. There while the attempt whose turn it is waits for another process. */
-  look?: (() => void) | undefined;
+  /** Reads the key now. Set while the attempt whose turn it is waits for another process. */
+  pollNow?: (() => void) | undefined;
 }
 
-/** How the attempt whose turn it is looks at a key that another process has. */
-export interface LooksAtKey {
+/** How the attempt whose turn it is waits for a key that another process has. */
+export interface PollOptions {
   /** How long the attempt waits in all, in milliseconds. */
   readonly waitMs: number;
-  /** The time between two looks, in milliseconds. */
+  /** The time between two readings, in milliseconds. */
   readonly pollMs: number;
   readonly read: () => Promise<IdempotencyRecord | undefined>;
 }
@@ -44,7 +44,7 @@ export interface LooksAtKey {
 export class WaitingRoom {
   readonly #factory: string;
   readonly #maxWaiters: number;
-  readonly #places = new Map<string, Place>();
+  readonly #queues = new Map<string, KeyQueue>();
   #waiting = 0;
 
   /** `factory`: the receiver's name in traces. `maxWaiters`: how many may wait at once, for all keys together. */
@@ -54,35 +54,46 @@ export class WaitingRoom {
   }
 
   /**
-   * Gives the turn at once where nobody has it. Else waits for it at most `waitMs`; without room that ends as `timeout` at once. Turns come
-   * in the order of arrival.
+   * Gives the turn at once where nobody has it. Else waits for it at most `waitMs`, or not at all where `maxWaiters` attempts wait already.
+   * Turns come in the order of arrival.
    */
   enter(key: string, waitMs: number, whileConnected: WhileConnected): Turn | Promise<Turn | Waited> {
-    const place = this.#places.get(key);
-    if (place !== undefined) {
-      return this.#traced(key, waitMs, (left) => waitIn(place, waitMs, left), whileConnected);
-    }
-    const own: Place = { waiters: [] };
-    this.#places.set(key, own);
-    return this.#turnIn(key, own);
+    if (!this.#queues.has(key)) return this.#firstTurn(key);
+    return this.#traced(key, waitMs, (left) => this.#wait(key, waitMs, left), whileConnected);
+  }
+
+  async #wait(key: string, waitMs: number, left: AbortSignal): Promise<Turn | Waited> {
+    const queue = this.#queues.get(key);
+    return queue === undefined ? this.#firstTurn(key) : waitIn(queue, waitMs, left);
+  }
+
+  #firstTurn(key: string): Turn {
+    const queue: KeyQueue = { waiters: [] };
+    this.#queues.set(key, queue);
+    return this.#turnIn(key, queue);
   }
 
   /**
-   * For the attempt whose turn it is, at a key that another process has: looks at the record until it is decided, or free to be claimed. A
-   * look that fails is no answer.
+   * For the attempt whose turn it is, at a key that another process has: reads the record until it is decided, or free to be claimed. If a
+   * reading fails, the attempt reads again after `pollMs`.
    */
   async untilDecided(
     key: string,
-    looks: LooksAtKey,
+    options: PollOptions,
     whileConnected: WhileConnected,
   ): Promise<Waited | "claim"> {
-    const place = this.#places.get(key) ?? { waiters: [] };
-    return this.#traced(key, looks.waitMs, (left) => lookIn(place, looks, left), whileConnected);
+    const queue = this.#queues.get(key) ?? { waiters: [] };
+    return this.#traced(
+      key,
+      options.waitMs,
+      (left) => pollUntilDecided(queue, options, left),
+      whileConnected,
+    );
   }
 
-  /** Tells whoever looks at the key that this process has changed it. */
+  /** Tells the attempt that waits for another process that this process has changed the key. */
   wake(key: string): void {
-    if (this.#places.size > 0) this.#places.get(key)?.look?.();
+    if (this.#queues.size > 0) this.#queues.get(key)?.pollNow?.();
   }
 
   /** One wait, within the room's bound, as one trace of the key. Costs nothing without subscribers. */
@@ -103,16 +114,16 @@ export class WaitingRoom {
     }
   }
 
-  #turnIn(key: string, place: Place): Turn {
+  #turnIn(key: string, queue: KeyQueue): Turn {
     let isOver = false;
     return {
       leave: (decided) => {
         if (isOver) return;
         isOver = true;
-        if (decided !== undefined) for (const waiter of place.waiters.splice(0)) waiter.end(decided);
-        const next = place.waiters.shift();
-        if (next === undefined) this.#places.delete(key);
-        else next.end(this.#turnIn(key, place));
+        if (decided !== undefined) for (const waiter of queue.waiters.splice(0)) waiter.end(decided);
+        const next = queue.waiters.shift();
+        if (next === undefined) this.#queues.delete(key);
+        else next.end(this.#turnIn(key, queue));
       },
     };
   }
@@ -127,27 +138,27 @@ export function isTurn(how: Turn | Waited): how is Turn {
   return typeof how === "object" && "leave" in how;
 }
 
-function waitIn(place: Place, waitMs: number, left: AbortSignal): Promise<Turn | Waited> {
+function waitIn(queue: KeyQueue, waitMs: number, left: AbortSignal): Promise<Turn | Waited> {
   if (left.aborted) return Promise.resolve("client-left");
   return new Promise((resolve) => {
     const end = (how: Turn | Waited): void => {
       clearTimeout(timer);
       left.removeEventListener("abort", onLeft);
-      const position = place.waiters.indexOf(waiter);
-      if (position >= 0) place.waiters.splice(position, 1);
+      const position = queue.waiters.indexOf(waiter);
+      if (position >= 0) queue.waiters.splice(position, 1);
       resolve(how);
     };
     const waiter: Waiter = { end };
     const onLeft = (): void => end("client-left");
     const timer = setTimeout(() => end("timeout"), waitMs).unref();
     left.addEventListener("abort", onLeft);
-    place.waiters.push(waiter);
+    queue.waiters.push(waiter);
   });
 }
 
-function lookIn(
-  place: Place,
-  { waitMs, pollMs, read }: LooksAtKey,
+function pollUntilDecided(
+  queue: KeyQueue,
+  { waitMs, pollMs, read }: PollOptions,
   left: AbortSignal,
 ): Promise<Waited | "claim"> {
   if (left.aborted) return Promise.resolve("client-left");
@@ -160,32 +171,32 @@ function lookIn(
       clearTimeout(late);
       clearTimeout(next);
       left.removeEventListener("abort", onLeft);
-      place.look = undefined;
+      queue.pollNow = undefined;
       resolve(how);
     };
-    const look = async (): Promise<void> => {
-      // A look under way may be older than what this one is asked for.
+    const poll = async (): Promise<void> => {
+      // A reading under way may be older than what this one is asked for.
       readsAgain = isReading;
       if (isReading) return;
       isReading = true;
       clearTimeout(next);
-      const how = await judged(read);
+      const how = await decisionOf(read);
       isReading = false;
       if (isEnded) return;
       if (how !== undefined) end(how);
-      else if (readsAgain) void look();
-      else next = setTimeout(look, pollMs).unref();
+      else if (readsAgain) void poll();
+      else next = setTimeout(poll, pollMs).unref();
     };
     const onLeft = (): void => end("client-left");
     const late = setTimeout(() => end("timeout"), waitMs).unref();
-    let next = setTimeout(look, pollMs).unref();
+    let next = setTimeout(poll, pollMs).unref();
     left.addEventListener("abort", onLeft);
-    place.look = () => void look();
+    queue.pollNow = () => void poll();
   });
 }
 
-/** What a look at the key says; undefined while its owner may be at work, and where the store has failed. */
-async function judged(read: LooksAtKey["read"]): Promise<DecidedKey | "claim" | undefined> {
+/** What the record says of the key; undefined while its owner may be at work, and where the store has failed. */
+async function decisionOf(read: PollOptions["read"]): Promise<DecidedKey | "claim" | undefined> {
   let record: IdempotencyRecord | undefined;
   try {
     // Databases say null for what they do not have.

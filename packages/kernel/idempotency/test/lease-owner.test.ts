@@ -1,8 +1,14 @@
 import { randomUUID } from "node:crypto";
-import { expect, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { GuardError } from "@countersign/core";
 import type { IdempotencyStore } from "@countersign/idempotency";
-import { LeaseOwner, type LeasedRun, type LeaseWork, type WorkEnd } from "@countersign/idempotency/internal";
+import {
+  type AttemptEnd,
+  LeaseOwner,
+  type LeasedRun,
+  type LeaseWork,
+  type WorkEnd,
+} from "@countersign/idempotency/internal";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import { expectWarning } from "@countersign/test-support/runs/expect-warning.ts";
 import { faultyStore } from "@countersign/test-support/runs/faulty-store.ts";
@@ -51,7 +57,7 @@ test("duplicates of an attempt in this process claim nothing, and are all told o
   await eventually(() => runs === 1);
   paying.open();
   const [first, ...others] = await Promise.all(all);
-  expect(first).toMatchObject({ status: "ended", ended: { replacement: undefined } });
+  expect(first).toMatchObject({ status: "ended", result: { replacement: undefined } });
   expect(others).toEqual(others.map(() => ({ status: "done", fingerprint: "f" })));
   expect([runs, store.calls.claim]).toEqual([1, 1]);
 });
@@ -94,8 +100,8 @@ test("what is thrown once the key is owned refuses the attempt, and frees the ke
 
 test("work that rejects has failed: its key is held", async () => {
   const store = faultyStore();
-  const { ended } = Object(await ownerOn(store)(() => Promise.reject(new TypeError("a mistake"))));
-  expect(ended).toMatchObject({ verdict: { key: "held" } });
+  const { result } = Object(await ownerOn(store)(() => Promise.reject(new TypeError("a mistake"))));
+  expect(result).toMatchObject({ verdict: { key: "held" } });
   expect(store.inner.read("k")).toMatchObject({
     state: "held",
     reason: expect.stringMatching("TypeError"),
@@ -116,12 +122,99 @@ test("an attempt that may have lost its lease gives its turn away while its work
   await eventually(() => runs.length === 1);
   // As if the process had stood still, and an operator had decided.
   store.inner.release("k", runs[0]?.attempt.token ?? "");
-  expect(await perform(work)).toMatchObject({ status: "ended", ended: { replacement: undefined } });
+  expect(await perform(work)).toMatchObject({ status: "ended", result: { replacement: undefined } });
   expect(runs[0]?.lost).toBe(true);
   first.open();
-  expect(await slow).toMatchObject({ status: "ended", ended: { replacement: { status: 503 } } });
+  expect(await slow).toMatchObject({ status: "ended", result: { replacement: { status: 503 } } });
   expectWarning(/^\[lease-lost\]/);
   expectWarning(/^\[completion-lost\]/);
+});
+
+describe("a handler that ends after its response has ended", () => {
+  const deserted = { kind: "deserted", status: undefined } as const;
+  const stateAfter = async (
+    end: (run: LeasedRun) => WorkEnd,
+    recovery: "hold" | "rerun" = "rerun",
+  ): Promise<string> => {
+    const store = faultyStore();
+    await ownerOn(store, { recovery })(async (run) => end(run));
+    // Its own end is told later, and nobody waits for it.
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    return store.inner.read("k")?.state ?? "free";
+  };
+  const after = (ownEnd: AttemptEnd): WorkEnd => ({
+    ...deserted,
+    handler: { ownEnd: Promise.resolve(ownEnd) },
+  });
+
+  test.each<[string, AttemptEnd, "hold" | "rerun", string]>([
+    ["responds with a success", { kind: "responded", status: 200 }, "rerun", "done"],
+    ["responds with a success, under hold", { kind: "responded", status: 200 }, "hold", "done"],
+    ["has its request answered by what follows", { kind: "handed-on", status: 200 }, "rerun", "done"],
+    ["begins a success that fails", { kind: "response-failed", begun: 200, status: 500 }, "rerun", "held"],
+    ["throws", { kind: "threw", error: new Error("away"), status: 500 }, "rerun", "free"],
+    ["throws, under hold", { kind: "threw", error: new Error("away"), status: 500 }, "hold", "held"],
+  ])("ends its key by the same table when it %s", async (_what, ownEnd, recovery, state) => {
+    expect(await stateAfter(() => after(ownEnd), recovery)).toBe(state);
+  });
+
+  test("has its key held when it said hold() meanwhile", async () => {
+    const state = await stateAfter((run) => {
+      const ownEnd = async (): Promise<AttemptEnd> => {
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        run.hold("sent to the bank");
+        return { kind: "responded", status: 502 };
+      };
+      return { ...deserted, handler: { ownEnd: ownEnd() } };
+    });
+    expect(state).toBe("held");
+  });
+
+  test("pays although its promise settles just before its response", async () => {
+    const state = await stateAfter(() => {
+      const working = Promise.resolve();
+      const ownEnd = (async (): Promise<AttemptEnd> => {
+        await working;
+        await Promise.resolve();
+        await Promise.resolve();
+        return { kind: "responded", status: 200 };
+      })();
+      return { kind: "taken", status: 503, handler: { working, ownEnd } };
+    });
+    expect(state).toBe("done");
+  });
+
+  test("frees its key under rerun when it settles without a response", async () => {
+    const never = new Promise<AttemptEnd>(() => {});
+    const taken = { kind: "taken", status: 503 } as const;
+    const handler = { working: Promise.resolve(), ownEnd: never };
+    expect(await stateAfter(() => ({ ...taken, handler }))).toBe("free");
+    expect(
+      await stateAfter((run) => {
+        run.hold("sent to the bank");
+        return { ...taken, handler };
+      }),
+    ).toBe("held");
+  });
+});
+
+test("whoever gets no turn in time asks the store, which may know more", async () => {
+  const store = faultyStore();
+  const perform = ownerOn(store, { waitMs: 0 });
+  await perform(async () => paid);
+  const again = Array.from({ length: 5 }, () => perform(() => Promise.reject(new Error("runs twice"))));
+  expect(await Promise.all(again)).toEqual(again.map(() => ({ status: "done", fingerprint: "f" })));
+  const paying = gate();
+  const running = perform(
+    async () => {
+      await paying.opened;
+      return paid;
+    },
+    { key: "other" },
+  );
+  expect(await perform(async () => paid, { key: "other" })).toEqual({ status: "in-flight" });
+  paying.open();
+  expect(await running).toMatchObject({ status: "ended" });
 });
 
 test("a drain refuses attempts, and waits for those that have begun", async () => {

@@ -78,7 +78,7 @@ export function payoutEndpoint<Tx = never, Mode extends TransactionMode = Transa
     ...adapter,
     assertPath: (req) => assertMountPath(req, endpoint),
   };
-  const { isPaid, receive, drain } = payoutReception(steps, adapterOfPath);
+  const { givesTransaction, receive, drain } = payoutReception(steps, adapterOfPath);
   const unpaid: ErrorMiddleware = (error, req, res, next) => {
     if (!isGuardError(error) || refused === undefined) unpaidAnswers(res, error, true);
     if (refused === undefined) next(error);
@@ -87,7 +87,7 @@ export function payoutEndpoint<Tx = never, Mode extends TransactionMode = Transa
   const decide = (req: GuardRequest, res: GuardResponse): Promise<Admission> => {
     const request = receivedRequest(req);
     const connected = <T>(work: (left: AbortSignal) => Promise<T>): Promise<T> => whileConnected(res, work);
-    if (!isPaid)
+    if (!givesTransaction)
       return admission(req, (begin) => receive(request, req, { whileConnected: connected, begin }));
     const early = new EarlyAnswer(res, true);
     const around = (handle: () => unknown): unknown => early.around(handle);

@@ -209,9 +209,11 @@ export function payoutForm<Native>(
 ):
   | { readonly paid: PayoutTransactionOptions<Native, never, TransactionMode> }
   | { readonly handled: PayoutOptions<Native> } {
-  const isPaid = ["stores", "pay"].some((name) => Reflect.get(Object(options), name) !== undefined);
+  const givesTransaction = ["stores", "pay"].some((name) => Reflect.get(Object(options), name) !== undefined);
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the form's own table reads and checks each of them
-  return (isPaid ? { paid: options } : { handled: options }) as ReturnType<typeof payoutForm<Native>>;
+  return (givesTransaction ? { paid: options } : { handled: options }) as ReturnType<
+    typeof payoutForm<Native>
+  >;
 }
 
 export interface ReadPayoutOptions<Native> extends Omit<

@@ -71,7 +71,7 @@ interface PayoutHandling extends Handling {
 
 export interface PayoutReception<Native> extends Drainable {
   /** Whether the handler of the options, `pay`, gets the transaction of its key. Otherwise the handler follows. */
-  readonly isPaid: boolean;
+  readonly givesTransaction: boolean;
   /**
    * Checks all, owns the key of the payout while its handler runs, and resolves to the response to send. Rejects with the refusal, and in
    * transaction mode with the handler's error.
@@ -93,10 +93,10 @@ export function payoutReception<Native extends object>(
   const form = payoutForm<Native>(options);
   const payer = "paid" in form ? transactionPayer(form.paid, adapter) : leasePayer(form.handled, adapter);
   const { show = () => {} } = adapter;
-  const { isPaid, drain, read, verify, perform } = payer;
+  const { givesTransaction, drain, read, verify, perform } = payer;
   const instruction = instructionReader(read, adapter);
   return {
-    isPaid,
+    givesTransaction,
     drain,
     unauthorizedHeaders,
     async receive(request, native, handling) {
@@ -108,10 +108,13 @@ export function payoutReception<Native extends object>(
         show(native, { signature });
         const payout = await readOrClaim(nonce, () => instruction.read(request, native, steps));
         if (read.findBusiness !== undefined) steps.begin("findBusiness");
-        const found = await lookUp(read, native, show);
-        steps.begin("idempotencyGuard");
-        const paid = { payout, native, nonce, assertBusiness: assertIn(steps, found) };
-        const performance = await perform(paid, {
+        const found = await lookUp(read, native);
+        if ("payout" in found) {
+          show(native, found);
+          steps.begin("idempotencyGuard");
+        } else steps.instead("idempotencyGuard");
+        const checked = { payout, native, nonce, assertBusiness: () => payoutIn(found, steps) };
+        const performance = await perform(checked, {
           ...handling,
           begin(owned) {
             // What follows is the app's own.
@@ -119,7 +122,7 @@ export function payoutReception<Native extends object>(
             return handling.begin(owned);
           },
         });
-        if (isPaid) steps.end();
+        if (givesTransaction) steps.end();
         return performance;
       } catch (thrown) {
         throw steps.refused(thrown);
@@ -138,7 +141,7 @@ interface CheckedPayout<Native> {
 }
 
 /** The steps of a payout that differ by its form. */
-interface Payer<Native> extends Pick<PayoutReception<Native>, "isPaid" | "drain"> {
+interface Payer<Native> extends Pick<PayoutReception<Native>, "givesTransaction" | "drain"> {
   readonly read: Pick<
     ReadPayoutOptions<Native>,
     "addresses" | "referenceField" | "maxLengths" | "findBusiness" | "lookupTimeoutMs"
@@ -146,7 +149,7 @@ interface Payer<Native> extends Pick<PayoutReception<Native>, "isPaid" | "drain"
   readonly verify: (
     request: ReceivedRequest,
   ) => Promise<{ readonly signature: VerifiedSignature; readonly nonce: UnclaimedNonce | undefined }>;
-  readonly perform: (paid: CheckedPayout<Native>, handling: PayoutHandling) => Promise<Performance>;
+  readonly perform: (checked: CheckedPayout<Native>, handling: PayoutHandling) => Promise<Performance>;
 }
 
 /** Lease mode: the nonce is claimed with the signature, and the handler that follows pays elsewhere. */
@@ -160,7 +163,7 @@ function leasePayer<Native extends object>(
   const { fingerprint: fingerprintOf = verifiedBytesFingerprint, ...guard } = read.idempotency;
   const { perform, drain } = leaseRequests(resolveOwnerOptions(guard, holderOf(owner, "idempotency")));
   return {
-    isPaid: false,
+    givesTransaction: false,
     drain,
     read,
     verify: async (request) => ({ signature: await verify(request), nonce: undefined }),
@@ -192,7 +195,7 @@ function transactionPayer<Native extends object>(
   const { perform, drain } = transactionRequests(stores, guard, holderOf(owner, "idempotency"));
   const { pay }: { pay: (payout: Payout, context: PayContext<Native, never>) => unknown } = options;
   return {
-    isPaid: true,
+    givesTransaction: true,
     drain,
     read,
     verify,
@@ -224,37 +227,30 @@ async function readOrClaim(nonce: UnclaimedNonce | undefined, read: () => Payout
   }
 }
 
+/** What the lookup of the business has found, or why the payout is refused. */
+type Found = { readonly payout: Payout } | { readonly refusal: unknown };
+
 /**
  * Asks the app for the beneficiary's business before the key is claimed: a remote question must hold neither a connection nor a key. What it
- * found counts behind the claim: a paid key stays 409.
+ * found counts after the claim: a paid key stays 409.
  */
 async function lookUp<Native extends object>(
   { findBusiness, lookupTimeoutMs }: Payer<Native>["read"],
   native: Native,
-  show: NonNullable<PayoutAdapter<Native>["show"]>,
-): Promise<() => Payout> {
-  if (findBusiness === undefined) return () => payoutOf(native);
+): Promise<Found> {
+  if (findBusiness === undefined) return { payout: payoutOf(native) };
   try {
-    const payout = await lookUpBusiness(findBusiness, lookupTimeoutMs, native);
-    show(native, { payout });
-    return () => payout;
-  } catch (error) {
-    return () => {
-      throw error;
-    };
+    return { payout: await lookUpBusiness(findBusiness, lookupTimeoutMs, native) };
+  } catch (refusal) {
+    return { refusal };
   }
 }
 
-/** The refusal is one of the step that has asked. */
-function assertIn(steps: Steps, found: () => Payout): () => Payout {
-  return () => {
-    try {
-      return found();
-    } catch (error) {
-      steps.name = "findBusiness";
-      throw error;
-    }
-  };
+/** Throws the refusal, as that of the step which has asked. */
+function payoutIn(found: Found, steps: Steps): Payout {
+  if ("payout" in found) return found.payout;
+  steps.begin("findBusiness");
+  throw found.refusal;
 }
 
 function contextOf<Native>(

@@ -48,6 +48,12 @@ export class Steps implements Check {
     this.#startedAt = startVerdict();
   }
 
+  /** Begins another check in the place of the present one, which has not decided yet. */
+  instead(name: string): void {
+    this.name = name;
+    this.#startedAt = startVerdict();
+  }
+
   end(): void {
     publishVerdict(this, this.#startedAt, undefined);
   }

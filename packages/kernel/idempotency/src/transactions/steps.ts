@@ -19,7 +19,7 @@ export function* answerOf<T>(answer: Awaitable<T>): Generator<Awaitable<T>, T, T
   return yield answer;
 }
 
-/** Runs steps across promises. Rejects at the first answer after `isGivenUp`: no step follows, also none of theirs for errors. */
+/** Runs steps across promises. Rejects at the first answer after `isGivenUp`: after that not even a catch or finally block of the steps runs. */
 export async function runSteps<T>(steps: Steps<T>, isGivenUp: () => boolean = never): Promise<T> {
   let step = steps.next();
   while (step.done !== true) {
@@ -163,7 +163,7 @@ export class SingleRun<Tx> {
     progress: Progress,
   ): Promise<T> {
     const store = this.#store;
-    const [start, started] = gate();
+    const [start, started] = latch();
     const isGivenUp = (): boolean => progress.abandoned;
     const run = <R>(all: Steps<R>): R | Promise<R> =>
       store.mode === "sync" ? runStepsNow(all) : runSteps(all, isGivenUp);
@@ -171,10 +171,10 @@ export class SingleRun<Tx> {
       // oxlint-disable-next-line no-await-in-loop -- yields to the event loop
       await workSlices.next();
     }
-    let commit: Promise<unknown> | undefined;
+    let commitTrace: Promise<unknown> | undefined;
     const committing = (): void => {
       progress.committing = true;
-      commit = this.#traceCommit(() => ran, attempt);
+      commitTrace = this.#traceCommit(() => ran, attempt);
     };
     const running = { attempt, steps, progress, started, committing };
     const ran: Promise<T> = store.run((tx) => run(this.#inTransaction(tx, running)));
@@ -191,7 +191,7 @@ export class SingleRun<Tx> {
       return await ran;
     } finally {
       // Its time counts for the request.
-      await commit;
+      await commitTrace;
     }
   }
 
@@ -214,7 +214,7 @@ export class SingleRun<Tx> {
     const store = this.#store;
     const { waitMs, idleTimeoutMs, transactionTimeoutMs, recovery } = this.#options;
     const { nonce, keys, req } = attempt;
-    // A key that seems to be expired must not have a transaction that still can make it done.
+    // Twice the longest time of a transaction: none can commit after the lease of its key has ended.
     const leaseMs = 2 * transactionTimeoutMs;
     // 0 means "for ever" to some engines.
     const bounds = { leaseMs, waitMs: Math.max(waitMs, 1), idleTimeoutMs };
@@ -239,7 +239,7 @@ interface Running<Tx, T> {
   readonly committing: () => void;
 }
 
-function gate(): readonly [opened: Promise<void>, open: () => void] {
+function latch(): readonly [opened: Promise<void>, open: () => void] {
   let open: (() => void) | undefined;
   const opened = new Promise<void>((resolve) => {
     open = resolve;

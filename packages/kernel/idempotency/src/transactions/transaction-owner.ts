@@ -17,7 +17,8 @@ import {
   transactionUnavailable,
   transactionUnknown,
 } from "../refusals.ts";
-import { perform, type OwnsKeys, type Performed } from "../perform.ts";
+import { brokenReason } from "../life.ts";
+import { perform, type Performed, type WaitingRules } from "../perform.ts";
 import type { Awaitable } from "../store.ts";
 import { WaitingRoom } from "../waiting.ts";
 import { answerOf, nonceSeen, outcomeOf, Progress, SingleRun, untilPromise, type Steps } from "./steps.ts";
@@ -30,15 +31,12 @@ import type { TransactionKey, TransactionStore, TransactionStores } from "./tran
 const maxAttempts = 10;
 const longestPauseMs = 200;
 
-/** Why a key is held whose handler failed after something of its transaction had committed. */
-const brokenReason = "transaction-broken";
-
 /** Runs handlers in transactions that claim their keys: the state table of decision 0069. */
 export class TransactionOwner<Tx> {
   readonly #store: TransactionStore<Tx>;
   readonly #nonces: NonceStore;
   readonly #options: ResolvedTransactionOptions;
-  readonly #way: OwnsKeys;
+  readonly #waiting: WaitingRules;
   readonly #single: SingleRun<Tx>;
   readonly #keepStep: StoreStep;
   readonly #probeStep: StoreStep;
@@ -59,7 +57,7 @@ export class TransactionOwner<Tx> {
     this.#options = options;
     const { waitMs, maxWaiters } = options;
     // The claim waits in the database for transactions of other processes.
-    this.#way = { room: new WaitingRoom(factory, maxWaiters), waitMs };
+    this.#waiting = { room: new WaitingRoom(factory, maxWaiters), waitMs };
     this.#single = new SingleRun(store, options);
     const { engine } = store;
     const { transactionTimeoutMs: timeoutMs } = options;
@@ -81,19 +79,26 @@ export class TransactionOwner<Tx> {
     attempt: TransactionAttempt,
     steps: (open: OpenTransaction<Tx>) => Steps<T>,
   ): Promise<Performed<T>> {
-    // In the turn of the call: a drain that begins now waits for this attempt, or there is none.
-    if (this.#draining) throw keysDraining(this.#options.retryAfterSeconds);
+    this.#assertNotDraining();
+    // Before the first await: a drain that begins now waits for this attempt.
     this.#running += 1;
     try {
-      return await perform(attempt, this.#way, () => this.#inTime(attempt, steps));
+      return await perform(attempt, this.#waiting, async () => {
+        this.#assertNotDraining();
+        return await this.#inTime(attempt, steps);
+      });
     } finally {
       this.#running -= 1;
     }
   }
 
+  #assertNotDraining(): void {
+    if (this.#draining) throw keysDraining(this.#options.retryAfterSeconds);
+  }
+
   /**
    * Runs a handler in the transaction of these keys, and keeps what it wrote. From the moment in which it has settled no statement of its
-   * `tx` takes effect (I26). Throws a {@link RolledBack} when it fails: nothing is rolled back to a savepoint, the transaction ends as a whole.
+   * `tx` takes effect (I26). Throws a {@link RollBack} when it fails: nothing is rolled back to a savepoint, the transaction ends as a whole.
    */
   *handle<T>(
     tx: Tx,
@@ -136,16 +141,16 @@ export class TransactionOwner<Tx> {
     yield* answerOf(store.closeGate?.(tx, false));
     const fault = store.faultOf(error);
     if (fault === "conflict" || fault === "locked") return error;
-    // Until the library knows of its lost connection, some send statements to the one that takes its place.
+    // Until a library has noticed that its connection is lost, it could send the look on the connection that takes its place.
     if (fault === "unavailable" && !this.isSynchronous) yield* answerOf(setImmediate());
     try {
       yield* answerOf(askStore(this.#probeStep, () => store.assertOpen(tx, keys)));
     } catch (ended) {
-      if (isTransactionBroken(ended)) return new RolledBack(ended);
+      if (isTransactionBroken(ended)) return new RollBack(ended);
       // The handler's own error may be of somebody else who was away: the transaction tells whose connection was lost.
-      return fault === "unavailable" ? error : new RolledBack(error);
+      return fault === "unavailable" ? error : new RollBack(error);
     }
-    return new RolledBack(error);
+    return new RollBack(error);
   }
 
   /** Asks the engine, which counts what no driver reports: rows that a function has written, or a statement inside of a SELECT. */
@@ -182,7 +187,7 @@ export class TransactionOwner<Tx> {
   *holdUnwritten(tx: Tx, keys: readonly TransactionKey[]): Steps<Error> {
     const held = yield* this.lastStep(() => this.#store.hold(keys, nothingWrittenReason, tx));
     if (held.size < keys.length)
-      throw new RolledBack(new Error("the server did not hold the key; look for triggers"));
+      throw new RollBack(new Error("the server did not hold the key; look for triggers"));
     return nothingWritten(this.#options.retryAfterSeconds);
   }
 
@@ -241,7 +246,7 @@ export class TransactionOwner<Tx> {
       const run = number === 1 ? attempt : withNewTokens(attempt);
       try {
         // oxlint-disable-next-line no-await-in-loop -- one attempt after the other
-        return { status: "ended", ended: await this.#single.run(run, steps, progress) };
+        return { status: "ended", result: await this.#single.run(run, steps, progress) };
       } catch (error) {
         if (error === nonceSeen) {
           // Behind a conflict it may be this request's own, of a run that something has committed: never a final 401.
@@ -249,7 +254,7 @@ export class TransactionOwner<Tx> {
           return { status: "nonce-seen" };
         }
         const fault = this.#store.faultOf(error);
-        if (error instanceof RolledBack) {
+        if (error instanceof RollBack) {
           // oxlint-disable-next-line no-await-in-loop -- the last step
           throw await this.#afterRollback(run, error, progress);
         }
@@ -258,7 +263,7 @@ export class TransactionOwner<Tx> {
           // Where nothing was begun no handler has run. Behind COMMIT a done key may be what was paid: nobody may hold it.
           const mayHaveEnded = progress.begun && !progress.committing;
           // oxlint-disable-next-line no-await-in-loop -- the last step
-          throw mayHaveEnded ? await this.#afterRollback(run, new RolledBack(given), progress) : given;
+          throw mayHaveEnded ? await this.#afterRollback(run, new RollBack(given), progress) : given;
         }
         if ((fault === "conflict" || fault === "locked") && progress.begun) {
           // oxlint-disable-next-line no-await-in-loop -- before another run can take a record of this one for somebody else's
@@ -274,15 +279,15 @@ export class TransactionOwner<Tx> {
         if (fault === "locked" && !progress.begun) return { status: "in-flight" };
         if (fault === "conflict" || fault === "locked") throw transactionConflict(error, retryAfterSeconds);
         if (progress.committing) {
-          const isRolledBack = fault === "refused" || isTransactionBroken(error);
-          if (!isRolledBack) throw commitUnknown(error, retryAfterSeconds);
+          const isRollBack = fault === "refused" || isTransactionBroken(error);
+          if (!isRollBack) throw commitUnknown(error, retryAfterSeconds);
           // oxlint-disable-next-line no-await-in-loop -- the last step
-          throw await this.#afterRollback(run, new RolledBack(error), progress);
+          throw await this.#afterRollback(run, new RollBack(error), progress);
         }
         if (fault === "unavailable") throw transactionUnavailable(error, retryAfterSeconds);
         // Such as a promise where the engine has none.
         // oxlint-disable-next-line no-await-in-loop -- the last step
-        if (progress.begun) throw await this.#afterRollback(run, new RolledBack(error), progress);
+        if (progress.begun) throw await this.#afterRollback(run, new RollBack(error), progress);
         // A mistake of the app's, such as a pool in place of a transaction, stays what it is.
         if (error instanceof TypeError) throw error;
         throw transactionUnavailable(error, retryAfterSeconds);
@@ -297,7 +302,7 @@ export class TransactionOwner<Tx> {
    */
   async #afterRollback(
     { nonce, keys }: TransactionAttempt,
-    { cause: error }: RolledBack,
+    { cause: error }: RollBack,
     progress: Progress,
   ): Promise<unknown> {
     const { retryAfterSeconds } = this.#options;
@@ -367,8 +372,8 @@ interface HandlerRun {
   readonly after?: (() => Steps<unknown>) | undefined;
 }
 
-/** A handler's error after which the whole transaction was rolled back. */
-class RolledBack extends Error {
+/** Thrown with a handler's error as its cause, so that the store rolls the whole transaction back. */
+class RollBack extends Error {
   constructor(cause: unknown) {
     super("the transaction was rolled back", { cause });
   }

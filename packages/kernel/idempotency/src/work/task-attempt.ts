@@ -142,7 +142,7 @@ export class TaskAttempt<Tx> {
       return value;
     });
     if (performed.status !== "ended") throw new LockedError("the transaction waited too long for a lock");
-    return performed.ended;
+    return performed.result;
   }
 }
 

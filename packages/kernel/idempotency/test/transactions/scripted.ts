@@ -147,7 +147,7 @@ export function scripted(
         );
       },
     );
-    return performed.status === "ended" ? performed.ended : performed.status;
+    return performed.status === "ended" ? performed.result : performed.status;
   };
   return { owner, run, log, calls, gate, claims, aloneTokens, told };
 }

@@ -149,7 +149,7 @@ export class EventBatches {
       for (const event of batch) outcomes.set(event, this.#report(event, outcome, error));
       return { outcomes, rest: this.#restAfter(outcome, error) };
     }
-    const ends = performed.status === "ended" ? performed.ended : undefined;
+    const ends = performed.status === "ended" ? performed.result : undefined;
     for (const [index, event] of batch.entries()) {
       const end = ends?.[index];
       if (end === undefined) outcomes.set(event, "busy");

@@ -94,22 +94,22 @@ class OwnedEvent implements EventContext {
 
   async #perform(): Promise<void> {
     const { owner, recovery, deadlines } = this.#state;
-    let performed: Performed<LeaseEnd>;
+    let outcome: EventOutcome;
     try {
-      performed = await owner.perform({ key: this.#attempt.claim }, { recovery, isReserved: false }, (run) =>
-        this.#work(run),
-      );
+      const rules = { recovery, isReserved: false };
+      const key = this.#attempt.claim;
+      outcome = this.#outcomeOf(await owner.perform({ key }, rules, (run) => this.#work(run)));
     } catch (error) {
-      this.#answer(this.#report("unavailable", error));
-      return;
+      // Also of a store of the app's own that gave no known answer.
+      outcome = this.#report("unavailable", error);
     }
     deadlines.remove(this);
-    this.#answer(this.#outcomeOf(performed));
+    this.#answer(outcome);
   }
 
   #outcomeOf(performed: Performed<LeaseEnd>): EventOutcome {
     if (performed.status !== "ended") return notAcquired(this.#state, this.#attempt, performed);
-    const { verdict, replacement } = performed.ended;
+    const { verdict, replacement } = performed.result;
     return verdict.key === "done" && replacement !== undefined ? "in-doubt" : this.#outcome;
   }
 
