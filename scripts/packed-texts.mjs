@@ -1,5 +1,6 @@
-// npm's `prepack` step of the workspace, which lerna runs before it packs: writes into the packages what they have on npm beside what
-// lies in their folders. Their READMEs lead to the repository by whole addresses, and a package that reads pages has copies of these.
+// The step `prepublishOnly` of the workspace, which lerna runs before it packs: writes into the packages what they have on npm beside what
+// lies in their folders. Not `prepack`, which npm also runs before the script `pack`: it would change the working tree. READMEs lead to the
+// repository by whole addresses, and a package that reads pages has copies of these.
 import { cpSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";

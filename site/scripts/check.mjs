@@ -133,7 +133,7 @@ const searches = {
   idempotency: ["guide/idempotency-key", "guide/payouts"],
   timeout: ["concepts/failures", "guide/operate"],
   crash: ["concepts/failures"],
-  "write a store": ["guide/write-a-store"],
+  "custom store": ["guide/write-a-store"],
   "double payment": ["guide/payouts", "concepts/failures"],
   "webhook signature": ["guide/webhooks", "guide/other-webhooks"],
   401: ["guide/unauthorized"],

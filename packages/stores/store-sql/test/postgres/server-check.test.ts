@@ -24,7 +24,7 @@ const sound = {
   missing_keys: null,
 };
 
-/** What version() of other engines returns, by their manuals. */
+/** As version() of other engines looks: nobody has run them here. */
 const others = {
   CockroachDB:
     "CockroachDB CCL v25.2.1 (x86_64-pc-linux-gnu, built 2025/06/04 15:29:58, go1.23.7 X:nocoverageredesign)",
