@@ -1,10 +1,10 @@
-import { taskTables } from "../work/task-table.ts";
 import type { Database } from "@countersign/idempotency";
 import type { Row } from "@countersign/idempotency/store";
+import { taskTables } from "../work/task-table.ts";
+import { integerOf } from "../sql/values.ts";
 import { explained } from "./errors.ts";
 import { assertDatabase } from "./options.ts";
 import { type MysqlTables, type TableNames, resolveTables } from "./table-names.ts";
-import { integerOf } from "./values.ts";
 import { taskDialect } from "./task-dialect.ts";
 
 /** The version of the tables that this release makes, reads and writes. */

@@ -19,6 +19,7 @@ export function tableNames(table: string) {
     tasks: `"main"."${table}_tasks"`,
     queues: `"main"."${table}_queues"`,
     newest: `"main"."${table}_newest"`,
+    answers: `"main"."${table}_answers"`,
     schema: `"main"."${table}_schema"`,
   };
 }
@@ -149,12 +150,8 @@ export function sqliteAnswersMigration(table?: string): string {
   return answersMigration(tablePrefix.read(table, "sqliteAnswersMigration", "table"));
 }
 
-export function answersName(table: string): string {
-  return `"main"."${table}_answers"`;
-}
-
 export function answersMigration(table: string): string {
-  return `CREATE TABLE IF NOT EXISTS ${answersName(table)} (
+  return `CREATE TABLE IF NOT EXISTS ${tableNames(table).answers} (
   -- of the attempt, not of the key: what never ended its key is never found
   token TEXT PRIMARY KEY,
   answer BLOB NOT NULL,
@@ -173,4 +170,9 @@ function readTablePrefix(table: unknown = "countersign", owner: OptionOwner, nam
   if (typeof table === "string" && prefixForm.test(table) && !/^sqlite_/i.test(table)) return table;
   const what = "must be 1 to 63 letters, digits and underscores, not beginning with a digit or sqlite_";
   throw new OptionError(owner, { option: name, what });
+}
+
+/** Takes the write lock of an open transaction, by exec(), and writes no page. */
+export function takeWriteLock(table: string): string {
+  return `UPDATE ${tableNames(table).schema} SET fence_floor = fence_floor WHERE 0`;
 }

@@ -2,7 +2,7 @@ import type { ColumnType, TaskDialect, TaskTables } from "./dialect.ts";
 
 /** How an engine makes tables. */
 export interface TableForm {
-  readonly dialect: Pick<TaskDialect, "types" | "tellsAdded" | "hasPartialIndexes">;
+  readonly dialect: Pick<TaskDialect, "types" | "hasReturning" | "hasPartialIndexes">;
   readonly names: TaskTables;
   /** Such as `CREATE TABLE IF NOT EXISTS`. */
   readonly create: string;
@@ -123,9 +123,9 @@ export function taskTables(form: TableForm): readonly TableSql[] {
 
 function statementsOf(table: keyof TaskTables, form: TableForm): readonly string[] {
   const { what, columns, indexes } = tables[table];
-  const { types, tellsAdded, hasPartialIndexes } = form.dialect;
+  const { types, hasReturning, hasPartialIndexes } = form.dialect;
   const lines = columns
-    .filter(([, type]) => type !== "mark" || !tellsAdded)
+    .filter(([, type]) => type !== "mark" || !hasReturning)
     .map(([name, type, constraint, comment]) => {
       const line = [name, types[type], constraint].filter((part) => part !== "").join(" ");
       return [comment, line] as const;
