@@ -9,6 +9,22 @@ import { bytesOf, digestOf, storedBytes } from "./values.ts";
  */
 export const dialect: SqlDialect = {
   hasReturning: false,
+  hasPartialIndexes: false,
+  types: {
+    digest: "BINARY(32)",
+    mark: "BINARY(16)",
+    queue: "VARBINARY(64)",
+    // 513 characters, each as an escape.
+    text: "VARBINARY(3078)",
+    body: "MEDIUMBLOB",
+    state: "ENUM('open', 'dead', 'done')",
+    count: "INT",
+    bigint: "BIGINT",
+    keyState: "ENUM('free', 'running', 'held', 'done')",
+    recovery: "ENUM('hold', 'rerun')",
+    instant: "BIGINT",
+    bytes: "LONGBLOB",
+  },
   digest: (hex) => bound(Buffer.from(hex, "hex")),
   integer: (value) => bound(value),
   // Bytes: a string would pass through the character set and the escapes of the session.

@@ -13,18 +13,6 @@ export const taskDialect: TaskDialect = {
   numbersAbove: () => raw("0"),
   ...dialect,
   ...listsOf(dialect),
-  hasPartialIndexes: false,
-  types: {
-    digest: "BINARY(32)",
-    mark: "BINARY(16)",
-    queue: "VARBINARY(64)",
-    // 513 characters, each as an escape.
-    text: "VARBINARY(3078)",
-    body: "MEDIUMBLOB",
-    state: "ENUM('open', 'dead', 'done')",
-    count: "INT",
-    bigint: "BIGINT",
-  },
   hex: (column) => fragment`LOWER(HEX(${column}))`,
   found: (column) => fragment`LOWER(HEX(${column})) AS hex`,
   byIndex: (name) => (name === "primary" ? byKey : raw(`FORCE INDEX (${name})`)),

@@ -6,10 +6,27 @@ import { microseconds } from "./statement-parts.ts";
 import { quoteLiteral } from "./table-names.ts";
 import { digestNonce, encodeKey } from "./stored-key.ts";
 
+const textType = 'text COLLATE "C"';
+
 /** How PostgreSQL writes the stores' statements. Each value has a type: the server finds none for those of a SELECT. */
 export const dialect: SqlDialect = {
   ...withOnConflict,
   hasReturning: true,
+  hasPartialIndexes: true,
+  types: {
+    digest: "bytea",
+    mark: "bytea",
+    queue: textType,
+    text: textType,
+    body: textType,
+    state: `${textType} CHECK (state IN ('open', 'dead', 'done'))`,
+    count: "integer",
+    bigint: "bigint",
+    keyState: `${textType} CHECK (state IN ('running', 'held', 'done', 'free'))`,
+    recovery: `${textType} CHECK (recovery IN ('hold', 'rerun'))`,
+    instant: "timestamptz",
+    bytes: "bytea",
+  },
   digest: (hex) => fragment`${bound(Buffer.from(hex, "hex"))}::bytea`,
   // As a text: drivers differ in what they send for a number.
   integer: (value) => fragment`${bound(String(value))}::text::bigint`,

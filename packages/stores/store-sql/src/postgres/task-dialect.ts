@@ -9,8 +9,6 @@ import {
 } from "../work/dialect.ts";
 import { dialect } from "./dialect.ts";
 
-const text = 'text COLLATE "C"';
-
 /** The type of an input in JSON, and how a column reads it. */
 const inJson = {
   digest: { type: "text", read: (value: string) => `decode(${value}, 'hex')` },
@@ -25,17 +23,6 @@ const inJson = {
 export const taskDialect: TaskDialect = {
   numbersAbove: () => raw("0"),
   ...dialect,
-  hasPartialIndexes: true,
-  types: {
-    digest: "bytea",
-    mark: "bytea",
-    queue: text,
-    text,
-    body: text,
-    state: `${text} CHECK (state IN ('open', 'dead', 'done'))`,
-    count: "integer",
-    bigint: "bigint",
-  },
   among(column, digests) {
     const [first = "", ...others] = digests;
     if (others.length === 0) return fragment`${column} = ${dialect.digest(first)}`;

@@ -1,5 +1,6 @@
 import type { NonceClaim } from "@countersign/core";
 import type { Sql } from "./sql.ts";
+import type { ColumnType } from "./tables.ts";
 
 /** Columns with what is written into them. */
 export type Columns = Readonly<Record<string, Sql>>;
@@ -31,6 +32,10 @@ export interface SqlDialect {
    * have a column `mark`, of the call that has added them.
    */
   readonly hasReturning: boolean;
+  /** Whether an index can be of some rows alone. */
+  readonly hasPartialIndexes: boolean;
+  /** Of a column. */
+  readonly types: Readonly<Record<ColumnType, string>>;
   /** A value: from hexadecimal. */
   digest(hex: string): Sql;
   integer(value: number): Sql;

@@ -7,6 +7,21 @@ import { assigned, withOnConflict } from "../sql/statements.ts";
 export const dialect: SqlDialect = {
   ...withOnConflict,
   hasReturning: true,
+  hasPartialIndexes: true,
+  types: {
+    digest: "BLOB",
+    mark: "BLOB",
+    queue: "TEXT",
+    text: "TEXT",
+    body: "TEXT",
+    state: "TEXT CHECK (state IN ('open', 'dead', 'done'))",
+    count: "INTEGER",
+    bigint: "INTEGER",
+    keyState: "TEXT CHECK (state IN ('running', 'held', 'done', 'free'))",
+    recovery: "TEXT CHECK (recovery IN ('hold', 'rerun'))",
+    instant: "INTEGER",
+    bytes: "BLOB",
+  },
   // As a text: libsql takes bytes that are the only value for named values.
   digest: (hex) => fragment`unhex(${bound(hex)})`,
   integer: (value) => bound(value),

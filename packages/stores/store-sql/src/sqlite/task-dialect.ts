@@ -14,19 +14,8 @@ export function taskDialect(table: string): TaskDialect {
   const dialect: TaskDialect = {
     ...plain,
     ...listsOf(plain),
-    hasPartialIndexes: true,
     numbersAbove: (tasks, queue) =>
       fragment`coalesce((SELECT max(open.number) FROM ${raw(tasks)} AS open WHERE open.queue = ${queue} AND open.state = 'open'), 0)`,
-    types: {
-      digest: "BLOB",
-      mark: "BLOB",
-      queue: "TEXT",
-      text: "TEXT",
-      body: "TEXT",
-      state: "TEXT CHECK (state IN ('open', 'dead', 'done'))",
-      count: "INTEGER",
-      bigint: "INTEGER",
-    },
     hex: (column) => fragment`lower(hex(${column}))`,
     found: (column) => fragment`lower(hex(${column})) AS hex`,
     // Without statistics SQLite would read all open tasks of the queue.

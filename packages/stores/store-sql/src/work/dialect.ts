@@ -11,9 +11,6 @@ export interface TaskTables {
   readonly newest: string;
 }
 
-/** What a column holds. `text` is as encodeText() has it, so that every engine gives it back as it was. */
-export type ColumnType = "digest" | "mark" | "queue" | "text" | "body" | "state" | "count" | "bigint";
-
 /** A value of a row before it is written. A digest is hexadecimal. */
 export type Input = string | number | undefined;
 
@@ -57,10 +54,6 @@ export interface Change {
 
 /** How an engine writes the statements of tasks. */
 export interface TaskDialect extends SqlDialect {
-  /** Of a column. */
-  readonly types: Readonly<Record<ColumnType, string>>;
-  /** Whether an index can be of some rows alone. */
-  readonly hasPartialIndexes: boolean;
   /** What the numbers of new tasks are above, besides the time; for an engine whose clock stands still for a while. */
   numbersAbove(tasks: string, queue: Sql): Sql;
   /** A condition: whether a digest is one of these. */
