@@ -8,7 +8,6 @@ export { postgresMigration, postgresSchemaVersion } from "./postgres/migration.t
 export type { PostgresDatabaseOptions, PostgresStoresOptions } from "./postgres/options.ts";
 export type { SqliteAnswerStore } from "./sqlite/answer-store.ts";
 export { type SqliteDatabase, withImmediateTransaction } from "./sqlite/connection.ts";
-export type { SqliteNonceStore } from "./sqlite/nonce-store.ts";
 export type { SqliteStoresOptions } from "./sqlite/options.ts";
 export { sqliteAnswersMigration, sqliteMigration, sqliteSchemaVersion } from "./sqlite/schema.ts";
-export type { SqliteStores } from "./sqlite/stores.ts";
+export type { SqliteNonceStore, SqliteStores } from "./sqlite/stores.ts";

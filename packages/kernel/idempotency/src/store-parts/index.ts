@@ -33,7 +33,7 @@ export {
   type NewRow,
   type RowsWithin,
 } from "../transactions/key-steps-within.ts";
-export { runSteps, runStepsNow } from "../transactions/steps.ts";
+export { answerOf, runSteps, runStepsIn, runStepsNow, type Steps } from "../transactions/steps.ts";
 export { isAsSeen, type KeyTable, type ListedRows, type Seen } from "../key-table.ts";
 export { TableStore, type Returned, type TableStoreOptions } from "../table-store.ts";
 export { decodeText, encodeText, Gate, StoreGate, textUpTo, type ArgumentRule } from "../store-rules.ts";

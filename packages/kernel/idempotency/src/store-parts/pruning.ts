@@ -1,12 +1,13 @@
 import { traces, type PublishedEvents } from "@countersign/core";
 import { publishNotice, traced } from "@countersign/core/internal";
+import type { Steps } from "../transactions/steps.ts";
 import type { Row } from "./list-query.ts";
 
 // 10,000 rows a second: more than a store takes in, with time for others in between.
 const rowsPerMs = 10;
 
 /** How a store removes what has expired: in the background, and for `prune()`. */
-export const pruning = { start: startPruning, all: pruneAll, allRemote: pruneAllRemote, batchOf: prunedKeys };
+export const pruning = { start: startPruning, all: pruneAll, batchOf: prunedKeys };
 
 interface Pruning {
   /** The store's factory: the `guard` of a notice. */
@@ -79,22 +80,11 @@ function prunedKeys(rows: readonly Row[]): PrunedBatch {
   return { rows: rows.length, counted: rows.filter((row) => row["state"] === "done").length };
 }
 
-/** Removes batches until one is not full. Returns the number counted. */
-function pruneAll(batchSize: number, removeBatch: () => PrunedBatch): number {
+/** Removes batches until one is not full: one at a time, so that its locks are given back in between. Returns the number counted. */
+function* pruneAll(batchSize: number, removeBatch: () => Steps<PrunedBatch>): Steps<number> {
   let pruned = 0;
   for (;;) {
-    const { rows, counted } = removeBatch();
-    pruned += counted;
-    if (rows < batchSize) return pruned;
-  }
-}
-
-/** {@link pruneAll} on a server. */
-async function pruneAllRemote(batchSize: number, removeBatch: () => Promise<PrunedBatch>): Promise<number> {
-  let pruned = 0;
-  for (;;) {
-    // oxlint-disable-next-line no-await-in-loop -- one batch at a time, so that its locks are given back in between
-    const { rows, counted } = await removeBatch();
+    const { rows, counted } = yield* removeBatch();
     pruned += counted;
     if (rows < batchSize) return pruned;
   }

@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { onTraceEnd, traces } from "@countersign/core";
-import { pruning } from "@countersign/idempotency/store";
+import { answerOf, pruning, runSteps, runStepsNow, type Steps } from "@countersign/idempotency/store";
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 
 const intervalMs = 10_000;
@@ -172,17 +172,18 @@ describe("pruning.start()", () => {
   });
 });
 
+interface Batch {
+  readonly rows: number;
+  readonly counted: number;
+}
+
 describe.each([
+  ["a synchronous engine", async (removeBatch: () => Batch) => runStepsNow(allOf(removeBatch))],
   [
-    "pruning.all()",
-    async (removeBatch: () => { rows: number; counted: number }) => pruning.all(batchSize, removeBatch),
+    "an asynchronous engine",
+    (removeBatch: () => Batch) => runSteps(allOf(() => Promise.resolve().then(removeBatch))),
   ],
-  [
-    "pruning.allRemote()",
-    async (removeBatch: () => { rows: number; counted: number }) =>
-      pruning.allRemote(batchSize, async () => removeBatch()),
-  ],
-])("%s", (_name, prune) => {
+])("pruning.all() on %s", (_name, prune) => {
   test("removes batches until one is not full, and counts what is to be told of", async () => {
     const batches = [
       { rows: batchSize, counted: batchSize },
@@ -203,6 +204,10 @@ describe.each([
     await expect(prune(failing)).rejects.toBe(error);
   });
 });
+
+function allOf(removeBatch: () => Batch | Promise<Batch>): Steps<number> {
+  return pruning.all(batchSize, () => answerOf(removeBatch()));
+}
 
 describe("pruning.batchOf()", () => {
   test("tells of done keys alone: nobody knows of a free one", () => {

@@ -1,21 +1,35 @@
-import { withDeadline } from "@countersign/core";
 import type { Database, SqlValue } from "@countersign/idempotency";
-import type { Row, Within } from "@countersign/idempotency/store";
-import { errnoOf, explained, faultOf, noSavepoint, outOfRange } from "./errors.ts";
+import { StoreGate, encodeText, type Row, type SeenRow, type Within } from "@countersign/idempotency/store";
+import { KeyStatements } from "../keys/key-statements.ts";
+import { withinCheckTime } from "../sql/check-deadline.ts";
+import type { ChangeOfOne, Expired, Guarded, SqlEngine, StepIn } from "../sql/engine.ts";
+import type { KeyParts } from "../sql/key-parts.ts";
+import { fragment, raw, type Sql } from "../sql/sql.ts";
+import { equal } from "../sql/statements.ts";
+import { isTrue, singleRow } from "../sql/values.ts";
+import { dialect } from "./dialect.ts";
+import { duplicateKey, errnoOf, explained, faultOf, noSavepoint, outOfRange } from "./errors.ts";
 import { type ResolvedMysqlOptions, factoryName } from "./options.ts";
+import { keyParts } from "./key-parts.ts";
+import { removeRows } from "./removal.ts";
 import { checkServer, readServer, type Server, serverOf } from "./server-check.ts";
-import { type Statement, inlined, isInTransaction } from "./statement-parts.ts";
-import { isTrue, singleRow } from "./values.ts";
+import {
+  type Statement,
+  clockOf,
+  inlined,
+  isAlone,
+  isInTransaction,
+  waitingFor,
+  zeroIfAlone,
+  zeroIfOpen,
+} from "./statement-parts.ts";
+import type { TableNames } from "./table-names.ts";
 
 // Two claims that wait for a third one's rollback are a deadlock to InnoDB. Each time one succeeds.
 const maxAttempts = 20;
 
-/** For the questions that all steps wait for: a line that never answers must not stop them for ever. */
-export const checkTimeoutMs = 30_000;
-
-export function checkLate(): Error {
-  return new Error(`${factoryName}: the server did not answer within ${checkTimeoutMs} ms`);
-}
+// MariaDB's shortest. A heartbeat must not wait for a transaction that has its row: the next one comes soon.
+const heartbeatLockTimeoutMs = 1_000;
 
 // The second fails where none is open. Not the name of a transaction's own savepoint, which the first would take away; and one that a handler's
 // connection takes, as the transaction may be of another object for the same library.
@@ -27,7 +41,15 @@ export interface StoreStep {
 }
 
 /** Runs the stores' statements by the user's library. Checks the server before the first one. */
-export class Engine<Tx> {
+export class Engine<Tx> implements SqlEngine<Tx, "async"> {
+  readonly engine = "mariadb";
+  readonly mode = "async";
+  readonly name = "mysql";
+  readonly factory = factoryName;
+  readonly pruneBatchSize = 500;
+  readonly dialect = dialect;
+  readonly guardFails = true;
+  readonly isAlone: Sql = raw(isAlone);
   readonly #options: ResolvedMysqlOptions<Tx>;
   #server: Server | undefined;
   #checking: Promise<Server> | undefined;
@@ -40,10 +62,110 @@ export class Engine<Tx> {
     return this.#options.database;
   }
 
+  get names(): TableNames {
+    return this.#options.names;
+  }
+
+  get pruneIntervalMs(): number {
+    return this.#options.pruneIntervalMs;
+  }
+
+  /** Microseconds since 1970. */
+  now(): Sql {
+    return raw(clockOf(this.#options)());
+  }
+
+  createGate(store: string): StoreGate {
+    return new StoreGate(store);
+  }
+
+  isOccupied(): boolean {
+    return false;
+  }
+
+  get keys(): KeyParts {
+    return keyParts(this.names);
+  }
+
+  read(store: string, { text, values }: Sql): Promise<readonly Row[]> {
+    return this.alone(store, text, values);
+  }
+
+  change(store: string, statement: Guarded): Promise<number> {
+    const { text, values } = statement(raw(`1 + ${zeroIfAlone} = 1`));
+    return this.changeAlone(store, `${this.#waiting}${text}`, values);
+  }
+
+  async changeOne(
+    store: string,
+    statement: Guarded,
+    { fence, isHeartbeat }: ChangeOfOne,
+  ): Promise<number | undefined> {
+    const { lockTimeoutMs } = this.#options;
+    const waitMs = isHeartbeat === true ? Math.min(lockTimeoutMs, heartbeatLockTimeoutMs) : lockTimeoutMs;
+    const { text, values } = statement(raw(`1 + ${zeroIfAlone} = 1`));
+    try {
+      return (await this.changeAlone(store, `${waitingFor(waitMs)}${text}`, values)) > 0 ? fence : undefined;
+    } catch (error) {
+      if (errnoOf(error) === duplicateKey) return undefined;
+      throw error;
+    }
+  }
+
+  /** Under READ UNCOMMITTED the row may be rolled back, and its payment with it. */
+  async confirmDone(store: string, key: string, seen: SeenRow): Promise<SeenRow | undefined | "changed"> {
+    if ((await this.ready()).engine === "mariadb") return this.lookLocked(store, key);
+    // MySQL, where no SELECT tells whether it reads what its own session has not committed yet. A changed version proves that the row has
+    // committed: an open transaction would keep it locked.
+    const isSeen = fragment`${equal(dialect.ids.key(key))} AND token = ${dialect.text(encodeText(seen.token))}`;
+    const { text, values } =
+      fragment`UPDATE ${raw(this.names.idempotency)} SET version = version + 1 WHERE state = 'done' AND ${isSeen}`;
+    const changed = await this.changeAlone(store, text, values);
+    return changed === 0 ? "changed" : { ...seen, version: seen.version + 1 };
+  }
+
+  /** Reads a key's row behind the end of each transaction that has it: what is found cannot be rolled back any more. */
+  async lookLocked(store: string, key: string): Promise<SeenRow | undefined> {
+    const sql = new KeyStatements(this);
+    const { text, values } =
+      fragment`SELECT ${this.isAlone} AS is_alone, ${sql.columns(this.now())} FROM ${raw(this.names.idempotency)} AS kept
+WHERE ${equal(dialect.ids.key(key), "kept.")} LOCK IN SHARE MODE`;
+    const [row] = await this.alone(store, `${this.#waiting}${text}`, values);
+    return row && sql.rowOf(row);
+  }
+
+  queryIn(tx: Tx, store: string, { text, values }: Sql): Promise<readonly Row[]> {
+    return this.query(tx, store, text, values);
+  }
+
+  /** Changes rows in a transaction that is not the stores' own. */
+  async changeIn(tx: Tx, store: string, { text, values }: Sql): Promise<number> {
+    try {
+      return await this.#change(text, values, { tx });
+    } catch (error) {
+      throw explained(store, this.#options.names, error);
+    }
+  }
+
+  changeWithin({ tx, store, step }: StepIn<Tx>, statement: Guarded): Promise<number> {
+    const { text, values } = statement(raw(`1 + ${zeroIfOpen} = 1`));
+    return this.changeOpen(tx, { store, step }, [text, values]);
+  }
+
+  unwritten(store: string): Error {
+    return new Error(`${store}: the server did not write a row; look for triggers`);
+  }
+
+  removeBatch(store: string, expired: Expired): Promise<readonly Row[]> {
+    const { database, names, pruneBatchSize: batchSize } = this;
+    const removal = { database, names, batchSize, now: this.now(), bound: this.#waiting };
+    return this.run(store, (tx) => removeRows(tx, expired, removal));
+  }
+
   /** Checks server and tables once. After a failure the next call checks again. */
   async ready(): Promise<Server> {
     if (this.#server !== undefined) return this.#server;
-    this.#checking ??= withDeadline(this.#check(), checkTimeoutMs, checkLate);
+    this.#checking ??= withinCheckTime(factoryName, this.#check());
     try {
       this.#server = await this.#checking;
       return this.#server;
@@ -63,7 +185,7 @@ export class Engine<Tx> {
    * Runs one statement that changes rows and, by `zeroIfAlone`, commits by itself or fails. Resolves to how many rows it has changed. On MySQL
    * the library looks at the flags of the server's answer; where it cannot, the statement gets a transaction of its own.
    */
-  async change(store: string, text: string, values: readonly SqlValue[]): Promise<number> {
+  async changeAlone(store: string, text: string, values: readonly SqlValue[]): Promise<number> {
     const server = await this.ready();
     const isTold = server.engine === "mariadb" || this.database.tellsOpen === true;
     try {
@@ -75,21 +197,12 @@ export class Engine<Tx> {
     }
   }
 
-  /** Runs one that changes rows in a transaction that is not the stores' own. */
-  async changeIn(tx: Tx, store: string, text: string, values: readonly SqlValue[]): Promise<number> {
-    try {
-      return await this.#change(text, values, { tx });
-    } catch (error) {
-      throw explained(store, this.#options.names, error);
-    }
-  }
-
   /** The same with `zeroIfOpen` in it. Throws where no transaction is open, and changes nothing. `step` is what was called. */
   async changeOpen(tx: Tx, { store, step }: StoreStep, [text, values]: Statement): Promise<number> {
     await this.assertOpen(tx, { store, step });
     let changed: number;
     try {
-      changed = await this.changeIn(tx, store, text, values);
+      changed = await this.changeIn(tx, store, { text, values });
     } catch (error) {
       throw errnoOf(error) === outOfRange ? notOpen({ store, step }) : error;
     }
@@ -151,6 +264,10 @@ export class Engine<Tx> {
     } catch (error) {
       throw explained(store, this.#options.names, error);
     }
+  }
+
+  get #waiting(): string {
+    return waitingFor(this.#options.lockTimeoutMs);
   }
 
   async #change(text: string, values: readonly SqlValue[], within?: Within<Tx>): Promise<number> {

@@ -1,11 +1,13 @@
-import { taskTables } from "../work/task-table.ts";
 import type { Database } from "@countersign/idempotency";
 import type { Row } from "@countersign/idempotency/store";
+import { keyTables, ofAttempt, type KeyTableForm } from "../keys/key-tables.ts";
+import { tablesSql } from "../sql/tables.ts";
+import { taskTables } from "../work/task-table.ts";
+import { dialect } from "./dialect.ts";
+import { integerOf } from "../sql/values.ts";
 import { explained } from "./errors.ts";
 import { assertDatabase } from "./options.ts";
 import { type MysqlTables, type TableNames, resolveTables } from "./table-names.ts";
-import { integerOf } from "./values.ts";
-import { taskDialect } from "./task-dialect.ts";
 
 /** The version of the tables that this release makes, reads and writes. */
 export const mysqlSchemaVersion = 3;
@@ -67,10 +69,7 @@ function isLater(row: Row, place: string): boolean {
 function statements(names: TableNames): readonly [string, ...string[]] {
   return [
     versionTable(names),
-    idempotencyTable(names),
-    nonceTable(names),
-    answersTable(names),
-    ...workTables(names),
+    ...otherTables(names),
     // Last: each commits by itself, and half of the tables must not pass for all of them.
     `INSERT IGNORE INTO ${names.schema} (id, version, highest_fence) VALUES (1, ${mysqlSchemaVersion}, 0)`,
   ];
@@ -80,9 +79,24 @@ function statements(names: TableNames): readonly [string, ...string[]] {
 // instant is microseconds since 1970: a DATETIME has a time zone only in the mind of its reader.
 const options = "ENGINE = InnoDB ROW_FORMAT = DYNAMIC";
 
-function workTables(names: TableNames): readonly string[] {
-  return taskTables({
-    dialect: taskDialect,
+const keyForm: KeyTableForm = {
+  ids: {
+    idempotency: [
+      ["digest", "digest", "NOT NULL PRIMARY KEY", "SHA-256 of the key"],
+      ["name", "text", "NOT NULL"],
+    ],
+    nonces: [["digest", "digest", "NOT NULL PRIMARY KEY", "SHA-256 of scope and nonce"]],
+    answers: [["digest", "digest", "NOT NULL PRIMARY KEY", `SHA-256 ${ofAttempt}`]],
+  },
+  until: "until_us",
+  order: "digest",
+  suffixes: { until: "pruning", open: "pages" },
+};
+
+function otherTables(names: TableNames): readonly string[] {
+  const tables = { ...keyTables(keyForm), ...taskTables };
+  return tablesSql<keyof typeof tables>(tables, {
+    dialect,
     names,
     create: "CREATE TABLE IF NOT EXISTS",
     createIndex: undefined,
@@ -97,49 +111,5 @@ function versionTable({ schema }: TableNames): string {
   version INT NOT NULL,
   -- of a pruned key
   highest_fence BIGINT NOT NULL
-) ${options}`;
-}
-
-function idempotencyTable({ idempotency }: TableNames): string {
-  return `CREATE TABLE IF NOT EXISTS ${idempotency} (
-  -- SHA-256 of the key
-  digest BINARY(32) PRIMARY KEY,
-  name VARBINARY(3072) NOT NULL,
-  -- free: absent to every reader, kept for a day for its fence, or as long as a done one for what an operator has decided
-  state ENUM('free', 'running', 'held', 'done') NOT NULL,
-  token VARBINARY(3072) NOT NULL,
-  fence BIGINT NOT NULL,
-  fingerprint VARBINARY(3072) NOT NULL,
-  reason VARBINARY(3072) NOT NULL,
-  -- what may follow once the lease has ended: rerun, if the next claim says so too
-  recovery ENUM('hold', 'rerun') NOT NULL,
-  -- end of the lease (running, held) or of what is remembered (done, free)
-  until_us BIGINT NOT NULL,
-  -- raised by every write
-  version BIGINT NOT NULL,
-  -- an operator's last decision, in JSON: the outcome, about which fence, when, by whom, why, and for what the key was held
-  decision BLOB,
-  KEY pages (state, digest),
-  KEY pruning (state, until_us)
-) ${options}`;
-}
-
-function nonceTable({ nonces }: TableNames): string {
-  return `CREATE TABLE IF NOT EXISTS ${nonces} (
-  -- SHA-256 of scope and nonce
-  digest BINARY(32) PRIMARY KEY,
-  token VARBINARY(3072) NOT NULL,
-  until_us BIGINT NOT NULL,
-  KEY pruning (until_us)
-) ${options}`;
-}
-
-function answersTable({ answers }: TableNames): string {
-  return `CREATE TABLE IF NOT EXISTS ${answers} (
-  -- SHA-256 of the attempt's token, not of the key: what never ended its key is never found
-  digest BINARY(32) PRIMARY KEY,
-  answer LONGBLOB NOT NULL,
-  until_us BIGINT NOT NULL,
-  KEY pruning (until_us)
 ) ${options}`;
 }

@@ -1,86 +1,62 @@
-import type {
-  Added,
-  KeyChange,
-  NewRow,
-  Row,
-  RowsWithin,
-  Seen,
-  SeenRow,
-} from "@countersign/idempotency/store";
+import { answerOf, type Added, type NewRow, type Row, type Steps } from "@countersign/idempotency/store";
+import { KeyRowsWithin } from "../keys/rows-within.ts";
+import type { Sql } from "../sql/sql.ts";
 import type { Engine } from "./engine.ts";
-import type { KeyStatements } from "./key-statements.ts";
-import { fenceAfter, rowOf } from "./key-table.ts";
-import type { Statement } from "./statement-parts.ts";
-import { digestOf, hexOf } from "./values.ts";
+import { zeroOnSession, type Statement } from "./statement-parts.ts";
 
 /** The rows of keys in a transaction of the library. Those that it finds stay locked, whatever the isolation level. */
-export class MysqlRowsWithin<Tx> implements RowsWithin<Tx> {
-  readonly #name: string;
+export class MysqlRowsWithin<Tx> extends KeyRowsWithin<Tx, "async"> {
   readonly #server: Engine<Tx>;
-  readonly #sql: KeyStatements;
   readonly #runOf: (tx: Tx) => Uint8Array;
 
   /** `runOf` gives the bytes of the session that the transaction has taken. */
-  constructor(name: string, server: Engine<Tx>, sql: KeyStatements, runOf: (tx: Tx) => Uint8Array) {
-    this.#name = name;
+  constructor(name: string, server: Engine<Tx>, runOf: (tx: Tx) => Uint8Array) {
+    super(name, server);
     this.#server = server;
-    this.#sql = sql;
     this.#runOf = runOf;
   }
 
-  /** What {@link add} sends in one message, for one of somebody else. */
+  /** What {@link KeyRowsWithin.add} sends in one message, for one of somebody else. */
   adding(rows: readonly NewRow[], run: Uint8Array): readonly Statement[] {
     if (rows.length === 0) return [];
-    return [this.#sql.addAll(rows, run), this.#sql.lookAll(rows.map(({ key }) => key))];
+    const keys = rows.map(({ key }) => key);
+    return [this.sql.addAll(rows, onSession(run)), this.sql.lookAll(keys)].map(statementOf);
   }
 
-  /** What they have done. An added row is as it was added: no other one has its token in that state. */
-  added(rows: readonly NewRow[], answer: readonly Row[]): Required<Added> {
-    const found = new Map(
-      rowsByKey(
-        rows.map(({ key }) => key),
-        answer,
-      ),
+  /** What the two have done. An added row is as it was added: no other one has its token in that state. */
+  override added(rows: readonly NewRow[], given: readonly Row[]): Required<Added> {
+    const found = this.sql.rowsByKey(
+      rows.map(({ key }) => key),
+      given,
     );
     const isAdded = ({ key, row }: NewRow): boolean => {
       const seen = found.get(key);
       return seen?.token === row.token && seen.state === row.state;
     };
-    const keys = rows.filter(isAdded).map(({ key }) => key);
-    return { keys: new Set(keys), found };
+    return { keys: new Set(rows.filter(isAdded).map(({ key }) => key)), found };
   }
 
-  async add(tx: Tx, rows: readonly NewRow[]): Promise<Added> {
+  protected override *adds(tx: Tx, rows: readonly NewRow[]): Steps<Added> {
     if (rows.length === 0) return { keys: new Set() };
     const run = this.#runOf(tx);
-    if (await this.#server.sendsScripts()) {
-      return this.added(rows, await this.#server.send(tx, this.#name, this.adding(rows, run)));
+    if (yield* answerOf(this.#server.sendsScripts())) {
+      return this.added(rows, yield* answerOf(this.#server.send(tx, this.store, this.adding(rows, run))));
     }
-    const changed = await this.#server.changeIn(tx, this.#name, ...this.#sql.addAll(rows, run));
+    const changed = yield* answerOf(
+      this.#server.changeIn(tx, this.store, this.sql.addAll(rows, onSession(run))),
+    );
     const keys = rows.map(({ key }) => key);
     // One that was there counts twice.
     if (changed === keys.length) return { keys: new Set(keys) };
-    return this.added(rows, await this.#server.send(tx, this.#name, [this.#sql.lookAll(keys)]));
-  }
-
-  async look(tx: Tx, keys: readonly string[]): Promise<ReadonlyMap<string, SeenRow>> {
-    return rowsByKey(keys, await this.#server.send(tx, this.#name, [this.#sql.lookAll(keys)]));
-  }
-
-  async write(tx: Tx, key: string, change: KeyChange, seen: Seen): Promise<boolean> {
-    const step = { change, seen, fence: fenceAfter(change, seen) };
-    return (await this.#server.changeIn(tx, this.#name, ...this.#sql.writeWithin(key, step))) > 0;
+    return this.added(rows, yield* answerOf(this.#server.queryIn(tx, this.store, this.sql.lookAll(keys))));
   }
 }
 
-function rowsByKey(keys: readonly string[], answer: readonly Row[]): ReadonlyMap<string, SeenRow> {
-  const rows = new Map(
-    answer.flatMap((row) => (row["key"] === undefined ? [] : [[row["key"], row] as const])),
-  );
-  return new Map(
-    keys.flatMap((key) => {
-      const row = rows.get(hexOf(digestOf(key)));
-      return row === undefined ? [] : [[key, rowOf(row)] as const];
-    }),
-  );
+/** The condition that a statement is on the session of a run; elsewhere the statement fails. */
+export function onSession(run: Uint8Array): Sql {
+  return { text: `1 + ${zeroOnSession} = 1`, values: [run] };
+}
+
+export function statementOf({ text, values }: Sql): Statement {
+  return [text, values];
 }

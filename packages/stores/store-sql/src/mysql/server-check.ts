@@ -1,10 +1,10 @@
 import { publishNotice } from "@countersign/core/internal";
 import type { Row } from "@countersign/idempotency/store";
+import { integerOf, isTrue, singleRow } from "../sql/values.ts";
 import { isUsable, mysqlSchemaVersion, readVersion } from "./migration.ts";
 import { type ResolvedMysqlOptions, factoryName } from "./options.ts";
 import type { TableNames } from "./table-names.ts";
 import type { Statement } from "./statement-parts.ts";
-import { integerOf, isTrue, singleRow } from "./values.ts";
 
 /** Column by table. */
 const primaryKeys: Readonly<Record<string, string>> = {

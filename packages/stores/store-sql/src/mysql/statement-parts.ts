@@ -38,7 +38,7 @@ const tooMuch = "9223372036854775807";
 
 // Comments that only MariaDB reads: MySQL has no variable that tells of a transaction. See Engine.change().
 /** Whether a statement commits by itself. A step in somebody's transaction can be undone after it was answered. */
-export const isAlone = "(@@autocommit = 1 /*M! AND @@in_transaction = 0 */) AS is_alone";
+export const isAlone = "(@@autocommit = 1 /*M! AND @@in_transaction = 0 */)";
 
 /** 0 in a statement that commits by itself; another one fails on MariaDB. On MySQL the database library finds out, see Engine.change(). */
 export const zeroIfAlone = `/*M! IF(@@in_transaction = 0 AND @@autocommit = 1, 0, ${tooMuch}) + */ 0`;

@@ -1,8 +1,8 @@
-import { StoreGate, TableStore } from "@countersign/idempotency/store";
+import { TableStore } from "@countersign/idempotency/store";
+import { SqlKeyTable } from "../keys/key-table.ts";
+import { NonceTable } from "../keys/nonce-table.ts";
 import type { Stores } from "../server-stores.ts";
 import { Engine } from "./engine.ts";
-import { MysqlKeyTable, name as keysName } from "./key-table.ts";
-import { NonceTable } from "./nonce-store.ts";
 import { type MysqlStoresOptions, resolveOptions } from "./options.ts";
 import { MysqlTransactions } from "./transaction-store.ts";
 import { mysqlWorkStore } from "./work-store.ts";
@@ -14,12 +14,11 @@ import { mysqlWorkStore } from "./work-store.ts";
 export function createMysqlStores<Tx>(options: MysqlStoresOptions<Tx>): Stores<Tx> {
   const resolved = resolveOptions(options);
   const engine = new Engine(resolved);
-  const idempotency = new TableStore(new MysqlKeyTable(engine, resolved), {
-    mode: "async",
-    retentionMs: resolved.retentionMs,
-    gate: new StoreGate(keysName),
-  });
-  const nonces = new NonceTable(engine, resolved);
+  const keys = new SqlKeyTable(engine);
+  const { retentionMs } = resolved;
+  const gate = engine.createGate(keys.name);
+  const idempotency = new TableStore(keys, { mode: "async", retentionMs, gate });
+  const nonces = new NonceTable(engine);
   const transactions = new MysqlTransactions(engine, resolved);
   const work = mysqlWorkStore(engine, resolved);
   return {

@@ -1,13 +1,7 @@
-import { assigned, insertOf, insertOfTasks, listsOf, type TaskDialect } from "../work/dialect.ts";
-import { bound, joined, raw, fragment, type Sql } from "../work/sql.ts";
-import { storedBytes } from "./values.ts";
-
-const writers = {
-  digest: (hex: string): Sql => bound(Buffer.from(hex, "hex")),
-  integer: (value: number): Sql => bound(value),
-  // Bytes: a string would pass through the character set and the escapes of the session.
-  text: (value: string): Sql => bound(Buffer.from(value, "utf8")),
-};
+import { joined, raw, fragment } from "../sql/sql.ts";
+import { assigned } from "../sql/statements.ts";
+import { insertOf, insertOfTasks, listsOf, type TaskDialect } from "../work/dialect.ts";
+import { dialect } from "./dialect.ts";
 
 const byKey = raw("FORCE INDEX (PRIMARY)");
 
@@ -17,36 +11,18 @@ const byKey = raw("FORCE INDEX (PRIMARY)");
  */
 export const taskDialect: TaskDialect = {
   numbersAbove: () => raw("0"),
-  ...writers,
-  ...listsOf(writers),
-  tellsAdded: false,
-  hasPartialIndexes: false,
-  greatest: "GREATEST",
-  types: {
-    digest: "BINARY(32)",
-    mark: "BINARY(16)",
-    queue: "VARBINARY(64)",
-    // 513 characters, each as an escape.
-    text: "VARBINARY(3078)",
-    body: "MEDIUMBLOB",
-    state: "ENUM('open', 'dead', 'done')",
-    count: "INT",
-    bigint: "BIGINT",
-  },
+  ...dialect,
+  ...listsOf(dialect),
   hex: (column) => fragment`LOWER(HEX(${column}))`,
   found: (column) => fragment`LOWER(HEX(${column})) AS hex`,
-  readText: (value) => (typeof value === "string" ? value : storedBytes(value).toString("utf8")),
   byIndex: (name) => (name === "primary" ? byKey : raw(`FORCE INDEX (${name})`)),
   forUpdate: (key) => fragment`ORDER BY ${key} FOR UPDATE`,
   skipLocked: raw("FOR UPDATE SKIP LOCKED"),
-  stored: (column) => raw(column),
-  // The name of a new row would be another one on each of the two.
-  proposed: (_column, value) => value,
   upsert(upsert) {
     const { into, rows, set, giving } = upsert;
     const digests = rows.map(({ digest }) => String(digest));
     return [
-      fragment`${insertOf(writers, upsert, upsert.guard)} ON DUPLICATE KEY UPDATE ${assigned(set)}`,
+      fragment`${insertOf(dialect, upsert, upsert.guard)} ON DUPLICATE KEY UPDATE ${assigned(set)}`,
       fragment`SELECT ${taskDialect.found(raw("digest"))}, ${raw(giving)} FROM ${raw(into)} ${byKey}
 WHERE ${taskDialect.among(raw("digest"), digests)} FOR UPDATE`,
     ];
@@ -55,7 +31,7 @@ WHERE ${taskDialect.among(raw("digest"), digests)} FOR UPDATE`,
     const { into, rows, mark } = insert;
     const digests = rows.map(({ digest }) => String(digest));
     return [
-      fragment`${insertOfTasks(writers, insert)} ON DUPLICATE KEY UPDATE mark = mark`,
+      fragment`${insertOfTasks(dialect, insert)} ON DUPLICATE KEY UPDATE mark = mark`,
       fragment`SELECT ${taskDialect.found(raw("digest"))} FROM ${raw(into)} ${byKey}
 WHERE ${taskDialect.among(raw("digest"), digests)} AND mark = ${mark} FOR UPDATE`,
     ];

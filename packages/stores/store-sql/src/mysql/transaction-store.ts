@@ -1,10 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { withDeadline } from "@countersign/core";
+import { withDeadline, type NonceClaim } from "@countersign/core";
 import type {
-  ClosedStatements,
   TransactionBegun,
   TransactionClaim,
-  TransactionFault,
   TransactionKey,
   TransactionStore,
 } from "@countersign/idempotency";
@@ -12,28 +10,23 @@ import {
   type Added,
   type NewRow,
   type Row,
-  type SeenRow,
-  StoreGate,
   beginKeys,
-  byKey,
   decideOwn,
-  fenceMemoryMs,
-  firstBegin,
-  freeKeys,
   holdBroken,
-  holdOwn,
-  isAnyRun,
   runSteps,
   transactionBroken,
   transactionNotRolledBack,
 } from "@countersign/idempotency/store";
-import { checkLate, checkTimeoutMs, type Engine } from "./engine.ts";
+import { isNewNonce, isOwnNonce, nonceStatement, ownNonce } from "../keys/nonce-table.ts";
+import { fragment, raw, type Sql } from "../sql/sql.ts";
+import { assertLeft, firstRows, leaveBroken, without } from "../transactions/key-bookkeeping.ts";
+import { ServerTransactions, type OpenRun } from "../transactions/server-transactions.ts";
+import { integerOf, isTrue } from "../sql/values.ts";
+import type { Engine } from "./engine.ts";
 import { errnoOf, faultOf, isInterrupted, noSavepoint, readOnlyTransaction, wrongValue } from "./errors.ts";
-import { KeyStatements } from "./key-statements.ts";
-import { rowOf } from "./key-table.ts";
-import { isNewNonce, nonceStatement, ownNonce } from "./nonce-store.ts";
 import type { ResolvedMysqlOptions } from "./options.ts";
-import { MysqlRowsWithin } from "./rows-within.ts";
+import { OwnKeyStatements } from "./own-keys.ts";
+import { MysqlRowsWithin, onSession, statementOf } from "./rows-within.ts";
 import type { Server } from "./server-check.ts";
 import {
   endSession,
@@ -44,16 +37,8 @@ import {
   takeSession,
   warnings,
 } from "./session.ts";
-import {
-  type Statement,
-  clockOf,
-  inlined,
-  releaseSavepoint,
-  setSavepoint,
-  zeroOnSession,
-} from "./statement-parts.ts";
+import { type Statement, inlined, releaseSavepoint, setSavepoint } from "./statement-parts.ts";
 import { assertTransactions } from "./transaction-proof.ts";
-import { integerOf, isTrue } from "./values.ts";
 
 const name = "mysql transaction store";
 
@@ -70,9 +55,9 @@ const countChanged: Statement = ["SELECT ROW_COUNT() AS changed", []];
 const maxHoldAttempts = 20;
 
 /** A variable of the session, by which the next statements of a script are asked for. */
-const isOwnNonce = "@countersign_own_nonce";
+const ownNonceVariable = "@countersign_own_nonce";
 
-interface OpenTransaction {
+interface OpenTransaction extends OpenRun {
   readonly server: Server;
   /** By these bytes the statements of this transaction find out whether they are on its session. */
   readonly id: Buffer;
@@ -85,42 +70,38 @@ interface OpenTransaction {
   isMarked: boolean;
   /** Those that the transaction has to have made done when it commits. */
   kept: readonly TransactionKey[];
-  /** Those that were begun and neither kept nor freed. */
-  begun: readonly TransactionKey[];
   /** Those whose handlers may have written something. */
   run: readonly TransactionKey[];
   /** Whether ROLLBACK has left what the handler wrote in a table without transactions. */
   hasLeftRows: boolean;
 }
 
-export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
-  readonly engine = "mariadb";
-  readonly mode = "async";
-  readonly retentionMs: number;
+export class MysqlTransactions<Tx>
+  extends ServerTransactions<Tx, OpenTransaction>
+  implements TransactionStore<Tx, "async">
+{
   readonly #server: Engine<Tx>;
-  readonly #options: ResolvedMysqlOptions<Tx>;
-  readonly #now: () => string;
-  readonly #sql: KeyStatements;
+  readonly #sql: OwnKeyStatements;
   readonly #rows: MysqlRowsWithin<Tx>;
-  readonly #gate = new StoreGate(name);
-  readonly #open = new Map<Tx, OpenTransaction>();
-  #proof: Promise<void> | undefined;
 
-  constructor(engine: Engine<Tx>, options: ResolvedMysqlOptions<Tx>) {
-    this.#server = engine;
-    this.#options = options;
-    this.#now = clockOf(options);
-    this.#sql = new KeyStatements(options, this.#now);
-    this.#rows = new MysqlRowsWithin(name, engine, this.#sql, (tx) => this.#sessionOf(tx).id);
-    this.retentionMs = options.retentionMs;
+  constructor(server: Engine<Tx>, options: ResolvedMysqlOptions<Tx>) {
+    const { engine, factory, database, names } = server;
+    const rows = new MysqlRowsWithin(name, server, (tx) => this.openOf(tx).id);
+    super(
+      { engine, factory, database, retentionMs: options.retentionMs, faultOf },
+      { name, rows, place: names.place },
+    );
+    this.#server = server;
+    this.#sql = new OwnKeyStatements(options);
+    this.#rows = rows;
   }
 
   async run<T>(work: (tx: Tx) => T | Promise<T>): Promise<T> {
     const server = await this.#server.ready();
-    await this.#prove(server);
+    await this.proven();
     let isCommitted = false;
     try {
-      return await this.#server.database.run(async (tx) => {
+      return await this.database.run(async (tx) => {
         const session: OpenTransaction = {
           server,
           id: randomBytes(16),
@@ -131,10 +112,10 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
           run: [],
           hasLeftRows: false,
         };
-        this.#open.set(tx, session);
+        this.open.set(tx, session);
         try {
           const result = await work(tx);
-          await this.#server.database.flush?.(tx);
+          await this.database.flush?.(tx);
           if (session.isTaken) {
             await this.#commit(tx, session);
             isCommitted = true;
@@ -144,7 +125,7 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
           if (session.isTaken) await this.#rollBack(tx, session);
           throw session.hasLeftRows ? transactionNotRolledBack(withoutTransactions, error) : error;
         } finally {
-          this.#open.delete(tx);
+          this.open.delete(tx);
         }
       });
     } catch (error) {
@@ -154,12 +135,10 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
   }
 
   async begin(tx: Tx, claim: TransactionClaim): Promise<TransactionBegun> {
-    this.#gate.assertTransaction(claim);
-    const session = this.#sessionOf(tx);
+    this.gate.assertTransaction(claim);
+    const session = this.openOf(tx);
     const { nonce, leaseMs, waitMs, idleTimeoutMs } = claim;
-    const ordered = [...claim.keys];
-    ordered.sort(byKey);
-    const news = ordered.map((key) => ({ key: key.key, row: firstBegin(key, leaseMs) }));
+    const news = firstRows(claim.keys, leaseMs);
     const { server, id } = session;
     const take = session.isTaken ? [] : [takeSession(server, { waitMs, idleTimeoutMs, run: id })];
     // Before it is sent: it may take effect although its reply is lost.
@@ -180,41 +159,30 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
 
   async keep(tx: Tx, keys: readonly TransactionKey[], _more: boolean): Promise<void> {
     await this.#changeOwn(tx, keys, (id) => this.#sql.doneAll(keys, id));
-    const session = this.#sessionOf(tx);
+    const session = this.openOf(tx);
     session.kept = [...session.kept, ...keys];
-  }
-
-  openGate(tx: Tx): void {
-    this.#server.database.gateOf(tx)?.open();
-  }
-
-  async closeGate(tx: Tx, succeeded: boolean): Promise<ClosedStatements> {
-    const { database } = this.#server;
-    if (succeeded) await database.flush?.(tx);
-    return (await database.gateOf(tx)?.close()) ?? { unanswered: 0, hasWritten: false, idleCommands: 0 };
   }
 
   async assertOpen(tx: Tx, keys: readonly TransactionKey[]): Promise<void> {
     await this.#changeOwn(tx, keys, (id) => this.#sql.touchAll(keys, id));
   }
 
-  async free(tx: Tx, keys: readonly TransactionKey[]): Promise<void> {
-    const freed = await this.#free(tx, keys);
-    // Else they would commit as running, and nobody runs them. A trigger can take the change back.
-    if (!keys.every(({ key }) => freed.get(key)?.state === "free")) throw this.#notFreed();
-    const session = this.#open.get(tx);
-    if (session === undefined) return;
-    session.begun = without(session.begun, keys);
-    session.kept = without(session.kept, keys);
-    session.run = without(session.run, keys);
+  override async hold(
+    keys: readonly TransactionKey[],
+    reason: string,
+    tx?: Tx,
+  ): Promise<ReadonlySet<string>> {
+    if (tx !== undefined) {
+      const session = this.openOf(tx);
+      session.kept = without(session.kept, keys);
+    }
+    return super.hold(keys, reason, tx);
   }
 
-  async hold(keys: readonly TransactionKey[], reason: string, tx?: Tx): Promise<ReadonlySet<string>> {
-    if (tx !== undefined) {
-      const session = this.#sessionOf(tx);
-      session.kept = without(session.kept, keys);
-      return runSteps(holdOwn(this.#rows, tx, keys, { reason, isOpen: true }));
-    }
+  protected override async holdAlone(
+    keys: readonly TransactionKey[],
+    reason: string,
+  ): Promise<ReadonlySet<string>> {
     const own = new Set<string>();
     for (const { key, token } of keys) {
       // oxlint-disable-next-line no-await-in-loop -- one key after the other
@@ -223,35 +191,24 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
     return own;
   }
 
+  protected override forget(session: OpenTransaction, keys: readonly TransactionKey[]): void {
+    super.forget(session, keys);
+    session.kept = without(session.kept, keys);
+    session.run = without(session.run, keys);
+  }
+
   /** Looks behind the end of each transaction that has the row: also of one whose connection was lost, and which the server has not ended yet. */
   async #holdOwn(key: string, token: string, reason: string): Promise<boolean> {
-    const [row] = await this.#server.alone(name, ...this.#sql.lookLocked(key));
-    const seen = row && rowOf(row);
+    const seen = await this.#server.lookLocked(name, key);
     const decided = decideOwn(seen, token, reason, false);
     if (decided === undefined || seen === undefined) return false;
     const { write: change } = decided;
     const { fence } = seen;
-    if (change !== undefined)
-      await this.#server.change(name, ...this.#sql.write(key, { change, seen, fence }));
+    if (change !== undefined) {
+      const write = (guard: Sql): Sql => this.#rows.sql.write(key, { change, seen, fence }, guard);
+      await this.#server.changeOne(name, write, { fence });
+    }
     return true;
-  }
-
-  faultOf(error: unknown): TransactionFault | undefined {
-    return faultOf(error);
-  }
-
-  get database(): object {
-    return this.#server.database;
-  }
-
-  close(): void {
-    this.#gate.close();
-  }
-
-  #sessionOf(tx: Tx): OpenTransaction {
-    const session = this.#open.get(tx);
-    if (session !== undefined) return session;
-    throw new TypeError(`${name}: begin() needs what run() has given`);
   }
 
   /** Claims the nonce, and adds the keys if it was fresh, in one message. Resolves to undefined if it was seen. */
@@ -261,7 +218,7 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
     nonce: TransactionClaim["nonce"],
     news: readonly NewRow[],
   ): Promise<Added | undefined> {
-    const session = this.#sessionOf(tx);
+    const session = this.openOf(tx);
     const { id } = session;
     const then = [...this.#rows.adding(news, id), setSavepoint];
     if (nonce === undefined) {
@@ -269,14 +226,13 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
       session.isMarked = true;
       return this.#rows.added(news, rows);
     }
-    const moment = { nonces: this.#options.names.nonces, now: this.#now() };
-    const [isOwn, values] = ownNonce(moment, nonce);
+    const isOwn = ownNonce(this.#server, nonce);
     const claim: readonly Statement[] = [
-      nonceStatement(moment, nonce, [zeroOnSession, [id]]),
-      [`SET ${isOwnNonce} = (${isOwn})`, values],
-      [`SELECT ${isOwnNonce} AS is_own`, []],
+      this.#claim(nonce, id),
+      statementOf(fragment`SET ${raw(ownNonceVariable)} = (${isOwn})`),
+      [`SELECT ${ownNonceVariable} AS is_own`, []],
     ];
-    const all = `IF ${isOwnNonce} THEN\n${then.map(inlined).join(";\n")};\nEND IF`;
+    const all = `IF ${ownNonceVariable} THEN\n${then.map(inlined).join(";\n")};\nEND IF`;
     const [claimed, ...rows] = await this.#send(tx, [...take, ...claim, [all, []]]);
     if (claimed === undefined) throw new Error(`${name}: the server answered without the nonce`);
     if (!isTrue(claimed["is_own"])) return undefined;
@@ -291,17 +247,19 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
     nonce: TransactionClaim["nonce"],
     news: readonly NewRow[],
   ): Promise<Added | undefined> {
-    const { id } = this.#sessionOf(tx);
+    const { id } = this.openOf(tx);
     await this.#send(tx, take);
     if (nonce !== undefined) {
-      const moment = { nonces: this.#options.names.nonces, now: this.#now() };
-      const claim = nonceStatement(moment, nonce, [zeroOnSession, [id]]);
-      if (!isNewNonce(await this.#change(tx, claim))) {
-        const [row] = await this.#send(tx, [ownNonce(moment, nonce)]);
-        if (row === undefined || !isTrue(row["is_own"])) return undefined;
+      if (!isNewNonce(await this.#change(tx, this.#claim(nonce, id)))) {
+        const found = await this.#send(tx, [statementOf(ownNonce(this.#server, nonce))]);
+        if (!isOwnNonce(found)) return undefined;
       }
     }
     return this.#rows.add(tx, news);
+  }
+
+  #claim(nonce: NonceClaim, id: Buffer): Statement {
+    return statementOf(nonceStatement(this.#server, nonce, this.#server.now(), onSession(id)));
   }
 
   /** Changes rows, if there is a statement, behind the proof that the savepoint's transaction is still there. Resolves to how many. */
@@ -321,7 +279,7 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
   }
 
   async #change(tx: Tx, [text, values]: Statement): Promise<number> {
-    return this.#server.changeIn(tx, name, text, values);
+    return this.#server.changeIn(tx, name, { text, values });
   }
 
   /**
@@ -394,7 +352,7 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
     keys: readonly TransactionKey[],
     statement: (id: Buffer) => Statement,
   ): Promise<void> {
-    const session = this.#sessionOf(tx);
+    const session = this.openOf(tx);
     const unseen = without(session.begun, keys);
     let failure: unknown;
     try {
@@ -439,44 +397,14 @@ export class MysqlTransactions<Tx> implements TransactionStore<Tx, "async"> {
   async #leave(tx: Tx, keys: readonly TransactionKey[], unseen: readonly TransactionKey[]): Promise<void> {
     await this.#send(tx, [rollBack]);
     await this.#send(tx, [startAgain]);
-    await runSteps(holdBroken(this.#rows, tx, keys));
-    const rows = await this.#free(tx, unseen);
+    const rows = await runSteps(leaveBroken(this.keys, tx, { keys, others: unseen }));
     await this.#send(tx, [commit]);
-    // After a ROLLBACK there was nothing to free.
-    if (isAnyRun(rows, unseen)) throw this.#notFreed();
+    assertLeft(this.keys, rows, unseen);
   }
 
-  async #free(tx: Tx, keys: readonly TransactionKey[]): Promise<ReadonlyMap<string, SeenRow>> {
-    if (keys.length === 0) return new Map();
-    const { retentionMs } = this;
-    return runSteps(freeKeys(this.#rows, tx, keys, { retentionMs, fenceMemoryMs }));
+  protected override async prove(): Promise<void> {
+    await assertTransactions(this.database, this.#server.names, await this.#server.ready());
   }
-
-  #notFreed(): Error {
-    return new Error(
-      `${name}: the server did not free the keys ${this.#options.names.place}; look for triggers`,
-    );
-  }
-
-  /** Once, on no real key: the library's transaction is one, and may write. */
-  async #prove(server: Server): Promise<void> {
-    const { names } = this.#options;
-    const proof = () => assertTransactions(this.#server.database, names, server);
-    this.#proof ??= withDeadline(proof(), checkTimeoutMs, checkLate);
-    try {
-      await this.#proof;
-    } catch (error) {
-      this.#proof = undefined;
-      throw error;
-    }
-  }
-}
-
-function without(
-  keys: readonly TransactionKey[],
-  ended: readonly TransactionKey[],
-): readonly TransactionKey[] {
-  return keys.filter(({ key }) => ended.every((each) => each.key !== key));
 }
 
 /** Without the server's error as its cause: by its number this would be a COMMIT that was refused for certain. */

@@ -1,14 +1,13 @@
+import { answerOf, runSteps, type Row, type Steps } from "@countersign/idempotency/store";
 import { inTurn, type Chain } from "../work/chain.ts";
 import type { TaskDialect } from "../work/dialect.ts";
-import { raw, type Sql } from "../work/sql.ts";
+import { PrunedTable } from "../sql/pruned-table.ts";
+import { fragment, raw, type Sql } from "../sql/sql.ts";
 import type { Moment, StepWithin, TaskEngine } from "../work/task-engine.ts";
 import { TaskStore } from "../work/tasks.ts";
-import { answerOf, type Steps } from "@countersign/idempotency/internal";
-import { runSteps, type Row } from "@countersign/idempotency/store";
 import { notOpen, type Engine } from "./engine.ts";
 import { errnoOf, outOfRange } from "./errors.ts";
 import type { ResolvedMysqlOptions } from "./options.ts";
-import { PrunedTable } from "./pruning.ts";
 import { waitingFor, zeroIfOpen } from "./statement-parts.ts";
 import type { TableNames } from "./table-names.ts";
 import { taskDialect } from "./task-dialect.ts";
@@ -23,19 +22,23 @@ export function mysqlWorkStore<Tx>(
 }
 
 /** Runs each step of its own in a transaction, one statement after the other. */
-class MysqlTasks<Tx> extends PrunedTable<Tx> implements TaskEngine<Tx, "async"> {
-  readonly mode = "async";
-  readonly name = name;
+class MysqlTasks<Tx> extends PrunedTable<"async"> implements TaskEngine<Tx, "async"> {
+  readonly #server: Engine<Tx>;
+  readonly #options: ResolvedMysqlOptions<Tx>;
   readonly dialect: TaskDialect = taskDialect;
   readonly names: TableNames;
   readonly taskRetentionMs: number;
 
   constructor(server: Engine<Tx>, options: ResolvedMysqlOptions<Tx>) {
-    super(name, server, options, {
-      table: options.names.tasks,
-      isExpired: (now) => `until_us <= ${now}`,
-      columns: [],
+    super(server, name, {
+      table: server.names.tasks,
+      key: ["digest"],
+      until: "until_us",
+      // Each by the retention of the process that ended it: a command knows none.
+      isExpired: (now) => fragment`until_us <= ${now}`,
     });
+    this.#server = server;
+    this.#options = options;
     this.names = options.names;
     this.taskRetentionMs = options.taskRetentionMs;
   }
@@ -45,21 +48,21 @@ class MysqlTasks<Tx> extends PrunedTable<Tx> implements TaskEngine<Tx, "async"> 
   }
 
   moment(of: "look" | "write" | "within"): Moment {
-    return { now: raw(this.now()), guard: raw(of === "within" ? `1 + ${zeroIfOpen} = 1` : "1 = 1") };
+    return { now: this.#server.now(), guard: raw(of === "within" ? `1 + ${zeroIfOpen} = 1` : "1 = 1") };
   }
 
   look({ text, values }: Sql): Promise<readonly Row[]> {
-    return this.alone(text, values);
+    return this.#server.alone(name, text, values);
   }
 
   write(chains: readonly Chain[]): Promise<readonly Row[]> {
-    const bound = waitingFor(this.options.lockTimeoutMs);
-    return this.server.run(name, async (tx) => {
+    const bound = waitingFor(this.#options.lockTimeoutMs);
+    return this.#server.run(name, async (tx) => {
       const send = async (statements: readonly Sql[]): Promise<readonly Row[]> => {
         const rows: Row[] = [];
         for (const { text, values } of statements) {
           // oxlint-disable-next-line no-await-in-loop -- one statement after the other
-          rows.push(...(await this.server.database.query(tx, `${bound}${text}`, values)));
+          rows.push(...(await this.#server.database.query(tx, `${bound}${text}`, values)));
         }
         return rows;
       };
@@ -74,10 +77,10 @@ class MysqlTasks<Tx> extends PrunedTable<Tx> implements TaskEngine<Tx, "async"> 
   }
 
   *within({ tx, step, isHandlers }: StepWithin<Tx>, chain: Chain): Steps<readonly Row[]> {
-    yield* answerOf(this.server.assertOpen(tx, { store: name, step }));
+    yield* answerOf(this.#server.assertOpen(tx, { store: name, step }));
     const send = async (statements: readonly Sql[]): Promise<readonly Row[]> => {
       try {
-        return await this.server.send(
+        return await this.#server.send(
           tx,
           name,
           statements.map(({ text, values }) => [text, values]),
@@ -86,7 +89,7 @@ class MysqlTasks<Tx> extends PrunedTable<Tx> implements TaskEngine<Tx, "async"> 
         throw errnoOf(error) === outOfRange ? notOpen({ store: name, step }) : error;
       }
     };
-    const gate = isHandlers ? this.server.database.gateOf(tx) : undefined;
+    const gate = isHandlers ? this.#server.database.gateOf(tx) : undefined;
     return yield* inTurn(chain, this.dialect.among, (statements) =>
       gate === undefined
         ? send(statements)

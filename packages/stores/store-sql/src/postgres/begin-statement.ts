@@ -1,8 +1,13 @@
 import type { NonceClaim } from "@countersign/core";
-import { encodeText, type Added, type NewRow, type Row } from "@countersign/idempotency/store";
+import type { SqlValue } from "@countersign/idempotency";
+import { encodeText, type NewRow, type Row } from "@countersign/idempotency/store";
 import { isDurable } from "./durability.ts";
-import { floorKey, microseconds, milliseconds, runSetting } from "./statement-parts.ts";
-import { digestNonce, encodeKey } from "./stored-key.ts";
+import type { KeyStatements } from "../keys/key-statements.ts";
+import { nonceStatement } from "../keys/nonce-table.ts";
+import { fragment, raw, type Sql } from "../sql/sql.ts";
+import { equal } from "../sql/statements.ts";
+import { dialect } from "./dialect.ts";
+import { runSetting } from "./statement-parts.ts";
 import type { TableNames } from "./table-names.ts";
 
 /** The setting that keeps what `synchronous_commit` was when the transaction began. */
@@ -14,15 +19,25 @@ export function isOfRun(run: string): string {
 }
 
 /** Writes a value into a statement. */
-export type Place = (value: string | number) => string;
+export type Place = (value: SqlValue) => string;
 
 /** Writes values as parameters, which `values` collects. */
-export function parametersIn(values: (string | number)[]): Place {
+export function parametersIn(values: SqlValue[]): Place {
   return (value) => `$${values.push(value)}`;
 }
 
 /** Writes values into a message that has no parameters. */
-export const literal: Place = (value) => (typeof value === "number" ? String(value) : inlined(value));
+export const literal: Place = (value) => {
+  if (typeof value === "string") return inlined(value);
+  if (value instanceof Uint8Array) return `decode('${Buffer.from(value).toString("hex")}', 'hex')`;
+  return value === null ? "NULL" : String(value);
+};
+
+/** A part of a statement with its values in their places. */
+function placed({ text, values }: Sql, place: Place): string {
+  const left = [...values];
+  return text.replaceAll("?", () => place(left.shift() ?? null));
+}
 
 /** The text as SQL. What a setting of the server, or an encoding of the client, could read otherwise is in hexadecimal. */
 export function inlined(text: string): string {
@@ -34,6 +49,7 @@ export function inlined(text: string): string {
 /** Where rows go, and when. */
 export interface Target {
   readonly names: TableNames;
+  readonly sql: KeyStatements;
   readonly place: Place;
   /** In place of the server's clock. */
   readonly now: string | undefined;
@@ -52,24 +68,9 @@ export interface BeginCall {
   readonly id: string | undefined;
 }
 
-/**
- * Adds the rows whose keys have none, and gives their keys. What stands in the way of the others is for another statement, which sees what this one
- * has waited for.
- */
-export function addStatement(target: Target, rows: readonly NewRow[], condition = "true"): string {
-  const { names, place } = target;
-  const now = nowOf(target);
-  const floor = `(SELECT pruned.fence + 1 FROM ${names.idempotency} AS pruned WHERE pruned.key = ${floorKey})`;
-  const added = rows.map(({ key, row }) => {
-    const { state, token, fingerprint, reason, recovery, durationMs } = row;
-    // In the order in which they stand: some libraries have no numbers for parameters.
-    const texts = [encodeKey(key), ...[token, fingerprint, reason].map(encodeText)].map(place).join(", ");
-    const until = `${now} + ${milliseconds(place(durationMs))}`;
-    return `(${texts}, '${state}', '${recovery}', greatest(${microseconds(now)}, ${floor}), ${until}, 1)`;
-  });
-  return `INSERT INTO ${names.idempotency} AS kept (key, token, fingerprint, reason, state, recovery, fence, until_at, version)
-SELECT * FROM (VALUES ${added.join(",\n")}) AS item WHERE ${condition}
-ON CONFLICT (key) DO NOTHING RETURNING kept.key AS added`;
+/** Adds the rows whose keys have none, and gives their keys. What stands in the way of the others is for another statement. */
+function addStatement({ sql, place }: Target, rows: readonly NewRow[], condition = "true"): string {
+  return placed(sql.addAll(rows, raw(condition)), place);
 }
 
 /**
@@ -78,11 +79,10 @@ ON CONFLICT (key) DO NOTHING RETURNING kept.key AS added`;
  */
 export function beginScript(target: Target, call: BeginCall): readonly string[] {
   const { nonce, rows, id } = call;
-  const used = nonce && stored(nonce, target);
   return [
-    `SELECT ${used === undefined} AS is_fresh WHERE ${settings(call)}`,
-    ...(used === undefined ? [] : [`${useNonce(target, used, "true")} RETURNING true AS is_fresh`]),
-    ...(rows.length === 0 ? [] : [addStatement(target, rows, used && isUsed(target, used))]),
+    `SELECT ${nonce === undefined} AS is_fresh WHERE ${settings(call)}`,
+    ...(nonce === undefined ? [] : [`${useNonce(target, nonce, "true")} RETURNING true AS is_fresh`]),
+    ...(rows.length === 0 ? [] : [addStatement(target, rows, nonce && isUsed(target, nonce))]),
     ...(id === undefined ? [] : [`SELECT ${id} AS id`]),
   ];
 }
@@ -95,7 +95,7 @@ export function beginStatement(target: Target, call: BeginCall): string {
     `used AS (${
       nonce === undefined
         ? "SELECT FROM settings"
-        : `${useNonce(target, stored(nonce, target), "EXISTS (SELECT FROM settings)")} RETURNING 1`
+        : `${useNonce(target, nonce, "EXISTS (SELECT FROM settings)")} RETURNING 1`
     })`,
   ];
   const isFresh = "EXISTS (SELECT FROM used)";
@@ -105,25 +105,16 @@ export function beginStatement(target: Target, call: BeginCall): string {
 SELECT ${isFresh} AS is_fresh, ${id ?? "NULL::text"} AS id, NULL::text AS added${added}`;
 }
 
-/** What either gives: whether the nonce is fresh, and which of the keys were added. */
-export function begunBy(
-  rows: readonly Row[],
-  keys: readonly string[],
-): { readonly isFresh: boolean; readonly added: Added; readonly id: string | undefined } {
+/** What either gives, besides the keys that were added: whether the nonce is fresh. */
+export function begunBy(rows: readonly Row[]): {
+  readonly isFresh: boolean;
+  readonly id: string | undefined;
+} {
   const isFresh = rows.map((row) => row["is_fresh"]);
   if (!isFresh.some((value) => typeof value === "boolean"))
     throw new TypeError("the PostgreSQL driver returned no boolean for a boolean");
   const id = rows.map((row) => row["id"]).find((value) => typeof value === "string");
-  return { isFresh: isFresh.includes(true), added: addedOf(rows, keys), id };
-}
-
-/** Which of the keys {@link addStatement} has added. */
-export function addedOf(rows: readonly Row[], keys: readonly string[]): Added {
-  const added = rows.map((row) => row["added"]).filter((value) => value !== undefined && value !== null);
-  if (added.some((value) => typeof value !== "string"))
-    throw new TypeError("the PostgreSQL driver returned no text for a text");
-  const names = new Set(added);
-  return { keys: new Set(keys.filter((key) => names.has(encodeKey(key)))) };
+  return { isFresh: isFresh.includes(true), id };
 }
 
 function settings({ run, waitMs, idleMs }: BeginCall): string {
@@ -135,30 +126,17 @@ function settings({ run, waitMs, idleMs }: BeginCall): string {
   AND set_config('${savedDurability}', ${durable}, true) IS NOT NULL AND ${isDurable}`;
 }
 
-interface StoredNonce {
-  readonly digest: string;
-  readonly token: string;
-  readonly retainMs: string;
+function useNonce(target: Target, nonce: NonceClaim, condition: string): string {
+  const { names, place } = target;
+  return placed(nonceStatement({ dialect, names }, nonce, raw(nowOf(target)), raw(condition)), place);
 }
 
-function stored({ scope, nonce, token, retainMs }: NonceClaim, { place }: Target): StoredNonce {
-  return {
-    digest: `decode(${place(digestNonce(scope, nonce).toString("hex"))}, 'hex')`,
-    token: place(encodeText(token)),
-    retainMs: place(retainMs),
-  };
-}
-
-function useNonce(target: Target, { digest, token, retainMs }: StoredNonce, condition: string): string {
-  const now = nowOf(target);
-  return `INSERT INTO ${target.names.nonces} AS stored (digest, token, until_at)
-SELECT ${digest}, ${token}, ${now} + ${milliseconds(retainMs)} WHERE ${condition}
-ON CONFLICT (digest) DO UPDATE SET token = excluded.token, until_at = greatest(stored.until_at, excluded.until_at)
-WHERE stored.token = excluded.token OR stored.until_at < ${now}`;
-}
-
-function isUsed({ names }: Target, { digest, token }: StoredNonce): string {
-  return `EXISTS (SELECT FROM ${names.nonces} AS used WHERE used.digest = ${digest} AND used.token = ${token})`;
+function isUsed({ names, place }: Target, nonce: NonceClaim): string {
+  const own = { ...dialect.ids.nonce(nonce), token: dialect.text(encodeText(nonce.token)) };
+  return placed(
+    fragment`EXISTS (SELECT FROM ${raw(names.nonces)} AS used WHERE ${equal(own, "used.")})`,
+    place,
+  );
 }
 
 function nowOf({ now }: Target): string {

@@ -39,11 +39,6 @@ function confirmedAlone<Tx>(
   });
 }
 
-/** Runs the stores' statements in a transaction of the library. */
-export function queryableIn<Tx>(database: Pick<Database<Tx>, "query">, tx: Tx): PostgresQueryable {
-  return queryable((text, values) => database.query(tx, text, values));
-}
-
 function queryable(send: Database<unknown>["alone"]): PostgresQueryable {
   return {
     async query(text, values = []) {

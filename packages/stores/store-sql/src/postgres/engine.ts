@@ -1,33 +1,48 @@
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { withDeadline } from "@countersign/core";
-import type { Row } from "@countersign/idempotency/store";
+import type { Database, SqlValue } from "@countersign/idempotency";
+import { StoreGate, type Row } from "@countersign/idempotency/store";
+import { withinCheckTime } from "../sql/check-deadline.ts";
+import type { ChangeOfOne, Expired, Guarded, SqlEngine, StepIn } from "../sql/engine.ts";
+import type { KeyParts } from "../sql/key-parts.ts";
+import { bound, fragment, raw, type Sql } from "../sql/sql.ts";
+import { dialect, numbered } from "./dialect.ts";
 import { assertEngine, readEngine } from "./engine-check.ts";
-import { explained } from "./errors.ts";
+import { explained, inTransaction } from "./errors.ts";
 import { faultOf } from "./faults.ts";
 import { runAlone } from "./lone-statement.ts";
 import type { ResolvedPostgresOptions } from "./options.ts";
 import { factoryName } from "./options.ts";
-import { type PostgresQueryable, rowsOf, singleRow } from "./queryable.ts";
+import { integerOf, rowsOf, singleRow } from "./queryable.ts";
+import { keyParts } from "./key-parts.ts";
+import { removal } from "./removal.ts";
 import { assertServer, assertVersion, readServer, readStandbys, readVersion } from "./server-check.ts";
+import { isAlone, isInTransaction, isReadyToInsert } from "./statement-parts.ts";
 import { checkedTables } from "./table-keys.ts";
+import type { TableNames } from "./table-names.ts";
 
 // Where the pool's default isolation is SERIALIZABLE, claims of new keys conflict in one page of an index. Each time one succeeds.
 const maxAttempts = 20;
 const longestPauseMs = 100;
 
-/** For the questions that all steps wait for: a line that never answers must not stop them for ever. */
-export const checkTimeoutMs = 30_000;
+// A heartbeat must not wait for a transaction that has its row. It fails without harm: the next one comes soon.
+const heartbeatLockTimeoutMs = 100;
 
 /** How often a process asks whether the server has synchronous standbys. */
 const standbysEveryMs = 60_000;
 
-export function checkLate(): Error {
-  return new Error(`${factoryName}: the server did not answer within ${checkTimeoutMs} ms`);
-}
-
 /** Runs statements, each in a transaction of its own. Checks the server before the first one. */
-export class Engine {
+export class Engine<Tx = never> implements SqlEngine<Tx, "async"> {
+  readonly engine = "postgresql";
+  readonly mode = "async";
+  readonly name = "postgres";
+  readonly factory = factoryName;
+  readonly pruneBatchSize = 500;
+  readonly dialect = dialect;
+  readonly guardFails = false;
+  readonly isAlone: Sql = raw(isAlone);
+  /** The user's own library, in whose transactions the stores write. Undefined with the option `pool`. */
+  readonly database: Database<Tx> | undefined;
   readonly #options: ResolvedPostgresOptions;
   #isReady = false;
   #isSynchronous = false;
@@ -36,8 +51,84 @@ export class Engine {
   /** With the option `prepare`: a name for each text, of which the stores have a fixed number. */
   readonly #names = new Map<string, string>();
 
-  constructor(options: ResolvedPostgresOptions) {
+  constructor(options: ResolvedPostgresOptions, database?: Database<Tx>) {
     this.#options = options;
+    this.database = database;
+  }
+
+  get names(): TableNames {
+    return this.#options.names;
+  }
+
+  get pruneIntervalMs(): number {
+    return this.#options.pruneIntervalMs;
+  }
+
+  now(): Sql {
+    const { now } = this.#options;
+    return now === undefined ? raw("clock_timestamp()") : fragment`${bound(now())}::timestamptz`;
+  }
+
+  createGate(store: string): StoreGate {
+    return new StoreGate(store);
+  }
+
+  isOccupied(): boolean {
+    return false;
+  }
+
+  get keys(): KeyParts {
+    return keyParts(this.names);
+  }
+
+  async read(store: string, statement: Sql): Promise<readonly Row[]> {
+    const rows = await this.run(store, numbered(statement), [...statement.values]);
+    // What was read may never be committed.
+    if (rows.some((row) => row["is_alone"] !== undefined && row["is_alone"] !== true))
+      throw this.unwritten(store);
+    return rows;
+  }
+
+  async change(store: string, statement: Guarded): Promise<number> {
+    const writing = fragment`${statement(raw(isReadyToInsert(this.#options.lockTimeoutMs)))} RETURNING 1 AS changed`;
+    return (await this.run(store, numbered(writing), [...writing.values])).length;
+  }
+
+  async changeOne(
+    store: string,
+    statement: Guarded,
+    { isHeartbeat }: ChangeOfOne,
+  ): Promise<number | undefined> {
+    const { lockTimeoutMs } = this.#options;
+    const waitMs = isHeartbeat === true ? Math.min(lockTimeoutMs, heartbeatLockTimeoutMs) : lockTimeoutMs;
+    const writing = fragment`${statement(raw(isReadyToInsert(waitMs)))} RETURNING fence`;
+    const [written] = await this.run(store, numbered(writing), [...writing.values]);
+    return written && integerOf(written["fence"]);
+  }
+
+  queryIn(tx: Tx, store: string, statement: Sql): Promise<readonly Row[]> {
+    return this.query(tx, store, numbered(statement), statement.values);
+  }
+
+  async changeIn(tx: Tx, store: string, statement: Sql): Promise<number> {
+    return (await this.queryIn(tx, store, fragment`${statement} RETURNING 1 AS changed`)).length;
+  }
+
+  async changeWithin({ tx, store, step }: StepIn<Tx>, statement: Guarded): Promise<number> {
+    const writing = fragment`${statement(raw(isInTransaction))} RETURNING 1 AS changed`;
+    const changed = (await this.query(tx, store, numbered(writing), writing.values)).length;
+    if (changed === 0) throw new Error(`${store}: ${step} needs a transaction that has written`);
+    return changed;
+  }
+
+  /** Nothing is written in a transaction that goes on. */
+  unwritten(store: string): Error {
+    return new Error(`${store}: ${inTransaction}`);
+  }
+
+  removeBatch(store: string, expired: Expired): Promise<readonly Row[]> {
+    const removing = removal(expired, this.now(), this.pruneBatchSize);
+    return this.run(store, numbered(removing), [...removing.values]);
   }
 
   /** Whether commits wait for standbys, by the server's settings of a minute ago or later. */
@@ -62,7 +153,7 @@ export class Engine {
   /** Checks server and tables once. After a failure the next call checks again. */
   async ready(): Promise<void> {
     if (this.#isReady) return;
-    this.#checking ??= withDeadline(this.#check(), checkTimeoutMs, checkLate);
+    this.#checking ??= withinCheckTime(factoryName, this.#check());
     try {
       await this.#checking;
       this.#isReady = true;
@@ -91,14 +182,10 @@ export class Engine {
   }
 
   /** Runs a statement in the caller's transaction, which only the caller can repeat. */
-  async runIn(
-    tx: PostgresQueryable,
-    store: string,
-    text: string,
-    values: unknown[],
-  ): Promise<readonly Row[]> {
+  async query(tx: Tx, store: string, text: string, values: readonly SqlValue[]): Promise<readonly Row[]> {
+    if (this.database === undefined) throw new TypeError(`${store}: there is no transaction by a pool alone`);
     try {
-      return rowsOf(await tx.query(text, values));
+      return await this.database.query(tx, text, values);
     } catch (error) {
       throw explained(store, this.#options.names, error);
     }

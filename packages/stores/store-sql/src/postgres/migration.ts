@@ -1,6 +1,8 @@
 import type { Given } from "@countersign/core/internal";
-import type { TaskTables } from "../work/dialect.ts";
-import { taskTables, type TableSql } from "../work/task-table.ts";
+import { keyTables, ofAttempt, type KeyTableForm } from "../keys/key-tables.ts";
+import { tablesSql, type TableSql } from "../sql/tables.ts";
+import { taskTables } from "../work/task-table.ts";
+import { dialect } from "./dialect.ts";
 import { assertEngine, readEngine } from "./engine-check.ts";
 import { explained } from "./errors.ts";
 import { type PostgresQueryable, assertQueryable, rowsOf, singleRow } from "./queryable.ts";
@@ -11,7 +13,6 @@ import {
   resolveTables,
   tableNames,
 } from "./table-names.ts";
-import { taskDialect } from "./task-dialect.ts";
 import { assertKeys, postgresMissingKeys } from "./table-keys.ts";
 
 /** The version of the tables that this release makes, reads and writes. */
@@ -50,47 +51,48 @@ ${unlessThere(names.version, versionTable(names.version))}
       CASE WHEN found > ${ours} THEN 'upgrade @countersign/store-sql' ELSE 'no release made such tables' END;
   END IF;
 
-${unlessThere(names.idempotency, idempotencyTable(tables))}
-${unlessThere(names.nonces, nonceTable(tables))}
-${unlessThere(names.answers, answersTable(tables))}
-${workTables(tables)
+${otherTables(tables)
   .map(({ name, statements }) => unlessThere(name, statements.map((statement) => `${statement};\n`).join("")))
   .join("\n")}END
 $countersign$;
 `;
 }
 
-// Rows of lanes come and go with their tasks, and each claim writes them.
-const taskOptions: Readonly<Record<keyof TaskTables, string>> = {
+const options = {
+  idempotency: " WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02)",
+  nonces: `
+-- Every row is deleted minutes after it came: what is dead must go before it outweighs what lives.
+WITH (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000)`,
+  answers: " WITH (autovacuum_vacuum_scale_factor = 0.02)",
+  // Rows of lanes come and go with their tasks, and each claim writes them.
   lanes: " WITH (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000)",
   tasks: " WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02)",
   queues: "",
   newest: "",
+} as const;
+
+const keyForm: KeyTableForm = {
+  ids: {
+    idempotency: [["key", "text", "NOT NULL PRIMARY KEY"]],
+    nonces: [["digest", "digest", "NOT NULL PRIMARY KEY", "SHA-256 of scope and nonce"]],
+    answers: [["token", "text", "NOT NULL PRIMARY KEY", ofAttempt]],
+  },
+  until: "until_at",
+  order: "key",
+  suffixes: { until: "until", open: "open" },
 };
 
-function workTables(tables: Tables): readonly TableSql[] {
+function otherTables(tables: Tables): readonly TableSql[] {
   const names = tableNames(tables);
-  return taskTables({
-    dialect: taskDialect,
+  const all = { ...keyTables(keyForm), ...taskTables };
+  return tablesSql<keyof typeof all>(all, {
+    dialect,
     names,
     create: "CREATE TABLE",
     createIndex: (suffix) => `CREATE INDEX ${indexName(tables, suffix)}`,
     indexed: (table) => names[table],
-    options: (table) => taskOptions[table],
+    options: (table) => options[table],
   });
-}
-
-function answersTable(tables: Tables): string {
-  const { answers } = tableNames(tables);
-  return `-- A row for each answer of a done key.
-CREATE TABLE ${answers} (
-  -- of the attempt, not of the key: what never ended its key is never found
-  token text COLLATE "C" PRIMARY KEY,
-  answer bytea NOT NULL,
-  until_at timestamptz NOT NULL
-) WITH (autovacuum_vacuum_scale_factor = 0.02);
-CREATE INDEX ${indexName(tables, "answers_until")} ON ${answers} (until_at);
-`;
 }
 
 const noSchema =
@@ -132,46 +134,6 @@ function versionTable(version: string): string {
   oldest integer
 );
 INSERT INTO ${version} (id, version, oldest) VALUES (1, ${postgresSchemaVersion}, ${postgresSchemaVersion});
-`;
-}
-
-function idempotencyTable(tables: Tables): string {
-  const { idempotency } = tableNames(tables);
-  return `-- A row for each idempotency key.
-CREATE TABLE ${idempotency} (
-  key text COLLATE "C" PRIMARY KEY,
-  -- free: released, kept for a day for its fence, or for as long as a done one for what an operator has decided
-  state text COLLATE "C" NOT NULL CHECK (state IN ('running', 'held', 'done', 'free')),
-  token text COLLATE "C" NOT NULL,
-  fence bigint NOT NULL,
-  fingerprint text COLLATE "C" NOT NULL,
-  reason text COLLATE "C" NOT NULL,
-  -- what may follow once the lease has ended: rerun, if the next claim says so too
-  recovery text COLLATE "C" NOT NULL CHECK (recovery IN ('hold', 'rerun')),
-  -- end of the lease (running, held) or of what is remembered (done, free)
-  until_at timestamptz NOT NULL,
-  -- raised by every write
-  version bigint NOT NULL,
-  -- an operator's last decision, in JSON: the outcome, about which fence, when, by whom, why, and for what the key was held
-  decision text COLLATE "C"
-) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
-CREATE INDEX ${indexName(tables, "idempotency_until")} ON ${idempotency} (until_at) WHERE state IN ('done', 'free');
-CREATE INDEX ${indexName(tables, "idempotency_open")} ON ${idempotency} (state, key) WHERE state IN ('running', 'held');
-`;
-}
-
-function nonceTable(tables: Tables): string {
-  const { nonces } = tableNames(tables);
-  return `-- A row for each nonce that was seen.
-CREATE TABLE ${nonces} (
-  -- SHA-256 of scope and nonce
-  digest bytea PRIMARY KEY,
-  token text COLLATE "C" NOT NULL,
-  until_at timestamptz NOT NULL
-)
--- Every row is deleted minutes after it came: what is dead must go before it outweighs what lives.
-WITH (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000);
-CREATE INDEX ${indexName(tables, "nonces_until")} ON ${nonces} (until_at);
 `;
 }
 

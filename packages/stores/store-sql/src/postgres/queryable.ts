@@ -58,16 +58,6 @@ export function integerOf(value: unknown): number {
   return integer;
 }
 
-/** Takes seconds as a text or a number. Rounds up: what is left of a live lease is never 0. */
-export function millisecondsOf(seconds: unknown): number {
-  const milliseconds = Math.ceil(Math.round(numberOf(seconds) * 1e6) / 1e3);
-  if (Number.isNaN(milliseconds)) {
-    throw new Error("the PostgreSQL driver returned no number of seconds where there is always one");
-  }
-  // Not the -0 to which a negative fraction is rounded.
-  return milliseconds + 0;
-}
-
 function numberOf(value: unknown): number {
   const isNumeric = typeof value === "string" || typeof value === "number" || typeof value === "bigint";
   return isNumeric && value !== "" ? Number(value) : Number.NaN;

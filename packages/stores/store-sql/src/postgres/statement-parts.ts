@@ -1,17 +1,4 @@
 import { isDurable } from "./durability.ts";
-import type { ResolvedPostgresOptions } from "./options.ts";
-
-/** Writes "now" for a statement with so many parameters before the clock; {@link timed} completes its values. */
-export type Clock = (parameters: number) => string;
-
-/** The server's clock, or the one of the options as the last parameter: what is not sent needs no planning. */
-export function clockOf({ now }: ResolvedPostgresOptions): Clock {
-  return now === undefined ? () => "clock_timestamp()" : (parameters) => `$${parameters + 1}::timestamptz`;
-}
-
-export function timed({ now }: ResolvedPostgresOptions, values: readonly unknown[]): unknown[] {
-  return now === undefined ? [...values] : [...values, now()];
-}
 
 /** Milliseconds as an interval, up to the greatest safe integer. A literal takes no more than 24 days in PostgreSQL 13 and 14. */
 export function milliseconds(amount: string | number): string {
@@ -26,10 +13,6 @@ export function microseconds(instant: string): string {
   return `round(extract(epoch FROM ${instant})::float8 * 1000000::float8)::bigint`;
 }
 
-export function wholeMilliseconds(instant: string): string {
-  return `round(extract(epoch FROM ${instant})::float8 * 1000)::bigint`;
-}
-
 /** The setting with the name of a run. The server takes it back with the end of the run's transaction, whoever ends it and why. */
 export const runSetting = "countersign.run";
 
@@ -42,14 +25,6 @@ export const isAlone: string = `${isInTransaction} IS NOT TRUE`;
 /** For an INSERT … SELECT: bounds its wait for a row, makes it durable. False in somebody's transaction, so that nothing is written. */
 export function isReadyToInsert(lockTimeoutMs: number): string {
   return `${isAlone} AND set_config('lock_timeout', '${lockTimeoutMs}', true) IS NOT NULL AND ${isDurable}`;
-}
-
-/**
- * The same for an UPDATE, as a CTE to join: evaluated once, before a row is locked. Conditions of the UPDATE itself are evaluated again
- * after a wait for that lock, when the statement is a transaction that has written.
- */
-export function settings(lockTimeoutMs: number): string {
-  return `settings AS MATERIALIZED (SELECT WHERE ${isReadyToInsert(lockTimeoutMs)})`;
 }
 
 /** No key is empty. This one's row keeps the highest fence that pruning has removed. */

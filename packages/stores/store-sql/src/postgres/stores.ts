@@ -1,9 +1,9 @@
 import type { Database } from "@countersign/idempotency";
-import { StoreGate, TableStore } from "@countersign/idempotency/store";
+import { TableStore } from "@countersign/idempotency/store";
+import { SqlKeyTable } from "../keys/key-table.ts";
+import { NonceTable } from "../keys/nonce-table.ts";
 import type { PoolStores, Stores } from "../server-stores.ts";
 import { Engine } from "./engine.ts";
-import { name as keysName, PostgresKeyTable } from "./key-table.ts";
-import { NonceTable } from "./nonce-store.ts";
 import {
   type AnyPostgresOptions,
   type PostgresDatabaseOptions,
@@ -21,12 +21,12 @@ export function createPostgresStores<Tx>(options: PostgresDatabaseOptions<Tx>): 
 export function createPostgresStores(options: PostgresStoresOptions): PoolStores;
 export function createPostgresStores<Tx>(options: AnyPostgresOptions<Tx>): PoolStores | Stores<Tx> {
   const resolved = resolveOptions(options);
-  const engine = new Engine(resolved);
+  const engine = new Engine<Tx>(resolved, options.database);
   const { retentionMs } = resolved;
-  const gate = new StoreGate(keysName);
-  const keys = new PostgresKeyTable(engine, resolved, gate);
+  const keys = new SqlKeyTable(engine);
+  const gate = engine.createGate(keys.name);
   const idempotency = new TableStore(keys, { mode: "async", retentionMs, gate });
-  const nonces = new NonceTable(engine, resolved);
+  const nonces = new NonceTable(engine);
   const inside = insideOf(engine, resolved, options.database);
   return {
     idempotency,
@@ -43,7 +43,7 @@ export function createPostgresStores<Tx>(options: AnyPostgresOptions<Tx>): PoolS
 }
 
 function insideOf<Tx>(
-  engine: Engine,
+  engine: Engine<Tx>,
   options: ReturnType<typeof resolveOptions>,
   database: Database<Tx> | undefined,
 ) {

@@ -1,3 +1,4 @@
+import { bound, joined, raw, fragment, type Sql } from "../sql/sql.ts";
 import {
   changeOf,
   withReturning,
@@ -6,16 +7,7 @@ import {
   type TaskDialect,
   type WriteInput,
 } from "../work/dialect.ts";
-import { bound, joined, raw, fragment, type Sql } from "../work/sql.ts";
-
-const text = 'text COLLATE "C"';
-
-const writers = {
-  digest: (hex: string): Sql => fragment`${bound(Buffer.from(hex, "hex"))}::bytea`,
-  // As a text: drivers differ in what they send for a number.
-  integer: (value: number): Sql => fragment`${bound(String(value))}::text::bigint`,
-  text: (value: string): Sql => fragment`${bound(value)}::text`,
-};
+import { dialect } from "./dialect.ts";
 
 /** The type of an input in JSON, and how a column reads it. */
 const inJson = {
@@ -30,38 +22,22 @@ const inJson = {
  */
 export const taskDialect: TaskDialect = {
   numbersAbove: () => raw("0"),
-  ...writers,
-  stored: withReturning.stored,
-  proposed: withReturning.proposed,
-  tellsAdded: true,
-  hasPartialIndexes: true,
-  greatest: "GREATEST",
-  types: {
-    digest: "bytea",
-    mark: "bytea",
-    queue: text,
-    text,
-    body: text,
-    state: `${text} CHECK (state IN ('open', 'dead', 'done'))`,
-    count: "integer",
-    bigint: "bigint",
-  },
+  ...dialect,
   among(column, digests) {
     const [first = "", ...others] = digests;
-    if (others.length === 0) return fragment`${column} = ${writers.digest(first)}`;
+    if (others.length === 0) return fragment`${column} = ${dialect.digest(first)}`;
     const array = `{${digests.map((digest) => String.raw`"\\x${digest}"`).join(",")}}`;
     return fragment`${column} = ANY (${bound(array)}::text::bytea[])`;
   },
   each(column, type, values) {
     const [[, first] = [], ...others] = values;
-    if (others.length === 0) return written(writers, type, first);
+    if (others.length === 0) return written(dialect, type, first);
     const found = fragment`(${json(Object.fromEntries(values))} ->> encode(${column}, 'hex'))`;
     if (type === "integer") return fragment`${found}::bigint`;
     return type === "text" ? found : fragment`decode(${found}, 'hex')`;
   },
   hex: (column) => fragment`encode(${column}, 'hex')`,
   found: (column) => fragment`${column} AS digest, encode(${column}, 'hex') AS hex`,
-  readText: String,
   byIndex: () => raw(""),
   forUpdate: (key) => fragment`ORDER BY ${key} FOR UPDATE`,
   skipLocked: raw("FOR UPDATE SKIP LOCKED"),
@@ -97,16 +73,10 @@ function insertFrom({ into, inputs, rows, columns }: Rows): Sql {
   const isSingle = others.length === 0;
   const values = columns((name) => {
     const type = inputs[name] ?? "text";
-    return isSingle ? written(writers, type, first[name]) : raw(inJson[type].read(`added.${name}`));
+    return isSingle ? written(dialect, type, first[name]) : raw(inJson[type].read(`added.${name}`));
   });
   const types = Object.entries(inputs).map(([name, type]) => `${name} ${inJson[type].type}`);
   const added = fragment`CROSS JOIN jsonb_to_recordset(${json(rows)}) AS added (${raw(types.join(", "))})`;
   return fragment`INSERT INTO ${raw(into)} AS stored (${raw(Object.keys(values).join(", "))})
 SELECT ${joined(Object.values(values))} FROM settings ${isSingle ? raw("") : added}`;
-}
-
-/** With placeholders as PostgreSQL has them. The statements of tasks have question marks for nothing else. */
-export function numbered({ text: plain }: Sql): string {
-  let number = 0;
-  return plain.replaceAll("?", () => `$${(number += 1)}`);
 }

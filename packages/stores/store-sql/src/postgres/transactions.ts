@@ -1,31 +1,22 @@
 import { randomUUID } from "node:crypto";
-import { withDeadline } from "@countersign/core";
 import type {
-  ClosedStatements,
   Database,
+  SqlValue,
   TransactionBegun,
   TransactionClaim,
-  TransactionFault,
   TransactionKey,
   TransactionStore,
 } from "@countersign/idempotency";
 import {
+  type Added,
   type Row,
-  type RowsWithin,
-  StoreGate,
   beginKeys,
-  byKey,
   encodeText,
-  fenceMemoryMs,
-  firstBegin,
-  freeKeys,
-  holdBroken,
   holdOwn,
-  isAnyRun,
   runSteps,
   transactionBroken,
-  type SeenRow,
 } from "@countersign/idempotency/store";
+import { KeyRowsWithin } from "../keys/rows-within.ts";
 import {
   beginScript,
   beginStatement,
@@ -37,12 +28,14 @@ import {
   type Target,
 } from "./begin-statement.ts";
 import { beforeCommit, commit, confirm, idOf, rolledBackBehind, transactionId } from "./commit.ts";
-import { checkLate, checkTimeoutMs, type Engine } from "./engine.ts";
+import { assertLeft, firstRows, leaveBroken, without } from "../transactions/key-bookkeeping.ts";
+import { ServerTransactions, type OpenRun } from "../transactions/server-transactions.ts";
+import type { Engine } from "./engine.ts";
 import { explained, sqlStateOf } from "./errors.ts";
 import { faultOf } from "./faults.ts";
 import type { ResolvedPostgresOptions } from "./options.ts";
 import { singleRow } from "./queryable.ts";
-import { PostgresRowsAlone, PostgresRowsWithin } from "./rows-within.ts";
+import { PostgresRowsAlone } from "./rows-alone.ts";
 import { encodeKey } from "./stored-key.ts";
 import { assertTransactions } from "./transaction-proof.ts";
 import { type OwnKeys, type TransactionStatements, transactionStatements } from "./transaction-statements.ts";
@@ -56,11 +49,9 @@ const noTransaction = "25P01";
 const isAnother =
   "its key was not this transaction's any more, or not running: it sent COMMIT or ROLLBACK itself, or a trigger changed the key";
 
-interface OpenTransaction {
+interface OpenTransaction extends OpenRun {
   /** The random name of this run. */
   readonly run: string;
-  /** The keys that were begun, and neither kept nor undone yet. */
-  begun: readonly TransactionKey[];
   hasBegun: boolean;
   /** Whether its commit waits for standbys. */
   readonly isSynchronous: boolean;
@@ -68,33 +59,33 @@ interface OpenTransaction {
   id: string | undefined;
 }
 
-export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
-  readonly engine = "postgresql";
-  readonly mode = "async";
-  readonly retentionMs: number;
-  readonly #gate = new StoreGate(name);
-  readonly #engine: Engine;
+export class PostgresTransactions<Tx>
+  extends ServerTransactions<Tx, OpenTransaction>
+  implements TransactionStore<Tx, "async">
+{
+  readonly #engine: Engine<Tx>;
   readonly #options: ResolvedPostgresOptions;
-  readonly database: Database<Tx>;
   readonly #sql: TransactionStatements;
-  readonly #rows: RowsWithin<Tx>;
-  readonly #alone: PostgresRowsAlone;
-  readonly #open = new Map<Tx, OpenTransaction>();
-  #proof: Promise<void> | undefined;
+  readonly #rows: KeyRowsWithin<Tx, "async">;
+  readonly #alone: PostgresRowsAlone<Tx>;
 
-  constructor(engine: Engine, options: ResolvedPostgresOptions, database: Database<Tx>) {
-    this.retentionMs = options.retentionMs;
-    this.#engine = engine;
+  constructor(server: Engine<Tx>, options: ResolvedPostgresOptions, database: Database<Tx>) {
+    const { engine, factory, names } = server;
+    const rows = new KeyRowsWithin(name, server);
+    super(
+      { engine, factory, database, retentionMs: options.retentionMs, faultOf },
+      { name, rows, place: names.place },
+    );
+    this.#engine = server;
     this.#options = options;
-    this.database = database;
     this.#sql = transactionStatements(options);
-    this.#rows = new PostgresRowsWithin(database, options);
-    this.#alone = new PostgresRowsAlone(engine, options, name);
+    this.#rows = rows;
+    this.#alone = new PostgresRowsAlone(server, name);
   }
 
   async run<T>(work: (tx: Tx) => T | Promise<T>): Promise<T> {
-    this.#gate.assertUsable();
-    await this.#proven();
+    this.gate.assertUsable();
+    await this.proven();
     await this.#engine.refresh();
     let ended: { readonly result: T; isCommitted: boolean } | undefined;
     try {
@@ -102,7 +93,7 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
         const { isSynchronous } = this.#engine;
         const run = randomUUID();
         const open: OpenTransaction = { run, begun: [], hasBegun: false, isSynchronous, id: undefined };
-        this.#open.set(tx, open);
+        this.open.set(tx, open);
         try {
           const result = await work(tx);
           ended = { result, isCommitted: false };
@@ -110,7 +101,7 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
           if (await this.#commits(tx, open)) ended.isCommitted = true;
           return result;
         } finally {
-          this.#open.delete(tx);
+          this.open.delete(tx);
         }
       });
     } catch (error) {
@@ -121,9 +112,8 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
   }
 
   async begin(tx: Tx, claim: TransactionClaim): Promise<TransactionBegun> {
-    this.#gate.assertTransaction(claim);
-    const open = this.#open.get(tx);
-    if (open === undefined) throw new TypeError(`${name}: begin() needs what run() has given`);
+    this.gate.assertTransaction(claim);
+    const open = this.openOf(tx);
     try {
       const { isFresh, added, id } = await this.#begin(tx, claim, open);
       if (!isFresh) return { nonce: "seen", keys: [] };
@@ -153,15 +143,6 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
     return keys.length === 0 ? this.#sql.keepNothing(own.run) : this.#sql.keepLast(own);
   }
 
-  openGate(tx: Tx): void {
-    this.database.gateOf(tx)?.open();
-  }
-
-  async closeGate(tx: Tx, succeeded: boolean): Promise<ClosedStatements> {
-    if (succeeded) await this.database.flush?.(tx);
-    return (await this.database.gateOf(tx)?.close()) ?? { unanswered: 0, hasWritten: false, idleCommands: 0 };
-  }
-
   async assertOpen(tx: Tx, keys: readonly TransactionKey[]): Promise<void> {
     const rows = await this.#end(tx, keys, [this.#sql.lookOwn(this.#own(tx, keys))], true);
     // Without rows the server has aborted the transaction, and nothing was written after that.
@@ -175,20 +156,14 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
     rows: readonly Row[] | undefined = [],
   ): Promise<void> {
     if (rows.length === Math.max(keys.length, 1)) return;
-    const others = this.#open.get(tx)?.begun ?? [];
+    const others = this.open.get(tx)?.begun ?? [];
     throw transactionBroken(isAnother, await this.#hold(tx, keys, others, undefined));
   }
 
-  async free(tx: Tx, keys: readonly TransactionKey[]): Promise<void> {
-    const open = this.#open.get(tx);
-    const freed = await this.#free(tx, keys);
-    // Else they would commit as running, and nobody runs them. A trigger can take the change back, a policy of row level security hide the row.
-    if (!keys.every(({ key }) => freed.get(key)?.state === "free")) throw this.#notFreed();
-    if (open !== undefined) open.begun = without(open.begun, keys);
-  }
-
-  async hold(keys: readonly TransactionKey[], reason: string, tx?: Tx): Promise<ReadonlySet<string>> {
-    if (tx !== undefined) return runSteps(holdOwn(this.#rows, tx, keys, { reason, isOpen: true }));
+  protected override holdAlone(
+    keys: readonly TransactionKey[],
+    reason: string,
+  ): Promise<ReadonlySet<string>> {
     return runSteps(holdOwn(this.#alone, undefined, keys, { reason, isOpen: false }));
   }
 
@@ -197,14 +172,6 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
     const values = [encodeKey(key.key), encodeText(key.token)];
     const [row] = await this.database.query(tx, this.#sql.writtenCommands, values);
     return row === undefined ? undefined : Number(row["commands"]);
-  }
-
-  faultOf(error: unknown): TransactionFault | undefined {
-    return faultOf(error);
-  }
-
-  close(): void {
-    this.#gate.close();
   }
 
   /** Whether it has committed already, before the library does. */
@@ -227,17 +194,16 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
   }
 
   /** Sends what begins the transaction. */
-  async #begin(tx: Tx, claim: TransactionClaim, open: OpenTransaction): Promise<ReturnType<typeof begunBy>> {
+  async #begin(
+    tx: Tx,
+    claim: TransactionClaim,
+    open: OpenTransaction,
+  ): Promise<ReturnType<typeof begunBy> & { readonly added: Added }> {
     const { nonce, leaseMs, waitMs, idleTimeoutMs: idleMs } = claim;
-    const keys = [...claim.keys];
-    keys.sort(byKey);
-    const rows = keys.map((key) => ({ key: key.key, row: firstBegin(key, leaseMs) }));
+    const rows = firstRows(claim.keys, leaseMs);
     const id = this.#hasToCommit(open) ? transactionId : undefined;
     const given = await this.#sendBegin(tx, { run: open.run, nonce, rows, waitMs, idleMs, id });
-    return begunBy(
-      given,
-      keys.map(({ key }) => key),
-    );
+    return { ...begunBy(given), added: this.#rows.added(rows, given) };
   }
 
   async #sendBegin(tx: Tx, call: BeginCall): Promise<readonly Row[]> {
@@ -245,13 +211,13 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
     if (database.script !== undefined) {
       return this.#send(tx, beginScript(this.#target(literal), call));
     }
-    const values: (string | number)[] = [];
+    const values: SqlValue[] = [];
     return database.query(tx, beginStatement(this.#target(parametersIn(values)), call), values);
   }
 
   #target(place: Place): Target {
     const { names, now } = this.#options;
-    return { names, place, now: now?.() };
+    return { names, place, now: now?.(), sql: this.#rows.sql };
   }
 
   /** Sends the last statements of a handler. Resolves to undefined after one that has failed, when the server has aborted the transaction. */
@@ -261,7 +227,7 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
     statements: readonly string[],
     hasFailed = false,
   ): Promise<readonly Row[] | undefined> {
-    const open = this.#open.get(tx);
+    const open = this.open.get(tx);
     const others = without(open?.begun ?? [], keys);
     try {
       const rows = await this.#send(tx, statements);
@@ -303,27 +269,13 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
         // oxlint-disable-next-line no-await-in-loop -- one connection
         await this.database.query(tx, text, []);
       }
-      await runSteps(holdBroken(this.#rows, tx, keys));
-      const rows = await this.#free(tx, others);
+      const rows = await runSteps(leaveBroken(this.keys, tx, { keys, others }));
       await this.database.query(tx, "COMMIT", []);
-      // After a ROLLBACK there was nothing to free.
-      if (isAnyRun(rows, others)) throw this.#notFreed();
+      assertLeft(this.keys, rows, others);
       return error;
     } catch (failure) {
       return new AggregateError([error, failure], "the keys could not be left as they should be");
     }
-  }
-
-  async #free(tx: Tx, keys: readonly TransactionKey[]): Promise<ReadonlyMap<string, SeenRow>> {
-    if (keys.length === 0) return new Map();
-    const { retentionMs } = this;
-    return runSteps(freeKeys(this.#rows, tx, keys, { retentionMs, fenceMemoryMs }));
-  }
-
-  #notFreed(): Error {
-    return new Error(
-      `${name}: the server did not free the keys ${this.#options.names.place}; look for triggers`,
-    );
   }
 
   async #send(tx: Tx, statements: readonly string[]): Promise<readonly Row[]> {
@@ -334,25 +286,13 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
     return rows;
   }
 
-  async #proven(): Promise<void> {
-    this.#proof ??= withDeadline(this.#prove(), checkTimeoutMs, checkLate);
-    try {
-      await this.#proof;
-    } catch (error) {
-      // The next call proves again.
-      this.#proof = undefined;
-      throw error;
-    }
-  }
-
-  async #prove(): Promise<void> {
+  protected override async prove(): Promise<void> {
     await this.#engine.ready();
     await assertTransactions(this.database);
   }
 
   #own(tx: Tx, keys: readonly TransactionKey[]): OwnKeys {
-    const run = this.#open.get(tx)?.run;
-    if (run === undefined) throw new TypeError(`${name}: keep() and assertOpen() need what run() has given`);
+    const { run } = this.openOf(tx, "each step");
     const own = keys.map(({ key, token }) => ({ key: encodeKey(key), token: encodeText(token) }));
     return { keys: own, run, ...this.#now() };
   }
@@ -361,11 +301,4 @@ export class PostgresTransactions<Tx> implements TransactionStore<Tx, "async"> {
     const { now } = this.#options;
     return now === undefined ? {} : { now: now() };
   }
-}
-
-function without(
-  keys: readonly TransactionKey[],
-  ended: readonly TransactionKey[],
-): readonly TransactionKey[] {
-  return keys.filter(({ key }) => ended.every((each) => each.key !== key));
 }

@@ -1,20 +1,20 @@
+import type { Database } from "@countersign/idempotency";
+import { answerOf, type Row, type Steps } from "@countersign/idempotency/store";
+import type { WorkStore } from "@countersign/idempotency/work";
 import { composed, type Chain } from "../work/chain.ts";
 import type { TaskDialect } from "../work/dialect.ts";
-import { bound, raw, fragment, type Sql } from "../work/sql.ts";
+import { PrunedTable } from "../sql/pruned-table.ts";
+import { bound, raw, fragment, type Sql } from "../sql/sql.ts";
 import type { Moment, StepWithin, TaskEngine } from "../work/task-engine.ts";
 import { TaskStore } from "../work/tasks.ts";
-import type { Database } from "@countersign/idempotency";
-import { answerOf, type Steps } from "@countersign/idempotency/internal";
-import { StoreGate, type Row } from "@countersign/idempotency/store";
-import type { WorkStore } from "@countersign/idempotency/work";
+import { numbered } from "./dialect.ts";
 import { isDurable, isTold } from "./durability.ts";
 import { Engine } from "./engine.ts";
 import { divisionByZero, explained, inTransaction, sqlStateOf } from "./errors.ts";
 import { type PostgresStoresOptions, type ResolvedPostgresOptions, resolveOptions } from "./options.ts";
-import { PrunedTable, removal } from "./pruning.ts";
-import { clockOf, isAlone, microseconds } from "./statement-parts.ts";
+import { isAlone, microseconds } from "./statement-parts.ts";
 import type { TableNames } from "./table-names.ts";
-import { numbered, taskDialect } from "./task-dialect.ts";
+import { taskDialect } from "./task-dialect.ts";
 
 const name = "postgres work store";
 
@@ -35,7 +35,7 @@ export function createPostgresWork(options: PostgresStoresOptions): PostgresWork
 
 /** The table of work beside the transactions of the user's own library. */
 export function postgresWorkStore<Tx>(
-  engine: Engine,
+  engine: Engine<Tx>,
   options: ResolvedPostgresOptions,
   database: Database<Tx>,
 ): TaskStore<Tx, "async"> {
@@ -51,23 +51,24 @@ const serverClock = raw(microseconds("statement_timestamp()"));
 const bySettings: Moment = { now: raw("settings.now_us"), guard: raw("(SELECT is_ready FROM settings)") };
 
 /** Runs each step as one statement. */
-class PostgresTasks<Tx> extends PrunedTable implements TaskEngine<Tx, "async"> {
-  readonly mode = "async";
-  readonly name = name;
+class PostgresTasks<Tx> extends PrunedTable<"async"> implements TaskEngine<Tx, "async"> {
+  readonly #server: Engine<Tx>;
+  readonly #options: ResolvedPostgresOptions;
   readonly dialect: TaskDialect = taskDialect;
   readonly names: TableNames;
   readonly taskRetentionMs: number;
-  protected readonly gate: StoreGate = new StoreGate(name);
   readonly #database: Database<Tx> | undefined;
 
-  constructor(engine: Engine, options: ResolvedPostgresOptions, database: Database<Tx> | undefined) {
-    const now = microseconds(clockOf(options)(0));
-    super(
-      name,
-      engine,
-      options,
-      removal(options.names.tasks, `until_us <= (SELECT ${now})`, "1", "until_us"),
-    );
+  constructor(engine: Engine<Tx>, options: ResolvedPostgresOptions, database: Database<Tx> | undefined) {
+    super(engine, name, {
+      table: engine.names.tasks,
+      key: ["digest"],
+      until: "until_us",
+      // Each by the retention of the process that ended it: a command knows none.
+      isExpired: (now) => fragment`until_us <= ${engine.dialect.microseconds(now)}`,
+    });
+    this.#server = engine;
+    this.#options = options;
     this.names = options.names;
     this.taskRetentionMs = options.taskRetentionMs;
     this.#database = database;
@@ -83,7 +84,7 @@ class PostgresTasks<Tx> extends PrunedTable implements TaskEngine<Tx, "async"> {
 
   async look(statement: Sql): Promise<readonly Row[]> {
     try {
-      return await this.runPlain(numbered(statement), ...statement.values);
+      return await this.#server.run(name, numbered(statement), [...statement.values]);
     } catch (error) {
       throw sqlStateOf(error) === divisionByZero
         ? new Error(`${name}: ${inTransaction}`, { cause: error })
@@ -93,7 +94,7 @@ class PostgresTasks<Tx> extends PrunedTable implements TaskEngine<Tx, "async"> {
 
   /** A step that is answered must have happened: not in a transaction that goes on, nor lost by a crash. */
   async write(chains: readonly Chain[]): Promise<readonly Row[]> {
-    const isBounded = `set_config('lock_timeout', '${this.options.lockTimeoutMs}', true) IS NOT NULL`;
+    const isBounded = `set_config('lock_timeout', '${this.#options.lockTimeoutMs}', true) IS NOT NULL`;
     return this.look(this.#composed(chains, `${failsUnlessAlone} AND ${isBounded} AND ${isDurable}`));
   }
 
@@ -111,7 +112,7 @@ class PostgresTasks<Tx> extends PrunedTable implements TaskEngine<Tx, "async"> {
   }
 
   get #clock(): Sql {
-    const { now } = this.options;
+    const { now } = this.#options;
     return now === undefined
       ? serverClock
       : fragment`${bound(String(Date.parse(now()) * 1_000))}::text::bigint`;

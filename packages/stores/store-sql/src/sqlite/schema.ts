@@ -1,8 +1,10 @@
 import { OptionError } from "@countersign/core";
 import { option, type OptionOwner, type OptionRule } from "@countersign/core/internal";
+import { keyTables, ofAttempt, type KeyTableForm } from "../keys/key-tables.ts";
+import { tablesSql, type Table } from "../sql/tables.ts";
 import { taskTables } from "../work/task-table.ts";
+import { dialect } from "./dialect.ts";
 import { type SqliteDatabase, integerOf, singleRow, withImmediateTransaction } from "./connection.ts";
-import { taskDialect } from "./task-dialect.ts";
 
 /** The version of the tables that this release makes, reads and writes. */
 export const sqliteSchemaVersion = 3;
@@ -19,6 +21,7 @@ export function tableNames(table: string) {
     tasks: `"main"."${table}_tasks"`,
     queues: `"main"."${table}_queues"`,
     newest: `"main"."${table}_newest"`,
+    answers: `"main"."${table}_answers"`,
     schema: `"main"."${table}_schema"`,
   };
 }
@@ -30,6 +33,7 @@ export function sqliteMigration(table?: string): string {
 
 function migration(table: string): string {
   const names = tableNames(table);
+  const { idempotency, nonces } = keyTables(keyForm);
   return `CREATE TABLE IF NOT EXISTS ${names.schema} (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   version INTEGER NOT NULL,
@@ -38,52 +42,40 @@ function migration(table: string): string {
 ) STRICT;
 INSERT INTO ${names.schema} (id, version, fence_floor) VALUES (1, ${sqliteSchemaVersion}, 0) ON CONFLICT (id) DO NOTHING;
 
-CREATE TABLE IF NOT EXISTS ${names.idempotency} (
-  key TEXT PRIMARY KEY,
-  -- free: released, kept for its fence
-  state TEXT NOT NULL CHECK (state IN ('running', 'held', 'done', 'free')),
-  token TEXT NOT NULL,
-  fence INTEGER NOT NULL,
-  fingerprint TEXT NOT NULL,
-  reason TEXT NOT NULL,
-  -- what may follow once the lease has ended: rerun, if the next claim says so too
-  recovery TEXT NOT NULL CHECK (recovery IN ('hold', 'rerun')),
-  -- end of the lease (running, held) or of the retention (done, free), in milliseconds since 1970
-  until_ms INTEGER NOT NULL,
-  -- raised by every write
-  version INTEGER NOT NULL,
-  -- an operator's last decision, in JSON: the outcome, about which fence, when, by whom, why, and for what the key was held
-  decision TEXT
-) STRICT, WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS "main"."${table}_idempotency_until" ON "${table}_idempotency" (until_ms)
-  WHERE state IN ('done', 'free');
--- for operators: the few keys that are not settled, among all that are
-CREATE INDEX IF NOT EXISTS "main"."${table}_idempotency_unsettled" ON "${table}_idempotency" (state, key)
-  WHERE state IN ('running', 'held');
-
-CREATE TABLE IF NOT EXISTS ${names.nonces} (
-  scope TEXT NOT NULL,
-  nonce TEXT NOT NULL,
-  token TEXT NOT NULL,
-  until_ms INTEGER NOT NULL,
-  PRIMARY KEY (scope, nonce)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS "main"."${table}_nonces_until" ON "${table}_nonces" (until_ms);
-
-${taskStatements(table)}`;
+${tableStatements(table, { idempotency, nonces, ...taskTables })}`;
 }
 
-function taskStatements(table: string): string {
-  const tables = taskTables({
-    dialect: taskDialect(table),
+const keyForm: KeyTableForm = {
+  ids: {
+    idempotency: [["key", "text", "NOT NULL PRIMARY KEY"]],
+    nonces: [
+      ["scope", "text", "NOT NULL"],
+      ["nonce", "text", "NOT NULL"],
+    ],
+    answers: [["token", "text", "NOT NULL PRIMARY KEY", ofAttempt]],
+  },
+  nonceKey: "scope, nonce",
+  until: "until_ms",
+  order: "key",
+  suffixes: { until: "until", open: "unsettled" },
+};
+
+type Tables = ReturnType<typeof tableNames>;
+
+function tableStatements<Name extends keyof Tables>(
+  table: string,
+  tables: Readonly<Record<Name, Table>>,
+): string {
+  const made = tablesSql<Name>(tables, {
+    dialect,
     names: tableNames(table),
     create: "CREATE TABLE IF NOT EXISTS",
     createIndex: (suffix) => `CREATE INDEX IF NOT EXISTS "main"."${table}_${suffix}"`,
     indexed: (of) => `"${table}_${of}"`,
-    // Bodies are long.
-    options: (of) => (of === "tasks" ? " STRICT" : " STRICT, WITHOUT ROWID"),
+    // Bodies and responses are long.
+    options: (of) => (of === "tasks" || of === "answers" ? " STRICT" : " STRICT, WITHOUT ROWID"),
   });
-  return tables.map(({ statements }) => statements.map((statement) => `${statement};\n`).join("")).join("\n");
+  return made.map(({ statements }) => statements.map((statement) => `${statement};\n`).join("")).join("\n");
 }
 
 /**
@@ -149,19 +141,8 @@ export function sqliteAnswersMigration(table?: string): string {
   return answersMigration(tablePrefix.read(table, "sqliteAnswersMigration", "table"));
 }
 
-export function answersName(table: string): string {
-  return `"main"."${table}_answers"`;
-}
-
 export function answersMigration(table: string): string {
-  return `CREATE TABLE IF NOT EXISTS ${answersName(table)} (
-  -- of the attempt, not of the key: what never ended its key is never found
-  token TEXT PRIMARY KEY,
-  answer BLOB NOT NULL,
-  until_ms INTEGER NOT NULL
-) STRICT;
-CREATE INDEX IF NOT EXISTS "main"."${table}_answers_until" ON "${table}_answers" (until_ms);
-`;
+  return tableStatements(table, { answers: keyTables(keyForm).answers });
 }
 
 const prefixForm = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/;
@@ -173,4 +154,9 @@ function readTablePrefix(table: unknown = "countersign", owner: OptionOwner, nam
   if (typeof table === "string" && prefixForm.test(table) && !/^sqlite_/i.test(table)) return table;
   const what = "must be 1 to 63 letters, digits and underscores, not beginning with a digit or sqlite_";
   throw new OptionError(owner, { option: name, what });
+}
+
+/** Takes the write lock of an open transaction, by exec(), and writes no page. */
+export function takeWriteLock(table: string): string {
+  return `UPDATE ${tableNames(table).schema} SET fence_floor = fence_floor WHERE 0`;
 }

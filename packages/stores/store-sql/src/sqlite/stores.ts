@@ -2,14 +2,25 @@ import { readOptions } from "@countersign/core/internal";
 import type { TransactionStore } from "@countersign/idempotency";
 import { TableStore } from "@countersign/idempotency/store";
 import type { WorkStore } from "@countersign/idempotency/work";
-import { createGate, type SqliteDatabase } from "./connection.ts";
+import type { NonceStore, NonceClaim } from "@countersign/core";
+import { SqlKeyTable } from "../keys/key-table.ts";
+import { NonceTable } from "../keys/nonce-table.ts";
+import type { SqliteDatabase } from "./connection.ts";
 import { ensureDurability } from "./durability.ts";
-import { name as keysName, SqliteKeyTable } from "./key-table.ts";
-import { NonceTable, type SqliteNonceStore } from "./nonce-store.ts";
+import { Engine } from "./engine.ts";
 import { type SqliteStoresOptions, factoryName, table } from "./options.ts";
 import { ensureSchema } from "./schema.ts";
 import { TransactionTable } from "./transaction-store.ts";
 import { sqliteWorkStore } from "./work-store.ts";
+
+/** The nonce store of the verifier on SQLite. */
+export interface SqliteNonceStore extends NonceStore {
+  claim(claim: NonceClaim): "fresh" | "seen";
+  /** Removes the nonces whose retention has ended. Returns how many. */
+  prune(): number;
+  /** Ends the pruning timer. A later call throws. */
+  close(): void;
+}
 
 export interface SqliteStores<Db extends SqliteDatabase = SqliteDatabase> {
   /** Every method returns a value, never a promise. `list` pages in the order of the keys' bytes, and throws a TypeError on a damaged cursor. */
@@ -34,11 +45,13 @@ export function createSqliteStores<Db extends SqliteDatabase>(
   ensureDurability(factoryName, resolved.database, resolved.allowInProduction);
   ensureSchema(factoryName, resolved.database, resolved.table);
   const { retentionMs } = resolved;
-  const gate = createGate(keysName, resolved.database);
-  const idempotency = new TableStore(new SqliteKeyTable(resolved), { mode: "sync", retentionMs, gate });
-  const nonces = new NonceTable(resolved);
-  const transactions = new TransactionTable(options.database, resolved);
-  const work = sqliteWorkStore(options.database, resolved);
+  const engine = new Engine(options.database, resolved, factoryName);
+  const keys = new SqlKeyTable(engine);
+  const gate = engine.createGate(keys.name);
+  const idempotency = new TableStore(keys, { mode: "sync", retentionMs, gate });
+  const nonces = new NonceTable(engine);
+  const transactions = new TransactionTable(engine, resolved);
+  const work = sqliteWorkStore(engine, resolved);
   return {
     idempotency,
     nonces,

@@ -1,4 +1,4 @@
-import type { GuardError } from "@countersign/core";
+import type { GuardError, NonceClaim } from "@countersign/core";
 import { isPromiseLike } from "@countersign/core/internal";
 import type {
   Awaitable,
@@ -11,16 +11,15 @@ import type {
 import {
   StoreGate,
   beginKeys,
-  encodeText,
-  fenceMemoryMs,
-  freeKeys,
-  holdBroken,
   holdOwn,
   runStepsNow,
   transactionBroken,
   transactionEnd,
-  type SeenRow,
 } from "@countersign/idempotency/store";
+import { KeyRowsWithin } from "../keys/rows-within.ts";
+import { isNewNonce, nonceStatement } from "../keys/nonce-table.ts";
+import { raw } from "../sql/sql.ts";
+import { freeBegun, leaveBroken, type KeysOfRun } from "../transactions/key-bookkeeping.ts";
 import {
   type SqliteDatabase,
   type SqliteStatement,
@@ -34,10 +33,9 @@ import {
   withImmediateTransaction,
 } from "./connection.ts";
 import { whenWritable } from "./durability.ts";
+import type { Engine } from "./engine.ts";
 import { faultOf } from "./faults.ts";
 import { GatedDatabase } from "./gated-database.ts";
-import { KeyRows, RowsInTransaction } from "./key-rows.ts";
-import { claimNonce, prepareNonceClaim } from "./nonce-store.ts";
 import type { ResolvedSqliteOptions } from "./options.ts";
 
 const name = "sqlite transactions";
@@ -49,10 +47,9 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
   readonly retentionMs: number;
   readonly database: Db;
   readonly #gated: GatedDatabase<Db>;
-  readonly #now: () => number | null;
-  readonly #rows: KeyRows;
-  readonly #within: RowsInTransaction;
-  readonly #claimNonce: SqliteStatement;
+  readonly #rows: KeyRowsWithin<Db, "sync">;
+  readonly #keys: KeysOfRun<Db>;
+  readonly #engine: Engine<Db>;
   readonly #outside: StoreGate;
   readonly #inside: StoreGate;
   /** Of the open transaction: keys that no keep() or undo() has named yet. There is one transaction at a time. */
@@ -64,15 +61,15 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
   /** How many rows the connection had changed when the handler began. */
   #changesAtBegin = 0;
 
-  constructor(database: Db, options: ResolvedSqliteOptions) {
-    const { table, retentionMs, now } = options;
+  constructor(engine: Engine<Db>, options: ResolvedSqliteOptions) {
+    const { database } = engine;
+    const { retentionMs } = options;
+    this.#engine = engine;
     this.database = database;
     this.#gated = new GatedDatabase(database);
     this.retentionMs = retentionMs;
-    this.#now = now;
-    this.#rows = new KeyRows(database, options);
-    this.#within = new RowsInTransaction(this.#rows);
-    this.#claimNonce = prepareNonceClaim(database, table);
+    this.#rows = new KeyRowsWithin(name, engine);
+    this.#keys = { name, rows: this.#rows, retentionMs, place: `${options.table}_*` };
     this.#totalChanges = database.prepare("SELECT total_changes() AS rows");
     this.#outside = createGate(name, database);
     this.#inside = new StoreGate(name, () => assertInTransaction(name, database));
@@ -97,10 +94,8 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
     const { nonce, keys } = claim;
     this.#assertConnection(tx);
     this.#inside.assertTransaction(claim);
-    if (nonce !== undefined && claimNonce(this.#claimNonce, nonce, this.#now()) === "seen") {
-      return { nonce: "seen", keys: [] };
-    }
-    const begun = runStepsNow(beginKeys(this.#within, undefined, claim));
+    if (nonce !== undefined && !this.#claims(nonce)) return { nonce: "seen", keys: [] };
+    const begun = runStepsNow(beginKeys(this.#rows, this.database, claim));
     for (const [index, key] of keys.entries()) {
       if (begun[index]?.status === "begun") this.#waiting.set(key.key, key);
     }
@@ -142,10 +137,7 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
   free(tx: Db, keys: readonly TransactionKey[]): void {
     this.#assertConnection(tx);
     this.#settle(keys);
-    // A trigger may drop the UPDATE, or take it back: the key would stay running, and nobody runs it.
-    const rows = this.#free(keys);
-    if (!keys.every(({ key }) => rows.get(key)?.state === "free"))
-      throw new Error(`${name}: a key could not be freed`);
+    runStepsNow(freeBegun(this.#keys, tx, keys));
   }
 
   hold(
@@ -155,7 +147,7 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
   ): ReadonlySet<string> | Promise<ReadonlySet<string>> {
     const isOpen = tx !== undefined;
     const hold = (): ReadonlySet<string> =>
-      runStepsNow(holdOwn(this.#within, undefined, keys, { reason, isOpen }));
+      runStepsNow(holdOwn(this.#rows, this.database, keys, { reason, isOpen }));
     if (tx !== undefined) {
       this.#assertConnection(tx);
       return hold();
@@ -198,6 +190,11 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
     return this.#changes() - this.#changesAtBegin;
   }
 
+  #claims(nonce: NonceClaim): boolean {
+    const engine = this.#engine;
+    return isNewNonce(engine.run(nonceStatement(engine, nonce, engine.now(), raw("1 = 1"))));
+  }
+
   #changes(): number {
     return integerOf(singleRow(this.#totalChanges.get())["rows"]);
   }
@@ -218,21 +215,14 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
 
   /** Makes a key done that this token runs. Throws on any other: the handler has undone the claim, or it is another transaction's. */
   #complete({ key, token }: TransactionKey): void {
-    const storedKey = encodeText(key);
-    const sighting = this.#rows.look(storedKey);
-    if (sighting.row?.state !== "running" || sighting.row.token !== token) {
+    const { from: states, write } = transactionEnd(this.retentionMs);
+    if (!this.#rows.write(this.database, key, write, { token, states })) {
       throw new Error(`${name}: a key was not running any more at the last statement`);
     }
-    this.#rows.put(storedKey, sighting, transactionEnd(this.retentionMs).write);
     // A trigger may take the UPDATE back: the key would stay running, and is paid.
-    if (this.#rows.look(storedKey).row?.state !== "done") {
+    if (this.#rows.look(this.database, [key]).get(key)?.state !== "done") {
       throw new Error(`${name}: SQLite did not write a key; look for triggers`);
     }
-  }
-
-  #free(keys: readonly TransactionKey[]): ReadonlyMap<string, SeenRow> {
-    const { retentionMs } = this;
-    return runStepsNow(freeKeys(this.#within, undefined, keys, { retentionMs, fenceMemoryMs }));
   }
 
   /**
@@ -252,9 +242,7 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
     try {
       rollBack(this.database);
       withImmediateTransaction(this.database, () => {
-        // They committed with the handler's own COMMIT, and no handler has seen them.
-        this.#free([...this.#waiting.values()]);
-        runStepsNow(holdBroken(this.#within, undefined, keys));
+        runStepsNow(leaveBroken(this.#keys, this.database, { keys, others: [...this.#waiting.values()] }));
       });
       return cause;
     } catch (failure) {

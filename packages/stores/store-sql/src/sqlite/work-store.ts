@@ -1,64 +1,51 @@
+import { runStepsNow, type Row, type Steps } from "@countersign/idempotency/store";
 import { inTurn, type Chain } from "../work/chain.ts";
 import type { TaskDialect, TaskTables } from "../work/dialect.ts";
-import { bound, raw, fragment, type Sql } from "../work/sql.ts";
+import { PrunedTable } from "../sql/pruned-table.ts";
+import { raw, fragment, type Sql } from "../sql/sql.ts";
 import type { Moment, StepWithin, TaskEngine } from "../work/task-engine.ts";
 import { TaskStore } from "../work/tasks.ts";
-import type { Steps } from "@countersign/idempotency/internal";
-import { runStepsNow, type PrunedBatch, type Row } from "@countersign/idempotency/store";
-import {
-  type SqliteDatabase,
-  type SqliteStatement,
-  assertConnection,
-  assertInTransaction,
-  endTransaction,
-  singleRow,
-} from "./connection.ts";
+import { type SqliteDatabase, assertConnection, assertInTransaction, endTransaction } from "./connection.ts";
 import { whenWritable } from "./durability.ts";
-import { takeWriteLock } from "./key-table.ts";
-import { factoryName, type ResolvedSqliteOptions } from "./options.ts";
-import { PrunedTable } from "./pruning.ts";
-import { engineClock, tableNames } from "./schema.ts";
+import type { Engine } from "./engine.ts";
+import type { ResolvedSqliteOptions } from "./options.ts";
+import { takeWriteLock } from "./schema.ts";
 import { taskDialect } from "./task-dialect.ts";
 
 const name = "sqlite work store";
 
-// A statement's text differs by the number of its tasks alone.
-const mostPrepared = 300;
-
 export function sqliteWorkStore<Db extends SqliteDatabase>(
-  database: Db,
+  engine: Engine<Db>,
   options: ResolvedSqliteOptions,
 ): TaskStore<Db, "sync"> {
-  return new TaskStore(new SqliteTasks(database, options));
+  return new TaskStore(new SqliteTasks(engine, options));
 }
 
 /** Runs each step in one turn. */
-class SqliteTasks<Db extends SqliteDatabase> extends PrunedTable implements TaskEngine<Db, "sync"> {
-  readonly mode = "sync";
-  readonly name = name;
+class SqliteTasks<Db extends SqliteDatabase> extends PrunedTable<"sync"> implements TaskEngine<Db, "sync"> {
   readonly dialect: TaskDialect;
   readonly names: TaskTables;
   readonly taskRetentionMs: number;
   readonly #database: Db;
   readonly #lockSql: string;
-  readonly #removeDone: SqliteStatement<unknown>;
-  /** Statements belong to the connection that prepared them. */
-  readonly #prepared = new Map<string, SqliteStatement<unknown>>();
+  readonly #engine: Engine<Db>;
 
-  constructor(database: Db, options: ResolvedSqliteOptions) {
-    super(name, factoryName, options);
+  constructor(engine: Engine<Db>, options: ResolvedSqliteOptions) {
+    const { dialect } = engine;
+    super(engine, name, {
+      table: engine.names.tasks,
+      key: ["digest"],
+      until: "until_us",
+      // Each by the retention of the process that ended it: a command knows none.
+      isExpired: (now) => fragment`until_us <= ${dialect.microseconds(now)}`,
+    });
     const { table, taskRetentionMs } = options;
-    this.#database = database;
+    this.#engine = engine;
+    this.#database = engine.database;
     this.dialect = taskDialect(table);
-    this.names = tableNames(table);
+    this.names = engine.names;
     this.taskRetentionMs = taskRetentionMs;
     this.#lockSql = takeWriteLock(table);
-    const { tasks } = this.names;
-    // Each by the retention of the process that ended it: a command knows none.
-    this.#removeDone = database.prepare(
-      `DELETE FROM ${tasks} WHERE rowid IN (SELECT rowid FROM ${tasks}
-         WHERE until_us IS NOT NULL AND until_us <= coalesce(?, ${engineClock}) * 1000 ORDER BY until_us LIMIT ?)`,
-    );
   }
 
   assertUsable(): void {
@@ -66,9 +53,8 @@ class SqliteTasks<Db extends SqliteDatabase> extends PrunedTable implements Task
   }
 
   moment(): Moment {
-    const nowMs = this.options.now();
     return {
-      now: nowMs === null ? raw(`(${engineClock} * 1000)`) : fragment`${bound(nowMs * 1_000)}`,
+      now: this.dialect.microseconds(this.#engine.now()),
       guard: raw("1 = 1"),
     };
   }
@@ -95,32 +81,16 @@ class SqliteTasks<Db extends SqliteDatabase> extends PrunedTable implements Task
     return yield* this.#inTurn(chain);
   }
 
-  protected removeBatch(): PrunedBatch {
-    return this.removeWhole(this.#removeDone);
-  }
-
   #inTurn(chain: Chain): Steps<readonly Row[]> {
     return inTurn(chain, this.dialect.among, (statements) =>
       statements.flatMap((statement) => this.#run(statement)),
     );
   }
 
-  #run({ text, values }: Sql): readonly Row[] {
-    const prepared = this.#prepared.get(text) ?? this.#prepare(text);
-    if (text.startsWith("SELECT")) return prepared.all(...values).map(singleRow);
-    if (!text.includes("RETURNING")) {
-      prepared.run(...values);
-      return [];
-    }
-    // Of one row each.
-    const row = prepared.get(...values);
-    return row === undefined || row === null ? [] : [singleRow(row)];
-  }
-
-  #prepare(text: string): SqliteStatement<unknown> {
-    if (this.#prepared.size >= mostPrepared) this.#prepared.clear();
-    const prepared = this.#database.prepare(text);
-    this.#prepared.set(text, prepared);
-    return prepared;
+  #run(statement: Sql): readonly Row[] {
+    if (statement.text.startsWith("SELECT")) return this.#engine.query(statement);
+    if (statement.text.includes("RETURNING")) return this.#engine.query(statement, 1);
+    this.#engine.run(statement);
+    return [];
   }
 }

@@ -1,8 +1,7 @@
 import type { Awaitable } from "@countersign/idempotency";
-import { answerOf, type Steps } from "@countersign/idempotency/internal";
-import type { Row } from "@countersign/idempotency/store";
-import { integerOf } from "./values.ts";
-import { joined, raw, fragment, type Sql } from "./sql.ts";
+import { answerOf, type Row, type Steps } from "@countersign/idempotency/store";
+import { integerOf } from "../sql/values.ts";
+import { joined, raw, fragment, type Sql } from "../sql/sql.ts";
 
 /** The rows of a chain's last find, by the digests that it gives. */
 export interface Found {

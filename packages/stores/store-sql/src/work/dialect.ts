@@ -1,5 +1,7 @@
 import type { Among, Found } from "./chain.ts";
-import { joined, raw, fragment, type Sql } from "./sql.ts";
+import type { Columns, SqlDialect } from "../sql/dialect.ts";
+import { joined, raw, fragment, type Sql } from "../sql/sql.ts";
+import { assigned } from "../sql/statements.ts";
 
 /** By their quoted names. */
 export interface TaskTables {
@@ -9,16 +11,10 @@ export interface TaskTables {
   readonly newest: string;
 }
 
-/** What a column holds. `text` is as encodeText() has it, so that every engine gives it back as it was. */
-export type ColumnType = "digest" | "mark" | "queue" | "text" | "body" | "state" | "count" | "bigint";
-
 /** A value of a row before it is written. A digest is hexadecimal. */
 export type Input = string | number | undefined;
 
 export type InputType = "digest" | "text" | "integer";
-
-/** Columns with what is written into them. */
-export type Columns = Readonly<Record<string, Sql>>;
 
 /** Writes an input of a row, by its name. */
 export type WriteInput = (name: string) => Sql;
@@ -57,21 +53,9 @@ export interface Change {
 }
 
 /** How an engine writes the statements of tasks. */
-export interface TaskDialect {
-  /** Of a column. */
-  readonly types: Readonly<Record<ColumnType, string>>;
-  /** Whether an INSERT tells by itself what it has added. Else each row has a column `mark`, of the call that has added it. */
-  readonly tellsAdded: boolean;
-  /** Whether an index can be of some rows alone. */
-  readonly hasPartialIndexes: boolean;
-  /** The function that gives the greatest of some values. */
-  readonly greatest: string;
+export interface TaskDialect extends SqlDialect {
   /** What the numbers of new tasks are above, besides the time; for an engine whose clock stands still for a while. */
   numbersAbove(tasks: string, queue: Sql): Sql;
-  /** A value: from hexadecimal. */
-  digest(hex: string): Sql;
-  integer(value: number): Sql;
-  text(text: string): Sql;
   /** A condition: whether a digest is one of these. */
   readonly among: Among;
   /** A value for each of these digests. */
@@ -80,18 +64,12 @@ export interface TaskDialect {
   hex(column: Sql): Sql;
   /** Columns: a digest as `hex`, and where a statement goes on by it, as `digest`. */
   found(column: Sql): Sql;
-  /** What {@link TaskDialect.text} has written. */
-  readText(value: unknown): string;
   /** Behind the name of a table: by which index its rows are found. Empty where the engine finds it by itself. */
   byIndex(name: TaskIndex): Sql;
   /** Behind a SELECT of one table: locks its rows in the order of their keys. Empty where nobody else writes meanwhile. */
   forUpdate(key: Sql): Sql;
   /** The same for those of the rows that nobody has locked. */
   readonly skipLocked: Sql;
-  /** In an upsert: a column of the row that it finds. */
-  stored(column: string): Sql;
-  /** In an upsert: what a column of a new row would be, which is `value`. */
-  proposed(column: string, value: Sql): Sql;
   /** Adds rows, or changes and locks those that are there, one after the other. Gives every one of them. */
   upsert(upsert: Upsert): readonly Sql[];
   /** Adds the tasks whose digest is unknown, one after the other. Gives those alone. */
@@ -111,8 +89,6 @@ export const withReturning = {
     fragment`ON CONFLICT (digest) DO UPDATE SET ${assigned(set)} RETURNING ${found(raw("digest"))}, ${raw(giving)}`,
   added: ({ found }: Pick<TaskDialect, "found">): Sql =>
     fragment`ON CONFLICT (digest) DO NOTHING RETURNING ${found(raw("digest"))}`,
-  stored: (column: string): Sql => raw(`stored.${column}`),
-  proposed: (column: string): Sql => raw(`excluded.${column}`),
 };
 
 type Writers = Pick<TaskDialect, InputType>;
@@ -163,10 +139,6 @@ export function insertOfTasks(dialect: Writers, { into, inputs, rows, columns, l
     })),
     columns: (input) => ({ ...columns(input), number: input("number") }),
   });
-}
-
-export function assigned(set: Columns, prefix = ""): Sql {
-  return joined(Object.entries(set).map(([column, value]) => fragment`${raw(prefix + column)} = ${value}`));
 }
 
 /** `from`: behind the columns. */

@@ -1,9 +1,8 @@
 import type { Awaitable, TransactionMode } from "@countersign/idempotency";
-import type { Steps } from "@countersign/idempotency/internal";
-import type { Row } from "@countersign/idempotency/store";
+import type { Row, Steps } from "@countersign/idempotency/store";
 import type { Chain } from "./chain.ts";
 import type { TaskDialect, TaskTables } from "./dialect.ts";
-import type { Sql } from "./sql.ts";
+import type { Sql } from "../sql/sql.ts";
 
 /** A step in the caller's transaction. */
 export interface StepWithin<Tx> {

@@ -2,7 +2,7 @@ import { damagedCursor, decodeText, keyBefore, type Row } from "@countersign/ide
 import type { ClaimedTask, QueueSummary, TaskClaim, TaskRecord } from "@countersign/idempotency/work";
 import { keptFailures, type SeenLane, type SeenTask } from "@countersign/idempotency/work/store";
 import type { LaneVersion, Position } from "./task-statements.ts";
-import { integerOf } from "./values.ts";
+import { integerOf } from "../sql/values.ts";
 
 /** Reads the stored text of a column. */
 export type ReadText = (value: unknown) => string;

@@ -11,7 +11,7 @@ import {
 import type { Chain, Found, Part, TaskOfLane } from "./chain.ts";
 import type { Change, Input, InputType, TaskDialect, TaskTables, Upsert } from "./dialect.ts";
 import { digestOf } from "./digests.ts";
-import { joined, raw, fragment, type Sql } from "./sql.ts";
+import { joined, raw, fragment, type Sql } from "../sql/sql.ts";
 import type { Moment } from "./task-engine.ts";
 
 /** A task to add, with the digests of its row and of its lane. */
@@ -123,7 +123,7 @@ export class TaskStatements {
               failures: raw("'[]'"),
               added_us: now,
               due_us: this.#after(input("delay")),
-              ...(dialect.tellsAdded ? {} : { mark: dialect.digest(mark) }),
+              ...(dialect.hasReturning ? {} : { mark: dialect.digest(mark) }),
             }),
             lanes: found,
             mark: dialect.digest(mark),

@@ -1,39 +1,8 @@
-import type { ColumnType, TaskDialect, TaskTables } from "./dialect.ts";
+import type { Table } from "../sql/tables.ts";
+import type { TaskTables } from "./dialect.ts";
 
-/** How an engine makes tables. */
-export interface TableForm {
-  readonly dialect: Pick<TaskDialect, "types" | "tellsAdded" | "hasPartialIndexes">;
-  readonly names: TaskTables;
-  /** Such as `CREATE TABLE IF NOT EXISTS`. */
-  readonly create: string;
-  /** Begins a statement that makes the index of this name, up to ON. Undefined where indexes are made with their table. */
-  readonly createIndex: ((suffix: string) => string) | undefined;
-  /** The name of a table where it stands behind ON. */
-  readonly indexed: (table: keyof TaskTables) => string;
-  /** Behind the columns of a table. */
-  readonly options: (table: keyof TaskTables) => string;
-}
-
-/** A table with its indexes, as statements. */
-export interface TableSql {
-  readonly name: string;
-  readonly statements: readonly string[];
-}
-
-type Column = readonly [
-  name: string,
-  type: ColumnType,
-  constraint: "NOT NULL" | "NOT NULL PRIMARY KEY" | "",
-  comment?: string,
-];
-
-interface Table {
-  readonly what: string;
-  readonly columns: readonly Column[];
-  readonly indexes: readonly { readonly suffix: string; readonly columns: string; readonly where?: string }[];
-}
-
-const tables: Readonly<Record<keyof TaskTables, Table>> = {
+/** The tables of tasks. Times are microseconds since 1970. */
+export const taskTables: Readonly<Record<keyof TaskTables, Table>> = {
   lanes: {
     what: "A row for each entity, or task without one, that has open tasks; without one until a claim removes it.",
     columns: [
@@ -112,47 +81,3 @@ const tables: Readonly<Record<keyof TaskTables, Table>> = {
     indexes: [],
   },
 };
-
-/** The definitions of the tables of tasks. */
-export function taskTables(form: TableForm): readonly TableSql[] {
-  return (["lanes", "tasks", "queues", "newest"] as const).map((table) => ({
-    name: form.names[table],
-    statements: statementsOf(table, form),
-  }));
-}
-
-function statementsOf(table: keyof TaskTables, form: TableForm): readonly string[] {
-  const { what, columns, indexes } = tables[table];
-  const { types, tellsAdded, hasPartialIndexes } = form.dialect;
-  const lines = columns
-    .filter(([, type]) => type !== "mark" || !tellsAdded)
-    .map(([name, type, constraint, comment]) => {
-      const line = [name, types[type], constraint].filter((part) => part !== "").join(" ");
-      return [comment, line] as const;
-    });
-  // An index of all rows finds those of a state by that state.
-  const made = indexes.map(({ suffix, columns: of, where }) => {
-    if (where === undefined || hasPartialIndexes) return { suffix, of, where };
-    return { suffix, of: suffix === "heads" ? of.replace(", ", ", state, ") : of, where: undefined };
-  });
-  const { createIndex } = form;
-  const inline =
-    createIndex === undefined
-      ? made.map(({ suffix, of }) => [undefined, `KEY ${suffix} (${of})`] as const)
-      : [];
-  const body = [...lines, ...inline]
-    .map(([comment, line], index, all) => {
-      const end = index === all.length - 1 ? "" : ",";
-      return `${comment === undefined ? "" : `  -- ${comment}\n`}  ${line}${end}`;
-    })
-    .join("\n");
-  return [
-    `-- ${what}\n${form.create} ${form.names[table]} (\n${body}\n)${form.options(table)}`,
-    ...(createIndex === undefined
-      ? []
-      : made.map(
-          ({ suffix, of, where }) =>
-            `${createIndex(`${table}_${suffix}`)} ON ${form.indexed(table)} (${of})${where === undefined ? "" : ` WHERE ${where}`}`,
-        )),
-  ];
-}

@@ -6,9 +6,9 @@ import {
   runStepsNow,
   type Returned,
   type Row,
+  type Steps,
 } from "@countersign/idempotency/store";
 import type { TransactionMode } from "@countersign/idempotency";
-import { type Steps } from "@countersign/idempotency/internal";
 import type {
   ClaimedTask,
   NewTask,
@@ -56,7 +56,7 @@ import {
 } from "./task-rows.ts";
 import { TaskStatements, type AddedTask, type EndedAttempt } from "./task-statements.ts";
 import type { StepWithin, TaskEngine } from "./task-engine.ts";
-import { integerOf } from "./values.ts";
+import { integerOf } from "../sql/values.ts";
 
 // Between two batches nothing is locked.
 const operatorBatchSize = 500;

@@ -121,9 +121,11 @@ describe.each(drivers)("idempotency store by the engine's clock, %s", (_name, op
         return database.prepare(sql);
       },
     };
-    openStores(recording, { table: "operated" });
-    const query = queries.find((sql) => sql.includes("state = ?") && sql.startsWith("SELECT")) ?? "";
-    const plan = JSON.stringify(database.prepare(`EXPLAIN QUERY PLAN ${query}`).all(0, "held", "", 1));
+    const { idempotency } = openStores(recording, { table: "operated" });
+    queries.length = 0;
+    idempotency.list({ state: "held", limit: 1 });
+    expect(queries).toEqual([expect.stringMatching(/^SELECT/)]);
+    const plan = JSON.stringify(database.prepare(`EXPLAIN QUERY PLAN ${queries[0]}`).all("", 1));
     expect(plan).toContain("INDEX operated_idempotency_unsettled (state=? AND key>?)");
     expect(plan).not.toContain("TEMP B-TREE");
   });

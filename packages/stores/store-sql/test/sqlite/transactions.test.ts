@@ -171,25 +171,20 @@ test("a connection on which BEGIN opens nothing is refused with a TypeError", as
 });
 
 test.each([
-  [
-    "drops",
-    "BEFORE UPDATE ON countersign_idempotency BEGIN SELECT RAISE(IGNORE); END",
-    /did not write a key/,
-  ],
+  ["drops", "BEFORE UPDATE ON countersign_idempotency BEGIN SELECT RAISE(IGNORE); END"],
   [
     "takes back",
     `AFTER UPDATE ON countersign_idempotency WHEN new.state = 'free' BEGIN
        UPDATE countersign_idempotency SET state = 'running' WHERE key = new.key; END`,
-    /a key could not be freed/,
   ],
-])("free() whose UPDATE a trigger %s leaves no key", async (_how, trigger, message) => {
+])("free() whose UPDATE a trigger %s leaves no key", async (_how, trigger) => {
   const { transactions, database, idempotency } = platform();
   database.exec(`CREATE TRIGGER ours ${trigger}`);
   const freed = transactions.run((tx) => {
     void transactions.begin(tx, claimOf(key));
     void transactions.free(tx, [key]);
   });
-  await expect(freed).rejects.toThrow(message);
+  await expect(freed).rejects.toThrow(/did not free the keys/);
   expect(idempotency.read(key.key)).toBeUndefined();
 });
 

@@ -20,9 +20,11 @@ export function bound(value: SqlValue): Sql {
 export function fragment(texts: TemplateStringsArray, ...parts: readonly Sql[]): Sql {
   let text = texts[0] ?? "";
   const values: SqlValue[] = [];
-  for (const [index, part] of parts.entries()) {
-    text += part.text + (texts[index + 1] ?? "");
-    for (const value of part.values) values.push(value);
+  let index = 0;
+  for (const part of parts) {
+    index += 1;
+    text += part.text + (texts[index] ?? "");
+    if (part.values.length > 0) values.push(...part.values);
   }
   return { text, values };
 }
