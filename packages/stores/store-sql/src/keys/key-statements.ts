@@ -57,6 +57,14 @@ FROM ${this.#table} AS kept${parts.byKey} WHERE ${parts.areOf(keys)}${parts.lock
 ${dialect.unlessThere(Object.keys(id))}`;
   }
 
+  /** Adds the first row of a key that has none, in a transaction, and waits for others that have added it. */
+  addOne(row: NewRow): Sql {
+    const dialect = this.#dialect;
+    const id = Object.keys(dialect.ids.key(row.key));
+    return fragment`${dialect.insert(this.#engine.names.idempotency, [this.#first(row)], raw("1 = 1"))}
+${dialect.unlessThere(id)}`;
+  }
+
   /** Adds the first rows of the keys that have none, in this order, in a transaction, and waits for others that have added them. */
   addAll(rows: readonly NewRow[], guard: Sql): Sql {
     const dialect = this.#dialect;

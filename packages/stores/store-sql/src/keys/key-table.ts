@@ -75,10 +75,11 @@ export class SqlKeyTable<Mode extends TransactionMode> extends PrunedTable<Mode>
 
   *#write(key: string, change: KeyChange, seen: Seen): Steps<number | undefined> {
     const step = { change, seen, fence: fenceAfter(change, seen) };
+    const isTold = this.#server.dialect.hasReturning && change.raisesFence === true;
     const isHeartbeat = "states" in seen && change.state === "running";
     const fence = yield* answerOf(
       this.#server.changeOne(this.name, (guard) => this.#sql.write(key, step, guard), {
-        fence: step.fence,
+        fence: isTold ? undefined : step.fence,
         isHeartbeat,
       }),
     );

@@ -23,7 +23,7 @@ export interface StepIn<Tx> {
 
 /** A statement that changes one row of a key, or none. */
 export interface ChangeOfOne {
-  /** Of the row after the change, where no statement gives it back. */
+  /** Of the row after the change. Undefined where the statement decides: then it gives the fence back. */
   readonly fence: number | undefined;
   /** True for a heartbeat, which must not wait for a transaction that has its row: it fails without harm, as the next one comes soon. */
   readonly isHeartbeat?: boolean;

@@ -1,5 +1,5 @@
 import type { Row, StoreGate } from "@countersign/idempotency/store";
-import type { Expired, Guarded, SqlEngine, StepIn } from "../sql/engine.ts";
+import type { ChangeOfOne, Expired, Guarded, SqlEngine, StepIn } from "../sql/engine.ts";
 import type { KeyParts } from "../sql/key-parts.ts";
 import { bound, fragment, raw, type Sql } from "../sql/sql.ts";
 import {
@@ -58,6 +58,12 @@ export class Engine<Db extends SqliteDatabase> implements SqlEngine<Db, "sync"> 
     return nowMs === null ? raw(engineClock) : bound(nowMs);
   }
 
+  /** The same, read once: in a row of statements each would read a clock of its own. */
+  instant(): Sql {
+    const [read] = this.#now() === null ? this.query(raw(`SELECT ${engineClock} AS now_ms`), 1) : [];
+    return read === undefined ? this.now() : bound(integerOf(read["now_ms"]));
+  }
+
   createGate(store: string): StoreGate {
     return createGate(store, this.database);
   }
@@ -74,8 +80,10 @@ export class Engine<Db extends SqliteDatabase> implements SqlEngine<Db, "sync"> 
     return withImmediateTransaction(this.database, () => this.run(statement(always)));
   }
 
-  changeOne(_store: string, statement: Guarded): number | undefined {
+  changeOne(_store: string, statement: Guarded, { fence }: ChangeOfOne): number | undefined {
     return withImmediateTransaction(this.database, () => {
+      // A statement without rows takes half the time.
+      if (fence !== undefined) return this.run(statement(always)) > 0 ? fence : undefined;
       const [written] = this.query(fragment`${statement(always)} RETURNING fence`, 1);
       return written && integerOf(written["fence"]);
     });

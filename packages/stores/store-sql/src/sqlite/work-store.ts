@@ -54,7 +54,8 @@ class SqliteTasks<Db extends SqliteDatabase> extends PrunedTable<"sync"> impleme
 
   moment(): Moment {
     return {
-      now: this.dialect.microseconds(this.#engine.now()),
+      // Rows are written one after the other: by clocks of their own a later task could have a lower number.
+      now: this.dialect.microseconds(this.#engine.instant()),
       guard: raw("1 = 1"),
     };
   }

@@ -44,6 +44,22 @@ describe.each(drivers)("createStores().work, %s", (_driver, open) => {
     for (const step of steps) expect(() => step(database)).toThrow(/closed/);
   });
 
+  test("lists the tasks of one add() in their order, however long that took", async () => {
+    const { work, transactions, close } = platform(open);
+    const ids = Array.from({ length: 300 }, (_none, index) => `task ${index}`);
+    await transactions.run(
+      (tx) =>
+        void work.add(
+          tx,
+          queue,
+          ids.map((id) => ({ id, body: id })),
+        ),
+    );
+    const { tasks } = await work.list({ queue, limit: 300 });
+    expect(tasks.map(({ id }) => id)).toEqual(ids);
+    close();
+  });
+
   test("refuses every other step inside a transaction of the caller and after close", async () => {
     const { work, database, close } = platform(open);
     const calls: readonly (() => Promise<unknown>)[] = [
