@@ -39,6 +39,61 @@ describe("a route on options that are not there", () => {
 });
 
 describe("idempotentRoute", () => {
+  test("refuses hold() once its handler has responded: it would have no effect", async () => {
+    const { options, state } = refunds();
+    let hold: ((reason: string) => void) | undefined;
+    const route = idempotentRoute(options, (_request, idempotency) => {
+      hold = idempotency?.hold;
+      return new Response("paid");
+    });
+    await route(post());
+    expect(() => hold?.("sent to the bank")).toThrow("the response has ended already");
+    expect(state()).toBe("done");
+  });
+
+  test("handles the very request again whose key could not be claimed", async () => {
+    const { options, store } = refunds();
+    const claim = store.claim.bind(store);
+    let isAway = true;
+    const away = Object.assign(store, {
+      claim: (...call: Parameters<typeof store.claim>) => {
+        if (isAway) throw new Error("away");
+        return claim(...call);
+      },
+    });
+    const route = idempotentRoute({ ...options, store: away }, () => new Response("paid"));
+    const request = post();
+    expect((await route(request)).status).toBe(503);
+    isAway = false;
+    expect((await route(request)).status).toBe(200);
+  });
+
+  test("tells of a missing key before anything is asked about its payload", async () => {
+    const asked: string[] = [];
+    const fingerprint = (): string => {
+      asked.push("fingerprint");
+      return "f";
+    };
+    const { options, codes } = refunds({ key: () => "", fingerprint });
+    expect((await idempotentRoute(options, () => new Response())(post())).status).toBe(400);
+    expect([codes, asked]).toEqual([["idempotency-key-missing"], []]);
+  });
+
+  test("answers 500, and holds its key, when the response of its handler cannot be read", async () => {
+    const { options, state } = refunds();
+    const route = idempotentRoute(options, () => {
+      const response = new Response("paid");
+      const headers = {
+        [Symbol.iterator]: () => {
+          throw new TypeError("no fields");
+        },
+      };
+      return Object.defineProperty(response, "headers", { value: headers });
+    });
+    expect((await route(post())).status).toBe(500);
+    expect(state()).toBe("held");
+  });
+
   test("keeps the answer back until the key is recorded", async () => {
     const { options, store, state } = refunds();
     const complete = store.complete.bind(store);

@@ -93,8 +93,7 @@ export function payoutReception<Native extends object>(
   const form = payoutForm<Native>(options);
   const payer = "paid" in form ? transactionPayer(form.paid, adapter) : leasePayer(form.handled, adapter);
   const { show = () => {} } = adapter;
-  const { givesTransaction, drain, read, verify, perform } = payer;
-  const instruction = instructionReader(read, adapter);
+  const { givesTransaction, drain, read, instruction, verify, perform } = payer;
   return {
     givesTransaction,
     drain,
@@ -146,6 +145,7 @@ interface Payer<Native> extends Pick<PayoutReception<Native>, "givesTransaction"
     ReadPayoutOptions<Native>,
     "addresses" | "referenceField" | "maxLengths" | "findBusiness" | "lookupTimeoutMs"
   >;
+  readonly instruction: InstructionReader<Native>;
   readonly verify: (
     request: ReceivedRequest,
   ) => Promise<{ readonly signature: VerifiedSignature; readonly nonce: UnclaimedNonce | undefined }>;
@@ -155,9 +155,11 @@ interface Payer<Native> extends Pick<PayoutReception<Native>, "givesTransaction"
 /** Lease mode: the nonce is claimed with the signature, and the handler that follows pays elsewhere. */
 function leasePayer<Native extends object>(
   options: PayoutOptions<Native>,
-  { factory: owner = factoryName }: PayoutAdapter<Native>,
+  adapter: PayoutAdapter<Native>,
 ): Payer<Native> {
+  const { factory: owner = factoryName } = adapter;
   const read = resolveOptions(options, owner);
+  const instruction = instructionReader(read, adapter);
   const signatureOwner = holderOf(owner, "signature");
   const verify = httpSignatureVerifier(withFloor(read.signature, signatureOwner), signatureOwner);
   const { fingerprint: fingerprintOf = verifiedBytesFingerprint, ...guard } = read.idempotency;
@@ -166,6 +168,7 @@ function leasePayer<Native extends object>(
     givesTransaction: false,
     drain,
     read,
+    instruction,
     verify: async (request) => ({ signature: await verify(request), nonce: undefined }),
     perform: ({ payout, native, assertBusiness }, handling) =>
       perform(
@@ -184,9 +187,11 @@ function leasePayer<Native extends object>(
 /** Transaction mode: payout, key and nonce commit in one transaction, which `pay` gets. */
 function transactionPayer<Native extends object>(
   options: PayoutTransactionOptions<Native, never, TransactionMode>,
-  { factory: owner = factoryName }: PayoutAdapter<Native>,
+  adapter: PayoutAdapter<Native>,
 ): Payer<Native> {
+  const { factory: owner = factoryName } = adapter;
   const read = resolveTransactionOptions(options, owner);
+  const instruction = instructionReader(read, adapter);
   const { stores, outcomes, mayWriteNothing } = read;
   const signatureOwner = holderOf(owner, "signature");
   const policy = { ...withFloor(read.signature, signatureOwner), nonces: stores.nonces };
@@ -198,6 +203,7 @@ function transactionPayer<Native extends object>(
     givesTransaction: true,
     drain,
     read,
+    instruction,
     verify,
     perform: ({ payout, native, nonce, assertBusiness }, handling) => {
       let known = payout;

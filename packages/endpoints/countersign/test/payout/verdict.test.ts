@@ -29,6 +29,30 @@ async function eventsOf(work: () => Promise<unknown>): Promise<GuardEvent[]> {
 }
 
 describe("the verdicts of a payout", () => {
+  test.each<[string, () => unknown, readonly [string, string][]]>([
+    [
+      "found",
+      () => true,
+      [
+        ["findBusiness", "pass"],
+        ["idempotencyGuard", "pass"],
+      ],
+    ],
+    // Asked before the claim, it counts after it.
+    [
+      "unknown",
+      () => false,
+      [
+        ["idempotencyGuard", "pass"],
+        ["findBusiness", "reject"],
+      ],
+    ],
+  ])("tell of a business that is %s once", async (_what, findBusiness, last) => {
+    const { app } = platformOn(express, { findBusiness: findBusiness as () => boolean });
+    const events = await eventsOf(() => send(app));
+    expect(events.map(({ guard, outcome }) => [guard, outcome]).slice(5)).toEqual(last);
+  });
+
   test("each have an id of their own, and what was found so far", async () => {
     const { app } = platformOn(express, { signature: { keys: { [signer.keyid]: keyOf("tenant-1") } } });
     const events = await eventsOf(() => send(app).expect(200));

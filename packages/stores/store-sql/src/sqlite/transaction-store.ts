@@ -52,7 +52,7 @@ export class TransactionTable<Db extends SqliteDatabase> implements TransactionS
   readonly #engine: Engine<Db>;
   readonly #outside: StoreGate;
   readonly #inside: StoreGate;
-  /** Of the open transaction: keys that no keep() or undo() has named yet. There is one transaction at a time. */
+  /** The keys of the open transaction that are neither kept nor freed yet. There is one transaction at a time. */
   readonly #waiting = new Map<string, TransactionKey>();
   /** Those of them whose handler goes on behind it. */
   #outliving: readonly TransactionKey[] | undefined;

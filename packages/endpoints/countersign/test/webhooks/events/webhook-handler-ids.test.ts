@@ -133,3 +133,25 @@ test("no key is longer than a store has to take, with the longest prefix, id and
   expect(keys).toHaveLength(2);
   expect(Math.max(...keys.map((key) => key.length))).toBeLessThanOrEqual(512);
 });
+
+// Handled at once, the second one finds the first at work; the service sends both again until each is taken.
+test.each(storeKinds)(
+  "two events of one id and other times that are handled at once are both taken in the end, in %s",
+  async (_kind, createStore) => {
+    const ran: string[] = [];
+    const handler = createHandler({ store: createStore(), concurrency: 2 });
+    handler.on(buyer, ({ event_id }) => void ran.push(event_id));
+    const twice = [wireEvent("a", { at: 1 }), wireEvent("a", { at: 2 })] as const;
+    collectNotices();
+    await handleAll(handler, ...twice);
+    expect(await handleAll(handler, ...twice)).toEqual(["duplicate", "duplicate"]);
+    expect(ran).toEqual(["a"]);
+  },
+);
+
+test("an event whose store gives no known answer is unavailable, and harms no other", async () => {
+  const store = Object.assign(memoryStore(), { claim: () => ({ status: "done" }) as never });
+  const handler = createHandler({ store });
+  handler.on(buyer, () => {});
+  expect(await handleAll(handler, "a")).toEqual(["unavailable"]);
+});
