@@ -44,8 +44,9 @@ export interface EndRules {
 export function verdictOf(end: AttemptEnd, { recovery, isReserved }: EndRules): AttemptVerdict {
   const status = "status" in end ? end.status : undefined;
   const isFalse409 = isReserved && status === 409;
-  const isOwnSuccess = end.kind === "responded" || end.kind === "handed-on";
-  const response = isFalse409 || (!isOwnSuccess && status !== undefined && isSuccess(status)) ? 500 : "as-is";
+  const isHandlersResponse = end.kind === "responded" || end.kind === "handed-on";
+  const response =
+    isFalse409 || (!isHandlersResponse && status !== undefined && isSuccess(status)) ? 500 : "as-is";
   const of = (key: AttemptVerdict["key"], reason?: string): AttemptVerdict =>
     reason === undefined ? { key, response, isFalse409 } : { key, reason, response, isFalse409 };
   const heldUnlessRerun = (reason: string): AttemptVerdict =>

@@ -6,6 +6,8 @@
 //      "paid", `held` waits for an operator, and with a key that runs in another process the attempt waits until that has ended.
 //   3. It does the work: the handler.
 //   4. It ends the key by how the work has ended, and only then is there a response to send.
+//
+// Names such as I9 are the invariants of docs/architecture.md.
 import type { NonceClaim } from "@countersign/core";
 import { isPromiseLike } from "@countersign/core/internal";
 import type { IdempotencyClaimResult } from "./store.ts";

@@ -165,7 +165,7 @@ export class SingleRun<Tx> {
     const store = this.#store;
     const [start, started] = latch();
     const isGivenUp = (): boolean => progress.abandoned;
-    const run = <R>(all: Steps<R>): R | Promise<R> =>
+    const drive = <R>(all: Steps<R>): R | Promise<R> =>
       store.mode === "sync" ? runStepsNow(all) : runSteps(all, isGivenUp);
     while (attempt.isBackground === true && store.mode === "sync" && workSlices.over) {
       // oxlint-disable-next-line no-await-in-loop -- yields to the event loop
@@ -174,12 +174,12 @@ export class SingleRun<Tx> {
     let commitTrace: Promise<unknown> | undefined;
     const committing = (): void => {
       progress.committing = true;
-      commitTrace = this.#traceCommit(() => ran, attempt);
+      commitTrace = this.#traceCommit(() => committed, attempt);
     };
-    const running = { attempt, steps, progress, started, committing };
-    const ran: Promise<T> = store.run((tx) => run(this.#inTransaction(tx, running)));
+    const context = { attempt, steps, progress, started, committing };
+    const committed: Promise<T> = store.run((tx) => drive(this.#inTransaction(tx, context)));
     // oxlint-disable-next-line promise/prefer-await-to-then -- also when nothing began
-    ran.then(started, started);
+    committed.then(started, started);
     try {
       await withDeadline(start, this.#beginStep.timeoutMs, () => new Error("no transaction began in time"));
     } catch (error) {
@@ -188,19 +188,19 @@ export class SingleRun<Tx> {
       throw error;
     }
     try {
-      return await ran;
+      return await committed;
     } finally {
       // Its time counts for the request.
       await commitTrace;
     }
   }
 
-  /** Traces COMMIT until `ran()` has settled. Does not reject. */
-  async #traceCommit(ran: () => Promise<unknown>, { req }: TransactionAttempt): Promise<void> {
+  /** Traces COMMIT until `committed()` has settled. Does not reject. */
+  async #traceCommit(committed: () => Promise<unknown>, { req }: TransactionAttempt): Promise<void> {
     // On SQLite run() is still under way.
     const ended = async (): Promise<unknown> => {
       await Promise.resolve();
-      return ran();
+      return committed();
     };
     try {
       await askStore(this.#commitStep, ended, req);
@@ -209,8 +209,8 @@ export class SingleRun<Tx> {
     }
   }
 
-  *#inTransaction<T>(tx: Tx, running: Running<Tx, T>): Steps<T> {
-    const { attempt, steps, progress, started, committing } = running;
+  *#inTransaction<T>(tx: Tx, context: RunContext<Tx, T>): Steps<T> {
+    const { attempt, steps, progress, started, committing } = context;
     const store = this.#store;
     const { waitMs, idleTimeoutMs, transactionTimeoutMs, recovery } = this.#options;
     const { nonce, keys, req } = attempt;
@@ -231,7 +231,7 @@ export class SingleRun<Tx> {
   }
 }
 
-interface Running<Tx, T> {
+interface RunContext<Tx, T> {
   readonly attempt: TransactionAttempt;
   readonly steps: (open: OpenTransaction<Tx>) => Steps<T>;
   readonly progress: Progress;

@@ -307,16 +307,19 @@ export class TransactionOwner<Tx> {
   ): Promise<unknown> {
     const { retryAfterSeconds } = this.#options;
     progress.looking = true;
-    const isFinal = isGuardError(error) && error.status < 500;
+    const isFinalRefusal = isGuardError(error) && error.status < 500;
     // Why the refusal may not leave: a replay has the nonce, or nobody knows whether one has.
-    let unclaimed: unknown;
+    let whyNonceIsUncertain: unknown;
     try {
       // It waits for the end of a transaction whose connection was lost. With a token of its own: the run's nonce would count as fresh.
       if (nonce !== undefined && !(await this.#claimAlone({ ...nonce, token: randomUUID() }))) {
-        unclaimed = error;
+        whyNonceIsUncertain = error;
       }
     } catch (failure) {
-      unclaimed = new AggregateError([error, failure], "the nonce could not be claimed after the rollback");
+      whyNonceIsUncertain = new AggregateError(
+        [error, failure],
+        "the nonce could not be claimed after the rollback",
+      );
     }
     let held: ReadonlySet<string>;
     try {
@@ -325,10 +328,12 @@ export class TransactionOwner<Tx> {
       return unknownAfter(error, failure, retryAfterSeconds);
     }
     // What says itself that the key is held: a broken transaction, or a promise where the engine allows none.
-    const isTold = isTransactionBroken(error) || (this.isSynchronous && error instanceof TypeError);
-    if ((held.size > 0 && !isTold) || isNotRolledBack(error))
+    const namesTheHold = isTransactionBroken(error) || (this.isSynchronous && error instanceof TypeError);
+    if ((held.size > 0 && !namesTheHold) || isNotRolledBack(error))
       return transactionHeld(error, retryAfterSeconds);
-    return isFinal && unclaimed !== undefined ? transactionUnavailable(unclaimed, retryAfterSeconds) : error;
+    return isFinalRefusal && whyNonceIsUncertain !== undefined
+      ? transactionUnavailable(whyNonceIsUncertain, retryAfterSeconds)
+      : error;
   }
 
   /** Throws a GuardError (503) when a run that met a conflict has committed something: it must not be repeated. */
