@@ -4,10 +4,10 @@ import { join } from "node:path";
 import type { Awaitable, IdempotencyStore } from "@countersign/idempotency";
 import { fromMysql2 } from "@countersign/store-sql/mysql2";
 import { fromPg } from "@countersign/store-sql/pg";
-import { createStores, migrate } from "@countersign/store-sql";
+import { createStores, migrate, type SqliteNonceStore } from "@countersign/store-sql";
 import { createRedisStores } from "@countersign/store-redis";
 import type { NewTask, OwnedTask, WorkStore, WorkStores } from "@countersign/idempotency/work";
-import type { SqliteNonceStore } from "../../../stores/store-sql/dist/sqlite/nonce-store.js";
+
 import { afterEach, beforeEach, describe } from "@jest/globals";
 import Database from "libsql";
 import { createPool } from "mysql2/promise";
