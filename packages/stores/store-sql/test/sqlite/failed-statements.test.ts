@@ -3,6 +3,8 @@ import { connect, drivers, openStores, temporaryFile } from "./connections.ts";
 import { claimOf } from "./payments.ts";
 
 const lease = { token: "mine", fingerprint: "f", leaseMs: 60_000, recovery: "hold" } as const;
+// Not toThrow(): better-sqlite3 has one class of errors for all test files of a process, which jest takes for no error in the second.
+const refused = { message: expect.stringMatching(/refused/) };
 
 // libsql's get() executes a statement that has failed once more with the values that have failed.
 describe.each(drivers)("a statement that has failed, %s", (_driver, open) => {
@@ -41,7 +43,7 @@ describe.each(drivers)("a statement that has failed, %s", (_driver, open) => {
         void transactions.begin(tx, claimOf(own));
         void transactions.keep(tx, [own], false);
       });
-    await expect(pay("first")).rejects.toThrow(/refused/);
+    await expect(pay("first")).rejects.toMatchObject(refused);
     allow();
     await pay("second");
     expect([idempotency.read("first"), idempotency.read("second")?.state]).toEqual([undefined, "done"]);
@@ -53,7 +55,7 @@ describe.each(drivers)("a statement that has failed, %s", (_driver, open) => {
       transactions.run((tx) => {
         void work.add(tx, "q", [{ id, body: id }]);
       });
-    await expect(add("first")).rejects.toThrow(/refused/);
+    await expect(add("first")).rejects.toMatchObject(refused);
     allow();
     await add("second");
     expect((await work.list({ queue: "q", limit: 9 })).tasks.map(({ id }) => id)).toEqual(["second"]);
