@@ -1,5 +1,5 @@
 import type { Database, SqlValue } from "@countersign/idempotency";
-import { StoreGate, encodeText, type Row, type SeenRow, type Within } from "@countersign/idempotency/store";
+import { encodeText, type Row, type SeenRow, type Within } from "@countersign/idempotency/store";
 import { KeyStatements } from "../keys/key-statements.ts";
 import { withinCheckTime } from "../sql/check-deadline.ts";
 import type { ChangeOfOne, Expired, Guarded, SqlEngine, StepIn } from "../sql/engine.ts";
@@ -50,12 +50,16 @@ export class Engine<Tx> implements SqlEngine<Tx, "async"> {
   readonly dialect = dialect;
   readonly guardFails = true;
   readonly isAlone: Sql = raw(isAlone);
+  readonly keys: KeyParts;
   readonly #options: ResolvedMysqlOptions<Tx>;
+  readonly #sql: KeyStatements;
   #server: Server | undefined;
   #checking: Promise<Server> | undefined;
 
   constructor(options: ResolvedMysqlOptions<Tx>) {
     this.#options = options;
+    this.keys = keyParts(options.names);
+    this.#sql = new KeyStatements(this);
   }
 
   get database(): Database<Tx> {
@@ -73,18 +77,6 @@ export class Engine<Tx> implements SqlEngine<Tx, "async"> {
   /** Microseconds since 1970. */
   now(): Sql {
     return raw(clockOf(this.#options)());
-  }
-
-  createGate(store: string): StoreGate {
-    return new StoreGate(store);
-  }
-
-  isOccupied(): boolean {
-    return false;
-  }
-
-  get keys(): KeyParts {
-    return keyParts(this.names);
   }
 
   read(store: string, { text, values }: Sql): Promise<readonly Row[]> {
@@ -126,12 +118,11 @@ export class Engine<Tx> implements SqlEngine<Tx, "async"> {
 
   /** Reads a key's row behind the end of each transaction that has it: what is found cannot be rolled back any more. */
   async lookLocked(store: string, key: string): Promise<SeenRow | undefined> {
-    const sql = new KeyStatements(this);
     const { text, values } =
-      fragment`SELECT ${this.isAlone} AS is_alone, ${sql.columns(this.now())} FROM ${raw(this.names.idempotency)} AS kept
+      fragment`SELECT ${this.isAlone} AS is_alone, ${this.#sql.columns(this.now())} FROM ${raw(this.names.idempotency)} AS kept
 WHERE ${equal(dialect.ids.key(key), "kept.")} LOCK IN SHARE MODE`;
     const [row] = await this.alone(store, `${this.#waiting}${text}`, values);
-    return row && sql.rowOf(row);
+    return row && this.#sql.rowOf(row);
   }
 
   queryIn(tx: Tx, store: string, { text, values }: Sql): Promise<readonly Row[]> {

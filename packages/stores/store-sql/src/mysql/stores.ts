@@ -1,4 +1,4 @@
-import { TableStore } from "@countersign/idempotency/store";
+import { StoreGate, TableStore } from "@countersign/idempotency/store";
 import { SqlKeyTable } from "../keys/key-table.ts";
 import { NonceTable } from "../keys/nonce-table.ts";
 import type { Stores } from "../server-stores.ts";
@@ -16,7 +16,7 @@ export function createMysqlStores<Tx>(options: MysqlStoresOptions<Tx>): Stores<T
   const engine = new Engine(resolved);
   const keys = new SqlKeyTable(engine);
   const { retentionMs } = resolved;
-  const gate = engine.createGate(keys.name);
+  const gate = new StoreGate(keys.name);
   const idempotency = new TableStore(keys, { mode: "async", retentionMs, gate });
   const nonces = new NonceTable(engine);
   const transactions = new MysqlTransactions(engine, resolved);

@@ -34,9 +34,13 @@ export const literal: Place = (value) => {
 };
 
 /** A part of a statement with its values in their places. */
-function placed({ text, values }: Sql, place: Place): string {
-  const left = [...values];
-  return text.replaceAll("?", () => place(left.shift() ?? null));
+function withValues({ text, values }: Sql, place: Place): string {
+  const left = values.values();
+  return text.replaceAll("?", () => {
+    const { done, value } = left.next();
+    if (done === true) throw new TypeError("a statement has more places than values");
+    return place(value);
+  });
 }
 
 /** The text as SQL. What a setting of the server, or an encoding of the client, could read otherwise is in hexadecimal. */
@@ -70,7 +74,7 @@ export interface BeginCall {
 
 /** Adds the rows whose keys have none, and gives their keys. What stands in the way of the others is for another statement. */
 function addStatement({ sql, place }: Target, rows: readonly NewRow[], condition = "true"): string {
-  return placed(sql.addAll(rows, raw(condition)), place);
+  return withValues(sql.addAll(rows, raw(condition)), place);
 }
 
 /**
@@ -128,12 +132,12 @@ function settings({ run, waitMs, idleMs }: BeginCall): string {
 
 function useNonce(target: Target, nonce: NonceClaim, condition: string): string {
   const { names, place } = target;
-  return placed(nonceStatement({ dialect, names }, nonce, raw(nowOf(target)), raw(condition)), place);
+  return withValues(nonceStatement({ dialect, names }, nonce, raw(nowOf(target)), raw(condition)), place);
 }
 
 function isUsed({ names, place }: Target, nonce: NonceClaim): string {
   const own = { ...dialect.ids.nonce(nonce), token: dialect.text(encodeText(nonce.token)) };
-  return placed(
+  return withValues(
     fragment`EXISTS (SELECT FROM ${raw(names.nonces)} AS used WHERE ${equal(own, "used.")})`,
     place,
   );

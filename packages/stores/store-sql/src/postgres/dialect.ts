@@ -62,7 +62,7 @@ export const dialect: SqlDialect = {
 UPDATE ${raw(of)} AS kept SET ${assigned(set)} FROM settings WHERE ${where}`,
 };
 
-/** With placeholders as PostgreSQL has them. The stores' statements have question marks for nothing else. */
+/** With placeholders as PostgreSQL has them. The stores' statements have question marks for nothing else: no name of a table has one. */
 export function numbered({ text: plain }: Sql): string {
   let number = 0;
   return plain.replaceAll("?", () => `$${(number += 1)}`);

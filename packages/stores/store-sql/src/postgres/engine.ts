@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Database, SqlValue } from "@countersign/idempotency";
-import { StoreGate, type Row } from "@countersign/idempotency/store";
+import type { Row } from "@countersign/idempotency/store";
 import { withinCheckTime } from "../sql/check-deadline.ts";
 import type { ChangeOfOne, Expired, Guarded, SqlEngine, StepIn } from "../sql/engine.ts";
 import type { KeyParts } from "../sql/key-parts.ts";
@@ -41,6 +41,7 @@ export class Engine<Tx = never> implements SqlEngine<Tx, "async"> {
   readonly dialect = dialect;
   readonly guardFails = false;
   readonly isAlone: Sql = raw(isAlone);
+  readonly keys: KeyParts;
   /** The user's own library, in whose transactions the stores write. Undefined with the option `pool`. */
   readonly database: Database<Tx> | undefined;
   readonly #options: ResolvedPostgresOptions;
@@ -54,6 +55,7 @@ export class Engine<Tx = never> implements SqlEngine<Tx, "async"> {
   constructor(options: ResolvedPostgresOptions, database?: Database<Tx>) {
     this.#options = options;
     this.database = database;
+    this.keys = keyParts(options.names);
   }
 
   get names(): TableNames {
@@ -67,18 +69,6 @@ export class Engine<Tx = never> implements SqlEngine<Tx, "async"> {
   now(): Sql {
     const { now } = this.#options;
     return now === undefined ? raw("clock_timestamp()") : fragment`${bound(now())}::timestamptz`;
-  }
-
-  createGate(store: string): StoreGate {
-    return new StoreGate(store);
-  }
-
-  isOccupied(): boolean {
-    return false;
-  }
-
-  get keys(): KeyParts {
-    return keyParts(this.names);
   }
 
   async read(store: string, statement: Sql): Promise<readonly Row[]> {

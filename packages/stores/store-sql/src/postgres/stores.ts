@@ -1,5 +1,5 @@
 import type { Database } from "@countersign/idempotency";
-import { TableStore } from "@countersign/idempotency/store";
+import { StoreGate, TableStore } from "@countersign/idempotency/store";
 import { SqlKeyTable } from "../keys/key-table.ts";
 import { NonceTable } from "../keys/nonce-table.ts";
 import type { PoolStores, Stores } from "../server-stores.ts";
@@ -24,7 +24,7 @@ export function createPostgresStores<Tx>(options: AnyPostgresOptions<Tx>): PoolS
   const engine = new Engine<Tx>(resolved, options.database);
   const { retentionMs } = resolved;
   const keys = new SqlKeyTable(engine);
-  const gate = engine.createGate(keys.name);
+  const gate = new StoreGate(keys.name);
   const idempotency = new TableStore(keys, { mode: "async", retentionMs, gate });
   const nonces = new NonceTable(engine);
   const inside = insideOf(engine, resolved, options.database);

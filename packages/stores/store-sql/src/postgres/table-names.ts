@@ -61,8 +61,9 @@ export function quoteLiteral(text: string): string {
 const longestName = 63;
 const longestPrefix = 40;
 
-// A backslash or a dollar sign could end a literal; a lone surrogate is sent as another letter; no name needs a control character.
-const unsafeInName = /[\\$\p{Cc}\p{Surrogate}]/u;
+// A backslash or a dollar sign could end a literal; a question mark is a place for a value, to the stores and to some libraries; a lone surrogate
+// is sent as another letter; no name needs a control character.
+const unsafeInName = /[\\$?\p{Cc}\p{Surrogate}]/u;
 
 export const tablesTable: OptionTable<PostgresTables> = {
   schema: nameRule(longestName),
@@ -84,7 +85,7 @@ function nameRule(longest: number): OptionRule<string> {
     ) {
       return value;
     }
-    const what = `must be 1 to ${longest} bytes of UTF-8 without backslashes, dollar signs and control characters`;
+    const what = `must be 1 to ${longest} bytes of UTF-8 without backslashes, dollar signs, question marks and control characters`;
     throw new OptionError(owner, { option: name, what });
   }, JSON.stringify(defaultName));
 }

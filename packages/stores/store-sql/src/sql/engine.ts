@@ -49,10 +49,10 @@ export interface SqlEngine<Tx = never, Mode extends TransactionMode = Transactio
   readonly pruneIntervalMs: number;
   /** How many rows one step of a pruning removes: between two steps nothing is locked. */
   readonly pruneBatchSize: number;
-  /** Refuses calls after its `close()`, and wherever the engine must not be used. `store` begins messages. */
-  createGate(store: string): StoreGate;
-  /** True while somebody's transaction is open on the engine's only connection: a timer must neither join it nor fail it. */
-  isOccupied(): boolean;
+  /** Of an engine with one connection: refuses calls while that must not be used. `store` begins messages. */
+  createGate?(store: string): StoreGate;
+  /** Of an engine with one connection: true while somebody's transaction is open on it, which a timer must neither join nor fail. */
+  isOccupied?(): boolean;
   /** "Now": the engine's clock, or the one of the options as a value. */
   now(): Sql;
   /** True in a statement that commits by itself; {@link SqlEngine.read} throws where a column `is_alone` says otherwise. */

@@ -3,10 +3,10 @@ import {
   answerOf,
   pruning,
   runStepsIn,
+  StoreGate,
   type PrunedBatch,
   type Returned,
   type Steps,
-  type StoreGate,
 } from "@countersign/idempotency/store";
 import type { Expired, SqlEngine } from "./engine.ts";
 
@@ -25,7 +25,7 @@ export abstract class PrunedTable<Mode extends TransactionMode> {
     this.engine = server.engine;
     this.mode = server.mode;
     this.name = name;
-    this.gate = server.createGate(name);
+    this.gate = server.createGate?.(name) ?? new StoreGate(name);
     this.#server = server;
     this.#expired = expired;
     this.#stopPruning = pruning.start({
@@ -33,7 +33,8 @@ export abstract class PrunedTable<Mode extends TransactionMode> {
       engine: server.engine,
       intervalMs: server.pruneIntervalMs,
       batchSize: server.pruneBatchSize,
-      removeBatch: () => (server.isOccupied() ? undefined : runStepsIn(server.mode, this.#removed())),
+      removeBatch: () =>
+        server.isOccupied?.() === true ? undefined : runStepsIn(server.mode, this.#removed()),
     });
   }
 

@@ -34,6 +34,7 @@ describe("createStores() options", () => {
     ["a table with a lone surrogate", { pool, table: "a\ud800" }, /option table/],
     ["a table with a dollar sign", { pool, table: "$countersign$" }, /option table/],
     ["a table with a backslash", { pool, table: "a\\" }, /option table/],
+    ["a schema with a question mark", { pool, schema: "what?" }, /option schema .*question marks/],
     ["a schema with a line break", { pool, schema: "a\n" }, /option schema/],
     ["a schema of 64 bytes", { pool, schema: "x".repeat(64) }, /option schema must be 1 to 63 bytes/],
     ["a retention below a day", { pool, retentionMs: dayMs - 1 }, /option retentionMs/],
